@@ -1,0 +1,54 @@
+#pragma once
+// What goes wrong, in three families: mistakes of the user (Error and its children), failures of the machine
+// (RuntimeFailure), and our own bugs (InternalError).
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace strata {
+
+/// Half-open range of bytes in a source text.
+struct Span {
+  std::size_t begin = 0, end = 0;
+};
+
+/// What a message tells: what is wrong, what was expected, what came, how to mend it, and where.
+/// Empty parts are left out of the printed text. `text` and `where` print as a line with carets below it.
+struct Problem {
+  std::string what;
+  std::string expected = {};
+  std::string got = {};
+  std::string fix = {};
+  std::string text = {};
+  Span where = {};
+};
+
+/// The printed form of a problem; lines after the first are indented.
+std::string to_string(const Problem& problem);
+
+/// A mistake of the user. `what()` is the whole printed message.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(Problem problem) : std::runtime_error(to_string(problem)), problem_(std::move(problem)) {}
+  const Problem& problem() const { return problem_; }
+
+ private:
+  Problem problem_;
+};
+
+class FormatError : public Error { using Error::Error; };      ///< a format text or object has no meaning
+class TensorError : public Error { using Error::Error; };      ///< shapes, buffers or invariants are wrong
+class DTypeError : public TensorError { using TensorError::TensorError; };  ///< a dtype that cannot serve here
+class IndexError : public TensorError { using TensorError::TensorError; };  ///< a coordinate out of range
+class ExpressionError : public Error { using Error::Error; };  ///< an einsum or index notation is wrong
+class PlanError : public Error { using Error::Error; };        ///< a plan is used wrongly
+class FileError : public Error { using Error::Error; };        ///< a file is malformed or cannot be read or written
+class Unsupported : public Error { using Error::Error; };      ///< legal, but not built: says what would work
+
+/// A failure at run time that is nobody's mistake: a compiler that fails, a device that is gone.
+class RuntimeFailure : public std::runtime_error { using std::runtime_error::runtime_error; };
+
+/// A bug of ours. Please report it.
+class InternalError : public std::logic_error { using std::logic_error::logic_error; };
+
+}  // namespace strata

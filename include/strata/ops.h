@@ -1,0 +1,74 @@
+#pragma once
+// The verbs.
+#include <optional>
+#include <string>
+
+#include "strata/plan.h"
+#include "strata/tensor.h"
+
+namespace strata {
+
+/// What to do with slots that hold the fill's bits when leaving a format that can hold fill-in.
+enum class Zeros : std::uint8_t {
+  automatic,  ///< drop them from formats that can hold fill-in, keep every slot of others (design 3)
+  keep,       ///< keep every in-range slot
+};
+
+/// Which elements go to which part when converting to a sum of parts.
+struct Split {
+  enum Kind : std::uint8_t { automatic, rows, band, blocks, mask } kind = automatic;
+  std::int64_t k = 0, lo = 0, hi = 0;  ///< rows(k): the first k elements of each row; band(lo, hi): lo <= j - i <= hi
+  double fill = 0.5;                   ///< blocks(fill): blocks filled at least so far go to the first part
+  std::optional<Tensor> pattern;       ///< mask: elements stored there go to the first part
+};
+
+struct ConvertOptions {
+  std::optional<DType> dtype, pos_dtype, crd_dtype;
+  Zeros zeros = Zeros::automatic;
+  Split split;
+};
+
+/// The same tensor in another format: any format to any format. Unsorted input is sorted, duplicates are added, blocks that do not
+/// divide are padded. TensorError where the target cannot hold the tensor (structured: too many in a group).
+Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options = {});
+/// The general path only (emit, sort, build): right for every pair; the check of the fast paths.
+Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options = {});
+/// From a dense tensor, dropping elements with |x - fill| <= threshold (0: only those with the bits of the fill).
+Tensor from_dense(const Tensor& dense, const Format& format, double threshold = 0, std::optional<Scalar> fill = {});
+/// From coordinate lists: coords[d][k] is the d-th coordinate of element k (any index dtype); duplicates are added.
+Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options = {});
+/// Row-major dense, fill where absent.
+Tensor to_dense(const Tensor& t);
+
+/// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches).
+struct MatmulOptions {
+  bool transpose_a = false, transpose_b = false, conjugate_a = false, conjugate_b = false;
+  PlanOptions plan;
+};
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, const MatmulOptions& options = {});
+/// The einsum that matmul means for operands of these ranks.
+Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options);
+
+/// NumPy's einsum over any mix of sparse and dense operands; the result is dense.
+Tensor einsum(std::string_view text, std::span<const Tensor> operands, const PlanOptions& options = {});
+
+/// matmul whose planning is done once: plan(), then execute() as often as wanted.
+class Matmul {
+ public:
+  Matmul(Tensor a, Tensor b, std::optional<Tensor> c = {}, Scalar alpha = Scalar::of(1.0), std::optional<Scalar> beta = {}, MatmulOptions options = {});
+  const Plan& plan();
+  Tensor execute();  ///< PlanError before plan()
+  /// New operands of the same types and shapes (nse may differ).
+  void reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c, std::optional<Scalar> alpha = {}, std::optional<Scalar> beta = {});
+
+ private:
+  Tensor a_, b_;
+  std::optional<Tensor> c_;
+  Scalar alpha_, beta_;
+  MatmulOptions options_;
+  Plan plan_;
+  bool planned_ = false;
+};
+
+}  // namespace strata

@@ -1,0 +1,64 @@
+#pragma once
+// From an expression and operand types to a kernel, and from a kernel to a result.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strata/expr.h"
+
+namespace strata {
+
+
+
+struct PlanOptions {
+  std::optional<DType> compute_dtype;   ///< accumulate in this type (default: the output's, f32 for f16, bf16, fp8)
+  std::optional<DType> output_dtype;    ///< default: promotion of the operands
+  bool conjugate = false;
+};
+
+/// A chosen way to compute out = alpha * einsum + beta * out for operands of given types. Thread safe, shareable.
+class Plan {
+ public:
+  Plan() = default;
+  const Einsum& expression() const;
+  const std::vector<TensorType>& operand_types() const;
+  TensorType output_type() const;                 ///< dense, row-major
+
+  /// Runs on operands whose types match the plan's (PlanError otherwise). `out` is all-dense with any strides and is written in
+  /// place: out = alpha * einsum + beta * out (beta 0 never reads out).
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const;
+  Tensor run(std::span<const Tensor> operands) const;  ///< into a fresh row-major tensor
+
+  /// Every candidate in the order tried, with the reason it was refused or chosen.
+  std::string explain() const;
+  /// Iteration graph, schedule, loop IR and C text, as far as this plan has them.
+  std::string show() const;
+  std::string kernel_name() const;
+
+  struct Impl;
+  explicit Plan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Plans; results are cached in memory by structure (least recently used ones leave).
+Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options = {});
+
+/// A user's own kernel. It is asked first, and serves plans whose structure equals its key.
+struct UserKernel {
+  std::string name;
+  std::string expression;                   ///< einsum text, e.g. "ij,j->i"
+  std::vector<Format> formats;              ///< of the operands; rank-n dense() for dense ones
+  std::optional<DType> dtype;               ///< serves only this dtype (all operands), or any
+  /// Must set out = alpha * einsum + beta * out.
+  std::function<void(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta)> run;
+};
+void register_kernel(UserKernel kernel);
+/// Removes it again; false where there is none of this name.
+bool unregister_kernel(const std::string& name);
+
+}  // namespace strata

@@ -1,0 +1,17 @@
+#pragma once
+// One small thread pool of our own: no OpenMP (two OpenMP runtimes stall each other; libgomp hangs after fork).
+#include <cstdint>
+#include <functional>
+
+namespace strata {
+
+/// Calls f(chunk) for every chunk in [0, chunks), on settings().threads threads. The caller claims chunks too and never waits
+/// for a helper that has not started. A busy or nested pool runs inline; a forked child gets a fresh pool. The first exception of f is thrown
+/// here after all running chunks ended; chunks not yet started are then skipped.
+void parallel_for(std::int64_t chunks, const std::function<void(std::int64_t)>& f);
+/// Threads that parallel_for would use.
+int thread_count();
+/// Changes it for the whole process (0: back to the default). At most 256.
+void set_thread_count(int n);
+
+}  // namespace strata
