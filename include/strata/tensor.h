@@ -25,7 +25,12 @@ struct TensorType {
   DType pos_dtype = DType::i32, crd_dtype = DType::i32;
   Scalar fill;  ///< the value of absent elements, in dtype
   Device device;
+  /// All-dense formats: what the type records of each level's stride (empty: as row-major in level order gives it).
+  enum class Stride : std::uint8_t { general, unit, broadcast };
+  std::vector<Stride> strides;
+  bool shared_value = false;  ///< values have stride 0: every slot has the same value
   bool operator==(const TensorType&) const = default;
+  std::size_t hash() const;
   std::string to_string() const;  ///< "CSR 4 x 8, float64, pos int32, crd int32"
 };
 

@@ -1,0 +1,204 @@
+#include "backend/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "strata/error.h"
+#include "strata/settings.h"
+
+namespace strata {
+namespace {
+
+constexpr int max_threads = 256;
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+thread_local bool inside = false;  // this thread runs a chunk: whatever it starts runs inline
+
+struct InsideScope {
+  bool before = inside;
+  InsideScope() { inside = true; }
+  ~InsideScope() { inside = before; }
+};
+
+/// Helpers sleep until a job opens, join it, claim chunks one by one, and leave. The caller claims too and at the end waits
+/// for those that joined, never for one that has not started.
+class Pool {
+ public:
+  /// False where the pool serves someone else: then the caller runs inline.
+  bool run(std::int64_t chunks, const std::function<void(std::int64_t)>& f, int threads) {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    if (static_cast<int>(helpers_.size()) != threads - 1 && threads != wanted_) resize(threads);
+    f_ = &f;
+    chunks_ = chunks;
+    failure_ = nullptr;
+    failed_.store(false, std::memory_order_relaxed);
+    next_.store(0, std::memory_order_relaxed);
+    state_.store(open_bit, std::memory_order_release);
+    generation_.fetch_add(1, std::memory_order_release);
+    const auto useful = std::min<std::int64_t>(static_cast<std::int64_t>(helpers_.size()), chunks - 1);
+    if (useful == static_cast<std::int64_t>(helpers_.size()))
+      generation_.notify_all();
+    else
+      for (std::int64_t k = 0; k < useful; ++k) generation_.notify_one();
+    claim();
+    close();
+    std::exception_ptr failure = std::move(failure_);
+    failure_ = nullptr;
+    busy_.store(false, std::memory_order_release);
+    if (failure) std::rethrow_exception(failure);
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t open_bit = 1u << 31;
+
+  void claim() {
+    InsideScope scope;
+    for (;;) {
+      // A plain look first, so that a finished job costs its latecomers no write to a shared line.
+      if (next_.load(std::memory_order_relaxed) >= chunks_) return;
+      const std::int64_t c = next_.fetch_add(1, std::memory_order_relaxed);
+      if (c >= chunks_) return;
+      try {
+        (*f_)(c);
+      } catch (...) {
+        if (!failed_.exchange(true)) failure_ = std::current_exception();
+        next_.store(chunks_, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  void close() {
+    state_.fetch_and(~open_bit, std::memory_order_acq_rel);
+    for (int k = 0; k < 2000; ++k) {
+      if (state_.load(std::memory_order_acquire) == 0) return;
+      pause();
+    }
+    for (std::uint32_t s; (s = state_.load(std::memory_order_acquire)) != 0;) state_.wait(s, std::memory_order_acquire);
+  }
+
+  bool join() {
+    std::uint32_t s = state_.load(std::memory_order_acquire);
+    while (s & open_bit)
+      if (state_.compare_exchange_weak(s, s + 1, std::memory_order_acq_rel)) return true;
+    return false;
+  }
+
+  void help(std::uint32_t seen) {
+    using Clock = std::chrono::steady_clock;
+    for (;;) {
+      // Spinning 50 us catches the next kernel of a chain without a system call; longer would take a core from torch's pool.
+      const auto until = Clock::now() + std::chrono::microseconds(spin_ ? 50 : 0);
+      while (generation_.load(std::memory_order_acquire) == seen) {
+        for (int k = 0; k < 64 && generation_.load(std::memory_order_relaxed) == seen; ++k) pause();
+        if (Clock::now() >= until) generation_.wait(seen, std::memory_order_acquire);
+      }
+      seen = generation_.load(std::memory_order_acquire);
+      if (stop_.load(std::memory_order_acquire)) return;
+      if (!join()) continue;
+      claim();
+      if (state_.fetch_sub(1, std::memory_order_acq_rel) == 1) state_.notify_all();
+    }
+  }
+
+  void resize(int threads) {
+    stop_.store(true, std::memory_order_release);
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+    for (auto& t : helpers_) t.join();
+    helpers_.clear();
+    stop_.store(false, std::memory_order_release);
+    wanted_ = threads;
+    spin_ = threads <= static_cast<int>(std::thread::hardware_concurrency());
+    // Signals belong to the program's own threads (Python handles Ctrl-C in the main one).
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      helpers_.reserve(static_cast<std::size_t>(threads - 1));
+      const std::uint32_t seen = generation_.load(std::memory_order_acquire);
+      for (int k = 1; k < threads; ++k) helpers_.emplace_back([this, seen] { help(seen); });
+    } catch (...) {
+      // The system gives no more threads: those we have, and the caller, do the work.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  alignas(64) std::atomic<std::uint32_t> generation_{0};  // counts jobs; helpers sleep on it
+  alignas(64) std::atomic<std::uint32_t> state_{0};       // open bit, and how many helpers have joined
+  alignas(64) std::atomic<std::int64_t> next_{0};
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<bool> stop_{false}, failed_{false};
+  const std::function<void(std::int64_t)>* f_ = nullptr;
+  std::int64_t chunks_ = 0;
+  std::exception_ptr failure_;
+  std::vector<std::thread> helpers_;
+  int wanted_ = 1;
+  bool spin_ = true;
+};
+
+std::atomic<Pool*> current{nullptr};
+
+Pool& pool() {
+  if (Pool* p = current.load(std::memory_order_acquire)) return *p;
+  // After a fork the helpers are gone and the old pool may be in any state: the child forgets it. Never freed at exit
+  // either: its helpers may be asleep inside it.
+  static const int handler = pthread_atfork(nullptr, nullptr, [] { current.store(nullptr); });
+  static_cast<void>(handler);
+  auto fresh = std::make_unique<Pool>();
+  Pool* none = nullptr;
+  if (current.compare_exchange_strong(none, fresh.get())) return *fresh.release();
+  return *none;
+}
+
+int default_threads() {
+  static const int count = [] {
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+    if (const char* text = std::getenv("OMP_NUM_THREADS")) {
+      const long limit = std::strtol(text, nullptr, 10);  // "4,2" means 4 at the outer level
+      if (limit > 0) n = static_cast<int>(std::min<long>(n, limit));
+    }
+    return std::clamp(n, 1, max_threads);
+  }();
+  return count;
+}
+
+}  // namespace
+
+int thread_count() {
+  const int n = std::atomic_ref(settings().threads).load(std::memory_order_relaxed);
+  return n > 0 ? std::min(n, max_threads) : default_threads();
+}
+
+void set_thread_count(int n) {
+  std::atomic_ref(settings().threads).store(std::clamp(n, 0, max_threads), std::memory_order_relaxed);
+}
+
+void parallel_for(std::int64_t chunks, const std::function<void(std::int64_t)>& f) {
+  if (chunks <= 0) return;
+  if (chunks > 1 && !inside) {
+    const int threads = thread_count();
+    if (threads > 1 && pool().run(chunks, f, threads)) return;
+  }
+  for (std::int64_t c = 0; c < chunks; ++c) f(c);
+}
+
+}  // namespace strata

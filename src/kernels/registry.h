@@ -1,0 +1,29 @@
+#pragma once
+// Hand-written kernels: each says what it accepts, or why it refuses.
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strata/expr.h"
+
+namespace strata::kernels {
+
+/// What a plan asks for. out = alpha * einsum + beta * out; `out` is all-dense.
+struct Query {
+  const Einsum& einsum;
+  std::span<const TensorType> operands;
+  const TensorType& output;
+  DType compute;
+};
+
+struct BuiltinKernel {
+  std::string name;                                            ///< "csr_spmm", as explain() prints it
+  bool (*accepts)(const Query& query, std::string& why);       ///< false: `why` says in a few words what does not fit
+  void (*run)(const Query& query, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta);
+  bool vendor = false;                                         ///< calls a vendor's library (settings().vendor switches these off)
+};
+
+/// All of them, best first.
+std::span<const BuiltinKernel> builtin_kernels();
+
+}  // namespace strata::kernels
