@@ -29,6 +29,7 @@ void pause() {
 #endif
 }
 
+std::atomic<int> forks{0};         // how many forks lie between this process and the first one
 thread_local bool inside = false;  // this thread runs a chunk: whatever it starts runs inline
 
 struct InsideScope {
@@ -44,7 +45,7 @@ class Pool {
   /// False where the pool serves someone else: then the caller runs inline.
   bool run(std::int64_t chunks, const std::function<void(std::int64_t)>& f, int threads) {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
-    if (static_cast<int>(helpers_.size()) != threads - 1 && threads != wanted_) resize(threads);
+    if (threads != wanted_) resize(threads);
     f_ = &f;
     chunks_ = chunks;
     failure_ = nullptr;
@@ -91,7 +92,10 @@ class Pool {
       if (state_.load(std::memory_order_acquire) == 0) return;
       pause();
     }
-    for (std::uint32_t s; (s = state_.load(std::memory_order_acquire)) != 0;) state_.wait(s, std::memory_order_acquire);
+    for (std::uint32_t s; (s = state_.load(std::memory_order_acquire)) != 0;) {
+      if (forks.load() != forks_) throw RuntimeFailure("a kernel forked: in the child its helpers are gone and its result is incomplete");
+      state_.wait(s, std::memory_order_acquire);
+    }
   }
 
   bool join() {
@@ -151,6 +155,7 @@ class Pool {
   std::exception_ptr failure_;
   std::vector<std::thread> helpers_;
   int wanted_ = 1;
+  const int forks_ = forks.load();
   bool spin_ = true;
 };
 
@@ -160,7 +165,10 @@ Pool& pool() {
   if (Pool* p = current.load(std::memory_order_acquire)) return *p;
   // After a fork the helpers are gone and the old pool may be in any state: the child forgets it. Never freed at exit
   // either: its helpers may be asleep inside it.
-  static const int handler = pthread_atfork(nullptr, nullptr, [] { current.store(nullptr); });
+  static const int handler = pthread_atfork(nullptr, nullptr, [] {
+    forks.fetch_add(1);
+    current.store(nullptr);
+  });
   static_cast<void>(handler);
   auto fresh = std::make_unique<Pool>();
   Pool* none = nullptr;
