@@ -1,0 +1,9 @@
+#pragma once
+// The hand-written kernels, one line each; the table that joins them is in registry.cpp.
+#include "kernels/registry.h"
+
+namespace strata::kernels {
+
+extern const BuiltinKernel csr_kernel, csc_kernel, coo_kernel, bsr_kernel, dia_kernel;
+
+}  // namespace strata::kernels

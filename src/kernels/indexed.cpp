@@ -1,0 +1,204 @@
+// CSR, CSC, COO and BSR times a dense vector or matrix: matching a query to the loops of src/kernels/isa.
+#include <cstring>
+#include <vector>
+
+#include "kernels/builtin.h"
+#include "kernels/match.h"
+
+namespace strata::kernels {
+
+namespace {
+
+/// Calls f with the loops for the element and index types of `t`: f(loops, V*, P*, C*) (pointers only carry the types).
+template <class F> void with_types(const TensorType& t, const F& f) {
+  const auto indices = [&]<class V>(const Loops<V>& l) {
+    if (t.pos_dtype == DType::i32) f(l.i32_i32, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<i32*>(nullptr));
+    else if (t.crd_dtype == DType::i64) f(l.i64_i64, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i64*>(nullptr));
+    else f(l.i64_i32, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i32*>(nullptr));
+  };
+  if (t.dtype == DType::f64) indices(loops().f64);
+  else indices(loops().f32);
+}
+
+/// The dimension that a level stores plainly, or -1.
+int plain_dim(const Format& f, int l) {
+  const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
+  return e.op == ExprNode::dim ? e.a : -1;
+}
+
+/// (u : dense, v : compressed): the dimension of the dense level, or -1.
+int csr_like(const Format& f) {
+  if (f.num_levels() != 2 || f.level(0).kind != LevelKind::dense || f.level(1).kind != LevelKind::compressed) return -1;
+  return plain_dim(f, 1) < 0 ? -1 : plain_dim(f, 0);
+}
+
+struct Accepted {
+  MatrixProduct product;
+  bool ok = false;
+};
+Accepted accept(const Query& q, std::string& why) {
+  const auto m = match_matrix_product(q, why);
+  if (!m || !known_indices(q.operands[static_cast<std::size_t>(m->sparse)], why)) return {};
+  return {*m, true};
+}
+const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.operands[static_cast<std::size_t>(m.sparse)].format; }
+
+// --- CSR: the dense level is the row -----------------------------------------------------------------------------
+bool accepts_csr(const Query& q, std::string& why) {
+  const auto [m, ok] = accept(q, why);
+  if (!ok) return false;
+  if (csr_like(sparse_format(q, m)) == m.row_dim) return true;
+  why = "the format is not (row : dense, column : compressed)";
+  return false;
+}
+void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  std::string why;
+  const MatrixProduct m = *match_matrix_product(q, why);
+  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
+  const Part& part = a.part();
+  with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
+    const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const P* pos = static_cast<const P*>(part.levels[1].pos.data);
+    const C* crd = static_cast<const C*>(part.levels[1].crd.data);
+    const V* values = static_cast<const V*>(part.values.data);
+    for_balanced_rows(a.shape()[static_cast<std::size_t>(m.row_dim)], pos, d.columns, [&](i64 begin, i64 end) { l.csr(begin, end, pos, crd, values, d); });
+  });
+}
+
+// --- CSC: the dense level is the inner dimension; the product scatters ---------------------------------------------
+bool accepts_csc(const Query& q, std::string& why) {
+  const auto [m, ok] = accept(q, why);
+  if (!ok) return false;
+  if (csr_like(sparse_format(q, m)) == m.inner_dim) return true;
+  why = "the format is not (column : dense, row : compressed)";
+  return false;
+}
+void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  std::string why;
+  const MatrixProduct m = *match_matrix_product(q, why);
+  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
+  const Part& part = a.part();
+  with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
+    const Dense<V> d = accumulate_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const P* pos = static_cast<const P*>(part.levels[1].pos.data);
+    const C* crd = static_cast<const C*>(part.levels[1].crd.data);
+    const V* values = static_cast<const V*>(part.values.data);
+    const i64 columns_of_a = a.shape()[static_cast<std::size_t>(m.inner_dim)], rows = a.shape()[static_cast<std::size_t>(m.row_dim)];
+    const i64 stored = columns_of_a > 0 ? static_cast<i64>(pos[columns_of_a]) : 0, result = rows * d.columns;
+    // Each chunk scatters into a result of its own while these stay small beside the matrix; added in chunk order afterwards.
+    const i64 partials = result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / chunk_work), 1, 8) : 1;
+    if (partials == 1) return l.csc(0, columns_of_a, pos, crd, values, d);
+    const Buffer scratch = Buffer::allocate(a.dtype(), partials * result);
+    V* sums = static_cast<V*>(scratch.data);
+    const auto cut = [&](i64 c) { return c == partials ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(stored / partials * c)) - pos; };
+    parallel_for(partials, [&](i64 c) {
+      Dense<V> own = d;
+      own.out = sums + c * result;
+      own.ldo = d.columns;
+      std::fill(own.out, own.out + result, V(0));
+      l.csc(cut(c), cut(c + 1), pos, crd, values, own);
+    });
+    const i64 slices = chunk_count(result);
+    parallel_for(slices, [&](i64 s) {
+      for (i64 i = rows * s / slices; i < rows * (s + 1) / slices; ++i)
+        for (i64 k = 0; k < d.columns; ++k) {
+          V sum = 0;
+          for (i64 c = 0; c < partials; ++c) sum += sums[c * result + i * d.columns + k];
+          d.out[i * d.ldo + k] += sum;
+        }
+    });
+  });
+}
+
+// --- COO, sorted by the row ------------------------------------------------------------------------------------------
+bool accepts_coo(const Query& q, std::string& why) {
+  const auto [m, ok] = accept(q, why);
+  if (!ok) return false;
+  const Format& f = sparse_format(q, m);
+  if (f.num_levels() == 2 && f.level(0).kind == LevelKind::compressed && f.level(0).ordered && f.level(1).kind == LevelKind::singleton && plain_dim(f, 0) == m.row_dim &&
+      plain_dim(f, 1) == m.inner_dim)
+    return true;
+  why = "the format is not (row : compressed(nonunique), column : singleton), sorted";
+  return false;
+}
+void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  std::string why;
+  const MatrixProduct m = *match_matrix_product(q, why);
+  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
+  const Part& part = a.part();
+  with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
+    const Dense<V> d = accumulate_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const C* rows = static_cast<const C*>(part.levels[0].crd.data);
+    const C* columns = static_cast<const C*>(part.levels[1].crd.data);
+    const V* values = static_cast<const V*>(part.values.data);
+    const i64 stored = part.levels[0].pos.index(1), chunks = chunk_count(stored * d.columns);
+    const auto cut = [&](i64 c) {  // chunks end where a row ends
+      i64 k = stored / chunks * c;
+      if (c == chunks) return stored;
+      while (k > 0 && k < stored && rows[k] == rows[k - 1]) ++k;
+      return k;
+    };
+    if (chunks == 1) return l.coo(0, stored, rows, columns, values, d);
+    parallel_for(chunks, [&](i64 c) {
+      const i64 begin = cut(c), end = cut(c + 1);
+      if (begin < end) l.coo(begin, end, rows, columns, values, d);
+    });
+  });
+}
+
+// --- BSR -------------------------------------------------------------------------------------------------------------
+struct Blocks {
+  i64 rows = 0, columns = 0;  ///< of one block; 0: no BSR
+  bool column_major = false;
+};
+Blocks blocks_of(const Format& f, const MatrixProduct& m) {
+  const auto is = [&](int l, LevelKind kind, ExprNode::Op op, int dim, i64& n) {
+    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
+    if (f.level(l).kind != kind || e.op != op) return false;
+    const ExprNode& inner = f.spec().exprs[static_cast<std::size_t>(e.a)];
+    n = e.n;
+    return inner.op == ExprNode::dim && inner.a == dim;
+  };
+  if (f.num_levels() != 4) return {};
+  Blocks b;
+  i64 r, c;
+  if (!is(0, LevelKind::dense, ExprNode::div, m.row_dim, b.rows) || !is(1, LevelKind::compressed, ExprNode::div, m.inner_dim, b.columns)) return {};
+  if (is(2, LevelKind::dense, ExprNode::mod, m.row_dim, r) && is(3, LevelKind::dense, ExprNode::mod, m.inner_dim, c)) return b;
+  if (is(2, LevelKind::dense, ExprNode::mod, m.inner_dim, c) && is(3, LevelKind::dense, ExprNode::mod, m.row_dim, r)) {
+    b.column_major = true;
+    return b;
+  }
+  return {};
+}
+bool accepts_bsr(const Query& q, std::string& why) {
+  const auto [m, ok] = accept(q, why);
+  if (!ok) return false;
+  if (blocks_of(sparse_format(q, m), m).rows > 0) return true;
+  why = "the format is not BSR with rows of blocks";
+  return false;
+}
+void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  std::string why;
+  const MatrixProduct m = *match_matrix_product(q, why);
+  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
+  const Part& part = a.part();
+  const Blocks b = blocks_of(part.format, m);
+  with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
+    const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const P* pos = static_cast<const P*>(part.levels[1].pos.data);
+    const C* crd = static_cast<const C*>(part.levels[1].crd.data);
+    const V* values = static_cast<const V*>(part.values.data);
+    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+    for_balanced_rows(part.ranges[0].size, pos, d.columns * b.rows * b.columns,
+                      [&](i64 begin, i64 end) { l.bsr(begin, end, pos, crd, values, b.rows, b.columns, b.column_major, rows, columns, d); });
+  });
+}
+
+}  // namespace
+
+const BuiltinKernel csr_kernel{"csr_product", accepts_csr, run_csr};
+const BuiltinKernel csc_kernel{"csc_product", accepts_csc, run_csc};
+const BuiltinKernel coo_kernel{"coo_product", accepts_coo, run_coo};
+const BuiltinKernel bsr_kernel{"bsr_product", accepts_bsr, run_bsr};
+
+}  // namespace strata::kernels

@@ -1,0 +1,142 @@
+#pragma once
+#include "kernels/isa/csr.h"
+
+namespace strata::kernels::STRATA_ISA {
+
+// One block row times a vector. R rows of sums stay in registers; R and C are constants for the common block sizes.
+template <int R, int C, bool ColumnMajor, class V, class P, class J>
+static void bsr_spmv_fixed(i64 begin, i64 end, const P* pos, const J* crd, const V* values, const Dense<V>& d) {
+  for (i64 b = begin; b < end; ++b) {
+    V acc[R];
+    for (int r = 0; r < R; ++r) acc[r] = 0;
+    const i64 stop = pos[b + 1];
+    for (i64 k = pos[b]; k < stop; ++k) {
+      const V* block = values + k * (R * C);
+      const V* x = d.x + static_cast<i64>(crd[k]) * C;
+      for (int q = 0; q < R * C; q += 64 / static_cast<int>(sizeof(V))) prefetch_stream(block + q);
+      if (!(k & 15)) prefetch_stream(crd + k);
+      for (int c = 0; c < C; ++c)
+        for (int r = 0; r < R; ++r) acc[r] += (ColumnMajor ? block[c * R + r] : block[r * C + c]) * x[c];
+    }
+    for (int r = 0; r < R; ++r) finish(d.out + b * R + r, acc[r], d.alpha, d.beta);
+  }
+}
+
+// Wide blocks, row-major: R rows at a time, the dot products in vectors along the block's columns.
+template <int R, class V, class P, class J>
+static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, const Dense<V>& d) {
+  constexpr int L = lanes<V>;
+  for (i64 b = begin; b < end; ++b)
+    for (i64 r0 = 0; r0 < br; r0 += R) {
+      Vec<V> acc[R];
+      for (int r = 0; r < R; ++r) acc[r] = Vec<V>{};
+      for (i64 k = pos[b]; k < static_cast<i64>(pos[b + 1]); ++k) {
+        const V* block = values + k * br * bc + r0 * bc;
+        const V* x = d.x + static_cast<i64>(crd[k]) * bc;
+        for (i64 c = 0; c < bc; c += L) {
+          const Vec<V> xv = load(x + c);
+          for (int r = 0; r < R; ++r) acc[r] += load(block + r * bc + c) * xv;
+        }
+      }
+      for (int r = 0; r < R; ++r) finish(d.out + b * br + r0 + r, sum_lanes<V>(acc[r]), d.alpha, d.beta);
+    }
+}
+
+// R rows x N vectors of out in registers over a block row.
+template <int R, int N, class V, class P, class J>
+static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i64 cols, const P* pos, const J* crd, const V* values, const V* x, i64 ldx, V* out,
+                             i64 ldo, V alpha, V beta) {
+  constexpr int L = lanes<V>;
+  Vec<V> acc[R][N];
+  for (int r = 0; r < R; ++r)
+    for (int q = 0; q < N; ++q) acc[r][q] = Vec<V>{};
+  const i64 row_step = column_major ? 1 : bc, column_step = column_major ? br : 1;
+  for (i64 k = pos[b]; k < static_cast<i64>(pos[b + 1]); ++k) {
+    const V* block = values + k * br * bc + r0 * row_step;
+    const i64 j0 = static_cast<i64>(crd[k]) * bc;
+    const i64 width = j0 + bc <= cols ? bc : cols - j0;
+    const V* row = x + j0 * ldx;
+    for (i64 c = 0; c < width; ++c, row += ldx) {
+      Vec<V> xv[N];
+      for (int q = 0; q < N; ++q) xv[q] = load(row + q * L);
+      for (int r = 0; r < R; ++r) {
+        const Vec<V> v = splat(block[r * row_step + c * column_step]);
+        for (int q = 0; q < N; ++q) acc[r][q] += v * xv[q];
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int q = 0; q < N; ++q) {
+      V* o = out + (b * br + r0 + r) * ldo + q * L;
+      Vec<V> s = splat(alpha) * acc[r][q];
+      if (beta != V(0)) s += splat(beta) * load(o);
+      store(o, s);
+    }
+}
+
+// Any block size, any number of columns, clipped at the matrix's border.
+template <class V, class P, class J>
+static void bsr_any(i64 b, i64 r0, i64 r1, i64 c0, i64 c1, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const P* pos, const J* crd, const V* values,
+                    const Dense<V>& d) {
+  for (i64 r = r0; r < r1 && b * br + r < rows; ++r)
+    for (i64 c = c0; c < c1; ++c) {
+      V sum = 0;
+      for (i64 k = pos[b]; k < static_cast<i64>(pos[b + 1]); ++k) {
+        const i64 j0 = static_cast<i64>(crd[k]) * bc, width = j0 + bc <= cols ? bc : cols - j0;
+        const V* block = values + k * br * bc + (column_major ? r : r * bc);
+        const i64 step = column_major ? br : 1;
+        for (i64 j = 0; j < width; ++j) sum += block[j * step] * d.x[(j0 + j) * d.ldx + c];
+      }
+      finish(d.out + (b * br + r) * d.ldo + c, sum, d.alpha, d.beta);
+    }
+}
+
+template <class V, class P, class J>
+static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d) {
+  constexpr int L = lanes<V>;
+  // Only the last block row and blocks in the last block column can overhang; a matrix that divides has neither.
+  const bool divides = rows % br == 0 && cols % bc == 0;
+  if (d.columns == 1 && d.ldx == 1 && d.ldo == 1 && divides) {
+#define STRATA_FIXED(R, C) \
+  if (br == R && bc == C) \
+    return column_major ? bsr_spmv_fixed<R, C, true>(begin, end, pos, crd, values, d) : bsr_spmv_fixed<R, C, false>(begin, end, pos, crd, values, d)
+    STRATA_FIXED(2, 2);
+    STRATA_FIXED(3, 3);
+    STRATA_FIXED(4, 4);
+    STRATA_FIXED(6, 6);
+    STRATA_FIXED(8, 8);
+#undef STRATA_FIXED
+    if (!column_major && bc % L == 0 && br % 4 == 0) return bsr_spmv_wide<4>(begin, end, pos, crd, values, br, bc, d);
+    if (!column_major && bc % L == 0) return bsr_spmv_wide<1>(begin, end, pos, crd, values, br, bc, d);
+  }
+  for (i64 b = begin; b < end; ++b) {
+    const i64 height = b * br + br <= rows ? br : rows - b * br;
+    i64 c = 0;
+    const i64 whole = d.columns / L * L;
+#define STRATA_TILE(R, N) \
+  for (; r + R <= height; r += R) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, d.ldx, d.out + c, d.ldo, d.alpha, d.beta)
+    if constexpr (max_accumulators >= 16) {
+      for (; c + 4 * L <= whole; c += 4 * L) {
+        i64 r = 0;
+        STRATA_TILE(4, 4);
+        STRATA_TILE(3, 4);
+        STRATA_TILE(1, 4);
+      }
+    }
+    for (; c + 2 * L <= whole; c += 2 * L) {
+      i64 r = 0;
+      STRATA_TILE(4, 2);
+      STRATA_TILE(3, 2);
+      STRATA_TILE(1, 2);
+    }
+    for (; c < whole; c += L) {
+      i64 r = 0;
+      STRATA_TILE(4, 1);
+      STRATA_TILE(1, 1);
+    }
+#undef STRATA_TILE
+    if (c < d.columns) bsr_any(b, 0, br, c, d.columns, br, bc, column_major, rows, cols, pos, crd, values, d);
+  }
+}
+
+}  // namespace strata::kernels::STRATA_ISA

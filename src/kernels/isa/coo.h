@@ -1,0 +1,48 @@
+#pragma once
+#include "kernels/isa/csr.h"
+
+namespace strata::kernels::STRATA_ISA {
+
+template <int N, class V, class C>
+static inline void coo_run(i64 k, i64 stop, const C* columns, const V* values, const V* x, i64 ldx, V* out, V alpha) {
+  Vec<V> acc[N];
+  for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
+  for (; k < stop; ++k) {
+    const V* row = x + static_cast<i64>(columns[k]) * ldx;
+    const Vec<V> v = splat(values[k]);
+    for (int q = 0; q < N; ++q) acc[q] += v * load(row + q * lanes<V>);
+  }
+  for (int q = 0; q < N; ++q) store(out + q * lanes<V>, load(out + q * lanes<V>) + splat(alpha) * acc[q]);
+}
+
+template <class V, class C>
+static void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d) {
+  constexpr int L = lanes<V>;
+  for (i64 k = begin; k < end;) {
+    const C row = rows[k];
+    V* out = d.out + static_cast<i64>(row) * d.ldo;
+    if (d.columns == 1) {
+      V sum = 0;
+      for (; k < end && rows[k] == row; ++k) {
+        if (!(k & 7)) prefetch_stream(values + k), prefetch_stream(columns + k), prefetch_stream(rows + k);
+        sum += values[k] * d.x[static_cast<i64>(columns[k]) * d.ldx];
+      }
+      *out += d.alpha * sum;
+      continue;
+    }
+    i64 stop = k + 1;
+    while (stop < end && rows[stop] == row) ++stop;
+    i64 c = 0;
+    for (; c + 8 * L <= d.columns; c += 8 * L) coo_run<8>(k, stop, columns, values, d.x + c, d.ldx, out + c, d.alpha);
+    for (; c + 2 * L <= d.columns; c += 2 * L) coo_run<2>(k, stop, columns, values, d.x + c, d.ldx, out + c, d.alpha);
+    for (; c + L <= d.columns; c += L) coo_run<1>(k, stop, columns, values, d.x + c, d.ldx, out + c, d.alpha);
+    for (; c < d.columns; ++c) {
+      V s = 0;
+      for (i64 q = k; q < stop; ++q) s += values[q] * d.x[static_cast<i64>(columns[q]) * d.ldx + c];
+      out[c] += d.alpha * s;
+    }
+    k = stop;
+  }
+}
+
+}  // namespace strata::kernels::STRATA_ISA

@@ -1,0 +1,58 @@
+#pragma once
+// Hand-written inner loops, compiled once per instruction set (x86-64-v3, x86-64-v4, or the compiler's default).
+//
+// The files of this folder include nothing that could emit a shared inline function: an inline function of the standard
+// library, compiled here for AVX-512 and picked by the linker for the whole program, would crash on older machines.
+#include <cstdint>
+
+namespace strata::kernels {
+
+using i64 = std::int64_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+
+/// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit stride and
+/// leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
+template <class V> struct Dense {
+  const V* x;
+  i64 ldx;
+  V* out;
+  i64 ldo;
+  i64 columns;
+  V alpha, beta;  ///< beta 0: out is not read
+};
+
+/// One row of function pointers per element type; index types are i32/i32, i64/i64 or i64/i32 (pos/crd).
+template <class V, class P, class C> struct IndexedLoops {
+  /// CSR rows: pos has rows + 1 entries; nse bounds prefetching.
+  void (*csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+  /// CSC columns [begin, end) scatter: out += alpha * A[:, begin:end) * x[begin:end); beta is not used.
+  void (*csc)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+  /// Elements [begin, end) of a COO matrix: out += alpha * A * x; a run of equal rows is summed before it is added. beta is not used.
+  void (*coo)(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d);
+  /// BSR block rows, blocks of br x bc, row-major or column-major inside; rows and cols are the matrix's (blocks may overhang).
+  void (*bsr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d);
+};
+
+template <class V> struct PlainLoops {
+  /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i + offset[k]).
+  void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d);
+};
+
+template <class V> struct Loops {
+  IndexedLoops<V, i32, i32> i32_i32;
+  IndexedLoops<V, i64, i64> i64_i64;
+  IndexedLoops<V, i64, i32> i64_i32;
+  PlainLoops<V> plain;
+};
+
+struct LoopTable {
+  const char* isa;
+  Loops<double> f64;
+  Loops<float> f32;
+};
+
+/// The table for this machine.
+const LoopTable& loops();
+
+}  // namespace strata::kernels

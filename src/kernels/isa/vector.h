@@ -1,0 +1,50 @@
+#pragma once
+// Short vectors of the instruction set that this file is compiled for (GNU vector extensions).
+#include "kernels/isa/isa.h"
+
+#ifndef STRATA_ISA
+#error "compile the files of kernels/isa with -DSTRATA_ISA=<name>"
+#endif
+
+namespace strata::kernels::STRATA_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int vector_bytes = 32;
+#else
+inline constexpr int vector_bytes = 16;
+#endif
+/// Vectors of accumulators that fit the register file beside operands.
+inline constexpr int max_accumulators = vector_bytes == 64 ? 16 : 8;
+
+template <class V> inline constexpr int lanes = vector_bytes / static_cast<int>(sizeof(V));
+
+// Unaligned, may alias: loads and stores go straight to the caller's memory.
+template <class V> struct VectorOf;
+template <> struct VectorOf<double> {
+  typedef double type __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
+};
+template <> struct VectorOf<float> {
+  typedef float type __attribute__((vector_size(vector_bytes), aligned(4), may_alias));
+};
+template <class V> using Vec = typename VectorOf<V>::type;
+
+template <class V> static inline Vec<V> splat(V v) { return v - Vec<V>{}; }
+template <class V> static inline Vec<V> load(const V* p) { return *reinterpret_cast<const Vec<V>*>(p); }
+template <class V> static inline void store(V* p, Vec<V> v) { *reinterpret_cast<Vec<V>*>(p) = v; }
+
+/// The rows' sum in a fixed tree.
+template <class V> static inline V sum_lanes(Vec<V> v) {
+  V s[lanes<V>];
+  *reinterpret_cast<Vec<V>*>(s) = v;
+  for (int n = lanes<V> / 2; n > 0; n /= 2)
+    for (int i = 0; i < n; ++i) s[i] += s[i + n];
+  return s[0];
+}
+
+static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
+/// Stream distance: the hardware prefetcher stops at page borders, 8 KB ahead does not.
+template <class T> static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
+
+}  // namespace strata::kernels::STRATA_ISA

@@ -1,0 +1,41 @@
+#pragma once
+// What the hand-written kernels have in common: one sparse matrix times one dense vector or matrix.
+#include <optional>
+
+#include "kernels/isa/isa.h"
+#include "kernels/registry.h"
+
+namespace strata::kernels {
+
+/// out[row, free] = sum over inner of sparse[row, inner] * dense[inner, free]; which dimension of which tensor is which.
+struct MatrixProduct {
+  int sparse = 0, dense = 1;                ///< operands
+  int row_dim = 0, inner_dim = 1;           ///< of the sparse operand
+  int dense_inner = 0, dense_free = -1;     ///< dimensions of the dense operand (-1: a vector)
+  int out_row = 0, out_free = -1;           ///< dimensions of the output
+};
+
+/// Nothing, with the reason in `why`, where the query is no such product of f32 or f64 with layouts that the loops can stream.
+std::optional<MatrixProduct> match_matrix_product(const Query& query, std::string& why);
+
+/// Do the index types have a row in the table of loops?
+bool known_indices(const TensorType& t, std::string& why);
+
+/// The dense sides of a product as the loops want them.
+template <class V>
+Dense<V> dense_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta);
+/// The same for out += ...: scales out by beta first, in parallel.
+template <class V>
+Dense<V> accumulate_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta);
+
+/// Element stride of a dimension of an identity all-dense tensor, and the address of its first element.
+i64 dim_stride(const Tensor& t, int dim);
+char* first_element(const Tensor& t);
+
+/// Calls f(begin, end) for slices of [0, rows) of about equal weight, in parallel. `pos` (rows + 1 entries) gives stored
+/// elements before each row. Slices depend on the problem alone.
+template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f);
+
+}  // namespace strata::kernels
+
+#include "kernels/match_inl.h"

@@ -1,0 +1,60 @@
+#pragma once
+#include <algorithm>
+
+#include "backend/pool.h"
+
+namespace strata::kernels {
+
+/// Multiply-adds that are worth a chunk of their own: some 20 us of work.
+inline constexpr i64 chunk_work = 32768;
+inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
+
+template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f) {
+  const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0, total = stored + rows;
+  const i64 chunks = chunk_count(total * std::max<i64>(1, columns / 2));
+  if (chunks == 1) return f(i64{0}, rows);
+  // The first row at which at least `weight` elements and rows have passed.
+  const auto cut = [&](i64 weight) {
+    i64 lo = 0, hi = rows;
+    while (lo < hi) {
+      const i64 mid = (lo + hi) / 2;
+      if (static_cast<i64>(pos[mid]) + mid < weight) lo = mid + 1;
+      else hi = mid;
+    }
+    return lo;
+  };
+  parallel_for(chunks, [&](i64 c) {
+    const i64 begin = c == 0 ? 0 : cut(total / chunks * c), end = c + 1 == chunks ? rows : cut(total / chunks * (c + 1));
+    if (begin < end) f(begin, end);
+  });
+}
+
+template <class V>
+Dense<V> dense_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  Dense<V> d;
+  d.x = reinterpret_cast<const V*>(first_element(x));
+  d.ldx = dim_stride(x, m.dense_inner);
+  d.out = reinterpret_cast<V*>(first_element(out));
+  d.ldo = dim_stride(out, m.out_row);
+  d.columns = m.out_free < 0 ? 1 : out.shape()[static_cast<std::size_t>(m.out_free)];
+  d.alpha = static_cast<V>(alpha.to_double());
+  d.beta = static_cast<V>(beta.to_double());
+  return d;
+}
+
+template <class V>
+Dense<V> accumulate_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  Dense<V> d = dense_arguments<V>(m, x, out, alpha, beta);
+  const i64 rows = out.shape()[static_cast<std::size_t>(m.out_row)], chunks = chunk_count(rows * d.columns / 4);
+  if (d.beta != V(1))
+    parallel_for(chunks, [&](i64 c) {
+      for (i64 i = rows * c / chunks; i < rows * (c + 1) / chunks; ++i) {
+        V* row = d.out + i * d.ldo;
+        if (d.beta == V(0)) std::fill(row, row + d.columns, V(0));
+        else for (i64 k = 0; k < d.columns; ++k) row[k] *= d.beta;
+      }
+    });
+  return d;
+}
+
+}  // namespace strata::kernels

@@ -1,0 +1,12 @@
+#include "kernels/registry.h"
+
+#include "kernels/builtin.h"
+
+namespace strata::kernels {
+
+std::span<const BuiltinKernel> builtin_kernels() {
+  static const BuiltinKernel table[] = {csr_kernel, bsr_kernel, dia_kernel, coo_kernel, csc_kernel};
+  return table;
+}
+
+}  // namespace strata::kernels
