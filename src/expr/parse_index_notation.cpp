@@ -1,0 +1,136 @@
+// Index notation of one product: "C(i,k) = A(i,j) * conj(B(j,k))". Names without parentheses are scalars.
+#include <algorithm>
+
+#include "strata/expr.h"
+#include "strata/format.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t max_text = 1 << 16;
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+struct Word {
+  std::string text;
+  Span where;
+};
+struct Access {
+  Word name;
+  std::vector<Word> indices;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Einsum parse(std::vector<std::string>& operand_names) {
+    if (text_.size() > max_text) throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
+    const Access output = access();
+    if (peek() == '+' && at_ + 1 < text_.size() && text_[at_ + 1] == '=')
+      refuse("'+=' has no place here", {at_, at_ + 2}, "'='", "'+='", "write '=' and run with beta 1 to add to what the output holds");
+    expect('=', "'='");
+    Einsum e;
+    operand_names.clear();
+    do {
+      skip();
+      const bool conjugate = text_.substr(at_, 4) == "conj" && opens_call(at_ + 4);
+      if (conjugate) {
+        at_ += 4;
+        expect('(', "'('");
+      }
+      const Access a = access();
+      if (conjugate) expect(')', "')'");
+      if (e.operands.size() == 64) refuse("too many factors", a.name.where, "at most 64");
+      operand_names.push_back(a.name.text);
+      e.conjugate.push_back(conjugate ? 1 : 0);
+      auto& indices = e.operands.emplace_back();
+      for (const auto& w : a.indices) indices.push_back(index_of(e, w.text, true));
+    } while (take('*'));
+    if (at_ < text_.size()) {
+      const char c = text_[at_];
+      const Span here{at_, at_ + 1};
+      if (c == '+' || c == '-')
+        throw Unsupported({.what = "sums of products are not built yet", .expected = "one product", .got = std::string("'") + c + "'",
+                           .fix = "evaluate the terms one by one; run with beta 1 adds to the output", .text = std::string(text_), .where = here});
+      refuse("the expression does not end here", here, "'*' or the end", "'" + std::string(1, c) + "'");
+    }
+    e.num_indices = static_cast<int>(e.names.size());
+    for (const auto& w : output.indices) {
+      const int index = index_of(e, w.text, false);
+      if (index < 0) refuse("the output has an index that no operand has", w.where, "an index of the operands", "'" + w.text + "'");
+      if (std::find(e.output.begin(), e.output.end(), index) != e.output.end())
+        refuse("the output has an index twice", w.where, "each index at most once", "'" + w.text + "'");
+      e.output.push_back(index);
+    }
+    return e;
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {}, std::string fix = {}) const {
+    throw ExpressionError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix),
+                           .text = std::string(text_), .where = where});
+  }
+
+  void skip() {
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+  }
+  char peek() {
+    skip();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(char c) {
+    if (peek() != c || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  bool opens_call(std::size_t i) const {
+    while (i < text_.size() && is_blank(text_[i])) ++i;
+    return i < text_.size() && text_[i] == '(';
+  }
+  void expect(char c, const std::string& quoted) {
+    if (!take(c)) refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, quoted, here());
+  }
+  std::string here() const { return at_ < text_.size() ? "'" + std::string(1, text_[at_]) + "'" : "the end of the text"; }
+
+  Word word(const char* what) {
+    skip();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    if (begin == at_) refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())}, "a word of letters, digits and '_'", here());
+    const Span where{begin, at_};
+    if (text_[begin] >= '0' && text_[begin] <= '9') refuse("a name starts with a digit", where, "a letter or '_' first", std::string(text_.substr(begin, at_ - begin)));
+    if (at_ - begin > max_name) refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
+    return {std::string(text_.substr(begin, at_ - begin)), where};
+  }
+
+  Access access() {
+    Access a{word("a tensor's name"), {}};
+    if (!take('(')) return a;
+    if (take(')')) return a;
+    do {
+      a.indices.push_back(word("an index"));
+      if (a.indices.size() > max_dims) refuse("too many dimensions", a.indices.back().where, "at most 32");
+    } while (take(','));
+    expect(')', "',' or ')'");
+    return a;
+  }
+
+  static int index_of(Einsum& e, const std::string& name, bool add) {
+    const auto it = std::find(e.names.begin(), e.names.end(), name);
+    if (it != e.names.end()) return static_cast<int>(it - e.names.begin());
+    if (!add) return -1;
+    e.names.push_back(name);
+    return static_cast<int>(e.names.size()) - 1;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Einsum parse_index_notation(std::string_view text, std::vector<std::string>& operand_names) { return Parser(text).parse(operand_names); }
+
+}  // namespace strata
