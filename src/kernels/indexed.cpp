@@ -12,7 +12,8 @@ namespace {
 /// Calls f with the loops for the element and index types of `t`: f(loops, V*, P*, C*) (pointers only carry the types).
 template <class F> void with_types(const TensorType& t, const F& f) {
   const auto indices = [&]<class V>(const Loops<V>& l) {
-    if (t.pos_dtype == DType::i32) f(l.i32_i32, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<i32*>(nullptr));
+    if (t.pos_dtype == DType::i32 && t.crd_dtype == DType::u16) f(l.i32_u16, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<u16*>(nullptr));
+    else if (t.pos_dtype == DType::i32) f(l.i32_i32, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<i32*>(nullptr));
     else if (t.crd_dtype == DType::i64) f(l.i64_i64, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i64*>(nullptr));
     else f(l.i64_i32, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i32*>(nullptr));
   };
@@ -146,6 +147,37 @@ void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out
   });
 }
 
+// --- bitmap ----------------------------------------------------------------------------------------------------------
+bool accepts_bitmap(const Query& q, std::string& why) {
+  const auto m = match_matrix_product(q, why);
+  if (!m) return false;
+  const TensorType& a = q.operands[static_cast<std::size_t>(m->sparse)];
+  const Format& f = a.format;
+  if (a.pos_dtype != DType::i32 && a.pos_dtype != DType::i64) why = "positions are neither int32 nor int64";
+  else if (f.num_levels() == 2 && f.level(0).kind == LevelKind::dense && f.level(1).kind == LevelKind::bitmap && plain_dim(f, 0) == m->row_dim && plain_dim(f, 1) == m->inner_dim) return true;
+  else why = "the format is not (row : dense, column : bitmap)";
+  return false;
+}
+void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  std::string why;
+  const MatrixProduct m = *match_matrix_product(q, why);
+  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
+  const Part& part = a.part();
+  const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+  const auto run = [&]<class L, class V, class P>(const L& l, V*, const P* pos) {
+    const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) {
+      l.bitmap(begin, end, static_cast<const u64*>(part.levels[1].crd.data), (columns + 63) / 64, pos, static_cast<const V*>(part.values.data), part.values.size, columns, d);
+    });
+  };
+  const auto indices = [&]<class V>(const Loops<V>& l, V* v) {
+    if (a.type().pos_dtype == DType::i32) run(l.i32_i32, v, static_cast<const i32*>(part.levels[1].pos.data));
+    else run(l.i64_i64, v, static_cast<const i64*>(part.levels[1].pos.data));
+  };
+  if (a.dtype() == DType::f64) indices(loops().f64, static_cast<double*>(nullptr));
+  else indices(loops().f32, static_cast<float*>(nullptr));
+}
+
 // --- BSR -------------------------------------------------------------------------------------------------------------
 struct Blocks {
   i64 rows = 0, columns = 0;  ///< of one block; 0: no BSR
@@ -199,6 +231,7 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
 const BuiltinKernel csr_kernel{"csr_product", accepts_csr, run_csr};
 const BuiltinKernel csc_kernel{"csc_product", accepts_csc, run_csc};
 const BuiltinKernel coo_kernel{"coo_product", accepts_coo, run_coo};
+const BuiltinKernel bitmap_kernel{"bitmap_product", accepts_bitmap, run_bitmap};
 const BuiltinKernel bsr_kernel{"bsr_product", accepts_bsr, run_bsr};
 
 }  // namespace strata::kernels

@@ -63,8 +63,8 @@ std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& w
 }
 
 bool known_indices(const TensorType& t, std::string& why) {
-  const bool known = (t.pos_dtype == DType::i32 && t.crd_dtype == DType::i32) || (t.pos_dtype == DType::i64 && (t.crd_dtype == DType::i64 || t.crd_dtype == DType::i32));
-  if (!known) why = "index types other than int32/int32, int64/int64, int64/int32";
+  const bool known = (t.pos_dtype == DType::i32 && (t.crd_dtype == DType::i32 || t.crd_dtype == DType::u16)) || (t.pos_dtype == DType::i64 && (t.crd_dtype == DType::i64 || t.crd_dtype == DType::i32));
+  if (!known) why = "index types other than int32/int32, int32/uint16, int64/int64, int64/int32";
   return known;
 }
 

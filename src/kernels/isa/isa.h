@@ -10,6 +10,7 @@ namespace strata::kernels {
 using i64 = std::int64_t;
 using i32 = std::int32_t;
 using u64 = std::uint64_t;
+using u16 = std::uint16_t;
 
 /// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit stride and
 /// leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
@@ -22,7 +23,7 @@ template <class V> struct Dense {
   V alpha, beta;  ///< beta 0: out is not read
 };
 
-/// One row of function pointers per element type; index types are i32/i32, i64/i64 or i64/i32 (pos/crd).
+/// One row of function pointers per element type; index types are pos/crd.
 template <class V, class P, class C> struct IndexedLoops {
   /// CSR rows: pos has rows + 1 entries; nse bounds prefetching.
   void (*csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
@@ -30,6 +31,8 @@ template <class V, class P, class C> struct IndexedLoops {
   void (*csc)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// Elements [begin, end) of a COO matrix: out += alpha * A * x; a run of equal rows is summed before it is added. beta is not used.
   void (*coo)(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d);
+  /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
+  void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d);
   /// BSR block rows, blocks of br x bc, row-major or column-major inside; rows and cols are the matrix's (blocks may overhang).
   void (*bsr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d);
 };
@@ -43,6 +46,7 @@ template <class V> struct Loops {
   IndexedLoops<V, i32, i32> i32_i32;
   IndexedLoops<V, i64, i64> i64_i64;
   IndexedLoops<V, i64, i32> i64_i32;
+  IndexedLoops<V, i32, u16> i32_u16;  ///< narrow matrices: half the index bytes
   PlainLoops<V> plain;
 };
 
