@@ -29,6 +29,7 @@ void pause() {
 #endif
 }
 
+std::atomic<void (*)()> interrupt_check{nullptr};
 std::atomic<int> forks{0};         // how many forks lie between this process and the first one
 thread_local bool inside = false;  // this thread runs a chunk: whatever it starts runs inline
 
@@ -58,7 +59,7 @@ class Pool {
       generation_.notify_all();
     else
       for (std::int64_t k = 0; k < useful; ++k) generation_.notify_one();
-    claim();
+    claim(true);
     close();
     std::exception_ptr failure = std::move(failure_);
     failure_ = nullptr;
@@ -70,7 +71,7 @@ class Pool {
  private:
   static constexpr std::uint32_t open_bit = 1u << 31;
 
-  void claim() {
+  void claim(bool caller) {
     InsideScope scope;
     for (;;) {
       // A plain look first, so that a finished job costs its latecomers no write to a shared line.
@@ -78,6 +79,7 @@ class Pool {
       const std::int64_t c = next_.fetch_add(1, std::memory_order_relaxed);
       if (c >= chunks_) return;
       try {
+        if (caller && c > 0) poll_interrupt();
         (*f_)(c);
       } catch (...) {
         if (!failed_.exchange(true)) failure_ = std::current_exception();
@@ -117,7 +119,7 @@ class Pool {
       seen = generation_.load(std::memory_order_acquire);
       if (stop_.load(std::memory_order_acquire)) return;
       if (!join()) continue;
-      claim();
+      claim(false);
       if (state_.fetch_sub(1, std::memory_order_acq_rel) == 1) state_.notify_all();
     }
   }
@@ -206,7 +208,23 @@ void parallel_for(std::int64_t chunks, const std::function<void(std::int64_t)>& 
     const int threads = thread_count();
     if (threads > 1 && pool().run(chunks, f, threads)) return;
   }
-  for (std::int64_t c = 0; c < chunks; ++c) f(c);
+  for (std::int64_t c = 0; c < chunks; ++c) {
+    if (c > 0) poll_interrupt();
+    f(c);
+  }
+}
+
+void set_interrupt_check(void (*check)()) { interrupt_check.store(check); }
+
+void poll_interrupt() {
+  auto* check = interrupt_check.load(std::memory_order_relaxed);
+  if (!check) return;
+  // Asking costs a lock in Python: often enough for a person, too seldom to be felt.
+  thread_local auto last = std::chrono::steady_clock::now();
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last < std::chrono::milliseconds(50)) return;
+  last = now;
+  check();
 }
 
 }  // namespace strata

@@ -9,6 +9,10 @@ namespace strata {
 /// for a helper that has not started. A busy or nested pool runs inline; a forked child gets a fresh pool. The first exception of f is thrown
 /// here after all running chunks ended; chunks not yet started are then skipped.
 void parallel_for(std::int64_t chunks, const std::function<void(std::int64_t)>& f);
+/// Called now and then between chunks, on the thread that called parallel_for; may throw, which ends the work (Ctrl-C in Python).
+void set_interrupt_check(void (*check)());
+/// The same for long serial loops: cheap enough to be called every few thousand steps.
+void poll_interrupt();
 /// Threads that parallel_for would use.
 int thread_count();
 /// Changes it for the whole process (0: back to the default). At most 256.
