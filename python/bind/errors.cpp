@@ -1,0 +1,79 @@
+// Errors of the core become the classes of strata/errors.py, with the parts of the message as attributes.
+#include "bind.h"
+
+namespace strata::bind {
+namespace {
+
+void raise(const char* name, const Problem& p, const char* message) {
+  nb::object cls = nb::module_::import_("strata.errors").attr(name);
+  nb::object where = p.text.empty() ? nb::none() : nb::object(nb::make_tuple(p.where.begin, p.where.end));
+  nb::object error = cls.attr("_of")(message, p.what, p.expected, p.got, p.fix, p.text, where);
+  PyErr_SetObject(cls.ptr(), error.ptr());
+}
+
+void raise_plain(const char* name, const char* message) {
+  PyErr_SetString(nb::module_::import_("strata.errors").attr(name).ptr(), message);
+}
+
+void translate(const std::exception_ptr& caught, void*) {
+  try {
+    try {
+      std::rethrow_exception(caught);
+    } catch (const FormatError& e) {
+      raise("FormatError", e.problem(), e.what());
+    } catch (const DTypeError& e) {
+      raise("DTypeError", e.problem(), e.what());
+    } catch (const IndexError& e) {
+      raise("IndexError", e.problem(), e.what());
+    } catch (const TensorError& e) {
+      raise("TensorError", e.problem(), e.what());
+    } catch (const ExpressionError& e) {
+      raise("ExpressionError", e.problem(), e.what());
+    } catch (const PlanError& e) {
+      raise("PlanError", e.problem(), e.what());
+    } catch (const FileError& e) {
+      raise("FileError", e.problem(), e.what());
+    } catch (const Unsupported& e) {
+      raise("Unsupported", e.problem(), e.what());
+    } catch (const Error& e) {
+      raise("Error", e.problem(), e.what());
+    } catch (const RuntimeFailure& e) {
+      raise_plain("RuntimeFailure", e.what());
+    } catch (const InternalError& e) {
+      raise_plain("InternalError", e.what());
+    }
+  } catch (nb::python_error& e) {
+    e.restore();  // the interpreter is short of memory, or shutting down
+  }
+}
+
+}  // namespace
+
+void set_python_error(const std::exception_ptr& caught) {
+  try {
+    try {
+      translate(caught, nullptr);
+    } catch (nb::python_error& e) {
+      e.restore();
+    }
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const nb::builtin_exception& e) {
+    PyErr_SetString(PyExc_TypeError, e.what());
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+}
+
+void bind_errors(nb::module_& m) {
+  nb::register_exception_translator(translate);
+  m.def(
+      "format_problem",
+      [](const std::string& what, const std::string& expected, const std::string& got, const std::string& fix) {
+        return to_string(Problem{what, expected, got, fix});
+      },
+      nb::arg("what"), nb::arg("expected") = "", nb::arg("got") = "", nb::arg("fix") = "",
+      "The printed form of a problem, as every error of Strata shows it.");
+}
+
+}  // namespace strata::bind

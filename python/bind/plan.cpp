@@ -1,0 +1,166 @@
+// einsum, plans, and users' kernels.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+
+namespace strata::bind {
+namespace {
+
+nb::object text(const std::string& s) { return nb::module_::import_("strata._text").attr("Text")(s); }
+
+std::vector<Tensor> to_operands(nb::args args) {
+  std::vector<Tensor> out;
+  for (nb::handle h : args) out.push_back(to_operand(h));
+  return out;
+}
+
+std::vector<nb::handle> handles(nb::args args) {
+  std::vector<nb::handle> out;
+  for (nb::handle h : args) out.push_back(h);
+  return out;
+}
+
+PlanOptions plan_options(nb::handle dtype, nb::handle compute_dtype) {
+  PlanOptions o;
+  o.output_dtype = to_optional_dtype(dtype);
+  o.compute_dtype = to_optional_dtype(compute_dtype);
+  return o;
+}
+
+Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const PlanOptions& options) {
+  std::vector<int> ranks;
+  std::vector<TensorType> types;
+  for (const auto& t : operands) {
+    ranks.push_back(t.rank());
+    types.push_back(t.type());
+  }
+  std::vector<std::string> names;
+  const bool notation = spec.find('=') != std::string::npos;
+  const Einsum e = notation ? parse_index_notation(spec, names) : parse_einsum(spec, ranks);
+  if (notation)
+    for (std::size_t k = 0; k < e.operands.size() && k < ranks.size(); ++k)
+      if (static_cast<int>(e.operands[k].size()) != ranks[k])
+        throw ExpressionError({.what = "operand " + names[k] + " has " + std::to_string(ranks[k]) + " dimensions", .expected = std::to_string(e.operands[k].size()) + " dimensions", .got = std::to_string(ranks[k])});
+  if (e.operands.size() != operands.size())
+    throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands", .expected = std::to_string(e.operands.size()), .got = std::to_string(operands.size())});
+  NoGil no_gil;
+  return make_plan(e, types, options);
+}
+
+/// Runs into `out` where one is given, otherwise into a fresh array of the package of the dense operands.
+nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha, nb::handle beta, Package package) {
+  const Scalar a = to_scalar(alpha);
+  if (!out.is_none()) {
+    const Tensor target = to_output(out);
+    const Scalar b = beta.is_none() ? Scalar::of(0.0) : to_scalar(beta);
+    {
+      NoGil no_gil;
+      plan.run(operands, target, a, b);
+    }
+    return nb::borrow(out);
+  }
+  if (!beta.is_none() && !to_scalar(beta).is_zero())
+    throw PlanError({.what = "beta scales what out holds, and there is no out", .expected = "out=array, or no beta", .fix = "give out="});
+  Tensor result;
+  {
+    NoGil no_gil;
+    if (a.to_complex() == std::complex<double>(1)) {
+      result = plan.run(operands);
+    } else {
+      const TensorType type = plan.output_type();
+      std::int64_t count = 1;
+      for (auto e : type.shape) count *= e;
+      std::vector<std::int64_t> strides(type.shape.size());
+      std::int64_t step = 1;
+      for (std::size_t d = strides.size(); d-- > 0;) {
+        strides[d] = step;
+        step *= type.shape[d] > 1 ? type.shape[d] : 1;
+      }
+      result = borrow_dense(Buffer::allocate(type.dtype, count), type.shape, strides);
+      plan.run(operands, result, a, Scalar::of(0.0));
+    }
+  }
+  return dense_result(result, package);
+}
+
+/// A Python function as a kernel: gets sparse operands as tensors, dense ones and the output as NumPy arrays over their memory.
+UserKernel user_kernel(const std::string& name, const std::string& expression, nb::handle formats, nb::handle dtype, nb::object function) {
+  UserKernel k;
+  k.name = name;
+  k.expression = expression;
+  for (nb::handle f : formats) k.formats.push_back(to_format(f));
+  k.dtype = to_optional_dtype(dtype);
+  std::shared_ptr<void> held = keep_alive(std::move(function));
+  k.run = [held](std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+    nb::gil_scoped_acquire gil;
+    nb::list args;
+    auto as_array = [](const Tensor& t) {
+      nb::object tensor = nb::cast(t);
+      if (!t.format().is_all_dense()) return tensor;
+      nb::object array = tensor.attr("_dense")(numpy_has(t.dtype()) ? "numpy" : "torch");
+      return array.is_none() ? tensor : array;
+    };
+    for (const auto& t : operands) args.append(as_array(t));
+    nb::dict options;
+    options["out"] = as_array(out);
+    options["alpha"] = from_scalar(alpha);
+    options["beta"] = from_scalar(beta);
+    nb::handle(static_cast<PyObject*>(held.get()))(*nb::tuple(args), **options);
+  };
+  return k;
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& m) {
+  nb::class_<Plan>(m, "Plan", nb::is_weak_referenceable(), "A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.")
+      .def("run",
+           [](const Plan& p, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta) {
+             return run_plan(p, to_operands(operands), out, alpha, beta, package_of(handles(operands)));
+           },
+           nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1, nb::arg("beta") = nb::none(),
+           "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without `out` the result is a fresh array.")
+      .def("explain", [](const Plan& p) { return text(p.explain()); }, "Every candidate in the order tried, with the reason it was refused or chosen.")
+      .def("show", [](const Plan& p) { return text(p.show()); }, "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
+      .def_prop_ro("kernel_name", &Plan::kernel_name)
+      .def_prop_ro("expression", [](const Plan& p) { return p.expression().to_string(); })
+      .def_prop_ro("output_shape", [](const Plan& p) { return from_shape(p.output_type().shape); })
+      .def_prop_ro("output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); })
+      .def("__repr__", [](const Plan& p) { return "<strata.Plan " + p.expression().to_string() + " by " + p.kernel_name() + ">"; });
+
+  m.def("plan",
+        [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype) {
+          return plan_of(spec, to_operands(operands), plan_options(dtype, compute_dtype));
+        },
+        nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
+        "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types matter.");
+  m.def("einsum",
+        [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta, nb::handle dtype, nb::handle compute_dtype) {
+          const std::vector<Tensor> list = to_operands(operands);
+          return run_plan(plan_of(spec, list, plan_options(dtype, compute_dtype)), list, out, alpha, beta, package_of(handles(operands)));
+        },
+        nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1, nb::arg("beta") = nb::none(), nb::arg("dtype") = nb::none(),
+        nb::arg("compute_dtype") = nb::none(),
+        "NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense operands.\n\n"
+        "    einsum('ij,j->i', A, x)\n\nout = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). ExpressionError, TensorError, Unsupported.");
+  m.def("index_notation_operands",
+        [](const std::string& spec) {
+          std::vector<std::string> names;
+          static_cast<void>(parse_index_notation(spec, names));
+          return names;
+        },
+        nb::arg("spec"), "The operands that index notation names, in order. ExpressionError.");
+  m.def("register_kernel",
+        [](const std::string& name, const std::string& expression, nb::handle formats, nb::object run, nb::handle dtype) {
+          if (!PyCallable_Check(run.ptr())) throw PlanError({.what = "a kernel must be callable", .expected = "run(*operands, out, alpha, beta)", .got = Py_TYPE(run.ptr())->tp_name});
+          register_kernel(user_kernel(name, expression, formats, dtype, std::move(run)));
+        },
+        nb::arg("name"), nb::arg("expression"), nb::arg("formats"), nb::arg("run"), nb::arg("dtype") = nb::none(),
+        "Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, not name).\n\n"
+        "    def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out\n"
+        "    register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)");
+  m.def("unregister_kernel", &unregister_kernel, nb::arg("name"), "Removes a registered kernel; False where there is none of this name.");
+}
+
+}  // namespace strata::bind
