@@ -1,0 +1,96 @@
+// Names and promotion of dtypes. Source of the rules: NumPy's promote_types (NEP 50 leaves them as they are for arrays).
+#include "strata/dtype.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/suggest.h"
+#include "strata/error.h"
+
+namespace strata {
+namespace {
+
+constexpr std::array<std::string_view, dtype_count> names = {
+    "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8",      "int16",     "int32",
+    "int64",   "uint8",   "uint16",  "uint32",   "uint64",        "bool",        "complex64", "complex128"};
+constexpr std::array<std::string_view, dtype_count> short_names = {
+    "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean", "c64", "c128"};
+
+bool is_small_float(DType t) { return t >= DType::f16 && t <= DType::f8e5m2; }
+
+DType signed_of_size(std::size_t bytes) {
+  return bytes <= 1 ? DType::i8 : bytes == 2 ? DType::i16 : bytes == 4 ? DType::i32 : DType::i64;
+}
+
+/// The smallest float that NumPy lets hold every value of an integer type.
+DType float_for(DType integer) {
+  if (integer == DType::boolean || size_of(integer) == 1) return DType::f16;
+  return size_of(integer) == 2 ? DType::f32 : DType::f64;
+}
+
+DType promote_integers(DType a, DType b) {
+  if (a == DType::boolean) return b;
+  if (b == DType::boolean) return a;
+  if (is_signed_int(a) == is_signed_int(b)) return size_of(a) >= size_of(b) ? a : b;
+  const DType s = is_signed_int(a) ? a : b, u = is_signed_int(a) ? b : a;
+  if (size_of(s) > size_of(u)) return s;
+  return size_of(u) == 8 ? DType::f64 : signed_of_size(2 * size_of(u));
+}
+
+/// Both are f16, f32 or f64.
+DType wider_float(DType a, DType b) { return size_of(a) >= size_of(b) ? a : b; }
+
+}  // namespace
+
+std::string_view name_of(DType t) { return names[static_cast<std::size_t>(t)]; }
+
+DType parse_dtype(std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (name == names[i] || name == short_names[i]) return static_cast<DType>(i);
+  if (name == "float8_e4m3") return DType::f8e4m3;
+  std::string all;
+  for (auto n : names) all += (all.empty() ? "" : ", ") + std::string(n);
+  const auto close = closest(name, names);
+  throw DTypeError({.what = "no dtype '" + std::string(name) + "'",
+                    .expected = all,
+                    .got = std::string(name),
+                    .fix = close.empty() ? "" : "write '" + std::string(close) + "'"});
+}
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (is_complex(a) || is_complex(b)) {
+    const auto part = [](DType t) {
+      return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t == DType::boolean ? DType::f16 : t;
+    };
+    return promote(part(a), part(b)) == DType::f64 ? DType::c128 : DType::c64;
+  }
+  if (!is_float(a) && !is_float(b)) return promote_integers(a, b);
+  if (a == DType::boolean) return b;
+  if (b == DType::boolean) return a;
+  if ((a == DType::bf16 && is_small_float(b)) || (b == DType::bf16 && is_small_float(a))) return DType::f32;
+  const auto as_float = [](DType t) { return is_small_float(t) ? DType::f16 : is_float(t) ? t : float_for(t); };
+  const DType wide = wider_float(as_float(a), as_float(b));
+  // A byte fits bf16 as well as it fits f16: bf16 stays itself there.
+  return wide == DType::f16 && (a == DType::bf16 || b == DType::bf16) ? DType::bf16 : wide;
+}
+
+std::int64_t index_max(DType t) {
+  switch (t) {
+    case DType::i8: return std::numeric_limits<std::int8_t>::max();
+    case DType::i16: return std::numeric_limits<std::int16_t>::max();
+    case DType::i32: return std::numeric_limits<std::int32_t>::max();
+    case DType::i64: return std::numeric_limits<std::int64_t>::max();
+    case DType::u8: return std::numeric_limits<std::uint8_t>::max();
+    case DType::u16: return std::numeric_limits<std::uint16_t>::max();
+    case DType::u32: return std::numeric_limits<std::uint32_t>::max();
+    case DType::u64: return std::numeric_limits<std::int64_t>::max();
+    default:
+      throw DTypeError({.what = "an index cannot be " + std::string(name_of(t)),
+                        .expected = "int8, int16, int32, int64, uint8, uint16, uint32 or uint64",
+                        .got = std::string(name_of(t))});
+  }
+}
+
+}  // namespace strata

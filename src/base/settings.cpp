@@ -1,0 +1,108 @@
+#include "strata/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <initializer_list>
+#include <string_view>
+
+#include "strata/error.h"
+
+namespace strata {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+[[noreturn]] void refuse(const char* name, std::string_view value, std::string expected) {
+  throw Error({.what = std::string("the environment variable ") + name + " has no meaning",
+               .expected = std::move(expected),
+               .got = std::string(value),
+               .fix = std::string("unset ") + name + " or give it one of these values"});
+}
+
+void read_word(std::string& setting, const char* name, std::initializer_list<std::string_view> allowed) {
+  const auto value = environment(name);
+  if (value.empty()) return;
+  std::string expected;
+  for (const auto word : allowed) {
+    if (value == word) return void(setting = value);
+    expected += (expected.empty() ? "" : ", ") + std::string(word);
+  }
+  refuse(name, value, expected);
+}
+
+void read_text(std::string& setting, const char* name) {
+  if (const auto value = environment(name); !value.empty()) setting = value;
+}
+
+template <class Int> void read_int(Int& setting, const char* name, Int least, Int most) {
+  const auto value = environment(name);
+  if (value.empty()) return;
+  Int n = 0;
+  const auto r = std::from_chars(value.data(), value.data() + value.size(), n);
+  if (r.ec != std::errc() || r.ptr != value.data() + value.size() || n < least || n > most)
+    refuse(name, value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  setting = n;
+}
+
+Settings from_environment() {
+  Settings s;
+  read_int(s.threads, "STRATA_NUM_THREADS", 0, 4096);
+  read_word(s.engine, "STRATA_ENGINE", {"auto", "kernels", "jit", "interpreter"});
+  read_word(s.jit, "STRATA_JIT", {"auto", "clang", "subprocess", "off"});
+  read_text(s.cc, "STRATA_CC");
+  read_word(s.cache, "STRATA_CACHE", {"auto", "off"});
+  if (const auto base = environment("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
+    s.cache_dir = std::string(base) + "/strata/v1";
+  else if (const auto home = environment("HOME"); !home.empty())
+    s.cache_dir = std::string(home) + "/.cache/strata/v1";
+  read_text(s.cache_dir, "STRATA_CACHE_DIR");
+  read_text(s.dump, "STRATA_DUMP");
+  read_int(s.int32_limit, "STRATA_INT32_LIMIT", 0LL, 2147483647LL);
+  int vendor = s.vendor;
+  read_int(vendor, "STRATA_VENDOR", 0, 1);
+  s.vendor = vendor != 0;
+  return s;
+}
+
+}  // namespace
+
+Settings& settings() {
+  static Settings s = from_environment();
+  return s;
+}
+
+std::string describe_settings() {
+  const Settings& s = settings();
+  const struct {
+    const char* name;
+    std::string value;
+    const char* variable;
+    const char* meaning;
+  } rows[] = {
+      {"threads", std::to_string(s.threads), "STRATA_NUM_THREADS", "threads of the pool; 0: the cores that this process may use"},
+      {"engine", s.engine, "STRATA_ENGINE", "auto, kernels, jit, interpreter: which engine runs a plan"},
+      {"jit", s.jit, "STRATA_JIT", "auto, clang, subprocess, off: which compiler serves at run time"},
+      {"cc", s.cc, "STRATA_CC", "C compiler of the subprocess back end; empty: look for cc, gcc, clang, ziglang"},
+      {"cache", s.cache, "STRATA_CACHE", "auto, off: keep compiled objects on disk"},
+      {"cache_dir", s.cache_dir, "STRATA_CACHE_DIR", "where compiled objects are kept"},
+      {"dump", s.dump, "STRATA_DUMP", "stages to print, e.g. graph,loops,source"},
+      {"int32_limit", std::to_string(s.int32_limit), "STRATA_INT32_LIMIT", "largest value of an automatic int32 index"},
+      {"vendor", s.vendor ? "1" : "0", "STRATA_VENDOR", "1, 0: may plans use vendor kernels"},
+  };
+  std::size_t value_width = 0;
+  for (const auto& r : rows) value_width = std::max(value_width, r.value.size());
+  const auto pad = [](std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+  };
+  std::string out;
+  for (const auto& r : rows)
+    out += pad(r.name, 12) + "  " + pad(r.value, value_width) + "  " + pad(r.variable, 19) + "  " + r.meaning + "\n";
+  return out;
+}
+
+}  // namespace strata
