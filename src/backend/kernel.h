@@ -37,8 +37,10 @@ KernelPtr compile_c(const std::string& source, const std::string& symbol, std::s
 KernelPtr wrap_function(KernelFunction function, std::string engine);
 /// Which compiler compile_c would use: "clang 19.1.7 (in process)", "cc (gcc 12.2)", or "none: <reason>".
 std::string compiler_description();
-/// Kernels compiled ahead of time register here under the hash of their text; compile_c looks here first.
-void register_compiled(const char* text_hash, KernelFunction function);
+/// Kernels compiled ahead of time register here under "<text_hash(source)>.<symbol>"; compile_c looks here first, unless
+/// settings().jit asks for one certain compiler.
+void register_compiled(const char* text_hash_and_symbol, KernelFunction function);
+/// SHA-256 of a text, in hexadecimal.
 std::string text_hash(const std::string& source);
 
 }  // namespace strata

@@ -113,6 +113,8 @@ struct Engine {
     auto made = builder.create();
     if (!made) return made.takeError();
     jit = std::move(*made);
+    // Errors also come back from the calls; nothing of ours goes to stderr on its own.
+    jit->getExecutionSession().setErrorReporter([](llvm::Error e) { consumeError(std::move(e)); });
     auto library = jit->createJITDylib("symbols");
     if (!library) return library.takeError();
     symbols = &*library;

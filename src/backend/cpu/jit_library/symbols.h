@@ -38,6 +38,11 @@ inline std::vector<std::pair<const char*, void*>> kernel_symbols() {
       STRATA_ONE(nearbyint), STRATA_ONE(fabs),
       STRATA_TWO(pow), STRATA_TWO(fmod), STRATA_TWO(atan2), STRATA_TWO(hypot), STRATA_TWO(fmin), STRATA_TWO(fmax),
       STRATA_TWO(copysign),
+      {"sincos", reinterpret_cast<void*>(&::sincos)}, {"sincosf", reinterpret_cast<void*>(&::sincosf)},  // sin and cos of the same value
+      {"ldexp", reinterpret_cast<void*>(static_cast<double (*)(double, int)>(&::ldexp))},
+      {"ldexpf", reinterpret_cast<void*>(static_cast<float (*)(float, int)>(&::ldexpf))},
+      {"exp10", reinterpret_cast<void*>(static_cast<double (*)(double)>(&::exp10))},
+      {"exp10f", reinterpret_cast<void*>(static_cast<float (*)(float)>(&::exp10f))},
       {"fma", reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(&::fma))},
       {"fmaf", reinterpret_cast<void*>(static_cast<float (*)(float, float, float)>(&::fmaf))},
       STRATA_PLAIN(__extendhfsf2), STRATA_PLAIN(__truncsfhf2), STRATA_PLAIN(__truncdfhf2), STRATA_PLAIN(__popcountdi2),
