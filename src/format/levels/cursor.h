@@ -41,6 +41,7 @@ struct Cursor {
   ir::Expr valid;
   ir::Stmt enter;                    ///< may be null
   ir::Expr coordinate, position;     ///< valid after `enter`
+  ir::Expr used;                     ///< null, or: is this a slot in use? (padded: after `enter`; false ends the parent's children)
   ir::Stmt advance;
 
   /// Position of a coordinate that is known to lie in the level's range, for levels that find it in O(1): position, and
