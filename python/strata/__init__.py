@@ -1,0 +1,60 @@
+"""Strata: a universal sparse tensor.
+
+    import strata as st
+    A = st.from_scipy(a).to("BSR(3, 3)")   # any storage, described in one line
+    y = A @ x                              # the algorithm is written once
+    print(A)                               # what is stored
+    print(st.plan("ij,j->i", A, x).explain())
+"""
+
+from . import formats, split
+from ._core import (
+    DType,
+    Format,
+    Plan,
+    Tensor,
+    einsum,
+    equal,
+    from_coo,
+    from_dense,
+    matmul,
+    read_matrix_market,
+    register_format,
+    register_kernel,
+    settings,
+    unregister_kernel,
+    write_matrix_market,
+)
+from ._io import read, write
+from ._plan import evaluate, plan
+from .errors import (
+    CopyWarning,
+    DTypeError,
+    Error,
+    ExpressionError,
+    FileError,
+    FormatError,
+    IndexError,
+    InternalError,
+    PlanError,
+    RuntimeFailure,
+    TensorError,
+    Unsupported,
+)
+from .interop import from_dlpack, from_package, to_package
+from .interop.cupy import from_cupy
+from .interop.numpy import from_numpy
+from .interop.scipy import from_scipy
+from .interop.torch import from_torch
+from .matmul import Matmul
+from . import tensor as _tensor  # attaches the verbs to Tensor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CopyWarning", "DType", "DTypeError", "Error", "ExpressionError", "FileError", "Format", "FormatError", "IndexError", "InternalError",
+    "Matmul", "Plan", "PlanError", "RuntimeFailure", "Tensor", "TensorError", "Unsupported", "einsum", "equal", "evaluate", "formats",
+    "from_coo", "from_cupy", "from_dense", "from_dlpack", "from_numpy", "from_package", "from_scipy", "from_torch", "matmul", "plan", "read",
+    "read_matrix_market", "register_format", "register_kernel", "settings", "split", "to_package", "unregister_kernel", "write",
+    "write_matrix_market",
+]

@@ -1,0 +1,25 @@
+"""Texts of formats that several packages share."""
+
+
+def props(ordered, unique):
+    """'(unordered, nonunique)' as far as it is so, otherwise ''."""
+    words = [word for word, on in (("nonunique", not unique), ("unordered", not ordered)) if on]
+    return f"({', '.join(words)})" if words else ""
+
+
+def coo_levels(names, ordered, unique):
+    """The levels of COO over these dimensions."""
+    order = "" if ordered else "unordered"
+    levels = []
+    for k, name in enumerate(names):
+        last = k == len(names) - 1
+        words = [w for w in ("nonunique" if not last or not unique else "", order) if w]
+        kind = "compressed" if k == 0 else "singleton"
+        levels.append(f"{name}: {kind}" + (f"({', '.join(words)})" if words else ""))
+    return levels
+
+
+def coo_format(rank, ordered, unique):
+    """COO of this rank as a text."""
+    names = [f"d{k}" for k in range(rank)]
+    return f"({', '.join(names)}) -> ({', '.join(coo_levels(names, ordered, unique))})"

@@ -1,0 +1,133 @@
+"""The verbs of Tensor that deal with other packages. What a tensor is made of is bound in the extension."""
+
+from . import _core
+from ._core import Format, Tensor
+from .errors import DTypeError, Unsupported
+
+
+def _method(f):
+    setattr(Tensor, f.__name__, f)
+    return f
+
+
+@_method
+def to(self, target=None, *, format=None, dtype=None, device=None, pos_dtype=None, crd_dtype=None, split=None, zeros=None):
+    """The same tensor in another format, dtype or index dtypes, or on another device.
+
+    target : a format (Format, text or name), a dtype, or "cpu"; `format=`, `dtype=`, `device=` say which one is meant
+    pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
+    split : for sums of parts, see strata.split
+    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that can hold
+        fill-in (blocks, diagonals, delta, dense), and kept otherwise
+
+    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError, DTypeError.
+    """
+    if target is not None:
+        if isinstance(target, str):
+            name = target.strip()
+            if name == "cpu" or name.partition(":")[0] == "cuda":
+                device = name
+            elif _core.is_dtype_name(name):
+                dtype = name
+            else:
+                format = target
+        elif isinstance(target, Format) or hasattr(target, "__strata_format__"):
+            format = target
+        elif type(target).__module__ == "torch" and type(target).__name__ == "device":
+            device = str(target)
+        else:
+            dtype = target
+    if device is not None and str(device).partition(":")[0] != "cpu":
+        raise Unsupported(f"there is no device '{device}' here", expected="'cpu'", got=str(device), fix="a CUDA back end is not part of this version")
+    if format is None and dtype is None and pos_dtype is None and crd_dtype is None and zeros is None:
+        return self
+    return _core.convert(self, format, dtype, pos_dtype, crd_dtype, split, zeros)
+
+
+@_method
+def to_dense(self):
+    """All elements as a NumPy array (torch for the dtypes that NumPy lacks), row-major, of memory of its own."""
+    return _core.dense_to_array(_core.to_dense_tensor(self), "numpy")
+
+
+@_method
+def to_numpy(self):
+    from .interop.numpy import to_numpy as f
+
+    return f(self)
+
+
+@_method
+def to_scipy(self, like=None):
+    from .interop.scipy import to_scipy as f
+
+    return f(self, like)
+
+
+@_method
+def to_torch(self):
+    from .interop.torch import to_torch as f
+
+    return f(self)
+
+
+@_method
+def to_cupy(self):
+    from .interop.cupy import to_cupy as f
+
+    return f(self)
+
+
+@_method
+def to_package(self, like=None):
+    from .interop import to_package as f
+
+    return f(self, like)
+
+
+@_method
+def __array__(self, dtype=None, copy=None):
+    raise DTypeError(
+        "a sparse tensor is not turned into a NumPy array behind your back",
+        expected="an explicit call",
+        got="np.asarray(t), or a NumPy function on t",
+        fix="write t.to_dense() (all elements) or t.values (the stored ones)",
+    )
+
+
+@_method
+def __reduce_ex__(self, protocol):
+    return _rebuild, _state(self)
+
+
+def _state(t):
+    if len(t.parts) != 1:
+        return (None, t.shape, None, None, None, None, tuple(_state(p) for p in t.parts))
+    if t.format.is_all_dense:
+        dense = _core.to_dense_tensor(t)  # strides are not worth keeping; the order of the levels is
+        t = dense if dense.format == t.format else _core.convert(dense, t.format, zeros="keep")
+    levels = list(enumerate(t.format.levels))
+    pos = {k: t._raw(k, "pos") for k, v in levels if v.kind in _HAS_POS}
+    crd = {k: t._raw(k, "crd") for k, v in levels if v.kind in _HAS_CRD}
+    return (str(t.format), t.shape, pos, crd, t._raw(0, "values"), _core.fill_of(t), None)
+
+
+_HAS_POS = {"compressed", "delta", "bitmap"}
+_HAS_CRD = {"compressed", "singleton", "delta", "structured", "padded", "bitmap"}
+
+
+def _rebuild(text, shape, pos, crd, values, fill, parts):
+    """A pickled tensor. Every invariant is checked: files may come from anywhere."""
+    if parts is not None:
+        return _core.make_sum([_rebuild(*p) for p in parts])
+    return _core.rebuild(text, shape, pos, crd, values, fill)
+
+
+for _f in ("to_numpy", "to_scipy", "to_torch", "to_cupy"):
+    from importlib import import_module as _import_module
+
+    getattr(Tensor, _f).__doc__ = getattr(_import_module(f"strata.interop.{_f[3:]}"), _f).__doc__
+from .interop import to_package as _to_package  # noqa: E402
+
+Tensor.to_package.__doc__ = _to_package.__doc__
+del _f, _import_module
