@@ -1,6 +1,7 @@
 // Diagonals times a dense vector or matrix.
 #include <vector>
 
+#include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
 
@@ -8,20 +9,10 @@ namespace strata::kernels {
 
 namespace {
 
-/// (j - i : compressed, i or j : range): which dimension the range level stores, or -1.
-int diagonal_range(const Format& f) {
-  if (f.num_levels() != 2 || f.level(0).kind != LevelKind::compressed || f.level(1).kind != LevelKind::range) return -1;
-  const auto& exprs = f.spec().exprs;
-  const ExprNode &skew = exprs[static_cast<std::size_t>(f.level(0).expr)], &range = exprs[static_cast<std::size_t>(f.level(1).expr)];
-  if (skew.op != ExprNode::sub || range.op != ExprNode::dim) return -1;
-  const ExprNode &a = exprs[static_cast<std::size_t>(skew.a)], &b = exprs[static_cast<std::size_t>(skew.b)];
-  return a.op == ExprNode::dim && a.a == 1 && b.op == ExprNode::dim && b.a == 0 ? range.a : -1;
-}
-
 bool accepts_dia(const Query& q, std::string& why) {
   const auto m = match_matrix_product(q, why);
   if (!m) return false;
-  if (diagonal_range(q.operands[static_cast<std::size_t>(m->sparse)].format) >= 0) return true;
+  if (diagonals_of(q.operands[static_cast<std::size_t>(m->sparse)].format) >= 0) return true;
   why = "the format is not (j - i : compressed, i or j : range)";
   return false;
 }
@@ -35,7 +26,7 @@ void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out
   // The transposed matrix has the negated offsets.
   std::vector<i64> offsets(static_cast<std::size_t>(diagonals));
   for (i64 k = 0; k < diagonals; ++k) offsets[static_cast<std::size_t>(k)] = (m.row_dim == 0 ? 1 : -1) * part.levels[0].crd.index(k);
-  const bool by_row = diagonal_range(part.format) == m.row_dim;
+  const bool by_row = diagonals_of(part.format) == m.row_dim;
   const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
   const auto run = [&]<class V>(const Loops<V>& l) {
     const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);

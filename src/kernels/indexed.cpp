@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
 
@@ -21,16 +22,10 @@ template <class F> void with_types(const TensorType& t, const F& f) {
   else indices(loops().f32);
 }
 
-/// The dimension that a level stores plainly, or -1.
-int plain_dim(const Format& f, int l) {
-  const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
-  return e.op == ExprNode::dim ? e.a : -1;
-}
-
-/// (u : dense, v : compressed): the dimension of the dense level, or -1.
-int csr_like(const Format& f) {
-  if (f.num_levels() != 2 || f.level(0).kind != LevelKind::dense || f.level(1).kind != LevelKind::compressed) return -1;
-  return plain_dim(f, 1) < 0 ? -1 : plain_dim(f, 0);
+/// Is the format (row : dense, column : KIND) with these dimensions?
+bool has_rows(const Format& f, LevelKind kind, int outer, int inner) {
+  const auto d = rows_of(f, kind);
+  return d && *d == DimPair{outer, inner};
 }
 
 struct Accepted {
@@ -48,7 +43,7 @@ const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.o
 bool accepts_csr(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
   if (!ok) return false;
-  if (csr_like(sparse_format(q, m)) == m.row_dim) return true;
+  if (has_rows(sparse_format(q, m), LevelKind::compressed, m.row_dim, m.inner_dim)) return true;
   why = "the format is not (row : dense, column : compressed)";
   return false;
 }
@@ -70,7 +65,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
 bool accepts_csc(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
   if (!ok) return false;
-  if (csr_like(sparse_format(q, m)) == m.inner_dim) return true;
+  if (has_rows(sparse_format(q, m), LevelKind::compressed, m.inner_dim, m.row_dim)) return true;
   why = "the format is not (column : dense, row : compressed)";
   return false;
 }
@@ -116,9 +111,7 @@ bool accepts_coo(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
   if (!ok) return false;
   const Format& f = sparse_format(q, m);
-  if (f.num_levels() == 2 && f.level(0).kind == LevelKind::compressed && f.level(0).ordered && f.level(1).kind == LevelKind::singleton && plain_dim(f, 0) == m.row_dim &&
-      plain_dim(f, 1) == m.inner_dim)
-    return true;
+  if (const auto d = coordinates_of(f); d && f.level(0).ordered && *d == DimPair{m.row_dim, m.inner_dim}) return true;
   why = "the format is not (row : compressed(nonunique), column : singleton), sorted";
   return false;
 }
@@ -154,7 +147,7 @@ bool accepts_bitmap(const Query& q, std::string& why) {
   const TensorType& a = q.operands[static_cast<std::size_t>(m->sparse)];
   const Format& f = a.format;
   if (a.pos_dtype != DType::i32 && a.pos_dtype != DType::i64) why = "positions are neither int32 nor int64";
-  else if (f.num_levels() == 2 && f.level(0).kind == LevelKind::dense && f.level(1).kind == LevelKind::bitmap && plain_dim(f, 0) == m->row_dim && plain_dim(f, 1) == m->inner_dim) return true;
+  else if (has_rows(f, LevelKind::bitmap, m->row_dim, m->inner_dim)) return true;
   else why = "the format is not (row : dense, column : bitmap)";
   return false;
 }
@@ -179,33 +172,10 @@ void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& 
 }
 
 // --- BSR -------------------------------------------------------------------------------------------------------------
-struct Blocks {
-  i64 rows = 0, columns = 0;  ///< of one block; 0: no BSR
-  bool column_major = false;
-};
-Blocks blocks_of(const Format& f, const MatrixProduct& m) {
-  const auto is = [&](int l, LevelKind kind, ExprNode::Op op, int dim, i64& n) {
-    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
-    if (f.level(l).kind != kind || e.op != op) return false;
-    const ExprNode& inner = f.spec().exprs[static_cast<std::size_t>(e.a)];
-    n = e.n;
-    return inner.op == ExprNode::dim && inner.a == dim;
-  };
-  if (f.num_levels() != 4) return {};
-  Blocks b;
-  i64 r, c;
-  if (!is(0, LevelKind::dense, ExprNode::div, m.row_dim, b.rows) || !is(1, LevelKind::compressed, ExprNode::div, m.inner_dim, b.columns)) return {};
-  if (is(2, LevelKind::dense, ExprNode::mod, m.row_dim, r) && is(3, LevelKind::dense, ExprNode::mod, m.inner_dim, c)) return b;
-  if (is(2, LevelKind::dense, ExprNode::mod, m.inner_dim, c) && is(3, LevelKind::dense, ExprNode::mod, m.row_dim, r)) {
-    b.column_major = true;
-    return b;
-  }
-  return {};
-}
 bool accepts_bsr(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
   if (!ok) return false;
-  if (blocks_of(sparse_format(q, m), m).rows > 0) return true;
+  if (const auto b = blocked_rows_of(sparse_format(q, m)); b && b->dims == DimPair{m.row_dim, m.inner_dim}) return true;
   why = "the format is not BSR with rows of blocks";
   return false;
 }
@@ -214,7 +184,7 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const MatrixProduct m = *match_matrix_product(q, why);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
-  const Blocks b = blocks_of(part.format, m);
+  const BlockedRows b = *blocked_rows_of(part.format);
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
     const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
