@@ -1,0 +1,126 @@
+// matmul: NumPy's rules for ranks, as an einsum.
+#include <algorithm>
+
+#include "strata/ops.h"
+
+namespace strata {
+namespace {
+
+std::string shape_text(const Shape& shape) {
+  std::string out = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+/// NumPy stretches extents of 1 over batches, never over the dimension that is summed.
+void check_inner(const Shape& a, const Shape& b, const MatmulOptions& o) {
+  const std::size_t ra = a.size(), rb = b.size();
+  if (ra == 0 || rb == 0) return;  // matmul_einsum refuses
+  const auto inner_a = a[ra == 1 ? 0 : o.transpose_a ? ra - 2 : ra - 1];
+  const auto inner_b = b[rb == 1 ? 0 : o.transpose_b ? rb - 1 : rb - 2];
+  if (inner_a != inner_b)
+    throw ExpressionError({.what = "the inner extents of a @ b differ", .expected = std::to_string(inner_a) + ", as in a of shape " + shape_text(a) + (o.transpose_a ? ", transposed" : ""),
+                           .got = std::to_string(inner_b) + " in b of shape " + shape_text(b) + (o.transpose_b ? ", transposed" : "")});
+}
+
+Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, std::optional<DType> output = {}) {
+  check_inner(a.shape(), b.shape(), options);
+  PlanOptions plan = options.plan;
+  if (output && !plan.output_dtype) plan.output_dtype = output;
+  const TensorType types[] = {a.type(), b.type()};
+  return make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
+}
+
+}  // namespace
+
+Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
+  if (rank_a == 0 || rank_b == 0)
+    throw ExpressionError({.what = "matmul of a scalar", .expected = "at least one dimension on either side", .got = "ranks " + std::to_string(rank_a) + " and " + std::to_string(rank_b),
+                           .fix = "use einsum, or multiply by alpha"});
+  Einsum e;
+  const auto index = [&](std::string name) {
+    e.names.push_back(std::move(name));
+    return e.num_indices++;
+  };
+  const int batch_a = std::max(0, rank_a - 2), batch_b = std::max(0, rank_b - 2), batches = std::max(batch_a, batch_b);
+  for (int d = 0; d < batches; ++d) e.output.push_back(index("b" + std::to_string(d)));
+  e.operands.resize(2);
+  for (int d = 0; d < batch_a; ++d) e.operands[0].push_back(batches - batch_a + d);
+  for (int d = 0; d < batch_b; ++d) e.operands[1].push_back(batches - batch_b + d);
+  const int i = rank_a > 1 ? index("i") : -1, j = index("j"), k = rank_b > 1 ? index("k") : -1;
+  if (rank_a > 1) {
+    e.operands[0].push_back(options.transpose_a ? j : i);
+    e.operands[0].push_back(options.transpose_a ? i : j);
+    e.output.push_back(i);
+  } else {
+    e.operands[0].push_back(j);
+  }
+  if (rank_b > 1) {
+    e.operands[1].push_back(options.transpose_b ? k : j);
+    e.operands[1].push_back(options.transpose_b ? j : k);
+    e.output.push_back(k);
+  } else {
+    e.operands[1].push_back(j);
+  }
+  e.conjugate = {options.conjugate_a ? char{1} : char{0}, options.conjugate_b ? char{1} : char{0}};
+  return e;
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const Tensor operands[] = {a, b};
+  return plan_matmul(a, b, options).run(operands);
+}
+
+void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, const MatmulOptions& options) {
+  const Tensor operands[] = {a, b};
+  plan_matmul(a, b, options, c.dtype()).run(operands, c, alpha, beta);
+}
+
+Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::optional<Scalar> beta, MatmulOptions options)
+    : a_(std::move(a)), b_(std::move(b)), c_(std::move(c)), alpha_(alpha), beta_(beta.value_or(Scalar::of(c_ ? 1.0 : 0.0))), options_(std::move(options)) {
+  if (!c_ && !beta_.is_zero())
+    throw PlanError({.what = "beta without c", .expected = "c, or beta 0", .got = "beta " + beta_.to_string(), .fix = "give c, which beta scales"});
+}
+
+const Plan& Matmul::plan() {
+  plan_ = plan_matmul(a_, b_, options_, c_ ? std::optional(c_->dtype()) : std::nullopt);
+  planned_ = true;
+  return plan_;
+}
+
+Tensor Matmul::execute() {
+  if (!planned_) throw PlanError({.what = "execute() before plan()", .expected = "plan() once", .got = "no plan", .fix = "call plan() first"});
+  const Tensor operands[] = {a_, b_};
+  if (c_) {
+    plan_.run(operands, *c_, alpha_, beta_);
+    return *c_;
+  }
+  const TensorType out = plan_.output_type();
+  RawArrays arrays;
+  std::int64_t size = 1;
+  for (auto e : out.shape) size *= e;  // make_plan has checked the product
+  arrays.values = Buffer::allocate(out.dtype, size);
+  Tensor result = make_tensor(out.format, out.shape, std::move(arrays), {}, false);
+  plan_.run(operands, result, alpha_, Scalar::of(0.0));
+  return result;
+}
+
+void Matmul::reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c, std::optional<Scalar> alpha, std::optional<Scalar> beta) {
+  const auto check = [](const char* name, const Tensor& before, const Tensor& now) {
+    if (before.type() == now.type()) return;
+    throw PlanError({.what = std::string("operand ") + name + " has another type", .expected = before.type().to_string(), .got = now.type().to_string(),
+                     .fix = "make a new Matmul for operands of other types"});
+  };
+  if (a) check("a", a_, *a);
+  if (b) check("b", b_, *b);
+  if (c && c_) check("c", *c_, *c);
+  if (c && !c_) throw PlanError({.what = "c was not planned for", .expected = "no c", .got = c->type().to_string(), .fix = "give c when the Matmul is made"});
+  if (beta && !c_ && !beta->is_zero()) throw PlanError({.what = "beta without c", .expected = "beta 0", .got = "beta " + beta->to_string()});
+  if (a) a_ = std::move(*a);
+  if (b) b_ = std::move(*b);
+  if (c) c_ = std::move(*c);
+  if (alpha) alpha_ = *alpha;
+  if (beta) beta_ = *beta;
+}
+
+}  // namespace strata

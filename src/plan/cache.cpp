@@ -1,0 +1,82 @@
+// Choices by structure, least recently used ones leave. Making one takes milliseconds, finding one again less than a microsecond.
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "plan/plan_impl.h"
+#include "plan/user_kernels.h"
+#include "strata/settings.h"
+
+namespace strata::planning {
+namespace {
+
+constexpr std::size_t capacity = 1024;
+
+struct Key {
+  Einsum einsum;  ///< canonical
+  std::vector<TensorType> operands;
+  TensorType output;
+  DType compute = DType::f64;
+  std::string engine, jit, cc;
+  bool vendor = true;
+  unsigned long long generation = 0;  ///< of the users' kernels
+  bool operator==(const Key&) const = default;
+};
+
+struct Hash {
+  std::size_t operator()(const Key& k) const {
+    std::size_t h = k.output.hash();
+    const auto mix = [&h](std::size_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
+    for (const auto& t : k.operands) mix(t.hash());
+    for (const auto& o : k.einsum.operands)
+      for (int i : o) mix(static_cast<std::size_t>(i));
+    for (int i : k.einsum.output) mix(static_cast<std::size_t>(i) + 64);
+    mix(static_cast<std::size_t>(k.compute));
+    return h;
+  }
+};
+
+struct Cache {
+  std::mutex mutex;
+  std::list<std::pair<const Key*, ChoicePtr>> recent;  // newest first
+  std::unordered_map<Key, std::list<std::pair<const Key*, ChoicePtr>>::iterator, Hash> map;
+
+  ChoicePtr find(const Key& key) {
+    const std::lock_guard lock(mutex);
+    const auto it = map.find(key);
+    if (it == map.end()) return nullptr;
+    recent.splice(recent.begin(), recent, it->second);
+    return it->second->second;
+  }
+  void insert(Key key, ChoicePtr choice) {
+    const std::lock_guard lock(mutex);
+    const auto [it, fresh] = map.try_emplace(std::move(key));
+    if (!fresh) return;  // another thread was faster
+    recent.emplace_front(&it->first, std::move(choice));
+    it->second = recent.begin();
+    if (map.size() <= capacity) return;
+    const Key* oldest = recent.back().first;
+    recent.pop_back();
+    map.erase(map.find(*oldest));
+  }
+};
+
+Cache& cache() {
+  static Cache& c = *new Cache;  // never destroyed: plans may be made while the program ends
+  return c;
+}
+
+}  // namespace
+
+ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, const TensorType& output, DType compute) {
+  const Settings& s = settings();
+  Key key{canonical(e), {operands.begin(), operands.end()}, output, compute, s.engine, s.jit, s.cc, s.vendor, user_kernel_generation()};
+  if (ChoicePtr found = cache().find(key)) return found;
+  auto choice = std::make_shared<Choice>();
+  choice->product = {normalise(e, operands), key.operands, output, compute};
+  choice->runner = choose(choice->product, choice->reports);
+  cache().insert(std::move(key), choice);
+  return choice;
+}
+
+}  // namespace strata::planning

@@ -1,0 +1,128 @@
+// Which candidate computes a product: the user's kernels, hand-written ones, generated code, generated code on converted operands.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/registry.h"
+#include "plan/compiled.h"
+#include "plan/convert_first.h"
+#include "plan/product.h"
+#include "plan/user_kernels.h"
+#include "strata/settings.h"
+
+namespace strata::planning {
+namespace {
+
+class BuiltinRunner : public Runner {
+ public:
+  BuiltinRunner(const kernels::BuiltinKernel& kernel, Product product) : kernel_(kernel), product_(std::move(product)) {}
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+    kernel_.run({product_.einsum, product_.operands, product_.output, product_.compute}, operands, out, alpha, beta);
+  }
+  std::string name() const override { return kernel_.name; }
+  std::vector<std::pair<std::string, std::string>> details() const override { return {{"engine", kernel_.vendor ? "vendor's library" : "hand-written"}}; }
+
+ private:
+  const kernels::BuiltinKernel& kernel_;
+  Product product_;
+};
+
+/// Must this operand be walked (or made dense), because it cannot be read anywhere?
+bool is_walked(const TensorType& t) { return !is_plain_dense(t); }
+bool has_fill(const TensorType& t) { return !t.format.is_all_dense() && !t.fill.is_zero(); }
+
+double dense_size(const TensorType& t) {
+  double n = 1;
+  for (auto e : t.shape) n *= static_cast<double>(e);
+  return n;
+}
+
+RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth) {
+  for (const auto& k : kernels::builtin_kernels()) {
+    std::string why;
+    bool accepted = false;
+    if (k.vendor && !settings().vendor) why = "vendor kernels are switched off (settings().vendor)";
+    else accepted = k.accepts({product.einsum, product.operands, product.output, product.compute}, why);
+    reports.push_back({k.name, accepted, accepted ? (k.vendor ? "vendor kernel" : "hand-written for this structure") : why, depth});
+    if (accepted) return std::make_shared<BuiltinRunner>(k, product);
+  }
+  return nullptr;
+}
+
+RunnerPtr choose_compiled(const Product& product, std::vector<Report>& reports, int depth) {
+  std::vector<std::size_t> walked;
+  for (std::size_t k = 0; k < product.operands.size(); ++k) {
+    if (has_fill(product.operands[k])) {
+      reports.push_back({"compiled", false, operand_name(k) + " has fill " + product.operands[k].fill.to_string() + ": its absent elements are not zero", depth});
+      return nullptr;
+    }
+    if (is_walked(product.operands[k])) walked.push_back(k);
+  }
+  if (walked.size() > 1) {
+    std::string names;
+    for (auto k : walked) names += (names.empty() ? "" : ", ") + operand_name(k);
+    reports.push_back({"compiled", false, names + " are not dense: one operand can be walked", depth});
+    return nullptr;
+  }
+  std::vector<std::size_t> drivers = walked;
+  if (drivers.empty()) {  // all dense: the largest first
+    for (std::size_t k = 0; k < product.operands.size(); ++k) drivers.push_back(k);
+    std::stable_sort(drivers.begin(), drivers.end(), [&](auto a, auto b) { return dense_size(product.operands[a]) > dense_size(product.operands[b]); });
+  }
+  for (auto driver : drivers) {
+    std::string why;
+    RunnerPtr runner = compile_product(product, static_cast<int>(driver), why);
+    reports.push_back({"compiled, walking " + operand_name(driver), runner != nullptr, runner ? "every element of " + operand_name(driver) + " once" : why, depth});
+    if (runner) return runner;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, int depth) {
+  const std::string& engine = settings().engine;
+  if (engine == "auto" || engine == "kernels") {
+    if (depth == 0)  // a copy that we make is nothing a user's kernel was registered for
+      if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
+    if (RunnerPtr r = choose_builtin(product, reports, depth)) return r;
+  } else {
+    reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
+  }
+  return choose_compiled(product, reports, depth);
+}
+
+RunnerPtr choose(const Product& product, std::vector<Report>& reports) {
+  if (RunnerPtr r = choose_direct(product, reports, 0)) return r;
+
+  // Keep the operand whose dense copy would be the largest, make the others dense; then all of them.
+  const auto& types = product.operands;
+  std::vector<char> to_dense(types.size(), 0);
+  std::size_t keep = types.size();
+  for (std::size_t k = 0; k < types.size(); ++k) {
+    to_dense[k] = is_walked(types[k]) || has_fill(types[k]);
+    if (is_walked(types[k]) && !has_fill(types[k]) && (keep == types.size() || dense_size(types[k]) > dense_size(types[keep]))) keep = k;
+  }
+  std::vector<std::vector<char>> attempts;
+  if (keep < types.size()) {
+    auto others = to_dense;
+    others[keep] = 0;
+    if (std::count(others.begin(), others.end(), 1) > 0) attempts.push_back(others);
+  }
+  if (std::count(to_dense.begin(), to_dense.end(), 1) > 0) attempts.push_back(to_dense);
+  for (const auto& attempt : attempts) {
+    std::string names, why;
+    for (std::size_t k = 0; k < attempt.size(); ++k)
+      if (attempt[k]) names += (names.empty() ? "" : ", ") + operand_name(k);
+    std::vector<Report> inner;
+    RunnerPtr r = convert_first(product, attempt, inner, 0, why);
+    reports.push_back({"after making " + names + " dense", r != nullptr, r ? "a dense copy is made at each run" : why, 0});
+    reports.insert(reports.end(), inner.begin(), inner.end());
+    if (r) return r;
+  }
+  std::string asked;
+  for (const auto& r : reports) asked += (asked.empty() ? "" : "\n") + std::string(static_cast<std::size_t>(2 * r.depth), ' ') + r.candidate + ": " + r.reason;
+  throw Unsupported({.what = "nothing here computes " + product.einsum.to_string(), .expected = "a candidate that accepts", .got = asked,
+                     .fix = "convert an operand to CSR, COO or dense first, or register a kernel"});
+}
+
+}  // namespace strata::planning

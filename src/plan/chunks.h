@@ -1,0 +1,47 @@
+#pragma once
+// Where the domain of a lowered kernel is cut. Cuts depend on the problem, never on the number of threads.
+#include <cstdint>
+
+#include "compiler/lower.h"
+#include "strata/tensor.h"
+
+namespace strata::planning {
+
+/// Index array entry `i`, for any index dtype.
+inline std::int64_t read_index(DType t, const void* p, std::int64_t i) {
+  switch (t) {
+    case DType::i8: return static_cast<const std::int8_t*>(p)[i];
+    case DType::i16: return static_cast<const std::int16_t*>(p)[i];
+    case DType::i32: return static_cast<const std::int32_t*>(p)[i];
+    case DType::i64: return static_cast<const std::int64_t*>(p)[i];
+    case DType::u8: return static_cast<const std::uint8_t*>(p)[i];
+    case DType::u16: return static_cast<const std::uint16_t*>(p)[i];
+    case DType::u32: return static_cast<const std::uint32_t*>(p)[i];
+    default: return static_cast<std::int64_t>(static_cast<const std::uint64_t*>(p)[i]);
+  }
+}
+
+/// The domain of one batch of one part, and how to cut it.
+class Domain {
+ public:
+  /// `output_extent`: of the launch's output dimension; `free_work`: product of the extents that only dense operands have.
+  Domain(const Launch& launch, const Part& part, std::int64_t batch, std::int64_t output_extent, std::int64_t free_work);
+
+  std::int64_t size() const { return size_; }
+  /// Stored elements, as far as the arrays tell without a walk.
+  std::int64_t stored() const { return stored_; }
+  /// How many chunks pay.
+  std::int64_t chunks() const;
+  /// Start of chunk c of n; cut(n, n) is the size.
+  std::int64_t cut(std::int64_t c, std::int64_t n) const;
+
+ private:
+  std::int64_t weight(std::int64_t x) const;
+
+  const Launch& launch_;
+  std::int64_t size_ = 0, stored_ = 0, free_work_ = 1, factor_ = 1;
+  const void *weights_ = nullptr, *coordinates_ = nullptr;
+  DType weights_dtype_ = DType::i32, coordinates_dtype_ = DType::i32;
+};
+
+}  // namespace strata::planning

@@ -1,0 +1,345 @@
+// Products by generated code: lowered once per part of the driver, compiled, and run chunk by chunk as lower.h agrees.
+#include "plan/compiled.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+
+#include "backend/pool.h"
+#include "compiler/emit/emit_c.h"
+#include "compiler/lower.h"
+#include "ir/interpret.h"
+#include "plan/chunks.h"
+#include "plan/dense_view.h"
+#include "strata/settings.h"
+
+namespace strata::planning {
+namespace {
+
+using i64 = std::int64_t;
+constexpr std::size_t max_arguments = 192;  // room for every array of 64 levels; on the stack, so that a run allocates nothing
+
+struct PartKernel {
+  Lowered lowered;
+  std::string source;
+  KernelPtr kernel;
+  KernelFunction function = nullptr;
+  std::string engine;
+  i64 free_work = 1;
+  i64 output_extent = 0;
+};
+
+/// Arguments by position. Batches and windows change entries of a copy.
+struct Arguments {
+  std::array<void*, max_arguments> buffers;
+  std::array<i64, max_arguments> scalars;
+};
+
+void say_once(const std::string& text) {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) std::fprintf(stderr, "strata: %s\n", text.c_str());
+}
+
+void dump(const char* stage, const std::string& text) {
+  const std::string& wanted = settings().dump;
+  if (!wanted.empty() && ("," + wanted + ",").find(std::string(",") + stage + ",") != std::string::npos)
+    std::fprintf(stderr, "--- %s ---\n%s\n", stage, text.c_str());
+}
+
+void make_kernel(PartKernel& k) {
+  const ir::Function& f = k.lowered.function;
+  dump("graph", k.lowered.graph);
+  dump("schedule", k.lowered.schedule);
+  dump("loops", ir::to_string(f));
+  k.source = emit_c(f);
+  dump("source", k.source);
+  std::string why;
+  if (settings().engine != "interpreter") {
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      k.kernel = compile_c(k.source, f.name, &why);
+    } catch (const RuntimeFailure& e) {
+      why = e.what();
+    }
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    if (k.kernel) {
+      char took[32];
+      std::snprintf(took, sizeof took, ", ready in %.1f ms", ms);
+      k.engine = k.kernel->engine() + took;
+    } else {
+      say_once("no compiled kernels (" + why + "): plans run in the interpreter, which is right but slow. Install gcc or clang, or set STRATA_CC.");
+    }
+  }
+  if (!k.kernel) {
+    k.kernel = ir::interpret(f);
+    k.engine = k.kernel->engine() + (why.empty() ? "" : " (" + why + ")");
+  }
+  k.function = k.kernel->function();
+}
+
+class CompiledRunner : public Runner {
+ public:
+  CompiledRunner(Product product, int driver, bool wide_parts, std::vector<PartKernel> parts, std::vector<i64> extents)
+      : product_(std::move(product)), driver_(driver), wide_parts_(wide_parts), parts_(std::move(parts)), extents_(std::move(extents)) {}
+
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+    const Scalar a = alpha.as(product_.compute), b = beta.as(product_.compute);
+    const DenseView view = view_of(out);
+    if (!wide_parts_ && !(parts_.size() == 1 && parts_[0].lowered.wide_output)) return run_parts(operands, view, a, b);
+    // Sums in memory are kept wide and rounded once.
+    Buffer scratch = Buffer::allocate(product_.compute, view.size());
+    DenseView wide = view;
+    wide.dtype = product_.compute;
+    wide.data = static_cast<char*>(scratch.data);
+    i64 stride = 1;
+    for (int d = wide.rank - 1; d >= 0; --d) {
+      wide.strides[d] = stride;
+      stride *= wide.shape[d];
+    }
+    if (!b.is_zero()) assign(wide, view);
+    scale(wide, b);
+    run_parts(operands, wide, a, Scalar::one(product_.compute));
+    assign(view, wide);
+  }
+
+  std::string name() const override { return "compiled"; }
+
+  std::vector<std::pair<std::string, std::string>> details() const override {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      const std::string part = parts_.size() > 1 ? " of part " + std::to_string(k) : "";
+      out.emplace_back("schedule" + part, parts_[k].lowered.schedule);
+      out.emplace_back("chunks" + part, describe(parts_[k].lowered));
+      out.emplace_back("engine" + part, parts_[k].engine);
+    }
+    return out;
+  }
+
+  std::string show() const override {
+    std::string out;
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      const auto section = [&](const std::string& title, std::string text) {
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        out += "--- " + title + (parts_.size() > 1 ? " of part " + std::to_string(k) : "") + " ---\n" + text + "\n\n";
+      };
+      section("iteration graph", parts_[k].lowered.graph);
+      section("schedule", parts_[k].lowered.schedule);
+      section("loop IR", ir::to_string(parts_[k].lowered.function));
+      section("C", parts_[k].source);
+    }
+    if (!out.empty()) out.pop_back();
+    return out;
+  }
+
+ private:
+  static std::string describe(const Lowered& l) {
+    const Launch& n = l.launch;
+    switch (n.kind) {
+      case Launch::serial: return "one";
+      case Launch::outer_uniform: return "slices of level " + std::to_string(n.level);
+      case Launch::outer_weighted: return "slices of level " + std::to_string(n.level) + " with equal stored elements";
+      case Launch::outer_aligned: return "stored elements, cut where the coordinate of level " + std::to_string(n.level) + " changes";
+      case Launch::outer_scatter: return "slices of level " + std::to_string(n.level) + ", each into a copy of the output (at most 8) added in order";
+      default: return "windows of output dimension " + std::to_string(n.output_dim) + (n.preferred > 0 ? " of " + std::to_string(n.preferred) : "");
+    }
+  }
+
+  void run_parts(std::span<const Tensor> operands, const DenseView& out, const Scalar& alpha, const Scalar& beta) const {
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      run_part(parts_[k], operands, static_cast<int>(k), out, alpha, k == 0 ? beta : Scalar::one(product_.compute));
+  }
+
+  void run_part(const PartKernel& k, std::span<const Tensor> operands, int part_index, const DenseView& out, const Scalar& alpha, const Scalar& beta) const {
+    const Lowered& l = k.lowered;
+    const Part& part = operands[static_cast<std::size_t>(driver_)].part(part_index);
+    alignas(16) unsigned char a[16], b[16];
+    std::memcpy(a, alpha.bits, 16);
+    std::memcpy(b, beta.bits, 16);
+    if (!l.applies_beta) scale(out, beta);
+    Arguments args;
+    gather(l, operands, part, out, a, b, args);
+    if (part.num_batches == 1 && part.values_batch_stride == 0 && part.format.num_batch_levels() == 0) return run_batch(k, part, out, 0, args);
+    if (l.independent_batches && part.num_batches > 1) {
+      // Small batches are the chunks; a few large ones are cut themselves.
+      const Domain first(l.launch, part, 0, k.output_extent, k.free_work);
+      if (part.num_batches >= 8 || first.chunks() == 1) {
+        const i64 groups = std::clamp<i64>(part.num_batches * std::max<i64>(1, first.chunks()), 1, std::min<i64>(part.num_batches, 256));
+        run_chunks(groups, [&](i64 g) {
+          Arguments mine = args;
+          for (i64 batch = part.num_batches * g / groups; batch < part.num_batches * (g + 1) / groups; ++batch) {
+            rebase(l, part, batch, args, mine);
+            const Domain domain(l.launch, part, batch, k.output_extent, k.free_work);
+            if (domain.size() > 0) call(k, mine, 0, domain.size(), 0);
+          }
+        });
+        return;
+      }
+    }
+    Arguments mine = args;
+    for (i64 batch = 0; batch < part.num_batches; ++batch) {
+      rebase(l, part, batch, args, mine);
+      run_batch(k, part, out, batch, mine);
+    }
+  }
+
+  /// All chunks of one batch, whose arguments are `args`.
+  void run_batch(const PartKernel& k, const Part& part, const DenseView& out, i64 batch, const Arguments& args) const {
+    const Launch& launch = k.lowered.launch;
+    const Domain domain(launch, part, batch, k.output_extent, k.free_work);
+    if (domain.size() == 0) return;
+    if (launch.kind == Launch::outer_scatter) {
+      const i64 size = out.size();
+      const i64 copies = std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, size)});
+      if (copies >= 2) return scatter(k, domain, out, args, copies);
+      return call(k, args, 0, domain.size(), 0);
+    }
+    const i64 chunks = domain.chunks();
+    if (chunks <= 1) return call(k, args, 0, domain.size(), 0);
+    run_chunks(chunks, [&](i64 c) {
+      const i64 begin = domain.cut(c, chunks), end = domain.cut(c + 1, chunks);
+      if (begin < end) call(k, args, begin, end, c);
+    });
+  }
+
+  /// Chunk 0 adds to the output, the others to zeroed copies that are then added in order.
+  void scatter(const PartKernel& k, const Domain& domain, const DenseView& out, const Arguments& args, i64 copies) const {
+    const i64 size = out.size(), width = static_cast<i64>(size_of(out.dtype));
+    Buffer scratch = Buffer::allocate(out.dtype, size * (copies - 1));
+    std::array<DenseView, 8> views;
+    run_chunks(copies, [&](i64 c) {
+      const i64 begin = domain.cut(c, copies), end = domain.cut(c + 1, copies);
+      if (c == 0) return begin < end ? call(k, args, begin, end, c) : void();
+      DenseView& mine = views[static_cast<std::size_t>(c)] = contiguous_like(out, static_cast<char*>(scratch.data) + (c - 1) * size * width);
+      std::memset(mine.data, 0, static_cast<std::size_t>(size * width));
+      Arguments other = args;
+      bind_output(k.lowered, mine, other);
+      if (begin < end) call(k, other, begin, end, c);
+    });
+    for (i64 c = 1; c < copies; ++c) add(out, views[static_cast<std::size_t>(c)]);
+  }
+
+  template <class F> static void run_chunks(i64 n, const F& f) {
+    if (n == 1) return f(i64{0});
+    parallel_for(n, [&f](i64 c) { f(c); });
+  }
+
+  static void call(const PartKernel& k, const Arguments& args, i64 begin, i64 end, i64 chunk) {
+    const std::int32_t status = k.function ? k.function(args.buffers.data(), args.scalars.data(), begin, end, chunk)
+                                           : k.kernel->run({args.buffers.data(), args.scalars.data()}, begin, end, chunk);
+    if (status != 0) throw InternalError("a generated kernel failed with status " + std::to_string(status));
+  }
+
+  void gather(const Lowered& l, std::span<const Tensor> operands, const Part& part, const DenseView& out, void* alpha, void* beta, Arguments& args) const {
+    std::size_t n = 0;
+    for (const BufferBinding& b : l.buffers) {
+      const auto level = static_cast<std::size_t>(b.level);
+      switch (b.kind) {
+        case BufferBinding::pos: args.buffers[n++] = part.levels[level].pos.data; break;
+        case BufferBinding::crd: args.buffers[n++] = part.levels[level].crd.data; break;
+        case BufferBinding::values:
+          args.buffers[n++] = b.operand == driver_ ? part.values.data : operands[static_cast<std::size_t>(b.operand)].part().values.data;
+          break;
+        case BufferBinding::output: args.buffers[n++] = out.data; break;
+        case BufferBinding::alpha: args.buffers[n++] = alpha; break;
+        case BufferBinding::beta: args.buffers[n++] = beta; break;
+      }
+    }
+    n = 0;
+    for (const ScalarBinding& s : l.scalars) {
+      const auto level = static_cast<std::size_t>(s.level);
+      const Part* of = s.operand == driver_ ? &part : s.operand >= 0 ? &operands[static_cast<std::size_t>(s.operand)].part() : nullptr;
+      i64 value = 0;
+      switch (s.kind) {
+        case ScalarBinding::extent: value = extents_[level]; break;
+        case ScalarBinding::dim_extent:
+          value = s.operand < 0 ? product_.output.shape[level] : product_.operands[static_cast<std::size_t>(s.operand)].shape[level];
+          break;
+        case ScalarBinding::level_lo: value = of->ranges[level].lo; break;
+        case ScalarBinding::level_size: value = of->ranges[level].size; break;
+        case ScalarBinding::level_slots: value = of->format.level(s.level).arg; break;
+        case ScalarBinding::stride: value = of ? of->strides[level] : out.strides[level]; break;
+        case ScalarBinding::offset: value = of ? of->values_offset : 0; break;  // a view starts at its first element
+        case ScalarBinding::batch_coordinate: value = of->ranges[level].lo; break;
+      }
+      args.scalars[n++] = value;
+    }
+  }
+
+  static void bind_output(const Lowered& l, const DenseView& out, Arguments& args) {
+    for (std::size_t n = 0; n < l.buffers.size(); ++n)
+      if (l.buffers[n].kind == BufferBinding::output) args.buffers[n] = out.data;
+    for (std::size_t n = 0; n < l.scalars.size(); ++n)
+      if (l.scalars[n].operand < 0 && l.scalars[n].kind == ScalarBinding::stride) args.scalars[n] = out.strides[l.scalars[n].level];
+  }
+
+  /// Points `mine` at a batch; `base` holds the arguments of batch 0.
+  void rebase(const Lowered& l, const Part& part, i64 batch, const Arguments& base, Arguments& mine) const {
+    const auto moved = [&](const Buffer& b, std::size_t n, i64 stride) {
+      return static_cast<void*>(static_cast<char*>(base.buffers[n]) + batch * stride * static_cast<i64>(size_of(b.dtype)));
+    };
+    for (std::size_t n = 0; n < l.buffers.size(); ++n) {
+      const BufferBinding& b = l.buffers[n];
+      const auto level = static_cast<std::size_t>(b.level);
+      if (b.kind == BufferBinding::pos) mine.buffers[n] = moved(part.levels[level].pos, n, part.pos_strides[level]);
+      else if (b.kind == BufferBinding::crd) mine.buffers[n] = moved(part.levels[level].crd, n, part.crd_strides[level]);
+      else if (b.kind == BufferBinding::values && b.operand == driver_) mine.buffers[n] = moved(part.values, n, part.values_batch_stride);
+    }
+    for (std::size_t n = 0; n < l.scalars.size(); ++n) {
+      const ScalarBinding& s = l.scalars[n];
+      if (s.kind != ScalarBinding::batch_coordinate) continue;
+      i64 below = 1;  // batches per step of this level (row-major)
+      for (int q = s.level + 1; q < part.format.num_batch_levels(); ++q) below *= part.ranges[static_cast<std::size_t>(q)].size;
+      const LevelRange& r = part.ranges[static_cast<std::size_t>(s.level)];
+      mine.scalars[n] = r.lo + (r.size > 0 ? batch / below % r.size : 0);
+    }
+  }
+
+  Product product_;
+  int driver_;
+  bool wide_parts_;  ///< several parts add in memory in a dtype wider than the output's
+  std::vector<PartKernel> parts_;
+  std::vector<i64> extents_;
+};
+
+}  // namespace
+
+RunnerPtr compile_product(const Product& product, int driver, std::string& why) {
+  LowerInput in;
+  in.einsum = product.einsum;
+  in.operands = product.operands;
+  in.output = product.output;
+  in.compute = product.compute;
+  in.driver = driver;
+  in.target = host_target();
+  const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
+  const bool wide_parts = format.num_parts() > 1 && product.compute != product.output.dtype;
+  if (wide_parts) in.output = dense_type(product.output.shape, product.compute);
+
+  std::vector<Shape> shapes;
+  for (const auto& t : product.operands) shapes.push_back(t.shape);
+  const std::vector<i64> extents = index_extents(product.einsum, shapes);
+  std::vector<PartKernel> parts(static_cast<std::size_t>(format.num_parts()));
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    in.part = static_cast<int>(k);
+    std::optional<Lowered> lowered = lower(in, why);
+    if (!lowered) {
+      if (parts.size() > 1) why = "part " + std::to_string(k) + ": " + why;
+      return nullptr;
+    }
+    if (lowered->buffers.size() > max_arguments || lowered->scalars.size() > max_arguments) {
+      why = "more than " + std::to_string(max_arguments) + " arguments";
+      return nullptr;
+    }
+    PartKernel& p = parts[k];
+    p.lowered = std::move(*lowered);
+    for (int i : p.lowered.free_indices)
+      if (__builtin_mul_overflow(p.free_work, extents[static_cast<std::size_t>(i)], &p.free_work)) p.free_work = INT64_MAX / 2;
+    if (p.lowered.launch.kind == Launch::output_window) p.output_extent = product.output.shape[static_cast<std::size_t>(p.lowered.launch.output_dim)];
+  }
+  for (auto& p : parts) make_kernel(p);
+  return std::make_shared<CompiledRunner>(product, driver, wide_parts, std::move(parts), extents);
+}
+
+}  // namespace strata::planning

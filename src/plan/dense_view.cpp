@@ -1,0 +1,250 @@
+#include "plan/dense_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+
+#include "backend/pool.h"
+
+namespace strata::planning {
+namespace {
+
+using i64 = std::int64_t;
+
+/// The index space of two views: dimensions of extent 1 dropped, outermost (widest stride of a) first, and neighbours merged
+/// where both sides allow it.
+struct Walk {
+  int rank = 0;
+  i64 extent[max_dims], a[max_dims], b[max_dims];
+  i64 total = 1;
+};
+
+Walk plan_walk(const DenseView& a, const DenseView& b) {
+  Walk w;
+  std::array<int, max_dims> order;
+  int n = 0;
+  for (int d = 0; d < a.rank; ++d) {
+    w.total *= a.shape[d];
+    if (a.shape[d] != 1) order[static_cast<std::size_t>(n++)] = d;
+  }
+  std::stable_sort(order.begin(), order.begin() + n, [&](int x, int y) { return std::abs(a.strides[x]) > std::abs(a.strides[y]); });
+  for (int q = 0; q < n; ++q) {
+    const int d = order[static_cast<std::size_t>(q)];
+    const i64 e = a.shape[d], sa = a.strides[d], sb = b.strides[d];
+    if (w.rank > 0 && w.a[w.rank - 1] == sa * e && w.b[w.rank - 1] == sb * e) {
+      w.extent[w.rank - 1] *= e;
+      w.a[w.rank - 1] = sa;
+      w.b[w.rank - 1] = sb;
+    } else {
+      w.extent[w.rank] = e;
+      w.a[w.rank] = sa;
+      w.b[w.rank++] = sb;
+    }
+  }
+  if (w.rank == 0) w.rank = 1, w.extent[0] = 1, w.a[0] = w.b[0] = 1;
+  return w;
+}
+
+constexpr i64 grain = 1 << 16;
+
+/// Calls f(offset in a, offset in b, count, stride in a, stride in b) for runs along the innermost dimension.
+template <class F> void for_runs(const DenseView& va, const DenseView& vb, const F& f) {
+  const Walk w = plan_walk(va, vb);
+  if (w.total == 0) return;
+  const int last = w.rank - 1;
+  const i64 inner = w.extent[last], chunks = std::clamp<i64>(w.total / grain, 1, 256);
+  const auto piece = [&](i64 c) {
+    i64 at = w.total / chunks * c + std::min(c, w.total % chunks);
+    const i64 end = w.total / chunks * (c + 1) + std::min(c + 1, w.total % chunks);
+    while (at < end) {
+      i64 row = at / inner;
+      const i64 from = at % inner, count = std::min(inner - from, end - at);
+      i64 oa = from * w.a[last], ob = from * w.b[last];
+      for (int d = last - 1; d >= 0; --d) {
+        const i64 k = row % w.extent[d];
+        row /= w.extent[d];
+        oa += k * w.a[d];
+        ob += k * w.b[d];
+      }
+      f(oa, ob, count, w.a[last], w.b[last]);
+      at += count;
+    }
+  };
+  if (chunks == 1) return piece(0);
+  parallel_for(chunks, piece);
+}
+
+struct Bool {
+  unsigned char v;
+  friend Bool operator+(Bool x, Bool y) { return {static_cast<unsigned char>((x.v | y.v) != 0)}; }
+  friend Bool operator*(Bool x, Bool y) { return {static_cast<unsigned char>(x.v != 0 && y.v != 0)}; }
+};
+template <class T> struct Complex {
+  T re, im;
+  friend Complex operator+(Complex x, Complex y) { return {x.re + y.re, x.im + y.im}; }
+  friend Complex operator*(Complex x, Complex y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+};
+/// Wraps whatever its width: narrow unsigned types would be promoted to int.
+template <class T> struct Wrapping {
+  T v;
+  friend Wrapping operator+(Wrapping x, Wrapping y) { return {static_cast<T>(std::uint64_t{x.v} + y.v)}; }
+  friend Wrapping operator*(Wrapping x, Wrapping y) { return {static_cast<T>(std::uint64_t{x.v} * y.v)}; }
+};
+
+/// Calls f(T{}) with the type that does the dtype's arithmetic; f16, bf16 and fp8 have none.
+template <class F> void with_arithmetic(DType t, const F& f) {
+  switch (t) {
+    case DType::f64: return f(double{});
+    case DType::f32: return f(float{});
+    case DType::i8: case DType::u8: return f(Wrapping<std::uint8_t>{});
+    case DType::i16: case DType::u16: return f(Wrapping<std::uint16_t>{});
+    case DType::i32: case DType::u32: return f(Wrapping<std::uint32_t>{});
+    case DType::i64: case DType::u64: return f(Wrapping<std::uint64_t>{});
+    case DType::boolean: return f(Bool{});
+    case DType::c64: return f(Complex<float>{});
+    case DType::c128: return f(Complex<double>{});
+    default: throw InternalError("no arithmetic in " + std::string(name_of(t)));
+  }
+}
+
+template <class T> void scale_as(const DenseView& v, const Scalar& beta) {
+  T* data = reinterpret_cast<T*>(v.data);
+  T factor;
+  std::memcpy(&factor, beta.bits, sizeof(T));
+  if (beta.is_zero())
+    for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
+      if (s == 1) std::memset(static_cast<void*>(data + o), 0, static_cast<std::size_t>(n) * sizeof(T));
+      else for (i64 k = 0; k < n; ++k) data[o + k * s] = T{};
+    });
+  else
+    for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
+      for (i64 k = 0; k < n; ++k) data[o + k * s] = factor * data[o + k * s];
+    });
+}
+
+template <class T> void add_as(const DenseView& v, const DenseView& w) {
+  T* to = reinterpret_cast<T*>(v.data);
+  const T* from = reinterpret_cast<const T*>(w.data);
+  for_runs(v, w, [=](i64 o, i64 p, i64 n, i64 s, i64 t) {
+    if (s == 1 && t == 1) for (i64 k = 0; k < n; ++k) to[o + k] = to[o + k] + from[p + k];
+    else for (i64 k = 0; k < n; ++k) to[o + k * s] = to[o + k * s] + from[p + k * t];
+  });
+}
+
+template <class To, class From, class F> void map(const DenseView& to, const DenseView& from, const F& f) {
+  To* t = reinterpret_cast<To*>(to.data);
+  const From* s = reinterpret_cast<const From*>(from.data);
+  for_runs(to, from, [=](i64 o, i64 p, i64 n, i64 st, i64 ss) {
+    for (i64 k = 0; k < n; ++k) t[o + k * st] = f(s[p + k * ss]);
+  });
+}
+
+template <std::size_t N> struct Bytes {
+  unsigned char b[N];
+};
+
+}  // namespace
+
+std::int64_t DenseView::size() const {
+  i64 n = 1;
+  for (int d = 0; d < rank; ++d) n *= shape[d];
+  return n;
+}
+
+DenseView view_of(const Tensor& t) {
+  const Part& p = t.part();
+  const FormatSpec& spec = p.format.spec();
+  DenseView v;
+  v.dtype = t.dtype();
+  v.rank = t.rank();
+  v.data = static_cast<char*>(p.values.data) + p.values_offset * static_cast<i64>(size_of(v.dtype));
+  for (int d = 0; d < v.rank; ++d) v.shape[d] = t.shape()[static_cast<std::size_t>(d)];
+  for (int l = 0; l < v.rank; ++l)  // plain: every level is a dimension
+    v.strides[spec.exprs[static_cast<std::size_t>(spec.levels[static_cast<std::size_t>(l)].expr)].a] = p.strides[static_cast<std::size_t>(l)];
+  return v;
+}
+
+DenseView contiguous_like(const DenseView& like, void* data) {
+  DenseView v = like;
+  v.data = static_cast<char*>(data);
+  std::array<int, max_dims> order{};
+  for (int d = 0; d < v.rank; ++d) order[static_cast<std::size_t>(d)] = d;
+  // Extents of 1 may have any stride: they go outside, lest one of them takes the unit stride.
+  const auto key = [&](int d) { return like.shape[d] <= 1 ? INT64_MAX : std::abs(like.strides[d]); };
+  std::stable_sort(order.begin(), order.begin() + v.rank, [&](int x, int y) { return key(x) > key(y); });
+  i64 stride = 1;
+  for (int q = v.rank - 1; q >= 0; --q) {
+    const int d = order[static_cast<std::size_t>(q)];
+    v.strides[d] = stride;
+    stride *= v.shape[d];
+  }
+  return v;
+}
+
+bool overlaps_itself(const DenseView& v) {
+  std::array<std::pair<i64, i64>, max_dims> dims;  // stride, extent
+  int n = 0;
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.shape[d] == 0) return false;
+    if (v.shape[d] > 1) dims[static_cast<std::size_t>(n++)] = {std::abs(v.strides[d]), v.shape[d]};
+  }
+  std::sort(dims.begin(), dims.begin() + n);
+  i64 reach = 0;  // of all finer dimensions together
+  for (int q = 0; q < n; ++q) {
+    const auto [stride, extent] = dims[static_cast<std::size_t>(q)];
+    if (stride <= reach) return true;
+    reach += stride * (extent - 1);
+  }
+  return false;
+}
+
+std::pair<const char*, const char*> extent_of(const DenseView& v) {
+  const i64 width = static_cast<i64>(size_of(v.dtype));
+  i64 low = 0, high = 0;
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.shape[d] == 0) return {v.data, v.data};
+    const i64 reach = v.strides[d] * (v.shape[d] - 1);
+    (reach < 0 ? low : high) += reach;
+  }
+  return {v.data + low * width, v.data + (high + 1) * width};
+}
+
+void scale(const DenseView& v, const Scalar& beta) {
+  if (v.dtype == beta.dtype && beta.same_bits(Scalar::one(v.dtype))) return;
+  with_arithmetic(v.dtype, [&](auto zero) { scale_as<decltype(zero)>(v, beta); });
+}
+
+void add(const DenseView& v, const DenseView& w) {
+  with_arithmetic(v.dtype, [&](auto zero) { add_as<decltype(zero)>(v, w); });
+}
+
+void assign(const DenseView& to, const DenseView& from) {
+  const auto pair = [](DType a, DType b) { return static_cast<int>(a) * dtype_count + static_cast<int>(b); };
+  if (to.dtype == from.dtype) {
+    const auto same = [](auto x) { return x; };
+    switch (size_of(to.dtype)) {
+      case 1: return map<Bytes<1>, Bytes<1>>(to, from, same);
+      case 2: return map<std::uint16_t, std::uint16_t>(to, from, same);
+      case 4: return map<std::uint32_t, std::uint32_t>(to, from, same);
+      case 8: return map<std::uint64_t, std::uint64_t>(to, from, same);
+      default: return map<Bytes<16>, Bytes<16>>(to, from, same);
+    }
+  }
+  const int key = pair(to.dtype, from.dtype);
+  if (key == pair(DType::f16, DType::f32)) return map<std::uint16_t, float>(to, from, f32_to_f16);
+  if (key == pair(DType::bf16, DType::f32)) return map<std::uint16_t, float>(to, from, f32_to_bf16);
+  if (key == pair(DType::f8e4m3, DType::f32)) return map<std::uint8_t, float>(to, from, f32_to_f8e4m3);
+  if (key == pair(DType::f8e5m2, DType::f32)) return map<std::uint8_t, float>(to, from, f32_to_f8e5m2);
+  if (key == pair(DType::f32, DType::f16)) return map<float, std::uint16_t>(to, from, f16_to_f32);
+  if (key == pair(DType::f32, DType::bf16)) return map<float, std::uint16_t>(to, from, bf16_to_f32);
+  if (key == pair(DType::f32, DType::f64)) return map<float, double>(to, from, [](double x) { return static_cast<float>(x); });
+  if (key == pair(DType::f64, DType::f32)) return map<double, float>(to, from, [](float x) { return static_cast<double>(x); });
+  const i64 wt = static_cast<i64>(size_of(to.dtype)), wf = static_cast<i64>(size_of(from.dtype));
+  for_runs(to, from, [&](i64 o, i64 p, i64 n, i64 s, i64 t) {
+    for (i64 k = 0; k < n; ++k) Scalar::load(from.dtype, from.data + (p + k * t) * wf).as(to.dtype).store(to.data + (o + k * s) * wt);
+  });
+}
+
+}  // namespace strata::planning

@@ -1,0 +1,35 @@
+#pragma once
+// Elementwise work on dense outputs: scaling by beta, adding partial results, widening and narrowing. Every element is computed
+// alone, so results do not depend on how the work is cut.
+#include "strata/tensor.h"
+
+namespace strata::planning {
+
+/// Strided dense memory by dimension; `data` is the element at all-zero coordinates.
+struct DenseView {
+  char* data = nullptr;
+  DType dtype = DType::f64;
+  int rank = 0;
+  std::int64_t shape[max_dims] = {};
+  std::int64_t strides[max_dims] = {};  ///< elements
+
+  std::int64_t size() const;  ///< product of the shape
+};
+
+/// A plain dense tensor as a view.
+DenseView view_of(const Tensor& t);
+/// View of contiguous memory that keeps the order of `like`'s dimensions by stride (so that unit stride stays where it is).
+DenseView contiguous_like(const DenseView& like, void* data);
+/// May two different elements share memory? (Exact for what slices and transposes of arrays can make.)
+bool overlaps_itself(const DenseView& v);
+/// The bytes [first, last) that the view touches.
+std::pair<const char*, const char*> extent_of(const DenseView& v);
+
+/// v = beta * v; beta 0 stores zeros and never reads. beta has v's dtype.
+void scale(const DenseView& v, const Scalar& beta);
+/// v += w; the same dtype and shape.
+void add(const DenseView& v, const DenseView& w);
+/// to = from, converted as Scalar::as does. The same shape.
+void assign(const DenseView& to, const DenseView& from);
+
+}  // namespace strata::planning

@@ -1,0 +1,197 @@
+// Plans: types are checked once, when the plan is made; a run checks that its operands are of these types.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "plan/dense_view.h"
+#include "plan/plan_impl.h"
+
+namespace strata {
+namespace {
+
+using planning::DenseView;
+
+[[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
+  throw PlanError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string out = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+/// Would a kernel made for operands of type `planned` read an operand of type `t` rightly?
+bool serves(const TensorType& planned, const TensorType& t) {
+  if (planned == t) return true;
+  TensorType same = t;
+  same.strides = planned.strides;
+  if (!(planned == same) || planned.strides.empty() || t.strides.size() != planned.strides.size()) return false;
+  for (std::size_t l = 0; l < t.strides.size(); ++l)  // a general stride may be any
+    if (planned.strides[l] != TensorType::Stride::general && planned.strides[l] != t.strides[l]) return false;
+  return true;
+}
+
+/// A factor must keep its value in the dtype that sums are kept in; floats may round.
+void check_factor(const char* name, const Scalar& s, DType compute) {
+  if (s.dtype == compute || is_complex(compute)) return;
+  const auto value = s.to_complex();
+  if (is_float(compute) ? value.imag() == 0 : s.as(compute).to_complex() == value) return;
+  refuse(std::string(name) + " does not fit the product's dtype", "a value that " + std::string(name_of(compute)) + " holds", s.to_string(),
+         "give operands or output_dtype a dtype that holds it");
+}
+
+/// The output type as plans key it: what dense outputs do not use is made uniform.
+TensorType output_key(const TensorType& t) {
+  TensorType key = t;
+  key.fill = Scalar::zero(t.dtype);
+  key.pos_dtype = key.crd_dtype = DType::i32;
+  return key;
+}
+
+bool contiguous_as_planned(const TensorType& planned, const TensorType& t) {
+  return planned.strides.empty() && t.strides.empty() && t.dtype == planned.dtype && t.shape == planned.shape && t.format == planned.format;
+}
+
+void check_output(const TensorType& planned, const Tensor& out) {
+  const TensorType& t = out.type();
+  if (!planning::is_plain_dense(t))
+    refuse("the output is not dense", "a dense tensor", t.to_string(), "sparse outputs are not built yet: compute into a dense tensor and convert");
+  if (t.shape != planned.shape) refuse("the output has another shape", shape_text(planned.shape), shape_text(t.shape));
+  if (t.dtype != planned.dtype)
+    refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)), "plan with output_dtype");
+  if (t.device.kind != DeviceKind::cpu) refuse("the output is on another device", "cpu", t.device.to_string());
+  if (out.part().values.read_only) refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
+}
+
+bool touches(const Tensor& t, std::pair<const char*, const char*> range) {
+  const auto hits = [&](const Buffer& b) {
+    const auto* begin = static_cast<const char*>(b.data);
+    return begin < range.second && range.first < begin + b.bytes();
+  };
+  for (int k = 0; k < t.num_parts(); ++k) {
+    const Part& p = t.part(k);
+    if (hits(p.values)) return true;
+    for (const auto& l : p.levels)
+      if (hits(l.pos) || hits(l.crd)) return true;
+  }
+  return false;
+}
+
+/// Contiguous memory of the output's shape, row-major.
+Tensor fresh(const TensorType& type) {
+  RawArrays arrays;
+  const auto size = checked_product(type.shape);
+  if (!size) refuse("the result is too large", "at most 2^63 - 1 elements", shape_text(type.shape));
+  arrays.values = Buffer::allocate(type.dtype, *size);
+  return make_tensor(type.format, type.shape, std::move(arrays), {}, false);
+}
+
+}  // namespace
+
+namespace planning {
+
+DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& options) {
+  DType t = operands[0].dtype;
+  for (const auto& o : operands) t = promote(t, o.dtype);
+  if (options.output_dtype) t = *options.output_dtype;
+  DType compute = accumulator(t);
+  if (options.compute_dtype) {
+    compute = *options.compute_dtype;
+    if (accumulator(compute) != compute && compute != DType::boolean)
+      throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)), .expected = "a dtype with arithmetic of its own, such as float32",
+                       .got = std::string(name_of(compute))});
+  }
+  bool any_complex = false;
+  for (const auto& o : operands) any_complex |= is_complex(o.dtype);
+  if (any_complex && (!is_complex(t) || !is_complex(compute)))
+    throw PlanError({.what = "complex operands would lose their imaginary part", .expected = "complex64 or complex128",
+                     .got = "output " + std::string(name_of(t)) + ", sums in " + std::string(name_of(compute))});
+  return {t, compute};
+}
+
+}  // namespace planning
+
+Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
+  if (operands.size() != e.operands.size() || operands.empty())
+    refuse("the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands", std::to_string(operands.size()));
+  std::vector<Shape> shapes;
+  shapes.reserve(operands.size());
+  for (const auto& t : operands) {
+    if (t.device.kind != DeviceKind::cpu) throw Unsupported({.what = "operands on another device are not built yet", .expected = "cpu", .got = t.device.to_string()});
+    shapes.push_back(t.shape);
+  }
+  const Shape shape = output_shape(e, shapes);
+  if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", shape_text(shape));
+  const auto dtypes = planning::dtypes_for(operands, options);
+  auto impl = std::make_shared<Plan::Impl>();
+  impl->choice = planning::choice_for(e, operands, planning::dense_type(shape, dtypes.output), dtypes.compute);
+  impl->expression = e;
+  impl->types.assign(operands.begin(), operands.end());
+  return Plan(std::move(impl));
+}
+
+namespace {
+const Plan::Impl& planned(const std::shared_ptr<const Plan::Impl>& impl) {
+  if (!impl) refuse("an empty plan", "a plan that make_plan made", "Plan()");
+  return *impl;
+}
+
+void check_operands(const Plan::Impl& p, std::span<const Tensor> operands) {
+  if (operands.size() != p.types.size()) refuse("the plan has another number of operands", std::to_string(p.types.size()), std::to_string(operands.size()));
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (!serves(p.types[k], operands[k].type()))
+      refuse("operand " + std::to_string(k) + " is not what the plan was made for", p.types[k].to_string(), operands[k].type().to_string(),
+             "make a plan for these types, or convert the operand");
+}
+}  // namespace
+
+const Einsum& Plan::expression() const { return planned(impl_).expression; }
+const std::vector<TensorType>& Plan::operand_types() const { return planned(impl_).types; }
+TensorType Plan::output_type() const { return planned(impl_).choice->product.output; }
+std::string Plan::kernel_name() const { return planned(impl_).choice->runner->name(); }
+std::string Plan::explain() const { return planning::explain(planned(impl_).expression, *planned(impl_).choice); }
+
+std::string Plan::show() const {
+  const std::string text = planned(impl_).choice->runner->show();
+  return text.empty() ? "nothing was generated: '" + kernel_name() + "' is written by hand (settings().engine = \"jit\" generates)\n" : text;
+}
+
+void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const {
+  const Impl& p = planned(impl_);
+  check_operands(p, operands);
+  const planning::Choice* choice = p.choice.get();
+  check_output(choice->product.output, out);
+  check_factor("alpha", alpha, choice->product.compute);
+  check_factor("beta", beta, choice->product.compute);
+  planning::ChoicePtr other;
+  const TensorType& wanted = choice->product.output;
+  const DenseView view = planning::view_of(out);
+  const auto range = planning::extent_of(view);
+  if (range.first == range.second) return;  // no elements
+  if (!contiguous_as_planned(wanted, out.type())) {
+    if (planning::overlaps_itself(view)) refuse("elements of the output share memory", "memory of its own for each element", out.type().to_string(), "pass a copy");
+    other = planning::choice_for(p.expression, p.types, output_key(out.type()), choice->product.compute);
+    choice = other.get();
+  }
+  if (std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) { return touches(t, range); })) {
+    const Tensor copy = fresh(wanted);  // the output lies over an operand: results may only land there at the end
+    const DenseView scratch = planning::view_of(copy);
+    if (!beta.is_zero()) planning::assign(scratch, view);
+    p.choice->runner->run(operands, copy, alpha, beta);
+    planning::assign(view, scratch);
+    return;
+  }
+  choice->runner->run(operands, out, alpha, beta);
+}
+
+Tensor Plan::run(std::span<const Tensor> operands) const {
+  const Impl& p = planned(impl_);
+  check_operands(p, operands);
+  Tensor out = fresh(p.choice->product.output);
+  if (out.part().values.size == 0) return out;
+  static const Scalar one = Scalar::of(1.0), zero = Scalar::of(0.0);
+  p.choice->runner->run(operands, out, one, zero);
+  return out;
+}
+
+}  // namespace strata

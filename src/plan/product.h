@@ -1,0 +1,62 @@
+#pragma once
+// What a plan computes, in one normal form, and what can compute it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/plan.h"
+
+namespace strata::planning {
+
+/// out = alpha * einsum + beta * out over operands of these types, with sums in `compute`.
+struct Product {
+  Einsum einsum;
+  std::vector<TensorType> operands;
+  TensorType output;  ///< all-dense, one level per dimension
+  DType compute = DType::f64;
+};
+
+/// A line of explain(): a candidate and why it was refused, or that it was chosen.
+struct Report {
+  std::string candidate;
+  bool chosen = false;
+  std::string reason;
+  int depth = 0;  ///< 1: asked on behalf of a candidate that converts an operand first
+};
+
+/// One way to compute a product. Immutable; may run in several threads at once.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// Operands have the product's types and do not overlap `out`, which has the product's output type.
+  virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const = 0;
+  virtual std::string name() const = 0;
+  /// Lines of explain(): pairs of a word and its text.
+  virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
+  /// Iteration graph, schedule, loop IR and C text; "" where there is none.
+  virtual std::string show() const { return {}; }
+};
+using RunnerPtr = std::shared_ptr<const Runner>;
+
+/// The first candidate that accepts; every one asked leaves a report. Unsupported where none does.
+RunnerPtr choose(const Product& product, std::vector<Report>& reports);
+/// The same without converting any operand; null where none accepts.
+RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, int depth);
+
+// --- the normal form ---------------------------------------------------------------------------------------------
+
+/// Conjugation of real operands goes; a dimension of extent 1 beside a longer index gets an index of its own (whose only
+/// coordinate is 0), so that below here every dimension of an index has the index's extent.
+Einsum normalise(const Einsum& e, std::span<const TensorType> operands);
+/// Indices numbered in order of appearance, without names: equal for expressions that differ in names alone.
+Einsum canonical(const Einsum& e);
+/// The type of a fresh result: row-major.
+TensorType dense_type(const Shape& shape, DType dtype);
+/// What sums are kept in: f32 for f16, bf16 and fp8; i64 for bool (how many are true); otherwise the dtype itself.
+DType accumulator(DType dtype);
+/// "A", "B", ...: how explain() and messages call operand k.
+std::string operand_name(std::size_t k);
+/// Stored densely, in one part: operands that a kernel may read anywhere.
+bool is_plain_dense(const TensorType& t);
+
+}  // namespace strata::planning
