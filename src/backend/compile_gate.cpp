@@ -5,27 +5,24 @@
 namespace strata {
 namespace {
 thread_local int depth = 0;  // a thread that has a pass gets another one at once
+
+void wait_for_zero(std::atomic<std::uint32_t>& word) {
+  for (std::uint32_t n; (n = word.load()) != 0;) word.wait(n);
 }
+}  // namespace
 
 CompileGate& CompileGate::get() {
   static CompileGate* gate = [] {
     static auto* g = new CompileGate;  // never freed: code is released until the very end
     pthread_atfork(
         [] {
-          std::unique_lock lock(g->mutex_);
           ++g->forking_;
-          g->changed_.wait(lock, [] { return g->inside_ == 0; });
-          lock.release();  // held across the fork
+          wait_for_zero(g->inside_);
         },
         [] {
-          --g->forking_;
-          g->mutex_.unlock();
-          g->changed_.notify_all();
+          if (--g->forking_ == 0) g->forking_.notify_all();
         },
-        [] {
-          g->forking_ = 0;
-          g->mutex_.unlock();
-        });
+        [] { g->forking_ = 0; });
     return g;
   }();
   return *gate;
@@ -33,15 +30,17 @@ CompileGate& CompileGate::get() {
 
 void CompileGate::enter() {
   if (depth++ > 0) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return forking_ == 0; });
-  ++inside_;
+  for (;;) {
+    wait_for_zero(forking_);
+    ++inside_;
+    if (forking_ == 0) return;
+    if (--inside_ == 0) inside_.notify_all();  // a fork came in between: it goes first
+  }
 }
 
 void CompileGate::leave() {
   if (--depth > 0) return;
-  const std::lock_guard lock(mutex_);
-  if (--inside_ == 0) changed_.notify_all();
+  if (--inside_ == 0) inside_.notify_all();
 }
 
 }  // namespace strata

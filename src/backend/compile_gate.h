@@ -1,8 +1,8 @@
 #pragma once
 // Who compiles, loads or releases code holds a pass. A fork waits until no other thread does, so that the child never
 // inherits a lock of LLVM, of the dynamic loader or of our tables that nobody there would open.
-#include <condition_variable>
-#include <mutex>
+#include <atomic>
+#include <cstdint>
 
 namespace strata {
 
@@ -21,10 +21,9 @@ class CompileGate {
   CompileGate() = default;
   void enter();
   void leave();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int inside_ = 0;    // threads with a pass
-  int forking_ = 0;   // threads that wait to fork: nobody new gets in before them
+  // Plain words, no condition variable: one that had waiters at the fork hangs in the child.
+  std::atomic<std::uint32_t> inside_{0};   // threads with a pass
+  std::atomic<std::uint32_t> forking_{0};  // threads that wait to fork: nobody new gets in before them
 };
 
 }  // namespace strata
