@@ -1,0 +1,73 @@
+"""Long runs of the random tests: python tests/campaign.py [--kind conversions|expressions] [--start N] [--count N] [--minutes M] [--no-ledger]
+
+Each run adds a line to tests/ledger.csv: date, kind, first seed, count, commit, failures, seconds. A seed that fails is printed, and
+belongs into tests/python/test_differential.py (REGRESSIONS) before it is mended.
+"""
+
+import argparse
+import csv
+import datetime
+import pathlib
+import subprocess
+import sys
+import time
+
+from differential import check_conversion, check_expression
+
+HERE = pathlib.Path(__file__).resolve().parent
+LEDGER = HERE / "ledger.csv"
+FIELDS = ["date", "kind", "first_seed", "count", "commit", "failures", "seconds"]
+
+
+def next_seed(kind):
+    """The first seed that the ledger has not seen."""
+    if not LEDGER.exists():
+        return 0
+    with LEDGER.open() as f:
+        ends = [int(r["first_seed"]) + int(r["count"]) for r in csv.DictReader(f) if r["kind"] == kind]
+    return max(ends, default=0)
+
+
+def commit():
+    run = lambda *a: subprocess.run(["git", "-C", str(HERE), *a], capture_output=True, text=True).stdout.strip()  # noqa: E731
+    return (run("rev-parse", "--short", "HEAD") or "unknown") + ("+changes" if run("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--kind", choices=["conversions", "expressions"], default="conversions")
+    p.add_argument("--start", type=int, help="first seed (default: after the last one of the ledger)")
+    p.add_argument("--count", type=int, default=10_000)
+    p.add_argument("--minutes", type=float, help="stop after this time")
+    p.add_argument("--no-ledger", action="store_true")
+    a = p.parse_args()
+    check = check_conversion if a.kind == "conversions" else check_expression
+    first = next_seed(a.kind) if a.start is None else a.start
+    begin, done, failures, shown = time.monotonic(), 0, 0, 0.0
+    for seed in range(first, first + a.count):
+        try:
+            check(seed)
+        except AssertionError as e:
+            failures += 1
+            print(f"FAILED {e}", flush=True)
+        done += 1
+        elapsed = time.monotonic() - begin
+        if sys.stderr.isatty() and elapsed - shown > 1:
+            shown = elapsed
+            print(f"\r{done}/{a.count} {a.kind}, {failures} failures, {done / elapsed:.0f} a second ", end="", file=sys.stderr, flush=True)
+        if a.minutes and elapsed > 60 * a.minutes:
+            break
+    elapsed = time.monotonic() - begin
+    print(f"{a.kind}: seeds {first} to {first + done - 1}, {failures} failures, {elapsed:.1f} s")
+    if not a.no_ledger:
+        new = not LEDGER.exists()
+        with LEDGER.open("a", newline="") as f:
+            w = csv.DictWriter(f, FIELDS, lineterminator="\n")
+            if new:
+                w.writeheader()
+            w.writerow(dict(date=datetime.date.today().isoformat(), kind=a.kind, first_seed=first, count=done, commit=commit(), failures=failures, seconds=round(elapsed)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

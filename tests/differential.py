@@ -1,0 +1,221 @@
+"""Random formats, shapes and expressions against NumPy. One seed is one case, and says everything about it.
+
+Values are small integers (or NaN, Inf and -0.0 where nothing is added), so that every comparison is exact.
+"""
+
+import numpy as np
+
+import strata as st
+
+LETTERS = "ijklmnop"
+
+
+def random_shape(rng, rank):
+    """Extents 0 to 9, small mostly; block sizes rarely divide them."""
+    return tuple(int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9], p=[0.03, 0.07, 0.1, 0.2, 0.2, 0.15, 0.15, 0.1])) for _ in range(rank))
+
+
+def _expressions(rng, dims):
+    """Level expressions of a random tree of splits and skews, in a random order that keeps quotients before remainders."""
+    pieces = []
+    skewed = None
+    if len(dims) >= 2 and rng.random() < 0.15:
+        a, b = rng.choice(len(dims), 2, replace=False)
+        a, b = dims[a], dims[b]
+        op = rng.choice(["+", "-"])
+        pieces.append([(f"{a} {op} {b}", "skew"), (b, "range")])
+        skewed = {a, b}
+    for d in dims:
+        if skewed and d in skewed:
+            continue
+        r = rng.random()
+        if r < 0.62:
+            pieces.append([(d, "plain")])
+        elif r < 0.9:
+            n = int(rng.choice([1, 2, 3, 4]))
+            pieces.append([(f"{d} / {n}", "plain"), (f"{d} % {n}", f"mod{n}")])
+        else:
+            n, m = int(rng.choice([2, 3])), int(rng.choice([2, 3]))
+            pieces.append([(f"{d} / {n * m}", "plain"), (f"({d} % {n * m}) / {m}", "plain"), (f"({d} % {n * m}) % {m}", "plain")])
+    out = []
+    while pieces:
+        k = int(rng.integers(len(pieces)))
+        out.append(pieces[k].pop(0))
+        if not pieces[k]:
+            pieces.pop(k)
+    return out
+
+
+def random_format(rng, rank):
+    """A text of a valid format of this rank. Every level type but batch can appear."""
+    if rank == 0:
+        return "() -> ()"
+    if rng.random() < 0.15:
+        return str(st.Format("COO", rank)) if rng.random() < 0.6 else str(st.Format("CSF", rank))
+    dims = [LETTERS[k] for k in range(rank)]
+    if rank == 2 and rng.random() < 0.08:
+        parts = [random_format(rng, 2) for _ in range(2)]
+        if not any("+" in p.split("->")[1] and "): " in p for p in parts):
+            return " + ".join(parts)
+    levels, seen_sparse = [], False
+    expressions = _expressions(rng, dims)
+    style = rng.random()
+    for k, (e, role) in enumerate(expressions):
+        if role == "range":
+            levels.append(f"{e}: range")
+            continue
+        if role == "skew":
+            levels.append(f"{e}: {rng.choice(['compressed', 'dense', 'compressed', 'bitmap'])}")
+            continue
+        r = rng.random()
+        if role.startswith("mod") and seen_sparse and r < 0.7:
+            levels.append(f"{e}: dense")
+            continue
+        if style < 0.35:
+            kind = "dense" if r < 0.5 else "compressed"
+        else:
+            kind = ("dense", "compressed", "bitmap", f"delta({int(rng.choice([1, 2, 3, 4, 5, 8]))})", "padded")[int(rng.choice(5, p=[0.4, 0.3, 0.1, 0.12, 0.08]))]
+        seen_sparse = seen_sparse or kind != "dense"
+        levels.append(f"{e}: {kind}")
+    return f"({', '.join(dims)}) -> ({', '.join(levels)})"
+
+
+def random_dense(rng, shape, dtype, special=False):
+    """A dense array with a random share of zeros. `special`: NaN, Inf and -0.0 appear too."""
+    dtype = np.dtype(dtype)
+    density = rng.choice([0.0, 0.05, 0.3, 0.7, 1.0], p=[0.05, 0.2, 0.45, 0.25, 0.05])
+    a = rng.integers(1, 8, shape).astype(np.float64)
+    if dtype.kind in "fci":
+        a *= rng.choice([-1, 1], shape)
+    if dtype.kind == "c":
+        a = a + 1j * rng.integers(-4, 5, shape)
+    a = np.where(rng.random(shape) < density, a, 0).astype(dtype)
+    if special and dtype.kind == "f" and a.size:
+        flat = a.reshape(-1)
+        for value in (np.nan, np.inf, -0.0):
+            if rng.random() < 0.3:
+                flat[rng.integers(a.size)] = value
+    return a
+
+
+def bits(a):
+    """The array's bytes: equality tells -0.0 from 0.0 and NaN equals itself."""
+    a = np.ascontiguousarray(a)
+    return a.dtype, a.shape, a.tobytes()
+
+
+DTYPES = ["float64", "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
+
+
+def check_conversion(seed):
+    """Dense -> A -> B -> dense: the same bits, valid tensors, and as many elements as there are."""
+    rng = np.random.default_rng([1, seed])
+    rank = int(rng.choice([0, 1, 2, 3, 4], p=[0.02, 0.13, 0.5, 0.25, 0.1]))
+    shape = random_shape(rng, rank)
+    dtype = str(rng.choice(DTYPES))
+    special = rng.random() < 0.3
+    dense = random_dense(rng, shape, dtype, special)
+    a_text, b_text = random_format(rng, rank), random_format(rng, rank)
+    case = f"seed {seed}: shape {shape}, {dtype}, {a_text}  ->  {b_text}"
+    try:
+        a = st.from_dense(dense, a_text)
+        a.validate()
+        assert a.format == st.Format(a_text), "format of a"
+        assert bits(a.to_dense()) == bits(dense), f"a differs:\n{a.to_dense()}\n{dense}"
+        b = a.to(format=b_text)
+        b.validate()
+        assert bits(b.to_dense()) == bits(dense), f"b differs:\n{b.to_dense()}\n{dense}"
+        count = sum(1 for x in dense.reshape(-1) if x.tobytes() != np.zeros((), dense.dtype).tobytes())
+        for t in (a, b):
+            if not t.format.can_hold_fill and t.format.num_parts == 1:
+                assert t.nse == count, f"nse {t.nse}, {count} elements"
+            if t.size <= 200:
+                coords = [c for c, _ in t]
+                assert len(coords) == t.nse, "iteration"
+                at = tuple(int(rng.integers(e)) for e in shape) if t.size else None
+                if at is not None:
+                    assert bits(np.asarray(t[at])) == bits(dense[at]), f"t[{at}]"
+        if rng.random() < 0.3:
+            slow = st._core.convert(a, b_text, general=True)
+            assert slow.equal(b), "the general path gives another tensor"
+        if rng.random() < 0.2:
+            import pickle
+
+            assert pickle.loads(pickle.dumps(b)).equal(b), "pickle"
+        if rng.random() < 0.2 and rank:
+            perm = tuple(int(p) for p in rng.permutation(rank))
+            assert bits(b.transpose(perm).to_dense()) == bits(np.transpose(dense, perm)), f"transpose {perm}"
+    except AssertionError as e:
+        raise AssertionError(f"{case}: {e}") from None
+    except Exception as e:
+        raise AssertionError(f"{case}: {type(e).__name__}: {e}") from e
+
+
+def _random_einsum(rng):
+    """(spec, shapes): the first operand is the sparse one."""
+    rank = int(rng.choice([1, 2, 3, 4], p=[0.12, 0.6, 0.2, 0.08]))
+    count = int(rng.choice([0, 1, 2], p=[0.1, 0.7, 0.2]))
+    extent = {c: int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9], p=[0.02, 0.08, 0.15, 0.2, 0.2, 0.15, 0.1, 0.1])) for c in LETTERS}
+    first = [str(c) for c in rng.choice(list(LETTERS[:5]), rank, replace=bool(rng.random() < 0.1))]
+    operands = [first]
+    for _ in range(count):
+        known = sorted({c for o in operands for c in o})
+        shared = [c for c in known if rng.random() < 0.55]
+        fresh = [str(c) for c in rng.choice(list(LETTERS[5:]), int(rng.choice([0, 1, 2], p=[0.4, 0.5, 0.1])), replace=False)]
+        one = shared + fresh
+        rng.shuffle(one)
+        operands.append(one[:4])
+    used = sorted({c for o in operands for c in o})
+    output = [c for c in used if rng.random() < 0.5][:5]
+    rng.shuffle(output)
+    spec = ",".join("".join(o) for o in operands) + "->" + "".join(output)
+    return spec, [tuple(extent[c] for c in o) for o in operands]
+
+
+def check_expression(seed):
+    """einsum with one sparse operand of a random format, at a random place among dense ones, equals NumPy's exactly."""
+    rng = np.random.default_rng([2, seed])
+    spec, shapes = _random_einsum(rng)
+    dtype = str(rng.choice(["float64", "float64", "float32", "int32", "int64", "complex128", "complex64"]))
+    arrays = [random_dense(rng, s, dtype) for s in shapes]
+    text = random_format(rng, len(shapes[0]))
+    place = int(rng.integers(len(arrays)))
+    inputs, output = spec.split("->")
+    names = inputs.split(",")
+    names.insert(place, names.pop(0))
+    arrays.insert(place, arrays.pop(0))
+    spec = ",".join(names) + "->" + output
+    case = f"seed {seed}: {spec} {[a.shape for a in arrays]} {dtype}, operand {place} in {text}"
+    try:
+        sparse = st.from_dense(arrays[place], text)
+        operands = [sparse if k == place else _restrided(rng, a) for k, a in enumerate(arrays)]
+        before = [bits(a) for a in arrays]
+        expected = np.einsum(spec, *arrays)
+        got = np.asarray(st.einsum(spec, *operands))
+        assert got.dtype == expected.dtype, f"dtype {got.dtype}, not {expected.dtype}"
+        assert got.shape == expected.shape, f"shape {got.shape}, not {expected.shape}"
+        assert np.array_equal(got, expected), f"values differ:\n{got}\n{expected}"
+        if rng.random() < 0.3:
+            start = random_dense(rng, expected.shape, dtype)
+            out = _restrided(rng, start)
+            st.einsum(spec, *operands, out=out, alpha=2, beta=3)
+            assert np.array_equal(out, 2 * expected + 3 * start), "alpha, beta, out"
+        assert [bits(a) for a in arrays] == before, "an operand was written to"
+    except AssertionError as e:
+        raise AssertionError(f"{case}: {e}") from None
+    except Exception as e:
+        raise AssertionError(f"{case}: {type(e).__name__}: {e}") from e
+
+
+def _restrided(rng, a):
+    """The same values in memory of another order: transposed, reversed, or with holes."""
+    r = rng.random()
+    if r < 0.5 or a.ndim == 0:
+        return a.copy()
+    if r < 0.7:
+        return np.asfortranarray(a)
+    if r < 0.85:
+        return np.ascontiguousarray(a[::-1])[::-1]
+    wide = np.zeros(a.shape[:-1] + (2 * a.shape[-1],), a.dtype)
+    wide[..., ::2] = a
+    return wide[..., ::2]
