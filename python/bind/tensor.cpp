@@ -308,6 +308,32 @@ void bind_tensor(nb::module_& m) {
 
   m.def("equal", [](const Tensor& a, const Tensor& b) { NoGil no_gil; return equal(a, b); }, nb::arg("a"), nb::arg("b"),
         "Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).");
+  m.def("fill_of",
+        [](const Tensor& t) {
+          Buffer b = Buffer::allocate(t.dtype(), 1);
+          t.fill().store(b.data);
+          return b;
+        },
+        nb::arg("t"), "The fill as memory of one element.");
+  m.def("rebuild",
+        [](const std::string& text, nb::handle shape, nb::handle pos, nb::handle crd, const Buffer& values, const Buffer& fill) {
+          RawArrays raw = raw_arrays(pos, crd, nb::cast(values));
+          const Shape s = to_shape(shape);
+          if (fill.dtype != values.dtype || fill.size != 1) throw TensorError({.what = "a damaged pickle: the fill is not one element of the values' dtype"});
+          return make_tensor(parse_format(text, static_cast<int>(s.size())), s, std::move(raw), Scalar::load(fill.dtype, fill.data), true);
+        },
+        nb::arg("format"), nb::arg("shape"), nb::arg("pos"), nb::arg("crd"), nb::arg("values"), nb::arg("fill"), "A tensor from its arrays; every invariant is checked.");
+  m.def("joined_crd",
+        [](const Tensor& t, int levels, std::int64_t nse) -> nb::object {
+          std::vector<Buffer> lists;
+          for (int l = 0; l < levels; ++l) lists.push_back(t.crd(level_index(t, l)));
+          for (std::size_t k = 0; k < lists.size(); ++k)
+            if (lists[k].dtype != DType::i64 || lists[k].read_only || lists[k].size < nse || lists[k].data != static_cast<std::int64_t*>(lists[0].data) + static_cast<std::int64_t>(k) * nse)
+              return nb::none();
+          auto owners = std::make_shared<std::vector<Buffer>>(lists);
+          return nb::cast(Buffer::borrow(DType::i64, lists[0].data, nse * levels, owners));
+        },
+        nb::arg("t"), nb::arg("levels"), nb::arg("nse"), "The coordinates of the first levels as one int64 matrix, where they lie so in memory; otherwise None.");
   m.def("make_sum", [](nb::handle parts) {
           std::vector<Tensor> list;
           for (nb::handle p : parts) list.push_back(nb::cast<Tensor>(p));
