@@ -1,0 +1,156 @@
+// COO <-> CSR and CSC.
+#include "ops/fast/support.h"
+
+namespace strata::fast {
+
+std::optional<Tensor> rows_to_coo(const Tensor& t, const Goal& goal) {
+  const auto from = rows_of(t.format(), LevelKind::compressed), to = coordinates_of(goal.format);
+  if (!from || !to || *from != *to || !t.format().level(1).unique || !t.format().level(1).ordered) return {};
+  std::optional<Tensor> result;
+  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+    const i64 rows = extent(t, from->outer), stored = pos[rows];
+    const auto types = index_types(goal, t.shape(), stored);
+    if (!types) return;
+    with_index(types->widest(), [&]<class I>(I) {
+      Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), stored);
+      static_cast<I*>(ends.data)[1] = static_cast<I>(stored);
+      I* r = static_cast<I*>(row_crd.data);
+      for_rows(pos, rows, [&](i64 begin, i64 end) {
+        for (i64 i = begin; i < end; ++i) std::fill(r + pos[i], r + pos[i + 1], static_cast<I>(i));
+      });
+      Buffer column_crd = t.part().levels[1].crd, values = t.part().values;
+      column_crd.size = values.size = stored;
+      static_cast<void>(crd);
+      result = assemble(t, goal, *types, {{ends, row_crd}, {{}, column_crd}}, values);
+    });
+  });
+  return result;
+}
+
+namespace {
+
+/// Sorts one row's elements by column, keeping the order of equal ones.
+template <class E> void sort_row(E* begin, E* end) {
+  if (end - begin > 32) {
+    const auto less = [](const E& a, const E& b) { return a.column < b.column; };
+    if (!std::is_sorted(begin, end, less)) std::stable_sort(begin, end, less);
+    return;
+  }
+  for (E* s = begin; s < end; ++s) {
+    const E e = *s;
+    E* u = s;
+    for (; u > begin && u[-1].column > e.column; --u) *u = u[-1];
+    *u = e;
+  }
+}
+
+template <class S, class I, class V>
+Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, const S* column, i64 stored, i64 rows) {
+  struct Element {
+    I column;
+    V value;
+  };
+  const V* v = static_cast<const V*>(t.part().values.data);
+  const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
+  Buffer counts = Buffer::zeros(dtype_of<I>(), parts * rows), starts = Buffer::zeros(DType::i64, rows + 1), kept = Buffer::zeros(dtype_of<I>(), rows + 1);
+  I* next = static_cast<I*>(counts.data);
+  parallel_for(parts, [&](i64 c) {
+    I* h = next + c * rows;
+    for (i64 k = stored * c / parts; k < stored * (c + 1) / parts; ++k) ++h[row[k]];
+  });
+  i64 total = 0;
+  i64* start = static_cast<i64*>(starts.data);
+  for (i64 i = 0; i < rows; ++i) {
+    start[i] = total;
+    for (i64 c = 0; c < parts; ++c) {
+      const I n = next[c * rows + i];
+      next[c * rows + i] = static_cast<I>(total);
+      total += n;
+    }
+  }
+  start[rows] = total;
+  Buffer scratch = Buffer::allocate(DType::u8, total * static_cast<i64>(sizeof(Element)));
+  Element* elements = static_cast<Element*>(scratch.data);
+  parallel_for(parts, [&](i64 c) {
+    I* h = next + c * rows;
+    for (i64 k = stored * c / parts; k < stored * (c + 1) / parts; ++k) elements[h[row[k]]++] = {static_cast<I>(column[k]), v[k]};
+  });
+  // Sort each row, add what is there twice (in the order it came), and count what is left.
+  I* pos = static_cast<I*>(kept.data);
+  for_rows(start, rows, [&](i64 begin, i64 end) {
+    for (i64 i = begin; i < end; ++i) {
+      Element *first = elements + start[i], *last = elements + start[i + 1], *out = first;
+      sort_row(first, last);
+      for (Element* s = first; s < last; ++s) {
+        if (out > first && out[-1].column == s->column) out[-1].value = static_cast<V>(out[-1].value + s->value);
+        else *out++ = *s;
+      }
+      pos[i + 1] = static_cast<I>(out - first);
+    }
+  });
+  const i64 nse = scan(pos, rows);
+  Buffer crd = Buffer::allocate(dtype_of<I>(), nse), values = Buffer::allocate(t.dtype(), nse);
+  I* oc = static_cast<I*>(crd.data);
+  V* ov = static_cast<V*>(values.data);
+  for_rows(pos, rows, [&](i64 begin, i64 end) {
+    for (i64 i = begin; i < end; ++i) {
+      const Element* s = elements + start[i];
+      for (i64 q = pos[i]; q < static_cast<i64>(pos[i + 1]); ++q, ++s) {
+        oc[q] = s->column;
+        ov[q] = s->value;
+      }
+    }
+  });
+  return assemble(t, goal, types, {{}, {kept, crd}}, values);
+}
+
+/// Sorted and free of duplicates: only pos has to be made; coordinates and values are shared.
+template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, i64 stored, i64 rows) {
+  Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
+  I* pos = static_cast<I*>(out_pos.data);
+  for (i64 k = 0; k < stored; ++k) ++pos[row[k] + 1];
+  scan(pos, rows);
+  Buffer crd = t.part().levels[1].crd, values = t.part().values;
+  crd.size = values.size = stored;
+  return assemble(t, goal, types, {{}, {out_pos, crd}}, values);
+}
+
+}  // namespace
+
+std::optional<Tensor> coo_to_rows(const Tensor& t, const Goal& goal) {
+  const auto from = coordinates_of(t.format()), to = rows_of(goal.format, LevelKind::compressed);
+  if (!from || !to) return {};
+  const bool swap = from->outer != to->outer;
+  const Level &first = t.format().level(0), &second = t.format().level(1);
+  const LevelArrays &outer = t.part().levels[0], &inner = t.part().levels[1];
+  if (outer.crd.dtype != inner.crd.dtype || (outer.crd.dtype != DType::i32 && outer.crd.dtype != DType::i64)) return {};
+  const i64 stored = outer.pos.index(1), rows = extent(t, to->outer);
+  const auto types = index_types(goal, t.shape(), stored);
+  // Rows that are mostly empty are the general path's: its cost follows the elements alone.
+  if (!types || rows / 8 > stored + 1024) return {};
+  std::optional<Tensor> result;
+  with_index(outer.crd.dtype, [&]<class S>(S) {
+    if (!aligned<S>(outer.crd) || !aligned<S>(inner.crd)) return;
+    const S *row = static_cast<const S*>(outer.crd.data), *column = static_cast<const S*>(inner.crd.data);
+    if (swap) std::swap(row, column);
+    with_index(types->widest(), [&]<class I>(I) {
+      if (!swap && first.ordered && second.ordered && second.unique) {
+        result = sorted<S, I>(t, goal, *types, row, stored, rows);
+        return;
+      }
+      const auto run = [&]<class V>(V) { result = bucket<S, I, V>(t, goal, *types, row, column, stored, rows); };
+      switch (t.dtype()) {
+        case DType::f64: return run(double{});
+        case DType::f32: return run(float{});
+        case DType::i32: return run(std::uint32_t{});  // wraps
+        case DType::i64: return run(std::uint64_t{});
+        case DType::c64: return run(std::complex<float>{});
+        case DType::c128: return run(std::complex<double>{});
+        default: return;
+      }
+    });
+  });
+  return result;
+}
+
+}  // namespace strata::fast

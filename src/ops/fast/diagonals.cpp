@@ -1,0 +1,105 @@
+// CSR <-> DIA.
+#include <atomic>
+
+#include "base/checked.h"
+#include "ops/fast/support.h"
+
+namespace strata::fast {
+
+std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
+  const auto from = rows_of(t.format(), LevelKind::compressed);
+  const int range = diagonals_of(goal.format);
+  if (!from || from->outer != 0 || range < 0 || !t.format().level(1).unique || !t.fill().same_bits(Scalar::zero(t.dtype()))) return {};
+  std::optional<Tensor> result;
+  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+    const i64 rows = extent(t, 0), columns = extent(t, 1), stored = pos[rows], width = range == 0 ? rows : columns;
+    // A flag per diagonal is worth it only where there are elements to mark.
+    if ((rows + columns) / 8 > stored + 1024) return;
+    std::vector<i64> index(static_cast<std::size_t>(rows + columns), -1);  // by j - i + rows
+    for_rows(pos, rows, [&](i64 begin, i64 end) {
+      for (i64 i = begin; i < end; ++i)
+        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) {
+          std::atomic_ref<i64> flag(index[static_cast<std::size_t>(crd[k] - i + rows)]);
+          if (flag.load(std::memory_order_relaxed) < 0) flag.store(0, std::memory_order_relaxed);
+        }
+    });
+    i64 diagonals = 0;
+    for (i64& d : index)
+      if (d >= 0) d = diagonals++;
+    const auto slots = checked_mul(diagonals, width);
+    const auto types = index_types(goal, t.shape(), slots.value_or(-1));
+    if (!slots || !types) return;
+    with_index(types->widest(), [&]<class I>(I) {
+      Buffer ends = Buffer::zeros(dtype_of<I>(), 2), offsets = Buffer::allocate(dtype_of<I>(), diagonals), values = Buffer::zeros(t.dtype(), *slots);
+      static_cast<I*>(ends.data)[1] = static_cast<I>(diagonals);
+      for (std::size_t d = 0; d < index.size(); ++d)
+        if (index[d] >= 0) static_cast<I*>(offsets.data)[index[d]] = static_cast<I>(static_cast<i64>(d) - rows);
+      with_width(t.dtype(), [&]<class W>(W) {
+        const W* v = static_cast<const W*>(t.part().values.data);
+        W* dv = static_cast<W*>(values.data);
+        for_rows(pos, rows, [&](i64 begin, i64 end) {
+          for (i64 i = begin; i < end; ++i)
+            for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k)
+              dv[index[static_cast<std::size_t>(crd[k] - i + rows)] * width + (range == 0 ? i : static_cast<i64>(crd[k]))] = v[k];
+        });
+      });
+      result = assemble(t, goal, *types, {{ends, offsets}, {}}, values);
+    });
+  });
+  return result;
+}
+
+std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
+  const int range = diagonals_of(t.format());
+  const auto to = rows_of(goal.format, LevelKind::compressed);
+  if (range < 0 || !to || to->outer != 0 || !t.format().level(0).ordered || !t.format().level(0).unique) return {};
+  const Part& part = t.part();
+  const i64 rows = extent(t, 0), columns = extent(t, 1), width = range == 0 ? rows : columns, diagonals = part.levels[0].pos.index(1);
+  const auto slots = checked_mul(diagonals, width);
+  const auto types = index_types(goal, t.shape(), slots.value_or(-1));
+  if (!slots || !types) return {};
+  std::vector<i64> offsets(static_cast<std::size_t>(diagonals));
+  for (i64 k = 0; k < diagonals; ++k) offsets[static_cast<std::size_t>(k)] = part.levels[0].crd.index(k);
+  const bool drop = drops_fill(t, goal);
+  std::optional<Tensor> result;
+  with_index(types->widest(), [&]<class I>(I) {
+    with_width(t.dtype(), [&]<class W>(W) {
+      const W* v = static_cast<const W*>(part.values.data);
+      const W fill = fill_bits<W>(t);
+      Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
+      I* op = static_cast<I*>(out_pos.data);
+      const auto row = [&](i64 i, const auto& f) {
+        for (i64 k = 0; k < diagonals; ++k) {
+          const i64 j = i + offsets[static_cast<std::size_t>(k)];
+          if (j < 0 || j >= columns) continue;
+          const W w = v[k * width + (range == 0 ? i : j)];
+          if (!drop || !(w == fill)) f(j, w);
+        }
+      };
+      for_even(rows, *slots, [&](i64 begin, i64 end) {
+        for (i64 i = begin; i < end; ++i) {
+          i64 n = 0;
+          row(i, [&](i64, W) { ++n; });
+          op[i + 1] = static_cast<I>(n);
+        }
+      });
+      const i64 nse = scan(op, rows);
+      Buffer out_crd = Buffer::allocate(dtype_of<I>(), nse), values = Buffer::allocate(t.dtype(), nse);
+      I* oc = static_cast<I*>(out_crd.data);
+      W* ov = static_cast<W*>(values.data);
+      for_even(rows, *slots, [&](i64 begin, i64 end) {
+        for (i64 i = begin; i < end; ++i) {
+          i64 q = op[i];
+          row(i, [&](i64 j, W w) {
+            oc[q] = static_cast<I>(j);
+            ov[q++] = w;
+          });
+        }
+      });
+      result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);
+    });
+  });
+  return result;
+}
+
+}  // namespace strata::fast

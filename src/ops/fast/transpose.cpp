@@ -1,0 +1,54 @@
+// CSR <-> CSC: a stable counting sort by the inner coordinate.
+#include "ops/fast/support.h"
+
+namespace strata::fast {
+
+std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
+  const auto from = rows_of(t.format(), LevelKind::compressed), to = rows_of(goal.format, LevelKind::compressed);
+  if (!from || !to || from->outer != to->inner || !t.format().level(1).unique) return {};
+  std::optional<Tensor> result;
+  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+    const i64 rows = extent(t, from->outer), columns = extent(t, from->inner), stored = pos[rows];
+    const auto types = index_types(goal, t.shape(), stored);
+    if (!types) return;
+    // One histogram per slice of rows; few slices, for histograms cost as much memory as a row of the result each.
+    const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
+    with_index(types->widest(), [&]<class I>(I) {
+      Buffer out_pos = Buffer::zeros(dtype_of<I>(), columns + 1), out_crd = Buffer::allocate(dtype_of<I>(), stored);
+      Buffer out_values = Buffer::allocate(t.dtype(), stored), counts = Buffer::zeros(dtype_of<I>(), parts * columns);
+      I *tp = static_cast<I*>(out_pos.data), *tc = static_cast<I*>(out_crd.data), *next = static_cast<I*>(counts.data);
+      parallel_for(parts, [&](i64 c) {
+        I* h = next + c * columns;
+        for (i64 k = pos[cut_rows(pos, rows, c, parts)]; k < static_cast<i64>(pos[cut_rows(pos, rows, c + 1, parts)]); ++k) ++h[crd[k]];
+      });
+      i64 total = 0;
+      for (i64 j = 0; j < columns; ++j) {
+        tp[j] = static_cast<I>(total);
+        for (i64 c = 0; c < parts; ++c) {
+          const I n = next[c * columns + j];
+          next[c * columns + j] = static_cast<I>(total);
+          total += n;
+        }
+      }
+      tp[columns] = static_cast<I>(total);
+      with_width(t.dtype(), [&]<class W>(W) {
+        const W* v = static_cast<const W*>(t.part().values.data);
+        W* tv = static_cast<W*>(out_values.data);
+        parallel_for(parts, [&](i64 c) {
+          I* h = next + c * columns;
+          const i64 last = cut_rows(pos, rows, c + 1, parts);
+          for (i64 i = cut_rows(pos, rows, c, parts); i < last; ++i)
+            for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) {
+              const I q = h[crd[k]]++;
+              tc[q] = static_cast<I>(i);
+              tv[q] = v[k];
+            }
+        });
+      });
+      result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, out_values);
+    });
+  });
+  return result;
+}
+
+}  // namespace strata::fast
