@@ -11,4 +11,5 @@
 #include "strata/plan.h"
 #include "strata/settings.h"
 #include "strata/static_format.h"
+#include "strata/structure.h"
 #include "strata/tensor.h"

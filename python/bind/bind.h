@@ -29,6 +29,7 @@ void bind_convert(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_io(nb::module_& m);
+void bind_structure(nb::module_& m);
 void bind_settings(nb::module_& m);
 
 /// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an interpreter that

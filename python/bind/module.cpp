@@ -15,5 +15,6 @@ NB_MODULE(_core, m) {
   bind_plan(m);
   bind_matmul(m);
   bind_io(m);
+  bind_structure(m);
   bind_settings(m);
 }

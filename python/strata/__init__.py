@@ -13,6 +13,7 @@ from ._core import (
     Format,
     Plan,
     Tensor,
+    describe_structure,
     einsum,
     equal,
     from_coo,
@@ -53,7 +54,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CopyWarning", "DType", "DTypeError", "Error", "ExpressionError", "FileError", "Format", "FormatError", "IndexError", "InternalError",
-    "Matmul", "Plan", "PlanError", "RuntimeFailure", "Tensor", "TensorError", "Unsupported", "einsum", "equal", "evaluate", "formats",
+    "Matmul", "Plan", "PlanError", "RuntimeFailure", "Tensor", "TensorError", "Unsupported", "describe_structure", "einsum", "equal", "evaluate", "formats",
     "from_coo", "from_cupy", "from_dense", "from_dlpack", "from_numpy", "from_package", "from_scipy", "from_torch", "matmul", "plan", "read",
     "read_matrix_market", "register_format", "register_kernel", "settings", "split", "to_package", "unregister_kernel", "write",
     "write_matrix_market",
