@@ -21,9 +21,7 @@ namespace {
 using i64 = std::int64_t;
 constexpr std::size_t max_arguments = 192;  // room for every array of 64 levels; on the stack, so that a run allocates nothing
 
-struct PartKernel {
-  Lowered lowered;
-  std::string source;
+struct PartKernel : KernelText {
   KernelPtr kernel;
   KernelFunction function = nullptr;
   std::string engine;
@@ -53,7 +51,6 @@ void make_kernel(PartKernel& k) {
   dump("graph", k.lowered.graph);
   dump("schedule", k.lowered.schedule);
   dump("loops", ir::to_string(f));
-  k.source = emit_c(f);
   dump("source", k.source);
   std::string why;
   if (settings().engine != "interpreter") {
@@ -77,6 +74,11 @@ void make_kernel(PartKernel& k) {
     k.engine = k.kernel->engine() + (why.empty() ? "" : " (" + why + ")");
   }
   k.function = k.kernel->function();
+}
+
+/// Several parts add in memory one after the other: narrow outputs would be rounded between.
+bool adds_wide_parts(const Product& p, int driver) {
+  return p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 && p.compute != p.output.dtype;
 }
 
 class CompiledRunner : public Runner {
@@ -118,19 +120,8 @@ class CompiledRunner : public Runner {
   }
 
   std::string show() const override {
-    std::string out;
-    for (std::size_t k = 0; k < parts_.size(); ++k) {
-      const auto section = [&](const std::string& title, std::string text) {
-        while (!text.empty() && text.back() == '\n') text.pop_back();
-        out += "--- " + title + (parts_.size() > 1 ? " of part " + std::to_string(k) : "") + " ---\n" + text + "\n\n";
-      };
-      section("iteration graph", parts_[k].lowered.graph);
-      section("schedule", parts_[k].lowered.schedule);
-      section("loop IR", ir::to_string(parts_[k].lowered.function));
-      section("C", parts_[k].source);
-    }
-    if (!out.empty()) out.pop_back();
-    return out;
+    const std::vector<KernelText> texts(parts_.begin(), parts_.end());
+    return show_kernels(texts);
   }
 
  private:
@@ -298,14 +289,14 @@ class CompiledRunner : public Runner {
 
   Product product_;
   int driver_;
-  bool wide_parts_;  ///< several parts add in memory in a dtype wider than the output's
+  bool wide_parts_;
   std::vector<PartKernel> parts_;
   std::vector<i64> extents_;
 };
 
 }  // namespace
 
-RunnerPtr compile_product(const Product& product, int driver, std::string& why) {
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why) {
   LowerInput in;
   in.einsum = product.einsum;
   in.operands = product.operands;
@@ -314,32 +305,57 @@ RunnerPtr compile_product(const Product& product, int driver, std::string& why) 
   in.driver = driver;
   in.target = host_target();
   const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
-  const bool wide_parts = format.num_parts() > 1 && product.compute != product.output.dtype;
-  if (wide_parts) in.output = dense_type(product.output.shape, product.compute);
+  if (adds_wide_parts(product, driver)) in.output = dense_type(product.output.shape, product.compute);
+  std::vector<KernelText> parts;
+  for (int k = 0; k < format.num_parts(); ++k) {
+    in.part = k;
+    std::optional<Lowered> lowered = lower(in, why);
+    if (lowered && (lowered->buffers.size() > max_arguments || lowered->scalars.size() > max_arguments)) {
+      why = "more than " + std::to_string(max_arguments) + " arguments";
+      lowered.reset();
+    }
+    if (!lowered) {
+      if (format.num_parts() > 1) why = "part " + std::to_string(k) + ": " + why;
+      return {};
+    }
+    std::string source = emit_c(lowered->function);
+    parts.push_back({std::move(*lowered), std::move(source)});
+  }
+  return parts;
+}
 
+std::string show_kernels(std::span<const KernelText> parts) {
+  std::string out;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const auto section = [&](const std::string& title, std::string text) {
+      while (!text.empty() && text.back() == '\n') text.pop_back();
+      out += "--- " + title + (parts.size() > 1 ? " of part " + std::to_string(k) : "") + " ---\n" + text + "\n\n";
+    };
+    section("iteration graph", parts[k].lowered.graph);
+    section("schedule", parts[k].lowered.schedule);
+    section("loop IR", ir::to_string(parts[k].lowered.function));
+    section("C", parts[k].source);
+  }
+  if (!out.empty()) out.pop_back();
+  return out;
+}
+
+RunnerPtr compile_product(const Product& product, int driver, std::string& why) {
+  std::vector<KernelText> texts = lower_product(product, driver, why);
+  if (texts.empty()) return nullptr;
   std::vector<Shape> shapes;
   for (const auto& t : product.operands) shapes.push_back(t.shape);
   const std::vector<i64> extents = index_extents(product.einsum, shapes);
-  std::vector<PartKernel> parts(static_cast<std::size_t>(format.num_parts()));
+  std::vector<PartKernel> parts(texts.size());
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    in.part = static_cast<int>(k);
-    std::optional<Lowered> lowered = lower(in, why);
-    if (!lowered) {
-      if (parts.size() > 1) why = "part " + std::to_string(k) + ": " + why;
-      return nullptr;
-    }
-    if (lowered->buffers.size() > max_arguments || lowered->scalars.size() > max_arguments) {
-      why = "more than " + std::to_string(max_arguments) + " arguments";
-      return nullptr;
-    }
     PartKernel& p = parts[k];
-    p.lowered = std::move(*lowered);
+    static_cast<KernelText&>(p) = std::move(texts[k]);
     for (int i : p.lowered.free_indices)
       if (__builtin_mul_overflow(p.free_work, extents[static_cast<std::size_t>(i)], &p.free_work)) p.free_work = INT64_MAX / 2;
     if (p.lowered.launch.kind == Launch::output_window) p.output_extent = product.output.shape[static_cast<std::size_t>(p.lowered.launch.output_dim)];
+    make_kernel(p);
   }
-  for (auto& p : parts) make_kernel(p);
-  return std::make_shared<CompiledRunner>(product, driver, wide_parts, std::move(parts), extents);
+  return std::make_shared<CompiledRunner>(product, driver, adds_wide_parts(product, driver), std::move(parts), extents);
 }
 
 }  // namespace strata::planning

@@ -1,4 +1,5 @@
 #pragma once
+#include "compiler/lower.h"
 #include "plan/product.h"
 
 namespace strata::planning {
@@ -6,5 +7,15 @@ namespace strata::planning {
 /// Lowers the product with operand `driver` walked and all others read densely, and compiles it (or takes the interpreter, where
 /// settings say so or there is no compiler). Null where the lowering refuses; `why` then says why.
 RunnerPtr compile_product(const Product& product, int driver, std::string& why);
+
+/// A kernel before it is compiled.
+struct KernelText {
+  Lowered lowered;
+  std::string source;
+};
+/// One per part of the driver; empty where the lowering refuses.
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why);
+/// Iteration graph, schedule, loop IR and C text of these kernels.
+std::string show_kernels(std::span<const KernelText> parts);
 
 }  // namespace strata::planning

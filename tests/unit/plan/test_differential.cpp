@@ -1,0 +1,207 @@
+// Random einsums over random formats, dtypes and layouts, through every engine, against a loop over every index.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "support.h"
+
+using namespace strata;
+using namespace strata::testing;
+
+namespace {
+
+const std::vector<std::string> formats_by_rank[5] = {
+    {"()->()"},
+    {"(i) -> (i : compressed)", "(i) -> (i / 3 : compressed, i % 3 : dense)", "(i) -> (i : bitmap)", "(i) -> (i : delta(2))", "(i) -> (i / 2 : dense, i % 2 : dense)"},
+    {"CSR", "CSC", "COO", "(i, j) -> (i : compressed, j : compressed)", "(i, j) -> (j : compressed, i : compressed)",
+     "(i, j) -> (i : compressed, j : dense)", "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)",
+     "(i, j) -> (j / 2 : dense, i / 2 : compressed, j % 2 : dense, i % 2 : dense)", "(i, j) -> (j - i : compressed, i : range)",
+     "(i, j) -> (j - i : compressed, j : range)", "(i, j) -> (i + j : compressed, i : range)", "(i, j) -> (i : dense, j : delta(2))", "(i, j) -> (i : dense, j : bitmap)", "ELL", "2:4",
+     "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, i % 2 : dense, j % 2 : dense)",
+     "(i, j) -> (i / 2 : dense, j / 2 : dense, i % 2 : dense, j % 2 : dense)", "(i, j) -> (j : compressed(nonunique), i : singleton)"},
+    {"(i, j, k) -> (i : compressed, j : compressed, k : compressed)", "COO", "(i, j, k) -> (k : dense, i : compressed, j : dense)",
+     "(i, j, k) -> (i : dense, j : dense, k : compressed)", "(i, j, k) -> (j : compressed, k : dense, i : compressed)",
+     "(i, j, k) -> (i / 2 : dense, j / 2 : compressed, k / 2 : compressed, i % 2 : dense, j % 2 : dense, k % 2 : dense)"},
+    {"(i, j, k, l) -> (i : compressed, j : compressed, k : compressed, l : compressed)", "COO", "(i, j, k, l) -> (l : dense, k : compressed, i : dense, j : compressed)"},
+};
+
+struct Case {
+  Einsum e;
+  std::vector<Array> arrays;
+  std::vector<Tensor> operands;
+  std::string text;
+};
+
+bool is_small_float(DType t) { return t >= DType::f16 && t <= DType::f8e5m2; }
+
+Tensor pack_random(const std::string& format, Array& a, DType t, Rng& rng) {
+  static const std::vector<DType> index = {DType::i32, DType::i64, DType::i16, DType::u8, DType::u32};
+  DType pos = pick(rng, index), crd = pick(rng, index);
+  if (format == "ELL") return pack_ell(a, t, crd);
+  if (format.find(" - ") != std::string::npos && !is_signed_int(crd)) crd = DType::i32;  // diagonals start below zero
+  if (format != "2:4") return pack(format, a, t, pos, crd);
+  prune_structured(a, 2, 4);
+  return pack("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", a, t, pos, crd);
+}
+
+/// Operand 0 .. n-1 with random indices; one of them is sparse.
+Case make_case(Rng& rng) {
+  static const std::vector<DType> dtypes = {DType::f64, DType::f64, DType::f64, DType::f32, DType::f32, DType::c128, DType::c64, DType::i32,
+                                            DType::i64, DType::i8, DType::u8, DType::i16, DType::boolean, DType::f16, DType::bf16, DType::f8e4m3};
+  Case c;
+  const int rank = static_cast<int>(pick(rng, 1, 9) <= 6 ? 2 : pick(rng, 0, 4));
+  const int count = static_cast<int>(pick(rng, 1, 3)), sparse = static_cast<int>(pick(rng, 0, count - 1));
+  const int pool = std::max(rank, static_cast<int>(pick(rng, 2, 4)));
+  c.e.num_indices = pool;
+  std::vector<std::int64_t> extents;
+  for (int i = 0; i < pool; ++i) {
+    c.e.names.push_back(std::string(1, static_cast<char>('i' + i)));
+    extents.push_back(pick(rng, 0, 39) == 0 ? 0 : pick(rng, 1, rank > 2 ? 6 : 13));
+  }
+  std::vector<char> used(static_cast<std::size_t>(pool), 0);
+  const bool diagonal = rank >= 2 && pick(rng, 0, 9) == 0;
+  for (int k = 0; k < count; ++k) {
+    std::vector<int> indices(static_cast<std::size_t>(pool));
+    for (int i = 0; i < pool; ++i) indices[static_cast<std::size_t>(i)] = i;
+    std::shuffle(indices.begin(), indices.end(), rng);
+    indices.resize(static_cast<std::size_t>(k == sparse ? rank : std::min<std::int64_t>(pool, pick(rng, 0, 3))));
+    if (k == sparse && diagonal) indices[1] = indices[0];
+    for (int i : indices) used[static_cast<std::size_t>(i)] = 1;
+    c.e.operands.push_back(indices);
+    c.e.conjugate.push_back(pick(rng, 0, 3) == 0);
+  }
+  for (int i = 0; i < pool; ++i)
+    if (used[static_cast<std::size_t>(i)] && pick(rng, 0, 2) > 0) c.e.output.push_back(i);
+  std::shuffle(c.e.output.begin(), c.e.output.end(), rng);
+  const DType common = pick(rng, dtypes);
+  for (int k = 0; k < count; ++k) {
+    const auto& indices = c.e.operands[static_cast<std::size_t>(k)];
+    Shape shape;
+    for (int i : indices) shape.push_back(pick(rng, 0, 29) == 0 && !diagonal ? 1 : extents[static_cast<std::size_t>(i)]);
+    const DType t = pick(rng, 0, 7) == 0 ? pick(rng, dtypes) : common;
+    const bool non_negative = is_unsigned_int(t) || t == DType::boolean;
+    Array a = random_array(shape, k == sparse ? 0.05 * static_cast<double>(pick(rng, 0, 14)) : 1, is_complex(t), non_negative, rng);
+    if (t == DType::boolean)
+      for (auto& x : a.v) x = x != Complex(0) ? 1 : 0;
+    const std::string format = k == sparse ? pick(rng, formats_by_rank[rank]) : "dense";
+    c.operands.push_back(k == sparse ? pack_random(format, a, t, rng) : dense(a, t, static_cast<int>(pick(rng, 0, 3))));
+    c.text += (k ? ", " : "") + c.operands.back().type().to_string();
+    c.arrays.push_back(std::move(a));
+  }
+  c.text = c.e.to_string() + "  " + c.text;
+  return c;
+}
+
+/// What a dtype makes of an exact value: integers wrap, floats round once, bool is "not zero".
+Complex rounded(Complex x, DType t) {
+  if (is_integer(t)) return Scalar::of(static_cast<std::int64_t>(x.real())).as(t).to_complex();
+  return scalar_of(x, t).to_complex();
+}
+
+bool same(const Array& got, const Array& expected, DType t) {
+  if (got.shape != expected.shape) return false;
+  for (std::size_t k = 0; k < got.v.size(); ++k)
+    if (got.v[k] != rounded(expected.v[k], t)) return false;
+  return true;
+}
+
+int cases(int otherwise) {
+  const char* text = std::getenv("STRATA_TEST_CASES");
+  return text ? std::atoi(text) : otherwise;
+}
+
+}  // namespace
+
+TEST_CASE("random einsums equal the loop over every index, in every engine") {
+  const int n = cases(400);
+  int failures = 0;
+  for (int seed = 0; seed < n && failures < 10; ++seed) {
+    Rng rng(static_cast<std::uint64_t>(seed));
+    const Case c = make_case(rng);
+    const Array plain = oracle(c.e, c.arrays);
+    std::vector<TensorType> types;
+    for (const auto& t : c.operands) types.push_back(t.type());
+    const int layout = static_cast<int>(pick(rng, 0, 3));
+    const bool small_numbers = pick(rng, 0, 1) == 0;
+    for (const char* engine : {"interpreter", "jit", "auto"}) {
+      if (engine == std::string("jit") && seed % 3 != 0 && !std::getenv("STRATA_JIT_LIBRARY")) continue;  // a C compiler per kernel takes its time
+      const EngineScope scope(engine);
+      CAPTURE(seed);
+      CAPTURE(engine);
+      CAPTURE(c.text);
+      try {
+        const Plan plan = make_plan(c.e, types);
+        const DType t = plan.output_type().dtype;
+        bool ok = same(read(plan.run(c.operands)), plain, t);
+        CHECK_MESSAGE(ok, plan.explain());
+        failures += !ok;
+        // In place: alpha, beta, any layout. bool knows 0 and 1 only.
+        const double alpha = t == DType::boolean || small_numbers ? 1 : 2, beta = t == DType::boolean ? static_cast<double>(seed % 2) : static_cast<double>(seed % 3);
+        Array before = random_array(plain.shape, 1, is_complex(t), is_unsigned_int(t) || t == DType::boolean, rng), expected = plain;
+        if (t == DType::boolean)
+          for (auto& x : before.v) x = x != Complex(0) ? 1 : 0;
+        if (beta == 0 && (is_float(t) || is_complex(t)) && t != DType::f8e4m3)
+          for (auto& x : before.v) x = std::numeric_limits<double>::quiet_NaN();
+        const Tensor out = dense(before, t, layout);
+        plan.run(c.operands, out, Scalar::of(alpha), Scalar::of(beta));
+        for (std::size_t k = 0; k < expected.v.size(); ++k) expected.v[k] = alpha * plain.v[k] + (beta == 0 ? Complex(0) : beta * before.v[k]);
+        ok = same(read(out), expected, t);
+        CHECK_MESSAGE(ok, "alpha " << alpha << " beta " << beta << " layout " << layout << "\n" << plan.explain());
+        failures += !ok;
+      } catch (const std::exception& e) {
+        FAIL_CHECK(e.what());
+        ++failures;
+      }
+    }
+  }
+}
+
+TEST_CASE("sums of parts, several sparse operands, fills") {
+  for (int seed = 0; seed < 40; ++seed) {
+    Rng rng(static_cast<std::uint64_t>(1000 + seed));
+    CAPTURE(seed);
+    const std::int64_t m = pick(rng, 1, 9), n = pick(rng, 1, 9), k = pick(rng, 1, 5);
+    const DType t = pick(rng, std::vector<DType>{DType::f64, DType::f16, DType::i32, DType::boolean});
+    const bool positive = t == DType::boolean;
+    Array a = random_array({m, n}, 0.3, false, positive, rng), b = random_array({m, n}, 0.3, false, positive, rng), x = random_array({n, k}, 1, false, positive, rng);
+    if (positive)
+      for (auto* array : {&a, &b, &x})
+        for (auto& v : array->v) v = v != Complex(0) ? 1 : 0;
+    Array sum = a;
+    for (std::size_t q = 0; q < sum.v.size(); ++q) sum.v[q] += b.v[q];
+    const Tensor parts[] = {pack("CSR", a, t), pack("(i, j) -> (j - i : compressed, i : range)", b, t)};
+    const Tensor s = make_sum(parts);
+    const std::vector<int> ranks = {2, 2};
+    const Einsum e = parse_einsum("ij,jk->ik", ranks);
+    const EngineScope scope(seed % 2 ? "interpreter" : "auto");
+    {
+      const Tensor in[] = {s, dense(x, t)};
+      const TensorType types[] = {in[0].type(), in[1].type()};
+      const Plan plan = make_plan(e, types);
+      CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {sum, x}), t), plan.explain());
+    }
+    {  // two sparse operands
+      Array y = random_array({n, k}, 0.4, false, positive, rng);
+      if (positive)
+        for (auto& v : y.v) v = v != Complex(0) ? 1 : 0;
+      const Tensor in[] = {pack("CSC", a, t), pack("COO", y, t)};
+      const TensorType types[] = {in[0].type(), in[1].type()};
+      const Plan plan = make_plan(e, types);
+      CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {a, y}), t), plan.explain());
+      CHECK(plan.explain().find("dense copy") != std::string::npos);
+    }
+    if (t == DType::f64) {  // absent elements of value 3
+      Array filled = a;
+      for (std::size_t q = 0; q < filled.v.size(); ++q)
+        if (!filled.stored[q]) filled.v[q] = 3;
+      Tensor plain = pack("CSR", a, t);
+      TensorType type = plain.type();
+      type.fill = Scalar::of(3.0);
+      const Tensor in[] = {make_from_parts(type, {plain.part()}), dense(x, t)};
+      const TensorType types[] = {in[0].type(), in[1].type()};
+      const Plan plan = make_plan(e, types);
+      CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {filled, x}), t), plan.explain());
+    }
+  }
+}

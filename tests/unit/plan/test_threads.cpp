@@ -1,0 +1,72 @@
+// Bitwise the same result with any number of threads: real numbers whose sums depend on their order.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "backend/pool.h"
+#include "support.h"
+
+using namespace strata;
+using namespace strata::testing;
+
+namespace {
+
+Array real_array(const Shape& shape, double density, Rng& rng) {
+  Array a(shape);
+  for (std::size_t k = 0; k < a.v.size(); ++k) {
+    a.stored[k] = static_cast<double>(rng() % 100000) < density * 100000;
+    a.v[k] = a.stored[k] ? static_cast<double>(rng() % 2000001) / 1e6 - 1 : 0;
+  }
+  return a;
+}
+
+std::vector<unsigned char> bytes(const Tensor& t) {
+  const auto* p = static_cast<const unsigned char*>(t.part().values.data);
+  return {p, p + t.part().values.bytes()};
+}
+
+}  // namespace
+
+TEST_CASE("1, 2 and 7 threads give the same bits") {
+  Rng rng(7);
+  const Array a = real_array({700, 500}, 0.08, rng), x = real_array({500}, 1, rng), m = real_array({500, 24}, 1, rng), z = real_array({700}, 1, rng);
+  Array even = a;
+  prune_structured(even, 2, 4);
+  const std::vector<std::pair<std::string, Tensor>> tensors = {
+      {"CSR", pack("CSR", a, DType::f32)},
+      {"CSC", pack("CSC", a, DType::f32)},
+      {"COO", pack("COO", a, DType::f32)},
+      {"DCSR", pack("(i, j) -> (i : compressed, j : compressed)", a, DType::f32)},
+      {"BSR", pack("(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", a, DType::f32)},
+      {"DIA", pack("(i, j) -> (j - i : compressed, i : range)", a, DType::f32)},
+      {"delta", pack("(i, j) -> (i : dense, j : delta(4))", a, DType::f32)},
+      {"bitmap", pack("(i, j) -> (i : dense, j : bitmap)", a, DType::f32)},
+      {"2:4", pack("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", even, DType::f32)},
+      {"ELL", pack_ell(a, DType::f32)},
+  };
+  const Tensor vector = dense(x, DType::f32), matrix = dense(m, DType::f32), left = dense(z, DType::f32);
+  const struct {
+    const char* text;
+    const Tensor* other;
+    std::vector<int> ranks;
+  } products[] = {{"ij,j->i", &vector, {2, 1}}, {"ij,jk->ik", &matrix, {2, 2}}, {"ij,i->j", &left, {2, 1}}, {"ij,i->", &left, {2, 1}}, {"ij,j->", &vector, {2, 1}}};
+  for (const char* engine : {"jit", "auto"}) {
+    const EngineScope scope(engine);
+    for (const auto& [name, t] : tensors)
+      for (const auto& p : products) {
+        CAPTURE(engine);
+        CAPTURE(name);
+        CAPTURE(p.text);
+        const Tensor in[] = {t, *p.other};
+        const TensorType types[] = {t.type(), p.other->type()};
+        const Plan plan = make_plan(parse_einsum(p.text, p.ranks), types);
+        set_thread_count(1);
+        const auto one = bytes(plan.run(in));
+        for (int threads : {2, 7, 2}) {
+          set_thread_count(threads);
+          CHECK(bytes(plan.run(in)) == one);
+        }
+        set_thread_count(0);
+      }
+  }
+}
