@@ -26,6 +26,8 @@ class Compiler {
   virtual std::string identity() const = 0;
   /// Throws RuntimeFailure with the compiler's messages where it refuses the text.
   virtual std::string compile(const std::string& source) const = 0;
+  /// A relocatable object for another processor of this architecture ("x86-64-v3"): for code compiled ahead of time.
+  virtual std::string compile_for(const std::string& source, const std::string& cpu) const = 0;
   /// Throws RuntimeFailure where the image cannot be loaded.
   virtual ModulePtr load(const std::string& image) const = 0;
 };

@@ -59,10 +59,12 @@ class Clang final : public Compiler {
   explicit Clang(const Library& library) : library_(library) {}
   std::string description() const override { return std::string(library_.version()) + " (in process)"; }
   std::string identity() const override { return std::string(library_.version()) + " " + library_.target(); }
-  std::string compile(const std::string& source) const override {
+  std::string compile(const std::string& source) const override { return compile_with(source, nullptr); }
+  std::string compile_for(const std::string& source, const std::string& cpu) const override { return compile_with(source, cpu.c_str()); }
+  std::string compile_with(const std::string& source, const char* cpu) const {
     char *object = nullptr, *error = nullptr;
     std::size_t size = 0;
-    if (library_.compile(source.c_str(), "kernel.c", nullptr, &object, &size, &error) != 0)
+    if (library_.compile(source.c_str(), "kernel.c", cpu, &object, &size, &error) != 0)
       throw RuntimeFailure(compile_error(description(), library_.take(error), source));
     std::string image(object, size);
     library_.free(object);

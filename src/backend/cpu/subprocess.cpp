@@ -103,8 +103,8 @@ std::string processor() {
   return result;
 }
 
-const std::vector<std::string> flags = {"-x", "c", "-std=gnu17", "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
-                                        "-fno-trapping-math", "-fno-sanitize=all", "-fPIC", "-shared", "-w"};
+const std::vector<std::string> flags = {"-x", "c", "-std=gnu17", "-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
+                                        "-fno-trapping-math", "-fno-sanitize=all", "-fPIC", "-w"};
 
 class Subprocess final : public Compiler {
  public:
@@ -127,20 +127,9 @@ class Subprocess final : public Compiler {
   }
   std::string identity() const override { return identity_; }
 
-  std::string compile(const std::string& source) const override {
-    const ScratchFolder folder;
-    write_file(folder.file("kernel.c"), source);
-    auto command = with(flags);
-    command.insert(command.end(), {"-o", folder.file("kernel.so"), folder.file("kernel.c"), "-lm"});
-    const ProcessResult r = run_process(command, 120);
-    std::string image = r.status == 0 ? read_file(folder.file("kernel.so")) : "";
-    if (image.empty()) {
-      std::string messages = r.output;
-      const std::string path = folder.file("");
-      for (std::size_t at; (at = messages.find(path)) != std::string::npos;) messages.erase(at, path.size());
-      throw RuntimeFailure(compile_error(command_[0], messages, source));
-    }
-    return image;
+  std::string compile(const std::string& source) const override { return compile_with(source, {"-march=native", "-shared", "-lm"}); }
+  std::string compile_for(const std::string& source, const std::string& cpu) const override {
+    return compile_with(source, {"-march=" + cpu, "-c"});
   }
 
   ModulePtr load(const std::string& image) const override {
@@ -155,6 +144,22 @@ class Subprocess final : public Compiler {
   }
 
  private:
+  std::string compile_with(const std::string& source, const std::vector<std::string>& more) const {
+    const ScratchFolder folder;
+    write_file(folder.file("kernel.c"), source);
+    auto command = with(flags);
+    command.insert(command.end(), {"-o", folder.file("kernel.so"), folder.file("kernel.c"), "-x", "none"});
+    command.insert(command.end(), more.begin(), more.end());
+    const ProcessResult r = run_process(command, 120);
+    std::string image = r.status == 0 ? read_file(folder.file("kernel.so")) : "";
+    if (image.empty()) {
+      std::string messages = r.output;
+      const std::string path = folder.file("");
+      for (std::size_t at; (at = messages.find(path)) != std::string::npos;) messages.erase(at, path.size());
+      throw RuntimeFailure(compile_error(command_[0], messages, source));
+    }
+    return image;
+  }
   std::vector<std::string> with(const std::vector<std::string>& arguments) const {
     auto all = command_;
     all.insert(all.end(), arguments.begin(), arguments.end());
