@@ -296,14 +296,14 @@ class CompiledRunner : public Runner {
 
 }  // namespace
 
-std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why) {
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target) {
   LowerInput in;
   in.einsum = product.einsum;
   in.operands = product.operands;
   in.output = product.output;
   in.compute = product.compute;
   in.driver = driver;
-  in.target = host_target();
+  in.target = target;
   const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
   if (adds_wide_parts(product, driver)) in.output = dense_type(product.output.shape, product.compute);
   std::vector<KernelText> parts;

@@ -14,7 +14,7 @@ struct KernelText {
   std::string source;
 };
 /// One per part of the driver; empty where the lowering refuses.
-std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why);
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target = host_target());
 /// Iteration graph, schedule, loop IR and C text of these kernels.
 std::string show_kernels(std::span<const KernelText> parts);
 

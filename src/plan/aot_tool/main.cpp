@@ -1,0 +1,135 @@
+// strata_aot DIR: writes the C texts of common kernels, to be compiled ahead of time (src/backend/cpu/aot compiles them).
+//
+//   DIR/<text hash>.c   a text, exactly as a plan would hand it to the compiler; a file whose content would not change is left alone
+//   DIR/list.txt        a line for each: <text hash> <v3 | v4 | all> <function>
+//
+// Kernels are found again by the hash of their text, so one that is out of date is merely never asked for.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "backend/kernel.h"
+#include "plan/compiled.h"
+#include "strata/format.h"
+
+namespace {
+
+using namespace strata;
+using namespace strata::planning;
+
+struct Operand {
+  std::string format;
+  bool blocks = false;  ///< extents that its blocks do not divide are common too
+};
+
+const Operand formats[] = {{"CSR"}, {"CSC"}, {"COO"}, {"(i, j) -> (i : compressed, j : compressed)"}, {"(i, j) -> (j - i : compressed, i : range)"},
+                           {"(i, j) -> (j - i : compressed, j : range)"}, {"(i, j) -> (i : dense, j : delta(4))"}, {"(i, j) -> (i : dense, j : bitmap)"},
+                           {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", true},
+                           {"(i, j) -> (i / 3 : dense, j / 3 : compressed, i % 3 : dense, j % 3 : dense)", true},
+                           {"(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)", true},
+                           {"(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", true}, {"dense"}};
+
+TensorType sparse_type(const std::string& format, const Shape& shape, DType dtype, DType index) {
+  TensorType t = dense_type(shape, dtype);
+  t.format = parse_format(format, static_cast<int>(shape.size()));
+  if (!t.format.is_all_dense()) t.pos_dtype = t.crd_dtype = index;
+  return t;
+}
+
+/// Every product whose kernel is worth having at hand. Extents stand for classes: text depends on them only where it must.
+std::vector<Product> products() {
+  std::vector<Product> out;
+  const auto add = [&](const char* text, const TensorType& a, const TensorType& b) {
+    const std::vector<TensorType> types{a, b};
+    const std::vector<Shape> shapes{a.shape, b.shape};
+    const std::vector<int> ranks{static_cast<int>(a.shape.size()), static_cast<int>(b.shape.size())};
+    const Einsum e = parse_einsum(text, ranks);
+    out.push_back({normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype});
+  };
+  const std::int64_t m = 960, n = 720;  // 2, 3 and 4 divide them
+  for (const auto& f : formats)
+    for (DType t : {DType::f64, DType::f32})
+      for (DType index : {DType::i32, DType::i64}) {
+        if (index == DType::i64 && (f.blocks || f.format == "dense")) continue;
+        const TensorType a = sparse_type(f.format, {m, n}, t, index);
+        add("ij,j->i", a, dense_type({n}, t));
+        add("ij,i->j", a, dense_type({m}, t));
+        for (std::int64_t k : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}}) add("ij,jk->ik", a, dense_type({n, k}, t));
+        if (f.blocks) {
+          const TensorType odd = sparse_type(f.format, {m + 1, n + 1}, t, index);
+          add("ij,j->i", odd, dense_type({n + 1}, t));
+          add("ij,jk->ik", odd, dense_type({n + 1, 64}, t));
+        }
+      }
+  return out;
+}
+
+/// Writes a file unless it already has this content.
+void write(const std::filesystem::path& path, const std::string& content) {
+  {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream now;
+    now << in.rdbuf();
+    if (in && now.str() == content) return;
+  }
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << content;
+  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+struct Isa {
+  const char* name;
+  int vector_bytes;
+};
+const Isa isas[] = {{"v3", 32}, {"v4", 64}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: strata_aot DIR\nWrites the C texts of common kernels, and list.txt, to DIR.\n");
+    return 2;
+  }
+  try {
+    const std::filesystem::path dir = argv[1];
+    std::filesystem::create_directories(dir);
+    struct Text {
+      std::string source, function;
+      std::set<std::string> isas;
+    };
+    std::map<std::string, Text> texts;  // by hash
+    std::set<std::string> refused;
+    for (const Isa& isa : isas)
+      for (const Product& p : products()) {
+        std::string why;
+        const auto kernels = lower_product(p, 0, why, Target{isa.vector_bytes});
+        if (kernels.empty()) refused.insert(p.einsum.to_string() + ", A " + p.operands[0].to_string() + ": " + why);
+        for (const KernelText& k : kernels) {
+          Text& t = texts[text_hash(k.source)];
+          t.source = k.source;
+          t.function = k.lowered.function.name;
+          t.isas.insert(isa.name);
+        }
+      }
+    std::string list;
+    for (const auto& [hash, t] : texts) {
+      write(dir / (hash + ".c"), t.source);
+      list += hash + " " + (t.isas.size() == std::size(isas) ? "all" : *t.isas.begin()) + " " + t.function + "\n";
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(dir))  // texts of an older version
+      if (entry.path().extension() == ".c" && !texts.count(entry.path().stem().string())) std::filesystem::remove(entry.path());
+    // Written last, and always: the build takes its time stamp for that of the whole folder.
+    std::ofstream out(dir / "list.txt", std::ios::binary | std::ios::trunc);
+    out << list;
+    if (!out.flush()) throw std::runtime_error("cannot write " + (dir / "list.txt").string());
+    for (const auto& r : refused) std::fprintf(stderr, "strata_aot: not lowered: %s\n", r.c_str());
+    std::printf("%zu kernels\n", texts.size());
+    return 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "strata_aot: %s\n", e.what());
+    return 1;
+  }
+}
