@@ -6,6 +6,8 @@
 
 namespace strata {
 
+__extension__ using Int128 = __int128;  ///< for sums and products of sizes that are compared with a limit
+
 inline std::optional<std::int64_t> checked_mul(std::int64_t a, std::int64_t b) {
   std::int64_t r;
   if (__builtin_mul_overflow(a, b, &r)) return std::nullopt;

@@ -1,0 +1,106 @@
+// The verb that moves a tensor from one storage to another, and its relatives: any format to any format.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/convert_elements.h"
+#include "ops/fast/fast.h"
+
+namespace strata {
+namespace {
+
+using namespace conversion;
+
+void check_rank(const Tensor& t, const Format& format) {
+  if (t.rank() != format.rank())
+    throw TensorError({.what = "the format has another number of dimensions than the tensor", .expected = std::to_string(t.rank()), .got = std::to_string(format.rank()) + " in " + format.to_string()});
+}
+
+bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& options) {
+  const TensorType& type = t.type();
+  if (!(type.format == format) || options.split.kind != Split::automatic || !type.strides.empty() || type.shared_value) return false;
+  for (int k = 0; k < t.num_parts(); ++k)
+    for (const Level& level : t.part(k).format.levels())
+      if (level.kind == LevelKind::padded && level.arg == 0) return false;
+  return options.dtype.value_or(type.dtype) == type.dtype && options.pos_dtype.value_or(type.pos_dtype) == type.pos_dtype && options.crd_dtype.value_or(type.crd_dtype) == type.crd_dtype;
+}
+
+/// |x - fill| <= threshold, in double; never for NaN.
+bool near(const Scalar& x, const Scalar& fill, double threshold) { return std::abs(x.to_complex() - fill.to_complex()) <= threshold; }
+
+}  // namespace
+
+Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options) {
+  check_rank(t, format);
+  return assemble(stored_elements(t, options.zeros), t.dtype(), t.fill(), t.shape(), format, options);
+}
+
+Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
+  check_rank(t, format);
+  if (nothing_to_do(t, format, options)) return t;
+  if (auto result = fast::convert(t, format, options)) return *result;
+  return convert_general(t, format, options);
+}
+
+Tensor from_dense(const Tensor& dense, const Format& format, double threshold, std::optional<Scalar> fill) {
+  check_rank(dense, format);
+  if (!(threshold >= 0)) throw TensorError({.what = "a threshold is a magnitude", .expected = "0 or more", .got = std::to_string(threshold)});
+  const Scalar absent = fill ? fill->as(dense.dtype()) : dense.fill();
+  if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
+  const Source all = stored_elements(dense, Zeros::keep);
+  const auto width = size_of(dense.dtype());
+  const Source kept = [&](const Sink& sink) {
+    std::vector<std::vector<std::int64_t>> columns(static_cast<std::size_t>(dense.rank()));
+    std::vector<const std::int64_t*> dims(columns.size());
+    std::vector<char> values;
+    all([&](const Piece& p) {
+      for (auto& c : columns) c.clear();
+      values.clear();
+      int n = 0;
+      for (int i = 0; i < p.n; ++i) {
+        const char* address = p.values + static_cast<std::size_t>(i) * width;
+        const Scalar x = Scalar::load(dense.dtype(), address);
+        if (x.same_bits(absent) || (threshold > 0 && near(x, absent, threshold))) continue;
+        for (std::size_t d = 0; d < columns.size(); ++d) columns[d].push_back(p.dims[d][i]);
+        values.insert(values.end(), address, address + width);
+        ++n;
+      }
+      for (std::size_t d = 0; d < columns.size(); ++d) dims[d] = columns[d].data();
+      sink({n, dims.data(), values.data()});
+    });
+  };
+  return assemble(kept, dense.dtype(), absent, dense.shape(), format, {});
+}
+
+Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options) {
+  check_shape(format, shape);
+  if (coords.size() != shape.size())
+    throw TensorError({.what = "one list of coordinates per dimension is needed", .expected = std::to_string(shape.size()), .got = std::to_string(coords.size())});
+  for (std::size_t d = 0; d < coords.size(); ++d) {
+    const std::string name = "coordinates of dimension " + std::to_string(d);
+    if (!is_index(coords[d].dtype)) throw DTypeError({.what = name + " must be integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(coords[d].dtype))});
+    if (coords[d].size != values.size) throw TensorError({.what = name + " and values differ in length", .expected = std::to_string(values.size), .got = std::to_string(coords[d].size)});
+  }
+  const Source source = [&](const Sink& sink) {
+    constexpr std::int64_t step = 1024;
+    std::vector<std::vector<std::int64_t>> columns(coords.size(), std::vector<std::int64_t>(step));
+    std::vector<const std::int64_t*> dims(coords.size());
+    const auto width = static_cast<std::int64_t>(size_of(values.dtype));
+    for (std::int64_t begin = 0; begin < values.size; begin += step) {
+      const std::int64_t n = std::min(step, values.size - begin);
+      for (std::size_t d = 0; d < coords.size(); ++d) {
+        IndexView(coords[d]).read(begin, n, columns[d].data());
+        for (std::int64_t k = 0; k < n; ++k)
+          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d])
+            throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d), .expected = "0 to " + std::to_string(shape[d] - 1), .got = std::to_string(c) + " for element " + std::to_string(begin + k)});
+        dims[d] = columns[d].data();
+      }
+      sink({static_cast<int>(n), dims.data(), static_cast<const char*>(values.data) + begin * width});
+    }
+  };
+  return assemble(source, values.dtype, Scalar::zero(values.dtype), shape, format, options);
+}
+
+Tensor to_dense(const Tensor& t) { return convert(t, dense_format(t.rank())); }
+
+}  // namespace strata

@@ -1,0 +1,184 @@
+// A whole target from a stream of elements, and the stream of a tensor's own.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/convert_elements.h"
+#include "strata/settings.h"
+#include "tensor/values.h"
+
+namespace strata::conversion {
+
+Format with_argument(const Format& format, int level, std::int64_t arg) {
+  FormatSpec spec = format.spec();
+  spec.levels[static_cast<std::size_t>(spec.parts[0].first_level + level)].arg = arg;
+  return Format(spec);
+}
+
+Format join(std::span<const Format> parts) {
+  if (parts.size() == 1) return parts[0];
+  std::string text;
+  for (const Format& p : parts) text += (text.empty() ? "" : " + ") + p.to_string();
+  return parse_format(text);
+}
+
+Format dense_format(int rank) {
+  if (rank == 0) return Format();
+  std::string dims, levels;
+  for (int d = 0; d < rank; ++d) {
+    const std::string name = "d" + std::to_string(d);
+    dims += (d ? ", " : "") + name;
+    levels += (d ? ", " : "") + name + " : dense";
+  }
+  return parse_format("(" + dims + ") -> (" + levels + ")");
+}
+
+DType automatic_crd_dtype(const Format& format, const Shape& shape) {
+  std::int64_t largest = 0;
+  for (auto e : shape) largest = std::max(largest, e);
+  for (int k = 0; k < format.num_parts(); ++k) {
+    const Format part = format.num_parts() == 1 ? format : format.part(k);
+    const auto ranges = part.level_ranges(shape);
+    for (std::size_t l = 0; l < ranges.size(); ++l) {
+      const Level& level = part.level(static_cast<int>(l));
+      if (!storage::has_crd(level.kind) || packed_bits(level, ranges[l].size)) continue;
+      // No sum that could wrap: a range ends within 64 bits, as its check says.
+      largest = std::max({largest, -ranges[l].lo, ranges[l].lo + std::max<std::int64_t>(ranges[l].size, 1) - 1});
+    }
+  }
+  return index_dtype_for(largest);
+}
+
+Source stored_elements(const Tensor& t, Zeros zeros) {
+  return [t, zeros](const Sink& sink) {
+    const auto width = size_of(t.dtype());
+    for (int k = 0; k < t.num_parts(); ++k) {
+      const Part& part = t.part(k);
+      const bool drop = zeros == Zeros::automatic && part.format.can_hold_fill();
+      std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()), std::vector<std::int64_t>(storage::Children::capacity));
+      std::vector<const std::int64_t*> dims(static_cast<std::size_t>(t.rank()));
+      std::vector<char> values(storage::Children::capacity * width);
+      std::vector<int> index(storage::Children::capacity);
+      walk_slots(part, t.shape(), [&](const SlotChunk& c) {
+        const auto all = static_cast<std::size_t>(c.n);
+        with_width(width, [&]<class T>(T fill) {
+          const char* from = static_cast<const char*>(part.values.data);
+          const auto load = [&](std::size_t i) { return load_as<T>(from + c.slot[i] * static_cast<std::int64_t>(sizeof(T))); };
+          if (!drop) {
+            for (std::size_t i = 0; i < all; ++i) {
+              const T x = load(i);
+              std::memcpy(values.data() + i * sizeof(T), &x, sizeof(T));
+            }
+            sink({c.n, c.dims, values.data()});
+            return;
+          }
+          std::memcpy(&fill, t.fill().bits, sizeof(T));
+          std::size_t n = 0;
+          for (std::size_t i = 0; i < all; ++i) {
+            const T x = load(i);
+            std::memcpy(values.data() + n * sizeof(T), &x, sizeof(T));
+            index[n] = static_cast<int>(i);
+            n += !(x == fill);
+          }
+          if (n == 0) return;
+          for (std::size_t d = 0; d < dims.size(); ++d) {
+            if (n == all) {
+              dims[d] = c.dims[d];
+              continue;
+            }
+            for (std::size_t i = 0; i < n; ++i) kept[d][i] = c.dims[d][index[i]];
+            dims[d] = kept[d].data();
+          }
+          sink({static_cast<int>(n), dims.data(), values.data()});
+        });
+      });
+    }
+  };
+}
+
+namespace {
+
+/// Elements of one sorted list, sent to the lists of the parts.
+void distribute(const Elements& all, const std::vector<std::uint8_t>& where, std::vector<Elements>& parts) {
+  constexpr std::int64_t step = 1024;
+  const std::size_t rank = all.ranges().size(), width = all.width();
+  std::vector<std::vector<std::int64_t>> columns(rank, std::vector<std::int64_t>(step)), kept(rank, std::vector<std::int64_t>(step));
+  std::vector<const std::int64_t*> dims(rank);
+  std::vector<char> values(static_cast<std::size_t>(step) * width);
+  for (std::int64_t begin = 0; begin < all.size(); begin += step) {
+    const auto n = static_cast<std::size_t>(std::min(step, all.size() - begin));
+    for (std::size_t d = 0; d < rank; ++d) all.column(d, begin, begin + static_cast<std::int64_t>(n), columns[d].data());
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      int count = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (where[static_cast<std::size_t>(begin) + i] != p) continue;
+        for (std::size_t d = 0; d < rank; ++d) kept[d][static_cast<std::size_t>(count)] = columns[d][i];
+        std::memcpy(values.data() + static_cast<std::size_t>(count) * width, all.values() + (static_cast<std::size_t>(begin) + i) * width, width);
+        ++count;
+      }
+      for (std::size_t d = 0; d < rank; ++d) dims[d] = kept[d].data();
+      parts[p].append({count, dims.data(), values.data()});
+    }
+  }
+}
+
+}  // namespace
+
+Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format, const ConvertOptions& options) {
+  check_shape(format, shape);
+  for (const auto& asked : {options.pos_dtype, options.crd_dtype})
+    if (asked && !is_index(*asked)) throw DTypeError({.what = "positions and coordinates are integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(*asked))});
+  Target target{.format = format, .shape = shape, .fill = fill.as(dtype), .options = options};
+  target.crd_dtype = options.crd_dtype.value_or(automatic_crd_dtype(format, shape));
+
+  std::vector<Part> parts;
+  if (format.num_parts() == 1) {
+    DimensionMap(format, format.level_ranges(shape), shape);  // refuses sizes that do not combine
+    Elements elements(format, shape, dtype);
+    source([&](const Piece& p) { elements.append(p); });
+    elements.sort_and_combine();
+    parts.push_back(build_part(elements, target));
+  } else {
+    Elements all(dense_format(format.rank()), shape, dtype);
+    source([&](const Piece& p) { all.append(p); });
+    all.sort_and_combine();
+    std::vector<Format> formats;
+    for (int k = 0; k < format.num_parts(); ++k) {
+      formats.push_back(format.part(k));
+      DimensionMap(formats.back(), formats.back().level_ranges(shape), shape);
+    }
+    const auto where = split_elements(all, formats, target);
+    std::vector<Elements> lists;
+    for (const Format& f : formats) lists.emplace_back(f, shape, dtype);
+    distribute(all, where, lists);
+    for (Elements& list : lists) {
+      list.sort_and_combine();
+      parts.push_back(build_part(list, target));
+    }
+  }
+
+  TensorType type;
+  type.shape = shape;
+  type.dtype = options.dtype.value_or(dtype);
+  type.fill = target.fill.as(type.dtype);
+  type.crd_dtype = target.crd_dtype;
+  std::int64_t nse = 0, most = 0;
+  bool has_pos = false;
+  for (const Part& p : parts) {
+    nse += count_slots(p, shape);
+    for (const LevelArrays& a : p.levels) {
+      has_pos |= a.pos.size > 0;
+      for (std::int64_t entry : a.pos.as<std::int64_t>()) most = std::max(most, entry);
+    }
+  }
+  type.pos_dtype = options.pos_dtype.value_or(has_pos ? index_dtype_for(std::max(nse, most)) : DType::i32);
+  narrow_positions(parts, type.pos_dtype);
+  std::vector<Format> formats;
+  for (Part& p : parts) {
+    formats.push_back(p.format);
+    if (type.dtype != dtype) p.values = p.values.cast(type.dtype);
+  }
+  type.format = parts.size() == 1 ? parts[0].format : join(formats);
+  return make_from_parts(std::move(type), std::move(parts));
+}
+
+}  // namespace strata::conversion

@@ -1,0 +1,237 @@
+// Which elements of a tensor go to which part of a sum.
+#include <algorithm>
+#include <map>
+
+#include "ops/convert_elements.h"
+#include "ops/radix_sort.h"
+
+namespace strata::conversion {
+namespace {
+
+bool has_coordinates(LevelKind k) { return storage::has_crd(k); }
+
+/// What one unit of a part costs: the smallest thing that its last level with coordinates can leave out.
+struct Unit {
+  int level = -1;     ///< that level; -1: everything is stored anyway
+  double crd = 0;     ///< bytes of coordinates
+  double slots = 1;   ///< slots that come with it
+  bool free = false;  ///< its slots exist whether used or not (below dense levels, structured and padded)
+};
+
+Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtype) {
+  Unit u;
+  for (int l = 0; l < f.num_levels(); ++l)
+    if (has_coordinates(f.level(l).kind)) u.level = l;
+  const double width = static_cast<double>(size_of(crd_dtype));
+  for (int l = u.level; l >= 0; --l) {
+    const Level& level = f.level(l);
+    const auto& r = ranges[static_cast<std::size_t>(l)];
+    const int bits = packed_bits(level, r.size);
+    u.crd += level.kind == LevelKind::bitmap ? 0.125 : bits ? bits / 8.0 : width;
+    if (level.kind != LevelKind::singleton) break;  // a run of singletons repeats the coordinates above
+  }
+  for (int l = u.level + 1; l < f.num_levels(); ++l) u.slots *= static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
+  if (u.level >= 0) {
+    const LevelKind kind = f.level(u.level).kind;
+    u.free = kind == LevelKind::structured || kind == LevelKind::padded;
+    for (int l = 0; l < u.level; ++l) u.free = u.free && !has_coordinates(f.level(l).kind);
+  }
+  return u;
+}
+
+/// Elements in runs of equal coordinates in the first levels of a part.
+class Groups {
+ public:
+  /// `chosen`: indices into `elements`, which are sorted by dimensions.
+  Groups(const Elements& elements, const std::vector<std::int64_t>& chosen, const Format& part, const Shape& shape) : levels_(part, shape, DType::u8) {
+    constexpr std::size_t step = 1024;
+    const std::size_t rank = elements.ranges().size();
+    std::vector<std::vector<std::int64_t>> columns(rank, std::vector<std::int64_t>(step));
+    std::vector<const std::int64_t*> dims(rank);
+    for (std::size_t d = 0; d < rank; ++d) dims[d] = columns[d].data();
+    const std::vector<char> none(step, 0);
+    for (std::size_t begin = 0; begin < chosen.size(); begin += step) {
+      const std::size_t n = std::min(step, chosen.size() - begin);
+      for (std::size_t d = 0; d < rank; ++d)
+        for (std::size_t i = 0; i < n; ++i) columns[d][i] = elements.coordinate(d, chosen[begin + i]);
+      levels_.append({static_cast<int>(n), dims.data(), none.data()});
+    }
+  }
+
+  /// Calls f(members) for each run that agrees in the levels [0, count); members index `chosen`, in level order.
+  template <class F> void each(int count, F&& f) const {
+    const auto n = static_cast<std::size_t>(levels_.size());
+    // Sorting by all levels makes the members of a run ascend in the levels that follow.
+    const KeyLayout layout(levels_.ranges());
+    std::vector<SortItem> items(n), spare(n);
+    for (std::size_t e = 0; e < n; ++e) items[e] = {0, e};
+    for (std::size_t w = layout.used.size(); w-- > 0;) {
+      for (SortItem& item : items) {
+        item.key = 0;
+        for (std::size_t l = 0; l < layout.fields.size(); ++l) {
+          const auto& field = layout.fields[l];
+          if (field.word == static_cast<int>(w) && field.bits) item.key |= static_cast<std::uint64_t>(levels_.coordinate(l, static_cast<std::int64_t>(item.index)) - field.lo) << field.shift;
+        }
+      }
+      radix_sort(items, spare, layout.used[w]);
+    }
+    std::vector<std::size_t> members;
+    for (std::size_t e = 0; e < n; ++e) {
+      if (e > 0 && !same(items[e].index, items[e - 1].index, count)) {
+        f(members);
+        members.clear();
+      }
+      members.push_back(items[e].index);
+    }
+    if (!members.empty()) f(members);
+  }
+  bool same(std::size_t a, std::size_t b, int count) const {
+    for (int l = 0; l < count; ++l)
+      if (levels_.coordinate(static_cast<std::size_t>(l), static_cast<std::int64_t>(a)) != levels_.coordinate(static_cast<std::size_t>(l), static_cast<std::int64_t>(b))) return false;
+    return true;
+  }
+
+ private:
+  Elements levels_;
+};
+
+class Splitter {
+ public:
+  Splitter(const Elements& elements, std::vector<Format>& parts, const Target& target) : elements_(elements), parts_(parts), target_(target) {
+    where_.assign(static_cast<std::size_t>(elements.size()), static_cast<std::uint8_t>(parts.size() - 1));
+    left_.resize(where_.size());
+    for (std::size_t e = 0; e < left_.size(); ++e) left_[e] = static_cast<std::int64_t>(e);
+  }
+
+  std::vector<std::uint8_t> run() {
+    for (std::size_t k = 0; k + 1 < parts_.size(); ++k) {
+      taken_.assign(left_.size(), false);
+      const Split& split = target_.options.split;
+      const auto kind = k == 0 ? split.kind : Split::automatic;
+      if (kind == Split::rows) take_rows(split.k);
+      else if (kind == Split::band) take_band(split.lo, split.hi);
+      else if (kind == Split::blocks) take_units(k, [&](double count, const Unit& u) { return count >= split.fill * u.slots; });
+      else if (kind == Split::mask) take_mask(split.pattern);
+      else take_automatically(k);
+      std::vector<std::int64_t> rest;
+      for (std::size_t e = 0; e < left_.size(); ++e) {
+        if (taken_[e]) where_[static_cast<std::size_t>(left_[e])] = static_cast<std::uint8_t>(k);
+        else rest.push_back(left_[e]);
+      }
+      left_ = std::move(rest);
+    }
+    return std::move(where_);
+  }
+
+ private:
+  std::int64_t at(std::size_t d, std::size_t e) const { return elements_.coordinate(d, left_[e]); }
+  std::size_t rank() const { return elements_.ranges().size(); }
+  double width() const { return static_cast<double>(size_of(target_.options.dtype.value_or(elements_.dtype()))); }
+
+  void take_rows(std::int64_t k) {
+    if (rank() == 0) throw TensorError({.what = "a scalar has no rows to split", .expected = "a tensor of one dimension or more", .got = "()"});
+    std::int64_t in_row = 0;
+    for (std::size_t e = 0; e < left_.size(); ++e) {
+      bool same = e > 0;
+      for (std::size_t d = 0; same && d + 1 < rank(); ++d) same = at(d, e) == at(d, e - 1);
+      if (!same) in_row = 0;
+      taken_[e] = in_row++ < k;
+    }
+  }
+
+  void take_band(std::int64_t lo, std::int64_t hi) {
+    if (rank() < 2) throw TensorError({.what = "a band needs rows and columns", .expected = "two dimensions or more", .got = std::to_string(rank())});
+    for (std::size_t e = 0; e < left_.size(); ++e) {
+      const std::int64_t diagonal = at(rank() - 1, e) - at(rank() - 2, e);
+      taken_[e] = lo <= diagonal && diagonal <= hi;
+    }
+  }
+
+  void take_mask(const std::optional<Tensor>& pattern) {
+    if (!pattern) throw TensorError({.what = "split by a mask without a mask", .expected = "a tensor", .got = "none"});
+    if (pattern->shape() != target_.shape) throw TensorError({.what = "the mask has another shape", .expected = "the tensor's shape", .got = pattern->type().to_string()});
+    Elements mask(elements_.format(), target_.shape, pattern->dtype());
+    stored_elements(*pattern, Zeros::automatic)([&](const Piece& p) { mask.append(p); });
+    mask.sort_and_combine();
+    std::int64_t m = 0;
+    for (std::size_t e = 0; e < left_.size(); ++e) {
+      const auto order = [&] {  // of mask element m against this one
+        for (std::size_t d = 0; d < rank(); ++d)
+          if (const auto x = mask.coordinate(d, m), y = at(d, e); x != y) return x < y ? -1 : 1;
+        return 0;
+      };
+      while (m < mask.size() && order() < 0) ++m;
+      taken_[e] = m < mask.size() && order() == 0;
+    }
+  }
+
+  template <class Worth> void take_units(std::size_t k, Worth worth) {
+    const Unit u = unit_of(parts_[k], parts_[k].level_ranges(target_.shape), target_.crd_dtype);
+    Groups(elements_, left_, parts_[k], target_.shape).each(u.level + 1, [&](const std::vector<std::size_t>& members) {
+      if (worth(static_cast<double>(members.size()), u))
+        for (auto e : members) taken_[e] = true;
+    });
+  }
+
+  /// What an element costs in the last part.
+  double last_cost() const {
+    const Format& last = parts_.back();
+    const Unit u = unit_of(last, last.level_ranges(target_.shape), target_.crd_dtype);
+    return u.crd + u.slots * width();
+  }
+
+  void take_automatically(std::size_t k) {
+    const Format& part = parts_[k];
+    const auto ranges = part.level_ranges(target_.shape);
+    const Unit u = unit_of(part, ranges, target_.crd_dtype);
+    const double unit_cost = u.crd + u.slots * width(), element_cost = last_cost();
+    if (u.level < 0) {
+      std::fill(taken_.begin(), taken_.end(), true);
+      return;
+    }
+    const Level& level = part.level(u.level);
+    if (level.kind != LevelKind::structured && level.kind != LevelKind::padded)
+      return take_units(k, [&](double count, const Unit&) { return count * element_cost >= unit_cost; });
+
+    // A strip of slots below each parent: its first units fill them, the rest goes on.
+    const Groups groups(elements_, left_, part, target_.shape);
+    const auto units = [&](const std::vector<std::size_t>& members, auto&& f) {  // f(number of the unit, member)
+      std::int64_t number = -1;
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        if (m == 0 || !groups.same(members[m], members[m - 1], u.level + 1)) ++number;
+        f(number, members[m]);
+      }
+      return number + 1;
+    };
+    std::int64_t slots = level.arg;
+    if (level.kind == LevelKind::padded && slots == 0) {
+      // One more slot per parent pays as long as the elements that it takes would cost as much elsewhere.
+      double parents = 1;
+      for (int l = 0; l < u.level; ++l) parents *= static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
+      std::map<std::int64_t, double> in_column;  // elements whose unit is the c-th of its row
+      groups.each(u.level, [&](const std::vector<std::size_t>& members) { units(members, [&](std::int64_t c, std::size_t) { ++in_column[c]; }); });
+      while (in_column.count(slots) && in_column[slots] * element_cost >= parents * unit_cost) ++slots;
+      parts_[k] = with_argument(part, u.level, std::max<std::int64_t>(slots, 0));
+      if (slots == 0) return;  // nothing is worth a slot
+    }
+    groups.each(u.level, [&](const std::vector<std::size_t>& members) {
+      if (!u.free && static_cast<double>(members.size()) * element_cost < static_cast<double>(slots) * unit_cost) return;
+      units(members, [&](std::int64_t c, std::size_t e) { taken_[e] = c < slots; });
+    });
+  }
+
+  const Elements& elements_;
+  std::vector<Format>& parts_;
+  const Target& target_;
+  std::vector<std::uint8_t> where_;
+  std::vector<std::int64_t> left_;  ///< elements without a part so far, in order
+  std::vector<bool> taken_;
+};
+
+}  // namespace
+
+std::vector<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target) {
+  return Splitter(elements, parts, target).run();
+}
+
+}  // namespace strata::conversion

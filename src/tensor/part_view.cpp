@@ -1,0 +1,106 @@
+#include "tensor/part_view.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace strata {
+namespace {
+
+/// A sum of multiples of level coordinates, as Format::eval_dim computes with it.
+struct Affine {
+  std::vector<std::int64_t> factor = std::vector<std::int64_t>(max_levels, 0);
+  bool overflow = false;
+
+  friend Affine operator+(Affine a, const Affine& b) { return combine(std::move(a), b, 1); }
+  friend Affine operator-(Affine a, const Affine& b) { return combine(std::move(a), b, -1); }
+  friend Affine operator*(Affine a, std::int64_t n) {
+    for (auto& f : a.factor) a.overflow |= __builtin_mul_overflow(f, n, &f);
+    return a;
+  }
+  static Affine combine(Affine a, const Affine& b, int sign) {
+    a.overflow |= b.overflow;
+    for (std::size_t l = 0; l < a.factor.size(); ++l)
+      a.overflow |= sign > 0 ? __builtin_add_overflow(a.factor[l], b.factor[l], &a.factor[l]) : __builtin_sub_overflow(a.factor[l], b.factor[l], &a.factor[l]);
+    return a;
+  }
+};
+
+}  // namespace
+
+DimensionMap::DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape) {
+  for (int d = 0; d < format.rank(); ++d) {
+    const Affine a = format.eval_dim<Affine>(d, [](int l) {
+      Affine x;
+      x.factor[static_cast<std::size_t>(l)] = 1;
+      return x;
+    });
+    auto& list = terms.emplace_back();
+    completing.push_back(-1);
+    bool overflow = a.overflow;
+    // Partial sums must not wrap either, so the bound adds magnitudes.
+    Int128 low = 0, high = 0, magnitude = 0;
+    for (int l = 0; l < format.num_levels(); ++l) {
+      const std::int64_t f = a.factor[static_cast<std::size_t>(l)];
+      if (f == 0) continue;
+      list.push_back({l, f});
+      completing.back() = l;
+      const LevelRange& r = ranges[static_cast<std::size_t>(l)];
+      const Int128 x = static_cast<Int128>(f) * r.lo, y = static_cast<Int128>(f) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1);
+      low += std::min(x, y);
+      high += std::max(x, y);
+      magnitude += std::max({x, y, -x, -y});
+    }
+    const std::int64_t extent = shape[static_cast<std::size_t>(d)];
+    if (overflow || magnitude > INT64_MAX)
+      throw TensorError({.what = "dimension " + std::to_string(d) + " is too large for this format", .expected = "level coordinates that combine within 64 bits",
+                         .got = "extent " + std::to_string(extent)});
+    clipped.push_back(low < 0 || high >= extent);
+  }
+}
+
+bool DimensionMap::any_clipped() const { return std::find(clipped.begin(), clipped.end(), true) != clipped.end(); }
+
+int batch_levels(const Part& part) { return part.format.is_all_dense() ? 0 : part.format.num_batch_levels(); }
+std::int64_t batches(const Part& part) { return batch_levels(part) == 0 ? 1 : part.num_batches; }
+
+void batch_coordinates(const Part& part, std::int64_t b, std::int64_t* level_coordinates) {
+  for (int l = batch_levels(part) - 1; l >= 0; --l) {
+    const LevelRange& r = part.ranges[static_cast<std::size_t>(l)];
+    level_coordinates[l] = r.lo + b % r.size;
+    b /= r.size;
+  }
+}
+
+std::vector<storage::LevelView> level_views(const Part& part, std::int64_t batch) {
+  const int levels = part.format.num_levels();
+  const bool all_dense = part.format.is_all_dense();
+  std::vector<storage::LevelView> views(static_cast<std::size_t>(levels));
+  for (int l = 0; l < levels; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    auto& v = views[i];
+    v.level = part.format.level(l);
+    v.range = part.ranges[i];
+    v.index = l;
+    v.bits = packed_bits(v.level, v.range.size);
+    v.scale = all_dense ? 1 : v.range.size;
+    v.step = all_dense ? part.strides[i] : 1;
+    const auto view = [&](const Buffer& buffer, const std::vector<std::int64_t>& strides) {
+      const bool batched = batch_levels(part) > 0;
+      const std::int64_t stride = batched && i < strides.size() ? strides[i] : 0;
+      return IndexView(buffer, batch * stride, batched ? stride : buffer.size);
+    };
+    if (storage::has_pos(v.level.kind)) v.pos = view(part.levels[i].pos, part.pos_strides);
+    if (storage::has_crd(v.level.kind)) v.crd = view(part.levels[i].crd, part.crd_strides);
+  }
+  return views;
+}
+
+std::vector<std::int64_t> level_counts(const Part& part, std::span<const storage::LevelView> views) {
+  std::vector<std::int64_t> counts(views.size() + 1, 1);
+  for (std::size_t l = static_cast<std::size_t>(batch_levels(part)); l < views.size(); ++l)
+    counts[l + 1] = storage::storage_of(views[l].level.kind).positions(views[l], counts[l]);
+  return counts;
+}
+
+}  // namespace strata

@@ -1,0 +1,52 @@
+#pragma once
+// A part of a tensor, one batch at a time, ready to be read.
+#include <vector>
+
+#include "tensor/levels/level_storage.h"
+
+namespace strata {
+
+/// How dimension coordinates follow from level coordinates: every inverse expression is a sum of multiples of them.
+struct DimensionMap {
+  struct Term {
+    int level;
+    std::int64_t factor;
+  };
+  std::vector<std::vector<Term>> terms;  ///< per dimension
+  std::vector<int> completing;           ///< per dimension: the last level it depends on (-1: none)
+  std::vector<bool> clipped;             ///< per dimension: may level coordinates lead outside of [0, extent)?
+
+  /// TensorError where coordinates could exceed 64 bits.
+  DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape);
+  std::int64_t at(std::size_t d, const std::int64_t* level_coordinates) const {
+    std::int64_t c = 0;
+    for (const Term& t : terms[d]) c += t.factor * level_coordinates[t.level];
+    return c;
+  }
+  bool any_clipped() const;
+};
+
+/// Batch levels of an all-dense part are strides like any other: only parts with sparse levels are walked batch by batch.
+int batch_levels(const Part& part);
+/// Batches to walk: 1 for all-dense parts.
+std::int64_t batches(const Part& part);
+
+/// The levels of one batch. Indexed by level; batch levels of sparse parts are placeholders.
+std::vector<storage::LevelView> level_views(const Part& part, std::int64_t batch = 0);
+/// Coordinates of the batch levels of batch b.
+void batch_coordinates(const Part& part, std::int64_t b, std::int64_t* level_coordinates);
+
+/// Positions of every level in this batch: counts[l] parents of level l, counts[num_levels] slots. Trusts the arrays.
+std::vector<std::int64_t> level_counts(const Part& part, std::span<const storage::LevelView> views);
+
+/// In-range slots of a part in storage order, in pieces. dims[d][k]: coordinates; slot[k]: element offset into values.
+struct SlotChunk {
+  int n = 0;
+  const std::int64_t* const* dims = nullptr;
+  const std::int64_t* slot = nullptr;
+  const std::int64_t* position = nullptr;  ///< of the last level, within the batch (all-dense: the slot)
+  std::int64_t batch = 0;
+};
+void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f);
+
+}  // namespace strata

@@ -1,0 +1,30 @@
+#pragma once
+// What a Tensor holds, and helpers shared by the files of this folder.
+#include <atomic>
+
+#include "tensor/part_view.h"
+
+namespace strata {
+
+struct Tensor::Impl {
+  TensorType type;
+  std::vector<Part> parts;
+  mutable std::atomic<std::int64_t> nse{-1};  ///< -1: not counted yet
+};
+
+/// Every invariant of a part (TensorError naming the level), batch by batch.
+void check_part(const Part& part, const Shape& shape, DType dtype);
+/// In-range slots of a part.
+std::int64_t count_slots(const Part& part, const Shape& shape);
+/// Positions in use over all batches (values that are in use, outside slots included).
+std::int64_t used_values(const Part& part);
+/// Throws TensorError unless every extent is a legal size.
+void check_shape(const Format& format, const Shape& shape);
+/// Strides per level of row-major storage in level order (all-dense), and what a type records of given ones (empty: row-major).
+std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges);
+std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges, std::span<const std::int64_t> strides);
+
+/// acc += value in a dtype: integers wrap, bool is or, f16, bf16 and fp8 add in f32.
+Scalar add(const Scalar& a, const Scalar& b);
+
+}  // namespace strata
