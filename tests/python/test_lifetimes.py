@@ -1,0 +1,212 @@
+"""Borrowed memory lives exactly as long as someone looks at it, in every order of deletion."""
+
+import ctypes
+import gc
+import itertools
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+import scipy.sparse as sps
+
+import strata as st
+
+
+def churn():
+    """Reuses whatever was freed."""
+    gc.collect()
+    for k in range(50):
+        np.full(64 + k, -1, np.int64)
+
+
+class Owner(np.ndarray):
+    """An array that can be watched."""
+
+
+def watched(values, dtype=float):
+    return np.array(values, dtype).view(Owner)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["source", "tensor", "export"])))
+def test_any_order_of_deletion(order):
+    a = {"source": sps.random_array((40, 50), density=0.2, rng=np.random.default_rng(0), format="csr")}
+    expected = a["source"].toarray()
+    a["tensor"] = st.from_scipy(a["source"])
+    a["export"] = a["tensor"].to_scipy()
+    for name in order[:-1]:
+        del a[name]
+        churn()
+        left = a[order[-1]]
+        now = left.to_dense() if isinstance(left, st.Tensor) else left.toarray()
+        assert (now == expected).all()
+
+
+def test_tensor_keeps_the_source_and_lets_it_go():
+    v = watched([1.0, 2.0])
+    r = weakref.ref(v)
+    t = st.Tensor("(i) -> (i: compressed)", (5,), pos={0: [0, 2]}, crd={0: [1, 3]}, values=v)
+    del v
+    churn()
+    assert r() is not None and t.to_dense().tolist() == [0, 1, 0, 2, 0]
+    view = t.values
+    del t
+    churn()
+    assert r() is not None and view.tolist() == [1, 2]
+    del view
+    gc.collect()
+    assert r() is None
+
+
+@pytest.mark.parametrize("derive", [lambda t: t.T, lambda t: t.values, lambda t: t._raw(0, "values"), lambda t: t.to_scipy(), lambda t: iter(t.parts).__next__(), lambda t: t.values[::2]])
+def test_what_is_derived_keeps_the_source(derive):
+    v = watched([1.0, 2.0])
+    r = weakref.ref(v)
+    t = st.Tensor("CSR", (1, 3), pos={1: np.array([0, 2], "int32")}, crd={1: np.array([0, 2], "int32")}, values=v)
+    d = derive(t)
+    del t, v
+    churn()
+    assert r() is not None
+    del d
+    gc.collect()
+    assert r() is None
+
+
+def test_reference_counts_are_restored():
+    a = np.arange(12.0).reshape(3, 4)
+    x, c = np.ones(4), np.zeros(3)
+    m = sps.csr_array(a)
+    objects = [a, x, c, m.data, m.indices, m.indptr]
+    before = [sys.getrefcount(o) for o in objects]
+    for _ in range(100):
+        t = st.from_scipy(m)
+        t @ x
+        st.matmul(t, x, c)
+        st.einsum("ij,j->i", t, x, out=c)
+        st.from_numpy(a).to("CSR").to_scipy()
+        for bad in (lambda: st.matmul(t, np.ones(7)), lambda: st.Tensor("CSR", (3, 4), pos={1: m.indptr}, crd={1: m.indptr}, values=m.data), lambda: st.from_dense(a, "nonsense")):
+            with pytest.raises(st.Error):
+                bad()
+    del t
+    gc.collect()
+    assert [sys.getrefcount(o) for o in objects] == before
+
+
+def test_torch_chain():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6.0).reshape(2, 3)
+    t = st.from_torch(x)
+    address = x.data_ptr()
+    del x
+    churn()
+    y = t.to_torch()
+    del t
+    churn()
+    t2 = st.from_torch(y)
+    del y
+    churn()
+    assert t2.to_dense().tolist() == [[0, 1, 2], [3, 4, 5]] and t2.to_torch().data_ptr() == address
+
+
+def test_torch_resize_of_the_source_does_not_pull_the_rug():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(4.0)
+    t = st.from_torch(x)
+    x.set_(torch.zeros(10))
+    churn()
+    assert t.to_dense().tolist() == [0, 1, 2, 3]
+
+
+def test_numpy_resize_is_refused_while_borrowed():
+    a = np.arange(10.0)
+    t = st.from_numpy(a)
+    with pytest.raises(ValueError):
+        a.resize(1000)
+    assert t.nse == 10
+
+
+def test_deletion_in_another_thread():
+    v = watched(np.arange(1000.0))
+    r = weakref.ref(v)
+    box = [st.from_numpy(v)]
+    del v
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert r() is None
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensor with its fields in place."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64), ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def capsule(values, code=2, bits=64, device=1, shape=None, strides=None):
+    """A capsule made by hand, the number of calls of its deleter, and what must stay alive."""
+    calls = []
+    deleter = DELETER(lambda p: calls.append(p))
+    data = (ctypes.c_double * len(values))(*values)
+    extents = (ctypes.c_int64 * 1)(len(values) if shape is None else shape)
+    m = Managed(ctypes.addressof(data), device, 0, 1, code, bits, 1, extents, strides, 0, None, ctypes.cast(deleter, ctypes.c_void_p))
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    name = ctypes.create_string_buffer(b"dltensor")
+    return new(ctypes.addressof(m), name, None), calls, (data, extents, m, deleter, name)
+
+
+def test_dlpack_deleter_runs_once_when_the_last_user_goes():
+    c, calls, keep = capsule([1.0, 2.0, 3.0])
+    t = st.from_dlpack(c)
+    values = t.values
+    del c, t
+    gc.collect()
+    assert not calls and values.tolist() == [1, 2, 3]
+    del values
+    gc.collect()
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("damage", [dict(code=9), dict(bits=48), dict(device=2), dict(shape=-1)])
+def test_dlpack_deleter_runs_when_the_import_fails(damage):
+    c, calls, keep = capsule([1.0, 2.0], **damage)
+    with pytest.raises(st.Error):
+        st.from_dlpack(c)
+    gc.collect()
+    assert len(calls) == 1
+    with pytest.raises(st.TensorError):
+        st.from_dlpack(c)
+    del c
+    assert len(calls) == 1
+
+
+def test_our_capsules_release_their_memory():
+    v = watched([1.0, 2.0])
+    r = weakref.ref(v)
+    memory = st.from_numpy(v)._raw(0, "values")
+    del v
+    c = memory.__dlpack__()
+    used = np.from_dlpack(memory)
+    del memory
+    gc.collect()
+    assert r() is not None
+    del used
+    assert r() is not None
+    del c  # never consumed
+    gc.collect()
+    assert r() is None
+
+
+def test_iterators_outlive_the_tensor():
+    it = iter(st.from_dense(np.eye(3), "CSR"))
+    churn()
+    assert len(list(it)) == 3

@@ -1,0 +1,167 @@
+"""Threads, fork, Ctrl-C, interpreter exit, leaks: each in a process of its own where it could take the tests down."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+START = """
+import gc, os, signal, sys, threading, time
+import numpy as np, scipy.sparse as sps
+import strata as st
+rng = np.random.default_rng(0)
+a = sps.random_array((2000, 1500), density=0.01, rng=rng, format="csr")
+A, x = st.from_scipy(a), rng.random(1500)
+"""
+
+
+def run(code, timeout=120, **env):
+    p = subprocess.run([sys.executable, "-c", START + textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, env={**os.environ, **env})
+    assert p.returncode == 0 and p.stderr == "", p.stderr + p.stdout
+    return p.stdout
+
+
+def test_threads_cold_and_warm():
+    run("""
+        forms = ["CSR", "CSC", "COO", "BSR(2, 2)", "DCSR", "DIAJ", "(i, j) -> (i: dense, j: delta(4))", "(i, j) -> (i: dense, j: bitmap)"]
+        small = a[:100, :80].tocsr()
+        y = small @ x[:80]
+        failures = []
+        def work(k):
+            try:
+                for n in range(6):
+                    t = st.from_scipy(small).to(forms[(k + n) % len(forms)])
+                    np.testing.assert_allclose(t @ x[:80], y, rtol=1e-12)
+                    np.testing.assert_allclose(st.einsum("ij,jk->ik", t, np.ones((80, 3))), small @ np.ones((80, 3)), rtol=1e-12)
+                    assert t.to("CSR").equal(st.from_scipy(small))
+            except BaseException as e:
+                failures.append(repr(e))
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        assert not failures, failures
+    """)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_fork_after_use_and_while_others_compute():
+    run("""
+        y = A @ x
+        stop = False
+        def busy():
+            while not stop:
+                A @ x
+        t = threading.Thread(target=busy)
+        t.start()
+        for k in range(5):
+            pid = os.fork()
+            if pid == 0:
+                ok = np.array_equal(A @ x, y) and np.allclose(st.einsum("ij,jk->ik", A, np.ones((1500, 5))), a @ np.ones((1500, 5)))
+                ok = ok and np.allclose(A.to("(i, j) -> (j: compressed, i: compressed)") @ x, y)
+                os._exit(0 if ok else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+        stop = True
+        t.join()
+    """)
+
+
+def test_multiprocessing_and_pickle():
+    run("""
+        import multiprocessing as mp
+        def f(t):
+            return t @ x
+        with mp.get_context("fork").Pool(2) as pool:
+            for y in pool.map(f, [A, A.to("COO"), A.to("BSR(2, 2)")]):
+                assert np.allclose(y, a @ x)
+    """)
+
+
+def test_ctrl_c():
+    out = run("""
+        big = sps.random_array((300_000, 300_000), density=1e-4, rng=rng, format="coo")
+        t = st.from_scipy(big).to("CSR")
+        X = np.ones((300_000, 8))
+        def interrupt():
+            time.sleep(0.3)
+            os.kill(os.getpid(), signal.SIGINT)
+            box.append(time.monotonic())
+        box = []
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        try:
+            while True:
+                t @ X
+        except KeyboardInterrupt:
+            late = time.monotonic() - box[0]
+        thread.join()
+        assert np.allclose(A @ x, a @ x)
+        print(late)
+    """)
+    assert float(out) < 0.5
+
+
+def test_exit_is_silent():
+    run("""
+        import atexit
+        held = [A, A.values, iter(A), A.to("COO").T, st.plan("ij,j->i", A, x), A.draw_storage()]
+        held.append(held)
+        class Cycle: pass
+        c = Cycle(); c.me = c; c.t = A
+        atexit.register(lambda: A @ x)
+        st.register_kernel("mine", "ij,j->i", ["DCSC", "dense(1)"], lambda *o, **k: None)
+        threading.Thread(target=lambda: [A @ x for _ in range(10)], daemon=True).start()
+    """)
+
+
+def test_daemon_thread_at_exit():
+    run("""
+        def forever():
+            while True:
+                A @ x
+        threading.Thread(target=forever, daemon=True).start()
+        time.sleep(0.1)
+    """)
+
+
+def test_no_leaks():
+    run("""
+        import tracemalloc
+        small = a[:20, :20].tocsr()
+        t = st.from_scipy(small)
+        v, d = np.ones(20), small.toarray()
+        def calls():
+            st.from_scipy(small) @ v
+            st.einsum("ij,j->i", t, v)
+            st.from_dense(d, "COO").to("CSC").to_scipy()
+            t.values, t.pos(1), t.format, t.shape, repr(t), list(t), t.T, t[0, 1]
+            with st.Matmul(t, v) as mm:
+                mm.plan(); mm.execute()
+            for bad in (lambda: st.Format("(i) -> (i: nonsense)"), lambda: t @ np.ones(3), lambda: st.from_dense(d, "CSR", fill="x"), lambda: t[99, 99],
+                        lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2]}, crd={1: [0, 9]}, values=[1., 2.])):
+                try:
+                    bad()
+                except (st.Error, IndexError):
+                    pass
+                else:
+                    raise AssertionError
+        def rss():
+            gc.collect()
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        for _ in range(500):
+            calls()
+        before = rss()
+        for _ in range(2000):
+            calls()
+        grown = rss() - before
+        assert grown < 600_000, grown
+    """)
+
+
+def test_import_is_quiet_and_links_nothing_foreign():
+    p = subprocess.run([sys.executable, "-c", "import strata, sys; assert 'torch' not in sys.modules and 'scipy' not in sys.modules; print(strata._core.__file__)"], capture_output=True, text=True)
+    assert p.returncode == 0 and p.stderr == "", p.stderr
+    libraries = subprocess.run(["ldd", p.stdout.strip()], capture_output=True, text=True).stdout
+    assert not any(word in libraries for word in ("torch", "cuda", "gomp", "libomp")), libraries

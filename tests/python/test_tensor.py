@@ -1,0 +1,277 @@
+"""What a tensor is: construction over arrays, access, iteration, equality, copies, pickles, printing."""
+
+import copy
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+import strata as st
+
+DENSE = np.array([[0, 2, 0, 0], [0, 0, 0, 0], [1, 0, 3, 0]], dtype=float)
+
+
+def csr(**changes):
+    args = dict(pos={1: np.array([0, 1, 1, 3])}, crd={1: np.array([1, 0, 2])}, values=np.array([2.0, 1.0, 3.0]))
+    args.update(changes)
+    return st.Tensor("CSR", (3, 4), **args)
+
+
+def test_construction_borrows(no_copies):
+    pos, crd, values = np.array([0, 1, 1, 3]), np.array([1, 0, 2], "int16"), np.array([2.0, 1.0, 3.0], "float32")
+    t = st.Tensor("CSR", (3, 4), pos={1: pos}, crd={1: crd}, values=values)
+    assert np.shares_memory(t.pos(1), pos) and np.shares_memory(t.crd(1), crd) and np.shares_memory(t.values, values)
+    assert (t.pos_dtype, t.crd_dtype, t.dtype) == (np.int64, np.int16, np.float32)
+    assert (t.shape, t.ndim, t.nse, t.size, t.device, t.fill) == ((3, 4), 2, 3, 12, "cpu", 0)
+    assert t.nbytes == 4 * 8 + 3 * 2 + 3 * 4
+    assert (t.to_dense() == DENSE).all()
+
+
+@pytest.mark.parametrize("index", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_index_dtypes(index):
+    t = csr(pos={1: np.array([0, 1, 1, 3], index)}, crd={1: np.array([1, 0, 2], index)})
+    assert t.pos_dtype == t.crd_dtype == index and (t.to_dense() == DENSE).all() and (t.to("COO").to("CSC").to_dense() == DENSE).all()
+    assert (t @ np.ones(4)).tolist() == [2, 0, 4]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"])
+def test_dtypes(dtype):
+    d = DENSE.astype(dtype)
+    t = st.from_dense(d, "CSR")
+    assert t.dtype == d.dtype and (t.to_dense() == d).all() and t.to_dense().dtype == d.dtype
+    assert t[2, 2] == d[2, 2] and type(t[2, 2]) is type(d[2, 2])
+    assert (t.to("float64").to_dense() == d.astype(float)).all()
+    assert (np.asarray(t @ np.ones(4, dtype)) == d @ np.ones(4, dtype)).all()
+
+
+def test_lists_and_packed_levels():
+    t = st.Tensor("(i, j) -> (i: dense, j: delta(2))", (3, 8), pos={1: [0, 3, 5, 7]}, crd={1: [0, 3, 2, 2, 0, 3, 3]}, values=[1.0, 0, 2, 3, 4, 0, 5])
+    assert t.crd(1).tolist() == [0, 3, 2, 2, 0, 3, 3] and t.to_dense().tolist() == [[1, 0, 0, 0, 0, 0, 0, 2], [0, 0, 3, 4, 0, 0, 0, 0], [0] * 7 + [5]]
+    n = st.Tensor("(i, j) -> (i: dense, j / 4: dense, j % 4: structured(2))", (1, 8), crd={2: [0, 3, 1, 2]}, values=[1.0, 2, 3, 4])
+    assert n.to_dense().tolist() == [[1, 0, 0, 2, 0, 3, 4, 0]] and n.crd(2).tolist() == [0, 3, 1, 2]
+
+
+def test_one_value_for_every_slot():
+    t = csr(values=np.broadcast_to(np.float32(1), 3))
+    assert t.to_dense().tolist() == (DENSE != 0).astype(float).tolist() and t.values.tolist() == [1, 1, 1]
+    assert t.nbytes < csr().nbytes
+
+
+def test_access():
+    t = csr()
+    assert t[0, 1] == 2.0 and t[0, 0] == 0.0 and t[-1, -2] == 3.0 and t[np.int8(2), True - 1] == 1.0
+    assert t.get((0, 0)) is None and t.get((0, 1)) == 2.0
+    zero = csr(values=np.array([0.0, 1, 3]))
+    assert zero.get((0, 1)) == 0.0
+    for bad in ((3, 0), (0, 4), (-4, 0), (0, -5), (2**70, 0)):
+        with pytest.raises(IndexError):
+            t[bad]
+        with pytest.raises(st.IndexError):
+            t[bad]
+    for bad in (0, (0,), (0, 0, 0)):
+        with pytest.raises(st.TensorError):
+            t[bad]
+    with pytest.raises(st.Unsupported, match="slices"):
+        t[:, 0]
+    with pytest.raises(st.DTypeError, match="integer"):
+        t[0.5, 0]
+
+
+def test_fill():
+    t = st.from_dense(np.array([[np.inf, 1.0], [2.0, np.inf]]), "CSR", fill=np.inf)
+    assert t.nse == 2 and t.fill == np.inf and t[0, 0] == np.inf and t.to_dense().tolist() == [[np.inf, 1], [2, np.inf]]
+    for bad, dtype in ((1.5, "int32"), (300, "uint8"), (1j, "float64")):
+        with pytest.raises(st.DTypeError, match="fill"):
+            st.from_dense(np.ones((2, 2), dtype), "CSR", fill=bad)
+
+
+def test_threshold():
+    t = st.from_dense(np.array([0.0, 0.1, -0.2, 3.0, -0.0, np.nan]), "(i) -> (i: compressed)", threshold=0.15)
+    assert t.crd(0).tolist() == [2, 3, 5]
+    t = st.from_dense(np.array([0.0, -0.0, np.nan]), "(i) -> (i: compressed)")
+    assert t.crd(0).tolist() == [1, 2] and np.signbit(t.values[0])
+
+
+def test_iteration():
+    assert list(csr()) == [((0, 1), 2.0), ((2, 0), 1.0), ((2, 2), 3.0)]
+    assert list(csr().to("CSC")) == [((2, 0), 1.0), ((0, 1), 2.0), ((2, 2), 3.0)]
+    assert [c for c, _ in st.from_dense(np.ones((3, 3)), "BSR(2, 2)")] == [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1), (2, 2)]
+    it = iter(csr())
+    assert len(it) == 3 and next(it) == ((0, 1), 2.0)
+
+
+def test_equality():
+    a = csr()
+    assert a == csr() and a.equal(csr()) and st.equal(a, csr()) and a != csr(values=np.array([2.0, 1.0, 4.0]))
+    assert a == csr(pos={1: np.array([0, 1, 1, 3], "uint8")}) and a != a.to("CSC") and a != 3
+    assert a == csr(crd={1: np.array([1, 0, 2, 77])}, values=np.array([2.0, 1.0, 3.0, 9.0]))  # capacity beyond use
+    nan = csr(values=np.array([np.nan, 1, 3]))
+    assert nan == nan.copy() and csr(values=np.array([0.0, 1, 3])) != csr(values=np.array([-0.0, 1, 3]))
+    with pytest.raises(TypeError):
+        hash(a)
+
+
+def test_copies():
+    values = np.array([2.0, 1.0, 3.0])
+    a = csr(values=values)
+    b, c, d = a.copy(), copy.copy(a), copy.deepcopy(a)
+    values[0] = 9
+    assert (a[0, 1], b[0, 1], c[0, 1], d[0, 1]) == (9, 2, 9, 2)
+
+
+PICKLED = [
+    "CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "DIAI", "DIAJ", "(i, j) -> (i: dense, j: delta(2))", "(i, j) -> (i: dense, j: bitmap)", "(i, j) -> (i: dense, j: padded)", "dense",
+    "(i, j) -> (j: dense, i: dense)", "BSR(2, 2) + COO",
+]
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("format", PICKLED)
+def test_pickle(format, protocol):
+    t = st.from_dense(DENSE, format)
+    again = pickle.loads(pickle.dumps(t, protocol))
+    assert again == t and again.format == t.format and again.dtype == t.dtype
+    again.validate()
+
+
+def test_pickle_without_copies():
+    t = csr()
+    buffers = []
+    data = pickle.dumps(t, 5, buffer_callback=buffers.append)
+    assert buffers and pickle.loads(data, buffers=buffers) == t and np.shares_memory(pickle.loads(data, buffers=buffers).values, t.values)
+
+
+def test_pickle_keeps_fill_and_odd_dtypes():
+    t = st.from_dense(np.array([[np.inf, 1.0]], "float16"), "CSR", fill=np.inf)
+    again = pickle.loads(pickle.dumps(t))
+    assert again == t and again.fill == np.inf
+
+
+def test_damaged_pickles_are_refused():
+    rebuild, args = csr().__reduce_ex__(2)
+    args = list(args)
+    args[3] = {1: st._core.memory(np.array([1, 0, 99]))}
+    with pytest.raises(st.TensorError, match="level 1"):
+        rebuild(*args)
+
+
+def test_transpose():
+    t = csr()
+    assert (t.T.to_dense() == DENSE.T).all() and t.T.format == st.formats.CSC and np.shares_memory(t.T.values, t.values)
+    assert (t.transpose(1, 0).to_dense() == DENSE.T).all() and (t.transpose((0, 1)) == t)
+    with pytest.raises(st.Error):
+        t.transpose(0, 0)
+
+
+def test_to():
+    t = csr()
+    assert t.to("float32").dtype == np.float32 and t.to(np.int64).dtype == np.int64 and t.to(float).dtype == np.float64
+    assert t.to("COO").format == st.Format("COO") and t.to(st.formats.CSC).format == st.formats.CSC
+    assert t.to("cpu") is t and t.to(device="cpu") is t
+    wide = t.to(crd_dtype="uint8", pos_dtype="int16")
+    assert (wide.pos_dtype, wide.crd_dtype) == (np.int16, np.uint8) and wide == t
+    with pytest.raises(st.Unsupported, match="cuda"):
+        t.to("cuda:0")
+    with pytest.raises(st.DTypeError, match="no dtype of indices"):
+        t.to(crd_dtype="float32")
+    with pytest.raises(st.TensorError, match="zeros"):
+        t.to("CSC", zeros="drop")
+
+
+def test_zeros():
+    blocks = st.from_dense(DENSE, "BSR(2, 2)")
+    assert blocks.to("CSR").nse == 3 and blocks.to("CSR", zeros="keep").nse == blocks.nse
+    explicit = csr(values=np.array([0.0, 1.0, 3.0]))
+    assert explicit.to("CSC").nse == 3
+    minus = st.from_dense(np.array([[-0.0, 0.0], [1.0, np.nan]]), "BSR(2, 2)").to("CSR")
+    assert minus.nse == 3 and np.signbit(minus[0, 0])
+
+
+def test_sums():
+    dense = np.kron(np.eye(4), np.ones((2, 2)))
+    dense[0, 7] = 5
+    t = st.from_dense(dense, "BSR(2, 2) + COO")
+    assert t.format == st.Format("BSR(2, 2) + COO") and (t.to_dense() == dense).all()
+    assert len(t.parts) == 2 and t.parts[0].nse == 16 and t.parts[1].nse == 1 and t.nse == 17
+    assert (t @ np.ones(8) == dense @ np.ones(8)).all()
+    with pytest.raises(st.TensorError):
+        t.values
+    with pytest.raises(st.TensorError, match="parts"):
+        t.pos(1)
+    for split, first in ((st.split.rows(1), 8), (st.split.band(0, 0), 8), (st.from_dense(np.eye(8), "CSR"), 8)):
+        s = st.from_dense(dense, "CSR").to("COO + COO", split=split)
+        assert s.parts[0].nse == first and (s.to_dense() == dense).all(), split
+    with pytest.raises(st.TensorError, match="split"):
+        t.to("COO + COO", split=3)
+
+
+def test_from_coo():
+    t = st.from_coo(([2, 0, 2, 2], [2, 1, 0, 2]), [1.0, 2.0, 1.0, 2.0], (3, 4), "CSR")
+    assert t == csr() and st.from_coo(np.array([[2, 0, 2], [2, 1, 0]]), np.array([3.0, 2.0, 1.0]), (3, 4)).to("CSR") == csr()
+    assert st.from_coo(([], []), np.zeros(0), (3, 4)).nse == 0
+    for coords, values in ((([3], [0]), [1.0]), (([-1], [0]), [1.0]), (([0], [0, 1]), [1.0]), (([0],), [1.0]), (([0.5], [0]), [1.0])):
+        with pytest.raises(st.TensorError):
+            st.from_coo(coords, values, (3, 4))
+
+
+def test_repr_is_the_documents_form():
+    assert repr(csr(pos={1: np.array([0, 1, 1, 3], "int32")})) == (
+        "---- Sparse Tensor<VAL=float64,POS=int32,CRD=int64,DIM=2,LVL=2>\n"
+        "format   : [i, j] -> (i: <LevelFormat.DENSE>, j: <LevelFormat.COMPRESSED>)\n"
+        "device   : cpu\n"
+        "dim      : [3, 4]\n"
+        "lvl      : [3, 4]\n"
+        "nse      : 3\n"
+        "pos[1]   : [0, 1, 1, 3] #4\n"
+        "crd[1]   : [1, 0, 2] #3\n"
+        "values   : [2.0, 1.0, 3.0] #3\n"
+        "data     : 64 bytes\n"
+        "sparsity : 75.00%\n"
+        "----"
+    ) or "values   : [2, 1, 3] #3" in repr(csr())
+
+
+def test_draw_storage(tmp_path):
+    d = csr().draw_storage()
+    text = str(d)
+    assert repr(d) == text and "pos" in text and "crd" in text and "values" in text
+    d.save(tmp_path / "x.txt")
+    assert (tmp_path / "x.txt").read_text(encoding="utf-8").rstrip("\n") == text
+
+
+def test_truth_value():
+    with pytest.raises(st.TensorError, match="ambiguous"):
+        bool(csr())
+    assert bool(st.from_dense(np.array(3.0), "() -> ()"))
+
+
+def test_scalars_vectors_and_high_rank():
+    s = st.from_dense(np.array(3.5), "() -> ()")
+    assert s.shape == () and s[()] == 3.5 and list(s) == [((), 3.5)]
+    v = st.from_dense(np.array([0.0, 4.0]), "(i) -> (i: compressed)")
+    assert v[1] == 4.0 and list(v) == [((1,), 4.0)]
+    five = np.zeros((2, 1, 3, 2, 2))
+    five[1, 0, 2, 1, 0] = 7
+    t = st.from_dense(five, "CSF")
+    assert t.nse == 1 and t[1, 0, 2, 1, 0] == 7 and (t.to("COO").to_dense() == five).all()
+
+
+def test_huge_extents():
+    n = 10**9
+    t = st.from_coo(([0, n - 1], [n - 1, 5]), [1.0, 2.0], (n, n), "DCSR")
+    assert t.nse == 2 and t[n - 1, 5] == 2.0 and t.to("COO").T.to("DCSR")[5, n - 1] == 2.0
+    big = st.from_coo([[2**40]] * 3, [1.0], (2**41,) * 3)
+    assert big.crd_dtype == np.int64 and big.size == 2**123 and big[2**40, 2**40, 2**40] == 1.0
+    with pytest.raises((st.Error, MemoryError)):
+        big.to_dense()
+
+
+def test_weak_references():
+    import weakref
+
+    t = csr()
+    r = weakref.ref(t)
+    del t
+    gc.collect()
+    assert r() is None
