@@ -3,6 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/checked.h"
 #include "plan/plan_impl.h"
 #include "plan/user_kernels.h"
 #include "strata/settings.h"
@@ -75,6 +76,10 @@ ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, cons
   auto choice = std::make_shared<Choice>();
   choice->product = {normalise(e, operands), key.operands, output, compute};
   choice->runner = choose(choice->product, choice->reports);
+  RawArrays none;
+  none.values.dtype = output.dtype;
+  choice->fresh = make_tensor(output.format, output.shape, std::move(none), {}, false).part();
+  choice->size = checked_product(output.shape).value();
   cache().insert(std::move(key), choice);
   return choice;
 }

@@ -77,13 +77,11 @@ bool touches(const Tensor& t, std::pair<const char*, const char*> range) {
   return false;
 }
 
-/// Contiguous memory of the output's shape, row-major.
-Tensor fresh(const TensorType& type) {
-  RawArrays arrays;
-  const auto size = checked_product(type.shape);
-  if (!size) refuse("the result is too large", "at most 2^63 - 1 elements", shape_text(type.shape));
-  arrays.values = Buffer::allocate(type.dtype, *size);
-  return make_tensor(type.format, type.shape, std::move(arrays), {}, false);
+/// Contiguous memory of the planned output type.
+Tensor fresh(const planning::Choice& c) {
+  std::vector<Part> parts(1, c.fresh);
+  parts[0].values = Buffer::allocate(c.product.output.dtype, c.size);
+  return make_from_parts(c.product.output, std::move(parts));
 }
 
 }  // namespace
@@ -174,7 +172,7 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
     choice = other.get();
   }
   if (std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) { return touches(t, range); })) {
-    const Tensor copy = fresh(wanted);  // the output lies over an operand: results may only land there at the end
+    const Tensor copy = fresh(*p.choice);  // the output lies over an operand: results may only land there at the end
     const DenseView scratch = planning::view_of(copy);
     if (!beta.is_zero()) planning::assign(scratch, view);
     p.choice->runner->run(operands, copy, alpha, beta);
@@ -187,8 +185,8 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
 Tensor Plan::run(std::span<const Tensor> operands) const {
   const Impl& p = planned(impl_);
   check_operands(p, operands);
-  Tensor out = fresh(p.choice->product.output);
-  if (out.part().values.size == 0) return out;
+  Tensor out = fresh(*p.choice);
+  if (p.choice->size == 0) return out;
   static const Scalar one = Scalar::of(1.0), zero = Scalar::of(0.0);
   p.choice->runner->run(operands, out, one, zero);
   return out;

@@ -10,6 +10,8 @@ struct Choice {
   Product product;
   RunnerPtr runner;
   std::vector<Report> reports;
+  Part fresh;         ///< a fresh output without its memory
+  std::int64_t size;  ///< elements of the output
 };
 using ChoicePtr = std::shared_ptr<const Choice>;
 
