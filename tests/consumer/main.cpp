@@ -11,7 +11,8 @@ int main() {
   const std::vector<double> values = {1, 2, 3}, ones = {1, 1, 1};
   const Buffer coordinates[] = {Buffer::borrow(std::span<const std::int64_t>(rows)), Buffer::borrow(std::span<const std::int64_t>(columns))};
   const Tensor a = from_coo(coordinates, Buffer::borrow(std::span<const double>(values)), {2, 3}, parse_format("CSR"));
-  const Tensor x = Tensor::dense(Buffer::borrow(std::span<const double>(ones)), {3});
+  const std::int64_t stride[] = {1};
+  const Tensor x = borrow_dense(Buffer::borrow(std::span<const double>(ones)), {3}, stride);
   const Tensor y = to_dense(matmul(convert(a, parse_format("BSR(2, 2)")), x));
   const auto result = y.values().as<double>();
   std::printf("y = [%g %g]\n", result[0], result[1]);

@@ -1,0 +1,76 @@
+# Sourced by ./run, ./test and .ci/run: gets what is missing, says what it does, and says what cannot be had.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 DEBIAN_FRONTEND=noninteractive
+venv=.venv
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9;]*m//g'; fi; }
+stop() {
+  printf 'strata: %s\n' "$@" >&2
+  exit 1
+}
+
+# Runs a command as root, or fails where that is not possible.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo -n "$@" || sudo "$@"; else return 1; fi
+}
+
+# Debian packages of the list that are not installed.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$package"
+  done
+}
+
+apt_updated=
+# Installs Debian packages where they are missing; fails, having said so, where they cannot be had.
+packages() {
+  local missing
+  if ! command -v apt-get >/dev/null; then
+    echo "    not a Debian system: these packages (or what they contain) must be there already: $*"
+    return 1
+  fi
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  say "Installing system packages: $missing"
+  if [ -z "$apt_updated" ]; then
+    as_root apt-get -q update >/dev/null || echo "    apt-get update failed: trying with the lists at hand"
+    apt_updated=yes
+  fi
+  # shellcheck disable=SC2086
+  as_root apt-get -q install -y --no-install-recommends $missing >/dev/null || {
+    echo "    could not install: $missing(needs root or sudo, and a Debian mirror)"
+    return 1
+  }
+}
+
+# A C++ compiler and Python, without which nothing works; LLVM, without which kernels go through the C compiler.
+toolchain() {
+  packages g++ python3-dev python3-venv || true
+  command -v c++ >/dev/null || stop "no C++ compiler (Debian: apt-get install g++)"
+  command -v python3 >/dev/null || stop "no Python 3 (Debian: apt-get install python3-dev python3-venv)"
+  packages llvm-19-dev libclang-19-dev lld-19 libzstd-dev zlib1g-dev ||
+    echo "    building without LLVM: kernels will be compiled by the machine's C compiler, a little slower"
+  packages ccache || true
+  if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+}
+
+# A virtual environment of our own with the given Python packages.
+environment() {
+  if [ ! -x "$venv/bin/python" ]; then
+    say "Creating the virtual environment $venv"
+    python3 -m venv "$venv" || stop "python3 -m venv failed (Debian: apt-get install python3-venv)"
+  fi
+  "$venv/bin/pip" install -q "$@" || stop "pip could not install: $*"
+  PATH="$PWD/$venv/bin:$PATH"
+}
+
+# The package itself, from this checkout; a second time only what changed is compiled.
+install_strata() {
+  say "Building and installing the Python package (a few minutes the first time)"
+  environment "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" ninja
+  "$venv/bin/pip" install -q --no-build-isolation --config-settings=build-dir=build/python ".[$1]" ||
+    stop "the build failed: the messages above say where"
+}
