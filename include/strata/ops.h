@@ -19,13 +19,13 @@ struct Split {
   enum Kind : std::uint8_t { automatic, rows, band, blocks, mask } kind = automatic;
   std::int64_t k = 0, lo = 0, hi = 0;  ///< rows(k): the first k elements of each row; band(lo, hi): lo <= j - i <= hi
   double fill = 0.5;                   ///< blocks(fill): blocks filled at least so far go to the first part
-  std::optional<Tensor> pattern;       ///< mask: elements stored there go to the first part
+  std::optional<Tensor> pattern = {};       ///< mask: elements stored there go to the first part
 };
 
 struct ConvertOptions {
-  std::optional<DType> dtype, pos_dtype, crd_dtype;
+  std::optional<DType> dtype = {}, pos_dtype = {}, crd_dtype = {};
   Zeros zeros = Zeros::automatic;
-  Split split;
+  Split split = {};
 };
 
 /// The same tensor in another format: any format to any format. Unsorted input is sorted, duplicates are added, blocks that do not
@@ -43,7 +43,7 @@ Tensor to_dense(const Tensor& t);
 /// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches).
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false, conjugate_a = false, conjugate_b = false;
-  PlanOptions plan;
+  PlanOptions plan = {};
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, const MatmulOptions& options = {});
