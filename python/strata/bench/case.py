@@ -1,0 +1,66 @@
+"""What a worker is asked to time."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """op "product": A @ X with `columns` columns (1: a vector). op "convert": from one storage to another."""
+
+    matrix: str          # folder of the .npy files
+    op: str = "product"
+    columns: int = 1
+    dtype: str = ""      # "" keeps the matrix's
+    source: str = ""     # convert: CSR, COO (shuffled, every fourth element twice) or dense
+    target: str = ""     # convert: CSC, CSR, BSR(3, 3), DIA
+
+    def data(self):
+        """(A, X or None): the same for every worker."""
+        from .matrices import load
+
+        a = load(self.matrix)
+        if self.dtype:
+            a = a.astype(self.dtype)
+        if self.op != "product":
+            return a, None
+        return a, operand(a, self.columns)
+
+
+def operand(a, columns):
+    r = np.random.default_rng(11)
+    shape = (a.shape[1],) if columns == 1 else (a.shape[1], columns)
+    x = r.random(shape, dtype=np.float32 if a.dtype.itemsize == 4 or a.dtype == np.complex64 else np.float64) - 0.5
+    return x.astype(a.dtype, copy=False)
+
+
+def fingerprint(y):
+    """Four weighted sums of a result: enough to see a wrong one, small enough to send."""
+    y = np.asarray(y)
+    flat = y.reshape(y.shape[0], -1) if y.ndim > 1 else y.reshape(-1, 1)
+    r = np.random.default_rng(13)
+    out = []
+    for _ in range(4):
+        w = r.standard_normal(flat.shape[0])
+        column = flat.sum(axis=1, dtype=np.complex128 if np.iscomplexobj(flat) else np.float64)
+        s = complex(w @ column)
+        out.append([s.real, s.imag])
+    return out + [[float(np.abs(flat).sum(dtype=np.float64)), 0.0]]
+
+
+def same(a, b, dtype):
+    """Do two fingerprints agree up to rounding? The last entry gives the scale."""
+    tolerance = 3e-5 if np.dtype(dtype).itemsize in (4,) or np.dtype(dtype) == np.complex64 else 1e-10
+    scale = max(abs(a[-1][0]), abs(b[-1][0]), 1e-300)
+    return all(abs(complex(*p) - complex(*q)) <= tolerance * scale for p, q in zip(a, b))
+
+
+def coordinates(a):
+    """(rows, columns, values) in random order, every fourth element split in two: what COO to CSR has to sort and add."""
+    r = np.random.default_rng(17)
+    rows = np.repeat(np.arange(a.shape[0], dtype=np.int32), np.diff(a.indptr))
+    again = r.integers(0, a.nnz, a.nnz // 4) if a.nnz else np.zeros(0, np.int64)
+    order = r.permutation(a.nnz + len(again))
+    take = np.concatenate([np.arange(a.nnz), again])[order]
+    return rows[take], a.indices[take].astype(np.int32), a.data[take]

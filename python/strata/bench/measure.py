@@ -1,0 +1,155 @@
+"""The driver: workers are visited in turn, so that every library sees the same noise; the minimum counts."""
+
+import dataclasses
+import json
+import os
+import select
+import statistics
+import subprocess
+import sys
+
+from .case import same
+
+
+class Process:
+    def __init__(self, peer, threads):
+        self.peer, self.threads = peer, threads
+        environment = dict(os.environ)
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "STRATA_NUM_THREADS"):
+            environment[name] = str(threads)
+        environment["PYTHONWARNINGS"] = "ignore"
+        self._process = subprocess.Popen([sys.executable, "-m", "strata.bench.worker", peer, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=subprocess.DEVNULL, text=True, env=environment)
+        self.first = self._read(120)
+
+    def ask(self, timeout=600, **request):
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return {"error": "the worker ended"}
+        return self._read(timeout)
+
+    def _read(self, timeout):
+        ready, _, _ = select.select([self._process.stdout], [], [], timeout)
+        if not ready:
+            self.end()
+            return {"error": f"no answer within {timeout} s"}
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else {"error": f"the worker ended (status {self._process.wait()})"}
+
+    def alive(self):
+        return self._process.poll() is None
+
+    def end(self):
+        if self.alive():
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            stream.close()
+
+
+class Pool:
+    """Processes by (peer, threads), started when first needed."""
+
+    def __init__(self):
+        self._processes = {}
+
+    def get(self, peer, threads):
+        key = (peer, threads)
+        if key not in self._processes or not self._processes[key].alive():
+            self._processes[key] = Process(peer, threads)
+        return self._processes[key]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for p in self._processes.values():
+            p.end()
+
+
+def memory_available():
+    try:
+        with open("/proc/meminfo") as f:
+            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return 4 << 30
+
+
+def limits(threads):
+    """What the machine can do, measured now."""
+    out = {}
+    for n in threads:
+        p = Process("limits", n)
+        out[str(n)] = p.first
+        p.end()
+    return out
+
+
+def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None):
+    """Times one case. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), variant, note, variants; or
+    "refused" / "error". A product that differs from SciPy's is an error."""
+    request = dataclasses.asdict(case)
+    results, open_ = {}, []
+    for n in threads:
+        for peer in peers:
+            key = f"{peer}/{n}"
+            if progress:
+                progress.say(f"preparing {key}")
+            p = pool.get(peer, n)
+            answer = p.first if "error" in p.first else p.ask(do="open", case=request)
+            if "error" in answer or "best" not in answer:
+                results[key] = {k: v for k, v in answer.items() if k in ("error", "refused")}
+                continue
+            results[key] = {"variant": answer["best"], "variants": answer["variants"], "refused": answer["refused"], "nse": answer["nse"], "shape": answer["shape"],
+                            "dtype": answer["dtype"], "fingerprint": answer.get("fingerprint"), "times": []}
+            open_.append((key, p))
+            # Beyond half of the memory nothing more stays open: everyone is prepared anew at each visit.
+            if memory_available() < (2 << 30):
+                p.ask(do="close")
+                results[key]["reopen"] = True
+    for turn in range(rounds):
+        for key, p in open_:
+            r = results[key]
+            if "error" in r:
+                continue
+            if progress:
+                progress.say(f"round {turn + 1}/{rounds}: {key}")
+            if r.get("reopen"):
+                p.ask(do="open", case=request, variant=r["variant"])
+            answer = p.ask(do="time", budget=budget)
+            if r.get("reopen"):
+                p.ask(do="close")
+            if "error" in answer:
+                r["error"] = answer["error"]
+            else:
+                r["times"].append(min(answer["times"]))
+    for key, p in open_:
+        if p.alive():
+            p.ask(do="close")
+    _judge(results)
+    return results
+
+
+def _judge(results):
+    reference = next((r["fingerprint"] for k, r in results.items() if k.startswith("scipy/") and r.get("fingerprint")), None)
+    for r in results.values():
+        if not r.get("times"):
+            continue
+        times = sorted(r.pop("times"))
+        r["seconds"] = times[0]
+        r["spread"] = statistics.median(times) / times[0]
+        mine = r.pop("fingerprint", None)
+        if reference and mine and not same(mine, reference, r["dtype"]):
+            r["error"] = "the product differs from SciPy's"
+        r.pop("reopen", None)
+
+
+def best_peer(results, threads):
+    """(key, result) of the fastest library that is not ours; SciPy's one thread counts for any number."""
+    keys = [k for k, r in results.items() if "seconds" in r and "error" not in r and not k.startswith("strata") and k.split("/")[1] in (str(threads), "1" if k.startswith("scipy") else str(threads))]
+    if not keys:
+        return None, None
+    key = min(keys, key=lambda k: results[k]["seconds"])
+    return key, results[key]

@@ -1,0 +1,250 @@
+"""The libraries that Strata is timed beside. Each peer offers variants of a case; the best one counts."""
+
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+import sys
+import time
+
+import numpy as np
+
+from .case import coordinates
+
+
+def installed():
+    """Name and version of what is here; importing nothing."""
+    found = {}
+    for name, package in (("SciPy", "scipy"), ("torch", "torch"), ("MKL", "mkl"), ("GraphBLAS", "python-graphblas")):
+        try:
+            found[name] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    if "MKL" in found and not mkl_path():
+        del found["MKL"]
+    from . import eigen
+
+    if eigen.headers():
+        found["Eigen"] = eigen.version()
+    return found
+
+
+class Prepared:
+    """run() does the work; result() gives the product of the last run as an array (None for conversions)."""
+
+    def __init__(self, run, result=lambda: None, seconds=0.0, note=""):
+        self.run, self.result, self.seconds, self.note = run, result, seconds, note
+
+
+def _latest(f):
+    """Keeps what f returns, so that its memory is freed as in a caller's loop."""
+    box = [None]
+
+    def run():
+        box[0] = f()
+
+    return Prepared(run, lambda: box[0])
+
+
+class Strata:
+    """Our own kernels; with `vendor` the plan may also call a vendor's library."""
+
+    def __init__(self, threads, vendor=False):
+        import strata as st
+
+        self.st = st
+        st.settings.threads = threads
+        st.settings.vendor = vendor
+
+    def variants(self, case, a, limit=7):
+        if case.op == "convert":
+            return ["convert"]
+        info = self.st.describe_structure(self.st.from_scipy(a))
+        plain = next(f for f in info["formats"] if f["format"] == "CSR" and not f["crd_dtype"])
+        best = info["formats"][0]["cost_ns"]
+        names = ["CSR"]
+        for f in info["formats"]:
+            name = f["format"] + (f" {f['crd_dtype']}" if f["crd_dtype"] else "")
+            if name not in names and f["bytes"] < 2.5 * plain["bytes"] and f["cost_ns"] < 3 * best and f["format"] not in ("COO", "CSC"):
+                names.append(name)
+        return names[:limit]
+
+    def prepare(self, case, a, x, variant):
+        st = self.st
+        if case.op == "convert":
+            source = st.from_scipy(a)
+            if case.source == "COO":
+                rows, cols, values = coordinates(a)
+                return _latest(lambda: st.from_coo((rows, cols), values, a.shape, case.target))
+            if case.source == "dense":
+                dense = a.toarray()
+                return _latest(lambda: st.from_dense(dense, case.target))
+            return _latest(lambda: source.to(case.target))
+        name, _, crd = variant.rpartition(" ") if variant.endswith("int16") else (variant, "", "")
+        start = time.perf_counter()
+        t = st.from_scipy(a).to(name, crd_dtype=crd or None)
+        seconds = time.perf_counter() - start
+        plan = st.plan("ij,j->i" if x.ndim == 1 else "ij,jk->ik", t, x)
+        y = np.empty((a.shape[0],) + x.shape[1:], a.dtype)
+        return Prepared(lambda: plan.run(t, x, out=y), lambda: y, seconds, f"{plan.kernel_name}, {t.nbytes} bytes")
+
+
+class StrataVendor(Strata):
+    def __init__(self, threads):
+        super().__init__(threads, vendor=True)
+
+
+class SciPy:
+    """One thread, whatever is asked for."""
+
+    def __init__(self, threads):
+        pass
+
+    def variants(self, case, a):
+        if case.op == "convert":
+            return ["convert"]
+        names = ["csr"]
+        offsets = np.unique(a.indices - np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr))) if a.nnz < 50_000_000 else []
+        if 0 < len(offsets) * a.shape[1] < 2.5 * a.nnz:
+            names.append("dia")
+        for b in (2, 3, 4, 16, 32):
+            if a.shape[0] % b == 0 and a.shape[1] % b == 0 and a.nnz:
+                sample = a[: max(b, (200000 // max(1, a.nnz // a.shape[0]) // b) * b)]
+                sample = sample[: sample.shape[0] // b * b]
+                rows = np.repeat(np.arange(sample.shape[0]) // b, np.diff(sample.indptr))
+                blocks = len(np.unique(rows * (a.shape[1] // b + 1) + sample.indices // b))
+                if blocks and sample.nnz / (blocks * b * b) > 0.5:
+                    names.append(f"bsr{b}")
+        return names
+
+    def prepare(self, case, a, x, variant):
+        import scipy.sparse as sp
+
+        if case.op == "convert":
+            if case.source == "COO":
+                rows, cols, values = coordinates(a)
+                coo = sp.coo_matrix((values, (rows, cols)), a.shape)
+                return _latest(lambda: coo.tocsr())
+            if case.source == "dense":
+                dense = a.toarray()
+                return _latest(lambda: sp.csr_matrix(dense))
+            if case.target.startswith("BSR"):
+                return _latest(lambda: a.tobsr((3, 3)))
+            return _latest({"CSC": a.tocsc, "DIA": a.todia, "COO": a.tocoo, "dense": a.toarray}[case.target])
+        start = time.perf_counter()
+        m = {"csr": lambda: a, "dia": lambda: a.todia()}.get(variant, lambda: a.tobsr((int(variant[3:]),) * 2))()
+        seconds = time.perf_counter() - start
+        p = _latest(lambda: m @ x)
+        p.seconds = seconds
+        return p
+
+
+class Torch:
+    """torch.sparse CSR; its default indices are 64 bits wide."""
+
+    index = "int64"
+
+    def __init__(self, threads):
+        import warnings
+
+        import torch
+
+        warnings.filterwarnings("ignore")
+        torch.set_num_threads(threads)
+        self.torch = torch
+
+    def variants(self, case, a):
+        return ["convert"] if case.op == "convert" else ["csr"]
+
+    def _csr(self, a):
+        t, index = self.torch, getattr(self.torch, self.index)
+        return t.sparse_csr_tensor(t.from_numpy(a.indptr).to(index), t.from_numpy(a.indices).to(index), t.from_numpy(a.data), a.shape)
+
+    def prepare(self, case, a, x, variant):
+        t = self.torch
+        if case.op == "convert":
+            if case.source == "COO":
+                rows, cols, values = coordinates(a)
+                where, values = t.from_numpy(np.stack([rows, cols]).astype(np.int64)), t.from_numpy(values)
+                return _latest(lambda: t.sparse_coo_tensor(where, values, a.shape).coalesce().to_sparse_csr())
+            if case.source == "dense":
+                dense = t.from_numpy(a.toarray())
+                return _latest(dense.to_sparse_csr)
+            m = self._csr(a)
+            if case.target == "CSC":
+                return _latest(m.to_sparse_csc)
+            if case.target.startswith("BSR") and a.shape[0] <= 20_000:  # its algorithm is quadratic in the block grid
+                return _latest(lambda: m.to_sparse_bsr((3, 3)))
+            raise LookupError("torch has no such conversion, or is quadratic in it")
+        m, v = self._csr(a), t.from_numpy(x)
+        return _latest(lambda: m @ v)
+
+
+class Torch32(Torch):
+    index = "int32"
+
+
+def mkl_path():
+    """libmkl_rt of the PyPI package, or of the system."""
+    try:
+        for f in importlib.metadata.files("mkl") or ():
+            if "libmkl_rt.so" in f.name:
+                return str(pathlib.Path(f.locate()).resolve())
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    for folder in (os.path.join(sys.prefix, "lib"), "/opt/intel/oneapi/mkl/latest/lib"):
+        for name in ("libmkl_rt.so.3", "libmkl_rt.so.2"):
+            if os.path.exists(os.path.join(folder, name)):
+                return os.path.join(folder, name)
+    return None
+
+
+class GraphBLAS:
+    def __init__(self, threads):
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        import graphblas as gb
+
+        gb.init("suitesparse", blocking=True)
+        gb.ss.config["nthreads"] = threads
+        self.gb = gb
+
+    def variants(self, case, a):
+        return ["csr"] if case.op == "product" else []
+
+    def prepare(self, case, a, x, variant):
+        gb = self.gb
+        m = gb.io.from_scipy_sparse(a)
+        if x.ndim == 1:
+            v = gb.Vector.from_dense(x)
+            p = _latest(lambda: m.mxv(v, gb.semiring.plus_times).new())
+            result = p.result
+            p.result = lambda: result().to_dense(fill_value=0)
+            return p
+        v = gb.Matrix.from_dense(x)
+        p = _latest(lambda: m.mxm(v, gb.semiring.plus_times).new())
+        result = p.result
+        p.result = lambda: result().to_dense(fill_value=0)
+        return p
+
+
+def peer(name, threads):
+    """A peer by name; ImportError or OSError where it is not installed."""
+    if name == "mkl":
+        from .mkl import MKL
+
+        return MKL(threads)
+    if name == "eigen":
+        from .eigen import Eigen
+
+        return Eigen(threads)
+    return {"strata": Strata, "strata-vendor": StrataVendor, "scipy": SciPy, "torch": Torch, "torch-int32": Torch32, "graphblas": GraphBLAS}[name](threads)
+
+
+def names():
+    """Peers that are installed, ours first."""
+    here = installed()
+    out = ["strata", "strata-vendor"]
+    for name, package in (("scipy", "SciPy"), ("torch", "torch"), ("torch-int32", "torch"), ("mkl", "MKL"), ("eigen", "Eigen"), ("graphblas", "GraphBLAS")):
+        if package in here:
+            out.append(name)
+    return out

@@ -1,0 +1,131 @@
+"""Results as a page of Markdown."""
+
+import math
+import statistics
+
+from .._terminal import seconds
+from .measure import best_peer
+
+
+def _median(runs, pick):
+    values = [v for v in (pick(r) for r in runs) if v is not None]
+    return statistics.median(values) if values else None
+
+
+def _seconds(key):
+    return lambda r: r[key]["seconds"] if key in r and "seconds" in r[key] and "error" not in r[key] else None
+
+
+def _ratio(ours, n):
+    def pick(run):
+        own = _seconds(f"{ours}/{n}")(run)
+        _, peer = best_peer(run, n)
+        return peer["seconds"] / own if own and peer else None
+
+    return pick
+
+
+def _bytes(run, n, name):
+    """Bytes that the product must move: the storage that was fastest, X once and Y once."""
+    r = run.get(f"strata/{n}")
+    if not r or "seconds" not in r:
+        return None
+    note = r["variants"][r["variant"]]["note"]
+    stored = int(note.rsplit(", ", 1)[1].split()[0]) if note.endswith("bytes") else None
+    if stored is None:
+        return None
+    width = {"float64": 8, "float32": 4, "complex128": 16, "complex64": 8}.get(r["dtype"], 8)
+    columns = 1 if name.startswith("spmv") else int(name.split()[0][4:])
+    return stored + sum(r["shape"]) * width * columns
+
+
+def _times(x):
+    return "-" if x is None else f"{x:.2f}"
+
+
+def _geometric(values):
+    values = [v for v in values if v]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else None
+
+
+def rows(results):
+    """One dict per case and number of threads: what the tables and the README show."""
+    out = []
+    for name, runs in results["cases"].items():
+        if not runs:
+            continue
+        threads = sorted({int(k.split("/")[1]) for k in runs[0]})
+        for n in threads:
+            own = _median(runs, _seconds(f"strata/{n}"))
+            key, _ = best_peer(runs[-1], n)
+            needed = _bytes(runs[-1], n, name) if "->" not in name else None
+            bandwidth = results.get("limits", {}).get(str(n), {}).get("read_bandwidth")
+            first = runs[-1].get(f"strata/{n}", {})
+            out.append({
+                "case": name, "threads": n, "own": own, "format": first.get("variant"), "vendor": _median(runs, _seconds(f"strata-vendor/{n}")),
+                "peer": key and f"{key.split('/')[0]} {runs[-1][key]['variant']}", "peer_seconds": _median(runs, lambda r: (best_peer(r, n)[1] or {}).get("seconds")),
+                "ratio": _median(runs, _ratio("strata", n)), "vendor_ratio": _median(runs, _ratio("strata-vendor", n)),
+                "bandwidth_share": needed / own / bandwidth if needed and own and bandwidth else None,
+                "spread": max((r.get(f"strata/{n}", {}).get("spread", 1) for r in runs), default=1), "runs": len(runs),
+                "error": first.get("error") or (None if "seconds" in first else "refused: " + str(first.get("refused"))),
+            })
+    return out
+
+
+def summary(results):
+    """Geometric means of the ratio to the best peer, own kernels only."""
+    table = rows(results)
+    out = {}
+    for label, test in (("SpMV", lambda r: r["case"].startswith("spmv")), ("SpMM", lambda r: r["case"].startswith("spmm")), ("conversions", lambda r: "->" in r["case"])):
+        for n in sorted({r["threads"] for r in table}):
+            values = [r["ratio"] for r in table if test(r) and r["threads"] == n and r["ratio"]]
+            if values:
+                out[label, n] = (_geometric(values), min(values), len(values))
+    return out
+
+
+def markdown(results):
+    m, lines = results["machine"], []
+    lines += [f"# Benchmarks of {results['date']}", ""]
+    if results.get("quick"):
+        lines += ["A quick run on small matrices: it shows that everything works, its figures mean little.", ""]
+    lines += [f"{m['processor']}, {m['cores']} cores, {m.get('memory_gb', '?')} GB, {m['system']}, Python {m['python']}. "
+              + "Peers: " + ", ".join(f"{k} {v}" for k, v in results["peers"].items()) + ".", ""]
+    for n, limit in results.get("limits", {}).items():
+        if "read_bandwidth" in limit:
+            lines.append(f"- read bandwidth, {n} thread{'s' if n != '1' else ''}: {limit['read_bandwidth'] / 1e9:.1f} GB/s")
+    lines += ["", "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs. Peers count with their best variant; "
+              "SciPy has one thread. 'Own' are our own kernels alone; 'vendor' lets a plan call MKL as well. Ratio: best peer's time over ours (above 1: we are faster). "
+              "Limit: the share of the read bandwidth that the compulsory bytes (storage, X and Y once) reach; X and Y of small matrices stay in the cache, so it can exceed 100 %.", ""]
+    means = summary(results)
+    if means:
+        lines += ["| geometric mean of the ratio, own kernels | threads | mean | worst | cases |", "|---|---|---|---|---|"]
+        lines += [f"| {label} | {n} | {mean:.2f} | {worst:.2f} | {count} |" for (label, n), (mean, worst, count) in means.items()]
+        lines.append("")
+    table = rows(results)
+    for title, test in (("Products", lambda r: "->" not in r["case"]), ("Conversions", lambda r: "->" in r["case"])):
+        chosen = [r for r in table if test(r)]
+        if not chosen:
+            continue
+        lines += [f"## {title}", "", "| case | threads | own | format | vendor | best peer | its time | ratio own | ratio vendor | of the limit | runs | note |", "|---|---|---|---|---|---|---|---|---|---|---|---|"]
+        for r in chosen:
+            share = "-" if r["bandwidth_share"] is None else f"{100 * r['bandwidth_share']:.0f} %"
+            lines.append(f"| {r['case']} | {r['threads']} | {seconds(r['own']) if r['own'] else '-'} | {r['format'] or '-'} | {seconds(r['vendor']) if r['vendor'] else '-'} | {r['peer'] or '-'} | "
+                         f"{seconds(r['peer_seconds']) if r['peer_seconds'] else '-'} | {_times(r['ratio'])} | {_times(r['vendor_ratio'])} | {share} | {r['runs']} | {_note(r)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _note(r):
+    notes = []
+    if r["error"]:
+        notes.append(r["error"].replace("|", "/"))
+    if r["ratio"] is not None and r["ratio"] < 0.9:
+        share = r["bandwidth_share"]
+        notes.append("**below 0.9**" + ("" if share is None else ": bound by bandwidth" if share > 0.7 else ": bound by latency and instructions, not bandwidth"))
+    if r["spread"] > 1.3:
+        notes.append(f"noisy ({r['spread']:.1f})")
+    return "; ".join(notes)
+
+
+__all__ = ["markdown", "rows", "summary"]

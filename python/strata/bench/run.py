@@ -1,0 +1,180 @@
+"""strata bench: SpMV, SpMM and conversions on generated and real matrices, beside other libraries.
+
+One process per library and number of threads, visited in turn; the minimum of each run counts, and the median over runs is
+reported. Results are saved after every case: run it again to go on where it stopped.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import sys
+
+from .._terminal import Style, progress, seconds
+from . import matrices
+from .case import Case
+from .measure import Pool, best_peer, limits, measure
+
+CONVERSIONS = (("CSR", "CSC"), ("COO", "CSR"), ("CSR", "BSR(3, 3)"), ("CSR", "DIA"), ("dense", "CSR"))
+#: which matrices each conversion is measured on
+CONVERTED = {
+    ("CSR", "CSC"): ("stencil7", "uniform", "fem3x3", "bar"),
+    ("COO", "CSR"): ("stencil7", "uniform", "fem3x3"),
+    ("CSR", "BSR(3, 3)"): ("fem3x3",),
+    ("CSR", "DIA"): ("stencil7",),
+    ("dense", "CSR"): ("pruned4096-50", "pruned4096-90", "pruned512"),
+}
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="strata bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--quick", action="store_true", help="small matrices, few rounds: does everything work? (no figures to quote)")
+    p.add_argument("--only", action="append", default=[], metavar="TEXT", help="cases whose name contains TEXT (repeatable: any of them)")
+    p.add_argument("--columns", default="1,16,64,128", help="columns of X (default 1,16,64,128)")
+    p.add_argument("--threads", default="", help="numbers of threads (default 1,2)")
+    p.add_argument("--dtype", default="", help="float64, float32, ... (default: the matrix's own)")
+    p.add_argument("--peers", default="", help="libraries (default: all that are installed)")
+    p.add_argument("--rounds", type=int, help="visits of each process in a run (default 8; quick 2)")
+    p.add_argument("--budget", type=float, help="seconds of timing a visit (default 0.3; quick 0.05)")
+    p.add_argument("--runs", type=int, help="separate runs over all cases (default 3; quick 1)")
+    p.add_argument("--minutes", type=float, help="stop after so long (run again to go on)")
+    p.add_argument("--no-conversions", action="store_true")
+    p.add_argument("--no-products", action="store_true")
+    p.add_argument("--out", metavar="FILE.json", help="results (default benchmarks/results/DATE.json; a .md beside it)")
+    p.add_argument("--report", metavar="FILE.json", help="only write the .md of earlier results")
+    p.add_argument("--list", action="store_true", help="print the cases")
+    p.add_argument("--priority", action="store_true", help="ask for a higher scheduling priority first (root)")
+    return p
+
+
+def cases(args):
+    """(name, matrix, Case without its folder) of everything asked for."""
+    table = matrices.QUICK if args.quick else matrices.FULL
+    out = []
+    if not args.no_products:
+        for matrix in table:
+            for k in map(int, args.columns.split(",")):
+                out.append((f"{'spmv' if k == 1 else f'spmm{k}'} {matrix}", matrix, {"op": "product", "columns": k, "dtype": args.dtype}))
+    if not args.no_conversions:
+        for source, target in CONVERSIONS:
+            for matrix in table:
+                if any(matrix.startswith(m) for m in CONVERTED[source, target]):
+                    out.append((f"{source}->{target.replace(' ', '')} {matrix}", matrix, {"op": "convert", "source": source, "target": target, "dtype": args.dtype}))
+    return [c for c in out if not args.only or any(text in c[0] for text in args.only)]
+
+
+def machine():
+    from ..demo.info import processor
+
+    with_memory = {}
+    try:
+        with open("/proc/meminfo") as f:
+            with_memory["memory_gb"] = round(int(f.readline().split()[1]) / 1e6, 1)
+    except OSError:
+        pass
+    return {"processor": processor(), "cores": len(os.sched_getaffinity(0)), "system": f"{platform.system()} {platform.machine()}", "python": platform.python_version(), **with_memory}
+
+
+def ask_for_priority():
+    """Autogrouping makes plain nice useless: a session of our own with a better autogroup."""
+    try:
+        os.setsid()
+    except OSError:
+        pass
+    for action in (lambda: pathlib.Path("/proc/self/autogroup").write_text("-10"), lambda: os.nice(-10)):
+        try:
+            action()
+        except OSError as e:
+            print(f"no higher priority: {e}", file=sys.stderr)
+
+
+def save(path, results):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + f".{os.getpid()}")
+    temporary.write_text(json.dumps(results, indent=1) + "\n")
+    temporary.rename(path)
+
+
+def default_out(quick):
+    folder = pathlib.Path("benchmarks/results") if pathlib.Path("benchmarks").is_dir() else pathlib.Path(".")
+    return folder / f"{'quick-' if quick else ''}{datetime.date.today()}.json"
+
+
+def main(argv):
+    args = parser().parse_args(argv)
+    from .report import markdown
+
+    if args.report:
+        path = pathlib.Path(args.report)
+        path.with_suffix(".md").write_text(markdown(json.loads(path.read_text())))
+        print(path.with_suffix(".md"))
+        return 0
+    todo = cases(args)
+    if args.list:
+        print("\n".join(name for name, _, _ in todo))
+        return 0
+    if not todo:
+        print("no case matches; see --list", file=sys.stderr)
+        return 1
+    from . import peers as peers_module
+
+    rounds = args.rounds or (2 if args.quick else 8)
+    budget = args.budget or (0.05 if args.quick else 0.3)
+    runs = args.runs or (1 if args.quick else 3)
+    threads = [int(n) for n in args.threads.split(",")] if args.threads else [1, 2]
+    peers = args.peers.split(",") if args.peers else peers_module.names()
+    if args.priority:
+        ask_for_priority()
+    path = pathlib.Path(args.out) if args.out else default_out(args.quick)
+    style = Style()
+    results = json.loads(path.read_text()) if path.exists() else None
+    if results is None:
+        with progress("measuring the machine's limits"):
+            bandwidth = limits(threads)
+        results = {"date": str(datetime.date.today()), "quick": args.quick, "machine": machine(), "limits": bandwidth, "peers": peers_module.installed(),
+                   "protocol": {"rounds": rounds, "budget": budget}, "cases": {}}
+    end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
+    with Pool() as pool:
+        for run in range(runs):
+            for name, matrix, spec in todo:
+                name += f" {args.dtype}" if args.dtype else ""
+                done = results["cases"].setdefault(name, [])
+                if len(done) > run:
+                    continue
+                if end and datetime.datetime.now() > end:
+                    print(f"stopped after {args.minutes} minutes; run it again to go on", file=sys.stderr)
+                    return 0
+                with progress(f"generating {matrix}") as p:
+                    try:
+                        folder = matrices.folder_of(matrix, args.quick)
+                    except ImportError as e:
+                        print(f"{name}: skipped, {e}", file=sys.stderr)
+                        results["cases"].pop(name)
+                        continue
+                    p.say(name)
+                    one = measure(pool, Case(folder, **spec), peers, threads, rounds, budget, p)
+                done.append(one)
+                save(path, results)
+                print(one_line(style, run, name, one, threads), flush=True)
+    path.with_suffix(".md").write_text(markdown(results))
+    print(style.dim(f"{path}  {path.with_suffix('.md')}"))
+    return 0
+
+
+def one_line(style, run, name, one, threads):
+    cells = []
+    for n in threads:
+        own = one.get(f"strata/{n}", {})
+        key, peer = best_peer(one, n)
+        if "seconds" not in own or "error" in own:
+            cells.append(f"{n}T {style.bad(own.get('error') or 'refused: ' + str(own.get('refused')))}")
+            continue
+        text = f"{n}T {seconds(own['seconds'])} {own['variant']}"
+        if peer:
+            ratio = peer["seconds"] / own["seconds"]
+            paint = style.good if ratio >= 1 else style.warm if ratio >= 0.9 else style.bad
+            text += f", {key.split('/')[0]} {seconds(peer['seconds'])} {paint(f'{ratio:.2f}x')}"
+        cells.append(text)
+    return f"run {run + 1}  {name:<28} " + "   ".join(cells)

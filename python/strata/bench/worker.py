@@ -1,0 +1,112 @@
+"""One library with one number of threads, in a process of its own; told by lines of JSON what to time."""
+
+import json
+import os
+import sys
+import time
+import traceback
+
+import numpy as np
+
+from .case import Case, fingerprint
+
+
+def _limits(threads):
+    """Read bandwidth: a dot product of 512 MB, best of ten (BLAS threads are set by the environment)."""
+    x = np.ones(32 << 20)
+    y = np.ones(32 << 20)
+    best = 1e9
+    for _ in range(10):
+        start = time.perf_counter()
+        np.dot(x, y)
+        best = min(best, time.perf_counter() - start)
+    return {"read_bandwidth": 2 * x.nbytes / best}
+
+
+class Worker:
+    def __init__(self, name, threads):
+        from .peers import peer
+
+        self.name = name
+        self.peer = peer(name, threads)
+        self.prepared = None
+
+    def open(self, case, variant=None):
+        """Prepares every variant (or one), times each shortly, keeps the fastest."""
+        self.close()
+        case = Case(**case)
+        a, x = case.data()
+        found, best, refused = {}, None, {}
+        for name in [variant] if variant else self.peer.variants(case, a):
+            try:
+                p = self.peer.prepare(case, a, x, name)
+                p.run()
+            except Exception as e:  # a peer without this conversion or dtype is no failure of the benchmark
+                refused[name] = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+                continue
+            seconds = min(self._time(p, 0.15))
+            found[name] = {"seconds": seconds, "prepare": p.seconds, "note": p.note}
+            if best is None or seconds < found[best]["seconds"]:
+                best, self.prepared = name, p
+            del p
+        if best is None:
+            return {"refused": refused}
+        answer = {"best": best, "variants": found, "refused": refused, "nse": int(a.nnz), "shape": list(map(int, a.shape)), "dtype": str(a.dtype)}
+        result = self.prepared.result() if case.op == "product" else None
+        if result is not None:
+            answer["fingerprint"] = fingerprint(result)
+        return answer
+
+    def close(self):
+        self.prepared = None
+        return {}
+
+    def time(self, budget):
+        return {"times": self._time(self.prepared, budget)}
+
+    def _time(self, p, budget):
+        """Two to twenty timings within the budget; calls of microseconds are timed by the hundred."""
+        p.run()
+        start = time.perf_counter()
+        p.run()
+        once = time.perf_counter() - start
+        inner = max(1, int(2e-4 / max(once, 1e-7)))
+        times, end = [], time.perf_counter() + budget
+        while len(times) < 2 or (time.perf_counter() < end and len(times) < 20):
+            start = time.perf_counter()
+            for _ in range(inner):
+                p.run()
+            times.append((time.perf_counter() - start) / inner)
+        if hasattr(self.peer, "rest"):
+            self.peer.rest()
+        return times
+
+
+def main():
+    name, threads = sys.argv[1], int(sys.argv[2])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints goes to stderr
+
+    def answer(value):
+        answers.write(json.dumps(value) + "\n")
+        answers.flush()
+
+    try:
+        worker = None if name == "limits" else Worker(name, threads)
+        answer({"ready": True} if worker else _limits(threads))
+    except Exception as e:
+        answer({"error": f"{type(e).__name__}: {e}"})
+        return
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer(getattr(worker, request.pop("do"))(**request))
+        except MemoryError:
+            worker.close()
+            answer({"error": "MemoryError"})
+        except Exception:
+            answer({"error": traceback.format_exc().strip().splitlines()[-1]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The command `strata` (also `python -m strata`)."""
+
+import argparse
+import os
+import sys
+
+
+def _version():
+    from . import __version__
+
+    return f"strata {__version__}"
+
+
+class _Version(argparse.Action):
+    """--version imports the core only when it is asked for."""
+
+    def __init__(self, option_strings, dest, **_):
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser, *_):
+        print(_version())
+        parser.exit()
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="strata", description="A universal sparse tensor: any storage in one line, multiplied at full speed.")
+    p.add_argument("--version", action=_Version)
+    sub = p.add_subparsers(dest="command", metavar="COMMAND")
+
+    demo = sub.add_parser("demo", help="a real matrix in every format: structure, bytes, products, timings, advice",
+                          description="Reads a matrix, names its structure, converts it to every sensible format, checks every product against SciPy, "
+                                      "times it beside SciPy, torch and MKL where they are installed, and recommends a format.")
+    demo.add_argument("file", nargs="?", metavar="FILE.mtx", help="a Matrix Market file (default: pyamg's 'bar', then an elasticity system of 720,000 rows)")
+    demo.add_argument("--json", action="store_true", help="print everything as JSON")
+    demo.add_argument("--quick", action="store_true", help="a small elasticity system and short timings")
+    demo.add_argument("--threads", type=int, metavar="N", help="threads for every library (default: all cores)")
+    demo.add_argument("--no-timing", action="store_true", help="leave the timings out")
+
+    show = sub.add_parser("show", help="how an expression runs: graph, schedule, loop IR, C text",
+                          description='strata show "y(i) = A(i,j) * x(j)" A=csr      needs no data: operands without a format are dense')
+    show.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
+    show.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr), or extent of an index (i=1000)")
+    show.add_argument("--dtype", default="float64")
+    show.add_argument("--explain", action="store_true", help="print the candidates only")
+
+    bench = sub.add_parser("bench", help="SpMV, SpMM and conversions beside other libraries", add_help=False)
+    bench.add_argument("rest", nargs=argparse.REMAINDER)
+
+    info = sub.add_parser("info", help="version, compiler, threads, settings")
+    info.add_argument("--json", action="store_true")
+    return p
+
+
+def main(argv=None):
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:1] == ["bench"]:  # its options are its own
+        from .bench.run import main as bench
+
+        return _guard(lambda: bench(argv[1:]))
+    p = parser()
+    args = p.parse_args(argv)
+    if args.command is None:
+        p.print_help()
+        return 0
+    if args.command == "demo":
+        from .demo.run import main as command
+    elif args.command == "show":
+        from .demo.show import main as command
+    else:
+        from .demo.info import main as command
+    return _guard(lambda: command(args))
+
+
+def _guard(command):
+    """Mistakes of the user are told without a traceback; a closed pipe is no mistake."""
+    from .errors import Error
+
+    try:
+        return command() or 0
+    except Error as e:
+        print(f"strata: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("strata: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141

@@ -1,0 +1,1 @@
+"""What the command `strata` shows."""

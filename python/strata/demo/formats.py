@@ -1,0 +1,77 @@
+"""Converts a matrix to every sensible format and checks every product against SciPy."""
+
+import time
+
+import numpy as np
+
+from .. import _core
+from ..errors import Error
+
+#: beyond this a format is named but not made
+_LARGEST = 4 << 30
+
+
+def label(estimate):
+    return estimate["format"] + (f" {estimate['crd_dtype']}" if estimate["crd_dtype"] else "")
+
+
+def sensible(info):
+    """The formats worth showing: at most four times the bytes of CSR, and COO and CSC for comparison."""
+    plain = next(f for f in info["formats"] if f["format"] == "CSR" and not f["crd_dtype"])
+    return [f for f in info["formats"] if f["bytes"] <= max(4 * plain["bytes"], 4096) and f["bytes"] < _LARGEST]
+
+
+def operands(a, columns=64):
+    from ..bench.case import operand
+
+    return operand(a, 1), operand(a, columns)
+
+
+def bound(a, x):
+    """|A| |x|: rounding errors of any order of summation stay below a multiple of it."""
+    magnitude = abs(a) @ abs(x)
+    if not np.issubdtype(a.dtype, np.inexact):
+        return np.maximum(magnitude, 1)
+    scale = np.finfo(a.dtype).tiny
+    return np.maximum(magnitude, scale)
+
+
+def error(y, expected, scale):
+    """Largest error in units of eps |A| |x|; integers must be equal."""
+    if y.size == 0:
+        return 0.0
+    if not np.issubdtype(expected.dtype, np.inexact):
+        return 0.0 if np.array_equal(y, expected) else float("inf")
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(y - expected)
+    if np.isnan(difference).any():  # NaN and Inf in the matrix must come out alike
+        if not np.array_equal(np.isnan(y), np.isnan(expected)):
+            return float("inf")
+        difference = np.where(y == expected, 0, np.nan_to_num(difference, nan=0.0))
+    return float((difference / scale).max() / np.finfo(expected.dtype).eps)
+
+
+def survey(t, a, info, progress):
+    """One dict per format: bytes, slots, seconds of the conversion, errors of A @ x and A @ X in units of eps |A| |x|."""
+    x, xs = operands(a)
+    y, ys = a @ x, a @ xs
+    scale, scales = bound(a, x), bound(a, xs)
+    longest = int(np.diff(a.indptr).max()) if a.shape[0] else 0
+    out = []
+    for k, estimate in enumerate(sensible(info)):
+        name = label(estimate)
+        progress.say(f"{name}")
+        progress((k + 1) / len(info["formats"]))
+        row = {"format": name, "note": estimate["note"], "estimated_bytes": estimate["bytes"]}
+        out.append(row)
+        try:
+            start = time.perf_counter()
+            made = t.to(estimate["format"], crd_dtype=estimate["crd_dtype"])
+            row["convert_seconds"] = time.perf_counter() - start
+            row.update(bytes=made.nbytes, nse=made.nse, text=str(made.format))
+            row["spmv_error"] = error(_core.matmul(made, x), y, scale)
+            row["spmm_error"] = error(_core.matmul(made, xs), ys, scales)
+            row["right"] = max(row["spmv_error"], row["spmm_error"]) <= 4 + 2 * longest
+        except (Error, MemoryError) as e:
+            row["refused"] = str(e).splitlines()[0]
+    return out

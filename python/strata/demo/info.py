@@ -1,0 +1,49 @@
+"""strata info: version, compiler, threads, settings, and the peers that the demo would find."""
+
+import json
+import platform
+
+from .. import __version__, _core, settings
+from .._terminal import Style
+
+
+def facts():
+    from ..bench.peers import installed
+
+    return {
+        "version": __version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "processor": processor(),
+        "threads": settings.threads,
+        "compiler": _core.compiler_description(),
+        "engine": settings.engine,
+        "peers": installed(),
+        "settings": {k: getattr(settings, k) for k in ("threads", "engine", "jit", "cc", "cache", "cache_dir", "dump", "int32_limit", "vendor")},
+    }
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo") as f:
+            for line in f:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def main(args):
+    known = facts()
+    if args.json:
+        print(json.dumps(known, indent=2))
+        return
+    style = Style()
+    print(style.title(f"Strata {known['version']}"))
+    for name in ("processor", "threads", "compiler", "python"):
+        print(f"  {name:<10} {known[name]}")
+    print(f"  {'peers':<10} " + (", ".join(f"{k} {v}" for k, v in known["peers"].items()) or "none installed"))
+    print(style.title("Settings"))
+    for line in repr(settings).splitlines():
+        print("  " + line)

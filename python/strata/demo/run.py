@@ -1,0 +1,183 @@
+"""strata demo [FILE.mtx]: a real matrix, from its file to the fastest storage."""
+
+import json
+import os
+import tempfile
+
+from .. import __version__, _core, settings
+from .._io import read
+from .._terminal import Style, grouped, progress, seconds, size, table, width
+from ..errors import Error
+from .formats import survey
+from .info import processor
+
+
+class _Missing(Error):
+    """A package that the demo needs is not installed."""
+
+
+def _need_scipy():
+    try:
+        import scipy.sparse  # noqa: F401
+    except ImportError:
+        raise _Missing("the demo checks every product against SciPy, which is not installed", expected="scipy", fix="pip install scipy (or: pip install 'strata[demo]')") from None
+
+
+def _need_pyamg():
+    try:
+        import pyamg  # noqa: F401
+    except ImportError:
+        raise _Missing("the demo's own matrices come with pyamg, which is not installed", expected="pyamg, or a Matrix Market file of yours",
+                       fix="pip install pyamg (or: pip install 'strata[demo]'), or: strata demo FILE.mtx") from None
+
+
+def _matrices(args):
+    """(name, what it is, a function that gives the tensor, whether to print it)."""
+    from ..bench import matrices
+    from ..interop.scipy import from_scipy
+
+    if args.file:
+        yield os.path.basename(args.file), args.file, lambda p: read(args.file, progress=p), True
+        return
+    _need_pyamg()
+    n = 60 if args.quick else 600
+    yield "bar", "3-D elasticity of a bar, a matrix that pyamg ships", lambda p: from_scipy(matrices.prepare(matrices.example("bar"), fill_values=False)), True
+    yield f"elasticity {n} x {n}", f"linear elasticity on a grid of {n} x {n} nodes, assembled by pyamg", lambda p: from_scipy(matrices.prepare(matrices.elasticity(n), fill_values=False)), False
+
+
+def main(args):
+    _need_scipy()
+    style = Style(colour=False if args.json else None)
+    say = (lambda *_: None) if args.json else lambda text="": print(text, flush=True)
+    if args.threads:
+        settings.threads = args.threads
+    head = {"strata": __version__, "processor": processor(), "threads": settings.threads, "compiler": _core.compiler_description()}
+    say(style.title(f"Strata {__version__}") + style.dim(f"   {head['processor']}, {head['threads']} thread{'s' if head['threads'] != 1 else ''}, compiler: {head['compiler']}"))
+    found = [_one(args, style, say, *matrix) for matrix in _matrices(args)]
+    if args.json:
+        print(json.dumps({**head, "matrices": found}, indent=2))
+    wrong = [f"{m['name']}: {f['format']}" for m in found for f in m["formats"] if f.get("right") is False]
+    if wrong:
+        raise Error("products differ from SciPy's", got=", ".join(wrong))
+
+
+def _one(args, style, say, name, what, load, show):
+    say()
+    say(style.title(name) + "  " + style.dim(what))
+    with progress(f"reading {name}", quiet=args.json) as p:
+        t = load(p)
+    say(f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} stored elements of {t.dtype}, there in {seconds(p.seconds)}")
+    with progress("converting to CSR", quiet=args.json):
+        csr = t.to("CSR")
+        a = csr.to_scipy()
+    if show:
+        say()
+        for line in repr(csr).splitlines():
+            say("  " + _cut(line, max(width(), 80) - 2))
+        say()
+        for line in str(csr.draw_storage(width=min(max(width(), 80), 110) - 2)).splitlines():
+            say("  " + line)
+    with progress("looking at the structure", quiet=args.json) as p:
+        info = _core.describe_structure(csr)
+    say()
+    say(style.title("Structure") + style.dim(f"   found in {seconds(p.seconds)}"))
+    for line in info["text"].splitlines():
+        key, _, rest = line.partition(" ")
+        say("  " + style.bold(f"{key:<10}") + rest.strip())
+    with progress("converting and multiplying", quiet=args.json) as p:
+        formats = survey(csr, a, info, p)
+    _print_formats(style, say, formats, t)
+    timings = {} if args.no_timing or not t.nse else _time(args, a)
+    if timings:
+        _print_timings(style, say, timings)
+    advice = _advise(info, formats, timings)
+    say()
+    say(style.title("Recommended") + "  " + style.bold(advice["format"]) + f"  {advice['text']}")
+    for reason in advice["why"]:
+        say("  " + reason)
+    del info["text"], info["sampled_blocks"]
+    return {"name": name, "source": what, "shape": list(t.shape), "nse": t.nse, "dtype": str(t.dtype), "structure": info, "formats": formats, "timings": timings, "recommended": advice}
+
+
+def _cut(text, columns):
+    return text if len(text) <= columns else text[: columns - 1] + "…"
+
+
+def _print_formats(style, say, formats, t):
+    say()
+    say(style.title("Formats") + style.dim("   products with a vector and with 64 columns, error in units of eps |A||x|"))
+    rows = []
+    for f in formats:
+        if "refused" in f:
+            rows.append([f["format"], size(f["estimated_bytes"]), "", "", "", style.warm("refused"), f["refused"]])
+            continue
+        verdict = style.good("equal") if f["right"] and f["spmv_error"] == f["spmm_error"] == 0 else style.good(f"{f['spmv_error']:.1f}, {f['spmm_error']:.1f}") if f["right"] else style.bad("WRONG")
+        rows.append([f["format"], size(f["bytes"]), f"{f['bytes'] / max(1, t.nse):.1f}", f"{f['nse'] / max(1, t.nse):.2f}", seconds(f["convert_seconds"]), verdict, style.dim(f["note"])])
+    for line in table(["format", "bytes", "an element", "slots", "from CSR in", "as SciPy", ""], rows, right=(1, 2, 3, 4, 5), style=style):
+        say(line)
+
+
+def _time(args, a):
+    """SpMV and SpMM with 64 columns: every format of ours, SciPy, torch, MKL; processes visited in turn."""
+    from ..bench import matrices
+    from ..bench.case import Case
+    from ..bench.measure import Pool, measure
+    from ..bench.peers import names
+
+    threads = args.threads or settings.threads
+    rounds, budget = (1, 0.02) if args.quick else (4, 0.2)
+    chosen = [n for n in names() if n not in ("strata-vendor", "graphblas", "eigen")]
+    out = {}
+    with tempfile.TemporaryDirectory(prefix="strata-demo-") as folder, Pool() as pool, progress("timing", quiet=args.json) as p:
+        matrices.save(a, folder)
+        for key, columns in (("spmv", 1), ("spmm64", 64)):
+            results = measure(pool, Case(folder, columns=columns), chosen, [threads], rounds, budget, p)
+            out[key] = {k.split("/")[0]: {x: v for x, v in r.items() if x in ("seconds", "spread", "variant", "variants", "error", "refused")} for k, r in results.items()}
+    return out
+
+
+def _print_timings(style, say, timings):
+    for key, title in (("spmv", "A @ x"), ("spmm64", "A @ X, 64 columns")):
+        results = timings[key]
+        rows = []
+        fastest = min((r["seconds"] for r in results.values() if "seconds" in r), default=None)
+        base = results.get("scipy", {}).get("seconds")
+        for name, r in results.items():
+            if "seconds" not in r:
+                rows.append([name, "", style.warm("none"), "", str(r.get("error") or "; ".join((r.get("refused") or {}).values()) or "not for this dtype")])
+                continue
+            best = r["seconds"] == fastest
+            ratio = f"{base / r['seconds']:.2f}x" if base else ""
+            rows.append([style.bold(name) if name == "strata" else name, r["variant"], style.good(seconds(r["seconds"])) if best else seconds(r["seconds"]), ratio, style.bad(r["error"]) if "error" in r else ""])
+            if name == "strata":
+                for variant, v in sorted(r["variants"].items(), key=lambda kv: kv[1]["seconds"]):
+                    if variant != r["variant"]:
+                        rows.append(["", style.dim(variant), style.dim(seconds(v["seconds"])), style.dim(f"{base / v['seconds']:.2f}x" if base else ""), ""])
+        say()
+        say(style.title(title))
+        for line in table(["library", "format", "time", "SciPy's / its", ""], rows, right=(2, 3), style=style):
+            say(line)
+
+
+def _advise(info, formats, timings):
+    """The measured winner of SpMV where there are timings, otherwise the model's; and the reasons."""
+    why = []
+    best = label = info["recommended"]
+    ours = timings.get("spmv", {}).get("strata", {})
+    if "seconds" in ours:
+        best = ours["variant"]
+        csr = ours["variants"].get("CSR", {}).get("seconds")
+        if csr and best != "CSR":
+            why.append(f"measured: A @ x is {csr / ours['variants'][best]['seconds']:.2f} times as fast as in CSR")
+        many = timings.get("spmm64", {}).get("strata", {})
+        if "seconds" in many and many["variant"] != best:
+            why.append(f"for many columns at once {many['variant']} is faster still")
+        label = best
+    row = next((f for f in formats if f["format"] == best), {})
+    estimate = next((f for f in info["formats"] if (f["format"] + (f" {f['crd_dtype']}" if f["crd_dtype"] else "")) == best), None)
+    if best == info["recommended"] or estimate is None:
+        why.append(info["why"])
+    else:
+        plain = next(f for f in info["formats"] if f["format"] == "CSR" and not f["crd_dtype"])
+        why.append((estimate["note"] or "no structure that another format uses better") + f": {estimate['bytes'] / max(1, info['nse']):.1f} bytes a stored element, CSR takes {plain['bytes'] / max(1, info['nse']):.1f}")
+    return {"format": label, "text": row.get("text", ""), "why": why, "model": info["recommended"]}
