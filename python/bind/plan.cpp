@@ -144,6 +144,16 @@ void bind_plan(nb::module_& m) {
         nb::arg("compute_dtype") = nb::none(),
         "NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense operands.\n\n"
         "    einsum('ij,j->i', A, x)\n\nout = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). ExpressionError, TensorError, Unsupported.");
+  m.def("show_expression",
+        [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
+          std::map<std::string, SymbolicOperand> symbolic;
+          for (auto [name, format] : operands) symbolic[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)), .dtype = to_dtype(dtype)};
+          NoGil no_gil;
+          return show_expression(expression, symbolic, extent);
+        },
+        nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
+        "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}; others are dense. "
+        "ExpressionError, FormatError, Unsupported.");
   m.def("index_notation_operands",
         [](const std::string& spec) {
           std::vector<std::string> names;

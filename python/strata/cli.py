@@ -39,9 +39,10 @@ def parser():
     show = sub.add_parser("show", help="how an expression runs: graph, schedule, loop IR, C text",
                           description='strata show "y(i) = A(i,j) * x(j)" A=csr      needs no data: operands without a format are dense')
     show.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
-    show.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr), or extent of an index (i=1000)")
+    show.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr)")
     show.add_argument("--dtype", default="float64")
-    show.add_argument("--explain", action="store_true", help="print the candidates only")
+    show.add_argument("--extent", type=int, default=1000, metavar="N", help="extent of every index (a trailing dense one of at most 128 is specialised)")
+    show.add_argument("--explain", action="store_true", help="print which kernels a plan would choose from, and why")
 
     bench = sub.add_parser("bench", help="SpMV, SpMM and conversions beside other libraries", add_help=False)
     bench.add_argument("rest", nargs=argparse.REMAINDER)

@@ -1,62 +1,56 @@
-"""strata show EXPR A=csr: how an expression would run. Needs no data: the operands are empty tensors of the right type."""
+"""strata show EXPR A=csr: how an expression would run. Needs no data."""
 
 import re
 
 from .. import _core
-from .._terminal import Style
 from ..errors import ExpressionError
-from ..interop.numpy import from_numpy
 
 
-def _operands(text):
-    """(name, indices) of each operand; einsum operands are called A, B, ..."""
+def index_notation(text):
+    """Einsum text such as "ij,j->i" as index notation, its operands called A, B, ..."""
     if "=" in text:
-        right = text.split("=", 1)[1]
-        return [(name, [i.strip() for i in inside.split(",") if i.strip()]) for name, inside in re.findall(r"(\w+)\s*\(([^)]*)\)", right)]
-    left = text.split("->")[0]
-    if "." in left:
-        raise ExpressionError("show does not know how many dimensions '...' stands for", expected="every index written out", got=text)
-    return [(chr(ord("A") + k), list(term.strip())) for k, term in enumerate(left.split(","))]
+        return text
+    left, arrow, right = (part.strip() for part in text.partition("->"))
+    terms = [term.strip() for term in left.split(",")]
+    if "." in text or not all(re.fullmatch(r"[A-Za-z]*", term) for term in [*terms, right]):
+        raise ExpressionError("show reads plain einsum text or index notation", expected='"ij,j->i" or "y(i) = A(i,j) * x(j)"', got=text)
+    if not arrow:
+        letters = "".join(terms)
+        right = "".join(sorted(i for i in set(letters) if letters.count(i) == 1))
+
+    def access(name, indices):
+        return f"{name}({','.join(indices)})"
+
+    names = [chr(ord("A") + k) for k in range(len(terms))]
+    return access("out", right) + " = " + " * ".join(map(access, names, terms))
 
 
+def operand_formats(arguments, names):
+    formats = {}
+    for item in arguments:
+        name, equals, value = item.partition("=")
+        if not equals or not value.strip():
+            raise ExpressionError(f"'{item}' gives no operand a format", expected=", ".join(f"{n}=FORMAT" for n in names), got=item)
+        formats[name.strip()] = value.strip()
+    return formats
+
+
+def explained(notation, formats, extent, dtype):
+    """The candidates of a plan for empty operands of these types."""
+    import numpy as np
+
+    tensors = {}
+    for name, inside in re.findall(r"(\w+)\s*\(([^)]*)\)", notation.split("=", 1)[1]):
+        rank = len([i for i in inside.split(",") if i.strip()])
+        none = [np.zeros(0, np.int64)] * rank
+        tensors[name] = _core.from_coo(none, np.zeros(0), (extent,) * rank, formats.get(name, "dense")).to(dtype=dtype)
+    return _core.plan(notation, *(tensors[n] for n in _core.index_notation_operands(notation))).explain()
 
 
 def main(args):
-    import numpy as np
-
-    operands = _operands(args.expression)
-    names = [name for name, _ in operands]
-    indices = {i for _, terms in operands for i in terms}
-    formats, extents = {}, {}
-    for item in args.formats:
-        name, equals, value = item.partition("=")
-        if equals and name in names:
-            formats[name] = value
-        elif equals and name in indices and value.isdigit():
-            extents[name] = int(value)
-        else:
-            raise ExpressionError(f"'{item}' names neither an operand nor an index", expected=", ".join([f"{n}=FORMAT" for n in names] + [f"{i}=EXTENT" for i in sorted(indices)]), got=item)
-    tensors, lines = {}, []
-    for name, terms in operands:
-        shape = tuple(extents.get(i, 1024) for i in terms)
-        if name in tensors:
-            continue
-        if name in formats:
-            fmt = _core.Format(formats[name], rank=len(terms))
-            if fmt.rank != len(terms):
-                raise ExpressionError(f"{name} has {len(terms)} indices, its format {fmt.rank} dimensions", expected=f"a format of {len(terms)} dimensions", got=str(fmt))
-            some = [np.arange(64, dtype=np.int64) * 7 % max(n, 1) for n in shape]
-            tensors[name] = _core.from_coo(some, np.ones(64), shape, fmt).to(dtype=args.dtype)
-            lines.append(f"{name}  {fmt}  {' x '.join(map(str, shape))}")
-        else:
-            tensors[name] = from_numpy(np.zeros(shape)).to(dtype=args.dtype)
-            lines.append(f"{name}  dense  {' x '.join(map(str, shape))}")
-    plan = _core.plan(args.expression, *(tensors[name] for name, _ in operands))
-    style = Style()
-    print(style.title("operands"))
-    for line in lines:
-        print("  " + line)
-    print(style.title("candidates"))
-    print(plan.explain())
-    if not args.explain:
-        print(plan.show())
+    notation = index_notation(args.expression)
+    formats = operand_formats(args.formats, _core.index_notation_operands(notation))
+    if args.explain:
+        print(explained(notation, formats, args.extent, args.dtype))
+    else:
+        print(_core.show_expression(notation, formats, args.extent, args.dtype))
