@@ -49,24 +49,25 @@ std::vector<std::int64_t> index_extents(const Einsum& e, std::span<const Shape> 
     refuse(e, 0, "the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands", std::to_string(shapes.size()));
   const auto size = static_cast<std::size_t>(e.num_indices);
   std::vector<std::int64_t> extents(size, 1);
-  std::vector<std::string> from(size);  // who gave the extent, for the message
+  std::vector<std::size_t> from(size, 0);  // which operand gave the extent, for the message
+  const auto operand = [](std::size_t k) { return "operand " + std::to_string(k); };
+  const auto of_shape = [&](std::size_t k) { return " of shape " + shape_text(shapes[k]); };
   for (std::size_t k = 0; k < shapes.size(); ++k) {
     const auto& indices = e.operands[k];
     const Shape& shape = shapes[k];
-    const std::string operand = "operand " + std::to_string(k), of_shape = " of shape " + shape_text(shape);
     if (shape.size() != indices.size())
-      refuse(e, k, operand + " does not fit its term", std::to_string(indices.size()) + " dimensions", std::to_string(shape.size()) + ", shape " + shape_text(shape));
+      refuse(e, k, operand(k) + " does not fit its term", std::to_string(indices.size()) + " dimensions", std::to_string(shape.size()) + ", shape " + shape_text(shape));
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const auto i = static_cast<std::size_t>(indices[d]);
       // A diagonal takes equal extents only: 1 does not stretch inside one operand (as in NumPy).
       for (std::size_t before = 0; before < d; ++before)
         if (indices[before] == indices[d] && shape[before] != shape[d])
-          refuse(e, k, operand + " repeats index '" + e.names[i] + "' over dimensions that differ", "equal extents", shape_text(shape));
+          refuse(e, k, operand(k) + " repeats index '" + e.names[i] + "' over dimensions that differ", "equal extents", shape_text(shape));
       if (shape[d] == 1) continue;
       if (extents[i] != 1 && extents[i] != shape[d])
-        refuse(e, k, "index '" + e.names[i] + "' has two extents", std::to_string(extents[i]) + ", as in " + from[i], std::to_string(shape[d]) + " in " + operand + of_shape);
+        refuse(e, k, "index '" + e.names[i] + "' has two extents", std::to_string(extents[i]) + ", as in " + operand(from[i]) + of_shape(from[i]), std::to_string(shape[d]) + " in " + operand(k) + of_shape(k));
       extents[i] = shape[d];
-      from[i] = operand + of_shape;
+      from[i] = k;
     }
   }
   return extents;

@@ -1,6 +1,8 @@
 // matmul: NumPy's rules for ranks, as an einsum.
 #include <algorithm>
+#include <array>
 
+#include "plan/epoch.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -23,12 +25,29 @@ void check_inner(const Shape& a, const Shape& b, const MatmulOptions& o) {
                            .got = std::to_string(inner_b) + " in b of shape " + shape_text(b) + (o.transpose_b ? ", transposed" : "")});
 }
 
+/// The last few plans of this thread: products of small matrices in a loop should not pay for building a key.
+struct Memo {
+  TensorType a, b;
+  int flags = -1;
+  std::optional<DType> output, compute;
+  planning::Epoch epoch;
+  Plan plan;
+};
+
 Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, std::optional<DType> output = {}) {
-  check_inner(a.shape(), b.shape(), options);
   PlanOptions plan = options.plan;
   if (output && !plan.output_dtype) plan.output_dtype = output;
+  const int flags = options.transpose_a | options.transpose_b << 1 | options.conjugate_a << 2 | options.conjugate_b << 3;
+  thread_local std::array<Memo, 4> memos;
+  thread_local std::size_t next = 0;
+  for (const Memo& m : memos)
+    if (m.flags == flags && m.output == plan.output_dtype && m.compute == plan.compute_dtype && m.a == a.type() && m.b == b.type() && m.epoch.is_now()) return m.plan;
+  check_inner(a.shape(), b.shape(), options);
   const TensorType types[] = {a.type(), b.type()};
-  return make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
+  planning::Epoch epoch = planning::Epoch::now();
+  Plan made = make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
+  memos[next++ % memos.size()] = {types[0], types[1], flags, plan.output_dtype, plan.compute_dtype, std::move(epoch), made};
+  return made;
 }
 
 }  // namespace

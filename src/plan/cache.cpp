@@ -4,9 +4,8 @@
 #include <unordered_map>
 
 #include "base/checked.h"
+#include "plan/epoch.h"
 #include "plan/plan_impl.h"
-#include "plan/user_kernels.h"
-#include "strata/settings.h"
 
 namespace strata::planning {
 namespace {
@@ -18,9 +17,7 @@ struct Key {
   std::vector<TensorType> operands;
   TensorType output;
   DType compute = DType::f64;
-  std::string engine, jit, cc;
-  bool vendor = true;
-  unsigned long long generation = 0;  ///< of the users' kernels
+  Epoch epoch;
   bool operator==(const Key&) const = default;
 };
 
@@ -70,8 +67,7 @@ Cache& cache() {
 }  // namespace
 
 ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, const TensorType& output, DType compute) {
-  const Settings& s = settings();
-  Key key{canonical(e), {operands.begin(), operands.end()}, output, compute, s.engine, s.jit, s.cc, s.vendor, user_kernel_generation()};
+  Key key{canonical(e), {operands.begin(), operands.end()}, output, compute, Epoch::now()};
   if (ChoicePtr found = cache().find(key)) return found;
   auto choice = std::make_shared<Choice>();
   choice->product = {normalise(e, operands), key.operands, output, compute};

@@ -43,9 +43,22 @@ Einsum canonical(const Einsum& e) {
   return out;
 }
 
+namespace {
+const Format& dense_format(std::size_t rank) {
+  static const std::vector<Format> formats = [] {
+    std::vector<Format> all{Format()};
+    for (int r = 1; r <= max_dims; ++r) all.push_back(parse_format("dense", r));
+    return all;
+  }();
+  if (rank > static_cast<std::size_t>(max_dims))
+    throw ExpressionError({.what = "the result has too many dimensions", .expected = "at most " + std::to_string(max_dims), .got = std::to_string(rank)});
+  return formats[rank];
+}
+}  // namespace
+
 TensorType dense_type(const Shape& shape, DType dtype) {
   TensorType t;
-  t.format = shape.empty() ? Format() : parse_format("dense", static_cast<int>(shape.size()));
+  t.format = dense_format(shape.size());
   t.shape = shape;
   t.dtype = dtype;
   t.fill = Scalar::zero(dtype);
