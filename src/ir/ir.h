@@ -3,7 +3,14 @@
 //
 // Values are scalars or short vectors (`lanes`) of bool, integers or floats. Complex numbers are pairs (the lowering
 // prints them by components); f16, bf16 and fp8 live in buffers only: a load widens to f32, a store narrows.
-// Integer arithmetic wraps; integer division and remainder floor, and give 0 for a zero divisor; floats follow IEEE and are never contracted: `fma` is explicit.
+//
+// The same in every engine, bit for bit (but for the payload and sign of a NaN, and the last bit of exp, log, sin, cos, tanh, erf):
+//   integers     wrap; division and remainder floor, and give 0 for a zero divisor; shift counts are taken modulo the width
+//   floats       IEEE, round to nearest, never contracted (`fma` is explicit); min is a < b ? a : b, max is a > b ? a : b
+//   casts        float to integer truncates and saturates, NaN gives 0; integer to integer wraps; to boolean: != 0
+//   select       with a scalar condition evaluates only the arm it takes, so the other may hold a load that is out of bounds
+//   loops        evaluate begin and end once, before the first iteration
+// Everything else evaluates all its operands. No engine checks bounds.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,7 +31,9 @@ struct Type {
 /// twice as many floats.
 DType compute_dtype(DType storage);
 
-/// A kernel parameter: a buffer. `packed_bits` > 0: a little-endian bit stream, slot s at bit s * packed_bits, read as i64.
+/// A kernel parameter: a buffer. `packed_bits` > 0 (at most 57): a little-endian bit stream with 8 bytes of slack behind it, slot s at
+/// bit s * packed_bits, read as a non-negative i64; written by store_or alone, and then aligned to 8 bytes. Two parameters may share
+/// memory only where neither is written.
 struct BufferParam {
   std::string name;        ///< an identifier of ours
   DType dtype = DType::f64;
@@ -35,10 +44,12 @@ struct BufferParam {
 
 enum class Op : std::uint8_t {
   // binary
-  add, sub, mul, div /*true division of floats*/, floor_div, floor_mod, min, max, bit_and, bit_or, bit_xor, shift_left, shift_right /*logical*/,
+  add, sub, mul, div /*true division of floats*/, floor_div, floor_mod, min, max,
+  bit_and, bit_or, bit_xor, shift_left, shift_right /*logical*/,
   eq, ne, lt, le, gt, ge,
   // unary
-  neg, bit_not, logical_not, abs, sqrt, exp, log, sin, cos, tanh, erf, floor, ceil, popcount /*of u64*/, count_trailing_zeros /*of u64; 64 for 0*/,
+  neg, bit_not, logical_not, abs, sqrt, exp, log, sin, cos, tanh, erf, floor, ceil,
+  popcount, count_trailing_zeros /*of u64 or i64, give i64; 64 zeros for 0*/,
 };
 std::string_view name_of(Op op);
 
@@ -48,11 +59,11 @@ using Expr = std::shared_ptr<const ExprNode>;
 struct ExprNode {
   enum Kind : std::uint8_t { constant, variable, scalar_param, load, unary, binary, select, cast, fma, broadcast, lane, reduce_lanes } kind;
   Type type;
-  Op op = Op::add;            ///< unary, binary, reduce_lanes (add, mul, min, max)
-  Scalar value;               ///< constant (its dtype is type.dtype; all lanes equal)
-  std::string name;           ///< variable, scalar_param
+  Op op = Op::add;            ///< unary, binary, reduce_lanes (add, mul, min, max, bit_and, bit_or)
+  Scalar value = {};          ///< constant (its dtype is type.dtype; all lanes equal)
+  std::string name = {};      ///< variable, scalar_param; load: the buffer's
   int index = 0;              ///< load: buffer parameter; lane: which
-  std::vector<Expr> args;     ///< load: element index (i64; the first of `lanes` consecutive elements)
+  std::vector<Expr> args = {};  ///< load: element index (i64; the first of `lanes` consecutive elements)
 };
 
 struct StmtNode;
@@ -67,21 +78,21 @@ struct StmtNode {
     declare,    ///< name = value, a mutable variable
     assign,     ///< name = value
     store,      ///< buffer[index .. index + lanes) = value (narrowed to the buffer's dtype)
-    store_or,   ///< packed or bitmap word: buffer[index] |= value
-    loop,       ///< for (name = begin; name < end; name += step) body
+    store_or,   ///< packed slot or integer word: buffer[index] |= value, atomically (chunks may share a word)
+    loop,       ///< for (name = begin; name < end; name += step) body; name: i64, not assigned by the body
     while_loop, ///< while (value) body
     branch,     ///< if (value) body[0] else body[1] (body[1] may be missing)
     prefetch,   ///< hint: buffer at index will be read soon (never faults: may be out of bounds)
     fail,       ///< return this status (index > 0) from the function
     comment,    ///< text in the emitted source
   } kind;
-  std::string name;
+  std::string name = {};      ///< the variable; store: the buffer's; comment: the text
   LoopKind loop_kind = LoopKind::serial;
   int buffer = 0;
   int status = 0;
   std::int64_t step = 1;
-  Expr index, value, begin, end;
-  std::vector<Stmt> body;
+  Expr index = {}, value = {}, begin = {}, end = {};
+  std::vector<Stmt> body = {};
 };
 
 /// One kernel: `status f(buffers, scalars, begin, end, chunk)`. Buffers and i64 scalars are parameters by position; `begin`,
@@ -123,7 +134,11 @@ Expr le(Expr a, Expr b);
 Expr ge(Expr a, Expr b);
 Expr eq(Expr a, Expr b);
 Expr ne(Expr a, Expr b);
-Expr logical_and(Expr a, Expr b);                   ///< of booleans; folds constants
+Expr gt(Expr a, Expr b);
+/// Of scalar booleans; b is evaluated only where a does not decide (binary(Op::bit_and, a, b) evaluates both). Folds constants.
+Expr logical_and(Expr a, Expr b);
+Expr logical_or(Expr a, Expr b);
+Expr logical_not(Expr a);
 Expr min(Expr a, Expr b);
 Expr max(Expr a, Expr b);
 bool is_constant(const Expr& e, std::int64_t value);
@@ -144,7 +159,9 @@ Stmt comment(std::string text);
 /// Readable text, one statement a line. Stable: golden tests and kernel keys use it.
 std::string to_string(const Function& f);
 std::string to_string(const Expr& e);
-/// Checks names, types, scopes and buffer indices. Throws InternalError naming the statement.
+std::string to_string(const Type& t);                ///< "i64", "f32x8"
+/// Checks names, types, scopes and buffer indices. A name is visible from its statement to the end of its block, may be declared once
+/// there, and hides the same name of an outer block. Throws InternalError naming the statement.
 void verify(const Function& f);
 
 }  // namespace strata::ir

@@ -1,0 +1,238 @@
+#include "compiler/emit/c_expression.h"
+
+#include <bit>
+#include <optional>
+
+#include "compiler/emit/literal.h"
+#include "ir/semantics.h"
+#include "strata/error.h"
+
+namespace strata {
+
+using ir::Expr;
+using ir::ExprNode;
+using ir::Op;
+using ir::Type;
+
+namespace {
+
+constexpr int primary = 15, prefix = 14, times = 13, plus = 12, shift = 11, relation = 10, equality = 9, bit_and = 8, bit_xor = 7, bit_or = 6,
+              both = 5, either = 4, choice = 3;
+
+std::string wrap(std::string text, int own, int outer) { return own < outer ? "(" + std::move(text) + ")" : std::move(text); }
+
+/// C computes these in int, so the result must be cut to its width.
+bool is_narrow(DType t) { return (is_integer(t) && size_of(t) < 4); }
+
+struct Infix {
+  const char* sign;
+  int own, left, right;  ///< strength, and what it asks of its sides: enough that no compiler suggests more parentheses
+};
+Infix infix(Op op) {
+  switch (op) {
+    case Op::add: return {"+", plus, plus, times};
+    case Op::sub: return {"-", plus, plus, times};
+    case Op::mul: return {"*", times, times, prefix};
+    case Op::div: return {"/", times, times, prefix};
+    case Op::bit_and: return {"&", bit_and, prefix, prefix};
+    case Op::bit_or: return {"|", bit_or, prefix, prefix};
+    case Op::bit_xor: return {"^", bit_xor, prefix, prefix};
+    case Op::shift_left: return {"<<", shift, prefix, prefix};
+    case Op::shift_right: return {">>", shift, prefix, prefix};
+    case Op::eq: return {"==", equality, plus, plus};
+    case Op::ne: return {"!=", equality, plus, plus};
+    case Op::lt: return {"<", relation, plus, plus};
+    case Op::le: return {"<=", relation, plus, plus};
+    case Op::gt: return {">", relation, plus, plus};
+    case Op::ge: return {">=", relation, plus, plus};
+    default: return {nullptr, 0, 0, 0};
+  }
+}
+
+bool is_bool_constant(const Expr& e, bool value) {
+  return e->kind == ExprNode::constant && e->type.dtype == DType::boolean && (e->value.bits[0] != 0) == value;
+}
+
+/// log2 of a constant power of two.
+std::optional<int> power_of_two(const Expr& e) {
+  if (e->kind != ExprNode::constant) return std::nullopt;
+  const Scalar s = e->value;
+  if (s.dtype == DType::u64 ? s.is_zero() : s.to_int64() <= 0) return std::nullopt;
+  const auto v = static_cast<std::uint64_t>(ir::fold_cast(DType::i64, s).to_int64());
+  if (!std::has_single_bit(v)) return std::nullopt;
+  return std::countr_zero(v);
+}
+
+DType unsigned_type(DType t) {
+  return is_signed_int(t) ? static_cast<DType>(static_cast<int>(t) + (static_cast<int>(DType::u8) - static_cast<int>(DType::i8))) : t;
+}
+
+}  // namespace
+
+std::string CExpression::operator()(const Expr& e, int outer) {
+  switch (e->kind) {
+    case ExprNode::constant: {
+      std::string text = constant(*e);
+      return text[0] == '-' ? wrap(std::move(text), prefix, outer) : text;
+    }
+    case ExprNode::variable: case ExprNode::scalar_param: return name_of_(e->name);
+    case ExprNode::load: return load(e);
+    case ExprNode::unary: return unary(e, outer);
+    case ExprNode::binary: return binary(e, outer);
+    case ExprNode::select: return select(e, outer);
+    case ExprNode::cast: return cast(e, outer);
+    case ExprNode::fma: return call(prologue_.fma(e->type), e);
+    case ExprNode::broadcast: {
+      const std::string value = (*this)(e->args[0]);
+      return prologue_.splat(e->type) + "(" + (e->type.dtype == DType::boolean ? "(i8)-(" + value + ")" : value) + ")";
+    }
+    case ExprNode::lane: {
+      const std::string text = (*this)(e->args[0], primary) + "[" + std::to_string(e->index) + "]";
+      return e->type.dtype == DType::boolean ? wrap(text + " != 0", equality, outer) : text;
+    }
+    case ExprNode::reduce_lanes: return call(prologue_.reduce(e->op, e->args[0]->type), e);
+  }
+  throw InternalError("emit: an expression of unknown kind");
+}
+
+std::string CExpression::constant(const ExprNode& e) {
+  if (e.type.lanes == 1) return literal(e.value);
+  Scalar plus_zero = Scalar::zero(e.value.dtype);
+  if (e.value.same_bits(plus_zero)) return "(" + prologue_.type(e.type) + "){0}";
+  return prologue_.splat(e.type) + "(" + (e.type.dtype == DType::boolean ? "-1" : literal(e.value)) + ")";
+}
+
+std::string CExpression::typed(const Expr& e, int outer) {
+  const bool plain = e->kind != ExprNode::constant || e->type.lanes > 1 || is_float(e->type.dtype) || e->type.dtype == DType::i32;
+  return plain ? (*this)(e, outer) : wrap("(" + prologue_.type(e->type) + ")" + (*this)(e, prefix), prefix, outer);
+}
+
+std::string CExpression::call(const std::string& name, const Expr& e) {
+  std::string text = name + "(";
+  for (std::size_t i = 0; i < e->args.size(); ++i) text += (i ? ", " : "") + (*this)(e->args[i]);
+  return text + ")";
+}
+
+std::string CExpression::unary(const Expr& e, int outer) {
+  const Type t = e->args[0]->type;
+  const bool vector = t.lanes > 1;
+  if (e->op == Op::abs && is_unsigned_int(t.dtype)) return (*this)(e->args[0], outer);
+  const char* sign = e->op == Op::neg ? "-" : e->op == Op::bit_not ? "~" : e->op == Op::logical_not ? (vector ? "~" : "!") : nullptr;
+  if (!sign) return call(prologue_.unary(e->op, t), e);
+  std::string text = sign + typed(e->args[0], prefix);
+  if (!vector && is_narrow(t.dtype)) text = "(" + prologue_.type(t) + ")" + text;
+  return wrap(text, prefix, outer);
+}
+
+std::string CExpression::binary(const Expr& e, int outer) {
+  const Expr &a = e->args[0], &b = e->args[1];
+  const Type t = a->type;
+  const bool vector = t.lanes > 1;
+  if (e->op == Op::floor_div || e->op == Op::floor_mod) return divide(e, outer);
+  if (e->op == Op::min || e->op == Op::max) return call(prologue_.binary(e->op, t), e);
+  if (ir::is_compare(e->op) && vector) return mask(e, 1);
+
+  const Infix sign = infix(e->op);
+  std::string left = (*this)(a, sign.left), right = (*this)(b, sign.right);
+  const bool shifts = e->op == Op::shift_left || e->op == Op::shift_right;
+  if (shifts) {
+    const int last_bit = static_cast<int>(8 * size_of(t.dtype)) - 1;
+    if (b->kind == ExprNode::constant) {
+      const auto by = ir::fold_cast(DType::i64, b->value).to_int64() & last_bit;
+      right = vector ? prologue_.splat(t) + "(" + std::to_string(by) + ")" : std::to_string(by);
+    } else {
+      right = "(" + right + " & " + std::to_string(last_bit) + ")";
+    }
+    if (a->kind == ExprNode::constant && !vector) left = typed(a, prefix);
+    if (e->op == Op::shift_right && is_signed_int(t.dtype)) {
+      const std::string u = prologue_.type(unsigned_type(t.dtype), t.lanes);
+      if (vector) right = "(" + u + ")" + right;
+      return wrap("(" + prologue_.type(t) + ")((" + u + ")" + left + " >> " + right + ")", prefix, outer);
+    }
+  }
+  std::string text = left + " " + sign.sign + " " + right;
+  if (!vector && is_narrow(t.dtype) && !ir::is_compare(e->op)) return wrap("(" + prologue_.type(t) + ")(" + text + ")", prefix, outer);
+  return wrap(std::move(text), sign.own, outer);
+}
+
+/// By a power of two the floor is an arithmetic shift or a mask; everything else is a helper, cheap where the divisor is constant.
+std::string CExpression::divide(const Expr& e, int outer) {
+  const Expr &a = e->args[0], &b = e->args[1];
+  const auto power = power_of_two(b);
+  if (!power || a->kind == ExprNode::constant) return call(prologue_.binary(e->op, a->type), e);
+  const bool vector = a->type.lanes > 1;
+  const std::string left = (*this)(a, prefix);
+  if (e->op == Op::floor_div) {
+    const std::string by = vector ? prologue_.splat(a->type) + "(" + std::to_string(*power) + ")" : std::to_string(*power);
+    return wrap(left + " >> " + by, shift, outer);
+  }
+  Scalar ones = Scalar::of((std::int64_t{1} << *power) - 1).as(a->type.dtype);
+  const std::string with = vector ? prologue_.splat(a->type) + "(" + literal(ones) + ")" : literal(ones);
+  return wrap(left + " & " + with, bit_and, outer);
+}
+
+std::string CExpression::mask(const Expr& e, std::size_t bytes) {
+  const Type own = Prologue::mask_type({bytes == 1 ? DType::i8 : bytes == 2 ? DType::i16 : bytes == 4 ? DType::i32 : DType::i64, e->type.lanes});
+  const std::string name = prologue_.type(own);
+  const bool compares = e->kind == ExprNode::binary && ir::is_compare(e->op);
+  if (compares) {
+    const Type t = e->args[0]->type;
+    const Infix sign = infix(e->op);
+    // Masks of booleans are negative where they are true: they compare the other way round.
+    const bool turn = t.dtype == DType::boolean;
+    const std::string left = (*this)(e->args[turn ? 1 : 0], sign.left), right = (*this)(e->args[turn ? 0 : 1], sign.right);
+    const std::string text = "(" + left + " " + sign.sign + " " + right + ")";
+    const bool same = size_of(t.dtype) == bytes;
+    return same ? "(" + name + ")" + text : "__builtin_convertvector(" + text + ", " + name + ")";
+  }
+  if (e->kind == ExprNode::binary && e->op != Op::min && e->op != Op::max) {
+    const Infix sign = infix(e->op);
+    return "(" + mask(e->args[0], bytes) + " " + sign.sign + " " + mask(e->args[1], bytes) + ")";
+  }
+  if (e->kind == ExprNode::unary) return "~" + mask(e->args[0], bytes);
+  return bytes == 1 ? (*this)(e, prefix) : "__builtin_convertvector(" + (*this)(e) + ", " + name + ")";
+}
+
+std::string CExpression::select(const Expr& e, int outer) {
+  const Expr &c = e->args[0], &a = e->args[1], &b = e->args[2];
+  if (c->type.lanes > 1) {
+    const std::size_t bytes = size_of(e->type.dtype);
+    return prologue_.select(e->type) + "(" + mask(c, bytes) + ", " + (*this)(a) + ", " + (*this)(b) + ")";
+  }
+  if (e->type == Type{DType::boolean, 1} && is_bool_constant(b, false)) return wrap((*this)(c, equality) + " && " + (*this)(a, equality), both, outer);
+  if (e->type == Type{DType::boolean, 1} && is_bool_constant(a, true)) return wrap((*this)(c, equality) + " || " + (*this)(b, equality), either, outer);
+  return wrap((*this)(c, either) + " ? " + typed(a, either) + " : " + typed(b, either), choice, outer);
+}
+
+std::string CExpression::cast(const Expr& e, int outer) {
+  const Expr& a = e->args[0];
+  const Type from = a->type, to = e->type;
+  if (is_float(from.dtype) && is_integer(to.dtype)) return call(prologue_.cast(to, from), e);
+  const std::string name = prologue_.type(to);
+  if (to.lanes == 1) {
+    if (to.dtype == DType::boolean) return wrap(typed(a, plus) + " != 0", equality, outer);
+    return wrap("(" + name + ")" + (*this)(a, prefix), prefix, outer);
+  }
+  if (to.dtype == DType::boolean) {
+    const std::string truth = "(" + (*this)(a, plus) + " != 0)";
+    return size_of(from.dtype) == 1 ? "(" + name + ")" + truth : "__builtin_convertvector(" + truth + ", " + name + ")";
+  }
+  return "__builtin_convertvector(" + (from.dtype == DType::boolean ? "-" + (*this)(a, prefix) : (*this)(a)) + ", " + name + ")";
+}
+
+std::string CExpression::load(const Expr& e) {
+  const ir::BufferParam& b = f_.buffers.at(static_cast<std::size_t>(e->index));
+  const std::string index = (*this)(e->args[0]), element = b.name + "[" + index + "]";
+  const int lanes = e->type.lanes;
+  if (b.packed_bits > 0) return prologue_.load_packed(lanes) + "(" + b.name + ", " + index + ", " + std::to_string(b.packed_bits) + ")";
+  const bool small_float = is_float(b.dtype) && size_of(b.dtype) < 4;
+  if (lanes == 1) {
+    if (small_float) return prologue_.widen(b.dtype) + "(" + element + ")";
+    return b.dtype == DType::boolean ? "(" + element + " != 0)" : element;
+  }
+  if (small_float) return prologue_.load(b.dtype, lanes) + "(&" + element + ")";
+  const std::string type = prologue_.storage(b.dtype, lanes), whole = "*(const " + type + "*)&" + element;
+  return b.dtype == DType::boolean ? "((" + prologue_.type(e->type) + ")(" + whole + " != 0))" : "(" + whole + ")";
+}
+
+}  // namespace strata
