@@ -205,3 +205,81 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
     }
   }
 }
+
+namespace {
+
+/// Batched CSR or CSC: each batch at an equal distance, shorter ones padded behind their end with what must never be read.
+Tensor pack_batched(const Array& a, bool columns, DType t) {
+  const std::size_t rank = a.shape.size(), batch_dims = rank - 2;
+  std::int64_t batches = 1;
+  for (std::size_t d = 0; d < batch_dims; ++d) batches *= a.shape[d];
+  const std::int64_t m = a.shape[rank - 2], n = a.shape[rank - 1], outer = columns ? n : m, inner = columns ? m : n;
+  std::vector<std::vector<std::int64_t>> pos(static_cast<std::size_t>(batches)), crd = pos;
+  std::vector<std::vector<Complex>> values(static_cast<std::size_t>(batches));
+  std::size_t most = 0;
+  for (std::size_t b = 0; b < pos.size(); ++b) {
+    pos[b].push_back(0);
+    for (std::int64_t o = 0; o < outer; ++o) {
+      for (std::int64_t i = 0; i < inner; ++i) {
+        const std::size_t k = b * static_cast<std::size_t>(m * n) + static_cast<std::size_t>(columns ? i * n + o : o * n + i);
+        if (!a.stored[k]) continue;
+        crd[b].push_back(i);
+        values[b].push_back(a.v[k]);
+      }
+      pos[b].push_back(static_cast<std::int64_t>(crd[b].size()));
+    }
+    most = std::max(most, crd[b].size() + 2);
+  }
+  std::string dims = "(", levels;
+  for (std::size_t d = 0; d < batch_dims; ++d) dims += "b" + std::to_string(d) + ", ", levels += "b" + std::to_string(d) + " : batch, ";
+  RawArrays arrays;
+  const int l = static_cast<int>(batch_dims) + 1;
+  arrays.pos[l] = Buffer::zeros(DType::i32, batches * (outer + 1));
+  arrays.crd[l] = Buffer::zeros(DType::i32, batches * static_cast<std::int64_t>(most));
+  arrays.values = Buffer::zeros(t, batches * static_cast<std::int64_t>(most));
+  for (std::size_t b = 0; b < pos.size(); ++b) {
+    for (std::size_t k = 0; k < pos[b].size(); ++k) arrays.pos[l].set_index(static_cast<std::int64_t>(b * pos[b].size() + k), pos[b][k]);
+    for (std::size_t k = 0; k < most; ++k) {
+      const auto at = static_cast<std::int64_t>(b * most + k);
+      arrays.crd[l].set_index(at, k < crd[b].size() ? crd[b][k] : 1000000);
+      scalar_of(k < crd[b].size() ? values[b][k] : Complex(77), t).store(static_cast<char*>(arrays.values.data) + at * static_cast<std::int64_t>(size_of(t)));
+    }
+  }
+  const Format format = parse_format(dims + "i, j) -> (" + levels + (columns ? "j : dense, i : compressed)" : "i : dense, j : compressed)"));
+  return make_tensor(format, a.shape, std::move(arrays));
+}
+
+}  // namespace
+
+TEST_CASE("batched operands: an outer loop over batches of unequal length") {
+  const struct {
+    const char* text;
+    std::vector<Shape> shapes;
+  } rows[] = {{"bij,bjk->bik", {{3, 5, 4}, {3, 4, 2}}}, {"bij,j->bi", {{3, 5, 4}, {4}}},       {"bij,bj->i", {{3, 5, 4}, {3, 4}}},      {"bij,bi->j", {{3, 5, 4}, {3, 5}}},
+              {"bij->", {{3, 5, 4}}},                  {"abij,jk->abik", {{2, 3, 4, 4}, {4, 3}}}, {"abij,bj->ia", {{2, 3, 4, 4}, {3, 4}}}, {"jk,bij->bki", {{4, 3}, {12, 5, 4}}},
+              {"bij,bjk->bik", {{0, 5, 4}, {0, 4, 2}}}, {"bij,bij->b", {{20, 3, 3}, {20, 3, 3}}}};
+  for (const auto& r : rows)
+    for (bool columns : {false, true})
+      for (const char* engine : {"interpreter", "auto"}) {
+        const EngineScope scope(engine);
+        Rng rng(21);
+        std::vector<Array> arrays;
+        std::vector<Tensor> operands;
+        std::vector<TensorType> types;
+        std::vector<int> ranks;
+        bool batched = false;
+        for (const auto& shape : r.shapes) {
+          const bool sparse = shape.size() > 2 && !batched;
+          batched |= sparse;
+          arrays.push_back(random_array(shape, sparse ? 0.4 : 1, false, false, rng));
+          operands.push_back(sparse ? pack_batched(arrays.back(), columns, DType::f64) : dense(arrays.back(), DType::f64));
+          types.push_back(operands.back().type());
+          ranks.push_back(static_cast<int>(shape.size()));
+        }
+        const Einsum e = parse_einsum(r.text, ranks);
+        const Plan plan = make_plan(e, types);
+        CAPTURE(r.text);
+        CAPTURE(columns);
+        CHECK_MESSAGE(same(read(plan.run(operands)), oracle(e, arrays), DType::f64), plan.explain());
+      }
+}
