@@ -11,7 +11,7 @@
 //   unless `applies_beta`: first out = beta * out (beta 0 stores zeros and never reads);
 //   `wide_output`: hand the kernel a temporary row-major output of dtype `compute` (zeros, or beta * out in it), and store it
 //     narrowed into out afterwards. Output strides and offset are then those of the temporary;
-//   for each batch of the driver (flattened, row-major; one where there are no batch levels): rebase the driver's pos, crd and values pointers by
+//   for each batch of the driver (flattened, row-major; one where there are no batch levels or the driver is all-dense): rebase the driver's pos, crd and values pointers by
 //     batch * pos_strides[level], crd_strides[level] (in elements of the buffers: bytes of packed levels, words of bitmaps),
 //     values_batch_stride; set the batch_coordinate scalars; run the chunks of `launch`. Chunks are independent but for outer_scatter.
 //     Batches are independent of one another where `independent_batches`; otherwise one follows the other.

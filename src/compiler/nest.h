@@ -1,0 +1,128 @@
+#pragma once
+// The nest: writes a schedule down as loop IR, step by step from the outside in.
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "compiler/params.h"
+#include "compiler/schedule.h"
+#include "compiler/value.h"
+#include "format/levels/cursor.h"
+
+namespace strata::compiler {
+
+/// What is known at one point of the nest, on the way to the leaf. Copied at every fork.
+struct Place {
+  std::vector<ir::Expr> level;          ///< coordinate of each level entered, otherwise null
+  std::vector<ir::Expr> free;           ///< value of each einsum index opened by a loop of its own, otherwise null
+  std::vector<char> checked;            ///< per driver dimension: its coordinate is complete and known to lie in the tensor
+  ir::Expr position;                    ///< of the last level walked (the parent of the block levels)
+  ir::Expr block;                       ///< position of the block's first slot
+  std::vector<ir::Expr> address;        ///< per dense access: the summands known so far
+  std::vector<std::vector<char>> late;  ///< per dense access: which late levels are added
+  std::vector<std::vector<Value>> loaded;  ///< per dense access: its value (one, or one per group of the tile); empty: not yet
+  std::vector<Group> groups;            ///< of the tile; empty: not open
+  ir::Expr tile_limit;                  ///< groups at or beyond this offset are outside (null: all are inside)
+  std::vector<std::int64_t> row;        ///< per schedule row: which accumulator
+  std::vector<ir::Expr> row_base;       ///< per schedule row: coordinate of accumulator 0
+  ir::Expr run_begin, run_end;          ///< positions of the current run
+  int chain = 0;
+  bool open = false;                    ///< accumulators are declared: the output's address is of no interest below
+  bool careful = false;                 ///< some rows of the block lie outside: test each
+};
+
+class Nest {
+ public:
+  Nest(const Graph& graph, const Schedule& schedule);
+  Lowered build();
+
+ private:
+  using Body = std::function<ir::Stmt(Place)>;
+  using Stmts = std::vector<ir::Stmt>;
+  struct Accumulator {
+    std::string re, im;
+    int lanes = 1;
+  };
+  using Key = std::vector<std::int64_t>;  ///< row..., group, chain
+
+  // --- nest.cpp: parameters, coordinates, addresses ---
+  ir::Expr scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name);
+  ir::Expr index_extent(int index);
+  ir::Expr dim_extent(int dim);
+  ir::Expr level_lo(const LevelFacts& f);
+  ir::Expr level_size(const LevelFacts& f);
+  ir::Expr stride(const DenseAccess& access, int level, StrideKind kind);
+  ir::Expr stride_of_level(const DenseAccess& access, int level);   ///< element stride along a driver level; null: none
+  ir::Expr stride_of_index(const DenseAccess& access, int index);   ///< the same along a free index
+  ir::Expr dim_coordinate(const Place& at, int dim, int except = -1) const;  ///< null: not complete (`except`: without this level)
+  ir::Expr index_coordinate(const Place& at, int index) const;      ///< null: not known yet
+  bool known(const Place& at, const DenseAccess& access) const;
+  int values_buffer(int operand);
+  Value load(const Place& at, std::size_t access, const Group& group);
+  ir::Expr named(Stmts& out, const std::string& stem, const ir::Expr& e);
+  Place start(Stmts& out);
+  void initialize_window(Stmts& out);
+
+  /// Adds a coordinate to the addresses, loads what is complete, and goes on; `rest` stands behind the tests that the coordinate needs.
+  ir::Stmt enter_level(Place at, int level, const ir::Expr& coordinate, bool clipped, const Body& rest);
+  ir::Stmt enter_index(Place at, int index, const ir::Expr& coordinate, const Body& rest);
+  void settle(Place& at, Stmts& out);   ///< late terms and loads that have become possible
+
+  // --- walk.cpp: levels as loops ---
+  levels::CursorInputs cursor_inputs(int level);
+  /// The part of a contiguous level that lies in the tensor, as far as the dimensions it completes demand; null ends: everything.
+  levels::Window clip(const Place& at, int level, bool& clipped);
+  ir::Stmt emit(std::size_t step, const Place& at);
+  ir::Stmt emit_level(std::size_t step, const Place& at);
+  /// Loop over [first, last): `chains` copies with their own accumulators, then the rest on the first chain.
+  ir::Stmt counted_loop(const std::string& stem, const ir::Expr& first, const ir::Expr& last, int chains, int prefetched,
+                        const std::function<ir::Stmt(const ir::Expr&, int)>& body);
+  ir::Stmt emit_run(std::size_t step, const Place& at);
+  ir::Stmt emit_slots(std::size_t step, const Place& at);
+  ir::Stmt emit_free(std::size_t step, const Place& at);
+  ir::Stmt emit_row_tile(std::size_t step, const Place& at);
+  ir::Stmt emit_constant(std::size_t step, const Place& at);
+  ir::Stmt emit_prefetch(int level, const ir::Expr& position);
+  ir::Expr crd(int level, const ir::Expr& position);
+  int crd_buffer(int level);
+  void open_block(Place& at, Stmts& out);
+  std::int64_t block_weight(int level) const;  ///< positions per coordinate of a block level
+  ir::Expr limit(const Place& at, int level);  ///< first coordinate of a block level that lies outside; null: none does
+
+  // --- tile.cpp: pieces of lanes ---
+  ir::Stmt emit_tile(std::size_t step, const Place& at);
+  ir::Stmt tile_piece(std::size_t step, const Place& at, const ir::Expr& first, std::vector<Group> groups);
+  ir::Stmt tile_range(std::size_t step, const Place& at, const ir::Expr& first, const ir::Expr& last);
+  static std::vector<Group> pieces(std::int64_t count, int lanes);
+  bool depends_on_tile(const DenseAccess& access) const;
+  ir::Expr tile_stride(const DenseAccess& access);
+
+  // --- leaf.cpp: products, accumulators, stores ---
+  ir::Stmt emit_open(std::size_t step, const Place& at);
+  ir::Stmt open_version(std::size_t step, Place at);
+  ir::Stmt emit_leaf(const Place& at);
+  ir::Stmt store_all(const Place& at, bool read);
+  ir::Stmt update_output(const ir::Expr& index, const Value& value, int lanes, bool read, bool scale);
+  Value accumulator(const Accumulator& a) const;
+  Key key(const Place& at, std::int64_t group) const;
+  std::int64_t group_id(std::size_t number, const Group& group) const;
+  struct Slot {
+    Key key;
+    Group group;
+  };
+  std::vector<Group> accumulator_groups(const Place& at) const;
+  void for_each_row(const Place& at, const std::function<void(Place)>& f) const;
+
+  const Graph& g_;
+  const Schedule& s_;
+  const LowerInput& in_;
+  Arithmetic arithmetic_;
+  Names names_;
+  Params params_;
+  Value alpha_, beta_;
+  int output_ = 0;
+  DType output_storage_;
+  std::map<Key, Accumulator> accumulators_;
+};
+
+}  // namespace strata::compiler

@@ -1,0 +1,508 @@
+#include "compiler/schedule.h"
+
+#include <algorithm>
+
+#include "compiler/value.h"
+
+namespace strata::compiler {
+
+StrideKind stride_along_index(const DenseAccess& access, int index) {
+  StrideKind found = StrideKind::broadcast;
+  for (const auto& t : access.terms)
+    if (t.index == index) found = found == StrideKind::broadcast ? t.kind : StrideKind::general;
+  return found;
+}
+
+StrideKind stride_along_level(const Graph& g, const DenseAccess& access, int level) {
+  if (access.operand == g.input->driver) {
+    const TensorType& t = g.driver_type();
+    const int number = g.levels[static_cast<std::size_t>(level)].number;
+    if (!t.strides.empty()) return t.strides[static_cast<std::size_t>(number)];
+    return number + 1 == g.format.num_levels() ? StrideKind::unit : StrideKind::general;
+  }
+  StrideKind found = StrideKind::broadcast;
+  for (const auto& t : access.terms) {
+    const int dim = g.dim_of_index[static_cast<std::size_t>(t.index)];
+    if (dim < 0) continue;
+    const std::int64_t scale = g.dims[static_cast<std::size_t>(dim)].level_scale[static_cast<std::size_t>(level)];
+    if (scale == 0) continue;
+    found = found == StrideKind::broadcast && scale == 1 ? t.kind : StrideKind::general;
+  }
+  return found;
+}
+
+namespace {
+
+/// Makes the decisions one after the other; each is a member function.
+class Scheduler {
+ public:
+  explicit Scheduler(const Graph& g) : g_(g), in_(*g.input), n_(g.num_levels()) {}
+
+  Schedule make() {
+    s_.block_begin = n_;
+    batches();
+    if (in_.optimize) {
+      find_block();
+      find_depth();
+      find_tile();
+      find_rows();
+      find_chains();
+    } else {
+      depth_ = n_;
+    }
+    find_launch();
+    arrange();
+    find_beta();
+    describe();
+    return std::move(s_);
+  }
+
+ private:
+  const LevelFacts& level(int l) const { return g_.levels[static_cast<std::size_t>(l)]; }
+  const DimFacts& dim(int d) const { return g_.dims[static_cast<std::size_t>(d)]; }
+  bool touches(int d, int l) const { return dim(d).level_scale[static_cast<std::size_t>(l)] != 0; }
+  /// Does the output's address depend on this level?
+  bool moves_output(int l) const {
+    for (int i : in_.einsum.output)
+      if (const int d = g_.dim_of_index[static_cast<std::size_t>(i)]; d >= 0 && touches(d, l)) return true;
+    return false;
+  }
+
+  void batches() {
+    for (const auto& b : g_.batches) {
+      bool found = false;
+      for (int i : in_.einsum.output)
+        if (const int d = g_.dim_of_index[static_cast<std::size_t>(i)]; d >= 0) {
+          const auto& scales = dim(d).batch_scale;
+          for (std::size_t k = 0; k < scales.size(); ++k)
+            found = found || (scales[k] != 0 && g_.batches[k].number == b.number && std::none_of(dim(d).level_scale.begin(), dim(d).level_scale.end(), [](auto x) { return x != 0; }));
+        }
+      s_.independent_batches = s_.independent_batches && found;
+    }
+  }
+
+  /// The dense levels of constant size at the end: blocks.
+  void find_block() {
+    if (g_.dense_driver) return;
+    std::int64_t slots = 1;
+    while (s_.block_begin > 0) {
+      const LevelFacts& f = level(s_.block_begin - 1);
+      if (f.level.kind != LevelKind::dense || f.constant_size <= 0 || !f.starts_at_zero || slots * f.constant_size > 65536) break;
+      slots *= f.constant_size;
+      --s_.block_begin;
+    }
+  }
+
+  /// How many levels must be entered before the output's place is known, blocks aside; and whether something is left to sum below.
+  void find_depth() {
+    depth_ = 0;
+    for (int l = 0; l < s_.block_begin; ++l)
+      if (moves_output(l)) depth_ = l + 1;
+    // A singleton below its parent is one slot: no loop, nothing to sum, unless its parent's equal coordinates are taken as one run.
+    bool sums = false;
+    for (int l = depth_; l < s_.block_begin; ++l) sums = sums || level(l).level.kind != LevelKind::singleton;
+    for (int l = s_.block_begin; l < n_; ++l) sums = sums || !moves_output(l);
+    if (!sums && depth_ > 0 && depth_ < s_.block_begin) {
+      const int last = depth_ - 1;
+      int first = last;
+      while (first > 0 && level(first).level.kind == LevelKind::singleton) --first;
+      const LevelFacts& f = level(first);
+      bool chain = f.level.kind == LevelKind::compressed && !f.level.unique && f.level.ordered;
+      for (int l = first + 1; l <= last; ++l) chain = chain && !level(l).level.unique && level(l).level.ordered;
+      if (chain) {
+        run_first_ = first;
+        run_last_ = last;
+        sums = true;
+      }
+    }
+    s_.accumulate = sums;
+    if (!sums) depth_ = n_;
+  }
+
+  /// Which loop is cut into lanes: a free index with unit stride, or the contiguous last level; or registers alone.
+  void find_tile() {
+    const DType part = Arithmetic::part_of(in_.compute);
+    const bool scalar_only = is_complex(in_.compute) || in_.compute == DType::boolean || in_.target.vector_bytes < 16;
+    const int most_lanes = scalar_only ? 1 : std::min(16, in_.target.vector_bytes / static_cast<int>(size_of(part)));
+    const int registers = in_.target.vector_bytes >= 64 ? 24 : 12;
+
+    int chosen = -1, fallback = -1;
+    std::int64_t best = 0;
+    for (int i : g_.free_out) {
+      bool unit = true, late = false;
+      for (const auto& a : g_.dense) {
+        if (uses_late(a, i)) late = true;
+        if (a.operand >= 0 && stride_along_index(a, i) == StrideKind::general) unit = false;
+        // The output may be strided where it is stored once, element by element.
+        if (a.operand < 0 && stride_along_index(a, i) != StrideKind::unit && !s_.accumulate) unit = false;
+      }
+      if (late) continue;
+      fallback = i;
+      const std::int64_t extent = g_.extents[static_cast<std::size_t>(i)];
+      if (unit && extent > best && extent > 1) {
+        best = extent;
+        chosen = i;
+      }
+    }
+    if (chosen >= 0) {
+      s_.tile_index = chosen;
+      int lanes = most_lanes;
+      while (lanes > best) lanes /= 2;
+      s_.lanes = lanes;
+      const bool constant = in_.specialize && best <= 128;
+      const std::int64_t whole = constant ? (best + lanes - 1) / lanes : 8;
+      // As many vectors as fit; a constant extent is cut evenly.
+      const std::int64_t fit = s_.accumulate ? registers : 8;
+      const std::int64_t tiles = (whole + fit - 1) / fit;
+      s_.vectors = static_cast<int>(constant ? (whole + tiles - 1) / tiles : std::min<std::int64_t>(8, fit));
+      return;
+    }
+    if (s_.accumulate && fallback >= 0) {  // no lanes, but a few columns at once: one walk serves them all
+      s_.tile_index = fallback;
+      const std::int64_t extent = g_.extents[static_cast<std::size_t>(fallback)];
+      s_.vectors = static_cast<int>(std::clamp<std::int64_t>(extent, 1, 8));
+      return;
+    }
+    if (most_lanes > 1 && n_ > 0) find_level_tile(most_lanes);
+  }
+
+  bool uses_late(const DenseAccess& a, int index) const {
+    if (a.late_levels.empty()) return false;
+    const auto ids = g_.indices(a.operand);
+    return std::find(ids.begin(), ids.end(), index) != ids.end();
+  }
+
+  void find_level_tile(int most_lanes) {
+    const int l = n_ - 1;
+    const LevelFacts& f = level(l);
+    if (!f.contiguous() || !g_.free_sum.empty()) return;
+    const bool block = l >= s_.block_begin;
+    for (const auto& a : g_.dense) {
+      const StrideKind k = stride_along_level(g_, a, l);
+      if (a.operand >= 0 && k == StrideKind::general) return;
+      if (a.operand < 0 && k == StrideKind::general && !s_.accumulate) return;
+      if (a.operand >= 0 && a.operand != in_.driver)
+        for (int d = 0; d < static_cast<int>(g_.dims.size()); ++d)
+          if (touches(d, l) && dim(d).index >= 0 && uses_late(a, dim(d).index)) return;
+    }
+    for (int d = 0; d < static_cast<int>(g_.dims.size()); ++d) {
+      if (!touches(d, l)) continue;
+      const int index = dim(d).index;
+      if (index >= 0)
+        for (int other = 0; other < static_cast<int>(g_.dims.size()); ++other)
+          if (other != d && dim(other).index == index) return;  // a repeated index is tested element by element
+      if (block && !dim(d).exact()) {
+        if (dim(d).below_zero || dim(d).level_scale[static_cast<std::size_t>(l)] < 0) return;
+        for (int k = s_.block_begin; k < n_; ++k)
+          if (k != l && touches(d, k)) return;
+      }
+      if (!block && !dim(d).exact() && dim(d).level_scale[static_cast<std::size_t>(l)] < -1) return;
+      for (int k = l + 1; k < n_; ++k)
+        if (touches(d, k)) return;
+    }
+    const bool sums = s_.accumulate && !moves_output(l);
+    if (s_.accumulate && !sums && !block) return;  // known above? then it is not the last level that moves the output
+    if (block) {
+      if (!s_.accumulate) return;
+      int lanes = most_lanes;
+      while (lanes > f.constant_size) lanes /= 2;
+      if (lanes < 2 || f.constant_size % lanes != 0) return;
+      if (!sums && f.constant_size / lanes > 8) return;
+      s_.lanes = lanes;
+      s_.vectors = 1;
+    } else {
+      s_.lanes = most_lanes;
+      s_.vectors = 4;
+      s_.stream_level = l;
+    }
+    s_.tile_level = l;
+    s_.tile_sums = sums;
+  }
+
+  /// Rows of a block that are held at once; larger blocks are walked in pieces.
+  void find_rows() {
+    if (!s_.accumulate) return;
+    const std::int64_t registers = in_.target.vector_bytes >= 64 ? 24 : 12;
+    std::int64_t held = s_.tile_index >= 0 ? s_.vectors : 1;
+    if (s_.tile_level >= s_.block_begin && s_.tile_level >= 0 && !s_.tile_sums) held = level(s_.tile_level).constant_size / s_.lanes;
+    for (int l = n_ - 1; l >= s_.block_begin; --l) {
+      if (!moves_output(l) || (l == s_.tile_level && !s_.tile_sums)) continue;
+      const std::int64_t size = level(l).constant_size;
+      // With lanes over a long run-time extent, fewer vectors and more rows reuse each loaded vector.
+      std::int64_t piece = size;
+      while (s_.tile_index >= 0 && s_.vectors > 1 && held * std::min<std::int64_t>(size, 4) > registers && held == s_.vectors) {
+        s_.vectors = (s_.vectors + 1) / 2;
+        held = s_.vectors;
+      }
+      const auto clipped = [&] {
+        for (int d = 0; d < static_cast<int>(g_.dims.size()); ++d)
+          if (touches(d, l) && !dim(d).exact()) return true;
+        return false;
+      };
+      while (piece > 1 && held * piece > registers) {
+        std::int64_t next = piece - 1;
+        while (size % next != 0) --next;
+        piece = next;
+      }
+      (void)clipped;
+      held *= piece;
+      s_.rows.insert(s_.rows.begin(), l);
+      s_.row_pieces.insert(s_.row_pieces.begin(), piece);
+    }
+    accumulators_ = held;
+  }
+
+  /// Several chains hide the latency of the fma where accumulators are few.
+  void find_chains() {
+    for (int l = n_ - 1; l >= 0; --l) {
+      if (l >= s_.block_begin || level(l).level.kind == LevelKind::structured) continue;
+      if (l == s_.tile_level) continue;
+      const LevelKind k = level(l).level.kind;
+      const bool counted = k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded;
+      if (counted && s_.stream_level < 0 && k != LevelKind::dense && k != LevelKind::range) s_.stream_level = l;
+      if (run_last_ >= 0 && l == run_last_ + 1 && l == s_.block_begin - 1) {
+        s_.stream_level = l;
+        s_.unroll_level = l;
+      }
+      const bool below = s_.accumulate && l >= depth_;
+      if (below && counted) s_.unroll_level = l;
+      break;
+    }
+    if (s_.unroll_level < 0) return;
+    if (s_.tile_sums && s_.tile_level < s_.block_begin) return;
+    std::int64_t body = accumulators_;
+    for (int l = s_.block_begin; l < n_; ++l) body *= moves_output(l) ? 1 : level(l).constant_size;
+    if (accumulators_ <= 2 && body <= 8) s_.chains = 4;
+    else if (accumulators_ <= 4 && body <= 32) s_.chains = 2;
+    if (s_.chains == 1) s_.unroll_level = -1;
+  }
+
+  void find_launch() {
+    Launch& launch = s_.launch;
+    int first_clipped_dim = -1;
+    if (n_ == 0) return;
+    const LevelFacts& f = level(0);
+    const bool splittable = f.level.kind == LevelKind::dense || f.level.kind == LevelKind::compressed;
+    bool disjoint = false;
+    for (int i : in_.einsum.output) disjoint = disjoint || g_.determines(0, i);
+    if (splittable && disjoint && (f.level.unique || f.level.kind == LevelKind::dense || f.level.ordered)) {
+      launch.level = 0;
+      launch.kind = f.level.kind == LevelKind::compressed && !f.level.unique ? Launch::outer_aligned : Launch::outer_uniform;
+    } else if (const int l = n_ - 1; !s_.accumulate && level(l).contiguous() && l > 0 && l < s_.block_begin && window_dim(l, first_clipped_dim)) {
+      launch.kind = Launch::output_window;
+      launch.output_dim = first_clipped_dim;
+      launch.window_clips = true;
+      launch.granule = 8;
+      // The window of the output stays in L1 while the levels above repeat over it.
+      std::int64_t width = static_cast<std::int64_t>(size_of(in_.compute));
+      for (int i : g_.free_out) width *= std::min<std::int64_t>(g_.extents[static_cast<std::size_t>(i)], 4096);
+      launch.preferred = std::clamp<std::int64_t>(16384 / std::max<std::int64_t>(width, 1) / 8 * 8, 64, 65536);
+      s_.window_level = l;
+      return;
+    } else if (!s_.accumulate && s_.tile_index >= 0) {
+      launch.kind = Launch::output_window;
+      for (std::size_t d = 0; d < in_.einsum.output.size(); ++d)
+        if (in_.einsum.output[d] == s_.tile_index) launch.output_dim = static_cast<int>(d);
+      launch.granule = std::int64_t{s_.lanes} * s_.vectors;
+      s_.window_index = s_.tile_index;
+      return;
+    } else if (splittable) {
+      launch.kind = Launch::outer_scatter;
+      launch.level = 0;
+    } else {
+      return;
+    }
+    for (int l = 1; l < n_; ++l) {
+      const LevelKind k = level(l).level.kind;
+      if (k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap) {
+        launch.weight_level = level(l).number;
+        if (launch.kind == Launch::outer_uniform) launch.kind = Launch::outer_weighted;
+        break;
+      }
+    }
+  }
+
+  /// Is level l's coordinate itself an output coordinate?
+  bool window_dim(int l, int& output_dim) const {
+    for (std::size_t o = 0; o < in_.einsum.output.size(); ++o) {
+      const int d = g_.dim_of_index[static_cast<std::size_t>(in_.einsum.output[o])];
+      if (d < 0 || dim(d).level_scale[static_cast<std::size_t>(l)] != 1) continue;
+      bool alone = std::all_of(dim(d).batch_scale.begin(), dim(d).batch_scale.end(), [](auto x) { return x == 0; });
+      for (int k = 0; k < n_; ++k) alone = alone && (k == l || !touches(d, k));
+      // Another dimension of the output that follows the same index would have to be clipped as well: it is, by the same level.
+      if (alone) {
+        output_dim = static_cast<int>(o);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The steps, outside in.
+  void arrange() {
+    auto& steps = s_.steps;
+    const auto level_step = [&](int l) { steps.push_back({Step::walk, l, l, -1, 0}); };
+    const auto free_steps = [&](const std::vector<int>& indices) {
+      for (int i : indices)
+        if (i != s_.tile_index) steps.push_back({Step::free_loop, -1, -1, i, 0});
+    };
+    const auto tile_step = [&] {
+      if (s_.tile_index >= 0) steps.push_back({Step::tile, -1, -1, s_.tile_index, 0});
+      else if (s_.tile_level >= 0) steps.push_back({Step::tile, s_.tile_level, -1, -1, 0});
+    };
+    const auto block_steps = [&](bool rows) {
+      for (int l = s_.block_begin; l < n_; ++l) {
+        if (l == s_.tile_level) continue;
+        const bool row = std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end();
+        if (row != rows) continue;
+        std::int64_t copies = std::max<std::int64_t>(accumulators_, 1) * level(l).constant_size;
+        steps.push_back({Step::constant, l, l, -1, row || copies <= 64 ? 1 : 0});
+      }
+    };
+    if (!s_.accumulate) {
+      // The tile opens as soon as a dense operand that it can keep in registers is known.
+      int tile_depth = n_;
+      if (s_.tile_index >= 0 && in_.optimize) tile_depth = hoisted_depth();
+      for (int l = 0; l < n_; ++l) {
+        if (l == tile_depth) {
+          free_steps(g_.free_out);
+          tile_step();
+        }
+        if (l == s_.tile_level) {
+          free_steps(g_.free_out);
+          tile_step();
+        } else if (l < s_.block_begin) {
+          level_step(l);
+        } else {
+          steps.push_back({Step::constant, l, l, -1, level(l).constant_size <= 8 ? 1 : 0});
+        }
+      }
+      if (s_.tile_level < 0 && tile_depth == n_) {
+        free_steps(g_.free_out);
+        if (s_.tile_index >= 0) tile_step();
+      }
+      free_steps(g_.free_sum);
+      return;
+    }
+    int l = 0;
+    for (; l < depth_; ++l) {
+      if (l == run_first_) {
+        steps.push_back({Step::run, run_first_, run_last_, -1, 0});
+        l = run_last_;
+      } else {
+        level_step(l);
+      }
+    }
+    free_steps(g_.free_out);
+    for (std::size_t r = 0; r < s_.rows.size(); ++r)
+      if (s_.row_pieces[r] != level(s_.rows[r]).constant_size) steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
+    if (s_.tile_index >= 0) tile_step();
+    steps.push_back({Step::open, -1, -1, -1, 0});
+    if (run_last_ >= 0) steps.push_back({Step::slots, run_last_ + 1, -1, -1, 0});
+    for (; l < s_.block_begin; ++l)
+      if (l == s_.tile_level) tile_step();
+      else level_step(l);
+    block_steps(false);
+    block_steps(true);
+    if (s_.tile_level >= s_.block_begin) tile_step();
+    free_steps(g_.free_sum);
+  }
+
+  int hoisted_depth() const {
+    int depth = n_;
+    for (const auto& a : g_.dense) {
+      if (a.operand < 0 || a.operand == in_.driver || stride_along_index(a, s_.tile_index) == StrideKind::broadcast || !a.late_levels.empty()) continue;
+      int known = 0;
+      bool free = true;
+      for (int i : g_.indices(a.operand)) {
+        const int d = g_.dim_of_index[static_cast<std::size_t>(i)];
+        if (d >= 0) known = std::max(known, dim(d).completes + 1);
+        else free = free && (i == s_.tile_index || g_.in_output(i));
+      }
+      if (free && known < std::min(depth, s_.block_begin)) depth = known;
+    }
+    // Something must loop below, or nothing is gained.
+    bool loops = false;
+    for (int l = depth; l < n_; ++l) loops = loops || level(l).level.kind != LevelKind::singleton;
+    return loops ? depth : n_;
+  }
+
+  void find_beta() {
+    const bool narrow = in_.output.dtype != in_.compute;
+    bool covers = s_.accumulate && run_first_ < 0 && s_.independent_batches && s_.launch.kind != Launch::outer_scatter &&
+                  s_.launch.kind != Launch::output_window;
+    // Every output element must be met exactly once: dense levels above, each a digit of one output dimension.
+    for (int l = 0; l < n_ && covers; ++l) {
+      const bool outside = l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end() || (l == s_.tile_level && !s_.tile_sums);
+      if (!outside) continue;
+      bool digit = false;
+      for (int i : in_.einsum.output) digit = digit || g_.determines(l, i);
+      covers = level(l).level.kind == LevelKind::dense && digit && moves_output(l);
+    }
+    for (int d = 0; d < static_cast<int>(g_.dims.size()) && covers; ++d) {
+      // A repeated index that is tested above the accumulators would leave elements out.
+      const int index = dim(d).index;
+      if (index < 0 || g_.dim_of_index[static_cast<std::size_t>(index)] == d) continue;
+      covers = !g_.in_output(index);
+    }
+    for (int d = 0; d < static_cast<int>(g_.dims.size()) && covers; ++d) {
+      // So would a dimension of extent 1 that broadcasts, if a level above walks it in pieces.
+      if (dim(d).index >= 0) continue;
+      for (int l = 0; l < n_; ++l)
+        if (touches(d, l) && (l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end())) covers = false;
+    }
+    s_.applies_beta = covers;
+    if (s_.window_level >= 0 && s_.independent_batches) {
+      s_.applies_beta = s_.initializes = !narrow || !is_narrow_float();
+      if (narrow) s_.applies_beta = s_.initializes = false;
+    }
+    s_.wide_output = narrow && !s_.applies_beta;
+  }
+  bool is_narrow_float() const { return is_float(in_.output.dtype) && size_of(in_.output.dtype) < 4; }
+
+  void describe() {
+    std::string& t = s_.text;
+    const auto stem = [&](int l) { return level(l).stem; };
+    int indent = 0;
+    for (const auto& step : s_.steps) {
+      t += std::string(static_cast<std::size_t>(2 * indent), ' ');
+      switch (step.kind) {
+        case Step::walk:
+          t += "for " + stem(step.level) + " in level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
+          if (step.level == s_.unroll_level) t += ", " + std::to_string(s_.chains) + " chains";
+          if (step.level == s_.stream_level) t += ", prefetched";
+          break;
+        case Step::run: t += "for each run of equal " + stem(step.level) + (step.last > step.level ? ".." + stem(step.last) : ""); break;
+        case Step::slots: t += "for slots of the run"; if (s_.chains > 1) t += ", " + std::to_string(s_.chains) + " chains"; break;
+        case Step::free_loop: t += "for " + index_letter(step.index); break;
+        case Step::tile:
+          t += "for " + (step.index >= 0 ? index_letter(step.index) : stem(step.level)) + " in pieces of " + std::to_string(s_.vectors) + " x " +
+               std::to_string(s_.lanes) + " lanes";
+          if (s_.tile_sums) t += ", summed";
+          break;
+        case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;
+        case Step::open: t += "accumulate in registers"; break;
+        case Step::constant: t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : ""); break;
+      }
+      t += "\n";
+      ++indent;
+    }
+    if (!s_.accumulate) t += "adds to memory\n";
+    static constexpr const char* kinds[] = {"serial", "uniform chunks of level 0", "weighted chunks of level 0", "chunks of level 0 cut between equal coordinates",
+                                            "chunks of level 0 that add to one output", "windows of the output"};
+    t += std::string("launch: ") + kinds[s_.launch.kind] + "\n";
+  }
+
+  const Graph& g_;
+  const LowerInput& in_;
+  int n_;
+  int depth_ = 0, run_first_ = -1, run_last_ = -1;
+  std::int64_t accumulators_ = 1;
+  Schedule s_;
+};
+
+}  // namespace
+
+Schedule make_schedule(const Graph& graph) { return Scheduler(graph).make(); }
+
+}  // namespace strata::compiler

@@ -1,0 +1,56 @@
+#pragma once
+// The schedule: how the nest of a graph is arranged. Every decision stands here as data; nest.cpp writes it down as loops.
+#include <string>
+#include <vector>
+
+#include "compiler/graph.h"
+
+namespace strata::compiler {
+
+/// A piece of the tiled loop that is held at once: `lanes` consecutive coordinates from `offset` on.
+struct Group {
+  std::int64_t offset = 0;
+  int lanes = 1;
+};
+
+/// One step on the way from the outside of the nest to its leaf.
+struct Step {
+  enum Kind : std::uint8_t {
+    walk,       ///< walk driver level `level`
+    run,        ///< find a run of equal coordinates in the nonunique levels level..last, entered as one
+    slots,      ///< walk the positions of that run
+    free_loop,  ///< plain loop over free index `index`
+    tile,       ///< the tiled loop: over free index `index`, or over the contiguous level `level`
+    row_tile,   ///< loop over the block level `level` in pieces of `piece`; the pieces are held in accumulators
+    open,       ///< accumulators are declared here and stored when everything below is done
+    constant,   ///< block level `level`, unrolled where `piece` is 1
+  } kind;
+  int level = -1, last = -1, index = -1;
+  std::int64_t piece = 0;
+};
+
+struct Schedule {
+  std::vector<Step> steps;
+  bool accumulate = false;            ///< there is an `open` step; otherwise every stored element adds to memory
+  int block_begin = 0;                ///< levels from here on are dense with constant sizes: positions are affine in them
+  std::vector<int> rows;              ///< block levels whose coordinate selects an accumulator
+  std::vector<std::int64_t> row_pieces;  ///< how many coordinates of each are held at once
+  int tile_index = -1, tile_level = -1;
+  bool tile_sums = false;             ///< the output does not depend on the tile: its lanes are added up at the end
+  int lanes = 1, vectors = 1;         ///< the main piece of the tile
+  int chains = 1, unroll_level = -1;  ///< copies of the loop over this level, each with accumulators of its own
+  int stream_level = -1;              ///< its crd and the values are prefetched
+  int window_level = -1, window_index = -1;  ///< clipped by [begin, end)
+  Launch launch;
+  bool applies_beta = false, initializes = false;  ///< initializes: a loop of its own applies beta to the window first
+  bool wide_output = false, independent_batches = true;
+  std::string text;
+};
+
+Schedule make_schedule(const Graph& graph);
+
+/// Element stride with which an access moves along a free index or a level: 0, 1, or general.
+StrideKind stride_along_index(const DenseAccess& access, int index);
+StrideKind stride_along_level(const Graph& graph, const DenseAccess& access, int level);
+
+}  // namespace strata::compiler
