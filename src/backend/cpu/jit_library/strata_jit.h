@@ -2,6 +2,8 @@
 /* The in-process compiler as a library of its own: LLVM and clang linked statically and hidden behind this C interface, so
  * that neither their symbols nor their C++ runtime can meet those of torch, numba or triton. Opened at the first compile.
  *
+ * Where memory runs out while LLVM compiles, LLVM ends the process: it has no way to report that.
+ *
  * Every function may be called from several threads at once. A returned text or object is freed with strata_jit_free. */
 #include <stddef.h>
 

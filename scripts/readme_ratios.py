@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Writes the table of measured ratios into README.md, from the newest full results in benchmarks/results/."""
+import json
+import math
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(root / "python"))
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def main() -> int:
+    from strata.bench.report import rows
+
+    found = sorted(p for p in (root / "benchmarks" / "results").glob("*.json") if not p.name.startswith("quick"))
+    if not found:
+        print("no full results in benchmarks/results/", file=sys.stderr)
+        return 1
+    results = json.loads(found[-1].read_text())
+    table = [r for r in rows(results) if r["ratio"]]
+    threads = sorted({r["threads"] for r in table})
+    lines = [
+        f"Time of the fastest of {', '.join(results['peers'])} over ours, our own kernels only ({results['machine']['processor']}, {results['date']}; "
+        f"[all results](benchmarks/results/{found[-1].with_suffix('.md').name})):",
+        "",
+        "| | " + " | ".join(f"{n} thread{'s' if n > 1 else ''}" for n in threads) + " |",
+        "|---|" + "---|" * len(threads),
+    ]
+    matrices = []
+    for r in table:
+        kind, matrix = r["case"].split()[:2]
+        if (kind, matrix) not in matrices:
+            matrices.append((kind, matrix))
+    for label, test in (("product with a vector", lambda k: k == "spmv"), ("product with 16 to 128 columns", lambda k: k.startswith("spmm")), ("conversions", lambda k: "->" in k)):
+        cells = []
+        for n in threads:
+            values = [r["ratio"] for r in table if test(r["case"].split()[0]) and r["threads"] == n]
+            cells.append(f"{geometric(values):.2f} ({min(values):.2f} to {max(values):.2f}, {len(values)} cases)" if values else "-")
+        if any(c != "-" for c in cells):
+            lines.append(f"| {label}: geometric mean | " + " | ".join(cells) + " |")
+    for kind, matrix in matrices:
+        if kind not in ("spmv", "spmm64"):
+            continue
+        cells = []
+        for n in threads:
+            r = next((r for r in table if r["threads"] == n and r["case"].split()[:2] == [kind, matrix]), None)
+            cells.append(f"{r['ratio']:.2f} ({r['format']}, beside {r['peer']})" if r else "-")
+        lines.append(f"| {matrix}, {'one vector' if kind == 'spmv' else '64 columns'} | " + " | ".join(cells) + " |")
+    readme = root / "README.md"
+    text = readme.read_text()
+    new = re.sub(r"(<!-- ratios: begin -->\n).*?(<!-- ratios: end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text, flags=re.S)
+    readme.write_text(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
