@@ -8,7 +8,7 @@ execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRI
 find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB bindings CONFIGURE_DEPENDS python/bind/*.cpp)
-nanobind_add_module(_core NB_STATIC NOMINSIZE FREE_THREADED NB_DOMAIN strata ${bindings} ${objects})
+nanobind_add_module(_core NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE FREE_THREADED NB_DOMAIN strata ${bindings} ${objects})
 target_include_directories(_core PRIVATE include src)
 target_link_libraries(_core PRIVATE strata_options strata_aot_table Threads::Threads ${CMAKE_DL_LIBS})
 # Python needs one symbol of it.
