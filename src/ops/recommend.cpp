@@ -48,8 +48,8 @@ class Estimator {
       const double used = rows_ - static_cast<double>(s_.empty_rows);
       add("DCSR", "", 2 * pos + used * (crd + pos) + pos + nse_ * (crd + value_), nse_, dcsr, used, vectors, percent(static_cast<double>(s_.empty_rows) / rows_) + " of the rows are empty");
     }
-    add("delta(4)", "", pos * (rows_ + 1) + static_cast<double>(s_.slots_delta4) * (0.5 + value_), static_cast<double>(s_.slots_delta4), delta, rows_, vectors, "distances of 4 bits");
-    add("delta(8)", "", pos * (rows_ + 1) + static_cast<double>(s_.slots_delta8) * (1 + value_), static_cast<double>(s_.slots_delta8), delta, rows_, vectors, "distances of 8 bits");
+    add("Delta(4)", "", pos * (rows_ + 1) + static_cast<double>(s_.slots_delta4) * (0.5 + value_), static_cast<double>(s_.slots_delta4), delta, rows_, vectors, "distances of 4 bits");
+    add("Delta(8)", "", pos * (rows_ + 1) + static_cast<double>(s_.slots_delta8) * (1 + value_), static_cast<double>(s_.slots_delta8), delta, rows_, vectors, "distances of 8 bits");
     blocks(vectors, pos, crd);
     diagonals(vectors, pos, crd);
     if (s_.longest_row > 0 && static_cast<double>(s_.longest_row) < 3 * s_.mean_row + 8) {
@@ -58,7 +58,7 @@ class Estimator {
     }
     if (const double room = rows_ * columns_; room > 0 && nse_ / room > 1.0 / 512) {
       const double words = std::ceil(columns_ / 64) * 8;
-      add("bitmap", "", pos * (rows_ + 1) + rows_ * words + nse_ * value_, nse_, bitmap, rows_ * words / 8, vectors, "one bit an element of the matrix");
+      add("Bitmap", "", pos * (rows_ + 1) + rows_ * words + nse_ * value_, nse_, bitmap, rows_ * words / 8, vectors, "one bit an element of the matrix");
       if (nse_ / room > 0.05) add("dense", "", room * value_, room, dense, rows_, vectors, percent(nse_ / room) + " stored");
     }
     finish();
@@ -95,7 +95,7 @@ class Estimator {
       return;
     }
     const double n = static_cast<double>(s_.num_diagonals), slots = n * rows_;
-    add("DIA", "", 2 * pos + n * (crd + rows_ * value_), slots, dia, n, vectors, grouped(s_.num_diagonals) + " diagonals, " + percent(s_.diagonal_fill) + " full, no column index");
+    add("DIAI", "", 2 * pos + n * (crd + rows_ * value_), slots, dia, n, vectors, grouped(s_.num_diagonals) + " diagonals, " + percent(s_.diagonal_fill) + " full, no column index");
     if (s_.diagonal_fill < 0.9) mixed(vectors, pos, crd);
   }
 
@@ -107,7 +107,7 @@ class Estimator {
     if (n == 0 || inside < 0.2 * nse_ || inside >= nse_) return;
     const double rest = nse_ - inside, slots = n * rows_ + rest;
     const double bytes = 2 * pos + n * (crd + rows_ * value_) + pos * (rows_ + 1) + rest * (crd + value_);
-    add("DIA + CSR", "", bytes, slots, csr, 2 * rows_, vectors, std::to_string(static_cast<std::int64_t>(n)) + " full diagonals hold " + percent(inside / nse_) + ", CSR the rest");
+    add("DIAI + CSR", "", bytes, slots, csr, 2 * rows_, vectors, std::to_string(static_cast<std::int64_t>(n)) + " full diagonals hold " + percent(inside / nse_) + ", CSR the rest");
   }
 
   void finish() {
