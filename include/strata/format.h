@@ -10,10 +10,12 @@
 // beside one of a, b) over its dimensions; the inverse follows and is never written.
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "strata/error.h"
@@ -76,7 +78,8 @@ struct LevelRange {
 class Format {
  public:
   Format();  ///< the scalar format () -> ()
-  explicit Format(const FormatSpec& spec);  ///< checks the spec (FormatError)
+  /// From a literal: of a StaticFormat, or filled by hand. Checked like a text; the inverse is worked out afresh. FormatError.
+  explicit Format(const FormatSpec& spec);
 
   int rank() const;                      ///< number of dimensions
   int num_parts() const;                 ///< 1 unless it is a sum
@@ -119,6 +122,9 @@ class Format {
   std::string to_blog_string() const;
   /// A well-known name of this structure ("CSR", "BSR(2, 3)", "COO", ...), or "" where it has none.
   std::string name() const;
+  /// Is it the format of this name or text? Structure decides. A bare name of a family ("BSR", "COO", "delta", "ELL") means any numbers and,
+  /// where the name takes a rank, any rank. FormatError for a name that does not exist.
+  bool is(std::string_view name) const;
   /// The same format with other dimension names (identity is unchanged).
   Format rename(std::span<const std::string> names) const;
   /// The format of the transposed tensor: dimension d of the result is dimension perm[d] of this. Moves nothing.
@@ -128,7 +134,36 @@ class Format {
   bool operator==(const Format& other) const;
 
  private:
+  explicit Format(std::shared_ptr<const FormatSpec> checked) : spec_(std::move(checked)) {}
+  friend Format parse_format(std::string_view text, int rank);
+
   std::shared_ptr<const FormatSpec> spec_;
+};
+
+/// Builds a format from objects:
+///
+///     FormatBuilder f({"i", "j"});
+///     const int i = f.dim(0), j = f.dim(1);
+///     f.level(f.div(i, 2), {LevelKind::dense}).level(j, {LevelKind::compressed}).level(f.mod(i, 2), {LevelKind::dense});
+///     Format format = f.build();
+///
+/// Expressions are handles of this builder. build() checks all of it, as for a text (FormatError).
+class FormatBuilder {
+ public:
+  explicit FormatBuilder(std::span<const std::string> dims);
+  FormatBuilder(std::initializer_list<std::string> dims) : FormatBuilder(std::span(dims.begin(), dims.size())) {}
+  int dim(int d);                      ///< dimension d
+  int div(int expr, std::int64_t n);   ///< floor(expr / n)
+  int mod(int expr, std::int64_t n);   ///< expr % n
+  int add(int a, int b);               ///< a + b
+  int sub(int a, int b);               ///< a - b
+  FormatBuilder& level(int expr, Level type);  ///< the next level of the current part; type.expr is ignored
+  FormatBuilder& next_part();                  ///< what follows is another part of a sum
+  Format build() const { return Format(spec_); }
+
+ private:
+  int node(ExprNode e);
+  FormatSpec spec_;
 };
 
 /// Parses a format text or name; `rank` (>= 0) decides what COO, CSF and dense mean without an argument.

@@ -1,0 +1,129 @@
+// Format texts at run time: the constexpr parser, and a FormatError that says how to mend what it found.
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/suggest.h"
+#include "format/print.h"
+#include "strata/format_parse.h"
+
+namespace strata {
+namespace {
+
+/// Names that users registered, by lower-case name.
+struct Registry {
+  struct Entry {
+    std::string name, text;
+    FormatSpec spec;
+  };
+  std::shared_mutex mutex;
+  std::map<std::string, Entry, std::less<>> entries;
+};
+Registry& registry() {
+  static Registry* r = new Registry;  // outlives every static destructor that may still parse
+  return *r;
+}
+
+std::string lower_case(std::string_view s) {
+  std::string out(s);
+  std::transform(out.begin(), out.end(), out.begin(), detail::lower);
+  return out;
+}
+
+bool find_registered(std::string_view name, FormatSpec& found) {
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  const auto it = r.entries.find(lower_case(name));
+  if (it == r.entries.end()) return false;
+  found = it->second.spec;
+  return true;
+}
+
+std::string quoted_list(std::span<const std::string_view> words) {
+  std::string out;
+  for (const auto w : words) out += (out.empty() ? "" : ", ") + std::string(w);
+  return out;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
+  const auto near = closest(word, candidates);
+  return near.empty() ? "" : "write '" + std::string(near) + "'";
+}
+
+[[noreturn]] void raise(const detail::FormatParser& parser, std::string_view text) {
+  using Fault = detail::FormatFault;
+  const Fault& f = parser.fault;
+  const std::string got(text.substr(f.where.begin, std::min<std::size_t>(f.where.end - f.where.begin, 100)));
+  Problem p{.what = {}, .expected = f.expected, .got = got, .fix = f.fix, .text = std::string(text), .where = {f.where.begin, f.where.end}};
+  for (const char* c = f.what; *c; ++c) {
+    if (*c == '%') p.what += got;
+    else p.what += *c;
+  }
+  const std::span<const std::string_view> dims(parser.names.data(), static_cast<std::size_t>(parser.num_names));
+  switch (f.hint) {
+    case Fault::level_type: p.fix = suggestion(got, detail::level_kind_words); break;
+    case Fault::property: p.fix = suggestion(got, detail::property_words); break;
+    case Fault::dimension:
+      p.expected = dims.empty() ? "no dimension at all" : quoted_list(dims);
+      p.fix = suggestion(got, dims);
+      break;
+    case Fault::name: {
+      const auto names = format_names();
+      std::vector<std::string_view> views(names.size());
+      std::transform(names.begin(), names.end(), views.begin(), [](const auto& n) { return std::string_view(n.first).substr(0, n.first.find('(')); });
+      p.fix = suggestion(got, views);
+      break;
+    }
+    case Fault::other_half: {
+      ExprNode other = parser.spec.exprs[static_cast<std::size_t>(f.node)];
+      other.op = other.op == ExprNode::div ? ExprNode::mod : ExprNode::div;
+      p.fix = "add a level '" + print_expr(parser.spec, other, dims) + "'";
+      break;
+    }
+    case Fault::skew_side: {
+      const ExprNode& skew = parser.spec.exprs[static_cast<std::size_t>(f.node)];
+      p.fix = "add a level '" + print_expr(parser.spec, parser.spec.exprs[static_cast<std::size_t>(skew.a)], dims) + "' or '" +
+              print_expr(parser.spec, parser.spec.exprs[static_cast<std::size_t>(skew.b)], dims) + "'";
+      break;
+    }
+    case Fault::missing_level: p.fix = "add a level '" + got + " : dense'"; break;
+    case Fault::none: break;
+  }
+  throw FormatError(std::move(p));
+}
+
+}  // namespace
+
+Format parse_format(std::string_view text, int rank) {
+  if (rank > max_dims) throw FormatError({.what = "too many dimensions", .expected = "at most " + std::to_string(max_dims), .got = std::to_string(rank)});
+  detail::FormatParser parser(text, rank, find_registered);
+  if (!parser.parse()) raise(parser, text);
+  return Format(std::make_shared<const FormatSpec>(parser.spec));
+}
+
+void register_format(std::string_view name, std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  bool word = !name.empty() && name.size() <= max_name && is_letter(name[0]);
+  for (const char c : name) word = word && (is_letter(c) || (c >= '0' && c <= '9'));
+  if (!word)
+    throw FormatError({.what = "a format cannot have this name", .expected = "a letter, then letters, digits and '_': at most 64 characters", .got = std::string(name.substr(0, 100))});
+  if (detail::find_named_format(name) || detail::same_word(name, "TensorFormat"))
+    throw FormatError({.what = "the name '" + std::string(name) + "' is built in", .expected = "a name of your own", .got = std::string(name)});
+  const Format format = parse_format(text);
+  Registry& r = registry();
+  std::unique_lock lock(r.mutex);
+  r.entries.insert_or_assign(lower_case(name), Registry::Entry{std::string(name), format.to_string(), format.spec()});
+}
+
+std::vector<std::pair<std::string, std::string>> format_names() {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& f : detail::named_formats)
+    out.emplace_back(std::string(f.name) + (f.numbers.empty() ? "" : "(" + std::string(f.numbers) + ")"), std::string(f.meaning));
+  Registry& r = registry();
+  std::shared_lock lock(r.mutex);
+  for (const auto& [key, entry] : r.entries) out.emplace_back(entry.name, entry.text);
+  return out;
+}
+
+}  // namespace strata
