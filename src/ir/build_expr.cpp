@@ -83,6 +83,11 @@ Expr simplify_bool(Op op, const Expr& a, const Expr& b) {
     if (is_bool_constant(a, false) || is_bool_constant(b, true)) return b;
     if (is_bool_constant(b, false) || is_bool_constant(a, true)) return a;
   }
+  if (op == Op::eq || op == Op::ne) {
+    const bool same = op == Op::eq;
+    if (is_constant(a)) return is_bool_constant(a, same) ? b : unary(Op::logical_not, b);
+    if (is_constant(b)) return is_bool_constant(b, same) ? a : unary(Op::logical_not, a);
+  }
   return nullptr;
 }
 

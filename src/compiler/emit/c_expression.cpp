@@ -130,9 +130,15 @@ std::string CExpression::binary(const Expr& e, int outer) {
   const bool vector = t.lanes > 1;
   if (e->op == Op::floor_div || e->op == Op::floor_mod) return divide(e, outer);
   if (e->op == Op::min || e->op == Op::max) return call(prologue_.binary(e->op, t), e);
-  if (ir::is_compare(e->op) && vector) return mask(e, 1);
+  if (ir::is_compare(e->op) && vector) return wrap(mask(e, 1), prefix, outer);
 
   const Infix sign = infix(e->op);
+  const bool orders = e->op == Op::lt || e->op == Op::le || e->op == Op::gt || e->op == Op::ge;
+  if (orders && t.dtype == DType::boolean) {  // compilers warn of ordered truths
+    const bool less = e->op == Op::lt || e->op == Op::le, strict = e->op == Op::lt || e->op == Op::gt;
+    const std::string x = (*this)(a, prefix), y = (*this)(b, prefix);
+    return wrap((less ? "!" : "") + x + (strict ? " & " : " | ") + (less ? "" : "!") + y, strict ? bit_and : bit_or, outer);
+  }
   std::string left = (*this)(a, sign.left), right = (*this)(b, sign.right);
   const bool shifts = e->op == Op::shift_left || e->op == Op::shift_right;
   if (shifts) {
@@ -201,7 +207,12 @@ std::string CExpression::select(const Expr& e, int outer) {
   }
   if (e->type == Type{DType::boolean, 1} && is_bool_constant(b, false)) return wrap((*this)(c, equality) + " && " + (*this)(a, equality), both, outer);
   if (e->type == Type{DType::boolean, 1} && is_bool_constant(a, true)) return wrap((*this)(c, equality) + " || " + (*this)(b, equality), either, outer);
-  return wrap((*this)(c, either) + " ? " + typed(a, either) + " : " + typed(b, either), choice, outer);
+  if (e->type.lanes > 1) {
+    // gcc finds that the types of the arms differ unless they are cast: arithmetic loses a typedef's alignment.
+    const std::string as = "(" + prologue_.type(e->type) + ")";
+    return wrap((*this)(c, equality) + " ? " + as + (*this)(a, prefix) + " : " + as + (*this)(b, prefix), choice, outer);
+  }
+  return wrap((*this)(c, equality) + " ? " + typed(a, either) + " : " + typed(b, either), choice, outer);
 }
 
 std::string CExpression::cast(const Expr& e, int outer) {
@@ -215,7 +226,7 @@ std::string CExpression::cast(const Expr& e, int outer) {
   }
   if (to.dtype == DType::boolean) {
     const std::string truth = "(" + (*this)(a, plus) + " != 0)";
-    return size_of(from.dtype) == 1 ? "(" + name + ")" + truth : "__builtin_convertvector(" + truth + ", " + name + ")";
+    return size_of(from.dtype) == 1 ? wrap("(" + name + ")" + truth, prefix, outer) : "__builtin_convertvector(" + truth + ", " + name + ")";
   }
   return "__builtin_convertvector(" + (from.dtype == DType::boolean ? "-" + (*this)(a, prefix) : (*this)(a)) + ", " + name + ")";
 }

@@ -71,7 +71,7 @@ std::string Prologue::type(Type t) {
 }
 
 std::string Prologue::add(const std::string& name, const std::string& result, const std::string& parameters, const std::string& body) {
-  if (names_.insert(name).second) functions_ += "static inline " + result + " " + name + "(" + parameters + ") {\n" + body + "}\n";
+  if (names_.insert(name).second) functions_ += "HELPER " + result + " " + name + "(" + parameters + ") {\n" + body + "}\n";
   return name;
 }
 
@@ -83,7 +83,7 @@ std::string Prologue::lanewise(const std::string& name, Type result, Type argume
   for (int i = 0; i < arguments; ++i) parameters += (i ? ", " : "") + a + " " + std::string(letters[static_cast<std::size_t>(i)]);
   unroll();
   return add(name, r, parameters,
-             "  " + r + " r;\n  UNROLL(" + num(result.lanes) + ")\n  for (i32 i = 0; i < " + num(result.lanes) + "; ++i) r[i] = " + each + ";\n  return r;\n");
+             "  " + r + " r = {0};\n  UNROLL(" + num(result.lanes) + ")\n  for (i32 i = 0; i < " + num(result.lanes) + "; ++i) r[i] = " + each + ";\n  return r;\n");
 }
 
 std::string Prologue::splat(Type t) {
@@ -310,7 +310,7 @@ std::string Prologue::load_packed(int lanes) {
   const std::string v = type(DType::i64, lanes);
   unroll();
   return add("load_packed" + ("x" + num(lanes)), v, "const void* p, i64 slot, i64 bits",
-             "  " + v + " r;\n  UNROLL(" + num(lanes) + ")\n  for (i32 i = 0; i < " + num(lanes) + "; ++i) r[i] = load_packed(p, slot + i, bits);\n  return r;\n");
+             "  " + v + " r = {0};\n  UNROLL(" + num(lanes) + ")\n  for (i32 i = 0; i < " + num(lanes) + "; ++i) r[i] = load_packed(p, slot + i, bits);\n  return r;\n");
 }
 
 std::string Prologue::or_packed() {
@@ -346,6 +346,8 @@ std::string Prologue::text() const {
     result +=
         "#define PRAGMA(text) _Pragma(#text)\n#ifdef __clang__\n#define UNROLL(n) PRAGMA(clang loop unroll(full))\n#else\n"
         "#define UNROLL(n) PRAGMA(GCC unroll n)\n#endif\n";
+  // Some helpers serve only compilers that lack a builtin: unused is no mistake.
+  if (functions_.find("HELPER ") != std::string::npos) result += "#define HELPER static inline __attribute__((always_inline, unused))\n";
   return result + functions_;
 }
 

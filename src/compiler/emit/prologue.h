@@ -38,7 +38,7 @@ class Prologue {
   std::string text() const;
 
  private:
-  /// Adds a function once: "static inline RESULT NAME(PARAMETERS) { BODY }".
+  /// Adds a function once: "HELPER RESULT NAME(PARAMETERS) { BODY }".
   std::string add(const std::string& name, const std::string& result, const std::string& parameters, const std::string& body);
   std::string lanewise(const std::string& name, ir::Type result, ir::Type argument, int arguments, const std::string& each);
   std::string bits_of_f32(int lanes);
