@@ -21,9 +21,12 @@ int chain_start(const CheckInput& in) {
   return level.kind == LevelKind::compressed && !level.unique ? s : -1;
 }
 
-/// Order and uniqueness among siblings that share all coordinates above.
+/// Order and uniqueness among siblings that share all coordinates above. Only the last singleton of a run can be required to be
+/// unique: above it, equal prefixes are what the nonunique head allows (COO of three dimensions).
 void check_siblings(const CheckInput& in, int start) {
   const LevelView& v = in.view();
+  const auto next = static_cast<std::size_t>(in.l) + 1;
+  const bool unique = v.level.unique && (next >= in.levels.size() || in.levels[next].level.kind != LevelKind::singleton);
   const LevelView& head = in.levels[static_cast<std::size_t>(start)];
   bool all_ordered = true;
   for (int k = start; k <= in.l; ++k) all_ordered = all_ordered && in.levels[static_cast<std::size_t>(k)].level.ordered;
@@ -40,9 +43,9 @@ void check_siblings(const CheckInput& in, int start) {
         const std::int64_t before = v.crd[p - 1], here = v.crd[p];
         if (v.level.ordered && here < before)
           fail(v, "coordinates do not ascend", "crd[" + std::to_string(p) + "] at least " + std::to_string(before), std::to_string(here), "declare the level unordered, or sort it");
-        if (v.level.unique && here == before) twice(v, p);
+        if (unique && here == before) twice(v, p);
       }
-    if (all_ordered || !v.level.unique) continue;
+    if (all_ordered || !unique) continue;
     order.resize(static_cast<std::size_t>(end - begin));
     std::iota(order.begin(), order.end(), begin);
     const auto compare = [&](std::int64_t a, std::int64_t b) {
