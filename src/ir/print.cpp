@@ -87,7 +87,17 @@ std::string binary_text(const ExprNode& e, int outer) {
   return own < outer ? "(" + text + ")" : text;
 }
 
+/// A malformed node must print too: the verifier's message shows it.
+bool is_whole(const ExprNode& e) {
+  constexpr std::size_t counts[] = {0, 0, 0, 1, 1, 2, 3, 1, 3, 1, 1, 1};
+  if (e.args.size() != counts[e.kind]) return false;
+  for (const auto& a : e.args)
+    if (!a) return false;
+  return true;
+}
+
 std::string text_of(const ExprNode& e, int outer) {
+  if (!is_whole(e)) return "(malformed)";
   switch (e.kind) {
     case ExprNode::constant: return constant_text(e);
     case ExprNode::variable: case ExprNode::scalar_param: return e.name;

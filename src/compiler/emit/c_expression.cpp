@@ -76,7 +76,7 @@ std::string CExpression::operator()(const Expr& e, int outer) {
       return text[0] == '-' ? wrap(std::move(text), prefix, outer) : text;
     }
     case ExprNode::variable: case ExprNode::scalar_param: return name_of_(e->name);
-    case ExprNode::load: return load(e);
+    case ExprNode::load: return load(e, outer);
     case ExprNode::unary: return unary(e, outer);
     case ExprNode::binary: return binary(e, outer);
     case ExprNode::select: return select(e, outer);
@@ -231,7 +231,7 @@ std::string CExpression::cast(const Expr& e, int outer) {
   return "__builtin_convertvector(" + (from.dtype == DType::boolean ? "-" + (*this)(a, prefix) : (*this)(a)) + ", " + name + ")";
 }
 
-std::string CExpression::load(const Expr& e) {
+std::string CExpression::load(const Expr& e, int outer) {
   const ir::BufferParam& b = f_.buffers.at(static_cast<std::size_t>(e->index));
   const std::string index = (*this)(e->args[0]), element = b.name + "[" + index + "]";
   const int lanes = e->type.lanes;
@@ -239,11 +239,12 @@ std::string CExpression::load(const Expr& e) {
   const bool small_float = is_float(b.dtype) && size_of(b.dtype) < 4;
   if (lanes == 1) {
     if (small_float) return prologue_.widen(b.dtype) + "(" + element + ")";
-    return b.dtype == DType::boolean ? "(" + element + " != 0)" : element;
+    return b.dtype == DType::boolean ? wrap(element + " != 0", equality, outer) : element;
   }
   if (small_float) return prologue_.load(b.dtype, lanes) + "(&" + element + ")";
   const std::string type = prologue_.storage(b.dtype, lanes), whole = "*(const " + type + "*)&" + element;
-  return b.dtype == DType::boolean ? "((" + prologue_.type(e->type) + ")(" + whole + " != 0))" : "(" + whole + ")";
+  // A star beside a times sign would be hard to read: in parentheses wherever it is part of something.
+  return b.dtype == DType::boolean ? wrap("(" + prologue_.type(e->type) + ")(" + whole + " != 0)", prefix, outer) : wrap(whole, 1, outer);
 }
 
 }  // namespace strata

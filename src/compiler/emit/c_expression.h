@@ -23,7 +23,7 @@ class CExpression {
   std::string divide(const ir::Expr& e, int outer);
   std::string select(const ir::Expr& e, int outer);
   std::string cast(const ir::Expr& e, int outer);
-  std::string load(const ir::Expr& e);
+  std::string load(const ir::Expr& e, int outer);
   std::string constant(const ir::ExprNode& e);
   /// A constant keeps its own C type where nothing beside it would bring it back to it.
   std::string typed(const ir::Expr& e, int outer);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 #include <sstream>
@@ -74,21 +75,22 @@ class Library {
   void* handle_ = nullptr;
 };
 
-/// The bytes of a buffer, aligned to 64.
+/// The bytes of a buffer, aligned to 64, with some slack.
 struct Bytes {
+  struct alignas(64) Line {
+    unsigned char bytes[64] = {};
+  };
+  std::vector<Line> lines;
+
   Bytes() = default;
-  explicit Bytes(std::size_t n) : words((n + 71) / 8 + 8) {}
+  explicit Bytes(std::size_t n) : lines(n / 64 + 2) {}
   template <class T> static Bytes of(const std::vector<T>& values) {
     Bytes b(values.size() * sizeof(T));
     std::memcpy(b.data(), values.data(), values.size() * sizeof(T));
     return b;
   }
-  void* data() {
-    const auto address = reinterpret_cast<std::uintptr_t>(words.data());
-    return reinterpret_cast<void*>((address + 63) & ~std::uintptr_t{63});
-  }
+  void* data() { return lines.data(); }
   template <class T> T& at(std::size_t i) { return static_cast<T*>(data())[i]; }
-  std::vector<std::uint64_t> words;
 };
 
 /// Equal bits, or two NaNs (payload and sign of a NaN are nobody's promise).
@@ -106,17 +108,11 @@ struct Case {
   std::int64_t begin = 0, end = 0;
 };
 
+/// Calls go with copies of the buffers.
 inline std::int32_t run(const Case& c, std::vector<Bytes>& buffers, const std::function<std::int32_t(void* const*, const std::int64_t*)>& go) {
   buffers = c.buffers;
-  // Copies may start elsewhere within a line of 64 bytes: move the content along.
   std::vector<void*> pointers;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    auto& from = const_cast<Bytes&>(c.buffers[i]);
-    const auto offset = static_cast<std::size_t>(static_cast<char*>(from.data()) - reinterpret_cast<char*>(from.words.data()));
-    const std::size_t size = from.words.size() * 8 - std::max<std::size_t>(offset, 64);
-    std::memcpy(buffers[i].data(), from.data(), size);
-    pointers.push_back(buffers[i].data());
-  }
+  for (auto& b : buffers) pointers.push_back(b.data());
   return go(pointers.data(), c.scalars.data());
 }
 
