@@ -37,7 +37,6 @@ inline constexpr NamedFormat named_formats[] = {
     {"DenseMatrixLeft", NamedFamily::dense_left, "", "(i, j) -> (j : dense, i : dense)"},
     {"DnMatCol", NamedFamily::dense_left, "", "(i, j) -> (j : dense, i : dense)"},
     {"COO", NamedFamily::coo, "[rank]", "(i, j) -> (i : compressed(nonunique), j : singleton)"},
-    {"COOd", NamedFamily::coo_dense, "sparse[, dense]", "(i, j, k) -> (i : compressed(nonunique), j : singleton, k : dense)"},
     {"CSR", NamedFamily::csr, "[batch[, dense]]", "(i, j) -> (i : dense, j : compressed)"},
     {"CSRd", NamedFamily::csr, "[batch[, dense]]", "(i, j) -> (i : dense, j : compressed)"},
     {"CSC", NamedFamily::csc, "[batch[, dense]]", "(i, j) -> (j : dense, i : compressed)"},
@@ -75,6 +74,7 @@ inline constexpr NamedFormat named_formats[] = {
     {"bitmap", NamedFamily::bitmap, "", "(i, j) -> (i : dense, j : bitmap)"},
     {"NestedBSR", NamedFamily::nested_bsr, "M, N, m, n",
      "(i, j) -> (i / M : dense, j / N : compressed, (i % M) / m : dense, (j % N) / n : compressed, (i % M) % m : dense, (j % N) % n : dense)"},
+    {"COOd", NamedFamily::coo_dense, "sparse[, dense]", "(i, j, k) -> (i : compressed(nonunique), j : singleton, k : dense)"},
     {"CSF", NamedFamily::csf, "[rank]", "(i, j) -> (i : compressed, j : compressed)"},
     {"CSFd", NamedFamily::csf, "[rank]", "(i, j) -> (i : compressed, j : compressed)"},
 };

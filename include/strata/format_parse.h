@@ -55,7 +55,13 @@ class FormatParser {
   std::array<std::uint8_t, max_nodes> depth_{};
 
   // ------------------------------------------------------------------------------------------------------ tokens
-  static constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+  /// Names are ASCII; other letters are read with them, so that a look-alike is shown inside its word.
+  static constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+  static constexpr bool is_ascii(std::string_view word) {
+    for (const char c : word)
+      if (static_cast<unsigned char>(c) >= 0x80) return false;
+    return true;
+  }
   static constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
   constexpr std::string_view view(FormatSpan s) const { return text_.substr(s.begin, s.end - s.begin); }
 
@@ -91,9 +97,6 @@ class FormatParser {
         t.kind = FormatToken::symbol;
         if (std::string_view("()[]{}<>,:./%+-").find(c) != std::string_view::npos) t.symbol_char = c;
         if (c == '/' && at_ < text_.size() && text_[at_] == '/') ++at_;
-        // A character beyond ASCII is shown whole.
-        if (static_cast<unsigned char>(c) >= 0xC0)
-          while (at_ < text_.size() && at_ < t.span.begin + 4 && (static_cast<unsigned char>(text_[at_]) & 0xC0) == 0x80) ++at_;
       }
       t.span.end = at_;
     }
@@ -162,6 +165,7 @@ class FormatParser {
     if (token_.kind != FormatToken::word) return unexpected("the name of a dimension");
     const auto word = view(token_.span);
     if (word.size() > max_name) return fail(token_.span, "the name of a dimension is too long", "at most 64 characters");
+    if (!is_ascii(word)) return fail(token_.span, "the name '%' has a letter that is not ASCII", "A to Z, a to z, 0 to 9 and '_'");
     if (num_names == max_dims) return fail(token_.span, "too many dimensions", "at most 32");
     for (int d = 0; d < num_names; ++d)
       if (names[static_cast<std::size_t>(d)] == word) return fail(token_.span, "two dimensions are called '%'", "another name for each dimension");
