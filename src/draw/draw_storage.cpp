@@ -1,13 +1,13 @@
 // A tensor's arrays as a picture of text: one box per level, entries in columns, groups of one parent side by side.
 //
-//   CSR   3 x 8   float64   7 stored   100 bytes
-//   ┌ i : dense ──────────────────────────────── size 3 ┐
-//   ├ j : compressed ───────── pos int32, crd int32, size 8 ┤
-//   │ pos     0  3  5  7                                │
-//   │ crd     0  4  7 │ 1  2 │ 3  7                      │
-//   ├ values ───────────────────────────────── float64 ┤
-//   │         1  2  3 │ 4  5 │ 6  7                      │
-//   └────────────────────────────────────────────────────┘
+//   CSR   3 x 8   int64   7 stored   100 bytes
+//   ┌ i : dense ───────────────────────────── size 3 ┐
+//   ├ j : compressed ── pos int32, crd int32, size 8 ┤
+//   │ pos  0  3  5  7                                │
+//   │ crd  0  4  7 │  1  2 │  3  7                   │
+//   ├ values ───────────────────────────────── int64 ┤
+//   │      1  2  3 │  4  5 │  6  7                   │
+//   └────────────────────────────────────────────────┘
 #include <algorithm>
 #include <cstdio>
 #include <set>
