@@ -9,12 +9,13 @@
 //   for each part of the driver: a Lowered of its own; beta applies to the first, later parts run with beta = 1;
 //   gather `buffers` and `scalars` by their bindings, in order;
 //   unless `applies_beta`: first out = beta * out (beta 0 stores zeros and never reads);
-//   `wide_output`: hand the kernel a temporary row-major output of dtype `compute` (zeros, or beta * out in it), and store it
-//     narrowed into out afterwards. Output strides and offset are then those of the temporary;
+//   `wide_output`: hand the kernel a temporary row-major output of dtype `compute` (zeros, or beta * out in it) and beta = 1, and
+//     store it narrowed into out afterwards. Output strides and offset are then those of the temporary;
 //   for each batch of the driver (flattened, row-major; one where there are no batch levels or the driver is all-dense): rebase the driver's pos, crd and values pointers by
 //     batch * pos_strides[level], crd_strides[level] (in elements of the buffers: bytes of packed levels, words of bitmaps),
 //     values_batch_stride; set the batch_coordinate scalars; run the chunks of `launch`. Chunks are independent but for outer_scatter.
 //     Batches are independent of one another where `independent_batches`; otherwise one follows the other.
+// Values of a sparse driver stand at slot * 1, or at 0 for all slots where its type says shared_value: other strides must be copied first.
 // Status 0 is success; generated kernels have no other.
 #include <optional>
 #include <string>

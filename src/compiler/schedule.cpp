@@ -286,7 +286,7 @@ class Scheduler {
     bool disjoint = false;
     for (int i : in_.einsum.output) disjoint = disjoint || g_.determines(0, i);
     if (splittable && disjoint && (f.level.unique || f.level.kind == LevelKind::dense || f.level.ordered)) {
-      launch.level = 0;
+      launch.level = f.number;
       launch.kind = f.level.kind == LevelKind::compressed && !f.level.unique ? Launch::outer_aligned : Launch::outer_uniform;
     } else if (const int l = n_ - 1; !s_.accumulate && level(l).contiguous() && l > 0 && l < s_.block_begin && window_dim(l, first_clipped_dim)) {
       launch.kind = Launch::output_window;
@@ -308,7 +308,7 @@ class Scheduler {
       return;
     } else if (splittable) {
       launch.kind = Launch::outer_scatter;
-      launch.level = 0;
+      launch.level = f.number;
     } else {
       return;
     }

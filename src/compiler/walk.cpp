@@ -145,7 +145,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   levels::Window window;
   bool clipped = false;
   if (f.contiguous()) window = clip(at, l, clipped);
-  const bool outer = s_.launch.level == l;
+  const bool outer = s_.launch.level >= 0 && l == 0;
   if (f.contiguous() && (outer || s_.window_level == l)) {
     const Expr from = outer ? in.lo + ir::var("begin") : ir::var("begin"), to = outer ? in.lo + ir::var("end") : ir::var("end");
     // A chunk lies in the range already; a window has to meet the clipped range.
@@ -198,7 +198,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
 
 Stmt Nest::emit_run(std::size_t step, const Place& at) {
   const Step& s = s_.steps[step];
-  const bool outer = s_.launch.level == s.level;
+  const bool outer = s_.launch.level >= 0 && s.level == 0;
   levels::Cursor cursor = levels::open(cursor_inputs(s.level), at.position);
   Stmts out;
   const Expr first = outer ? ir::var("begin") : cursor.counted->begin;
