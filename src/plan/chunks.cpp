@@ -26,7 +26,7 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
     size_ = output_extent;
   } else {
     const auto l = static_cast<std::size_t>(level);
-    size_ = part.format.level(level).kind == LevelKind::dense ? part.ranges[l].size : read_index(part.levels[l].pos.dtype, pos(level), 1);
+    size_ = part.format.level(level).kind == LevelKind::compressed ? read_index(part.levels[l].pos.dtype, pos(level), 1) : part.ranges[l].size;
     if (launch.kind == Launch::outer_aligned) {
       const Buffer& crd = part.levels[l].crd;
       coordinates_ = rebased(crd, stride(part.crd_strides, level));

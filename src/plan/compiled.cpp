@@ -151,7 +151,8 @@ class CompiledRunner : public Runner {
     if (!l.applies_beta) scale(out, beta);
     Arguments args;
     gather(l, operands, part, out, a, b, args);
-    if (part.num_batches == 1 && part.values_batch_stride == 0 && part.format.num_batch_levels() == 0) return run_batch(k, part, out, 0, args);
+    // All-dense drivers have their batch levels among the strides.
+    if (part.format.num_batch_levels() == 0 || !part.strides.empty()) return run_batch(k, part, out, 0, args);
     if (l.independent_batches && part.num_batches > 1) {
       // Small batches are the chunks; a few large ones are cut themselves.
       const Domain first(l.launch, part, 0, k.output_extent, k.free_work);

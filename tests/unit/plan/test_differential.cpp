@@ -18,7 +18,7 @@ const std::vector<std::string> formats_by_rank[5] = {
      "(i, j) -> (i : compressed, j : dense)", "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)",
      "(i, j) -> (j / 2 : dense, i / 2 : compressed, j % 2 : dense, i % 2 : dense)", "(i, j) -> (j - i : compressed, i : range)",
      "(i, j) -> (j - i : compressed, j : range)", "(i, j) -> (i + j : compressed, i : range)", "(i, j) -> (i : dense, j : delta(2))", "(i, j) -> (i : dense, j : bitmap)", "ELL", "2:4",
-     "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, i % 2 : dense, j % 2 : dense)",
+     "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : dense, (j % 4) % 2 : dense)",
      "(i, j) -> (i / 2 : dense, j / 2 : dense, i % 2 : dense, j % 2 : dense)", "(i, j) -> (j : compressed(nonunique), i : singleton)"},
     {"(i, j, k) -> (i : compressed, j : compressed, k : compressed)", "COO", "(i, j, k) -> (k : dense, i : compressed, j : dense)",
      "(i, j, k) -> (i : dense, j : dense, k : compressed)", "(i, j, k) -> (j : compressed, k : dense, i : compressed)",
@@ -32,8 +32,6 @@ struct Case {
   std::vector<Tensor> operands;
   std::string text;
 };
-
-bool is_small_float(DType t) { return t >= DType::f16 && t <= DType::f8e5m2; }
 
 Tensor pack_random(const std::string& format, Array& a, DType t, Rng& rng) {
   static const std::vector<DType> index = {DType::i32, DType::i64, DType::i16, DType::u8, DType::u32};
@@ -250,6 +248,20 @@ Tensor pack_batched(const Array& a, bool columns, DType t) {
 }
 
 }  // namespace
+
+TEST_CASE("a dense operand with batch levels") {
+  Rng rng(22);
+  const Array a = random_array({3, 5, 4}, 1, false, false, rng), x = random_array({3, 4}, 1, false, false, rng);
+  RawArrays arrays;
+  arrays.values = dense(a, DType::f64).part().values;
+  const Tensor in[] = {make_tensor(parse_format("(b, i, j) -> (b : batch, i : dense, j : dense)"), {3, 5, 4}, arrays), dense(x, DType::f64)};
+  const TensorType types[] = {in[0].type(), in[1].type()};
+  for (const char* text : {"bij,bj->bi", "bij,bj->i", "bij,bj->"}) {
+    const Einsum e = parse_einsum(text, std::vector<int>{3, 2});
+    const Plan plan = make_plan(e, types);
+    CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {a, x}), DType::f64), plan.explain());
+  }
+}
 
 TEST_CASE("batched operands: an outer loop over batches of unequal length") {
   const struct {
