@@ -67,7 +67,7 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t width, bool&
 
 std::string dtype_text(nb::handle h) {
   if (!nb::hasattr(h, "dtype")) return Py_TYPE(h.ptr())->tp_name;
-  return nb::cast<std::string>(nb::str(h.attr("dtype")));
+  return str_of(h.attr("dtype"));
 }
 
 struct View {
@@ -134,11 +134,11 @@ std::optional<DType> torch_dtype(nb::handle dtype) {
 Array from_torch_tensor(nb::handle h) {
   nb::object t = nb::borrow(h);
   const auto dtype = torch_dtype(t.attr("dtype"));
-  if (!dtype) refuse_dtype(nb::cast<std::string>(nb::str(t.attr("dtype"))));
+  if (!dtype) refuse_dtype(str_of(t.attr("dtype")));
   if (nb::cast<std::string>(t.attr("device").attr("type")) != "cpu")
-    throw Unsupported({.what = "this torch tensor lives on " + nb::cast<std::string>(nb::str(t.attr("device"))), .expected = "memory of the CPU",
-                       .got = nb::cast<std::string>(nb::str(t.attr("device"))), .fix = "call .cpu() first; a CUDA back end is not part of this version"});
-  const std::string layout = nb::cast<std::string>(nb::str(t.attr("layout")));
+    throw Unsupported({.what = "this torch tensor lives on " + str_of(t.attr("device")), .expected = "memory of the CPU",
+                       .got = str_of(t.attr("device")), .fix = "call .cpu() first; a CUDA back end is not part of this version"});
+  const std::string layout = str_of(t.attr("layout"));
   if (layout != "torch.strided")
     throw Unsupported({.what = "a torch tensor of layout " + layout + " is not a dense operand", .expected = "torch.strided", .got = layout,
                        .fix = "use strata.from_torch(tensor)"});

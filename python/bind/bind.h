@@ -2,6 +2,7 @@
 // What the files of the extension share. Nothing here decides anything about tensors: it turns Python values into the core's
 // and back.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>  // in every file: a file without it would not know std::string
 
 #include <memory>
 #include <optional>
@@ -31,6 +32,9 @@ void bind_matmul(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_settings(nb::module_& m);
+
+/// str(object). (nb::str of an attribute takes the attribute as it is, so that a cast of it fails.)
+inline std::string str_of(const nb::object& object) { return nb::cast<std::string>(nb::str(nb::handle(object))); }
 
 /// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an interpreter that
 /// is gone is left alone.

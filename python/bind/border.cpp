@@ -98,7 +98,7 @@ Tensor dense_tensor(const Array& a) { return borrow_dense(a.data, a.shape, a.str
 
 Tensor to_operand(nb::handle h) {
   if (is_tensor(h)) return *nb::inst_ptr<Tensor>(h);
-  const bool plain = is_torch_tensor(h) ? nb::cast<std::string>(nb::str(h.attr("layout"))) == "torch.strided" : PyObject_CheckBuffer(h.ptr()) != 0;
+  const bool plain = is_torch_tensor(h) ? str_of(h.attr("layout")) == "torch.strided" : PyObject_CheckBuffer(h.ptr()) != 0;
   if (plain || PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) return dense_tensor(to_array(h));
   return nb::cast<Tensor>(nb::module_::import_("strata.interop").attr("from_package")(h));
 }

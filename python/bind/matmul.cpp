@@ -156,8 +156,8 @@ void bind_matmul(nb::module_& m) {
       .def("__init__",
            [](PlannedProduct* self, nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, bool ta, bool tb, bool ca, bool cb, nb::handle dtype,
               nb::handle compute) { new (self) PlannedProduct(a, b, c, alpha, beta, options_of(ta, tb, ca, cb, dtype, compute)); },
-           nb::arg("a"), nb::arg("b"), nb::arg("c"), nb::arg("alpha"), nb::arg("beta"), nb::arg("transpose_a"), nb::arg("transpose_b"), nb::arg("conjugate_a"),
-           nb::arg("conjugate_b"), nb::arg("dtype"), nb::arg("compute_dtype"))
+           nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("alpha"), nb::arg("beta").none(), nb::arg("transpose_a"), nb::arg("transpose_b"), nb::arg("conjugate_a"),
+           nb::arg("conjugate_b"), nb::arg("dtype").none(), nb::arg("compute_dtype").none())
       .def("plan", &PlannedProduct::plan)
       .def("execute", &PlannedProduct::execute)
       .def("reset_operands", &PlannedProduct::reset, nb::arg("a").none(), nb::arg("b").none(), nb::arg("c").none(), nb::arg("alpha").none(), nb::arg("beta").none())

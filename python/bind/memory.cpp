@@ -208,7 +208,7 @@ void bind_memory(nb::module_& m) {
              else
                data = nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(b.data), static_cast<Py_ssize_t>(b.bytes())));
              if (!data.is_valid()) throw nb::python_error();
-             return nb::make_tuple(nb::module_::import_("strata._core").attr("memory_of_bytes"), nb::make_tuple(std::string(name_of(b.dtype)), data));
+             return nb::make_tuple(nb::module_::import_("strata._tensor").attr("_memory_of_bytes"), nb::make_tuple(std::string(name_of(b.dtype)), data));
            },
            nb::arg("protocol"));
   m.def("memory_of_bytes",

@@ -218,7 +218,11 @@ void bind_tensor(nb::module_& m) {
                    "Number of elements, absent ones included.")
       .def_prop_ro("parts", [](const Tensor& t) { nb::list out; for (int k = 0; k < t.num_parts(); ++k) out.append(t.part_tensor(k)); return nb::tuple(out); },
                    "The parts of a sum as tensors; one for every other tensor.")
-      .def_prop_ro("values", [](const Tensor& t) { return to_package_array(t.values()); },
+      .def_prop_ro("values", [](const Tensor& t) {
+                     if (!t.type().shared_value) return to_package_array(t.values());
+                     const std::int64_t one_stride[] = {0};
+                     return to_numpy(t.values(), {t.nse()}, one_stride);
+                   },
                    "The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.")
       .def("pos", [](const Tensor& t, int level) { return level_array(t, level, true); }, nb::arg("level"), "Positions of a level, 1-D. TensorError where it has none.")
       .def("crd", [](const Tensor& t, int level) { return level_array(t, level, false); }, nb::arg("level"), "Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.")

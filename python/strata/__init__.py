@@ -47,8 +47,8 @@ from .interop.cupy import from_cupy
 from .interop.numpy import from_numpy
 from .interop.scipy import from_scipy
 from .interop.torch import from_torch
-from .matmul import Matmul
-from . import tensor as _tensor  # attaches the verbs to Tensor
+from ._matmul import Matmul
+from . import _tensor as _verbs  # noqa: F401  attaches the verbs to Tensor
 
 __version__ = "0.1.0"
 

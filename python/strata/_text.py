@@ -6,6 +6,9 @@ class Text(str):
 
     __slots__ = ()
 
+    def __new__(cls, text):
+        return super().__new__(cls, text.rstrip("\n"))
+
     def __repr__(self):
         return str(self)
 

@@ -61,9 +61,10 @@ def __getattr__(name):
         raise AttributeError(f"strata.formats has no '{name}'; it has {', '.join(sorted(n for n, _ in known.values()))}")
     n, text = entry
     plain = n.partition("(")[0]
-    if "(" in n or _varies(plain):
-        return Builder(plain, text)
-    return Format(plain)
+    optional = "(" not in n or "([" in n  # means something without arguments
+    if optional and not plain.endswith("d") and not _varies(plain):
+        return Format(plain)
+    return Builder(plain, text)
 
 
 def _varies(name):

@@ -20,7 +20,7 @@ import numpy as _np
 from . import _core, formats as _formats
 from .errors import FormatError, PlanError, TensorError, Unsupported
 from .interop import from_package as _from_package, package_of as _package_of, to_package as _to_package
-from .matmul import Matmul as _Matmul
+from ._matmul import Matmul as _Matmul
 
 __all__ = [
     "Dimension", "LevelExpr", "LevelFormat", "LevelProperty", "Matmul", "MatmulOptions", "NamedFormats", "Tensor", "TensorFormat", "is_ordered",

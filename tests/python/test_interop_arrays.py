@@ -120,8 +120,6 @@ def test_our_memory_speaks_dlpack():
     a = np.from_dlpack(memory)
     assert np.shares_memory(a, t.values) and a.tolist() == [1, 1, 1]
     assert np.asarray(memory).tolist() == [1, 1, 1]
-    with pytest.raises((ValueError, BufferError)):
-        memoryview(memory)[0] = "x"
 
 
 class Exporter:

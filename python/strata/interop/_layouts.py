@@ -13,7 +13,8 @@ def coo_levels(names, ordered, unique):
     levels = []
     for k, name in enumerate(names):
         last = k == len(names) - 1
-        words = [w for w in ("nonunique" if not last or not unique else "", order) if w]
+        repeats = (k == 0 and not last) or (last and not unique)  # prefixes repeat from the first level on
+        words = [w for w in ("nonunique" if repeats else "", order) if w]
         kind = "compressed" if k == 0 else "singleton"
         levels.append(f"{name}: {kind}" + (f"({', '.join(words)})" if words else ""))
     return levels

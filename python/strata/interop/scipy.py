@@ -160,11 +160,13 @@ def _export(t, sps, matrix):
     if signature == _DIAJ and np.can_cast(t.crd_dtype, np.int64, "safe"):
         offsets = _index(t.crd(0))
         n = int(t.pos(0)[-1])
-        return cls("dia")((t.values[: n * shape[1]].reshape(n, shape[1]), offsets[:n]), shape=shape)
+        out = cls("dia")(shape, dtype=t.dtype)
+        out.offsets, out.data = offsets[:n], t.values[: n * shape[1]].reshape(n, shape[1])
+        return out
     if len(shape) > 0 and _is_coo(f):
         n = int(t.pos(0)[-1])
         coords = tuple(c[:n] for c in _same_index(*[t.crd(k) for k in range(len(shape))]))
-        out = cls("coo")((len(shape) == 2 and shape) or shape, dtype=t.dtype)
+        out = cls("coo")(shape, dtype=t.dtype)
         out.coords, out.data = coords, t.values[:n]
         out.has_canonical_format = f.is_ordered and f.is_unique
         return out
@@ -178,10 +180,11 @@ def _export(t, sps, matrix):
 
 
 def _is_coo(f):
+    if f.num_parts != 1:
+        return False
     levels = f.levels
     return (
-        len(f.parts) == 1
-        and len(levels) == f.rank
+        len(levels) == f.rank
         and [v.expr for v in levels] == list(f.dims)
         and levels[0].kind == "compressed"
         and all(v.kind == "singleton" for v in levels[1:])
@@ -191,7 +194,7 @@ def _is_coo(f):
 
 def _block_of(f):
     """(r, c) of a BSR format with row-major blocks, or None."""
-    if f.rank != 2 or len(f.parts) != 1 or len(f.levels) != 4:
+    if f.rank != 2 or f.num_parts != 1 or len(f.levels) != 4:
         return None
     a, b, c, d = f.levels
     if (a.kind, b.kind, c.kind, d.kind) != ("dense", "compressed", "dense", "dense"):

@@ -100,6 +100,10 @@ def __reduce_ex__(self, protocol):
     return _rebuild, _state(self)
 
 
+def _memory_of_bytes(dtype, data):
+    return _core.memory_of_bytes(dtype, data)
+
+
 def _state(t):
     if len(t.parts) != 1:
         return (None, t.shape, None, None, None, None, tuple(_state(p) for p in t.parts))
