@@ -39,15 +39,20 @@ TensorType sparse_type(const std::string& format, const Shape& shape, DType dtyp
   return t;
 }
 
+struct Common {
+  Product product;
+  int driver;
+};
+
 /// Every product whose kernel is worth having at hand. Extents stand for classes: text depends on them only where it must.
-std::vector<Product> products() {
-  std::vector<Product> out;
-  const auto add = [&](const char* text, const TensorType& a, const TensorType& b) {
+std::vector<Common> products() {
+  std::vector<Common> out;
+  const auto add = [&](const char* text, const TensorType& a, const TensorType& b, int driver = 0) {
     const std::vector<TensorType> types{a, b};
     const std::vector<Shape> shapes{a.shape, b.shape};
     const std::vector<int> ranks{static_cast<int>(a.shape.size()), static_cast<int>(b.shape.size())};
     const Einsum e = parse_einsum(text, ranks);
-    out.push_back({normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype});
+    out.push_back({{normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype}, driver});
   };
   const std::int64_t m = 960, n = 720;  // 2, 3 and 4 divide them
   for (const auto& f : formats)
@@ -63,6 +68,13 @@ std::vector<Product> products() {
           add("ij,j->i", odd, dense_type({n + 1}, t));
           add("ij,jk->ik", odd, dense_type({n + 1, 64}, t));
         }
+      }
+  // Sparse weights: x @ W and x @ W.T.
+  for (const char* format : {"CSR", "CSC"})
+    for (DType t : {DType::f64, DType::f32})
+      for (std::int64_t rows : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}}) {
+        add("ij,jk->ik", dense_type({rows, m}, t), sparse_type(format, {m, n}, t, DType::i32), 1);
+        add("ij,kj->ik", dense_type({rows, n}, t), sparse_type(format, {m, n}, t, DType::i32), 1);
       }
   return out;
 }
@@ -103,9 +115,9 @@ int main(int argc, char** argv) {
     std::map<std::string, Text> texts;  // by hash
     std::set<std::string> refused;
     for (const Isa& isa : isas)
-      for (const Product& p : products()) {
+      for (const auto& [p, driver] : products()) {
         std::string why;
-        const auto kernels = lower_product(p, 0, why, Target{isa.vector_bytes});
+        const auto kernels = lower_product(p, driver, why, Target{isa.vector_bytes});
         if (kernels.empty()) refused.insert(p.einsum.to_string() + ", A " + p.operands[0].to_string() + ": " + why);
         for (const KernelText& k : kernels) {
           Text& t = texts[text_hash(k.source)];
