@@ -1,4 +1,7 @@
 // Names of structures.
+#include <unordered_map>
+
+#include "base/fork_mutex.h"
 #include "strata/format_family.h"
 
 namespace strata {
@@ -41,14 +44,32 @@ std::string name_of_part(const FormatSpec& s) {
 
 }  // namespace
 
-std::string Format::name() const {
+namespace {
+std::string find_name(const Format& f) {
   std::string out;
-  for (int k = 0; k < num_parts(); ++k) {
-    const std::string one = name_of_part(num_parts() == 1 ? spec() : part(k).spec());
+  for (int k = 0; k < f.num_parts(); ++k) {
+    const std::string one = name_of_part(f.part(k).spec());
     if (one.empty()) return "";
     out += (k > 0 ? " + " : "") + one;
   }
   return out;
+}
+}  // namespace
+
+std::string Format::name() const {
+  // Every family is tried (some 100 us), and printing asks again and again.
+  struct Names;
+  std::mutex& mutex = fork_mutex<Names>();
+  static auto* known = new std::unordered_map<Format, std::string>;
+  {
+    std::lock_guard lock(mutex);
+    if (const auto it = known->find(*this); it != known->end()) return it->second;
+  }
+  const std::string name = find_name(*this);
+  std::lock_guard lock(mutex);
+  if (known->size() >= 256) known->clear();
+  known->emplace(*this, name);
+  return name;
 }
 
 bool Format::is(std::string_view name) const {

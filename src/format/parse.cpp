@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <shared_mutex>
 
+#include "base/fork_mutex.h"
 #include "base/suggest.h"
 #include "format/print.h"
 #include "strata/format_parse.h"
@@ -17,7 +17,7 @@ struct Registry {
     std::string name, text;
     FormatSpec spec;
   };
-  std::shared_mutex mutex;
+  std::mutex& mutex = fork_mutex<Registry>();
   std::map<std::string, Entry, std::less<>> entries;
 };
 Registry& registry() {
@@ -33,11 +33,55 @@ std::string lower_case(std::string_view s) {
 
 bool find_registered(std::string_view name, FormatSpec& found) {
   Registry& r = registry();
-  std::shared_lock lock(r.mutex);
+  std::lock_guard lock(r.mutex);
   const auto it = r.entries.find(lower_case(name));
   if (it == r.entries.end()) return false;
   found = it->second.spec;
   return true;
+}
+
+/// Short texts parsed lately: programs write the same few names over and over (10 us each otherwise).
+class Recent {
+ public:
+  std::shared_ptr<const FormatSpec> find(std::string_view text, int rank) {
+    if (text.size() > longest) return nullptr;
+    std::lock_guard lock(mutex_);
+    const auto it = specs_.find(std::pair<int, std::string_view>(rank, text));
+    return it == specs_.end() ? nullptr : it->second;
+  }
+  /// `generation` is that from before parsing: a name may have been registered meanwhile.
+  void add(std::string_view text, int rank, std::shared_ptr<const FormatSpec> spec, std::uint64_t generation) {
+    if (text.size() > longest) return;
+    std::lock_guard lock(mutex_);
+    if (generation != generation_) return;
+    if (specs_.size() >= most) specs_.clear();
+    specs_.emplace(std::pair<int, std::string>(rank, text), std::move(spec));
+  }
+  std::uint64_t generation() {
+    std::lock_guard lock(mutex_);
+    return generation_;
+  }
+  void forget() {
+    std::lock_guard lock(mutex_);
+    ++generation_;
+    specs_.clear();
+  }
+
+ private:
+  static constexpr std::size_t longest = 128, most = 256;
+  struct Less {
+    using is_transparent = void;
+    template <class A, class B> bool operator()(const A& a, const B& b) const {
+      return a.first != b.first ? a.first < b.first : std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+  std::mutex& mutex_ = fork_mutex<Recent>();
+  std::uint64_t generation_ = 0;
+  std::map<std::pair<int, std::string>, std::shared_ptr<const FormatSpec>, Less> specs_;
+};
+Recent& recent() {
+  static Recent* r = new Recent;
+  return *r;
 }
 
 std::string quoted_list(std::span<const std::string_view> words) {
@@ -97,9 +141,13 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 
 Format parse_format(std::string_view text, int rank) {
   if (rank > max_dims) throw FormatError({.what = "too many dimensions", .expected = "at most " + std::to_string(max_dims), .got = std::to_string(rank)});
+  if (const auto known = recent().find(text, rank)) return Format(known);
+  const auto generation = recent().generation();
   detail::FormatParser parser(text, rank, find_registered);
   if (!parser.parse()) raise(parser, text);
-  return Format(std::make_shared<const FormatSpec>(parser.spec));
+  auto spec = std::make_shared<const FormatSpec>(parser.spec);
+  recent().add(text, rank, spec, generation);
+  return Format(std::move(spec));
 }
 
 void register_format(std::string_view name, std::string_view text) {
@@ -111,9 +159,13 @@ void register_format(std::string_view name, std::string_view text) {
   if (detail::find_named_format(name) || detail::same_word(name, "TensorFormat"))
     throw FormatError({.what = "the name '" + std::string(name) + "' is built in", .expected = "a name of your own", .got = std::string(name)});
   const Format format = parse_format(text);
-  Registry& r = registry();
-  std::unique_lock lock(r.mutex);
-  r.entries.insert_or_assign(lower_case(name), Registry::Entry{std::string(name), format.to_string(), format.spec()});
+  Registry::Entry entry{std::string(name), format.to_string(), format.spec()};
+  {
+    Registry& r = registry();
+    std::lock_guard lock(r.mutex);
+    r.entries.insert_or_assign(lower_case(name), std::move(entry));
+  }
+  recent().forget();
 }
 
 std::vector<std::pair<std::string, std::string>> format_names() {
@@ -121,7 +173,7 @@ std::vector<std::pair<std::string, std::string>> format_names() {
   for (const auto& f : detail::named_formats)
     out.emplace_back(std::string(f.name) + (f.numbers.empty() ? "" : "(" + std::string(f.numbers) + ")"), std::string(f.meaning));
   Registry& r = registry();
-  std::shared_lock lock(r.mutex);
+  std::lock_guard lock(r.mutex);
   for (const auto& [key, entry] : r.entries) out.emplace_back(entry.name, entry.text);
   return out;
 }

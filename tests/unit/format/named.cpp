@@ -1,6 +1,10 @@
 // Named formats and texts of tests/spec/formats.txt.
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <sstream>
 #include <thread>
 
@@ -127,4 +131,28 @@ TEST_CASE("users register names of their own") {
       }
     });
   for (auto& t : threads) t.join();
+}
+
+TEST_CASE("a child of a busy process parses") {
+  register_format("busy", "CSR");
+  std::atomic<bool> stop = false;
+  std::thread busy([&] {
+    for (int k = 0; !stop; ++k) {
+      parse_format("BSR(" + std::to_string(1 + k % 500) + ", 2)").name();
+      register_format("busy", "CSR");
+    }
+  });
+  for (int k = 0; k < 20; ++k) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);  // a lock that nobody holds ends the child
+      const bool good = parse_format("busy", 2) == parse_format("CSR") && parse_format("CSC").name() == "CSC";
+      _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  stop = true;
+  busy.join();
 }
