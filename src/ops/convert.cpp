@@ -49,11 +49,11 @@ Tensor from_dense(const Tensor& dense, const Format& format, double threshold, s
   if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
   const Source all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());
-  const Source kept = [&](const Sink& sink) {
+  const auto kept = [&](const Sink& sink) {
     std::vector<std::vector<std::int64_t>> columns(static_cast<std::size_t>(dense.rank()));
     std::vector<const std::int64_t*> dims(columns.size());
     std::vector<char> values;
-    all([&](const Piece& p) {
+    all.emit([&](const Piece& p) {
       for (auto& c : columns) c.clear();
       values.clear();
       int n = 0;
@@ -69,7 +69,7 @@ Tensor from_dense(const Tensor& dense, const Format& format, double threshold, s
       sink({n, dims.data(), values.data()});
     });
   };
-  return assemble(kept, dense.dtype(), absent, dense.shape(), format, {});
+  return assemble({kept}, dense.dtype(), absent, dense.shape(), format, {});
 }
 
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options) {
@@ -81,7 +81,7 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
     if (!is_index(coords[d].dtype)) throw DTypeError({.what = name + " must be integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(coords[d].dtype))});
     if (coords[d].size != values.size) throw TensorError({.what = name + " and values differ in length", .expected = std::to_string(values.size), .got = std::to_string(coords[d].size)});
   }
-  const Source source = [&](const Sink& sink) {
+  const auto emit = [&](const Sink& sink) {
     constexpr std::int64_t step = 1024;
     std::vector<std::vector<std::int64_t>> columns(coords.size(), std::vector<std::int64_t>(step));
     std::vector<const std::int64_t*> dims(coords.size());
@@ -98,7 +98,7 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
       sink({static_cast<int>(n), dims.data(), static_cast<const char*>(values.data) + begin * width});
     }
   };
-  return assemble(source, values.dtype, Scalar::zero(values.dtype), shape, format, options);
+  return assemble({emit, values.size}, values.dtype, Scalar::zero(values.dtype), shape, format, options);
 }
 
 Tensor to_dense(const Tensor& t) { return convert(t, dense_format(t.rank())); }

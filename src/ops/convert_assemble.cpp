@@ -49,7 +49,13 @@ DType automatic_crd_dtype(const Format& format, const Shape& shape) {
 }
 
 Source stored_elements(const Tensor& t, Zeros zeros) {
-  return [t, zeros](const Sink& sink) {
+  std::int64_t slots = 0;
+  bool drops = false;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    drops |= zeros == Zeros::automatic && t.part(k).format.can_hold_fill();
+    slots += std::min(used_values(t.part(k)), INT64_MAX - slots);
+  }
+  const auto emit = [t, zeros](const Sink& sink) {
     const auto width = size_of(t.dtype());
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
@@ -93,6 +99,8 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
       });
     }
   };
+  // Most slots of blocks and bridges stay; dense tensors may hold mostly zeros, and memory that is not touched costs nothing.
+  return {emit, drops ? std::min<std::int64_t>(slots, 1 << 24) : slots};
 }
 
 namespace {
@@ -134,12 +142,14 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
   if (format.num_parts() == 1) {
     DimensionMap(format, format.level_ranges(shape), shape);  // refuses sizes that do not combine
     Elements elements(format, shape, dtype);
-    source([&](const Piece& p) { elements.append(p); });
+    elements.reserve(source.at_most);
+    source.emit([&](const Piece& p) { elements.append(p); });
     elements.sort_and_combine();
     parts.push_back(build_part(elements, target));
   } else {
     Elements all(dense_format(format.rank()), shape, dtype);
-    source([&](const Piece& p) { all.append(p); });
+    all.reserve(source.at_most);
+    source.emit([&](const Piece& p) { all.append(p); });
     all.sort_and_combine();
     std::vector<Format> formats;
     for (int k = 0; k < format.num_parts(); ++k) {
@@ -160,14 +170,17 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
   type.shape = shape;
   type.dtype = options.dtype.value_or(dtype);
   type.fill = target.fill.as(type.dtype);
-  type.crd_dtype = target.crd_dtype;
   std::int64_t nse = 0, most = 0;
-  bool has_pos = false;
+  bool has_pos = false, has_crd = false;
+  for (const Part& p : parts)
+    for (const Level& level : p.format.levels()) has_crd |= storage::has_crd(level.kind);
+  type.crd_dtype = has_crd ? target.crd_dtype : DType::i32;
   for (const Part& p : parts) {
     nse += count_slots(p, shape);
     for (const LevelArrays& a : p.levels) {
       has_pos |= a.pos.size > 0;
-      for (std::int64_t entry : a.pos.as<std::int64_t>()) most = std::max(most, entry);
+      if (a.pos.size > 0)
+        for (std::int64_t entry : a.pos.as<std::int64_t>()) most = std::max(most, entry);
     }
   }
   type.pos_dtype = options.pos_dtype.value_or(has_pos ? index_dtype_for(std::max(nse, most)) : DType::i32);

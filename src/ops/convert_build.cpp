@@ -112,7 +112,8 @@ Part build_part(const Elements& elements, const Target& target) {
     }
   }
 
-  std::vector<std::int64_t> position(static_cast<std::size_t>(n), 0), coordinate(static_cast<std::size_t>(n));
+  PodArray<std::int64_t> position(static_cast<std::size_t>(n)), coordinate(static_cast<std::size_t>(n));
+  std::fill(position.begin(), position.end(), 0);
   for (int l = nb; l < levels; ++l) {
     const auto i = static_cast<std::size_t>(l);
     elements.column(i, 0, n, coordinate.data());
@@ -151,14 +152,19 @@ Part build_part(const Elements& elements, const Target& target) {
     LevelArrays& out = part.levels[i];
     if (storage::has_pos(level.kind)) {
       std::int64_t longest = 0;
-      for (const Batch& b : batches) longest = std::max(longest, static_cast<std::int64_t>(b.built[i].pos.size()));
-      out.pos = Buffer::allocate(DType::i64, longest * static_cast<std::int64_t>(batches.size()));
-      if (nb > 0) part.pos_strides[i] = longest;
-      auto* to = static_cast<std::int64_t*>(out.pos.data);
-      for (const Batch& b : batches) {
-        to = std::copy(b.built[i].pos.begin(), b.built[i].pos.end(), to);
-        // Below a level whose positions differ from batch to batch the tail is capacity; it repeats the end.
-        to = std::fill_n(to, longest - static_cast<std::int64_t>(b.built[i].pos.size()), b.built[i].pos.back());
+      for (const Batch& b : batches) longest = std::max(longest, b.built[i].pos.size);
+      if (nb == 0) {
+        out.pos = std::move(batches[0].built[i].pos);
+      } else {
+        out.pos = Buffer::allocate(DType::i64, longest * static_cast<std::int64_t>(batches.size()));
+        part.pos_strides[i] = longest;
+        auto* to = static_cast<std::int64_t*>(out.pos.data);
+        for (const Batch& b : batches) {
+          const auto pos = b.built[i].pos.as<std::int64_t>();
+          to = std::copy(pos.begin(), pos.end(), to);
+          // Below a level whose positions differ from batch to batch the tail is capacity; it repeats the end.
+          to = std::fill_n(to, longest - static_cast<std::int64_t>(pos.size()), pos.back());
+        }
       }
     }
     if (storage::has_crd(level.kind)) {

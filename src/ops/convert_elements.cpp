@@ -63,13 +63,18 @@ void Elements::evaluate(int node, const Piece& piece, std::int64_t* out, std::si
   scratch_[depth] = std::move(other);
 }
 
+void Elements::reserve(std::int64_t n) {
+  for (auto& words : keys_) words.reserve(static_cast<std::size_t>(n));
+  values_.reserve(static_cast<std::size_t>(n) * width_);
+}
+
 void Elements::append(const Piece& piece) {
   const auto n = static_cast<std::size_t>(piece.n);
   if (n == 0) return;
   const std::size_t before = keys_[0].size();
   for (auto& words : keys_) {
-    if (words.capacity() < before + n) words.reserve(std::max(2 * words.capacity(), before + n));
-    words.resize(before + n, 0);
+    words.resize(before + n);
+    std::fill_n(words.data() + before, n, std::uint64_t{0});
   }
   if (scratch_.empty()) scratch_.resize(1);
   std::vector<std::int64_t> level = std::move(scratch_[0]);
@@ -92,20 +97,35 @@ void Elements::append(const Piece& piece) {
       while (w + 1 < keys_.size() && keys_[w][e] == keys_[w][e - 1]) ++w;
       sorted_ = keys_[w][e] > keys_[w][e - 1];
     }
-  if (values_.capacity() < (before + n) * width_) values_.reserve(std::max(2 * values_.capacity(), (before + n) * width_));
-  values_.insert(values_.end(), piece.values, piece.values + n * width_);
+  values_.append(piece.values, n * width_);
+}
+
+/// Bits of the last word, from the lowest, by which the elements ascend already, as CSR's rows do on their way to CSC.
+int Elements::sorted_suffix() const {
+  const auto& words = keys_.back();
+  int sorted = 0;
+  for (std::size_t l = layout_.fields.size(); l-- > 1;) {
+    const KeyLayout::Field& f = layout_.fields[l];
+    if (f.word + 1 != static_cast<int>(keys_.size()) || f.shift + f.bits > 63) break;
+    const std::uint64_t mask = (std::uint64_t{1} << (f.shift + f.bits)) - 1;
+    std::size_t e = 1;
+    while (e < words.size() && (words[e] & mask) >= (words[e - 1] & mask)) ++e;
+    if (e < words.size()) break;
+    sorted = f.shift + f.bits;
+  }
+  return sorted;
 }
 
 void Elements::sort_and_combine() {
   if (sorted_) return;
   const std::size_t n = keys_[0].size();
   // The last word first: the sort is stable, so that duplicates keep the order in which they came.
-  std::vector<SortItem> items(n), spare(n);
+  PodArray<SortItem> items(n), spare(n);
   for (std::size_t e = 0; e < n; ++e) items[e] = {keys_.back()[e], e};
-  radix_sort(items, spare, layout_.used.back());
+  radix_sort(items, spare, sorted_suffix(), layout_.used.back());
   for (std::size_t w = keys_.size() - 1; w-- > 0;) {
     for (SortItem& item : items) item.key = keys_[w][item.index];
-    radix_sort(items, spare, layout_.used[w]);
+    radix_sort(items, spare, 0, layout_.used[w]);
   }
   spare = {};
   const auto equal = [&](std::size_t a, std::size_t b) {
@@ -113,14 +133,13 @@ void Elements::sort_and_combine() {
       if (words[a] != words[b]) return false;
     return true;
   };
-  std::vector<std::size_t> starts;  // of the runs of equal keys; empty while all differ
   std::size_t runs = 0;
   const bool single = keys_.size() == 1;
   for (std::size_t e = 0; e < n; ++e) {
     const bool same = e > 0 && (single ? items[e].key == items[e - 1].key : equal(items[e].index, items[e - 1].index));
     if (!same) ++runs;
   }
-  std::vector<char> values(runs * width_);
+  PodArray<char> values(runs * width_);
   if (runs == n) {
     with_width(width_, [&]<class T>(T) {
       const char* from = values_.data();
@@ -153,10 +172,10 @@ void Elements::sort_and_combine() {
     keys_[0].resize(runs);
     for (std::size_t e = 0; e < runs; ++e) keys_[0][e] = items[e].key;
   } else {
-    std::vector<std::uint64_t> words(runs);
     for (auto& key : keys_) {
+      PodArray<std::uint64_t> words(runs);
       for (std::size_t e = 0; e < runs; ++e) words[e] = key[items[e].index];
-      key = words;
+      key = std::move(words);
     }
   }
   sorted_ = true;
@@ -166,16 +185,17 @@ void Elements::column(std::size_t level, std::int64_t begin, std::int64_t end, s
   for (std::int64_t e = begin; e < end; ++e) out[e - begin] = coordinate(level, e);
 }
 
-std::vector<std::uint8_t> Elements::differs() const {
+PodArray<std::uint8_t> Elements::differs() const {
   // Which level a bit of a word belongs to.
   std::vector<std::array<std::uint8_t, 64>> level_of(keys_.size());
   for (std::size_t l = 0; l < layout_.fields.size(); ++l) {
     const auto& f = layout_.fields[l];
     for (int b = 0; b < f.bits; ++b) level_of[static_cast<std::size_t>(f.word)][static_cast<std::size_t>(f.shift + b)] = static_cast<std::uint8_t>(l);
   }
-  std::vector<std::uint8_t> out(keys_[0].size(), 0);
+  PodArray<std::uint8_t> out(keys_[0].size());
+  if (out.size() > 0) out[0] = 0;
   for (std::size_t e = 1; e < out.size(); ++e)
-    for (std::size_t w = 0; w < keys_.size(); ++w)
+    for (std::size_t w = 0; w < keys_.size(); ++w)  // combined elements always differ in some word
       if (const std::uint64_t x = keys_[w][e] ^ keys_[w][e - 1]) {
         out[e] = level_of[w][static_cast<std::size_t>(63 - std::countl_zero(x))];
         break;

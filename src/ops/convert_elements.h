@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/pod_array.h"
 #include "strata/ops.h"
 #include "tensor/tensor_impl.h"
 
@@ -17,7 +18,10 @@ struct Piece {
 };
 using Sink = std::function<void(const Piece&)>;
 /// Calls its sink with all elements, in any order, duplicates included.
-using Source = std::function<void(const Sink&)>;
+struct Source {
+  std::function<void(const Sink&)> emit;
+  std::int64_t at_most = 0;  ///< how many there may be, where a good bound is known: only a hint
+};
 
 /// Level coordinates as bit fields of as few 64-bit words as hold them, first level on top: comparing words compares coordinates.
 struct KeyLayout {
@@ -29,7 +33,7 @@ struct KeyLayout {
   std::vector<int> used;  ///< bits in use per word; its size is the number of words (at least 1)
 
   explicit KeyLayout(std::span<const LevelRange> ranges);
-  std::int64_t coordinate(const std::vector<std::vector<std::uint64_t>>& keys, std::size_t level, std::size_t e) const {
+  std::int64_t coordinate(const std::vector<PodArray<std::uint64_t>>& keys, std::size_t level, std::size_t e) const {
     const Field& f = fields[level];
     if (f.bits == 0) return f.lo;
     const std::uint64_t mask = f.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << f.bits) - 1;
@@ -42,6 +46,7 @@ class Elements {
  public:
   Elements(const Format& part_format, const Shape& shape, DType dtype);
 
+  void reserve(std::int64_t n);
   void append(const Piece& piece);
   /// Sorts by level coordinates and adds up duplicates, in the order in which they came.
   void sort_and_combine();
@@ -52,12 +57,13 @@ class Elements {
   std::int64_t coordinate(std::size_t level, std::int64_t e) const { return layout_.coordinate(keys_, level, static_cast<std::size_t>(e)); }
   void column(std::size_t level, std::int64_t begin, std::int64_t end, std::int64_t* out) const;
   /// First level in which each element differs from the one before (0 for the first element).
-  std::vector<std::uint8_t> differs() const;
+  PodArray<std::uint8_t> differs() const;
   const char* values() const { return values_.data(); }
   std::size_t width() const { return width_; }
   DType dtype() const { return dtype_; }
 
  private:
+  int sorted_suffix() const;
   void evaluate(int node, const Piece& piece, std::int64_t* out, std::size_t depth);
 
   Format format_;
@@ -66,8 +72,8 @@ class Elements {
   DType dtype_;
   std::size_t width_;
   bool sorted_ = true;  ///< strictly ascending so far
-  std::vector<std::vector<std::uint64_t>> keys_;
-  std::vector<char> values_;
+  std::vector<PodArray<std::uint64_t>> keys_;
+  PodArray<char> values_;
   std::vector<std::vector<std::int64_t>> scratch_;
 };
 

@@ -63,7 +63,7 @@ class Groups {
     const auto n = static_cast<std::size_t>(levels_.size());
     // Sorting by all levels makes the members of a run ascend in the levels that follow.
     const KeyLayout layout(levels_.ranges());
-    std::vector<SortItem> items(n), spare(n);
+    PodArray<SortItem> items(n), spare(n);
     for (std::size_t e = 0; e < n; ++e) items[e] = {0, e};
     for (std::size_t w = layout.used.size(); w-- > 0;) {
       for (SortItem& item : items) {
@@ -73,7 +73,7 @@ class Groups {
           if (field.word == static_cast<int>(w) && field.bits) item.key |= static_cast<std::uint64_t>(levels_.coordinate(l, static_cast<std::int64_t>(item.index)) - field.lo) << field.shift;
         }
       }
-      radix_sort(items, spare, layout.used[w]);
+      radix_sort(items, spare, 0, layout.used[w]);
     }
     std::vector<std::size_t> members;
     for (std::size_t e = 0; e < n; ++e) {
@@ -151,7 +151,7 @@ class Splitter {
     if (!pattern) throw TensorError({.what = "split by a mask without a mask", .expected = "a tensor", .got = "none"});
     if (pattern->shape() != target_.shape) throw TensorError({.what = "the mask has another shape", .expected = "the tensor's shape", .got = pattern->type().to_string()});
     Elements mask(elements_.format(), target_.shape, pattern->dtype());
-    stored_elements(*pattern, Zeros::automatic)([&](const Piece& p) { mask.append(p); });
+    stored_elements(*pattern, Zeros::automatic).emit([&](const Piece& p) { mask.append(p); });
     mask.sort_and_combine();
     std::int64_t m = 0;
     for (std::size_t e = 0; e < left_.size(); ++e) {

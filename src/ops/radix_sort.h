@@ -5,27 +5,29 @@
 #include <utility>
 #include <vector>
 
+#include "ops/pod_array.h"
+
 namespace strata::conversion {
 
 struct SortItem {
   std::uint64_t key, index;
 };
 
-/// Sorts by the lowest `bits` bits of the key. `spare` is as long as `items`.
-inline void radix_sort(std::vector<SortItem>& items, std::vector<SortItem>& spare, int bits) {
+/// Sorts by bits [from, bits) of the key. `spare` is as long as `items`.
+inline void radix_sort(PodArray<SortItem>& items, PodArray<SortItem>& spare, int from, int bits) {
   constexpr int digit = 8, buckets = 1 << digit;
-  const int passes = (bits + digit - 1) / digit;
+  const int passes = (bits - from + digit - 1) / digit;
   if (passes == 0 || items.size() < 2) return;
   std::vector<std::array<std::size_t, buckets>> counts(static_cast<std::size_t>(passes));
   for (auto& c : counts) c.fill(0);
   for (const SortItem& item : items)
-    for (int p = 0; p < passes; ++p) ++counts[static_cast<std::size_t>(p)][item.key >> (digit * p) & (buckets - 1)];
+    for (int p = 0; p < passes; ++p) ++counts[static_cast<std::size_t>(p)][item.key >> (from + digit * p) & (buckets - 1)];
   for (int p = 0; p < passes; ++p) {
     auto& count = counts[static_cast<std::size_t>(p)];
-    if (count[items[0].key >> (digit * p) & (buckets - 1)] == items.size()) continue;  // all alike here
+    if (count[items[0].key >> (from + digit * p) & (buckets - 1)] == items.size()) continue;  // all alike here
     std::size_t sum = 0;
     for (auto& c : count) sum += std::exchange(c, sum);
-    for (const SortItem& item : items) spare[count[item.key >> (digit * p) & (buckets - 1)]++] = item;
+    for (const SortItem& item : items) spare[count[item.key >> (from + digit * p) & (buckets - 1)]++] = item;
     items.swap(spare);
   }
 }

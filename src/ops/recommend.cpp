@@ -14,7 +14,7 @@ struct Cost {
   double slot, row;
 };
 constexpr double bytes_per_ns = 30;
-constexpr Cost csr{0.08, 1.0}, csc{0.6, 1.0}, coo{1.0, 0}, dcsr{0.08, 2.0}, bsr{0.02, 2.0}, dia{0.12, 20}, ell{0.10, 0.5}, delta{1.2, 2.0}, bitmap{0.5, 4.0}, dense{0.03, 1.0};
+constexpr Cost csr{0.08, 1.0}, csc{0.6, 1.0}, coo{1.0, 0}, dcsr{0.08, 2.0}, bsr{0.02, 2.0}, dia{0.12, 10}, ell{0.15, 1.5}, delta{1.2, 2.0}, bitmap{0.5, 4.0}, dense{0.03, 1.0};
 
 std::string percent(double share) {
   char text[32];

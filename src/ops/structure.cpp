@@ -131,7 +131,7 @@ void measure_blocks(const Csr& m, Structure& s) {
   std::vector<std::int64_t> stamp(static_cast<std::size_t>(m.columns) + 1, 0);
   std::int64_t mark = 0, elements = 0;
   const auto width = static_cast<double>(size_of(s.dtype));
-  double best = width + 4;  // bytes per element: a value and its column
+  double best = 1.05 * (width + 4);  // bytes per element: a value and its column; blocks that cost as much still save work
   std::vector<std::pair<double, BlockFit>> promising;
   for (const auto& [r, c] : sizes) {
     if (r > m.rows || c > m.columns) continue;

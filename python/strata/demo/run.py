@@ -8,6 +8,7 @@ from .. import __version__, _core, settings
 from .._io import read
 from .._terminal import Style, grouped, progress, seconds, size, table, width
 from ..errors import Error
+from .formats import label as format_label
 from .formats import survey
 from .info import processor
 
@@ -162,7 +163,7 @@ def _print_timings(style, say, timings):
 def _advise(info, formats, timings):
     """The measured winner of SpMV where there are timings, otherwise the model's; and the reasons."""
     why = []
-    best = label = info["recommended"]
+    best = format_label(info["formats"][0])
     ours = timings.get("spmv", {}).get("strata", {})
     if "seconds" in ours:
         best = ours["variant"]
@@ -172,12 +173,11 @@ def _advise(info, formats, timings):
         many = timings.get("spmm64", {}).get("strata", {})
         if "seconds" in many and many["variant"] != best:
             why.append(f"for many columns at once {many['variant']} is faster still")
-        label = best
     row = next((f for f in formats if f["format"] == best), {})
-    estimate = next((f for f in info["formats"] if (f["format"] + (f" {f['crd_dtype']}" if f["crd_dtype"] else "")) == best), None)
-    if best == info["recommended"] or estimate is None:
+    estimate = next((f for f in info["formats"] if format_label(f) == best), None)
+    if best == format_label(info["formats"][0]) or estimate is None:
         why.append(info["why"])
     else:
         plain = next(f for f in info["formats"] if f["format"] == "CSR" and not f["crd_dtype"])
         why.append((estimate["note"] or "no structure that another format uses better") + f": {estimate['bytes'] / max(1, info['nse']):.1f} bytes a stored element, CSR takes {plain['bytes'] / max(1, info['nse']):.1f}")
-    return {"format": label, "text": row.get("text", ""), "why": why, "model": info["recommended"]}
+    return {"format": best, "text": row.get("text", ""), "why": why, "model": format_label(info["formats"][0])}

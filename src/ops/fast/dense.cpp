@@ -82,6 +82,7 @@ std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal) {
   std::optional<Tensor> result;
   with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
     with_width(t.dtype(), [&]<class W>(W) {
+      storage::require_memory(*size, static_cast<i64>(sizeof(W)));
       Buffer values = Buffer::allocate(t.dtype(), *size);
       W* out = static_cast<W*>(values.data);
       const W* v = static_cast<const W*>(t.part().values.data);

@@ -29,6 +29,7 @@ std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
     const auto slots = checked_mul(diagonals, width);
     const auto types = index_types(goal, t.shape(), slots.value_or(-1));
     if (!slots || !types) return;
+    storage::require_memory(*slots, static_cast<i64>(size_of(t.dtype())));
     with_index(types->widest(), [&]<class I>(I) {
       Buffer ends = Buffer::zeros(dtype_of<I>(), 2), offsets = Buffer::allocate(dtype_of<I>(), diagonals), values = Buffer::zeros(t.dtype(), *slots);
       static_cast<I*>(ends.data)[1] = static_cast<I>(diagonals);

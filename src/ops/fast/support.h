@@ -8,6 +8,8 @@
 #include "backend/pool.h"
 #include "format/recognise.h"
 #include "ops/fast/fast.h"
+#include "strata/settings.h"
+#include "tensor/tensor_impl.h"
 
 namespace strata::fast {
 
@@ -68,17 +70,22 @@ template <class F> void with_index(DType t, const F& f) {
 
 inline Buffer as_dtype(const Buffer& b, DType t) { return b.dtype == t ? b : b.cast(t); }
 
-/// The result: one part whose levels have these arrays (built in the widest index type, narrowed here).
+/// The result: one part whose levels have these arrays (built in the widest index type, narrowed here, where all has been counted).
 inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types, std::vector<LevelArrays> levels, Buffer values) {
   TensorType type = source.type();
   type.format = goal.format;
-  type.pos_dtype = types.pos;
   type.crd_dtype = types.crd;
   type.strides.clear();
   type.shared_value = false;
   Part part;
   part.format = goal.format;
   part.ranges = goal.format.level_ranges(type.shape);
+  part.levels = levels;
+  if (!goal.options.pos_dtype) {
+    const bool counts = values.size > std::min<i64>(settings().int32_limit, index_max(DType::i32));  // otherwise nse fits for sure
+    types.pos = counts ? index_dtype_for(count_slots(part, type.shape)) : DType::i32;
+  }
+  type.pos_dtype = types.pos;
   for (LevelArrays& a : levels) {
     if (!a.pos.empty()) a.pos = as_dtype(a.pos, types.pos);
     if (a.crd.data) a.crd = as_dtype(a.crd, types.crd);
