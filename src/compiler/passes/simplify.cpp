@@ -15,7 +15,10 @@ namespace {
 /// Rebuilds an expression through the folding constructors, with some variables replaced.
 class Forward {
  public:
-  explicit Forward(const ir::Function& f) : f_(f) {}
+  explicit Forward(const ir::Function& f) : f_(f) {
+    for (const char* name : {"begin", "end", "chunk"}) declarations_[name] = {1, false};
+    count(f.body);
+  }
 
   Stmt statement(const Stmt& s) {
     switch (s->kind) {
@@ -26,10 +29,7 @@ class Forward {
       }
       case StmtNode::let: {
         Expr value = expression(s->value);
-        // Copies of immutable things only: a variable may change before the copy is read. The name itself may be hidden
-        // further in, so only what can never be hidden is passed on.
-        const bool passes = value->kind == ExprNode::constant || value->kind == ExprNode::scalar_param;
-        if (passes) {
+        if (passes(*value)) {
           scopes_.back()[s->name] = value;
           return nullptr;
         }
@@ -86,6 +86,22 @@ class Forward {
  private:
   const ir::BufferParam& buffer(int i) const { return f_.buffers.at(static_cast<std::size_t>(i)); }
 
+  void count(const Stmt& s) {
+    if (s->kind == StmtNode::let || s->kind == StmtNode::declare || s->kind == StmtNode::loop) {
+      auto& d = declarations_[s->name];
+      ++d.times;
+      d.changes = d.changes || s->kind == StmtNode::declare;
+    }
+    for (const auto& child : s->body) count(child);
+  }
+  /// May this stand wherever a copy of it is read? Not a variable that changes in between, nor a name that another one hides.
+  bool passes(const ExprNode& e) const {
+    if (e.kind == ExprNode::constant || e.kind == ExprNode::scalar_param) return true;
+    if (e.kind != ExprNode::variable) return false;
+    const auto it = declarations_.find(e.name);
+    return it != declarations_.end() && it->second.times == 1 && !it->second.changes;
+  }
+
   static Stmt in_braces(Stmt body) {
     auto node = std::make_shared<StmtNode>();
     node->kind = StmtNode::branch;
@@ -119,7 +135,12 @@ class Forward {
     }
   }
 
+  struct Declarations {
+    int times = 0;
+    bool changes = false;
+  };
   const ir::Function& f_;
+  std::map<std::string, Declarations> declarations_;
   std::vector<std::map<std::string, Expr>> scopes_ = {{}};
 };
 

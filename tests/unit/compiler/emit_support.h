@@ -39,9 +39,8 @@ inline std::vector<std::string> compilers() {
 class Library {
  public:
   Library(const std::string& compiler, const std::vector<std::string>& texts, const std::string& flags = "-O2 -march=native") {
-    char folder[] = "/tmp/strata-emit-XXXXXX";
-    REQUIRE(mkdtemp(folder) != nullptr);
-    folder_ = folder;
+    folder_ = (std::filesystem::temp_directory_path() / "strata-emit-XXXXXX").string();
+    REQUIRE(mkdtemp(folder_.data()) != nullptr);
     std::string files;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::string file = folder_ + "/k" + std::to_string(i) + ".c";
