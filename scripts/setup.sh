@@ -57,6 +57,33 @@ toolchain() {
   if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 }
 
+# Runs a long build with its output in a file: shows how far it is, and the end of the file where it fails.
+with_progress() {
+  local log=$1 job last="" now waited=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 </dev/null &
+  job=$!
+  trap 'kill "$job" 2>/dev/null || true' INT TERM
+  while kill -0 "$job" 2>/dev/null; do
+    sleep 1
+    now=$(grep -o '\[[0-9]*/[0-9]*\]' "$log" | tail -n 1) || true
+    if [ -t 1 ]; then
+      [ "$now" = "$last" ] || printf '\r    %s ' "$now"
+      last=$now
+    elif [ $((++waited % 30)) = 0 ] && [ "$now" != "$last" ]; then
+      echo "    $now"
+      last=$now
+    fi
+  done
+  if [ -t 1 ]; then printf '\r              \r'; fi
+  trap - INT TERM
+  wait "$job" || {
+    tail -n 60 "$log"
+    return 1
+  }
+}
+
 # A virtual environment of our own with the given Python packages.
 environment() {
   if [ ! -x "$venv/bin/python" ]; then
@@ -71,6 +98,6 @@ environment() {
 install_strata() {
   say "Building and installing the Python package (a few minutes the first time)"
   environment "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" ninja
-  "$venv/bin/pip" install -q --no-build-isolation --config-settings=build-dir=build/python ".[$1]" ||
-    stop "the build failed: the messages above say where"
+  with_progress build/install.log "$venv/bin/pip" install -v --no-build-isolation --config-settings=build-dir=build/python ".[$1]" ||
+    stop "the build failed: the messages above say where (all of them: build/install.log)"
 }
