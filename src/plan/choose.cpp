@@ -48,6 +48,75 @@ RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, i
   return nullptr;
 }
 
+/// A sum of parts as products of its parts, each added to the output.
+class SumRunner : public Runner {
+ public:
+  SumRunner(std::size_t operand, std::vector<RunnerPtr> parts) : operand_(operand), parts_(std::move(parts)) {}
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+    std::vector<Tensor> in(operands.begin(), operands.end());
+    const Scalar one = Scalar::of(1.0);
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      in[operand_] = operands[operand_].part_tensor(static_cast<int>(k));
+      parts_[k]->run(in, out, alpha, k == 0 ? beta : one);
+    }
+  }
+  std::string name() const override {
+    std::string names;
+    for (const auto& p : parts_) names += (names.empty() ? "" : " + ") + p->name();
+    return names;
+  }
+  std::vector<std::pair<std::string, std::string>> details() const override {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      for (auto& [word, text] : parts_[k]->details()) all.emplace_back(word + " of part " + std::to_string(k), text);
+    return all;
+  }
+  std::string show() const override {
+    std::string all;
+    for (const auto& p : parts_) all += p->show();
+    return all;
+  }
+
+ private:
+  std::size_t operand_;
+  std::vector<RunnerPtr> parts_;
+};
+
+/// Hand-written kernels for the parts of a sum, generated code for those parts that have none. Null where no part has one.
+RunnerPtr choose_parts(const Product& product, std::vector<Report>& reports, int depth) {
+  std::size_t sum = product.operands.size();
+  for (std::size_t k = 0; k < product.operands.size(); ++k) {
+    if (product.operands[k].format.num_parts() == 1) continue;
+    if (sum < product.operands.size()) return nullptr;
+    sum = k;
+  }
+  if (sum == product.operands.size() || product.compute != product.output.dtype || !product.operands[sum].fill.is_zero()) return nullptr;
+  const TensorType& whole = product.operands[sum];
+  std::vector<Product> parts;
+  std::vector<RunnerPtr> runners;
+  bool any = false;
+  for (int k = 0; k < whole.format.num_parts(); ++k) {
+    Product part = product;
+    part.operands[sum].format = whole.format.part(k);
+    if (part.operands[sum].format.is_all_dense()) return nullptr;  // its strides are not in the type of the sum
+    std::vector<Report> asked;
+    runners.push_back(choose_builtin(part, asked, depth));
+    any |= runners.back() != nullptr;
+    for (auto& r : asked)
+      if (r.chosen) reports.push_back({"part " + std::to_string(k) + ": " + r.candidate, true, r.reason, depth});
+    parts.push_back(std::move(part));
+  }
+  if (!any) return nullptr;
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    if (runners[k]) continue;
+    std::string why;
+    runners[k] = compile_product(parts[k], static_cast<int>(sum), why);
+    reports.push_back({"part " + std::to_string(k) + ": compiled", runners[k] != nullptr, runners[k] ? "no hand-written kernel for this part" : why, depth});
+    if (!runners[k]) return nullptr;
+  }
+  return std::make_shared<SumRunner>(sum, std::move(runners));
+}
+
 RunnerPtr choose_compiled(const Product& product, std::vector<Report>& reports, int depth) {
   std::vector<std::size_t> walked;
   for (std::size_t k = 0; k < product.operands.size(); ++k) {
@@ -85,6 +154,7 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
     if (depth == 0)  // a copy that we make is nothing a user's kernel was registered for
       if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
     if (RunnerPtr r = choose_builtin(product, reports, depth)) return r;
+    if (RunnerPtr r = choose_parts(product, reports, depth)) return r;
   } else {
     reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
   }

@@ -108,7 +108,8 @@ RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dens
       return nullptr;
     }
     Conversion c{k, dense_type(t.shape, t.dtype), nullptr};
-    if (t.fill.is_zero() && *bytes > 0) {
+    // A complex 1 times an infinity has a NaN beside it: complex copies go element by element.
+    if (t.fill.is_zero() && *bytes > 0 && !is_complex(t.dtype)) {
       Einsum copy;
       copy.num_indices = static_cast<int>(t.shape.size());
       for (int d = 0; d < copy.num_indices; ++d) copy.output.push_back(d), copy.names.push_back("i" + std::to_string(d));

@@ -43,6 +43,21 @@ Tensor make_from_parts(TensorType type, std::vector<Part> parts) {
   return Tensor(std::shared_ptr<const Tensor::Impl>(std::move(impl)));
 }
 
+namespace {
+/// Gives every slot of a part its own value: the type of a sum does not say which of its parts share one.
+Part expand_shared(Part p, DType dtype) {
+  if (p.format.is_all_dense() || p.value_stride != 0) return p;
+  if (batch_levels(p) > 0) throw Unsupported({.what = "a batched part of a sum shares one value", .expected = "a value for each slot", .got = p.format.to_string()});
+  const auto width = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t n = used_values(p);
+  Buffer all = Buffer::allocate(dtype, n);
+  for (std::int64_t k = 0; k < n; ++k) std::memcpy(static_cast<char*>(all.data) + k * width, p.values.data, static_cast<std::size_t>(width));
+  p.values = std::move(all);
+  p.value_stride = 1;
+  return p;
+}
+}  // namespace
+
 Tensor make_sum(std::span<const Tensor> parts) {
   if (parts.empty()) throw TensorError({.what = "a sum without parts", .expected = "at least one tensor", .got = "none"});
   if (parts.size() == 1) return parts[0];
@@ -61,7 +76,7 @@ Tensor make_sum(std::span<const Tensor> parts) {
     if (t.dtype != first.dtype) differ("dtype", std::string(name_of(first.dtype)), std::string(name_of(t.dtype)));
     if (!t.fill.same_bits(first.fill)) differ("fill", first.fill.to_string(), t.fill.to_string());
     if (t.device != first.device) differ("device", first.device.to_string(), t.device.to_string());
-    for (int p = 0; p < parts[k].num_parts(); ++p) all.push_back(parts[k].part(p));
+    for (int p = 0; p < parts[k].num_parts(); ++p) all.push_back(expand_shared(parts[k].part(p), first.dtype));
     text += (k ? " + " : "") + t.format.to_string();
   }
   type.format = parse_format(text);

@@ -179,6 +179,27 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
       const Plan plan = make_plan(e, types);
       CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {sum, x}), t), plan.explain());
     }
+    {  // one value for every stored element, alone and in a sum
+      Array pattern = b;
+      for (std::size_t q = 0; q < pattern.v.size(); ++q) pattern.v[q] = pattern.stored[q] ? 1 : 0;
+      const Tensor full = pack("COO", pattern, t);
+      RawArrays shared;
+      shared.crd[0] = full.crd(0);
+      shared.crd[1] = full.crd(1);
+      shared.values = Buffer::zeros(t, 1);
+      Scalar::one(t).store(shared.values.data);
+      shared.value_stride = 0;
+      const Tensor ones = make_tensor(full.format(), full.shape(), shared);
+      const Tensor both[] = {pack("CSR", a, t), ones};
+      Array total = a;
+      for (std::size_t q = 0; q < total.v.size(); ++q) total.v[q] += pattern.v[q];
+      for (const auto& [tensor, array] : {std::pair{ones, pattern}, std::pair{make_sum(both), total}}) {
+        const Tensor in[] = {tensor, dense(x, t)};
+        const TensorType types[] = {in[0].type(), in[1].type()};
+        const Plan plan = make_plan(e, types);
+        CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {array, x}), t), plan.explain());
+      }
+    }
     {  // two sparse operands
       Array y = random_array({n, k}, 0.4, false, positive, rng);
       if (positive)
