@@ -71,6 +71,9 @@ constexpr bool is_family(const FormatSpec& s, NamedFamily family) {
   const FamilyNumbers g = guess_numbers(s, family);
   FormatText text{};
   if (expand_named_format(family, g.values, g.count, -1, text)) return false;
+  int levels = 0;  // parse only what may be it
+  for (const char c : text.view()) levels += c == ':';
+  if (levels != s.num_levels) return false;
   FormatParser parser(text.view(), -1, nullptr);
   return parser.parse() && same_structure(parser.spec, s);
 }

@@ -18,6 +18,8 @@ struct Settings {
 
 /// The process-wide settings. Changing them while kernels run elsewhere is a race: do it at start.
 Settings& settings();
+/// What the environment says now. Error names a variable whose value has no meaning.
+Settings settings_from_environment();
 /// One line per setting: name, value, environment variable, meaning.
 std::string describe_settings();
 

@@ -48,7 +48,9 @@ template <class Int> void read_int(Int& setting, const char* name, Int least, In
   setting = n;
 }
 
-Settings from_environment() {
+}  // namespace
+
+Settings settings_from_environment() {
   Settings s;
   read_int(s.threads, "STRATA_NUM_THREADS", 0, 4096);
   read_word(s.engine, "STRATA_ENGINE", {"auto", "kernels", "jit", "interpreter"});
@@ -68,10 +70,8 @@ Settings from_environment() {
   return s;
 }
 
-}  // namespace
-
 Settings& settings() {
-  static Settings s = from_environment();
+  static Settings s = settings_from_environment();
   return s;
 }
 
