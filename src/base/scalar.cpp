@@ -1,5 +1,4 @@
 // One element of any dtype: loads, conversions, text.
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>

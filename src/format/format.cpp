@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "format/print.h"
 #include "strata/format_family.h"
 
