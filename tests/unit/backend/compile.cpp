@@ -66,7 +66,7 @@ std::string text_of(int number, const std::string& name = "kernel") {
 }
 
 int fresh_number() {
-  static std::atomic<int> number{static_cast<int>(getpid()) * 100000 % 1000000000};
+  static std::atomic<int> number{static_cast<int>(getpid() * std::int64_t{100000} % 1000000000)};
   return ++number;
 }
 
