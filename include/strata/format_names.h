@@ -47,6 +47,7 @@ inline constexpr NamedFormat named_formats[] = {
     {"CCOL", NamedFamily::ccol, "", "(i, j) -> (j : compressed, i : dense)"},
     {"DIAI", NamedFamily::dia_i, "", "(i, j) -> (j - i : compressed, i : range)"},
     {"DIAJ", NamedFamily::dia_j, "", "(i, j) -> (j - i : compressed, j : range)"},
+    {"DIA", NamedFamily::dia_j, "", "(i, j) -> (j - i : compressed, j : range)"},  // SciPy's layout
     {"SkewDIAI", NamedFamily::skew_dia_i, "", "(i, j) -> (i + j : compressed, i : range)"},
     {"SkewDIAJ", NamedFamily::skew_dia_j, "", "(i, j) -> (i + j : compressed, j : range)"},
     {"BatchedCSR", NamedFamily::batched_csr, "", "(b, i, j) -> (b : dense, i : dense, j : compressed)"},
