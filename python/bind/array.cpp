@@ -74,7 +74,7 @@ struct View {
   Py_buffer view{};
   ~View() {
     if (!view.obj) return;
-    if (nb::detail::cleanup_guard guard{}; guard) PyBuffer_Release(&view);
+    if (Gil gil; gil) PyBuffer_Release(&view);
   }
 };
 
@@ -182,7 +182,7 @@ template <class M> std::shared_ptr<void> own_managed(M* managed) {
   return {managed, [](void* p) {
             auto* m = static_cast<M*>(p);
             if (!m || !m->deleter) return;
-            if (nb::detail::cleanup_guard guard{}; guard) {
+            if (Gil gil; gil) {
               nb::error_scope keep;
               m->deleter(m);
             }
@@ -244,7 +244,7 @@ std::optional<Array> from_dlpack_object(nb::handle h) {
 
 std::shared_ptr<void> keep_alive(nb::object object) {
   return {object.release().ptr(), [](void* p) {
-            if (nb::detail::cleanup_guard guard{}; guard) {
+            if (Gil gil; gil) {
               nb::error_scope keep;  // a destructor must not eat an exception on its way
               Py_DECREF(static_cast<PyObject*>(p));
             }

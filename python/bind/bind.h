@@ -36,6 +36,33 @@ void bind_settings(nb::module_& m);
 /// str(object). (nb::str of an attribute takes the attribute as it is, so that a cast of it fails.)
 inline std::string str_of(const nb::object& object) { return nb::cast<std::string>(nb::str(nb::handle(object))); }
 
+/// Lets go of the GIL for as long as it lives. A daemon thread that comes back while the interpreter shuts down is ended by
+/// pthread_exit, whose unwinding must not meet a destructor (std::terminate): such a thread sleeps until the process is gone.
+class NoGil {
+ public:
+  NoGil() : state_(PyEval_SaveThread()) {}
+  ~NoGil();
+  NoGil(const NoGil&) = delete;
+  NoGil& operator=(const NoGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Holds the GIL for as long as it lives, on any thread; false where the interpreter is gone or on its way out.
+class Gil {
+ public:
+  Gil();
+  ~Gil();
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  PyGILState_STATE state_{};
+  bool held_ = false;
+};
+
 /// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an interpreter that
 /// is gone is left alone.
 std::shared_ptr<void> keep_alive(nb::object object);
@@ -115,7 +142,5 @@ nb::object dense_result(const Tensor& t, Package package);
 /// The package that a dense result returns to: torch if an operand is a torch tensor, otherwise NumPy.
 Package package_of(std::span<const nb::handle> operands);
 
-/// Lets go of the GIL for as long as it lives.
-using NoGil = nb::gil_scoped_release;
 
 }  // namespace strata::bind

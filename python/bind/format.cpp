@@ -115,7 +115,7 @@ void bind_format(nb::module_& m) {
                      "    Format('COO', rank=3)\n"
                      "    Format('BSR(4, 4) + COO')                        # a sum of parts\n\n"
                      "Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).")
-      .def("__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); }, nb::arg("text"), nb::arg("rank") = -1)
+      .def("__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); }, nb::arg("text").none(), nb::arg("rank") = -1)
       .def_prop_ro("rank", &Format::rank, "Number of dimensions.")
       .def_prop_ro("num_levels", [](const Format& f) { single_part(f, "the levels"); return f.num_levels(); })
       .def_prop_ro("num_parts", &Format::num_parts, "1, unless the format is a sum.")

@@ -24,7 +24,7 @@ std::string path_of(nb::handle h) {
 std::function<void(double)> progress_of(nb::handle h) {
   if (h.is_none()) return {};
   return [held = keep_alive(nb::borrow(h))](double share) {
-    nb::gil_scoped_acquire gil;
+    Gil gil;
     nb::handle(static_cast<PyObject*>(held.get()))(share);
   };
 }

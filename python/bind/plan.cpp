@@ -93,7 +93,7 @@ UserKernel user_kernel(const std::string& name, const std::string& expression, n
   k.dtype = to_optional_dtype(dtype);
   std::shared_ptr<void> held = keep_alive(std::move(function));
   k.run = [held](std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
-    nb::gil_scoped_acquire gil;
+    Gil gil;
     nb::list args;
     auto as_array = [](const Tensor& t) {
       nb::object tensor = nb::cast(t);

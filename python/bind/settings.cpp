@@ -13,8 +13,8 @@ unsigned long main_thread = 0;
 /// Called now and then between chunks on the thread that asked for the work. Only the main thread hears signals.
 void check_signals() {
   if (PyThread_get_thread_ident() != main_thread) return;
-  nb::gil_scoped_acquire gil;
-  if (gil.is_valid() && PyErr_CheckSignals() != 0) throw nb::python_error();
+  Gil gil;
+  if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
 }  // namespace

@@ -1,10 +1,17 @@
 """Texts of formats that several packages share."""
 
+from .._core import Format
+
 
 def props(ordered, unique):
     """'(unordered, nonunique)' as far as it is so, otherwise ''."""
     words = [word for word, on in (("nonunique", not unique), ("unordered", not ordered)) if on]
     return f"({', '.join(words)})" if words else ""
+
+
+def names_of(rank):
+    """The core's names for this many dimensions."""
+    return list(Format("dense", rank).dims)
 
 
 def coo_levels(names, ordered, unique):
@@ -22,5 +29,5 @@ def coo_levels(names, ordered, unique):
 
 def coo_format(rank, ordered, unique):
     """COO of this rank as a text."""
-    names = [f"d{k}" for k in range(rank)]
+    names = names_of(rank)
     return f"({', '.join(names)}) -> ({', '.join(coo_levels(names, ordered, unique))})"

@@ -13,7 +13,7 @@ def from_numpy(array):
     if isinstance(array, np.ma.MaskedArray):
         raise DTypeError("a masked array has no value where it is masked", expected="a plain array", got="numpy.ma.MaskedArray",
                          fix="array.filled(0), or from_coo with the unmasked elements")
-    return _core.from_array(np.asarray(array))
+    return _core.from_array(array if isinstance(array, np.ndarray) else np.asarray(array))
 
 
 def to_numpy(t):

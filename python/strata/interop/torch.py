@@ -6,7 +6,7 @@ import warnings
 from .. import _core
 from .._core import Format, Tensor
 from ..errors import CopyWarning, TensorError, Unsupported
-from ._layouts import coo_levels, props
+from ._layouts import coo_levels, names_of, props
 
 
 def _torch():
@@ -47,14 +47,10 @@ def _values(values):
     return values.reshape(-1)
 
 
-def _names(count):
-    return [f"d{k}" for k in range(count)]
-
-
 def _from_coo(x):
     indices, values = x._indices(), x._values()
     sparse, nse = indices.shape
-    dims = _names(x.dim())
+    dims = names_of(x.dim())
     if sparse == 0:
         if nse != 1:
             raise Unsupported("a torch COO tensor without sparse dimensions", expected="one value", got=f"{nse} values", fix="coalesce() it first")
@@ -89,7 +85,7 @@ def _from_compressed(x, kind, axis, blocked):
     values = x.values()
     batch = pos.dim() - 1
     dense = values.dim() - batch - 1 - (2 if blocked else 0)
-    dims = _names(x.dim())
+    dims = names_of(x.dim())
     i, j = dims[batch], dims[batch + 1]
     if axis == 1:
         outer, inner = j, i
