@@ -1,12 +1,12 @@
 // A tensor's arrays as a picture of text: one box per level, entries in columns, groups of one parent side by side.
 //
-//   CSR   3 x 8   int64   7 stored   100 bytes
+//   CSR   3 x 8   int64   5 stored   76 bytes
 //   ┌ i : dense ───────────────────────────── size 3 ┐
 //   ├ j : compressed ── pos int32, crd int32, size 8 ┤
-//   │ pos  0  3  5  7                                │
-//   │ crd  0  4  7 │  1  2 │  3  7                   │
+//   │ pos  0  2  4  5                                │
+//   │ crd  0  7 │  2  3 │  7                         │
 //   ├ values ───────────────────────────────── int64 ┤
-//   │      1  2  3 │  4  5 │  6  7                   │
+//   │      1  2 │  3  4 │  5                         │
 //   └────────────────────────────────────────────────┘
 #include <algorithm>
 #include <cstdio>

@@ -7,6 +7,7 @@ import select
 import statistics
 import subprocess
 import sys
+import tempfile
 
 from .case import same
 
@@ -18,8 +19,9 @@ class Process:
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "STRATA_NUM_THREADS"):
             environment[name] = str(threads)
         environment["PYTHONWARNINGS"] = "ignore"
+        self._complaints = tempfile.TemporaryFile()
         self._process = subprocess.Popen([sys.executable, "-m", "strata.bench.worker", peer, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=subprocess.DEVNULL, text=True, env=environment)
+                                         stderr=self._complaints, text=True, env=environment)
         self.first = self._read(120)
 
     def ask(self, timeout=600, **request):
@@ -27,7 +29,7 @@ class Process:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            return {"error": "the worker ended"}
+            return {"error": f"the worker ended: {self._last_words()}"}
         return self._read(timeout)
 
     def _read(self, timeout):
@@ -36,7 +38,12 @@ class Process:
             self.end()
             return {"error": f"no answer within {timeout} s"}
         line = self._process.stdout.readline()
-        return json.loads(line) if line else {"error": f"the worker ended (status {self._process.wait()})"}
+        return json.loads(line) if line else {"error": f"the worker ended (status {self._process.wait()}): {self._last_words()}"}
+
+    def _last_words(self):
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "without a word"
 
     def alive(self):
         return self._process.poll() is None
@@ -47,6 +54,7 @@ class Process:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             stream.close()
+        self._complaints.close()
 
 
 class Pool:
