@@ -62,18 +62,19 @@ Built build(const BuildInput& in) {
   out.crd = Buffer::zeros(DType::u64, *total);
   auto* bits = static_cast<std::uint64_t*>(out.crd.data);
   require_memory(in.parents, 8);
-  out.pos.assign(static_cast<std::size_t>(in.parents) + 1, 0);
+  out.pos = Buffer::zeros(DType::i64, in.parents + 1);
+  auto* pos = static_cast<std::int64_t*>(out.pos.data);
   std::int64_t next = 0;
   for (std::int64_t e = 0; e < in.n; ++e) {
     if (in.starts(e)) {
       const std::int64_t parent = in.position[e], offset = in.coordinate[e] - in.range.lo;
       bits[parent * words + offset / 64] |= std::uint64_t{1} << (offset % 64);
-      ++out.pos[static_cast<std::size_t>(parent) + 1];
+      ++pos[parent + 1];
       ++next;
     }
     in.position[e] = next - 1;
   }
-  for (std::int64_t p = 0; p < in.parents; ++p) out.pos[static_cast<std::size_t>(p) + 1] += out.pos[static_cast<std::size_t>(p)];
+  for (std::int64_t p = 0; p < in.parents; ++p) pos[p + 1] += pos[p];
   out.positions = next;
   return out;
 }

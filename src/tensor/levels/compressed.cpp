@@ -104,11 +104,12 @@ void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, cons
 Built build(const BuildInput& in) {
   Built out;
   require_memory(in.parents, 8);
-  out.pos.assign(static_cast<std::size_t>(in.parents) + 1, 0);
+  out.pos = Buffer::zeros(DType::i64, in.parents + 1);
+  auto* pos = static_cast<std::int64_t*>(out.pos.data);
   for (std::int64_t e = 0; e < in.n; ++e)
-    if (in.starts(e)) ++out.pos[static_cast<std::size_t>(in.position[e]) + 1];
-  for (std::int64_t p = 0; p < in.parents; ++p) out.pos[static_cast<std::size_t>(p) + 1] += out.pos[static_cast<std::size_t>(p)];
-  out.positions = out.pos.back();
+    if (in.starts(e)) ++pos[in.position[e] + 1];
+  for (std::int64_t p = 0; p < in.parents; ++p) pos[p + 1] += pos[p];
+  out.positions = pos[in.parents];
   out.crd = allocate_crd(in.level, in.range.size, in.crd_dtype, out.positions);
   with_index_type(in.crd_dtype, [&]<class T>(T) {
     T* crd = static_cast<T*>(out.crd.data);

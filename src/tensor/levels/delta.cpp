@@ -75,20 +75,21 @@ Built build(const BuildInput& in) {
   };
   Built out;
   require_memory(in.parents, 8);
-  out.pos.assign(static_cast<std::size_t>(in.parents) + 1, 0);
+  out.pos = Buffer::zeros(DType::i64, in.parents + 1);
+  auto* pos = static_cast<std::int64_t*>(out.pos.data);
   visit([&](std::int64_t e, std::int64_t b, std::int64_t) {
     if (b < 0) return;
-    auto& count = out.pos[static_cast<std::size_t>(in.position[e]) + 1];
+    auto& count = pos[in.position[e] + 1];
     const auto more = checked_add(count, b + 1);
     if (!more) fail(in.level, in.index, "more bridging slots than 64 bits count");
     count = *more;
   });
   for (std::int64_t p = 0; p < in.parents; ++p) {
-    const auto sum = checked_add(out.pos[static_cast<std::size_t>(p) + 1], out.pos[static_cast<std::size_t>(p)]);
+    const auto sum = checked_add(pos[p + 1], pos[p]);
     if (!sum) fail(in.level, in.index, "more bridging slots than 64 bits count");
-    out.pos[static_cast<std::size_t>(p) + 1] = *sum;
+    pos[p + 1] = *sum;
   }
-  out.positions = out.pos.back();
+  out.positions = pos[in.parents];
   out.crd = allocate_crd(in.level, in.range.size, in.crd_dtype, out.positions);
   char* crd = static_cast<char*>(out.crd.data);
   std::int64_t slot = 0;

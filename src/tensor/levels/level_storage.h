@@ -82,7 +82,7 @@ struct BuildInput {
   bool starts(std::int64_t e) const { return e == 0 || differs[e] <= chain_end; }
 };
 struct Built {
-  std::vector<std::int64_t> pos;
+  Buffer pos;  ///< i64
   Buffer crd;
   std::int64_t positions = 0;
 };

@@ -102,7 +102,7 @@ const char* const matrix_formats[] = {
     "(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))",
     "(i, j) -> (i : dense, j : compressed(nonunique, unordered))",
     "(i, j) -> (i / 2 : compressed(nonunique), j / 2 : singleton, i % 2 : dense, j % 2 : dense)",
-    "BSR(2, 2) + COO", "(i, j) -> (i : dense, j : padded) + COO", "DIA + BSR(2, 2) + COO", "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2)) + CSR",
+    "BSR(2, 2) + COO", "(i, j) -> (i : dense, j : padded) + COO", "DIAJ + BSR(2, 2) + COO", "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2)) + CSR",
     "CSR + CSC",
 };
 
@@ -353,7 +353,7 @@ TEST_CASE("splits of a sum") {
     for (const auto& [e, x] : elements) inside += e[0] / 2 == c[0] / 2 && e[1] / 2 == c[1] / 2;
     return inside * 16 >= 36;
   });
-  part_has("DIA + COO", {}, [&](const Coordinates& c) {
+  part_has("DIAJ + COO", {}, [&](const Coordinates& c) {
     int inside = 0;
     for (const auto& [e, x] : elements) inside += e[1] - e[0] == c[1] - c[0];
     return inside * 16 >= 4 + 8 * 8;
