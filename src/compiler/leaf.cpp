@@ -222,6 +222,10 @@ Stmt Nest::emit_leaf(const Place& at) {
   Stmts out;
   const bool sparse = !g_.dense_driver;
   Expr position = at.block ? at.block : at.position;
+  if (s_.early_level >= 0) {
+    const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.early_level)];
+    position = position * level_size(f) + (at.level[static_cast<std::size_t>(s_.early_level)] - level_lo(f));
+  }
   if (at.block)
     for (int l = s_.block_begin; l < g_.num_levels(); ++l) position = position + at.level[static_cast<std::size_t>(l)] * block_weight(l);
   if (sparse && g_.driver_type().shared_value) position = ir::int_const(0);

@@ -82,7 +82,7 @@ class Nest {
   ir::Stmt emit_free(std::size_t step, const Place& at);
   ir::Stmt emit_row_tile(std::size_t step, const Place& at);
   ir::Stmt emit_constant(std::size_t step, const Place& at);
-  ir::Stmt emit_prefetch(int level, const ir::Expr& position);
+  ir::Stmt emit_prefetch(int level, const ir::Expr& position, int iterations);  ///< for as many iterations from `position` on
   ir::Expr crd(int level, const ir::Expr& position);
   int crd_buffer(int level);
   void open_block(Place& at, Stmts& out);

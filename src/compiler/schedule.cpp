@@ -45,6 +45,7 @@ class Scheduler {
       find_block();
       find_depth();
       find_tile();
+      find_early();
       find_rows();
       find_chains();
     } else {
@@ -166,6 +167,24 @@ class Scheduler {
     if (most_lanes > 1 && n_ > 0) find_level_tile(most_lanes);
   }
 
+  /// Diagonals times a matrix: the run is walked first, so that a whole row of the output stays in registers while all diagonals add to it.
+  void find_early() {
+    const int l = n_ - 1;
+    int unused = -1;
+    if (s_.accumulate || s_.tile_index < 0 || l < 1 || l >= s_.block_begin || !level(l).contiguous() || !window_dim(l, unused)) return;
+    int above = 0;
+    for (int k = 0; k < l; ++k)
+      if (moves_output(k)) above = k + 1;
+    bool loops = false;
+    for (int k = above; k < l; ++k) loops = loops || level(k).level.kind != LevelKind::singleton;
+    if (!loops) return;
+    s_.early_level = l;
+    s_.accumulate = true;
+    depth_ = above;
+    const int registers = in_.target.vector_bytes >= 64 ? 24 : 12;
+    s_.vectors = std::min(s_.vectors, registers);
+  }
+
   bool uses_late(const DenseAccess& a, int index) const {
     if (a.late_levels.empty()) return false;
     const auto ids = g_.indices(a.operand);
@@ -254,9 +273,10 @@ class Scheduler {
 
   /// Several chains hide the latency of the fma where accumulators are few.
   void find_chains() {
+    if (s_.early_level >= 0) return;
     for (int l = n_ - 1; l >= 0; --l) {
       if (l >= s_.block_begin || level(l).level.kind == LevelKind::structured) continue;
-      if (l == s_.tile_level) continue;
+      if (l == s_.tile_level || l == s_.early_level) continue;
       const LevelKind k = level(l).level.kind;
       const bool counted = k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded;
       if (counted && s_.stream_level < 0 && k != LevelKind::dense && k != LevelKind::range) s_.stream_level = l;
@@ -288,7 +308,7 @@ class Scheduler {
     if (splittable && disjoint && (f.level.unique || f.level.kind == LevelKind::dense || f.level.ordered)) {
       launch.level = f.number;
       launch.kind = f.level.kind == LevelKind::compressed && !f.level.unique ? Launch::outer_aligned : Launch::outer_uniform;
-    } else if (const int l = n_ - 1; !s_.accumulate && level(l).contiguous() && l > 0 && l < s_.block_begin && window_dim(l, first_clipped_dim)) {
+    } else if (const int l = n_ - 1; (!s_.accumulate || (s_.early_level >= 0 && depth_ == 0)) && level(l).contiguous() && l > 0 && l < s_.block_begin && window_dim(l, first_clipped_dim)) {
       launch.kind = Launch::output_window;
       launch.output_dim = first_clipped_dim;
       launch.window_clips = true;
@@ -298,6 +318,7 @@ class Scheduler {
       for (int i : g_.free_out) width *= std::min<std::int64_t>(g_.extents[static_cast<std::size_t>(i)], 4096);
       launch.preferred = std::clamp<std::int64_t>(16384 / std::max<std::int64_t>(width, 1) / 8 * 8, 64, 65536);
       s_.window_level = l;
+      if (s_.early_level >= 0) launch.preferred = 0;  // each row is stored once: no window has to stay
       return;
     } else if (!s_.accumulate && s_.tile_index >= 0) {
       launch.kind = Launch::output_window;
@@ -393,6 +414,7 @@ class Scheduler {
         level_step(l);
       }
     }
+    if (s_.early_level >= 0) level_step(s_.early_level);
     free_steps(g_.free_out);
     for (std::size_t r = 0; r < s_.rows.size(); ++r)
       if (s_.row_pieces[r] != level(s_.rows[r]).constant_size) steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
@@ -401,7 +423,7 @@ class Scheduler {
     if (run_last_ >= 0) steps.push_back({Step::slots, run_last_ + 1, -1, -1, 0});
     for (; l < s_.block_begin; ++l)
       if (l == s_.tile_level) tile_step();
-      else level_step(l);
+      else if (l != s_.early_level) level_step(l);
     block_steps(false);
     block_steps(true);
     if (s_.tile_level >= s_.block_begin) tile_step();
@@ -430,14 +452,14 @@ class Scheduler {
   void find_beta() {
     const bool narrow = in_.output.dtype != in_.compute;
     bool covers = s_.accumulate && run_first_ < 0 && s_.independent_batches && s_.launch.kind != Launch::outer_scatter &&
-                  s_.launch.kind != Launch::output_window;
+                  (s_.launch.kind != Launch::output_window || s_.early_level >= 0);
     // Every output element must be met exactly once: dense levels above, each a digit of one output dimension.
     for (int l = 0; l < n_ && covers; ++l) {
-      const bool outside = l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end() || (l == s_.tile_level && !s_.tile_sums);
+      const bool outside = l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end() || (l == s_.tile_level && !s_.tile_sums) || l == s_.early_level;
       if (!outside) continue;
       bool digit = false;
       for (int i : in_.einsum.output) digit = digit || g_.determines(l, i);
-      covers = level(l).level.kind == LevelKind::dense && digit && moves_output(l);
+      covers = level(l).contiguous() && digit && moves_output(l);
     }
     for (int d = 0; d < static_cast<int>(g_.dims.size()) && covers; ++d) {
       // A repeated index that is tested above the accumulators would leave elements out.
@@ -452,7 +474,7 @@ class Scheduler {
         if (touches(d, l) && (l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end())) covers = false;
     }
     s_.applies_beta = covers;
-    if (s_.window_level >= 0 && s_.independent_batches) {
+    if (s_.window_level >= 0 && s_.early_level < 0 && s_.independent_batches) {
       s_.applies_beta = s_.initializes = !narrow || !is_narrow_float();
       if (narrow) s_.applies_beta = s_.initializes = false;
     }

@@ -66,7 +66,7 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
     Stmts inner;
     if (w == 0 && s_.stream_level >= 0 && s_.stream_level == s_.tile_level) {
       const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.tile_level)];
-      inner.push_back(emit_prefetch(s_.tile_level, at.position * level_size(f) + (ir::var(v) - level_lo(f))));
+      inner.push_back(emit_prefetch(s_.tile_level, at.position * level_size(f) + (ir::var(v) - level_lo(f)), s_.lanes * s_.vectors));
     }
     inner.push_back(tile_piece(step, at, ir::var(v), widths[w]));
     out.push_back(ir::loop(v, from, stop, ir::block(std::move(inner)), width));

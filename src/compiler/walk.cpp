@@ -92,7 +92,7 @@ Stmt Nest::emit(std::size_t step, const Place& at) {
   throw InternalError("a step of no kind");
 }
 
-Stmt Nest::emit_prefetch(int level, const Expr& position) {
+Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
   Stmts out;
   const bool has_crd = f.level.kind == LevelKind::compressed || f.level.kind == LevelKind::singleton || f.level.kind == LevelKind::padded;
@@ -107,7 +107,7 @@ Stmt Nest::emit_prefetch(int level, const Expr& position) {
     const int values = values_buffer(in_.driver);
     const DType part = Arithmetic::part_of(g_.driver_type().dtype);
     const std::int64_t width = static_cast<std::int64_t>(size_of(part)), per = static_cast<std::int64_t>(size_of(g_.driver_type().dtype)) / width;
-    const std::int64_t lines = std::clamp<std::int64_t>(slots * per * width / 64, 1, 8);
+    const std::int64_t lines = std::clamp<std::int64_t>(iterations * slots * per * width / 64, 1, 8);
     for (std::int64_t k = 0; k < lines; ++k)
       out.push_back(ir::prefetch(values, position * (slots * per) + (prefetch_bytes + 64 * k) / width));
   }
@@ -120,7 +120,7 @@ Stmt Nest::counted_loop(const std::string& stem, const Expr& first, const Expr& 
   const auto piece = [&](const Expr& from, const Expr& to, int copies) {
     const std::string p = names_.fresh(stem);
     Stmts inner;
-    if (prefetched >= 0) inner.push_back(emit_prefetch(prefetched, ir::var(p)));
+    if (prefetched >= 0) inner.push_back(emit_prefetch(prefetched, ir::var(p), copies));
     for (int c = 0; c < copies; ++c) inner.push_back(body(ir::var(p) + c, c));
     out.push_back(ir::loop(p, from, to, ir::block(std::move(inner)), copies));
   };
@@ -163,7 +163,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   }
   const auto inside = [&](const levels::Cursor& c, int chain) {
     Place next = at;
-    next.position = c.position;
+    next.position = l == s_.early_level ? at.position : c.position;
     next.chain = chain;
     const Stmt rest = enter_level(std::move(next), l, c.coordinate, clipped, [&](Place p) { return emit(step + 1, p); });
     return ir::block({c.enter, c.used ? ir::branch(c.used, rest) : rest});
@@ -189,7 +189,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     }));
   } else {
     Stmts inner;
-    if (prefetched >= 0) inner.push_back(emit_prefetch(l, cursor.position));
+    if (prefetched >= 0) inner.push_back(emit_prefetch(l, cursor.position, 1));
     inner.push_back(inside(cursor, at.chain));
     out.push_back(ir::loop(cursor.counted->variable, cursor.counted->begin, cursor.counted->end, ir::block(std::move(inner))));
   }
