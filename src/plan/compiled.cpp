@@ -46,6 +46,17 @@ void dump(const char* stage, const std::string& text) {
     std::fprintf(stderr, "--- %s ---\n%s\n", stage, text.c_str());
 }
 
+/// A compiler's complaint may have several lines; explain() has one for it.
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (char c : text.substr(0, 300)) {
+    const bool blank = c == '\n' || c == ' ';
+    if (!blank || (!out.empty() && out.back() != ' ')) out += blank ? ' ' : c;
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 void make_kernel(PartKernel& k) {
   const ir::Function& f = k.lowered.function;
   dump("graph", k.lowered.graph);
@@ -66,7 +77,9 @@ void make_kernel(PartKernel& k) {
       std::snprintf(took, sizeof took, ", ready in %.1f ms", ms);
       k.engine = k.kernel->engine() + took;
     } else {
-      say_once("no compiled kernels (" + why + "): plans run in the interpreter, which is right but slow. Install gcc or clang, or set STRATA_CC.");
+      why = one_line(why);
+      if (settings().jit == "off") say_once("compiling is switched off (STRATA_JIT=off): plans run in the interpreter, which is right but slow");
+      else say_once("no compiled kernels (" + why + "): plans run in the interpreter, which is right but slow. Install gcc or clang, or set STRATA_CC.");
     }
   }
   if (!k.kernel) {
@@ -106,7 +119,7 @@ class CompiledRunner : public Runner {
     assign(view, wide);
   }
 
-  std::string name() const override { return "compiled"; }
+  std::string name() const override { return parts_[0].function ? "compiled" : "interpreted"; }
 
   std::vector<std::pair<std::string, std::string>> details() const override {
     std::vector<std::pair<std::string, std::string>> out;

@@ -104,17 +104,18 @@ bool same(const Array& got, const Array& expected, DType t) {
   return true;
 }
 
-int cases(int otherwise) {
-  const char* text = std::getenv("STRATA_TEST_CASES");
+/// STRATA_TEST_CASES and STRATA_TEST_SEED make longer campaigns of other seeds.
+int from_environment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
   return text ? std::atoi(text) : otherwise;
 }
 
 }  // namespace
 
 TEST_CASE("random einsums equal the loop over every index, in every engine") {
-  const int n = cases(400);
+  const int first = from_environment("STRATA_TEST_SEED", 0), n = first + from_environment("STRATA_TEST_CASES", 400);
   int failures = 0;
-  for (int seed = 0; seed < n && failures < 10; ++seed) {
+  for (int seed = first; seed < n && failures < 10; ++seed) {
     Rng rng(static_cast<std::uint64_t>(seed));
     const Case c = make_case(rng);
     const Array plain = oracle(c.e, c.arrays);

@@ -47,6 +47,28 @@ TEST_CASE("explain lists every candidate with its reason") {
   CHECK(contains(text, "\nengine    "));
 }
 
+TEST_CASE("engines can be forced, and without a compiler the interpreter serves") {
+  Fixture f;
+  const auto expected = oracle(f.e, {f.a, f.x}).v;
+  {
+    const EngineScope scope("kernels");
+    const Plan plan = make_plan(f.e, f.types);
+    CHECK(plan.kernel_name() == "csr_product");
+    CHECK(read(plan.run(f.operands)).v == expected);
+    const std::vector<int> ranks = {2};
+    const TensorType one[] = {f.csr.type()};
+    CHECK(contains(make_plan(parse_einsum("ij->", ranks), one).explain(), "compiled, walking A"));  // where no kernel can serve
+  }
+  const EngineScope scope("jit");
+  const std::string before = settings().jit;
+  settings().jit = "off";
+  const Plan plan = make_plan(f.e, f.types);
+  settings().jit = before;
+  CHECK(contains(plan.explain(), "interpreter (compiling is switched off"));
+  CHECK(plan.kernel_name() == "interpreted");
+  CHECK(read(plan.run(f.operands)).v == expected);
+}
+
 TEST_CASE("show prints graph, schedule, loop IR and C; without data too") {
   Fixture f;
   {
