@@ -34,9 +34,21 @@ struct Memo {
   Plan plan;
 };
 
+/// NumPy's rule of the same kind: c may be narrower than the product, never of a lower kind (a float product in an integer c).
+void check_kind(const Tensor& a, const Tensor& b, DType c) {
+  const auto kind = [](DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; };
+  const DType product = promote(a.dtype(), b.dtype());
+  if (kind(c) < kind(product))
+    throw DTypeError({.what = "c cannot hold the values of a @ b", .expected = "a dtype of the kind of " + std::string(name_of(product)), .got = std::string(name_of(c)),
+                      .fix = "give a c of dtype " + std::string(name_of(product))});
+}
+
 Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, std::optional<DType> output = {}) {
   PlanOptions plan = options.plan;
-  if (output && !plan.output_dtype) plan.output_dtype = output;
+  if (output && !plan.output_dtype) {
+    check_kind(a, b, *output);
+    plan.output_dtype = output;
+  }
   const int flags = options.transpose_a | options.transpose_b << 1 | options.conjugate_a << 2 | options.conjugate_b << 3;
   thread_local std::array<Memo, 4> memos;
   thread_local std::size_t next = 0;

@@ -290,6 +290,39 @@ Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, s
   return make_from_parts(std::move(type), std::move(parts));
 }
 
+namespace {
+
+/// Dense levels in this order of dimensions. Those of up to four dimensions are made once and shared: comparing two tensors'
+/// formats is then comparing two pointers, and a product of small operands costs little more than its arithmetic.
+Format dense_format(const std::vector<int>& order) {
+  const auto make = [](const std::vector<int>& dims) {
+    const std::size_t rank = dims.size();
+    const auto name = [rank](int d) { return rank <= 8 ? std::string(1, "ijklmnop"[d]) : "d" + std::to_string(d); };
+    std::string text = "(";
+    for (std::size_t d = 0; d < rank; ++d) text += (d ? ", " : "") + name(static_cast<int>(d));
+    text += ") -> (";
+    for (std::size_t l = 0; l < rank; ++l) text += (l ? ", " : "") + name(dims[l]) + " : dense";
+    return parse_format(text + ")");
+  };
+  constexpr std::size_t shared_rank = 4;
+  if (order.size() > shared_rank) return make(order);
+  static const auto shared = [&] {
+    std::vector<std::pair<std::vector<int>, Format>> all;
+    for (std::size_t rank = 0; rank <= shared_rank; ++rank) {
+      std::vector<int> dims(rank);
+      std::iota(dims.begin(), dims.end(), 0);
+      do all.emplace_back(dims, make(dims));
+      while (std::next_permutation(dims.begin(), dims.end()));
+    }
+    return all;
+  }();
+  for (const auto& [dims, format] : shared)
+    if (dims == order) return format;
+  return make(order);
+}
+
+}  // namespace
+
 Tensor borrow_dense(Buffer data, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) {
   if (strides.size() != shape.size())
     throw TensorError({.what = "one stride per dimension is needed", .expected = std::to_string(shape.size()), .got = std::to_string(strides.size())});
@@ -310,11 +343,7 @@ Tensor borrow_dense(Buffer data, const Shape& shape, std::span<const std::int64_
   for (auto& d : order)
     if (shape[static_cast<std::size_t>(d)] > 1) d = real[next++];
 
-  std::string text = "(", levels;
-  for (std::size_t d = 0; d < rank; ++d) text += (d ? ", d" : "d") + std::to_string(d);
-  text += ") -> (";
-  for (std::size_t l = 0; l < rank; ++l) text += (l ? ", d" : "d") + std::to_string(order[l]) + " : dense";
-  const Format format = parse_format(text + ")");
+  const Format format = dense_format(order);
   RawArrays arrays;
   arrays.values = std::move(data);
   arrays.values_offset = offset;
