@@ -1,6 +1,7 @@
-"""Long runs of the random tests: python tests/campaign.py [--kind conversions|expressions] [--start N] [--count N] [--minutes M] [--no-ledger]
+"""Long runs of the random tests: python tests/campaign.py [--kind conversions|expressions] [--start N] [--count N] [--minutes M]
+                                [--engine auto|jit|interpreter] [--no-ledger]
 
-Each run adds a line to tests/ledger.csv: date, kind, first seed, count, commit, failures, seconds. A seed that fails is printed, and
+Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds. A seed that fails is printed, and
 belongs into tests/python/test_differential.py (REGRESSIONS) before it is mended.
 """
 
@@ -12,19 +13,20 @@ import subprocess
 import sys
 import time
 
+import strata
 from differential import check_conversion, check_expression
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEDGER = HERE / "ledger.csv"
-FIELDS = ["date", "kind", "first_seed", "count", "commit", "failures", "seconds"]
+FIELDS = ["date", "kind", "engine", "first_seed", "count", "commit", "failures", "seconds"]
 
 
-def next_seed(kind):
+def next_seed(kind, engine):
     """The first seed that the ledger has not seen."""
     if not LEDGER.exists():
         return 0
     with LEDGER.open() as f:
-        ends = [int(r["first_seed"]) + int(r["count"]) for r in csv.DictReader(f) if r["kind"] == kind]
+        ends = [int(r["first_seed"]) + int(r["count"]) for r in csv.DictReader(f) if (r["kind"], r["engine"]) == (kind, engine)]
     return max(ends, default=0)
 
 
@@ -39,10 +41,12 @@ def main():
     p.add_argument("--start", type=int, help="first seed (default: after the last one of the ledger)")
     p.add_argument("--count", type=int, default=10_000)
     p.add_argument("--minutes", type=float, help="stop after this time")
+    p.add_argument("--engine", default="auto", help="auto, kernels, jit or interpreter")
     p.add_argument("--no-ledger", action="store_true")
     a = p.parse_args()
     check = check_conversion if a.kind == "conversions" else check_expression
-    first = next_seed(a.kind) if a.start is None else a.start
+    first = next_seed(a.kind, a.engine) if a.start is None else a.start
+    strata.settings.engine = a.engine
     begin, done, failures, shown = time.monotonic(), 0, 0, 0.0
     for seed in range(first, first + a.count):
         try:
@@ -65,7 +69,7 @@ def main():
             w = csv.DictWriter(f, FIELDS, lineterminator="\n")
             if new:
                 w.writeheader()
-            w.writerow(dict(date=datetime.date.today().isoformat(), kind=a.kind, first_seed=first, count=done, commit=commit(), failures=failures, seconds=round(elapsed)))
+            w.writerow(dict(date=datetime.date.today().isoformat(), kind=a.kind, engine=a.engine, first_seed=first, count=done, commit=commit(), failures=failures, seconds=round(elapsed)))
     return 1 if failures else 0
 
 

@@ -120,7 +120,7 @@ def check_conversion(seed):
     try:
         a = st.from_dense(dense, a_text)
         a.validate()
-        assert a.format == st.Format(a_text), "format of a"
+        assert a.format.signature == st.Format(a_text).signature, "format of a"  # padded levels learn their width
         assert bits(a.to_dense()) == bits(dense), f"a differs:\n{a.to_dense()}\n{dense}"
         b = a.to(format=b_text)
         b.validate()
@@ -213,9 +213,9 @@ def _restrided(rng, a):
     if r < 0.5 or a.ndim == 0:
         return a.copy()
     if r < 0.7:
-        return np.asfortranarray(a)
+        return np.array(a, order="F", copy=True)
     if r < 0.85:
-        return np.ascontiguousarray(a[::-1])[::-1]
+        return a[::-1].copy()[::-1]
     wide = np.zeros(a.shape[:-1] + (2 * a.shape[-1],), a.dtype)
     wide[..., ::2] = a
     return wide[..., ::2]

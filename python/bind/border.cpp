@@ -118,9 +118,6 @@ Tensor to_output(nb::handle h) {
     throw Unsupported({.what = "a torch tensor that requires grad cannot be written in place", .fix = "pass c.detach()"});
   const Array a = to_array(h);
   if (a.data.read_only) throw TensorError({.what = "the memory to write into is read-only", .expected = "a writable array"});
-  for (std::size_t d = 0; d < a.shape.size(); ++d)
-    if (a.shape[d] > 1 && a.strides[d] == 0)
-      throw TensorError({.what = "the array to write into is broadcast: several elements share memory", .expected = "an array with an element of its own everywhere", .fix = "write into array.copy()"});
   return dense_tensor(a);
 }
 
