@@ -55,7 +55,7 @@ constexpr const char* formats[] = {
     "(b, i, j) -> (b : batch, j - i : compressed, i : range)",
     "(i, j, k) -> (i : compressed(nonunique), j : singleton(nonunique), k : singleton)",
     "(i, j, k) -> (i : compressed, j : compressed, k : compressed)",
-    "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, i % 2 : dense, j % 2 : dense)",
+    "NestedBSR(4, 4, 2, 2)",
     "(i) -> (i : compressed)",
     "(i, j) -> (i : dense, j : dense)",
     "() -> ()",

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 from .case import same
 
@@ -95,8 +96,8 @@ def limits(threads):
     return out
 
 
-def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None):
-    """Times one case. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), variant, note, variants; or
+def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None):
+    """Times one case; after `limit` seconds of rounds no further one starts. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), variant, note, variants; or
     "refused" / "error". A product that differs from SciPy's is an error."""
     request = dataclasses.asdict(case)
     results, open_ = {}, []
@@ -117,7 +118,10 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None):
             if memory_available() < (2 << 30):
                 p.ask(do="close")
                 results[key]["reopen"] = True
+    start = time.monotonic()
     for turn in range(rounds):
+        if turn and limit is not None and time.monotonic() - start > limit:
+            break
         for key, p in open_:
             r = results[key]
             if "error" in r:

@@ -56,7 +56,7 @@ class Strata:
         st.settings.threads = threads
         st.settings.vendor = vendor
 
-    def variants(self, case, a, limit=7):
+    def variants(self, case, a, limit=6):
         if case.op == "convert":
             return ["convert"]
         info = self.st.describe_structure(self.st.from_scipy(a))
@@ -65,7 +65,7 @@ class Strata:
         names = ["CSR"]
         for f in info["formats"]:
             name = f["format"] + (f" {f['crd_dtype']}" if f["crd_dtype"] else "")
-            if name not in names and f["bytes"] < 2.5 * plain["bytes"] and f["cost_ns"] < 3 * best and f["format"] not in ("COO", "CSC"):
+            if name not in names and f["bytes"] < 2.5 * plain["bytes"] and f["cost_ns"] < 2 * best and f["format"] not in ("COO", "CSC"):
                 names.append(name)
         return names[:limit]
 
@@ -107,14 +107,16 @@ class SciPy:
         offsets = np.unique(a.indices - np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr))) if a.nnz < 50_000_000 else []
         if 0 < len(offsets) * a.shape[1] < 2.5 * a.nnz:
             names.append("dia")
+        fills = []
         for b in (2, 3, 4, 16, 32):
-            if a.shape[0] % b == 0 and a.shape[1] % b == 0 and a.nnz:
-                sample = a[: max(b, (200000 // max(1, a.nnz // a.shape[0]) // b) * b)]
-                sample = sample[: sample.shape[0] // b * b]
-                rows = np.repeat(np.arange(sample.shape[0]) // b, np.diff(sample.indptr))
-                blocks = len(np.unique(rows * (a.shape[1] // b + 1) + sample.indices // b))
-                if blocks and sample.nnz / (blocks * b * b) > 0.5:
-                    names.append(f"bsr{b}")
+            if a.shape[0] % b or a.shape[1] % b or not a.nnz:
+                continue
+            few = a[: max(1, 200_000 * a.shape[0] // a.nnz // b) * b]  # about 200,000 elements
+            rows = np.repeat(np.arange(few.shape[0]) // b, np.diff(few.indptr))
+            blocks = len(np.unique(rows * (a.shape[1] // b + 1) + few.indices // b))
+            if blocks and few.nnz / (blocks * b * b) > 0.6:
+                fills.append((few.nnz / (blocks * b * b), b))
+        names += [f"bsr{b}" for _, b in sorted(fills, reverse=True)[:2]]
         return names
 
     def prepare(self, case, a, x, variant):

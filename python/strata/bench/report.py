@@ -122,7 +122,7 @@ def _note(r):
         notes.append(r["error"].replace("|", "/"))
     if r["ratio"] is not None and r["ratio"] < 0.9:
         share = r["bandwidth_share"]
-        notes.append("**below 0.9**" + ("" if share is None else ": bound by bandwidth" if share > 0.7 else ": bound by latency and instructions, not bandwidth"))
+        notes.append("**below 0.9**" + ("" if share is None else ": in the cache, bound by instructions and the call" if share > 1 else ": bound by bandwidth" if share > 0.7 else ": bound by latency and instructions, not bandwidth"))
     if r["spread"] > 1.3:
         notes.append(f"noisy ({r['spread']:.1f})")
     return "; ".join(notes)

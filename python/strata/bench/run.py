@@ -146,7 +146,7 @@ def main(argv):
                 if end and datetime.datetime.now() > end:
                     print(f"stopped after {args.minutes} minutes; run it again to go on", file=sys.stderr)
                     return 0
-                with progress(f"generating {matrix}") as p:
+                with progress(f"generating {matrix}", quiet=not sys.stderr.isatty()) as p:
                     try:
                         folder = matrices.folder_of(matrix, args.quick)
                     except ImportError as e:

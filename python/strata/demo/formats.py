@@ -28,13 +28,13 @@ def operands(a, columns=64):
 
 
 def bound(a, x):
-    """|A| |x|: rounding errors of any order of summation stay below a multiple of it."""
+    """|A| |x| per row, x the largest of its columns: rounding errors of any order of summation stay below a multiple of it."""
     with np.errstate(invalid="ignore"):
-        magnitude = abs(a) @ abs(x)
+        magnitude = abs(a) @ (abs(x) if x.ndim == 1 else abs(x).max(axis=1, initial=0))
     if not np.issubdtype(a.dtype, np.inexact):
         return np.maximum(magnitude, 1)
-    scale = np.finfo(a.dtype).tiny
-    return np.maximum(magnitude, scale)
+    scale = np.maximum(magnitude, np.finfo(a.dtype).tiny)
+    return scale if x.ndim == 1 else np.broadcast_to(scale[:, None], (a.shape[0], x.shape[1]))
 
 
 def error(y, expected, scale):

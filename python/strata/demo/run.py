@@ -132,7 +132,7 @@ def _time(args, a):
     with tempfile.TemporaryDirectory(prefix="strata-demo-") as folder, Pool() as pool, progress("timing", quiet=args.json) as p:
         matrices.save(a, folder)
         for key, columns in (("spmv", 1), ("spmm64", 64)):
-            results = measure(pool, Case(folder, columns=columns), chosen, [threads], rounds, budget, p)
+            results = measure(pool, Case(folder, columns=columns), chosen, [threads], rounds, budget, p, limit=20)
             out[key] = {k.split("/")[0]: {x: v for x, v in r.items() if x in ("seconds", "spread", "variant", "variants", "error", "refused")} for k, r in results.items()}
     return out
 
