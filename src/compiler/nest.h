@@ -76,7 +76,7 @@ class Nest {
   ir::Stmt emit_level(std::size_t step, const Place& at);
   /// Loop over [first, last): `chains` copies with their own accumulators, then the rest on the first chain.
   ir::Stmt counted_loop(const std::string& stem, const ir::Expr& first, const ir::Expr& last, int chains, int prefetched,
-                        const std::function<ir::Stmt(const ir::Expr&, int)>& body);
+                        const std::function<ir::Stmt(const ir::Expr&, int chain, bool last)>& body);
   ir::Stmt emit_run(std::size_t step, const Place& at);
   ir::Stmt emit_slots(std::size_t step, const Place& at);
   ir::Stmt emit_free(std::size_t step, const Place& at);

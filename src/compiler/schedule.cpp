@@ -108,9 +108,8 @@ class Scheduler {
       int first = last;
       while (first > 0 && level(first).level.kind == LevelKind::singleton) --first;
       const LevelFacts& f = level(first);
-      bool chain = f.level.kind == LevelKind::compressed && !f.level.unique && f.level.ordered;
-      for (int l = first + 1; l <= last; ++l) chain = chain && !level(l).level.unique && level(l).level.ordered;
-      if (chain) {
+      // Neighbours are compared, so a run is right whatever the order; sorted levels make long ones.
+      if (f.level.kind == LevelKind::compressed && !f.level.unique && f.level.ordered) {
         run_first_ = first;
         run_last_ = last;
         sums = true;
@@ -247,23 +246,22 @@ class Scheduler {
     for (int l = n_ - 1; l >= s_.block_begin; --l) {
       if (!moves_output(l) || (l == s_.tile_level && !s_.tile_sums)) continue;
       const std::int64_t size = level(l).constant_size;
-      // With lanes over a long run-time extent, fewer vectors and more rows reuse each loaded vector.
       std::int64_t piece = size;
-      while (s_.tile_index >= 0 && s_.vectors > 1 && held * std::min<std::int64_t>(size, 4) > registers && held == s_.vectors) {
-        s_.vectors = (s_.vectors + 1) / 2;
-        held = s_.vectors;
+      if (s_.tile_index >= 0 && held == s_.vectors && s_.vectors > 1) {
+        // Beside the accumulators, the vectors loaded and one broadcast value stay in registers.
+        const std::int64_t all = in_.target.vector_bytes >= 64 ? 32 : 16, fit = std::max<std::int64_t>(1, (all - 1) / (std::min<std::int64_t>(size, 4) + 1));
+        if (s_.vectors > fit) {
+          const std::int64_t extent = g_.extents[static_cast<std::size_t>(s_.tile_index)], whole = (extent + s_.lanes - 1) / s_.lanes;
+          const std::int64_t tiles = (whole + fit - 1) / fit;
+          s_.vectors = static_cast<int>(in_.specialize && extent <= 128 ? (whole + tiles - 1) / tiles : fit);
+          held = s_.vectors;
+        }
       }
-      const auto clipped = [&] {
-        for (int d = 0; d < static_cast<int>(g_.dims.size()); ++d)
-          if (touches(d, l) && !dim(d).exact()) return true;
-        return false;
-      };
       while (piece > 1 && held * piece > registers) {
         std::int64_t next = piece - 1;
         while (size % next != 0) --next;
         piece = next;
       }
-      (void)clipped;
       held *= piece;
       s_.rows.insert(s_.rows.begin(), l);
       s_.row_pieces.insert(s_.row_pieces.begin(), piece);
@@ -278,7 +276,7 @@ class Scheduler {
       if (l >= s_.block_begin || level(l).level.kind == LevelKind::structured) continue;
       if (l == s_.tile_level || l == s_.early_level) continue;
       const LevelKind k = level(l).level.kind;
-      const bool counted = k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded;
+      const bool counted = k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta;
       if (counted && s_.stream_level < 0 && k != LevelKind::dense && k != LevelKind::range) s_.stream_level = l;
       if (run_last_ >= 0 && l == run_last_ + 1 && l == s_.block_begin - 1) {
         s_.stream_level = l;
@@ -288,11 +286,16 @@ class Scheduler {
       if (below && counted) s_.unroll_level = l;
       break;
     }
+    // A row of vectors loaded for every stored element keeps the memory busy by itself (measured: prefetching costs 10-20 % there).
+    if (s_.tile_index >= 0 && s_.lanes > 1 && s_.block_begin == n_) s_.stream_level = -1;
     if (s_.unroll_level < 0) return;
     if (s_.tile_sums && s_.tile_level < s_.block_begin) return;
     std::int64_t body = accumulators_;
     for (int l = s_.block_begin; l < n_; ++l) body *= moves_output(l) ? 1 : level(l).constant_size;
-    if (accumulators_ <= 2 && body <= 8) s_.chains = 4;
+    // Below another sparse loop the fibers are mostly short: more copies would only be stepped over.
+    const bool nested = s_.unroll_level > depth_ && level(s_.unroll_level - 1).level.kind != LevelKind::dense;
+    if (nested && accumulators_ > 2) s_.chains = 1, s_.stream_level = -1;
+    else if (accumulators_ <= 2 && body <= 8) s_.chains = 4;
     else if (accumulators_ <= 4 && body <= 32) s_.chains = 2;
     if (s_.chains == 1) s_.unroll_level = -1;
   }

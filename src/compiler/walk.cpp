@@ -115,13 +115,13 @@ Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
 }
 
 Stmt Nest::counted_loop(const std::string& stem, const Expr& first, const Expr& last, int chains, int prefetched,
-                        const std::function<Stmt(const Expr&, int)>& body) {
+                        const std::function<Stmt(const Expr&, int, bool)>& body) {
   Stmts out;
   const auto piece = [&](const Expr& from, const Expr& to, int copies) {
     const std::string p = names_.fresh(stem);
     Stmts inner;
     if (prefetched >= 0) inner.push_back(emit_prefetch(prefetched, ir::var(p), copies));
-    for (int c = 0; c < copies; ++c) inner.push_back(body(ir::var(p) + c, c));
+    for (int c = 0; c < copies; ++c) inner.push_back(body(ir::var(p) + c, c, c + 1 == copies));
     out.push_back(ir::loop(p, from, to, ir::block(std::move(inner)), copies));
   };
   if (chains == 1) {
@@ -182,10 +182,24 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
       const levels::Cursor c = levels::open(in, at.position);
       out.push_back(ir::block({ir::let(c.counted->variable, ir::int_const(k)), inside(c, at.chain)}));
     }
-  } else if (s_.unroll_level == l && s_.chains > 1 && cursor.state.empty()) {
-    out.push_back(counted_loop("q" + f.stem, cursor.counted->begin, cursor.counted->end, s_.chains, prefetched, [&](const Expr& q, int chain) {
+  } else if (s_.unroll_level == l && s_.chains > 1) {
+    // Every copy has variables of its own; a carried state passes from copy to copy, and at the end back to the loop's.
+    std::vector<std::string> carried;
+    out.push_back(counted_loop("q" + f.stem, cursor.counted->begin, cursor.counted->end, s_.chains, prefetched, [&](const Expr& q, int chain, bool last) {
       const levels::Cursor c = levels::open(in, at.position, window);
-      return ir::block({ir::let(c.counted->variable, q), inside(c, chain)});
+      Stmts copy{ir::let(c.counted->variable, q)};
+      if (chain == 0) {
+        carried.clear();
+        for (const auto& v : cursor.state) carried.push_back(v.name);
+      }
+      for (std::size_t k = 0; k < carried.size(); ++k) {
+        copy.push_back(ir::declare(c.state[k].name, ir::var(carried[k])));
+        carried[k] = c.state[k].name;
+      }
+      copy.push_back(inside(c, chain));
+      if (last)
+        for (std::size_t k = 0; k < carried.size(); ++k) copy.push_back(ir::assign(cursor.state[k].name, ir::var(carried[k])));
+      return ir::block(std::move(copy));
     }));
   } else {
     Stmts inner;
@@ -232,7 +246,7 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
 Stmt Nest::emit_slots(std::size_t step, const Place& at) {
   const int below = s_.steps[step].level;  // the singleton level that follows
   return counted_loop("q", at.run_begin, at.run_end, s_.unroll_level == below ? s_.chains : 1, s_.stream_level == below ? below : -1,
-                      [&](const Expr& q, int chain) {
+                      [&](const Expr& q, int chain, bool) {
                         Place next = at;
                         next.position = q;
                         next.chain = chain;
