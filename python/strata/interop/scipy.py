@@ -88,7 +88,7 @@ def _from_dia(a):
     m, n = a.shape
     data, offsets = a.data, a.offsets
     inside = (offsets > -m) & (offsets < n)
-    if data.shape[1] != n or not inside.all():
+    if len(offsets) and (data.shape[1] != n or not inside.all()):
         reason = f"its data has {data.shape[1]} columns and the matrix {n}" if data.shape[1] != n else "some of its diagonals lie outside the matrix"
         warnings.warn(f"a SciPy DIA array was copied: {reason}", CopyWarning, stacklevel=4)
         offsets = offsets[inside]

@@ -1,0 +1,642 @@
+"""The core of Strata. Use `import strata`."""
+
+from collections.abc import Sequence
+from typing import overload
+
+from strata._tensor import (
+    __array__ as __array__,
+    __reduce_ex__ as __reduce_ex__,
+    to as to,
+    to_cupy as to_cupy,
+    to_dense as to_dense,
+    to_numpy as to_numpy,
+    to_package as to_package,
+    to_scipy as to_scipy,
+    to_torch as to_torch
+)
+
+
+def format_problem(what: str, expected: str = '', got: str = '', fix: str = '') -> str:
+    """The printed form of a problem, as every error of Strata shows it."""
+
+class DType:
+    """
+    A dtype that NumPy lacks: bfloat16, float8_e4m3fn or float8_e5m2. Equal to its name.
+    """
+
+    def __init__(self, name: object) -> None: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def itemsize(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+    def __str__(self) -> str: ...
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __reduce__(self) -> tuple: ...
+
+def dtype_name(dtype: object) -> str:
+    """
+    NumPy's name of a dtype given as a NumPy or torch dtype, a Python type or a name. DTypeError.
+    """
+
+def is_dtype_name(name: str) -> bool:
+    """Is this the name of a dtype?"""
+
+class Memory:
+    """
+    A typed span of memory that a tensor uses. Speaks the buffer protocol (dtypes that Python lacks show their bits) and DLPack.
+    """
+
+    @property
+    def dtype(self) -> object: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+    @property
+    def address(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def __dlpack_device__(self) -> tuple: ...
+
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> object: ...
+
+    def __reduce_ex__(self, protocol: int) -> tuple: ...
+
+def memory_of_bytes(dtype: str, data: object) -> Memory:
+    """Memory over the bytes of any buffer (borrowed where they are aligned)."""
+
+def memory(array: object, what: str = 'an array') -> Memory:
+    """One-dimensional memory of an array of any package, borrowed."""
+
+def memory_to_numpy(memory: Memory, shape: object | None = None) -> object:
+    """A NumPy array over the memory."""
+
+def memory_to_torch(memory: Memory, shape: object | None = None) -> object:
+    """A torch tensor over the memory."""
+
+class Level:
+    """
+    One level of a format: `expr` over the dimensions' names, `kind`, `ordered`, `unique`, `arg` (delta: bits; structured: n; padded: k).
+    """
+
+    @property
+    def expr(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def ordered(self) -> bool: ...
+
+    @property
+    def unique(self) -> bool: ...
+
+    @property
+    def arg(self) -> int: ...
+
+    @overload
+    def __eq__(self, arg: Level, /) -> bool: ...
+
+    @overload
+    def __eq__(self, arg: object, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
+
+    def __repr__(self) -> str: ...
+
+class Format:
+    """
+    How the dimensions of a tensor map to the levels of its storage.
+
+        Format('(i, j) -> (i: dense, j: compressed)')    # CSR
+        Format('BSR(2, 3)')                              # a name
+        Format('COO', rank=3)
+        Format('BSR(4, 4) + COO')                        # a sum of parts
+
+    Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).
+    """
+
+    def __init__(self, text: object | None, rank: int = -1) -> None: ...
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+
+    @property
+    def num_levels(self) -> int: ...
+
+    @property
+    def num_parts(self) -> int:
+        """1, unless the format is a sum."""
+
+    @property
+    def parts(self) -> tuple:
+        """The parts of a sum as formats of their own."""
+
+    @property
+    def levels(self) -> tuple:
+        """The levels of a single part, outermost first."""
+
+    @property
+    def dims(self) -> tuple:
+        """Names of the dimensions."""
+
+    @property
+    def name(self) -> str:
+        """A well-known name of this structure ('CSR', 'BSR(2, 3)', ...), or ''."""
+
+    @property
+    def signature(self) -> str:
+        """The structure without properties and arguments."""
+
+    @property
+    def is_all_dense(self) -> bool: ...
+
+    @property
+    def is_identity(self) -> bool:
+        """Is every level expression a plain dimension?"""
+
+    @property
+    def is_ordered(self) -> bool: ...
+
+    @property
+    def is_unique(self) -> bool: ...
+
+    @property
+    def can_hold_fill(self) -> bool:
+        """May slots be fill-in (stored by the format's own doing)?"""
+
+    @property
+    def num_batch_levels(self) -> int: ...
+
+    def dim2lvl(self, coords: object) -> tuple:
+        """Level coordinates of dimension coordinates."""
+
+    def lvl2dim(self, coords: object) -> tuple:
+        """Dimension coordinates of level coordinates."""
+
+    def level_ranges(self, shape: object) -> tuple:
+        """
+        (lo, size) of the coordinates that each level ranges over for a tensor of this shape. FormatError beyond 64 bits.
+        """
+
+    def transpose(self, perm: object | None = None) -> Format:
+        """
+        The format of the transposed tensor: dimension d of the result is dimension perm[d] of this.
+        """
+
+    def rename(self, names: Sequence[str]) -> Format:
+        """The same format with other names of dimensions."""
+
+    def __add__(self, other: object) -> Format:
+        """A sum of parts."""
+
+    def __radd__(self, other: object) -> Format: ...
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    def blog_string(self) -> str:
+        """The notation `[i, j] -> (i: <LevelFormat.DENSE>, ...)`."""
+
+    @overload
+    def __eq__(self, other: Format) -> bool: ...
+
+    @overload
+    def __eq__(self, other: object) -> object: ...
+
+    def __hash__(self) -> int: ...
+
+    def __reduce__(self) -> tuple: ...
+
+def register_format(name: str, format: object) -> None:
+    """
+    A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.
+    """
+
+def format_names() -> list[tuple[str, str]]:
+    """
+    Every name that a format text may use, with the text (or its pattern) that it stands for.
+    """
+
+class StoredIterator:
+    """Iterates over (coordinates, value) of the stored elements."""
+
+    def __iter__(self) -> object: ...
+
+    def __len__(self) -> int: ...
+
+    def __next__(self) -> tuple: ...
+
+class Tensor:
+    """
+    A universal sparse tensor over arrays of your own.
+
+        Tensor('CSR', (2, 3), pos={1: [0, 1, 2]}, crd={1: [2, 0]}, values=np.array([1., 2.]))
+
+    format : Format, text or name
+    shape : extents
+    pos, crd : {level: integer array}; borrowed (arrays of one dtype each, int8..int64 or uint8..uint64); packed levels are given unpacked
+    values : array, one per slot of the last level; borrowed; any dtype of Strata; one of stride 0 stands for every slot
+    fill : the value of absent elements
+    check : walk all invariants (TensorError names the level); False is for those who know.
+
+    Immutable. FormatError, TensorError, DTypeError.
+    """
+
+    def __init__(self, format: object, shape: object, pos: object | None = None, crd: object | None = None, values: object | None = None, fill: object | None = None, check: bool = True) -> None: ...
+
+    def __matmul__(self, value, /):
+        """Return self@value."""
+
+    def __rmatmul__(self, value, /):
+        """Return value@self."""
+
+    @property
+    def format(self) -> Format: ...
+
+    @property
+    def shape(self) -> tuple: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def dtype(self) -> object:
+        """A NumPy dtype, or st.DType for those that NumPy lacks."""
+
+    @property
+    def pos_dtype(self) -> object: ...
+
+    @property
+    def crd_dtype(self) -> object: ...
+
+    @property
+    def fill(self) -> object:
+        """The value of absent elements."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def nse(self) -> int:
+        """Stored elements: explicit zeros and fill-in included."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of pos, crd (packed as they are) and values in use."""
+
+    @property
+    def size(self) -> object:
+        """Number of elements, absent ones included."""
+
+    @property
+    def parts(self) -> tuple:
+        """The parts of a sum as tensors; one for every other tensor."""
+
+    @property
+    def values(self) -> object:
+        """
+        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
+        """
+
+    def pos(self, level: int) -> object:
+        """Positions of a level, 1-D. TensorError where it has none."""
+
+    def crd(self, level: int) -> object:
+        """
+        Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
+        """
+
+    def __getitem__(self, coords: object) -> object:
+        """
+        The element at these coordinates (negative ones count from the end); the fill where it is absent. IndexError.
+        """
+
+    def get(self, coords: object) -> object:
+        """
+        As t[coords], but None where the element is absent (a stored 0 is present).
+        """
+
+    def __iter__(self) -> StoredIterator:
+        """Stored elements as (coordinates, value), in storage order."""
+
+    def __bool__(self) -> bool: ...
+
+    def validate(self) -> None:
+        """Checks every invariant of every level; TensorError names the level."""
+
+    def transpose(self, *axes) -> Tensor:
+        """
+        The same storage under permuted dimensions (reversed by default); nothing moves.
+        """
+
+    @property
+    def T(self) -> Tensor: ...
+
+    def copy(self) -> Tensor:
+        """A tensor with memory of its own."""
+
+    def __copy__(self) -> Tensor: ...
+
+    def __deepcopy__(self, memo: object) -> Tensor: ...
+
+    def equal(self, other: Tensor) -> bool:
+        """
+        Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+        """
+
+    @overload
+    def __eq__(self, other: Tensor) -> bool:
+        """As equal()."""
+
+    @overload
+    def __eq__(self, other: object) -> object: ...
+
+    def __repr__(self) -> str: ...
+
+    def draw_storage(self, width: int = 100) -> object:
+        """The storage, level by level: an object that prints as text."""
+
+    __hash__: None = None
+
+    __array_ufunc__: None = None
+
+    __array_priority__: float = 1000.0
+
+    def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
+        """The same tensor in another format, dtype or index dtypes, or on another device."""
+
+    def to_dense(self) -> object:
+        """All elements as a NumPy array (torch for the dtypes that NumPy lacks), row-major, of memory of its own."""
+
+    def to_numpy(self) -> object:
+        """A dense NumPy array: over the same memory if all levels are dense, otherwise densified."""
+
+    def to_scipy(self, like: object | None = None) -> object:
+        """A SciPy sparse array over the same memory; formats that SciPy lacks leave as CSR or COO, with a CopyWarning."""
+
+    def to_torch(self) -> object:
+        """A torch tensor over the same memory; formats that torch lacks leave as CSR or COO, with a CopyWarning."""
+
+    def to_cupy(self) -> object:
+        """A CuPy array or sparse matrix (a copy on the device)."""
+
+    def to_package(self, like: object | None = None) -> object:
+        """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
+
+def equal(a: Tensor, b: Tensor) -> bool:
+    """
+    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+    """
+
+def fill_of(t: Tensor) -> Memory:
+    """The fill as memory of one element."""
+
+def rebuild(format: str, shape: object, pos: object, crd: object, values: Memory, fill: Memory) -> Tensor:
+    """A tensor from its arrays; every invariant is checked."""
+
+def joined_crd(t: Tensor, levels: int, nse: int) -> object:
+    """
+    The coordinates of the first levels as one int64 matrix, where they lie so in memory; otherwise None.
+    """
+
+def make_sum(parts: object) -> Tensor:
+    """
+    Joins tensors of one shape, dtype and fill to a sum of parts. TensorError.
+    """
+
+def from_array(array: object) -> Tensor:
+    """
+    A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
+    """
+
+def to_operand(x: object) -> Tensor:
+    """Anything that can stand in a product, as a Tensor."""
+
+def is_contiguous(array: object) -> bool: ...
+
+def dense_to_array(t: Tensor, package: str = 'numpy') -> object: ...
+
+def scan_segments(pos: object, crd: object, extent: int, batches: int = 1) -> tuple:
+    """(ordered, unique) of the segments crd[pos[p]:pos[p + 1]]."""
+
+def scan_lists(coords: object) -> tuple[bool, bool]:
+    """(ordered, unique) of lists of coordinates, compared lexicographically."""
+
+def convert(t: Tensor, format: object | None = None, dtype: object | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: object | None = None, general: bool = False) -> Tensor:
+    """
+    The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all others. TensorError where the format cannot hold the tensor.
+    """
+
+def from_dense(array: object, format: object, threshold: float = 0.0, fill: object | None = None) -> Tensor:
+    """
+    From a dense array of any package. Elements with |x - fill| <= threshold are dropped (threshold 0: those with the bits of the fill; -0.0 and NaN stay).
+    """
+
+def from_coo(coords: object, values: object, shape: object, format: object = 'COO', dtype: object | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None) -> Tensor:
+    """
+    From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any order, duplicates are added.
+    """
+
+def to_dense_tensor(t: Tensor) -> Tensor:
+    """Row-major dense; the fill where absent."""
+
+class Plan:
+    """
+    A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.
+    """
+
+    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None) -> object:
+        """
+        alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without `out` the result is a fresh array.
+        """
+
+    def explain(self) -> object:
+        """
+        Every candidate in the order tried, with the reason it was refused or chosen.
+        """
+
+    def show(self) -> object:
+        """
+        Iteration graph, schedule, loop IR and C text, as far as this plan has them.
+        """
+
+    @property
+    def kernel_name(self) -> str: ...
+
+    @property
+    def expression(self) -> str: ...
+
+    @property
+    def output_shape(self) -> tuple: ...
+
+    @property
+    def output_dtype(self) -> object: ...
+
+    def __repr__(self) -> str: ...
+
+def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None) -> Plan:
+    """
+    Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter.
+    """
+
+def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, dtype: object | None = None, compute_dtype: object | None = None) -> object:
+    """
+    NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense operands.
+
+        einsum('ij,j->i', A, x)
+
+    out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). ExpressionError, TensorError, Unsupported.
+    """
+
+def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64') -> str:
+    """
+    What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}; others are dense. ExpressionError, FormatError, Unsupported.
+    """
+
+def index_notation_operands(spec: str) -> list[str]:
+    """The operands that index notation names, in order. ExpressionError."""
+
+def register_kernel(name: str, expression: str, formats: object, run: object, dtype: object | None = None) -> None:
+    """
+    Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, not name).
+
+        def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out
+        register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)
+    """
+
+def unregister_kernel(name: str) -> bool:
+    """Removes a registered kernel; False where there is none of this name."""
+
+def matmul(a: object, b: object, c: object | None = None, *, alpha: object = 1, beta: object | None = None, transpose_a: bool = False, transpose_b: bool = False, conjugate_a: bool = False, conjugate_b: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> object:
+    """
+    alpha * op(a) @ op(b) + beta * c, with NumPy's rules for ranks.
+
+    a, b : sparse tensors, NumPy arrays, torch tensors
+    c : array to write into (then beta = 1 unless given), returned; otherwise a fresh array of the package of the dense operand
+    transpose_*, conjugate_* : what op() does
+    dtype : of the fresh result; compute_dtype: to accumulate in
+
+    TensorError, DTypeError, Unsupported.
+    """
+
+class PlannedProduct:
+    """The state of strata.Matmul."""
+
+    def __init__(self, a: object, b: object, c: object | None, alpha: object, beta: object | None, transpose_a: bool, transpose_b: bool, conjugate_a: bool, conjugate_b: bool, dtype: object | None, compute_dtype: object | None) -> None: ...
+
+    def plan(self) -> Plan: ...
+
+    def execute(self) -> object: ...
+
+    def reset_operands(self, a: object | None, b: object | None, c: object | None, alpha: object | None, beta: object | None) -> None: ...
+
+    def release_operands(self) -> None: ...
+
+    def free(self) -> None: ...
+
+def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
+    """
+    Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
+    """
+
+def parse_matrix_market(text: str, name: str = '<text>') -> Tensor:
+    """As read_matrix_market, from a text."""
+
+def write_matrix_market(path: object, t: Tensor) -> None:
+    """Writes a 2-D tensor; values read back bit for bit. FileError."""
+
+def describe_structure(t: Tensor) -> dict:
+    """
+    What a matrix looks like (rows, bands, blocks, symmetry), the bytes and modelled cost of every storage that suits it, and the one recommended, as a dict.
+    """
+
+class Settings:
+    """
+    Every knob, in one place; read from the environment once. Change them at start, not while kernels run.
+    """
+
+    @property
+    def threads(self) -> int:
+        """Threads that kernels use; 0 goes back to the default."""
+
+    @threads.setter
+    def threads(self, arg: int, /) -> None: ...
+
+    @property
+    def engine(self) -> str:
+        """auto, kernels, jit or interpreter"""
+
+    @engine.setter
+    def engine(self, arg: str, /) -> None: ...
+
+    @property
+    def jit(self) -> str:
+        """auto, clang, subprocess or off"""
+
+    @jit.setter
+    def jit(self, arg: str, /) -> None: ...
+
+    @property
+    def cc(self) -> str: ...
+
+    @cc.setter
+    def cc(self, arg: str, /) -> None: ...
+
+    @property
+    def cache(self) -> str:
+        """auto or off: compiled objects on disk"""
+
+    @cache.setter
+    def cache(self, arg: str, /) -> None: ...
+
+    @property
+    def cache_dir(self) -> str: ...
+
+    @cache_dir.setter
+    def cache_dir(self, arg: str, /) -> None: ...
+
+    @property
+    def dump(self) -> str:
+        """stages to print, e.g. 'graph,loops,source'"""
+
+    @dump.setter
+    def dump(self, arg: str, /) -> None: ...
+
+    @property
+    def int32_limit(self) -> int: ...
+
+    @int32_limit.setter
+    def int32_limit(self, arg: int, /) -> None: ...
+
+    @property
+    def vendor(self) -> bool:
+        """may plans use vendors' kernels?"""
+
+    @vendor.setter
+    def vendor(self, arg: bool, /) -> None: ...
+
+    def __repr__(self) -> str: ...
+
+settings: Settings = ...
+
+def compiler_description() -> str:
+    """Which compiler would compile a kernel now."""

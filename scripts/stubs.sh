@@ -1,0 +1,6 @@
+#!/bin/sh
+# Renews python/strata/_core.pyi from the installed extension. Give another file to compare instead.
+set -e
+here=$(cd "$(dirname "$0")/.." && pwd)
+cd /
+"${PYTHON:-python3}" -m nanobind.stubgen -q -m strata._core -p "$here/python/bind/stubs.pat" -o "${1:-$here/python/strata/_core.pyi}"
