@@ -4,11 +4,14 @@
 namespace strata {
 namespace {
 
-std::string name_of_tensor(std::size_t k) { return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k); }
+std::string name_of_tensor(std::size_t k) {
+  return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k);
+}
 
 std::string access(const Einsum& e, const std::string& name, const std::vector<int>& indices) {
   std::string out = name + "(";
-  for (std::size_t d = 0; d < indices.size(); ++d) out += (d ? "," : "") + e.names[static_cast<std::size_t>(indices[d])];
+  for (std::size_t d = 0; d < indices.size(); ++d)
+    out += (d ? "," : "") + e.names[static_cast<std::size_t>(indices[d])];
   return out + ")";
 }
 
@@ -46,7 +49,8 @@ std::string Einsum::to_string() const {
 
 std::vector<std::int64_t> index_extents(const Einsum& e, std::span<const Shape> shapes) {
   if (shapes.size() != e.operands.size())
-    refuse(e, 0, "the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands", std::to_string(shapes.size()));
+    refuse(e, 0, "the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands",
+           std::to_string(shapes.size()));
   const auto size = static_cast<std::size_t>(e.num_indices);
   std::vector<std::int64_t> extents(size, 1);
   std::vector<std::size_t> from(size, 0);  // which operand gave the extent, for the message
@@ -56,16 +60,20 @@ std::vector<std::int64_t> index_extents(const Einsum& e, std::span<const Shape> 
     const auto& indices = e.operands[k];
     const Shape& shape = shapes[k];
     if (shape.size() != indices.size())
-      refuse(e, k, operand(k) + " does not fit its term", std::to_string(indices.size()) + " dimensions", std::to_string(shape.size()) + ", shape " + shape_text(shape));
+      refuse(e, k, operand(k) + " does not fit its term", std::to_string(indices.size()) + " dimensions",
+             std::to_string(shape.size()) + ", shape " + shape_text(shape));
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const auto i = static_cast<std::size_t>(indices[d]);
       // A diagonal takes equal extents only: 1 does not stretch inside one operand (as in NumPy).
       for (std::size_t before = 0; before < d; ++before)
         if (indices[before] == indices[d] && shape[before] != shape[d])
-          refuse(e, k, operand(k) + " repeats index '" + e.names[i] + "' over dimensions that differ", "equal extents", shape_text(shape));
+          refuse(e, k, operand(k) + " repeats index '" + e.names[i] + "' over dimensions that differ", "equal extents",
+                 shape_text(shape));
       if (shape[d] == 1) continue;
       if (extents[i] != 1 && extents[i] != shape[d])
-        refuse(e, k, "index '" + e.names[i] + "' has two extents", std::to_string(extents[i]) + ", as in " + operand(from[i]) + of_shape(from[i]), std::to_string(shape[d]) + " in " + operand(k) + of_shape(k));
+        refuse(e, k, "index '" + e.names[i] + "' has two extents",
+               std::to_string(extents[i]) + ", as in " + operand(from[i]) + of_shape(from[i]),
+               std::to_string(shape[d]) + " in " + operand(k) + of_shape(k));
       extents[i] = shape[d];
       from[i] = k;
     }

@@ -1,5 +1,5 @@
-// NumPy's einsum text: "ij,jk->ik", "...ij,...jk", "ii". Source of the rules: numpy.einsum (1.26 to 2.x); white space of every
-// kind is skipped.
+// NumPy's einsum text: "ij,jk->ik", "...ij,...jk", "ii". Source of the rules: numpy.einsum (1.26 to 2.x); white space
+// of every kind is skipped.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -28,7 +28,8 @@ struct Term {
     return std::nullopt;
   }
   int letters() const {
-    return static_cast<int>(std::count_if(subscripts.begin(), subscripts.end(), [](const Subscript& s) { return s.letter != 0; }));
+    return static_cast<int>(
+        std::count_if(subscripts.begin(), subscripts.end(), [](const Subscript& s) { return s.letter != 0; }));
   }
 };
 
@@ -40,7 +41,8 @@ class Parser {
   Parser(std::string_view text, std::span<const int> ranks) : text_(text), ranks_(ranks) {}
 
   Einsum parse() {
-    if (text_.size() > max_text) throw ExpressionError({.what = "the einsum text is too long", .expected = "at most 65536 characters"});
+    if (text_.size() > max_text)
+      throw ExpressionError({.what = "the einsum text is too long", .expected = "at most 65536 characters"});
     split();
     check_counts();
     std::vector<int> broadcast(terms_.size(), 0);  // dimensions that each term's ellipsis stands for
@@ -65,9 +67,14 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {}, std::string fix = {}) const {
-    throw ExpressionError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix),
-                           .text = std::string(text_), .where = where});
+  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {},
+                           std::string fix = {}) const {
+    throw ExpressionError({.what = std::move(what),
+                           .expected = std::move(expected),
+                           .got = std::move(got),
+                           .fix = std::move(fix),
+                           .text = std::string(text_),
+                           .where = where});
   }
 
   void split() {
@@ -85,7 +92,9 @@ class Parser {
         term->subscripts.push_back({c, {i, i + 1}});
         ++i;
       } else if (c == '.') {
-        if (text_.substr(i, 3) != "...") refuse("a '.' that is not part of an ellipsis", {i, i + 1}, "'...'", "'.'", "write three dots, without blanks between them");
+        if (text_.substr(i, 3) != "...")
+          refuse("a '.' that is not part of an ellipsis", {i, i + 1}, "'...'", "'.'",
+                 "write three dots, without blanks between them");
         if (term->ellipsis()) refuse("a second ellipsis in one term", {i, i + 3}, "at most one '...' per term");
         term->subscripts.push_back({0, {i, i + 3}});
         i += 3;
@@ -97,7 +106,8 @@ class Parser {
         term->where = {i + 1, i + 1};
         ++i;
       } else if (c == '-') {
-        if (text_.substr(i, 2) != "->") refuse("a '-' that is not part of '->'", {i, i + 1}, "'->'", "'-'", "write '->' without blanks between");
+        if (text_.substr(i, 2) != "->")
+          refuse("a '-' that is not part of '->'", {i, i + 1}, "'->'", "'-'", "write '->' without blanks between");
         if (explicit_output_) refuse("a second '->'", {i, i + 2}, "one '->'");
         term->where.end = i;
         explicit_output_ = true;
@@ -107,7 +117,8 @@ class Parser {
       } else {
         std::size_t stop = i + 1;  // a whole UTF-8 character
         while (stop < n && (static_cast<unsigned char>(text_[stop]) & 0xC0) == 0x80) ++stop;
-        refuse("an einsum has no such character", {i, stop}, "letters, ',', '->' and '...'", "'" + std::string(text_.substr(i, stop - i)) + "'");
+        refuse("an einsum has no such character", {i, stop}, "letters, ',', '->' and '...'",
+               "'" + std::string(text_.substr(i, stop - i)) + "'");
       }
     }
     term->where.end = n;
@@ -117,10 +128,12 @@ class Parser {
     if (ranks_.empty())
       throw ExpressionError({.what = "an einsum without operands", .expected = "at least one operand", .got = "none"});
     if (terms_.size() == ranks_.size()) return;
-    const auto count = [](std::size_t k, const char* thing) { return std::to_string(k) + " " + thing + (k == 1 ? "" : "s"); };
+    const auto count = [](std::size_t k, const char* thing) {
+      return std::to_string(k) + " " + thing + (k == 1 ? "" : "s");
+    };
     const Span where = terms_.size() > ranks_.size() ? terms_[ranks_.size()].where : Span{0, terms_.back().where.end};
-    refuse("the text and the operands differ in number", where, count(terms_.size(), "operand") + ", as the text has terms",
-           count(ranks_.size(), "operand"));
+    refuse("the text and the operands differ in number", where,
+           count(terms_.size(), "operand") + ", as the text has terms", count(ranks_.size(), "operand"));
   }
 
   /// How many dimensions the ellipsis of term k stands for.
@@ -161,10 +174,12 @@ class Parser {
     }
     if (most > 0 && !output_.ellipsis())
       refuse("the output lacks the ellipsis of the operands", output_.where, "'...' in the output",
-             std::string(text_.substr(output_.where.begin)), "write '...' in the output; dimensions under an ellipsis are never summed");
+             std::string(text_.substr(output_.where.begin)),
+             "write '...' in the output; dimensions under an ellipsis are never summed");
   }
 
-  /// The ellipsis first, then every letter that occurs once, in alphabetical order (upper case before lower, as NumPy has it).
+  /// The ellipsis first, then every letter that occurs once, in alphabetical order (upper case before lower, as NumPy
+  /// has it).
   void imply_output(Einsum& e, int most) const {
     for (int d = 0; d < most; ++d) e.output.push_back(d);
     std::array<int, 128> count{};

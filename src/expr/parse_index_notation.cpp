@@ -26,10 +26,12 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Einsum parse(std::vector<std::string>& operand_names) {
-    if (text_.size() > max_text) throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
+    if (text_.size() > max_text)
+      throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
     const Access output = access();
     if (peek() == '+' && at_ + 1 < text_.size() && text_[at_ + 1] == '=')
-      refuse("'+=' has no place here", {at_, at_ + 2}, "'='", "'+='", "write '=' and run with beta 1 to add to what the output holds");
+      refuse("'+=' has no place here", {at_, at_ + 2}, "'='", "'+='",
+             "write '=' and run with beta 1 to add to what the output holds");
     expect('=', "'='");
     Einsum e;
     operand_names.clear();
@@ -52,14 +54,19 @@ class Parser {
       const char c = text_[at_];
       const Span here{at_, at_ + 1};
       if (c == '+' || c == '-')
-        throw Unsupported({.what = "sums of products are not built yet", .expected = "one product", .got = std::string("'") + c + "'",
-                           .fix = "evaluate the terms one by one; run with beta 1 adds to the output", .text = std::string(text_), .where = here});
+        throw Unsupported({.what = "sums of products are not built yet",
+                           .expected = "one product",
+                           .got = std::string("'") + c + "'",
+                           .fix = "evaluate the terms one by one; run with beta 1 adds to the output",
+                           .text = std::string(text_),
+                           .where = here});
       refuse("the expression does not end here", here, "'*' or the end", "'" + std::string(1, c) + "'");
     }
     e.num_indices = static_cast<int>(e.names.size());
     for (const auto& w : output.indices) {
       const int index = index_of(e, w.text, false);
-      if (index < 0) refuse("the output has an index that no operand has", w.where, "an index of the operands", "'" + w.text + "'");
+      if (index < 0)
+        refuse("the output has an index that no operand has", w.where, "an index of the operands", "'" + w.text + "'");
       if (std::find(e.output.begin(), e.output.end(), index) != e.output.end())
         refuse("the output has an index twice", w.where, "each index at most once", "'" + w.text + "'");
       e.output.push_back(index);
@@ -68,9 +75,14 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {}, std::string fix = {}) const {
-    throw ExpressionError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix),
-                           .text = std::string(text_), .where = where});
+  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {},
+                           std::string fix = {}) const {
+    throw ExpressionError({.what = std::move(what),
+                           .expected = std::move(expected),
+                           .got = std::move(got),
+                           .fix = std::move(fix),
+                           .text = std::string(text_),
+                           .where = where});
   }
 
   void skip() {
@@ -92,16 +104,23 @@ class Parser {
   void expect(char c, const std::string& quoted) {
     if (!take(c)) refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, quoted, here());
   }
-  std::string here() const { return at_ < text_.size() ? "'" + std::string(1, text_[at_]) + "'" : "the end of the text"; }
+  std::string here() const {
+    return at_ < text_.size() ? "'" + std::string(1, text_[at_]) + "'" : "the end of the text";
+  }
 
   Word word(const char* what) {
     skip();
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    if (begin == at_) refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())}, "a word of letters, digits and '_'", here());
+    if (begin == at_)
+      refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())},
+             "a word of letters, digits and '_'", here());
     const Span where{begin, at_};
-    if (text_[begin] >= '0' && text_[begin] <= '9') refuse("a name starts with a digit", where, "a letter or '_' first", std::string(text_.substr(begin, at_ - begin)));
-    if (at_ - begin > max_name) refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
+    if (text_[begin] >= '0' && text_[begin] <= '9')
+      refuse("a name starts with a digit", where, "a letter or '_' first",
+             std::string(text_.substr(begin, at_ - begin)));
+    if (at_ - begin > max_name)
+      refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
     return {std::string(text_.substr(begin, at_ - begin)), where};
   }
 
@@ -131,6 +150,8 @@ class Parser {
 
 }  // namespace
 
-Einsum parse_index_notation(std::string_view text, std::vector<std::string>& operand_names) { return Parser(text).parse(operand_names); }
+Einsum parse_index_notation(std::string_view text, std::vector<std::string>& operand_names) {
+  return Parser(text).parse(operand_names);
+}
 
 }  // namespace strata

@@ -21,8 +21,11 @@ void check_inner(const Shape& a, const Shape& b, const MatmulOptions& o) {
   const auto inner_a = a[ra == 1 ? 0 : o.transpose_a ? ra - 2 : ra - 1];
   const auto inner_b = b[rb == 1 ? 0 : o.transpose_b ? rb - 1 : rb - 2];
   if (inner_a != inner_b)
-    throw ExpressionError({.what = "the inner extents of a @ b differ", .expected = std::to_string(inner_a) + ", as in a of shape " + shape_text(a) + (o.transpose_a ? ", transposed" : ""),
-                           .got = std::to_string(inner_b) + " in b of shape " + shape_text(b) + (o.transpose_b ? ", transposed" : "")});
+    throw ExpressionError(
+        {.what = "the inner extents of a @ b differ",
+         .expected =
+             std::to_string(inner_a) + ", as in a of shape " + shape_text(a) + (o.transpose_a ? ", transposed" : ""),
+         .got = std::to_string(inner_b) + " in b of shape " + shape_text(b) + (o.transpose_b ? ", transposed" : "")});
 }
 
 /// The last few plans of this thread: products of small matrices in a loop should not pay for building a key.
@@ -34,12 +37,15 @@ struct Memo {
   Plan plan;
 };
 
-/// NumPy's rule of the same kind: c may be narrower than the product, never of a lower kind (a float product in an integer c).
+/// NumPy's rule of the same kind: c may be narrower than the product, never of a lower kind (a float product in an
+/// integer c).
 void check_kind(const Tensor& a, const Tensor& b, DType c) {
   const auto kind = [](DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; };
   const DType product = promote(a.dtype(), b.dtype());
   if (kind(c) < kind(product))
-    throw DTypeError({.what = "c cannot hold the values of a @ b", .expected = "a dtype of the kind of " + std::string(name_of(product)), .got = std::string(name_of(c)),
+    throw DTypeError({.what = "c cannot hold the values of a @ b",
+                      .expected = "a dtype of the kind of " + std::string(name_of(product)),
+                      .got = std::string(name_of(c)),
                       .fix = "give a c of dtype " + std::string(name_of(product))});
 }
 
@@ -49,16 +55,20 @@ Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options,
     check_kind(a, b, *output);
     plan.output_dtype = output;
   }
-  const int flags = options.transpose_a | options.transpose_b << 1 | options.conjugate_a << 2 | options.conjugate_b << 3;
+  const int flags =
+      options.transpose_a | options.transpose_b << 1 | options.conjugate_a << 2 | options.conjugate_b << 3;
   thread_local std::array<Memo, 4> memos;
   thread_local std::size_t next = 0;
   for (const Memo& m : memos)
-    if (m.flags == flags && m.output == plan.output_dtype && m.compute == plan.compute_dtype && m.a == a.type() && m.b == b.type() && m.epoch.is_now()) return m.plan;
+    if (m.flags == flags && m.output == plan.output_dtype && m.compute == plan.compute_dtype && m.a == a.type() &&
+        m.b == b.type() && m.epoch.is_now())
+      return m.plan;
   check_inner(a.shape(), b.shape(), options);
   const TensorType types[] = {a.type(), b.type()};
   planning::Epoch epoch = planning::Epoch::now();
   Plan made = make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
-  memos[next++ % memos.size()] = {types[0], types[1], flags, plan.output_dtype, plan.compute_dtype, std::move(epoch), made};
+  memos[next++ % memos.size()] = {types[0],           types[1],         flags, plan.output_dtype,
+                                  plan.compute_dtype, std::move(epoch), made};
   return made;
 }
 
@@ -66,7 +76,9 @@ Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options,
 
 Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
   if (rank_a == 0 || rank_b == 0)
-    throw ExpressionError({.what = "matmul of a scalar", .expected = "at least one dimension on either side", .got = "ranks " + std::to_string(rank_a) + " and " + std::to_string(rank_b),
+    throw ExpressionError({.what = "matmul of a scalar",
+                           .expected = "at least one dimension on either side",
+                           .got = "ranks " + std::to_string(rank_a) + " and " + std::to_string(rank_b),
                            .fix = "use einsum, or multiply by alpha"});
   Einsum e;
   const auto index = [&](std::string name) {
@@ -102,15 +114,25 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   return plan_matmul(a, b, options).run(operands);
 }
 
-void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, const MatmulOptions& options) {
+void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
+                 const MatmulOptions& options) {
   const Tensor operands[] = {a, b};
   plan_matmul(a, b, options, c.dtype()).run(operands, c, alpha, beta);
 }
 
-Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::optional<Scalar> beta, MatmulOptions options)
-    : a_(std::move(a)), b_(std::move(b)), c_(std::move(c)), alpha_(alpha), beta_(beta.value_or(Scalar::of(c_ ? 1.0 : 0.0))), options_(std::move(options)) {
+Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::optional<Scalar> beta,
+               MatmulOptions options)
+    : a_(std::move(a)),
+      b_(std::move(b)),
+      c_(std::move(c)),
+      alpha_(alpha),
+      beta_(beta.value_or(Scalar::of(c_ ? 1.0 : 0.0))),
+      options_(std::move(options)) {
   if (!c_ && !beta_.is_zero())
-    throw PlanError({.what = "beta without c", .expected = "c, or beta 0", .got = "beta " + beta_.to_string(), .fix = "give c, which beta scales"});
+    throw PlanError({.what = "beta without c",
+                     .expected = "c, or beta 0",
+                     .got = "beta " + beta_.to_string(),
+                     .fix = "give c, which beta scales"});
 }
 
 const Plan& Matmul::plan() {
@@ -120,7 +142,9 @@ const Plan& Matmul::plan() {
 }
 
 Tensor Matmul::execute() {
-  if (!planned_) throw PlanError({.what = "execute() before plan()", .expected = "plan() once", .got = "no plan", .fix = "call plan() first"});
+  if (!planned_)
+    throw PlanError(
+        {.what = "execute() before plan()", .expected = "plan() once", .got = "no plan", .fix = "call plan() first"});
   const Tensor operands[] = {a_, b_};
   if (c_) {
     plan_.run(operands, *c_, alpha_, beta_);
@@ -136,17 +160,25 @@ Tensor Matmul::execute() {
   return result;
 }
 
-void Matmul::reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c, std::optional<Scalar> alpha, std::optional<Scalar> beta) {
+void Matmul::reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c,
+                            std::optional<Scalar> alpha, std::optional<Scalar> beta) {
   const auto check = [](const char* name, const Tensor& before, const Tensor& now) {
     if (before.type() == now.type()) return;
-    throw PlanError({.what = std::string("operand ") + name + " has another type", .expected = before.type().to_string(), .got = now.type().to_string(),
+    throw PlanError({.what = std::string("operand ") + name + " has another type",
+                     .expected = before.type().to_string(),
+                     .got = now.type().to_string(),
                      .fix = "make a new Matmul for operands of other types"});
   };
   if (a) check("a", a_, *a);
   if (b) check("b", b_, *b);
   if (c && c_) check("c", *c_, *c);
-  if (c && !c_) throw PlanError({.what = "c was not planned for", .expected = "no c", .got = c->type().to_string(), .fix = "give c when the Matmul is made"});
-  if (beta && !c_ && !beta->is_zero()) throw PlanError({.what = "beta without c", .expected = "beta 0", .got = "beta " + beta->to_string()});
+  if (c && !c_)
+    throw PlanError({.what = "c was not planned for",
+                     .expected = "no c",
+                     .got = c->type().to_string(),
+                     .fix = "give c when the Matmul is made"});
+  if (beta && !c_ && !beta->is_zero())
+    throw PlanError({.what = "beta without c", .expected = "beta 0", .got = "beta " + beta->to_string()});
   if (a) a_ = std::move(*a);
   if (b) b_ = std::move(*b);
   if (c) c_ = std::move(*c);

@@ -1,4 +1,5 @@
-// Choices by structure, least recently used ones leave. Making one takes milliseconds, finding one again less than a microsecond.
+// Choices by structure, least recently used ones leave. Making one takes milliseconds, finding one again less than a
+// microsecond.
 #include <list>
 #include <mutex>
 #include <unordered_map>

@@ -1,4 +1,5 @@
-// Which candidate computes a product: the user's kernels, hand-written ones, generated code, generated code on converted operands.
+// Which candidate computes a product: the user's kernels, hand-written ones, generated code, generated code on
+// converted operands.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -14,12 +15,16 @@ namespace {
 
 class BuiltinRunner : public Runner {
  public:
-  BuiltinRunner(const kernels::BuiltinKernel& kernel, Product product) : kernel_(kernel), product_(std::move(product)) {}
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+  BuiltinRunner(const kernels::BuiltinKernel& kernel, Product product)
+      : kernel_(kernel), product_(std::move(product)) {}
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
     kernel_.run({product_.einsum, product_.operands, product_.output, product_.compute}, operands, out, alpha, beta);
   }
   std::string name() const override { return kernel_.name; }
-  std::vector<std::pair<std::string, std::string>> details() const override { return {{"engine", kernel_.vendor ? "vendor's library" : "hand-written"}}; }
+  std::vector<std::pair<std::string, std::string>> details() const override {
+    return {{"engine", kernel_.vendor ? "vendor's library" : "hand-written"}};
+  }
 
  private:
   const kernels::BuiltinKernel& kernel_;
@@ -42,7 +47,8 @@ RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, i
     bool accepted = false;
     if (k.vendor && !settings().vendor) why = "vendor kernels are switched off (settings().vendor)";
     else accepted = k.accepts({product.einsum, product.operands, product.output, product.compute}, why);
-    reports.push_back({k.name, accepted, accepted ? (k.vendor ? "vendor kernel" : "hand-written for this structure") : why, depth});
+    reports.push_back(
+        {k.name, accepted, accepted ? (k.vendor ? "vendor kernel" : "hand-written for this structure") : why, depth});
     if (accepted) return std::make_shared<BuiltinRunner>(k, product);
   }
   return nullptr;
@@ -52,7 +58,8 @@ RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, i
 class SumRunner : public Runner {
  public:
   SumRunner(std::size_t operand, std::vector<RunnerPtr> parts) : operand_(operand), parts_(std::move(parts)) {}
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
     std::vector<Tensor> in(operands.begin(), operands.end());
     const Scalar one = Scalar::of(1.0);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
@@ -82,7 +89,8 @@ class SumRunner : public Runner {
   std::vector<RunnerPtr> parts_;
 };
 
-/// Hand-written kernels for the parts of a sum, generated code for those parts that have none. Null where no part has one.
+/// Hand-written kernels for the parts of a sum, generated code for those parts that have none. Null where no part has
+/// one.
 RunnerPtr choose_parts(const Product& product, std::vector<Report>& reports, int depth) {
   std::size_t sum = product.operands.size();
   for (std::size_t k = 0; k < product.operands.size(); ++k) {
@@ -90,7 +98,9 @@ RunnerPtr choose_parts(const Product& product, std::vector<Report>& reports, int
     if (sum < product.operands.size()) return nullptr;
     sum = k;
   }
-  if (sum == product.operands.size() || product.compute != product.output.dtype || !product.operands[sum].fill.is_zero()) return nullptr;
+  if (sum == product.operands.size() || product.compute != product.output.dtype ||
+      !product.operands[sum].fill.is_zero())
+    return nullptr;
   const TensorType& whole = product.operands[sum];
   std::vector<Product> parts;
   std::vector<RunnerPtr> runners;
@@ -111,7 +121,8 @@ RunnerPtr choose_parts(const Product& product, std::vector<Report>& reports, int
     if (runners[k]) continue;
     std::string why;
     runners[k] = compile_product(parts[k], static_cast<int>(sum), why);
-    reports.push_back({"part " + std::to_string(k) + ": compiled", runners[k] != nullptr, runners[k] ? "no hand-written kernel for this part" : why, depth});
+    reports.push_back({"part " + std::to_string(k) + ": compiled", runners[k] != nullptr,
+                       runners[k] ? "no hand-written kernel for this part" : why, depth});
     if (!runners[k]) return nullptr;
   }
   return std::make_shared<SumRunner>(sum, std::move(runners));
@@ -121,7 +132,10 @@ RunnerPtr choose_compiled(const Product& product, std::vector<Report>& reports, 
   std::vector<std::size_t> walked;
   for (std::size_t k = 0; k < product.operands.size(); ++k) {
     if (has_fill(product.operands[k])) {
-      reports.push_back({"compiled", false, operand_name(k) + " has fill " + product.operands[k].fill.to_string() + ": its absent elements are not zero", depth});
+      reports.push_back(
+          {"compiled", false,
+           operand_name(k) + " has fill " + product.operands[k].fill.to_string() + ": its absent elements are not zero",
+           depth});
       return nullptr;
     }
     if (is_walked(product.operands[k])) walked.push_back(k);
@@ -135,12 +149,16 @@ RunnerPtr choose_compiled(const Product& product, std::vector<Report>& reports, 
   std::vector<std::size_t> drivers = walked;
   if (drivers.empty()) {  // all dense: the largest first
     for (std::size_t k = 0; k < product.operands.size(); ++k) drivers.push_back(k);
-    std::stable_sort(drivers.begin(), drivers.end(), [&](auto a, auto b) { return dense_size(product.operands[a]) > dense_size(product.operands[b]); });
+    std::sort(drivers.begin(), drivers.end(), [&](auto a, auto b) {
+      const double x = dense_size(product.operands[a]), y = dense_size(product.operands[b]);
+      return x != y ? x > y : a < b;
+    });
   }
   for (auto driver : drivers) {
     std::string why;
     RunnerPtr runner = compile_product(product, static_cast<int>(driver), why);
-    reports.push_back({"compiled, walking " + operand_name(driver), runner != nullptr, runner ? "every element of " + operand_name(driver) + " once" : why, depth});
+    reports.push_back({"compiled, walking " + operand_name(driver), runner != nullptr,
+                       runner ? "every element of " + operand_name(driver) + " once" : why, depth});
     if (runner) return runner;
   }
   return nullptr;
@@ -170,7 +188,9 @@ RunnerPtr choose(const Product& product, std::vector<Report>& reports) {
   std::size_t keep = types.size();
   for (std::size_t k = 0; k < types.size(); ++k) {
     to_dense[k] = is_walked(types[k]) || has_fill(types[k]);
-    if (is_walked(types[k]) && !has_fill(types[k]) && (keep == types.size() || dense_size(types[k]) > dense_size(types[keep]))) keep = k;
+    if (is_walked(types[k]) && !has_fill(types[k]) &&
+        (keep == types.size() || dense_size(types[k]) > dense_size(types[keep])))
+      keep = k;
   }
   std::vector<std::vector<char>> attempts;
   if (keep < types.size()) {
@@ -185,13 +205,18 @@ RunnerPtr choose(const Product& product, std::vector<Report>& reports) {
       if (attempt[k]) names += (names.empty() ? "" : ", ") + operand_name(k);
     std::vector<Report> inner;
     RunnerPtr r = convert_first(product, attempt, inner, 0, why);
-    reports.push_back({"after making " + names + " dense", r != nullptr, r ? "a dense copy is made at each run" : why, 0});
+    reports.push_back(
+        {"after making " + names + " dense", r != nullptr, r ? "a dense copy is made at each run" : why, 0});
     reports.insert(reports.end(), inner.begin(), inner.end());
     if (r) return r;
   }
   std::string asked;
-  for (const auto& r : reports) asked += (asked.empty() ? "" : "\n") + std::string(static_cast<std::size_t>(2 * r.depth), ' ') + r.candidate + ": " + r.reason;
-  throw Unsupported({.what = "nothing here computes " + product.einsum.to_string(), .expected = "a candidate that accepts", .got = asked,
+  for (const auto& r : reports)
+    asked += (asked.empty() ? "" : "\n") + std::string(static_cast<std::size_t>(2 * r.depth), ' ') + r.candidate +
+             ": " + r.reason;
+  throw Unsupported({.what = "nothing here computes " + product.einsum.to_string(),
+                     .expected = "a candidate that accepts",
+                     .got = asked,
                      .fix = "convert an operand to CSR, COO or dense first, or register a kernel"});
 }
 

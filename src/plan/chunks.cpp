@@ -16,9 +16,14 @@ const char* rebased(const Buffer& b, i64 elements) {
 
 }  // namespace
 
-Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_extent, i64 free_work) : launch_(launch), free_work_(std::max<i64>(1, free_work)) {
-  const auto stride = [&](const std::vector<i64>& strides, int l) { return strides.empty() ? 0 : batch * strides[static_cast<std::size_t>(l)]; };
-  const auto pos = [&](int l) { return rebased(part.levels[static_cast<std::size_t>(l)].pos, stride(part.pos_strides, l)); };
+Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_extent, i64 free_work)
+    : launch_(launch), free_work_(std::max<i64>(1, free_work)) {
+  const auto stride = [&](const std::vector<i64>& strides, int l) {
+    return strides.empty() ? 0 : batch * strides[static_cast<std::size_t>(l)];
+  };
+  const auto pos = [&](int l) {
+    return rebased(part.levels[static_cast<std::size_t>(l)].pos, stride(part.pos_strides, l));
+  };
   const int level = launch.level;
   if (launch.kind == Launch::serial) {
     size_ = 1;
@@ -26,7 +31,8 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
     size_ = output_extent;
   } else {
     const auto l = static_cast<std::size_t>(level);
-    size_ = part.format.level(level).kind == LevelKind::compressed ? read_index(part.levels[l].pos.dtype, pos(level), 1) : part.ranges[l].size;
+    size_ = part.format.level(level).kind == LevelKind::compressed ? read_index(part.levels[l].pos.dtype, pos(level), 1)
+                                                                   : part.ranges[l].size;
     if (launch.kind == Launch::outer_aligned) {
       const Buffer& crd = part.levels[l].crd;
       coordinates_ = rebased(crd, stride(part.crd_strides, level));
@@ -44,7 +50,8 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
   if (launch.weight_level >= 0) {
     for (int l = level + 1; l < launch.weight_level; ++l) {
       const Level& between = part.format.level(l);
-      if (between.kind == LevelKind::dense || between.kind == LevelKind::range) factor_ *= part.ranges[static_cast<std::size_t>(l)].size;
+      if (between.kind == LevelKind::dense || between.kind == LevelKind::range)
+        factor_ *= part.ranges[static_cast<std::size_t>(l)].size;
       else if (between.kind == LevelKind::structured || between.kind == LevelKind::padded) factor_ *= between.arg;
     }
     weights_ = pos(launch.weight_level);
@@ -52,7 +59,8 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
     // Below the weighted level each position may hold a whole block.
     i64 block = 1;
     for (int l = launch.weight_level + 1; l < part.format.num_levels(); ++l)
-      if (part.format.level(l).kind == LevelKind::dense) block *= std::max<i64>(1, part.ranges[static_cast<std::size_t>(l)].size);
+      if (part.format.level(l).kind == LevelKind::dense)
+        block *= std::max<i64>(1, part.ranges[static_cast<std::size_t>(l)].size);
     const i64 weighed = read_index(weights_dtype_, weights_, size_ * factor_);
     stored_ = weighed > INT64_MAX / 4 / block ? INT64_MAX / 4 : weighed * block;
   }
@@ -68,8 +76,10 @@ i64 Domain::chunks() const {
   i64 n = std::clamp<i64>(work / chunk_work, 1, max_chunks);
   if (launch_.kind == Launch::output_window) {
     // Windows that do not clip repeat the walk: only free indices, whose work they share out, pay for that.
-    if (!launch_.window_clips) n = std::min<i64>(n, free_work_ >= 64 ? 8 : free_work_ >= 16 ? 4 : free_work_ >= 4 ? 2 : 1);
-    else if (n > 1 && launch_.preferred > 0) n = std::clamp<i64>((size_ + launch_.preferred - 1) / launch_.preferred, 1, 4096);
+    if (!launch_.window_clips)
+      n = std::min<i64>(n, free_work_ >= 64 ? 8 : free_work_ >= 16 ? 4 : free_work_ >= 4 ? 2 : 1);
+    else if (n > 1 && launch_.preferred > 0)
+      n = std::clamp<i64>((size_ + launch_.preferred - 1) / launch_.preferred, 1, 4096);
   } else if (n > 1 && launch_.preferred > 0) {
     n = std::clamp<i64>(size_ / launch_.preferred, n, 4096);
   }

@@ -24,8 +24,10 @@ inline std::int64_t read_index(DType t, const void* p, std::int64_t i) {
 /// The domain of one batch of one part, and how to cut it.
 class Domain {
  public:
-  /// `output_extent`: of the launch's output dimension; `free_work`: product of the extents that only dense operands have.
-  Domain(const Launch& launch, const Part& part, std::int64_t batch, std::int64_t output_extent, std::int64_t free_work);
+  /// `output_extent`: of the launch's output dimension; `free_work`: product of the extents that only dense operands
+  /// have.
+  Domain(const Launch& launch, const Part& part, std::int64_t batch, std::int64_t output_extent,
+         std::int64_t free_work);
 
   std::int64_t size() const { return size_; }
   /// Stored elements, as far as the arrays tell without a walk.

@@ -8,7 +8,6 @@
 #include <cstdio>
 
 #include "backend/pool.h"
-#include "compiler/emit/emit_c.h"
 #include "compiler/lower.h"
 #include "ir/interpret.h"
 #include "plan/chunks.h"
@@ -19,7 +18,6 @@ namespace strata::planning {
 namespace {
 
 using i64 = std::int64_t;
-constexpr std::size_t max_arguments = 192;  // room for every array of 64 levels; on the stack, so that a run allocates nothing
 
 struct PartKernel : KernelText {
   KernelPtr kernel;
@@ -78,8 +76,11 @@ void make_kernel(PartKernel& k) {
       k.engine = k.kernel->engine() + took;
     } else {
       why = one_line(why);
-      if (settings().jit == "off") say_once("compiling is switched off (STRATA_JIT=off): plans run in the interpreter, which is right but slow");
-      else say_once("no compiled kernels (" + why + "): plans run in the interpreter, which is right but slow. Install gcc or clang, or set STRATA_CC.");
+      if (settings().jit == "off")
+        say_once("compiling is switched off (STRATA_JIT=off): plans run in the interpreter, which is right but slow");
+      else
+        say_once("no compiled kernels (" + why +
+                 "): plans run in the interpreter, which is right but slow. Install gcc or clang, or set STRATA_CC.");
     }
   }
   if (!k.kernel) {
@@ -89,17 +90,17 @@ void make_kernel(PartKernel& k) {
   k.function = k.kernel->function();
 }
 
-/// Several parts add in memory one after the other: narrow outputs would be rounded between.
-bool adds_wide_parts(const Product& p, int driver) {
-  return p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 && p.compute != p.output.dtype;
-}
-
 class CompiledRunner : public Runner {
  public:
   CompiledRunner(Product product, int driver, bool wide_parts, std::vector<PartKernel> parts, std::vector<i64> extents)
-      : product_(std::move(product)), driver_(driver), wide_parts_(wide_parts), parts_(std::move(parts)), extents_(std::move(extents)) {}
+      : product_(std::move(product)),
+        driver_(driver),
+        wide_parts_(wide_parts),
+        parts_(std::move(parts)),
+        extents_(std::move(extents)) {}
 
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
     const Scalar a = alpha.as(product_.compute), b = beta.as(product_.compute);
     const DenseView view = view_of(out);
     if (!wide_parts_ && !(parts_.size() == 1 && parts_[0].lowered.wide_output)) return run_parts(operands, view, a, b);
@@ -144,18 +145,25 @@ class CompiledRunner : public Runner {
       case Launch::serial: return "one";
       case Launch::outer_uniform: return "slices of level " + std::to_string(n.level);
       case Launch::outer_weighted: return "slices of level " + std::to_string(n.level) + " with equal stored elements";
-      case Launch::outer_aligned: return "stored elements, cut where the coordinate of level " + std::to_string(n.level) + " changes";
-      case Launch::outer_scatter: return "slices of level " + std::to_string(n.level) + ", each into a copy of the output (at most 8) added in order";
-      default: return "windows of output dimension " + std::to_string(n.output_dim) + (n.preferred > 0 ? " of " + std::to_string(n.preferred) : "");
+      case Launch::outer_aligned:
+        return "stored elements, cut where the coordinate of level " + std::to_string(n.level) + " changes";
+      case Launch::outer_scatter:
+        return "slices of level " + std::to_string(n.level) +
+               ", each into a copy of the output (at most 8) added in order";
+      default:
+        return "windows of output dimension " + std::to_string(n.output_dim) +
+               (n.preferred > 0 ? " of " + std::to_string(n.preferred) : "");
     }
   }
 
-  void run_parts(std::span<const Tensor> operands, const DenseView& out, const Scalar& alpha, const Scalar& beta) const {
+  void run_parts(std::span<const Tensor> operands, const DenseView& out, const Scalar& alpha,
+                 const Scalar& beta) const {
     for (std::size_t k = 0; k < parts_.size(); ++k)
       run_part(parts_[k], operands, static_cast<int>(k), out, alpha, k == 0 ? beta : Scalar::one(product_.compute));
   }
 
-  void run_part(const PartKernel& k, std::span<const Tensor> operands, int part_index, const DenseView& out, const Scalar& alpha, const Scalar& beta) const {
+  void run_part(const PartKernel& k, std::span<const Tensor> operands, int part_index, const DenseView& out,
+                const Scalar& alpha, const Scalar& beta) const {
     const Lowered& l = k.lowered;
     const Part& part = operands[static_cast<std::size_t>(driver_)].part(part_index);
     alignas(16) unsigned char a[16], b[16];
@@ -170,7 +178,8 @@ class CompiledRunner : public Runner {
       // Small batches are the chunks; a few large ones are cut themselves.
       const Domain first(l.launch, part, 0, k.output_extent, k.free_work);
       if (part.num_batches >= 8 || first.chunks() == 1) {
-        const i64 groups = std::clamp<i64>(part.num_batches * std::max<i64>(1, first.chunks()), 1, std::min<i64>(part.num_batches, 256));
+        const i64 groups = std::clamp<i64>(part.num_batches * std::max<i64>(1, first.chunks()), 1,
+                                           std::min<i64>(part.num_batches, 256));
         run_chunks(groups, [&](i64 g) {
           Arguments mine = args;
           for (i64 batch = part.num_batches * g / groups; batch < part.num_batches * (g + 1) / groups; ++batch) {
@@ -209,14 +218,16 @@ class CompiledRunner : public Runner {
   }
 
   /// Chunk 0 adds to the output, the others to zeroed copies that are then added in order.
-  void scatter(const PartKernel& k, const Domain& domain, const DenseView& out, const Arguments& args, i64 copies) const {
+  void scatter(const PartKernel& k, const Domain& domain, const DenseView& out, const Arguments& args,
+               i64 copies) const {
     const i64 size = out.size(), width = static_cast<i64>(size_of(out.dtype));
     Buffer scratch = Buffer::allocate(out.dtype, size * (copies - 1));
     std::array<DenseView, 8> views;
     run_chunks(copies, [&](i64 c) {
       const i64 begin = domain.cut(c, copies), end = domain.cut(c + 1, copies);
       if (c == 0) return begin < end ? call(k, args, begin, end, c) : void();
-      DenseView& mine = views[static_cast<std::size_t>(c)] = contiguous_like(out, static_cast<char*>(scratch.data) + (c - 1) * size * width);
+      DenseView& mine = views[static_cast<std::size_t>(c)] =
+          contiguous_like(out, static_cast<char*>(scratch.data) + (c - 1) * size * width);
       std::memset(mine.data, 0, static_cast<std::size_t>(size * width));
       Arguments other = args;
       bind_output(k.lowered, mine, other);
@@ -231,12 +242,14 @@ class CompiledRunner : public Runner {
   }
 
   static void call(const PartKernel& k, const Arguments& args, i64 begin, i64 end, i64 chunk) {
-    const std::int32_t status = k.function ? k.function(args.buffers.data(), args.scalars.data(), begin, end, chunk)
-                                           : k.kernel->run({args.buffers.data(), args.scalars.data()}, begin, end, chunk);
+    const std::int32_t status = k.function
+                                    ? k.function(args.buffers.data(), args.scalars.data(), begin, end, chunk)
+                                    : k.kernel->run({args.buffers.data(), args.scalars.data()}, begin, end, chunk);
     if (status != 0) throw InternalError("a generated kernel failed with status " + std::to_string(status));
   }
 
-  void gather(const Lowered& l, std::span<const Tensor> operands, const Part& part, const DenseView& out, void* alpha, void* beta, Arguments& args) const {
+  void gather(const Lowered& l, std::span<const Tensor> operands, const Part& part, const DenseView& out, void* alpha,
+              void* beta, Arguments& args) const {
     std::size_t n = 0;
     for (const BufferBinding& b : l.buffers) {
       const auto level = static_cast<std::size_t>(b.level);
@@ -244,7 +257,8 @@ class CompiledRunner : public Runner {
         case BufferBinding::pos: args.buffers[n++] = part.levels[level].pos.data; break;
         case BufferBinding::crd: args.buffers[n++] = part.levels[level].crd.data; break;
         case BufferBinding::values:
-          args.buffers[n++] = b.operand == driver_ ? part.values.data : operands[static_cast<std::size_t>(b.operand)].part().values.data;
+          args.buffers[n++] = b.operand == driver_ ? part.values.data
+                                                   : operands[static_cast<std::size_t>(b.operand)].part().values.data;
           break;
         case BufferBinding::output: args.buffers[n++] = out.data; break;
         case BufferBinding::alpha: args.buffers[n++] = alpha; break;
@@ -254,12 +268,15 @@ class CompiledRunner : public Runner {
     n = 0;
     for (const ScalarBinding& s : l.scalars) {
       const auto level = static_cast<std::size_t>(s.level);
-      const Part* of = s.operand == driver_ ? &part : s.operand >= 0 ? &operands[static_cast<std::size_t>(s.operand)].part() : nullptr;
+      const Part* of = s.operand == driver_ ? &part
+                       : s.operand >= 0     ? &operands[static_cast<std::size_t>(s.operand)].part()
+                                            : nullptr;
       i64 value = 0;
       switch (s.kind) {
         case ScalarBinding::extent: value = extents_[level]; break;
         case ScalarBinding::dim_extent:
-          value = s.operand < 0 ? product_.output.shape[level] : product_.operands[static_cast<std::size_t>(s.operand)].shape[level];
+          value = s.operand < 0 ? product_.output.shape[level]
+                                : product_.operands[static_cast<std::size_t>(s.operand)].shape[level];
           break;
         case ScalarBinding::level_lo: value = of->ranges[level].lo; break;
         case ScalarBinding::level_size: value = of->ranges[level].size; break;
@@ -276,26 +293,31 @@ class CompiledRunner : public Runner {
     for (std::size_t n = 0; n < l.buffers.size(); ++n)
       if (l.buffers[n].kind == BufferBinding::output) args.buffers[n] = out.data;
     for (std::size_t n = 0; n < l.scalars.size(); ++n)
-      if (l.scalars[n].operand < 0 && l.scalars[n].kind == ScalarBinding::stride) args.scalars[n] = out.strides[l.scalars[n].level];
+      if (l.scalars[n].operand < 0 && l.scalars[n].kind == ScalarBinding::stride)
+        args.scalars[n] = out.strides[l.scalars[n].level];
   }
 
   /// Points `mine` at a batch; `base` holds the arguments of batch 0.
   void rebase(const Lowered& l, const Part& part, i64 batch, const Arguments& base, Arguments& mine) const {
     const auto moved = [&](const Buffer& b, std::size_t n, i64 stride) {
-      return static_cast<void*>(static_cast<char*>(base.buffers[n]) + batch * stride * static_cast<i64>(size_of(b.dtype)));
+      return static_cast<void*>(static_cast<char*>(base.buffers[n]) +
+                                batch * stride * static_cast<i64>(size_of(b.dtype)));
     };
     for (std::size_t n = 0; n < l.buffers.size(); ++n) {
       const BufferBinding& b = l.buffers[n];
       const auto level = static_cast<std::size_t>(b.level);
       if (b.kind == BufferBinding::pos) mine.buffers[n] = moved(part.levels[level].pos, n, part.pos_strides[level]);
-      else if (b.kind == BufferBinding::crd) mine.buffers[n] = moved(part.levels[level].crd, n, part.crd_strides[level]);
-      else if (b.kind == BufferBinding::values && b.operand == driver_) mine.buffers[n] = moved(part.values, n, part.values_batch_stride);
+      else if (b.kind == BufferBinding::crd)
+        mine.buffers[n] = moved(part.levels[level].crd, n, part.crd_strides[level]);
+      else if (b.kind == BufferBinding::values && b.operand == driver_)
+        mine.buffers[n] = moved(part.values, n, part.values_batch_stride);
     }
     for (std::size_t n = 0; n < l.scalars.size(); ++n) {
       const ScalarBinding& s = l.scalars[n];
       if (s.kind != ScalarBinding::batch_coordinate) continue;
       i64 below = 1;  // batches per step of this level (row-major)
-      for (int q = s.level + 1; q < part.format.num_batch_levels(); ++q) below *= part.ranges[static_cast<std::size_t>(q)].size;
+      for (int q = s.level + 1; q < part.format.num_batch_levels(); ++q)
+        below *= part.ranges[static_cast<std::size_t>(q)].size;
       const LevelRange& r = part.ranges[static_cast<std::size_t>(s.level)];
       mine.scalars[n] = r.lo + (r.size > 0 ? batch / below % r.size : 0);
     }
@@ -310,50 +332,6 @@ class CompiledRunner : public Runner {
 
 }  // namespace
 
-std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target) {
-  LowerInput in;
-  in.einsum = product.einsum;
-  in.operands = product.operands;
-  in.output = product.output;
-  in.compute = product.compute;
-  in.driver = driver;
-  in.target = target;
-  const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
-  if (adds_wide_parts(product, driver)) in.output = dense_type(product.output.shape, product.compute);
-  std::vector<KernelText> parts;
-  for (int k = 0; k < format.num_parts(); ++k) {
-    in.part = k;
-    std::optional<Lowered> lowered = lower(in, why);
-    if (lowered && (lowered->buffers.size() > max_arguments || lowered->scalars.size() > max_arguments)) {
-      why = "more than " + std::to_string(max_arguments) + " arguments";
-      lowered.reset();
-    }
-    if (!lowered) {
-      if (format.num_parts() > 1) why = "part " + std::to_string(k) + ": " + why;
-      return {};
-    }
-    std::string source = emit_c(lowered->function);
-    parts.push_back({std::move(*lowered), std::move(source)});
-  }
-  return parts;
-}
-
-std::string show_kernels(std::span<const KernelText> parts) {
-  std::string out;
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    const auto section = [&](const std::string& title, std::string text) {
-      while (!text.empty() && text.back() == '\n') text.pop_back();
-      out += "--- " + title + (parts.size() > 1 ? " of part " + std::to_string(k) : "") + " ---\n" + text + "\n\n";
-    };
-    section("iteration graph", parts[k].lowered.graph);
-    section("schedule", parts[k].lowered.schedule);
-    section("loop IR", ir::to_string(parts[k].lowered.function));
-    section("C", parts[k].source);
-  }
-  if (!out.empty()) out.pop_back();
-  return out;
-}
-
 RunnerPtr compile_product(const Product& product, int driver, std::string& why) {
   std::vector<KernelText> texts = lower_product(product, driver, why);
   if (texts.empty()) return nullptr;
@@ -365,8 +343,10 @@ RunnerPtr compile_product(const Product& product, int driver, std::string& why) 
     PartKernel& p = parts[k];
     static_cast<KernelText&>(p) = std::move(texts[k]);
     for (int i : p.lowered.free_indices)
-      if (__builtin_mul_overflow(p.free_work, extents[static_cast<std::size_t>(i)], &p.free_work)) p.free_work = INT64_MAX / 2;
-    if (p.lowered.launch.kind == Launch::output_window) p.output_extent = product.output.shape[static_cast<std::size_t>(p.lowered.launch.output_dim)];
+      if (__builtin_mul_overflow(p.free_work, extents[static_cast<std::size_t>(i)], &p.free_work))
+        p.free_work = INT64_MAX / 2;
+    if (p.lowered.launch.kind == Launch::output_window)
+      p.output_extent = product.output.shape[static_cast<std::size_t>(p.lowered.launch.output_dim)];
     make_kernel(p);
   }
   return std::make_shared<CompiledRunner>(product, driver, adds_wide_parts(product, driver), std::move(parts), extents);

@@ -4,9 +4,14 @@
 
 namespace strata::planning {
 
-/// Lowers the product with operand `driver` walked and all others read densely, and compiles it (or takes the interpreter, where
-/// settings say so or there is no compiler). Null where the lowering refuses; `why` then says why.
+/// Lowers the product with operand `driver` walked and all others read densely, and compiles it (or takes the
+/// interpreter, where settings say so or there is no compiler). Null where the lowering refuses; `why` then says why.
 RunnerPtr compile_product(const Product& product, int driver, std::string& why);
+
+/// Room for every array of 64 levels: arguments stand on the stack, so that a run allocates nothing.
+inline constexpr std::size_t max_arguments = 192;
+/// Several parts add in memory one after the other: narrow outputs would be rounded between.
+bool adds_wide_parts(const Product& product, int driver);
 
 /// A kernel before it is compiled.
 struct KernelText {
@@ -14,7 +19,8 @@ struct KernelText {
   std::string source;
 };
 /// One per part of the driver; empty where the lowering refuses.
-std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target = host_target());
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why,
+                                      const Target& target = host_target());
 /// Iteration graph, schedule, loop IR and C text of these kernels.
 std::string show_kernels(std::span<const KernelText> parts);
 

@@ -11,7 +11,8 @@ namespace {
 using i64 = std::int64_t;
 constexpr i64 largest_copy = i64{1} << 30;  // bytes of a dense copy that nobody asked for
 
-/// The general way: walk the stored elements and add each where it belongs. Also right where absent elements are not zero.
+/// The general way: walk the stored elements and add each where it belongs. Also right where absent elements are not
+/// zero.
 void fill_slowly(const Tensor& t, const DenseView& to) {
   const i64 width = static_cast<i64>(size_of(to.dtype)), size = to.size();
   const bool filled = !t.fill().is_zero();
@@ -52,9 +53,11 @@ struct Conversion {
 
 class ConvertFirst : public Runner {
  public:
-  ConvertFirst(std::vector<Conversion> conversions, RunnerPtr inner) : conversions_(std::move(conversions)), inner_(std::move(inner)) {}
+  ConvertFirst(std::vector<Conversion> conversions, RunnerPtr inner)
+      : conversions_(std::move(conversions)), inner_(std::move(inner)) {}
 
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
     std::vector<Tensor> converted(operands.begin(), operands.end());
     for (const auto& c : conversions_) converted[c.operand] = to_dense(c, operands[c.operand]);
     inner_->run(converted, out, alpha, beta);
@@ -67,12 +70,15 @@ class ConvertFirst : public Runner {
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
     for (const auto& c : conversions_)
-      out.emplace_back("copy of " + operand_name(c.operand), c.copy ? c.copy->name() + ", " + std::to_string(bytes(c.to)) + " bytes" : "element by element");
+      out.emplace_back("copy of " + operand_name(c.operand),
+                       c.copy ? c.copy->name() + ", " + std::to_string(bytes(c.to)) + " bytes" : "element by element");
     return out;
   }
   std::string show() const override { return inner_->show(); }
 
-  static i64 bytes(const TensorType& t) { return checked_product(t.shape).value_or(0) * static_cast<i64>(size_of(t.dtype)); }
+  static i64 bytes(const TensorType& t) {
+    return checked_product(t.shape).value_or(0) * static_cast<i64>(size_of(t.dtype));
+  }
 
  private:
   static Tensor to_dense(const Conversion& c, const Tensor& t) {
@@ -94,7 +100,8 @@ class ConvertFirst : public Runner {
 
 }  // namespace
 
-RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dense, std::vector<Report>& reports, int depth, std::string& why) {
+RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dense, std::vector<Report>& reports,
+                        int depth, std::string& why) {
   Product inner = product;
   std::vector<Conversion> conversions;
   for (std::size_t k = 0; k < product.operands.size(); ++k) {
@@ -103,7 +110,8 @@ RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dens
     const auto size = checked_product(t.shape);
     const auto bytes = size ? checked_mul(*size, static_cast<i64>(size_of(t.dtype))) : std::nullopt;
     if (!bytes || *bytes > largest_copy) {
-      why = "a dense copy of " + operand_name(k) + " would take " + (bytes ? std::to_string(*bytes >> 20) + " MiB" : std::string("more than 2^63 bytes")) + ", more than " +
+      why = "a dense copy of " + operand_name(k) + " would take " +
+            (bytes ? std::to_string(*bytes >> 20) + " MiB" : std::string("more than 2^63 bytes")) + ", more than " +
             std::to_string(largest_copy >> 20);
       return nullptr;
     }
@@ -112,7 +120,8 @@ RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dens
     if (t.fill.is_zero() && *bytes > 0 && !is_complex(t.dtype)) {
       Einsum copy;
       copy.num_indices = static_cast<int>(t.shape.size());
-      for (int d = 0; d < copy.num_indices; ++d) copy.output.push_back(d), copy.names.push_back("i" + std::to_string(d));
+      for (int d = 0; d < copy.num_indices; ++d)
+        copy.output.push_back(d), copy.names.push_back("i" + std::to_string(d));
       copy.operands = {copy.output};
       copy.conjugate = {0};
       Product p{copy, {t}, c.to, accumulator(t.dtype)};

@@ -13,8 +13,8 @@ namespace {
 
 using i64 = std::int64_t;
 
-/// The index space of two views: dimensions of extent 1 dropped, outermost (widest stride of a) first, and neighbours merged
-/// where both sides allow it.
+/// The index space of two views: dimensions of extent 1 dropped, outermost (widest stride of a) first, and neighbours
+/// merged where both sides allow it.
 struct Walk {
   int rank = 0;
   i64 extent[max_dims], a[max_dims], b[max_dims];
@@ -29,7 +29,10 @@ Walk plan_walk(const DenseView& a, const DenseView& b) {
     w.total *= a.shape[d];
     if (a.shape[d] != 1) order[static_cast<std::size_t>(n++)] = d;
   }
-  std::stable_sort(order.begin(), order.begin() + n, [&](int x, int y) { return std::abs(a.strides[x]) > std::abs(a.strides[y]); });
+  std::sort(order.begin(), order.begin() + n, [&](int x, int y) {
+    const i64 p = std::abs(a.strides[x]), q = std::abs(a.strides[y]);
+    return p != q ? p > q : x < y;
+  });
   for (int q = 0; q < n; ++q) {
     const int d = order[static_cast<std::size_t>(q)];
     const i64 e = a.shape[d], sa = a.strides[d], sb = b.strides[d];
@@ -162,7 +165,8 @@ DenseView view_of(const Tensor& t) {
   v.data = static_cast<char*>(p.values.data) + p.values_offset * static_cast<i64>(size_of(v.dtype));
   for (int d = 0; d < v.rank; ++d) v.shape[d] = t.shape()[static_cast<std::size_t>(d)];
   for (int l = 0; l < v.rank; ++l)  // plain: every level is a dimension
-    v.strides[spec.exprs[static_cast<std::size_t>(spec.levels[static_cast<std::size_t>(l)].expr)].a] = p.strides[static_cast<std::size_t>(l)];
+    v.strides[spec.exprs[static_cast<std::size_t>(spec.levels[static_cast<std::size_t>(l)].expr)].a] =
+        p.strides[static_cast<std::size_t>(l)];
   return v;
 }
 
@@ -173,7 +177,8 @@ DenseView contiguous_like(const DenseView& like, void* data) {
   for (int d = 0; d < v.rank; ++d) order[static_cast<std::size_t>(d)] = d;
   // Extents of 1 may have any stride: they go outside, lest one of them takes the unit stride.
   const auto key = [&](int d) { return like.shape[d] <= 1 ? INT64_MAX : std::abs(like.strides[d]); };
-  std::stable_sort(order.begin(), order.begin() + v.rank, [&](int x, int y) { return key(x) > key(y); });
+  std::sort(order.begin(), order.begin() + v.rank,
+            [&](int x, int y) { return key(x) != key(y) ? key(x) > key(y) : x < y; });
   i64 stride = 1;
   for (int q = v.rank - 1; q >= 0; --q) {
     const int d = order[static_cast<std::size_t>(q)];
@@ -239,11 +244,14 @@ void assign(const DenseView& to, const DenseView& from) {
   if (key == pair(DType::f8e5m2, DType::f32)) return map<std::uint8_t, float>(to, from, f32_to_f8e5m2);
   if (key == pair(DType::f32, DType::f16)) return map<float, std::uint16_t>(to, from, f16_to_f32);
   if (key == pair(DType::f32, DType::bf16)) return map<float, std::uint16_t>(to, from, bf16_to_f32);
-  if (key == pair(DType::f32, DType::f64)) return map<float, double>(to, from, [](double x) { return static_cast<float>(x); });
-  if (key == pair(DType::f64, DType::f32)) return map<double, float>(to, from, [](float x) { return static_cast<double>(x); });
+  if (key == pair(DType::f32, DType::f64))
+    return map<float, double>(to, from, [](double x) { return static_cast<float>(x); });
+  if (key == pair(DType::f64, DType::f32))
+    return map<double, float>(to, from, [](float x) { return static_cast<double>(x); });
   const i64 wt = static_cast<i64>(size_of(to.dtype)), wf = static_cast<i64>(size_of(from.dtype));
   for_runs(to, from, [&](i64 o, i64 p, i64 n, i64 s, i64 t) {
-    for (i64 k = 0; k < n; ++k) Scalar::load(from.dtype, from.data + (p + k * t) * wf).as(to.dtype).store(to.data + (o + k * s) * wt);
+    for (i64 k = 0; k < n; ++k)
+      Scalar::load(from.dtype, from.data + (p + k * t) * wf).as(to.dtype).store(to.data + (o + k * s) * wt);
   });
 }
 

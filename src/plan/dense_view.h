@@ -1,6 +1,6 @@
 #pragma once
-// Elementwise work on dense outputs: scaling by beta, adding partial results, widening and narrowing. Every element is computed
-// alone, so results do not depend on how the work is cut.
+// Elementwise work on dense outputs: scaling by beta, adding partial results, widening and narrowing. Every element is
+// computed alone, so results do not depend on how the work is cut.
 #include "strata/tensor.h"
 
 namespace strata::planning {
@@ -18,7 +18,8 @@ struct DenseView {
 
 /// A plain dense tensor as a view.
 DenseView view_of(const Tensor& t);
-/// View of contiguous memory that keeps the order of `like`'s dimensions by stride (so that unit stride stays where it is).
+/// View of contiguous memory that keeps the order of `like`'s dimensions by stride (so that unit stride stays where it
+/// is).
 DenseView contiguous_like(const DenseView& like, void* data);
 /// May two different elements share memory? (Exact for what slices and transposes of arrays can make.)
 bool overlaps_itself(const DenseView& v);

@@ -20,7 +20,8 @@ struct Epoch {
   /// Would now() be the same? Copies nothing.
   bool is_now() const {
     const Settings& s = settings();
-    return engine == s.engine && jit == s.jit && cc == s.cc && vendor == s.vendor && generation == user_kernel_generation();
+    return engine == s.engine && jit == s.jit && cc == s.cc && vendor == s.vendor &&
+           generation == user_kernel_generation();
   }
 };
 

@@ -31,10 +31,13 @@ std::string explain(const Einsum& e, const Choice& choice) {
   const Product& p = choice.product;
   std::vector<std::pair<std::string, std::string>> operands;
   for (std::size_t k = 0; k < p.operands.size(); ++k) operands.emplace_back(operand_name(k), p.operands[k].to_string());
-  operands.emplace_back(operand_name(p.operands.size()), p.output.to_string() + (p.compute == p.output.dtype ? "" : ", sums in " + std::string(name_of(p.compute))));
+  operands.emplace_back(
+      operand_name(p.operands.size()),
+      p.output.to_string() + (p.compute == p.output.dtype ? "" : ", sums in " + std::string(name_of(p.compute))));
   std::vector<std::pair<std::string, std::string>> asked;
   for (const auto& r : choice.reports)
-    asked.emplace_back(std::string(static_cast<std::size_t>(2 * r.depth), ' ') + r.candidate, (r.chosen ? "chosen   " : "refused  ") + r.reason);
+    asked.emplace_back(std::string(static_cast<std::size_t>(2 * r.depth), ' ') + r.candidate,
+                       (r.chosen ? "chosen   " : "refused  ") + r.reason);
   std::vector<std::pair<std::string, std::string>> how{{"kernel", choice.runner->name()}};
   for (auto& d : choice.runner->details()) how.push_back(std::move(d));
   return e.to_string() + "\n" + table(operands, 2) + "\ncandidates\n" + table(asked, 2) + "\n" + table(how, 0);

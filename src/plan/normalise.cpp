@@ -51,7 +51,9 @@ const Format& dense_format(std::size_t rank) {
     return all;
   }();
   if (rank > static_cast<std::size_t>(max_dims))
-    throw ExpressionError({.what = "the result has too many dimensions", .expected = "at most " + std::to_string(max_dims), .got = std::to_string(rank)});
+    throw ExpressionError({.what = "the result has too many dimensions",
+                           .expected = "at most " + std::to_string(max_dims),
+                           .got = std::to_string(rank)});
   return formats[rank];
 }
 }  // namespace
@@ -73,10 +75,13 @@ DType accumulator(DType dtype) {
   }
 }
 
-std::string operand_name(std::size_t k) { return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k); }
+std::string operand_name(std::size_t k) {
+  return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k);
+}
 
 bool is_plain_dense(const TensorType& t) {
-  return t.format.num_parts() == 1 && t.format.is_all_dense() && t.format.is_identity() && t.format.num_batch_levels() == 0;
+  return t.format.num_parts() == 1 && t.format.is_all_dense() && t.format.is_identity() &&
+         t.format.num_batch_levels() == 0;
 }
 
 }  // namespace strata::planning

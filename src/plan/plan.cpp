@@ -11,7 +11,8 @@ namespace {
 using planning::DenseView;
 
 [[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
-  throw PlanError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
+  throw PlanError(
+      {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
 }
 
 std::string shape_text(const Shape& shape) {
@@ -36,7 +37,8 @@ void check_factor(const char* name, const Scalar& s, DType compute) {
   if (s.dtype == compute || is_complex(compute)) return;
   const auto value = s.to_complex();
   if (is_float(compute) ? value.imag() == 0 : s.as(compute).to_complex() == value) return;
-  refuse(std::string(name) + " does not fit the product's dtype", "a value that " + std::string(name_of(compute)) + " holds", s.to_string(),
+  refuse(std::string(name) + " does not fit the product's dtype",
+         "a value that " + std::string(name_of(compute)) + " holds", s.to_string(),
          "give operands or output_dtype a dtype that holds it");
 }
 
@@ -49,18 +51,22 @@ TensorType output_key(const TensorType& t) {
 }
 
 bool contiguous_as_planned(const TensorType& planned, const TensorType& t) {
-  return planned.strides.empty() && t.strides.empty() && t.dtype == planned.dtype && t.shape == planned.shape && t.format == planned.format;
+  return planned.strides.empty() && t.strides.empty() && t.dtype == planned.dtype && t.shape == planned.shape &&
+         t.format == planned.format;
 }
 
 void check_output(const TensorType& planned, const Tensor& out) {
   const TensorType& t = out.type();
   if (!planning::is_plain_dense(t))
-    refuse("the output is not dense", "a dense tensor", t.to_string(), "sparse outputs are not built yet: compute into a dense tensor and convert");
+    refuse("the output is not dense", "a dense tensor", t.to_string(),
+           "sparse outputs are not built yet: compute into a dense tensor and convert");
   if (t.shape != planned.shape) refuse("the output has another shape", shape_text(planned.shape), shape_text(t.shape));
   if (t.dtype != planned.dtype)
-    refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)), "plan with output_dtype");
+    refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)),
+           "plan with output_dtype");
   if (t.device.kind != DeviceKind::cpu) refuse("the output is on another device", "cpu", t.device.to_string());
-  if (out.part().values.read_only) refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
+  if (out.part().values.read_only)
+    refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
 }
 
 bool touches(const Tensor& t, std::pair<const char*, const char*> range) {
@@ -96,7 +102,8 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
   if (options.compute_dtype) {
     compute = *options.compute_dtype;
     if (accumulator(compute) != compute && compute != DType::boolean)
-      throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)), .expected = "a dtype with arithmetic of its own, such as float32",
+      throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)),
+                       .expected = "a dtype with arithmetic of its own, such as float32",
                        .got = std::string(name_of(compute))});
   }
   bool any_complex = false;
@@ -111,11 +118,14 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
 
 Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
   if (operands.size() != e.operands.size() || operands.empty())
-    refuse("the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands", std::to_string(operands.size()));
+    refuse("the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands",
+           std::to_string(operands.size()));
   std::vector<Shape> shapes;
   shapes.reserve(operands.size());
   for (const auto& t : operands) {
-    if (t.device.kind != DeviceKind::cpu) throw Unsupported({.what = "operands on another device are not built yet", .expected = "cpu", .got = t.device.to_string()});
+    if (t.device.kind != DeviceKind::cpu)
+      throw Unsupported(
+          {.what = "operands on another device are not built yet", .expected = "cpu", .got = t.device.to_string()});
     shapes.push_back(t.shape);
   }
   const Shape shape = output_shape(e, shapes);
@@ -135,11 +145,12 @@ const Plan::Impl& planned(const std::shared_ptr<const Plan::Impl>& impl) {
 }
 
 void check_operands(const Plan::Impl& p, std::span<const Tensor> operands) {
-  if (operands.size() != p.types.size()) refuse("the plan has another number of operands", std::to_string(p.types.size()), std::to_string(operands.size()));
+  if (operands.size() != p.types.size())
+    refuse("the plan has another number of operands", std::to_string(p.types.size()), std::to_string(operands.size()));
   for (std::size_t k = 0; k < operands.size(); ++k)
     if (!serves(p.types[k], operands[k].type()))
-      refuse("operand " + std::to_string(k) + " is not what the plan was made for", p.types[k].to_string(), operands[k].type().to_string(),
-             "make a plan for these types, or convert the operand");
+      refuse("operand " + std::to_string(k) + " is not what the plan was made for", p.types[k].to_string(),
+             operands[k].type().to_string(), "make a plan for these types, or convert the operand");
 }
 }  // namespace
 
@@ -151,7 +162,9 @@ std::string Plan::explain() const { return planning::explain(planned(impl_).expr
 
 std::string Plan::show() const {
   const std::string text = planned(impl_).choice->runner->show();
-  return text.empty() ? "nothing was generated: '" + kernel_name() + "' is written by hand (settings().engine = \"jit\" generates)\n" : text;
+  return text.empty() ? "nothing was generated: '" + kernel_name() +
+                            "' is written by hand (settings().engine = \"jit\" generates)\n"
+                      : text;
 }
 
 void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const {
@@ -167,7 +180,9 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
   const auto range = planning::extent_of(view);
   if (range.first == range.second) return;  // no elements
   if (!contiguous_as_planned(wanted, out.type())) {
-    if (planning::overlaps_itself(view)) refuse("elements of the output share memory", "memory of its own for each element", out.type().to_string(), "pass a copy");
+    if (planning::overlaps_itself(view))
+      refuse("elements of the output share memory", "memory of its own for each element", out.type().to_string(),
+             "pass a copy");
     other = planning::choice_for(p.expression, p.types, output_key(out.type()), choice->product.compute);
     choice = other.get();
   }

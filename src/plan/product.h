@@ -29,7 +29,8 @@ class Runner {
  public:
   virtual ~Runner() = default;
   /// Operands have the product's types and do not overlap `out`, which has the product's output type.
-  virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const = 0;
+  virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+                   const Scalar& beta) const = 0;
   virtual std::string name() const = 0;
   /// Lines of explain(): pairs of a word and its text.
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
@@ -45,8 +46,8 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
 
 // --- the normal form ---------------------------------------------------------------------------------------------
 
-/// Conjugation of real operands goes; a dimension of extent 1 beside a longer index gets an index of its own (whose only
-/// coordinate is 0), so that below here every dimension of an index has the index's extent.
+/// Conjugation of real operands goes; a dimension of extent 1 beside a longer index gets an index of its own (whose
+/// only coordinate is 0), so that below here every dimension of an index has the index's extent.
 Einsum normalise(const Einsum& e, std::span<const TensorType> operands);
 /// Indices numbered in order of appearance, without names: equal for expressions that differ in names alone.
 Einsum canonical(const Einsum& e);

@@ -27,11 +27,14 @@ Registry& registry() {
 class UserRunner : public planning::Runner {
  public:
   explicit UserRunner(EntryPtr entry) : entry_(std::move(entry)) {}
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
     entry_->kernel.run(operands, out, alpha, beta);
   }
   std::string name() const override { return entry_->kernel.name; }
-  std::vector<std::pair<std::string, std::string>> details() const override { return {{"engine", "registered by the user"}}; }
+  std::vector<std::pair<std::string, std::string>> details() const override {
+    return {{"engine", "registered by the user"}};
+  }
 
  private:
   EntryPtr entry_;
@@ -44,13 +47,17 @@ std::string refusal(const Entry& entry, const planning::Product& p) {
   for (std::size_t i = 0; i < p.operands.size(); ++i) {
     const TensorType& t = p.operands[i];
     const std::string operand = planning::operand_name(i);
-    if (!(t.format == k.formats[i])) return operand + " is " + t.format.to_string() + ", not " + k.formats[i].to_string();
-    if (k.dtype && t.dtype != *k.dtype) return operand + " is " + std::string(name_of(t.dtype)) + ", not " + std::string(name_of(*k.dtype));
+    if (!(t.format == k.formats[i]))
+      return operand + " is " + t.format.to_string() + ", not " + k.formats[i].to_string();
+    if (k.dtype && t.dtype != *k.dtype)
+      return operand + " is " + std::string(name_of(t.dtype)) + ", not " + std::string(name_of(*k.dtype));
     if (!t.strides.empty() || t.shared_value) return operand + " has strides";
     if (!t.format.is_all_dense() && !t.fill.is_zero()) return operand + " has fill " + t.fill.to_string();
   }
-  if (k.dtype && p.output.dtype != *k.dtype) return "the output is " + std::string(name_of(p.output.dtype)) + ", not " + std::string(name_of(*k.dtype));
-  if (!(p.output.format == planning::dense_type(p.output.shape, p.output.dtype).format) || !p.output.strides.empty()) return "the output has strides";
+  if (k.dtype && p.output.dtype != *k.dtype)
+    return "the output is " + std::string(name_of(p.output.dtype)) + ", not " + std::string(name_of(*k.dtype));
+  if (!(p.output.format == planning::dense_type(p.output.shape, p.output.dtype).format) || !p.output.strides.empty())
+    return "the output has strides";
   return "";
 }
 
@@ -58,7 +65,9 @@ std::string refusal(const Entry& entry, const planning::Product& p) {
 
 void register_kernel(UserKernel kernel) {
   if (kernel.name.empty()) throw PlanError({.what = "a kernel without a name", .expected = "a name", .got = "''"});
-  if (!kernel.run) throw PlanError({.what = "kernel '" + kernel.name + "' has nothing to run", .expected = "a function", .got = "none"});
+  if (!kernel.run)
+    throw PlanError(
+        {.what = "kernel '" + kernel.name + "' has nothing to run", .expected = "a function", .got = "none"});
   std::vector<int> ranks;
   for (const auto& f : kernel.formats) ranks.push_back(f.rank());
   auto entry = std::make_shared<Entry>();
@@ -68,7 +77,9 @@ void register_kernel(UserKernel kernel) {
   const std::lock_guard lock(r.mutex);
   for (const auto& e : r.entries)
     if (e->kernel.name == entry->kernel.name)
-      throw PlanError({.what = "a kernel of this name is registered already", .expected = "a new name", .got = "'" + entry->kernel.name + "'",
+      throw PlanError({.what = "a kernel of this name is registered already",
+                       .expected = "a new name",
+                       .got = "'" + entry->kernel.name + "'",
                        .fix = "unregister_kernel it first"});
   r.entries.push_back(std::move(entry));
   ++r.generation;
@@ -77,7 +88,8 @@ void register_kernel(UserKernel kernel) {
 bool unregister_kernel(const std::string& name) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  const auto it = std::find_if(r.entries.begin(), r.entries.end(), [&](const EntryPtr& e) { return e->kernel.name == name; });
+  const auto it =
+      std::find_if(r.entries.begin(), r.entries.end(), [&](const EntryPtr& e) { return e->kernel.name == name; });
   if (it == r.entries.end()) return false;
   r.entries.erase(it);
   ++r.generation;

@@ -1,7 +1,8 @@
-// strata_aot DIR: writes the C texts of common kernels, to be compiled ahead of time (src/backend/cpu/aot compiles them).
+// strata_aot DIR: writes the C texts of common kernels, to be compiled ahead of time (src/backend/cpu/aot compiles
+// them).
 //
-//   DIR/<text hash>.c   a text, exactly as a plan would hand it to the compiler; a file whose content would not change is left alone
-//   DIR/list.txt        a line for each: <text hash> <v3 | v4 | all> <function>
+//   DIR/<text hash>.c   a text, exactly as a plan would hand it to the compiler; a file whose content would not change
+//   is left alone DIR/list.txt        a line for each: <text hash> <v3 | v4 | all> <function>
 //
 // Kernels are found again by the hash of their text, so one that is out of date is merely never asked for.
 #include <cstdio>
@@ -25,12 +26,19 @@ struct Operand {
   bool blocks = false;  ///< extents that its blocks do not divide are common too
 };
 
-const Operand formats[] = {{"CSR"}, {"CSC"}, {"COO"}, {"(i, j) -> (i : compressed, j : compressed)"}, {"(i, j) -> (j - i : compressed, i : range)"},
-                           {"(i, j) -> (j - i : compressed, j : range)"}, {"(i, j) -> (i : dense, j : delta(4))"}, {"(i, j) -> (i : dense, j : bitmap)"},
+const Operand formats[] = {{"CSR"},
+                           {"CSC"},
+                           {"COO"},
+                           {"(i, j) -> (i : compressed, j : compressed)"},
+                           {"(i, j) -> (j - i : compressed, i : range)"},
+                           {"(i, j) -> (j - i : compressed, j : range)"},
+                           {"(i, j) -> (i : dense, j : delta(4))"},
+                           {"(i, j) -> (i : dense, j : bitmap)"},
                            {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", true},
                            {"(i, j) -> (i / 3 : dense, j / 3 : compressed, i % 3 : dense, j % 3 : dense)", true},
                            {"(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)", true},
-                           {"(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", true}, {"dense"}};
+                           {"(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", true},
+                           {"dense"}};
 
 TensorType sparse_type(const std::string& format, const Shape& shape, DType dtype, DType index) {
   TensorType t = dense_type(shape, dtype);
@@ -44,7 +52,8 @@ struct Common {
   int driver;
 };
 
-/// Every product whose kernel is worth having at hand. Extents stand for classes: text depends on them only where it must.
+/// Every product whose kernel is worth having at hand. Extents stand for classes: text depends on them only where it
+/// must.
 std::vector<Common> products() {
   std::vector<Common> out;
   const auto add = [&](const char* text, const TensorType& a, const TensorType& b, int driver = 0) {
@@ -62,7 +71,8 @@ std::vector<Common> products() {
         const TensorType a = sparse_type(f.format, {m, n}, t, index);
         add("ij,j->i", a, dense_type({n}, t));
         add("ij,i->j", a, dense_type({m}, t));
-        for (std::int64_t k : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}}) add("ij,jk->ik", a, dense_type({n, k}, t));
+        for (std::int64_t k : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}})
+          add("ij,jk->ik", a, dense_type({n, k}, t));
         if (f.blocks) {
           const TensorType odd = sparse_type(f.format, {m + 1, n + 1}, t, index);
           add("ij,j->i", odd, dense_type({n + 1}, t));
@@ -132,7 +142,8 @@ int main(int argc, char** argv) {
       list += hash + " " + (t.isas.size() == std::size(isas) ? "all" : *t.isas.begin()) + " " + t.function + "\n";
     }
     for (const auto& entry : std::filesystem::directory_iterator(dir))  // texts of an older version
-      if (entry.path().extension() == ".c" && !texts.count(entry.path().stem().string())) std::filesystem::remove(entry.path());
+      if (entry.path().extension() == ".c" && !texts.count(entry.path().stem().string()))
+        std::filesystem::remove(entry.path());
     // Written last, and always: the build takes its time stamp for that of the whole folder.
     std::ofstream out(dir / "list.txt", std::ios::binary | std::ios::trunc);
     out << list;

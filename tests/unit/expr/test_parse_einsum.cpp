@@ -12,7 +12,9 @@ Einsum parse(std::string_view text, const std::vector<Shape>& shapes) {
   for (const auto& s : shapes) ranks.push_back(static_cast<int>(s.size()));
   return parse_einsum(text, ranks);
 }
-Shape shape_of(std::string_view text, const std::vector<Shape>& shapes) { return output_shape(parse(text, shapes), shapes); }
+Shape shape_of(std::string_view text, const std::vector<Shape>& shapes) {
+  return output_shape(parse(text, shapes), shapes);
+}
 
 std::string message(std::string_view text, const std::vector<Shape>& shapes) {
   try {

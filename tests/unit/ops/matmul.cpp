@@ -69,9 +69,13 @@ TEST_CASE("matmul: every pair of ranks, batches broadcast, either side sparse") 
     for (const auto& sb : right)
       for (int sparse : {0, 1, 2}) {
         Rng rng(sa.size() * 100 + sb.size() * 10 + static_cast<std::size_t>(sparse));
-        if (sa.size() > 2 && sb.size() > 2 && sa[sa.size() - 3] != 1 && sb[sb.size() - 3] != 1 && sa[sa.size() - 3] != sb[sb.size() - 3]) continue;
-        const Array a = random_array(sa, sparse == 1 ? 0.4 : 1, false, false, rng), b = random_array(sb, sparse == 2 ? 0.4 : 1, false, false, rng);
-        const Tensor ta = sparse == 1 ? pack("COO", a, DType::f64) : dense(a, DType::f64), tb = sparse == 2 ? pack("COO", b, DType::f64) : dense(b, DType::f64);
+        if (sa.size() > 2 && sb.size() > 2 && sa[sa.size() - 3] != 1 && sb[sb.size() - 3] != 1 &&
+            sa[sa.size() - 3] != sb[sb.size() - 3])
+          continue;
+        const Array a = random_array(sa, sparse == 1 ? 0.4 : 1, false, false, rng),
+                    b = random_array(sb, sparse == 2 ? 0.4 : 1, false, false, rng);
+        const Tensor ta = sparse == 1 ? pack("COO", a, DType::f64) : dense(a, DType::f64),
+                     tb = sparse == 2 ? pack("COO", b, DType::f64) : dense(b, DType::f64);
         const Array expected = numpy_matmul(a, b), got = read(matmul(ta, tb));
         CAPTURE(ta.type().to_string());
         CAPTURE(tb.type().to_string());
@@ -81,7 +85,9 @@ TEST_CASE("matmul: every pair of ranks, batches broadcast, either side sparse") 
 }
 
 TEST_CASE("matmul: transposes, conjugates, alpha, beta, any strides of c") {
-  const std::vector<std::string> formats = {"CSR", "CSC", "COO", "(i, j) -> (j - i : compressed, i : range)", "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)"};
+  const std::vector<std::string> formats = {
+      "CSR", "CSC", "COO", "(i, j) -> (j - i : compressed, i : range)",
+      "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)"};
   int n = 0;
   for (const auto& format : formats)
     for (int flags = 0; flags < 16; ++flags)
@@ -90,9 +96,12 @@ TEST_CASE("matmul: transposes, conjugates, alpha, beta, any strides of c") {
         MatmulOptions o;
         o.transpose_a = flags & 1, o.transpose_b = flags & 2, o.conjugate_a = flags & 4, o.conjugate_b = flags & 8;
         const DType t = n % 3 == 0 ? DType::c128 : n % 3 == 1 ? DType::f64 : DType::f32;
-        const Array a = random_array(o.transpose_a ? Shape{5, 7} : Shape{7, 5}, sparse_left ? 0.4 : 1, is_complex(t), false, rng);
-        const Array b = random_array(o.transpose_b ? Shape{6, 5} : Shape{5, 6}, sparse_left ? 1 : 0.4, is_complex(t), false, rng);
-        const Tensor ta = sparse_left ? pack(format, a, t) : dense(a, t, n % 4), tb = sparse_left ? dense(b, t, n % 4) : pack(format, b, t);
+        const Array a =
+            random_array(o.transpose_a ? Shape{5, 7} : Shape{7, 5}, sparse_left ? 0.4 : 1, is_complex(t), false, rng);
+        const Array b =
+            random_array(o.transpose_b ? Shape{6, 5} : Shape{5, 6}, sparse_left ? 1 : 0.4, is_complex(t), false, rng);
+        const Tensor ta = sparse_left ? pack(format, a, t) : dense(a, t, n % 4),
+                     tb = sparse_left ? dense(b, t, n % 4) : pack(format, b, t);
         Array ea = o.transpose_a ? transposed(a) : a, eb = o.transpose_b ? transposed(b) : b;
         if (o.conjugate_a) ea = conjugated(ea);
         if (o.conjugate_b) eb = conjugated(eb);
@@ -111,7 +120,8 @@ TEST_CASE("matmul: transposes, conjugates, alpha, beta, any strides of c") {
 
 TEST_CASE("matmul: errors") {
   Rng rng(1);
-  const Tensor a = pack("CSR", random_array({3, 4}, 0.5, false, false, rng), DType::f64), one = dense(Array({2, 1}), DType::f64);
+  const Tensor a = pack("CSR", random_array({3, 4}, 0.5, false, false, rng), DType::f64),
+               one = dense(Array({2, 1}), DType::f64);
   CHECK(message([&] { matmul(a, dense(Array({5}), DType::f64)); }) ==
         "the inner extents of a @ b differ\n"
         "  expected  4, as in a of shape (3, 4)\n"
@@ -122,7 +132,8 @@ TEST_CASE("matmul: errors") {
 
 TEST_CASE("Matmul: plan once, execute often, new operands of the same types") {
   Rng rng(2);
-  const Array a = random_array({6, 5}, 0.4, false, false, rng), a2 = random_array({6, 5}, 0.6, false, false, rng), x = random_array({5, 3}, 1, false, false, rng);
+  const Array a = random_array({6, 5}, 0.4, false, false, rng), a2 = random_array({6, 5}, 0.6, false, false, rng),
+              x = random_array({5, 3}, 1, false, false, rng);
   Matmul m(pack("CSR", a, DType::f64), dense(x, DType::f64));
   CHECK(message([&] { m.execute(); }).find("execute() before plan()") == 0);
   m.plan();
@@ -134,7 +145,8 @@ TEST_CASE("Matmul: plan once, execute often, new operands of the same types") {
   for (auto& v : expected.v) v *= 3;
   CHECK(read(m.execute()).v == expected.v);
   CHECK(message([&] { m.reset_operands(pack("CSC", a, DType::f64), {}, {}); }).find("operand a has another type") == 0);
-  CHECK(message([&] { m.reset_operands({}, {}, dense(Array({6, 3}), DType::f64)); }).find("c was not planned for") == 0);
+  CHECK(message([&] { m.reset_operands({}, {}, dense(Array({6, 3}), DType::f64)); }).find("c was not planned for") ==
+        0);
   // c := a @ b + c, in place
   const Array before = random_array({6, 3}, 1, false, false, rng);
   const Tensor c = dense(before, DType::f64, 1);
@@ -144,5 +156,7 @@ TEST_CASE("Matmul: plan once, execute often, new operands of the same types") {
   expected = numpy_matmul(a, x);
   for (std::size_t k = 0; k < expected.v.size(); ++k) expected.v[k] += before.v[k];
   CHECK(read(c).v == expected.v);
-  CHECK(message([&] { Matmul(pack("CSR", a, DType::f64), dense(x, DType::f64), {}, Scalar::of(1.0), Scalar::of(2.0)); }).find("beta without c") == 0);
+  CHECK(message([&] {
+          Matmul(pack("CSR", a, DType::f64), dense(x, DType::f64), {}, Scalar::of(1.0), Scalar::of(2.0));
+        }).find("beta without c") == 0);
 }

@@ -15,7 +15,9 @@ namespace strata::testing {
 using Complex = std::complex<double>;
 using Rng = std::mt19937_64;
 
-inline std::int64_t pick(Rng& rng, std::int64_t low, std::int64_t high) { return low + static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(high - low + 1)); }
+inline std::int64_t pick(Rng& rng, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(high - low + 1));
+}
 template <class T> const T& pick(Rng& rng, const std::vector<T>& from) { return from[rng() % from.size()]; }
 
 /// A dense array, row-major, as the oracle sees it. Absent elements are those not `stored`.
@@ -32,7 +34,8 @@ struct Array {
   }
   std::size_t at(std::span<const std::int64_t> c) const {
     std::size_t k = 0;
-    for (std::size_t d = 0; d < shape.size(); ++d) k = k * static_cast<std::size_t>(shape[d]) + static_cast<std::size_t>(c[d]);
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      k = k * static_cast<std::size_t>(shape[d]) + static_cast<std::size_t>(c[d]);
     return k;
   }
 };
@@ -56,7 +59,8 @@ inline Array random_array(const Shape& shape, double density, bool complex, bool
   for (std::size_t k = 0; k < a.v.size(); ++k) {
     a.stored[k] = static_cast<double>(rng() % 1000) < density * 1000;
     if (!a.stored[k]) continue;
-    a.v[k] = {static_cast<double>(pick(rng, non_negative ? 0 : -2, 2)), complex ? static_cast<double>(pick(rng, -2, 2)) : 0.0};
+    a.v[k] = {static_cast<double>(pick(rng, non_negative ? 0 : -2, 2)),
+              complex ? static_cast<double>(pick(rng, -2, 2)) : 0.0};
   }
   return a;
 }
@@ -77,7 +81,8 @@ inline Array oracle(const Einsum& e, const std::vector<Array>& operands) {
     std::vector<std::int64_t> c;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       c.clear();
-      for (std::size_t d = 0; d < operands[k].shape.size(); ++d) c.push_back(operands[k].shape[d] == 1 ? 0 : index[static_cast<std::size_t>(e.operands[k][d])]);
+      for (std::size_t d = 0; d < operands[k].shape.size(); ++d)
+        c.push_back(operands[k].shape[d] == 1 ? 0 : index[static_cast<std::size_t>(e.operands[k][d])]);
       const Complex x = operands[k].v[operands[k].at(c)];
       product *= e.conjugate[k] ? std::conj(x) : x;
     }
@@ -90,7 +95,8 @@ inline Array oracle(const Einsum& e, const std::vector<Array>& operands) {
 
 inline Scalar scalar_of(Complex x, DType t) { return Scalar::of(x).as(t); }
 
-/// A dense tensor; `order` 0: row-major, 1: column-major, 2: every second element of a larger row-major array, 3: reversed.
+/// A dense tensor; `order` 0: row-major, 1: column-major, 2: every second element of a larger row-major array, 3:
+/// reversed.
 inline Tensor dense(const Array& a, DType t, int order = 0) {
   const std::size_t rank = a.shape.size();
   std::vector<std::int64_t> strides(rank);
@@ -123,7 +129,9 @@ inline Array read(const Tensor& t) {
     t.format().dim2lvl(c, lvl);
     std::int64_t k = p.values_offset;
     for (std::size_t l = 0; l < lvl.size(); ++l) k += lvl[l] * p.strides[l];
-    a.v[a.at(c)] = Scalar::load(t.dtype(), static_cast<const char*>(p.values.data) + k * static_cast<std::int64_t>(size_of(t.dtype()))).to_complex();
+    a.v[a.at(c)] = Scalar::load(t.dtype(), static_cast<const char*>(p.values.data) +
+                                               k * static_cast<std::int64_t>(size_of(t.dtype())))
+                       .to_complex();
   });
   return a;
 }
@@ -131,14 +139,16 @@ inline Array read(const Tensor& t) {
 /// Packs what `a` stores into a one-part format without batch levels, level by level from sorted coordinates.
 class Packer {
  public:
-  Packer(const Format& format, const Array& a) : format_(format), ranges_(format.level_ranges(a.shape)), levels_(static_cast<std::size_t>(format.num_levels())) {
+  Packer(const Format& format, const Array& a)
+      : format_(format), ranges_(format.level_ranges(a.shape)), levels_(static_cast<std::size_t>(format.num_levels())) {
     for_each_index(a.shape, [&](const std::vector<std::int64_t>& c) {
       if (!a.stored[a.at(c)]) return;
       Element e{std::vector<std::int64_t>(levels_), a.v[a.at(c)]};
       format_.dim2lvl(c, e.level);
       elements_.push_back(std::move(e));
     });
-    std::stable_sort(elements_.begin(), elements_.end(), [](const Element& x, const Element& y) { return x.level < y.level; });
+    std::stable_sort(elements_.begin(), elements_.end(),
+                     [](const Element& x, const Element& y) { return x.level < y.level; });
   }
 
   Tensor pack(DType dtype, DType pos_dtype, DType crd_dtype) {
@@ -173,7 +183,8 @@ class Packer {
             break;
           case LevelKind::structured: {
             std::map<std::int64_t, Group> by(children.begin(), children.end());
-            for (std::int64_t c = 0; c < r.size && by.size() < static_cast<std::size_t>(level.arg); ++c) by.emplace(c, Group{0, 0});
+            for (std::int64_t c = 0; c < r.size && by.size() < static_cast<std::size_t>(level.arg); ++c)
+              by.emplace(c, Group{0, 0});
             for (const auto& [c, child] : by) emit(c, child);
             break;
           }
@@ -192,14 +203,16 @@ class Packer {
         pos.push_back(static_cast<std::int64_t>(crd.size()));
       }
       const LevelKind k = level.kind;
-      if (k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap) arrays.pos[static_cast<int>(l)] = buffer(pos, pos_dtype);
+      if (k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap)
+        arrays.pos[static_cast<int>(l)] = buffer(pos, pos_dtype);
       if (k != LevelKind::dense && k != LevelKind::range) arrays.crd[static_cast<int>(l)] = buffer(crd, crd_dtype);
       groups = std::move(next);
     }
     arrays.values = Buffer::zeros(dtype, static_cast<std::int64_t>(groups.size()));
     for (std::size_t k = 0; k < groups.size(); ++k)
       if (groups[k].begin < groups[k].end)
-        scalar_of(elements_[groups[k].begin].value, dtype).store(static_cast<char*>(arrays.values.data) + k * size_of(dtype));
+        scalar_of(elements_[groups[k].begin].value, dtype)
+            .store(static_cast<char*>(arrays.values.data) + k * size_of(dtype));
     return make_tensor(format_, shape_, std::move(arrays));
   }
   Packer& shape(Shape s) {
@@ -249,7 +262,8 @@ class Packer {
   std::vector<Element> elements_;
 };
 
-inline Tensor pack(const std::string& format, const Array& a, DType dtype, DType pos = DType::i32, DType crd = DType::i32) {
+inline Tensor pack(const std::string& format, const Array& a, DType dtype, DType pos = DType::i32,
+                   DType crd = DType::i32) {
   Packer p(parse_format(format, static_cast<int>(a.shape.size())), a);
   return p.shape(a.shape).pack(dtype, pos, crd);
 }

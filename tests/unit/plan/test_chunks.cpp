@@ -107,14 +107,16 @@ TEST_CASE("dense views: scale, add, convert, overlap") {
   for (int order = 0; order < 4; ++order)
     for (DType t : {DType::f64, DType::i8, DType::c64, DType::boolean, DType::u16}) {
       const bool positive = is_unsigned_int(t) || t == DType::boolean;
-      Array a = random_array({3, 4, 5}, 1, is_complex(t), positive, rng), b = random_array({3, 4, 5}, 1, is_complex(t), positive, rng);
+      Array a = random_array({3, 4, 5}, 1, is_complex(t), positive, rng),
+            b = random_array({3, 4, 5}, 1, is_complex(t), positive, rng);
       if (t == DType::boolean)
         for (auto* array : {&a, &b})
           for (auto& x : array->v) x = x != Complex(0) ? 1 : 0;
       const Tensor ta = dense(a, t, order), tb = dense(b, t, (order + 1) % 4);
       planning::add(planning::view_of(ta), planning::view_of(tb));
       Array sum = a;
-      for (std::size_t k = 0; k < sum.v.size(); ++k) sum.v[k] = t == DType::boolean ? Complex(a.v[k] != 0.0 || b.v[k] != 0.0) : a.v[k] + b.v[k];
+      for (std::size_t k = 0; k < sum.v.size(); ++k)
+        sum.v[k] = t == DType::boolean ? Complex(a.v[k] != 0.0 || b.v[k] != 0.0) : a.v[k] + b.v[k];
       CHECK(read(ta).v == sum.v);
       if (t != DType::boolean) {
         planning::scale(planning::view_of(ta), Scalar::of(2.0).as(t));
@@ -129,7 +131,9 @@ TEST_CASE("dense views: scale, add, convert, overlap") {
       CHECK(!planning::overlaps_itself(planning::view_of(ta)));
     }
   Buffer memory = Buffer::zeros(DType::f64, 20);
-  const auto overlaps = [&](Shape shape, std::vector<std::int64_t> strides) { return planning::overlaps_itself(planning::view_of(borrow_dense(memory, shape, strides))); };
+  const auto overlaps = [&](Shape shape, std::vector<std::int64_t> strides) {
+    return planning::overlaps_itself(planning::view_of(borrow_dense(memory, shape, strides)));
+  };
   CHECK(overlaps({4, 3}, {1, 1}));
   CHECK(overlaps({3}, {0}));
   CHECK(!overlaps({3, 1}, {1, 0}));

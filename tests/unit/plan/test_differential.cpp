@@ -13,17 +13,26 @@ namespace {
 
 const std::vector<std::string> formats_by_rank[5] = {
     {"()->()"},
-    {"(i) -> (i : compressed)", "(i) -> (i / 3 : compressed, i % 3 : dense)", "(i) -> (i : bitmap)", "(i) -> (i : delta(2))", "(i) -> (i / 2 : dense, i % 2 : dense)"},
+    {"(i) -> (i : compressed)", "(i) -> (i / 3 : compressed, i % 3 : dense)", "(i) -> (i : bitmap)",
+     "(i) -> (i : delta(2))", "(i) -> (i / 2 : dense, i % 2 : dense)"},
     {"CSR", "CSC", "COO", "(i, j) -> (i : compressed, j : compressed)", "(i, j) -> (j : compressed, i : compressed)",
-     "(i, j) -> (i : compressed, j : dense)", "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)",
-     "(i, j) -> (j / 2 : dense, i / 2 : compressed, j % 2 : dense, i % 2 : dense)", "(i, j) -> (j - i : compressed, i : range)",
-     "(i, j) -> (j - i : compressed, j : range)", "(i, j) -> (i + j : compressed, i : range)", "(i, j) -> (i : dense, j : delta(2))", "(i, j) -> (i : dense, j : bitmap)", "ELL", "2:4",
-     "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : dense, (j % 4) % 2 : dense)",
-     "(i, j) -> (i / 2 : dense, j / 2 : dense, i % 2 : dense, j % 2 : dense)", "(i, j) -> (j : compressed(nonunique), i : singleton)"},
-    {"(i, j, k) -> (i : compressed, j : compressed, k : compressed)", "COO", "(i, j, k) -> (k : dense, i : compressed, j : dense)",
-     "(i, j, k) -> (i : dense, j : dense, k : compressed)", "(i, j, k) -> (j : compressed, k : dense, i : compressed)",
-     "(i, j, k) -> (i / 2 : dense, j / 2 : compressed, k / 2 : compressed, i % 2 : dense, j % 2 : dense, k % 2 : dense)"},
-    {"(i, j, k, l) -> (i : compressed, j : compressed, k : compressed, l : compressed)", "COO", "(i, j, k, l) -> (l : dense, k : compressed, i : dense, j : compressed)"},
+     "(i, j) -> (i : compressed, j : dense)",
+     "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)",
+     "(i, j) -> (j / 2 : dense, i / 2 : compressed, j % 2 : dense, i % 2 : dense)",
+     "(i, j) -> (j - i : compressed, i : range)", "(i, j) -> (j - i : compressed, j : range)",
+     "(i, j) -> (i + j : compressed, i : range)", "(i, j) -> (i : dense, j : delta(2))",
+     "(i, j) -> (i : dense, j : bitmap)", "ELL", "2:4",
+     "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : "
+     "dense, (j % 4) % 2 : dense)",
+     "(i, j) -> (i / 2 : dense, j / 2 : dense, i % 2 : dense, j % 2 : dense)",
+     "(i, j) -> (j : compressed(nonunique), i : singleton)"},
+    {"(i, j, k) -> (i : compressed, j : compressed, k : compressed)", "COO",
+     "(i, j, k) -> (k : dense, i : compressed, j : dense)", "(i, j, k) -> (i : dense, j : dense, k : compressed)",
+     "(i, j, k) -> (j : compressed, k : dense, i : compressed)",
+     "(i, j, k) -> (i / 2 : dense, j / 2 : compressed, k / 2 : compressed, i % 2 : dense, j % 2 : dense, k % 2 : "
+     "dense)"},
+    {"(i, j, k, l) -> (i : compressed, j : compressed, k : compressed, l : compressed)", "COO",
+     "(i, j, k, l) -> (l : dense, k : compressed, i : dense, j : compressed)"},
 };
 
 struct Case {
@@ -45,8 +54,9 @@ Tensor pack_random(const std::string& format, Array& a, DType t, Rng& rng) {
 
 /// Operand 0 .. n-1 with random indices; one of them is sparse.
 Case make_case(Rng& rng) {
-  static const std::vector<DType> dtypes = {DType::f64, DType::f64, DType::f64, DType::f32, DType::f32, DType::c128, DType::c64, DType::i32,
-                                            DType::i64, DType::i8, DType::u8, DType::i16, DType::boolean, DType::f16, DType::bf16, DType::f8e4m3};
+  static const std::vector<DType> dtypes = {
+      DType::f64, DType::f64, DType::f64, DType::f32, DType::f32,     DType::c128, DType::c64,  DType::i32,
+      DType::i64, DType::i8,  DType::u8,  DType::i16, DType::boolean, DType::f16,  DType::bf16, DType::f8e4m3};
   Case c;
   const int rank = static_cast<int>(pick(rng, 1, 9) <= 6 ? 2 : pick(rng, 0, 4));
   const int count = static_cast<int>(pick(rng, 1, 3)), sparse = static_cast<int>(pick(rng, 0, count - 1));
@@ -76,10 +86,12 @@ Case make_case(Rng& rng) {
   for (int k = 0; k < count; ++k) {
     const auto& indices = c.e.operands[static_cast<std::size_t>(k)];
     Shape shape;
-    for (int i : indices) shape.push_back(pick(rng, 0, 29) == 0 && !diagonal ? 1 : extents[static_cast<std::size_t>(i)]);
+    for (int i : indices)
+      shape.push_back(pick(rng, 0, 29) == 0 && !diagonal ? 1 : extents[static_cast<std::size_t>(i)]);
     const DType t = pick(rng, 0, 7) == 0 ? pick(rng, dtypes) : common;
     const bool non_negative = is_unsigned_int(t) || t == DType::boolean;
-    Array a = random_array(shape, k == sparse ? 0.05 * static_cast<double>(pick(rng, 0, 14)) : 1, is_complex(t), non_negative, rng);
+    Array a = random_array(shape, k == sparse ? 0.05 * static_cast<double>(pick(rng, 0, 14)) : 1, is_complex(t),
+                           non_negative, rng);
     if (t == DType::boolean)
       for (auto& x : a.v) x = x != Complex(0) ? 1 : 0;
     const std::string format = k == sparse ? pick(rng, formats_by_rank[rank]) : "dense";
@@ -124,7 +136,8 @@ TEST_CASE("random einsums equal the loop over every index, in every engine") {
     const int layout = static_cast<int>(pick(rng, 0, 3));
     const bool small_numbers = pick(rng, 0, 1) == 0;
     for (const char* engine : {"interpreter", "jit", "auto"}) {
-      if (engine == std::string("jit") && seed % 3 != 0 && !std::getenv("STRATA_JIT_LIBRARY")) continue;  // a C compiler per kernel takes its time
+      if (engine == std::string("jit") && seed % 3 != 0 && !std::getenv("STRATA_JIT_LIBRARY"))
+        continue;  // a C compiler per kernel takes its time
       const EngineScope scope(engine);
       CAPTURE(seed);
       CAPTURE(engine);
@@ -136,15 +149,18 @@ TEST_CASE("random einsums equal the loop over every index, in every engine") {
         CHECK_MESSAGE(ok, plan.explain());
         failures += !ok;
         // In place: alpha, beta, any layout. bool knows 0 and 1 only.
-        const double alpha = t == DType::boolean || small_numbers ? 1 : 2, beta = t == DType::boolean ? static_cast<double>(seed % 2) : static_cast<double>(seed % 3);
-        Array before = random_array(plain.shape, 1, is_complex(t), is_unsigned_int(t) || t == DType::boolean, rng), expected = plain;
+        const double alpha = t == DType::boolean || small_numbers ? 1 : 2,
+                     beta = t == DType::boolean ? static_cast<double>(seed % 2) : static_cast<double>(seed % 3);
+        Array before = random_array(plain.shape, 1, is_complex(t), is_unsigned_int(t) || t == DType::boolean, rng),
+              expected = plain;
         if (t == DType::boolean)
           for (auto& x : before.v) x = x != Complex(0) ? 1 : 0;
         if (beta == 0 && (is_float(t) || is_complex(t)) && t != DType::f8e4m3)
           for (auto& x : before.v) x = std::numeric_limits<double>::quiet_NaN();
         const Tensor out = dense(before, t, layout);
         plan.run(c.operands, out, Scalar::of(alpha), Scalar::of(beta));
-        for (std::size_t k = 0; k < expected.v.size(); ++k) expected.v[k] = alpha * plain.v[k] + (beta == 0 ? Complex(0) : beta * before.v[k]);
+        for (std::size_t k = 0; k < expected.v.size(); ++k)
+          expected.v[k] = alpha * plain.v[k] + (beta == 0 ? Complex(0) : beta * before.v[k]);
         ok = same(read(out), expected, t);
         CHECK_MESSAGE(ok, "alpha " << alpha << " beta " << beta << " layout " << layout << "\n" << plan.explain());
         failures += !ok;
@@ -163,7 +179,8 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
     const std::int64_t m = pick(rng, 1, 9), n = pick(rng, 1, 9), k = pick(rng, 1, 5);
     const DType t = pick(rng, std::vector<DType>{DType::f64, DType::f16, DType::i32, DType::boolean});
     const bool positive = t == DType::boolean;
-    Array a = random_array({m, n}, 0.3, false, positive, rng), b = random_array({m, n}, 0.3, false, positive, rng), x = random_array({n, k}, 1, false, positive, rng);
+    Array a = random_array({m, n}, 0.3, false, positive, rng), b = random_array({m, n}, 0.3, false, positive, rng),
+          x = random_array({n, k}, 1, false, positive, rng);
     if (positive)
       for (auto* array : {&a, &b, &x})
         for (auto& v : array->v) v = v != Complex(0) ? 1 : 0;
@@ -228,7 +245,8 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
 
 namespace {
 
-/// Batched CSR or CSC: each batch at an equal distance, shorter ones padded behind their end with what must never be read.
+/// Batched CSR or CSC: each batch at an equal distance, shorter ones padded behind their end with what must never be
+/// read.
 Tensor pack_batched(const Array& a, bool columns, DType t) {
   const std::size_t rank = a.shape.size(), batch_dims = rank - 2;
   std::int64_t batches = 1;
@@ -241,7 +259,8 @@ Tensor pack_batched(const Array& a, bool columns, DType t) {
     pos[b].push_back(0);
     for (std::int64_t o = 0; o < outer; ++o) {
       for (std::int64_t i = 0; i < inner; ++i) {
-        const std::size_t k = b * static_cast<std::size_t>(m * n) + static_cast<std::size_t>(columns ? i * n + o : o * n + i);
+        const std::size_t k =
+            b * static_cast<std::size_t>(m * n) + static_cast<std::size_t>(columns ? i * n + o : o * n + i);
         if (!a.stored[k]) continue;
         crd[b].push_back(i);
         values[b].push_back(a.v[k]);
@@ -251,21 +270,25 @@ Tensor pack_batched(const Array& a, bool columns, DType t) {
     most = std::max(most, crd[b].size() + 2);
   }
   std::string dims = "(", levels;
-  for (std::size_t d = 0; d < batch_dims; ++d) dims += "b" + std::to_string(d) + ", ", levels += "b" + std::to_string(d) + " : batch, ";
+  for (std::size_t d = 0; d < batch_dims; ++d)
+    dims += "b" + std::to_string(d) + ", ", levels += "b" + std::to_string(d) + " : batch, ";
   RawArrays arrays;
   const int l = static_cast<int>(batch_dims) + 1;
   arrays.pos[l] = Buffer::zeros(DType::i32, batches * (outer + 1));
   arrays.crd[l] = Buffer::zeros(DType::i32, batches * static_cast<std::int64_t>(most));
   arrays.values = Buffer::zeros(t, batches * static_cast<std::int64_t>(most));
   for (std::size_t b = 0; b < pos.size(); ++b) {
-    for (std::size_t k = 0; k < pos[b].size(); ++k) arrays.pos[l].set_index(static_cast<std::int64_t>(b * pos[b].size() + k), pos[b][k]);
+    for (std::size_t k = 0; k < pos[b].size(); ++k)
+      arrays.pos[l].set_index(static_cast<std::int64_t>(b * pos[b].size() + k), pos[b][k]);
     for (std::size_t k = 0; k < most; ++k) {
       const auto at = static_cast<std::int64_t>(b * most + k);
       arrays.crd[l].set_index(at, k < crd[b].size() ? crd[b][k] : 1000000);
-      scalar_of(k < crd[b].size() ? values[b][k] : Complex(77), t).store(static_cast<char*>(arrays.values.data) + at * static_cast<std::int64_t>(size_of(t)));
+      scalar_of(k < crd[b].size() ? values[b][k] : Complex(77), t)
+          .store(static_cast<char*>(arrays.values.data) + at * static_cast<std::int64_t>(size_of(t)));
     }
   }
-  const Format format = parse_format(dims + "i, j) -> (" + levels + (columns ? "j : dense, i : compressed)" : "i : dense, j : compressed)"));
+  const Format format = parse_format(dims + "i, j) -> (" + levels +
+                                     (columns ? "j : dense, i : compressed)" : "i : dense, j : compressed)"));
   return make_tensor(format, a.shape, std::move(arrays));
 }
 
@@ -276,7 +299,8 @@ TEST_CASE("a dense operand with batch levels") {
   const Array a = random_array({3, 5, 4}, 1, false, false, rng), x = random_array({3, 4}, 1, false, false, rng);
   RawArrays arrays;
   arrays.values = dense(a, DType::f64).part().values;
-  const Tensor in[] = {make_tensor(parse_format("(b, i, j) -> (b : batch, i : dense, j : dense)"), {3, 5, 4}, arrays), dense(x, DType::f64)};
+  const Tensor in[] = {make_tensor(parse_format("(b, i, j) -> (b : batch, i : dense, j : dense)"), {3, 5, 4}, arrays),
+                       dense(x, DType::f64)};
   const TensorType types[] = {in[0].type(), in[1].type()};
   for (const char* text : {"bij,bj->bi", "bij,bj->i", "bij,bj->"}) {
     const Einsum e = parse_einsum(text, std::vector<int>{3, 2});
@@ -289,9 +313,16 @@ TEST_CASE("batched operands: an outer loop over batches of unequal length") {
   const struct {
     const char* text;
     std::vector<Shape> shapes;
-  } rows[] = {{"bij,bjk->bik", {{3, 5, 4}, {3, 4, 2}}}, {"bij,j->bi", {{3, 5, 4}, {4}}},       {"bij,bj->i", {{3, 5, 4}, {3, 4}}},      {"bij,bi->j", {{3, 5, 4}, {3, 5}}},
-              {"bij->", {{3, 5, 4}}},                  {"abij,jk->abik", {{2, 3, 4, 4}, {4, 3}}}, {"abij,bj->ia", {{2, 3, 4, 4}, {3, 4}}}, {"jk,bij->bki", {{4, 3}, {12, 5, 4}}},
-              {"bij,bjk->bik", {{0, 5, 4}, {0, 4, 2}}}, {"bij,bij->b", {{20, 3, 3}, {20, 3, 3}}}};
+  } rows[] = {{"bij,bjk->bik", {{3, 5, 4}, {3, 4, 2}}},
+              {"bij,j->bi", {{3, 5, 4}, {4}}},
+              {"bij,bj->i", {{3, 5, 4}, {3, 4}}},
+              {"bij,bi->j", {{3, 5, 4}, {3, 5}}},
+              {"bij->", {{3, 5, 4}}},
+              {"abij,jk->abik", {{2, 3, 4, 4}, {4, 3}}},
+              {"abij,bj->ia", {{2, 3, 4, 4}, {3, 4}}},
+              {"jk,bij->bki", {{4, 3}, {12, 5, 4}}},
+              {"bij,bjk->bik", {{0, 5, 4}, {0, 4, 2}}},
+              {"bij,bij->b", {{20, 3, 3}, {20, 3, 3}}}};
   for (const auto& r : rows)
     for (bool columns : {false, true})
       for (const char* engine : {"interpreter", "auto"}) {
@@ -306,7 +337,8 @@ TEST_CASE("batched operands: an outer loop over batches of unequal length") {
           const bool sparse = shape.size() > 2 && !batched;
           batched |= sparse;
           arrays.push_back(random_array(shape, sparse ? 0.4 : 1, false, false, rng));
-          operands.push_back(sparse ? pack_batched(arrays.back(), columns, DType::f64) : dense(arrays.back(), DType::f64));
+          operands.push_back(sparse ? pack_batched(arrays.back(), columns, DType::f64)
+                                    : dense(arrays.back(), DType::f64));
           types.push_back(operands.back().type());
           ranks.push_back(static_cast<int>(shape.size()));
         }

@@ -57,7 +57,8 @@ TEST_CASE("engines can be forced, and without a compiler the interpreter serves"
     CHECK(read(plan.run(f.operands)).v == expected);
     const std::vector<int> ranks = {2};
     const TensorType one[] = {f.csr.type()};
-    CHECK(contains(make_plan(parse_einsum("ij->", ranks), one).explain(), "compiled, walking A"));  // where no kernel can serve
+    CHECK(contains(make_plan(parse_einsum("ij->", ranks), one).explain(),
+                   "compiled, walking A"));  // where no kernel can serve
   }
   const EngineScope scope("jit");
   const std::string before = settings().jit;
@@ -74,15 +75,18 @@ TEST_CASE("show prints graph, schedule, loop IR and C; without data too") {
   {
     const EngineScope scope("interpreter");
     const std::string text = make_plan(f.e, f.types).show();
-    for (const char* part : {"--- iteration graph ---", "--- schedule ---", "--- loop IR ---", "--- C ---"}) CHECK(contains(text, part));
+    for (const char* part : {"--- iteration graph ---", "--- schedule ---", "--- loop IR ---", "--- C ---"})
+      CHECK(contains(text, part));
   }
   const std::string text = show_expression("y(i) = A(i,j) * x(j)", {{"A", {"CSR", DType::f32}}});
   CHECK(text.find("A: CSR 1000 x 1000, float32") == 0);
   CHECK(contains(text, "x: "));
   CHECK(contains(text, "--- C ---"));
-  CHECK(contains(show_expression("C(i,k) = A(i,j) * B(j,k)", {{"A", {"COO"}}, {"B", {"csr"}}}), "(made dense at each run)"));
+  CHECK(contains(show_expression("C(i,k) = A(i,j) * B(j,k)", {{"A", {"COO"}}, {"B", {"csr"}}}),
+                 "(made dense at each run)"));
   CHECK(contains(message([] { show_expression("y(i) = A(i,j) * x(j)", {{"a", {"CSR"}}}); }), "write 'A'"));
-  CHECK(contains(message([] { show_expression("y(i) = A(i,j) * x(j)", {{"x", {"CSR"}}}); }), "operand x does not fit its format"));
+  CHECK(contains(message([] { show_expression("y(i) = A(i,j) * x(j)", {{"x", {"CSR"}}}); }),
+                 "operand x does not fit its format"));
 }
 
 TEST_CASE("users' kernels are asked first, and only for their structure") {
@@ -98,7 +102,8 @@ TEST_CASE("users' kernels are asked first, and only for their structure") {
     CHECK(in.size() == 2);
     CHECK(alpha.to_double() == 1);
     CHECK(beta.to_double() == 0);
-    for (std::int64_t i = 0; i < out.shape()[0]; ++i) static_cast<double*>(out.part().values.data)[i] = 40 + static_cast<double>(i);
+    for (std::int64_t i = 0; i < out.shape()[0]; ++i)
+      static_cast<double*>(out.part().values.data)[i] = 40 + static_cast<double>(i);
   };
   register_kernel(k);
   CHECK(contains(message([&] { register_kernel(k); }), "registered already"));
@@ -118,7 +123,11 @@ TEST_CASE("users' kernels are asked first, and only for their structure") {
   CHECK(!unregister_kernel("mine"));
   CHECK(make_plan(f.e, f.types).kernel_name() != "mine");
   CHECK(plan.kernel_name() == "mine");  // a plan that was made keeps its kernel
-  CHECK(contains(message([] { register_kernel({.name = "empty", .expression = "i->i", .formats = {Format()}, .dtype = {}, .run = {}}); }), "nothing to run"));
+  CHECK(contains(message([] {
+                   register_kernel(
+                       {.name = "empty", .expression = "i->i", .formats = {Format()}, .dtype = {}, .run = {}});
+                 }),
+                 "nothing to run"));
 }
 
 TEST_CASE("a plan serves other data of the same types, from several threads") {
@@ -180,14 +189,17 @@ TEST_CASE("wrong use is refused with what was expected and what came") {
   const Plan plan = make_plan(f.e, f.types);
   const Scalar zero = Scalar::of(0.0);
   const Tensor out = dense(Array({6}), DType::f64);
-  const auto run = [&](const std::vector<Tensor>& in, const Tensor& to, Scalar alpha = Scalar::of(1.0)) { return message([&] { plan.run(in, to, alpha, zero); }); };
+  const auto run = [&](const std::vector<Tensor>& in, const Tensor& to, Scalar alpha = Scalar::of(1.0)) {
+    return message([&] { plan.run(in, to, alpha, zero); });
+  };
   CHECK(run({f.csr}, out) == "the plan has another number of operands\n  expected  2\n  got       1");
   CHECK(run({pack("CSC", f.a, DType::f64), f.vector}, out) ==
         "operand 0 is not what the plan was made for\n"
         "  expected  CSR 6 x 5, float64, pos int32, crd int32\n"
         "  got       CSC 6 x 5, float64, pos int32, crd int32\n"
         "  fix       make a plan for these types, or convert the operand");
-  CHECK(contains(run(f.operands, dense(Array({7}), DType::f64)), "the output has another shape\n  expected  (6,)\n  got       (7,)"));
+  CHECK(contains(run(f.operands, dense(Array({7}), DType::f64)),
+                 "the output has another shape\n  expected  (6,)\n  got       (7,)"));
   CHECK(contains(run(f.operands, dense(Array({6}), DType::f32)), "the output has another dtype"));
   CHECK(contains(run(f.operands, pack("(i) -> (i : compressed)", Array({6}), DType::f64)), "the output is not dense"));
   CHECK(contains(run(f.operands, out, Scalar::of(Complex(0, 1))), "alpha does not fit"));
@@ -195,11 +207,14 @@ TEST_CASE("wrong use is refused with what was expected and what came") {
   memory.read_only = true;
   CHECK(contains(run(f.operands, borrow_dense(memory, {6}, std::vector<std::int64_t>{1})), "the output is read-only"));
   memory.read_only = false;
-  CHECK(contains(run(f.operands, borrow_dense(memory, {6}, std::vector<std::int64_t>{0})), "elements of the output share memory"));
+  CHECK(contains(run(f.operands, borrow_dense(memory, {6}, std::vector<std::int64_t>{0})),
+                 "elements of the output share memory"));
   CHECK(contains(message([] { Plan().explain(); }), "an empty plan"));
   const TensorType one_type[] = {f.csr.type()};
   CHECK(contains(message([&] { make_plan(f.e, one_type); }), "differ in number"));
-  CHECK(contains(message([&] { make_plan(f.e, f.types, {.compute_dtype = DType::f16, .output_dtype = {}}); }), "sums cannot be kept in float16"));
+  CHECK(contains(message([&] { make_plan(f.e, f.types, {.compute_dtype = DType::f16, .output_dtype = {}}); }),
+                 "sums cannot be kept in float16"));
   const TensorType complex_types[] = {pack("CSR", f.a, DType::c64).type(), f.vector.type()};
-  CHECK(contains(message([&] { make_plan(f.e, complex_types, {.compute_dtype = {}, .output_dtype = DType::f64}); }), "lose their imaginary part"));
+  CHECK(contains(message([&] { make_plan(f.e, complex_types, {.compute_dtype = {}, .output_dtype = DType::f64}); }),
+                 "lose their imaginary part"));
 }

@@ -39,9 +39,11 @@ std::vector<unsigned char> bytes(const Tensor& t) {
 
 TEST_CASE("1, 2 and 7 threads give the same bits") {
   Rng rng(7);
-  // Enough elements that plans cut them into chunks, and enough per row that scatters keep several copies of the result.
+  // Enough elements that plans cut them into chunks, and enough per row that scatters keep several copies of the
+  // result.
   const std::int64_t rows = 1500, columns = 1200, width = 24;
-  const Array a = real_array({rows, columns}, 0.1, rng), x = real_array({columns}, 1, rng), m = real_array({columns, width}, 1, rng), z = real_array({rows}, 1, rng);
+  const Array a = real_array({rows, columns}, 0.1, rng), x = real_array({columns}, 1, rng),
+              m = real_array({columns, width}, 1, rng), z = real_array({rows}, 1, rng);
   Array even = a;
   prune_structured(even, 2, 4);
   const std::vector<std::pair<std::string, Tensor>> tensors = {
@@ -65,7 +67,13 @@ TEST_CASE("1, 2 and 7 threads give the same bits") {
     std::function<void(std::vector<double>&, std::size_t i, std::size_t j, double)> add;
   } products[] = {
       {"ij,j->i", &vector, {2, 1}, 1500, [&](auto& y, auto i, auto j, double v) { y[i] += v * x.v[j].real(); }},
-      {"ij,jk->ik", &matrix, {2, 2}, 36000, [&](auto& y, auto i, auto j, double v) { for (std::size_t k = 0; k < 24; ++k) y[i * 24 + k] += v * m.v[j * 24 + k].real(); }},
+      {"ij,jk->ik",
+       &matrix,
+       {2, 2},
+       36000,
+       [&](auto& y, auto i, auto j, double v) {
+         for (std::size_t k = 0; k < 24; ++k) y[i * 24 + k] += v * m.v[j * 24 + k].real();
+       }},
       {"ij,i->j", &left, {2, 1}, 1200, [&](auto& y, auto i, auto j, double v) { y[j] += v * z.v[i].real(); }},
       {"ij,i->", &left, {2, 1}, 1, [&](auto& y, auto i, auto, double v) { y[0] += v * z.v[i].real(); }},
       {"ij,j->", &vector, {2, 1}, 1, [&](auto& y, auto, auto j, double v) { y[0] += v * x.v[j].real(); }},
