@@ -68,12 +68,7 @@ Tensor dense_tensor(const io::MarketText& source, const MarketHeader& h, const i
   return make_tensor(parse_format("dense", 2), {h.rows, h.cols}, {.pos = {}, .crd = {}, .values = values, .strides = {}});
 }
 
-Tensor coordinate_tensor(const MarketHeader& h, io::MarketEntries entries) {
-  const Format coo = parse_format("COO", 2);
-  if (!entries.sorted) {
-    const Buffer coords[] = {entries.rows, entries.cols};
-    return from_coo(coords, entries.values, {h.rows, h.cols}, coo);
-  }
+Tensor borrow_coordinates(const Format& format, const MarketHeader& h, const io::MarketEntries& entries) {
   Buffer pos = Buffer::allocate(index_dtype_for(entries.values.size), 2);
   pos.set_index(0, 0);
   pos.set_index(1, entries.values.size);
@@ -82,7 +77,16 @@ Tensor coordinate_tensor(const MarketHeader& h, io::MarketEntries entries) {
   arrays.crd[0] = entries.rows;
   arrays.crd[1] = entries.cols;
   arrays.values = entries.values;
-  return make_tensor(coo, {h.rows, h.cols}, std::move(arrays), {}, /*check=*/false);
+  return make_tensor(format, {h.rows, h.cols}, std::move(arrays), {}, /*check=*/false);
+}
+
+Tensor coordinate_tensor(const MarketHeader& h, const io::MarketEntries& entries) {
+  const Format coo = parse_format("COO", 2);
+  if (entries.sorted) return borrow_coordinates(coo, h, entries);
+  const Tensor unsorted = borrow_coordinates(parse_format("(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))"), h, entries);
+  // Most files list columns. By way of CSR two passes of buckets sort them; with far more rows than elements that would cost more.
+  if (h.rows / 4 > entries.values.size) return convert(unsorted, coo);
+  return convert(convert(unsorted, parse_format("CSR")), coo);
 }
 
 }  // namespace
@@ -90,8 +94,8 @@ Tensor coordinate_tensor(const MarketHeader& h, io::MarketEntries entries) {
 Tensor parse_matrix_market(std::string_view text, const std::string& name, const std::function<void(double)>& progress) {
   const io::MarketText source{text, name};
   const MarketHeader header = io::parse_market_header(source);
-  io::MarketEntries entries = io::parse_market_entries(source, header, progress);
-  Tensor t = header.coordinate ? coordinate_tensor(header, std::move(entries)) : dense_tensor(source, header, entries);
+  const io::MarketEntries entries = io::parse_market_entries(source, header, progress);
+  Tensor t = header.coordinate ? coordinate_tensor(header, entries) : dense_tensor(source, header, entries);
   if (progress) progress(1.0);
   return t;
 }
