@@ -1,7 +1,9 @@
-"""Long runs of the random tests: python tests/campaign.py [--kind conversions|expressions] [--start N] [--count N] [--minutes M]
+"""Long runs of the random tests: python tests/campaign.py [--kind conversions|expressions] [--start N] [--count N]
+[--minutes M]
                                 [--engine auto|jit|interpreter] [--no-ledger]
 
-Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds. A seed that fails is printed, and
+Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds. A seed that
+fails is printed, and
 belongs into tests/python/test_differential.py (REGRESSIONS) before it is mended.
 """
 
@@ -26,13 +28,19 @@ def next_seed(kind, engine):
     if not LEDGER.exists():
         return 0
     with LEDGER.open() as f:
-        ends = [int(r["first_seed"]) + int(r["count"]) for r in csv.DictReader(f) if (r["kind"], r["engine"]) == (kind, engine)]
+        ends = [
+            int(r["first_seed"]) + int(r["count"])
+            for r in csv.DictReader(f)
+            if (r["kind"], r["engine"]) == (kind, engine)
+        ]
     return max(ends, default=0)
 
 
 def commit():
     run = lambda *a: subprocess.run(["git", "-C", str(HERE), *a], capture_output=True, text=True).stdout.strip()  # noqa: E731
-    return (run("rev-parse", "--short", "HEAD") or "unknown") + ("+changes" if run("status", "--porcelain", "--untracked-files=no") else "")
+    return (run("rev-parse", "--short", "HEAD") or "unknown") + (
+        "+changes" if run("status", "--porcelain", "--untracked-files=no") else ""
+    )
 
 
 def main():
@@ -58,7 +66,12 @@ def main():
         elapsed = time.monotonic() - begin
         if sys.stderr.isatty() and elapsed - shown > 1:
             shown = elapsed
-            print(f"\r{done}/{a.count} {a.kind}, {failures} failures, {done / elapsed:.0f} a second ", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{done}/{a.count} {a.kind}, {failures} failures, {done / elapsed:.0f} a second ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
         if a.minutes and elapsed > 60 * a.minutes:
             break
     elapsed = time.monotonic() - begin
@@ -69,7 +82,18 @@ def main():
             w = csv.DictWriter(f, FIELDS, lineterminator="\n")
             if new:
                 w.writeheader()
-            w.writerow(dict(date=datetime.date.today().isoformat(), kind=a.kind, engine=a.engine, first_seed=first, count=done, commit=commit(), failures=failures, seconds=round(elapsed)))
+            w.writerow(
+                dict(
+                    date=datetime.date.today().isoformat(),
+                    kind=a.kind,
+                    engine=a.engine,
+                    first_seed=first,
+                    count=done,
+                    commit=commit(),
+                    failures=failures,
+                    seconds=round(elapsed),
+                )
+            )
     return 1 if failures else 0
 
 

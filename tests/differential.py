@@ -12,11 +12,14 @@ LETTERS = "ijklmnop"
 
 def random_shape(rng, rank):
     """Extents 0 to 9, small mostly; block sizes rarely divide them."""
-    return tuple(int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9], p=[0.03, 0.07, 0.1, 0.2, 0.2, 0.15, 0.15, 0.1])) for _ in range(rank))
+    return tuple(
+        int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9], p=[0.03, 0.07, 0.1, 0.2, 0.2, 0.15, 0.15, 0.1])) for _ in range(rank)
+    )
 
 
 def _expressions(rng, dims):
-    """Level expressions of a random tree of splits and skews, in a random order that keeps quotients before remainders."""
+    """Level expressions of a random tree of splits and skews, in a random order that keeps quotients before
+    remainders."""
     pieces = []
     skewed = None
     if len(dims) >= 2 and rng.random() < 0.15:
@@ -36,7 +39,9 @@ def _expressions(rng, dims):
             pieces.append([(f"{d} / {n}", "plain"), (f"{d} % {n}", f"mod{n}")])
         else:
             n, m = int(rng.choice([2, 3])), int(rng.choice([2, 3]))
-            pieces.append([(f"{d} / {n * m}", "plain"), (f"({d} % {n * m}) / {m}", "plain"), (f"({d} % {n * m}) % {m}", "plain")])
+            pieces.append(
+                [(f"{d} / {n * m}", "plain"), (f"({d} % {n * m}) / {m}", "plain"), (f"({d} % {n * m}) % {m}", "plain")]
+            )
     out = []
     while pieces:
         k = int(rng.integers(len(pieces)))
@@ -74,7 +79,9 @@ def random_format(rng, rank):
         if style < 0.35:
             kind = "dense" if r < 0.5 else "compressed"
         else:
-            kind = ("dense", "compressed", "bitmap", f"delta({int(rng.choice([1, 2, 3, 4, 5, 8]))})", "padded")[int(rng.choice(5, p=[0.4, 0.3, 0.1, 0.12, 0.08]))]
+            kind = ("dense", "compressed", "bitmap", f"delta({int(rng.choice([1, 2, 3, 4, 5, 8]))})", "padded")[
+                int(rng.choice(5, p=[0.4, 0.3, 0.1, 0.12, 0.08]))
+            ]
         seen_sparse = seen_sparse or kind != "dense"
         levels.append(f"{e}: {kind}")
     return f"({', '.join(dims)}) -> ({', '.join(levels)})"
@@ -104,7 +111,19 @@ def bits(a):
     return a.dtype, a.shape, a.tobytes()
 
 
-DTYPES = ["float64", "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
+DTYPES = [
+    "float64",
+    "float32",
+    "float16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "bool",
+    "complex64",
+    "complex128",
+]
 
 
 def check_conversion(seed):
@@ -155,13 +174,17 @@ def _random_einsum(rng):
     """(spec, shapes): the first operand is the sparse one."""
     rank = int(rng.choice([1, 2, 3, 4], p=[0.12, 0.6, 0.2, 0.08]))
     count = int(rng.choice([0, 1, 2], p=[0.1, 0.7, 0.2]))
-    extent = {c: int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9], p=[0.02, 0.08, 0.15, 0.2, 0.2, 0.15, 0.1, 0.1])) for c in LETTERS}
+    extent = {
+        c: int(rng.choice([0, 1, 2, 3, 4, 5, 7, 9], p=[0.02, 0.08, 0.15, 0.2, 0.2, 0.15, 0.1, 0.1])) for c in LETTERS
+    }
     first = [str(c) for c in rng.choice(list(LETTERS[:5]), rank, replace=bool(rng.random() < 0.1))]
     operands = [first]
     for _ in range(count):
         known = sorted({c for o in operands for c in o})
         shared = [c for c in known if rng.random() < 0.55]
-        fresh = [str(c) for c in rng.choice(list(LETTERS[5:]), int(rng.choice([0, 1, 2], p=[0.4, 0.5, 0.1])), replace=False)]
+        fresh = [
+            str(c) for c in rng.choice(list(LETTERS[5:]), int(rng.choice([0, 1, 2], p=[0.4, 0.5, 0.1])), replace=False)
+        ]
         one = shared + fresh
         rng.shuffle(one)
         operands.append(one[:4])

@@ -11,9 +11,10 @@
 namespace strata::bind {
 namespace {
 
-/// Shapes, strides (elements) and the address of the element at all-zero coordinates become an Array whose buffer covers exactly
-/// what the strides touch.
-Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_t> strides, bool read_only, std::shared_ptr<void> owner) {
+/// Shapes, strides (elements) and the address of the element at all-zero coordinates become an Array whose buffer
+/// covers exactly what the strides touch.
+Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_t> strides, bool read_only,
+                 std::shared_ptr<void> owner) {
   std::int64_t low = 0, high = 0;
   bool empty = false;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -27,7 +28,8 @@ Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_
   Array a;
   a.offset = empty ? 0 : -low;
   const std::int64_t width = static_cast<std::int64_t>(size_of(dtype));
-  a.data = Buffer::borrow(dtype, static_cast<char*>(origin) + (empty ? 0 : low * width), empty ? 0 : high - low + 1, std::move(owner));
+  a.data = Buffer::borrow(dtype, static_cast<char*>(origin) + (empty ? 0 : low * width), empty ? 0 : high - low + 1,
+                          std::move(owner));
   a.data.read_only = read_only;
   a.shape = std::move(shape);
   a.strides = std::move(strides);
@@ -39,21 +41,39 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t width, bool&
   foreign_order = false;
   if (!format) return DType::u8;
   if (*format == '>' || *format == '!') foreign_order = true;
-  if (*format == '@' || *format == '=' || *format == '<' || *format == '>' || *format == '!' || *format == '^' || *format == '|') ++format;
+  if (*format == '@' || *format == '=' || *format == '<' || *format == '>' || *format == '!' || *format == '^' ||
+      *format == '|')
+    ++format;
   const bool complex = *format == 'Z';
   if (complex) ++format;
   if (format[0] == 0 || format[1] != 0) return std::nullopt;
-  if (complex) return *format == 'f' ? std::optional(DType::c64) : *format == 'd' ? std::optional(DType::c128) : std::nullopt;
+  if (complex)
+    return *format == 'f' ? std::optional(DType::c64) : *format == 'd' ? std::optional(DType::c128) : std::nullopt;
   switch (*format) {
-    case '?': return DType::boolean;
-    case 'e': return DType::f16;
-    case 'f': return DType::f32;
-    case 'd': return DType::f64;
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+    case '?':
+      return DType::boolean;
+    case 'e':
+      return DType::f16;
+    case 'f':
+      return DType::f32;
+    case 'd':
+      return DType::f64;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
       return width == 1 ? DType::i8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
-    case 'B': case 'H': case 'I': case 'L': case 'Q': case 'N':
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+    case 'N':
       return width == 1 ? DType::u8 : width == 2 ? DType::u16 : width == 4 ? DType::u32 : DType::u64;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -62,7 +82,8 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t width, bool&
   throw DTypeError({.what = "an array of dtype " + dtype + " holds no values that Strata computes with",
                     .expected = "bool, an integer, a float up to 64 bits, or a complex dtype up to 128 bits",
                     .got = dtype,
-                    .fix = dtype == "object" || strings ? "convert it first, e.g. array.astype(float)" : "convert it first, e.g. array.astype('float64')"});
+                    .fix = dtype == "object" || strings ? "convert it first, e.g. array.astype(float)"
+                                                        : "convert it first, e.g. array.astype('float64')"});
 }
 
 std::string dtype_text(nb::handle h) {
@@ -102,7 +123,9 @@ std::optional<Array> from_buffer_protocol(nb::handle h) {
   const auto dtype = dtype_of_format(v.format, v.itemsize, foreign_order);
   if (!dtype || static_cast<Py_ssize_t>(size_of(*dtype)) != v.itemsize) refuse_dtype(dtype_text(h));
   const Py_ssize_t width = v.itemsize;
-  bool unaligned = reinterpret_cast<std::uintptr_t>(v.buf) % static_cast<std::uintptr_t>(is_complex(*dtype) ? width / 2 : width) != 0;
+  bool unaligned =
+      reinterpret_cast<std::uintptr_t>(v.buf) % static_cast<std::uintptr_t>(is_complex(*dtype) ? width / 2 : width) !=
+      0;
   Shape shape(v.shape, v.shape + v.ndim);
   std::vector<std::int64_t> strides(static_cast<std::size_t>(v.ndim));
   bool empty = false;
@@ -136,11 +159,15 @@ Array from_torch_tensor(nb::handle h) {
   const auto dtype = torch_dtype(t.attr("dtype"));
   if (!dtype) refuse_dtype(str_of(t.attr("dtype")));
   if (nb::cast<std::string>(t.attr("device").attr("type")) != "cpu")
-    throw Unsupported({.what = "this torch tensor lives on " + str_of(t.attr("device")), .expected = "memory of the CPU",
-                       .got = str_of(t.attr("device")), .fix = "call .cpu() first; a CUDA back end is not part of this version"});
+    throw Unsupported({.what = "this torch tensor lives on " + str_of(t.attr("device")),
+                       .expected = "memory of the CPU",
+                       .got = str_of(t.attr("device")),
+                       .fix = "call .cpu() first; a CUDA back end is not part of this version"});
   const std::string layout = str_of(t.attr("layout"));
   if (layout != "torch.strided")
-    throw Unsupported({.what = "a torch tensor of layout " + layout + " is not a dense operand", .expected = "torch.strided", .got = layout,
+    throw Unsupported({.what = "a torch tensor of layout " + layout + " is not a dense operand",
+                       .expected = "torch.strided",
+                       .got = layout,
                        .fix = "use strata.from_torch(tensor)"});
   if (nb::cast<bool>(t.attr("is_conj")()) || nb::cast<bool>(t.attr("is_neg")())) {
     warn_copy("a torch tensor was copied: it is a lazy conjugate or negative");
@@ -165,20 +192,33 @@ std::optional<DType> dlpack_dtype(dlpack::DataType t) {
   const int log = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : t.bits == 64 ? 3 : t.bits == 128 ? 4 : -1;
   if (log < 0) return std::nullopt;
   switch (t.code) {
-    case 0: return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::i8) + log)) : std::nullopt;
-    case 1: return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::u8) + log)) : std::nullopt;
-    case 2: return log == 1 ? std::optional(DType::f16) : log == 2 ? std::optional(DType::f32) : log == 3 ? std::optional(DType::f64) : std::nullopt;
-    case 4: return log == 1 ? std::optional(DType::bf16) : std::nullopt;
-    case 5: return log == 3 ? std::optional(DType::c64) : log == 4 ? std::optional(DType::c128) : std::nullopt;
-    case 6: return log == 0 ? std::optional(DType::boolean) : std::nullopt;
-    case 10: return log == 0 ? std::optional(DType::f8e4m3) : std::nullopt;
-    case 12: return log == 0 ? std::optional(DType::f8e5m2) : std::nullopt;
-    default: return std::nullopt;
+    case 0:
+      return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::i8) + log)) : std::nullopt;
+    case 1:
+      return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::u8) + log)) : std::nullopt;
+    case 2:
+      return log == 1   ? std::optional(DType::f16)
+             : log == 2 ? std::optional(DType::f32)
+             : log == 3 ? std::optional(DType::f64)
+                        : std::nullopt;
+    case 4:
+      return log == 1 ? std::optional(DType::bf16) : std::nullopt;
+    case 5:
+      return log == 3 ? std::optional(DType::c64) : log == 4 ? std::optional(DType::c128) : std::nullopt;
+    case 6:
+      return log == 0 ? std::optional(DType::boolean) : std::nullopt;
+    case 10:
+      return log == 0 ? std::optional(DType::f8e4m3) : std::nullopt;
+    case 12:
+      return log == 0 ? std::optional(DType::f8e5m2) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
 /// Runs the producer's deleter under the GIL (some producers forget to take it themselves).
-template <class M> std::shared_ptr<void> own_managed(M* managed) {
+template <class M>
+std::shared_ptr<void> own_managed(M* managed) {
   return {managed, [](void* p) {
             auto* m = static_cast<M*>(p);
             if (!m || !m->deleter) return;
@@ -191,13 +231,17 @@ template <class M> std::shared_ptr<void> own_managed(M* managed) {
 
 Array from_managed(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void> owner) {
   if (t.device.type != 1 && t.device.type != 3)
-    throw Unsupported({.what = "this memory lives on a device", .expected = "memory of the CPU (DLPack device type 1)",
+    throw Unsupported({.what = "this memory lives on a device",
+                       .expected = "memory of the CPU (DLPack device type 1)",
                        .got = "DLPack device type " + std::to_string(t.device.type),
                        .fix = "copy it to the host first; a CUDA back end is not part of this version"});
   const auto dtype = dlpack_dtype(t.dtype);
-  if (!dtype) refuse_dtype("DLPack code " + std::to_string(t.dtype.code) + ", " + std::to_string(t.dtype.bits) + " bits, " + std::to_string(t.dtype.lanes) + " lanes");
+  if (!dtype)
+    refuse_dtype("DLPack code " + std::to_string(t.dtype.code) + ", " + std::to_string(t.dtype.bits) + " bits, " +
+                 std::to_string(t.dtype.lanes) + " lanes");
   if (t.ndim < 0 || t.ndim > max_dims || (t.ndim > 0 && !t.shape))
-    throw TensorError({.what = "a DLPack tensor of " + std::to_string(t.ndim) + " dimensions", .expected = "0 to " + std::to_string(max_dims)});
+    throw TensorError({.what = "a DLPack tensor of " + std::to_string(t.ndim) + " dimensions",
+                       .expected = "0 to " + std::to_string(max_dims)});
   const auto rank = static_cast<std::size_t>(t.ndim);
   Shape shape(t.shape, t.shape + rank);
   for (auto e : shape)
@@ -217,7 +261,8 @@ Array from_managed(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void
   char* origin = static_cast<char*>(t.data) + t.byte_offset;
   const auto width = static_cast<std::uintptr_t>(size_of(*dtype));
   if (reinterpret_cast<std::uintptr_t>(origin) % (is_complex(*dtype) ? width / 2 : width) != 0)
-    throw Unsupported({.what = "the elements of a DLPack tensor are not aligned to their size", .fix = "copy it first"});
+    throw Unsupported(
+        {.what = "the elements of a DLPack tensor are not aligned to their size", .fix = "copy it first"});
   return make_array(*dtype, origin, std::move(shape), std::move(strides), read_only, std::move(owner));
 }
 
@@ -226,7 +271,8 @@ std::optional<Array> from_dlpack_object(nb::handle h) {
   if (nb::hasattr(h, "__dlpack_device__")) {
     const nb::object device = h.attr("__dlpack_device__")();
     const auto type = nb::cast<std::int64_t>(nb::int_(nb::object(device[0])));
-    if (type != 1 && type != 3) from_managed({nullptr, {static_cast<std::int32_t>(type), 0}, 0, {2, 32, 1}, nullptr, nullptr, 0}, true, {});
+    if (type != 1 && type != 3)
+      from_managed({nullptr, {static_cast<std::int32_t>(type), 0}, 0, {2, 32, 1}, nullptr, nullptr, 0}, true, {});
   }
   nb::object capsule;
   try {
@@ -265,17 +311,22 @@ bool is_torch_tensor(nb::handle h) {
   static PyTypeObject* known = nullptr;  // the class itself; subclasses take the slower test
   PyTypeObject* type = Py_TYPE(h.ptr());
   if (known) return type == known || PyType_IsSubtype(type, known);
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");  // borrowed; not imported: no tensor can be one
+  PyObject* torch =
+      PyDict_GetItemString(PyImport_GetModuleDict(), "torch");  // borrowed; not imported: no tensor can be one
   if (!torch || !PyObject_HasAttrString(torch, "Tensor")) return false;
   known = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(torch, "Tensor"));
   return type == known || PyType_IsSubtype(type, known);
 }
 
 Array from_dlpack_capsule(PyObject* capsule) {
-  if (!PyCapsule_CheckExact(capsule)) throw TensorError({.what = "__dlpack__() gave no capsule", .got = std::string(Py_TYPE(capsule)->tp_name)});
+  if (!PyCapsule_CheckExact(capsule))
+    throw TensorError({.what = "__dlpack__() gave no capsule", .got = std::string(Py_TYPE(capsule)->tp_name)});
   if (PyCapsule_IsValid(capsule, dlpack::versioned_name)) {
     auto* m = static_cast<dlpack::ManagedVersioned*>(PyCapsule_GetPointer(capsule, dlpack::versioned_name));
-    if (m->major != 1) throw Unsupported({.what = "DLPack " + std::to_string(m->major) + "." + std::to_string(m->minor) + " is not known", .expected = "DLPack 1"});
+    if (m->major != 1)
+      throw Unsupported(
+          {.what = "DLPack " + std::to_string(m->major) + "." + std::to_string(m->minor) + " is not known",
+           .expected = "DLPack 1"});
     PyCapsule_SetName(capsule, dlpack::used_versioned_name);
     auto owner = own_managed(m);  // from here on the memory is ours to release, also when a check below throws
     return from_managed(m->tensor, m->flags & 1, std::move(owner));
@@ -288,8 +339,10 @@ Array from_dlpack_capsule(PyObject* capsule) {
   }
   const char* name = PyCapsule_GetName(capsule);
   PyErr_Clear();
-  throw TensorError({.what = "this capsule holds no DLPack tensor that is still to be had", .expected = "'dltensor' or 'dltensor_versioned'",
-                     .got = name ? name : "a capsule without a name", .fix = "a DLPack capsule can be consumed once: make a new one"});
+  throw TensorError({.what = "this capsule holds no DLPack tensor that is still to be had",
+                     .expected = "'dltensor' or 'dltensor_versioned'",
+                     .got = name ? name : "a capsule without a name",
+                     .fix = "a DLPack capsule can be consumed once: make a new one"});
 }
 
 Array to_array(nb::handle h) {
@@ -299,7 +352,9 @@ Array to_array(nb::handle h) {
   if (PyCapsule_CheckExact(h.ptr())) return from_dlpack_capsule(h.ptr());
   if (auto a = from_dlpack_object(h)) return std::move(*a);
   if (nb::hasattr(h, "__cuda_array_interface__"))
-    throw Unsupported({.what = "this memory lives on a CUDA device", .expected = "memory of the CPU", .got = std::string(Py_TYPE(h.ptr())->tp_name),
+    throw Unsupported({.what = "this memory lives on a CUDA device",
+                       .expected = "memory of the CPU",
+                       .got = std::string(Py_TYPE(h.ptr())->tp_name),
                        .fix = "copy it to the host first; a CUDA back end is not part of this version"});
   nb::object array = numpy().attr("asarray")(h);
   auto a = from_buffer_protocol(array);
@@ -310,7 +365,9 @@ Array to_array(nb::handle h) {
 Buffer to_buffer(nb::handle h, const char* what) {
   Array a = to_array(h);
   if (a.shape.size() != 1)
-    throw TensorError({.what = std::string(what) + " must have one dimension", .expected = "1 dimension", .got = std::to_string(a.shape.size()) + " dimensions",
+    throw TensorError({.what = std::string(what) + " must have one dimension",
+                       .expected = "1 dimension",
+                       .got = std::to_string(a.shape.size()) + " dimensions",
                        .fix = a.shape.empty() ? "" : "flatten it, e.g. array.reshape(-1)"});
   if (a.contiguous()) return std::move(a.data);
   warn_copy(std::string(what) + " was copied: its elements do not lie side by side");
@@ -318,7 +375,8 @@ Buffer to_buffer(nb::handle h, const char* what) {
   const auto width = size_of(b.dtype);
   const char* from = static_cast<const char*>(a.data.data) + a.offset * static_cast<std::int64_t>(width);
   for (std::int64_t k = 0; k < a.shape[0]; ++k)
-    std::memcpy(static_cast<char*>(b.data) + k * static_cast<std::int64_t>(width), from + k * a.strides[0] * static_cast<std::int64_t>(width), width);
+    std::memcpy(static_cast<char*>(b.data) + k * static_cast<std::int64_t>(width),
+                from + k * a.strides[0] * static_cast<std::int64_t>(width), width);
   return b;
 }
 
@@ -329,8 +387,10 @@ Buffer to_index_buffer(nb::handle h, const char* what) {
   }
   Buffer b = to_buffer(h, what);
   if (!is_index(b.dtype))
-    throw DTypeError({.what = std::string(what) + " has dtype " + std::string(name_of(b.dtype)), .expected = "an integer dtype, int8..int64 or uint8..uint64",
-                      .got = std::string(name_of(b.dtype)), .fix = "convert it, e.g. array.astype('int32')"});
+    throw DTypeError({.what = std::string(what) + " has dtype " + std::string(name_of(b.dtype)),
+                      .expected = "an integer dtype, int8..int64 or uint8..uint64",
+                      .got = std::string(name_of(b.dtype)),
+                      .fix = "convert it, e.g. array.astype('int32')"});
   return b;
 }
 

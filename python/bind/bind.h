@@ -1,6 +1,6 @@
 #pragma once
-// What the files of the extension share. Nothing here decides anything about tensors: it turns Python values into the core's
-// and back.
+// What the files of the extension share. Nothing here decides anything about tensors: it turns Python values into the
+// core's and back.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>  // in every file: a file without it would not know std::string
 
@@ -36,8 +36,9 @@ void bind_settings(nb::module_& m);
 /// str(object). (nb::str of an attribute takes the attribute as it is, so that a cast of it fails.)
 inline std::string str_of(const nb::object& object) { return nb::cast<std::string>(nb::str(nb::handle(object))); }
 
-/// Lets go of the GIL for as long as it lives. A daemon thread that comes back while the interpreter shuts down is ended by
-/// pthread_exit, whose unwinding must not meet a destructor (std::terminate): such a thread sleeps until the process is gone.
+/// Lets go of the GIL for as long as it lives. A daemon thread that comes back while the interpreter shuts down is
+/// ended by pthread_exit, whose unwinding must not meet a destructor (std::terminate): such a thread sleeps until the
+/// process is gone.
 class NoGil {
  public:
   NoGil() : state_(PyEval_SaveThread()) {}
@@ -63,8 +64,8 @@ class Gil {
   bool held_ = false;
 };
 
-/// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an interpreter that
-/// is gone is left alone.
+/// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an
+/// interpreter that is gone is left alone.
 std::shared_ptr<void> keep_alive(nb::object object);
 
 // --- dtype.cpp ---
@@ -86,15 +87,15 @@ nb::object from_scalar(const Scalar& s);
 // --- array.cpp ---
 /// Strided memory that someone else owns, as it came over the border.
 struct Array {
-  Buffer data;                        ///< the whole range that the strides touch; lowest address first
-  std::int64_t offset = 0;            ///< of the element at all-zero coordinates, in elements
+  Buffer data;              ///< the whole range that the strides touch; lowest address first
+  std::int64_t offset = 0;  ///< of the element at all-zero coordinates, in elements
   Shape shape;
   std::vector<std::int64_t> strides;  ///< in elements
   bool contiguous() const;            ///< row-major without holes
 };
-/// Any array: the buffer protocol (NumPy), torch, DLPack, a DLPack capsule; sequences go through NumPy. Never copies what is an
-/// array already, except what no dtype of ours can name in place (foreign byte order, unaligned), which it says (CopyWarning).
-/// DTypeError, Unsupported (memory of a device, torch layouts).
+/// Any array: the buffer protocol (NumPy), torch, DLPack, a DLPack capsule; sequences go through NumPy. Never copies
+/// what is an array already, except what no dtype of ours can name in place (foreign byte order, unaligned), which it
+/// says (CopyWarning). DTypeError, Unsupported (memory of a device, torch layouts).
 Array to_array(nb::handle h);
 /// One dimension, contiguous (anything else is copied, with a CopyWarning that names `what`).
 Buffer to_buffer(nb::handle h, const char* what);
@@ -108,9 +109,11 @@ nb::object to_dlpack_capsule(const Array& array, bool versioned);
 
 // --- memory.cpp ---
 /// A NumPy array over the memory (strides in elements; empty: row-major). Unsupported for dtypes that NumPy lacks.
-nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides = {}, std::int64_t offset = 0);
+nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides = {},
+                    std::int64_t offset = 0);
 /// A torch tensor over the memory; read-only memory is copied (torch has none), with a CopyWarning.
-nb::object to_torch(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides = {}, std::int64_t offset = 0);
+nb::object to_torch(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides = {},
+                    std::int64_t offset = 0);
 /// One-dimensional: NumPy where it has the dtype, otherwise torch.
 nb::object to_package_array(const Buffer& data);
 void warn_copy(const std::string& text);  ///< strata.CopyWarning
@@ -141,6 +144,5 @@ enum class Package { numpy, torch };
 nb::object dense_result(const Tensor& t, Package package);
 /// The package that a dense result returns to: torch if an operand is a torch tensor, otherwise NumPy.
 Package package_of(std::span<const nb::handle> operands);
-
 
 }  // namespace strata::bind

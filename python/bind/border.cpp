@@ -14,17 +14,20 @@ struct Order {
   bool ordered = true, unique = true;
 };
 
-/// Are the coordinates of each segment ascending, and all different? O(stored) with one word per coordinate, needed only where
-/// they do not ascend. `pos` and `crd` hold `batches` runs one after the other. Segments that make no sense end the scan:
-/// building the tensor refuses them with a better message.
-template <class P, class C> Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t extent, std::int64_t batches) {
+/// Are the coordinates of each segment ascending, and all different? O(stored) with one word per coordinate, needed
+/// only where they do not ascend. `pos` and `crd` hold `batches` runs one after the other. Segments that make no sense
+/// end the scan: building the tensor refuses them with a better message.
+template <class P, class C>
+Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t extent, std::int64_t batches) {
   Order order;
   std::vector<std::int64_t> seen;
-  const std::size_t per_pos = pos.size() / static_cast<std::size_t>(batches), per_crd = crd.size() / static_cast<std::size_t>(batches);
+  const std::size_t per_pos = pos.size() / static_cast<std::size_t>(batches),
+                    per_crd = crd.size() / static_cast<std::size_t>(batches);
   std::int64_t stamp = 0;
   for (std::size_t b = 0; b < static_cast<std::size_t>(batches); ++b) {
     for (std::size_t i = 0; i + 1 < per_pos; ++i) {
-      const auto begin = static_cast<std::int64_t>(pos[b * per_pos + i]), end = static_cast<std::int64_t>(pos[b * per_pos + i + 1]);
+      const auto begin = static_cast<std::int64_t>(pos[b * per_pos + i]),
+                 end = static_cast<std::int64_t>(pos[b * per_pos + i + 1]);
       if (begin < 0 || end < begin || end > static_cast<std::int64_t>(per_crd)) return order;
       const C* c = crd.data() + b * per_crd;
       bool ascending = true, repeated = false;
@@ -50,20 +53,30 @@ template <class P, class C> Order scan_segments(std::span<const P> pos, std::spa
   return order;
 }
 
-template <class F> auto with_index(DType t, F f) {
+template <class F>
+auto with_index(DType t, F f) {
   switch (t) {
-    case DType::i8: return f(std::int8_t{});
-    case DType::i16: return f(std::int16_t{});
-    case DType::i32: return f(std::int32_t{});
-    case DType::u8: return f(std::uint8_t{});
-    case DType::u16: return f(std::uint16_t{});
-    case DType::u32: return f(std::uint32_t{});
-    case DType::u64: return f(std::uint64_t{});
-    default: return f(std::int64_t{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::i16:
+      return f(std::int16_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::u8:
+      return f(std::uint8_t{});
+    case DType::u16:
+      return f(std::uint16_t{});
+    case DType::u32:
+      return f(std::uint32_t{});
+    case DType::u64:
+      return f(std::uint64_t{});
+    default:
+      return f(std::int64_t{});
   }
 }
 
-/// Lists of coordinates: sorted lexicographically? Without repeats? (Unsorted ones may repeat: finding out means sorting.)
+/// Lists of coordinates: sorted lexicographically? Without repeats? (Unsorted ones may repeat: finding out means
+/// sorting.)
 Order scan_lists(std::span<const Buffer> lists) {
   Order order;
   const std::int64_t n = lists.empty() ? 0 : lists[0].size;
@@ -98,7 +111,8 @@ Tensor dense_tensor(const Array& a) { return borrow_dense(a.data, a.shape, a.str
 
 Tensor to_operand(nb::handle h) {
   if (is_tensor(h)) return *nb::inst_ptr<Tensor>(h);
-  const bool plain = is_torch_tensor(h) ? str_of(h.attr("layout")) == "torch.strided" : PyObject_CheckBuffer(h.ptr()) != 0;
+  const bool plain =
+      is_torch_tensor(h) ? str_of(h.attr("layout")) == "torch.strided" : PyObject_CheckBuffer(h.ptr()) != 0;
   if (plain || PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) return dense_tensor(to_array(h));
   return nb::cast<Tensor>(nb::module_::import_("strata.interop").attr("from_package")(h));
 }
@@ -107,17 +121,23 @@ Tensor to_output(nb::handle h) {
   if (is_tensor(h)) {
     const Tensor& t = *nb::inst_ptr<Tensor>(h);
     if (!t.format().is_all_dense())
-      throw TensorError({.what = "a result can be written into a dense tensor only", .expected = "an array, or a tensor whose levels are all dense",
-                         .got = t.format().to_string(), .fix = "leave it out: a fresh array is returned"});
+      throw TensorError({.what = "a result can be written into a dense tensor only",
+                         .expected = "an array, or a tensor whose levels are all dense",
+                         .got = t.format().to_string(),
+                         .fix = "leave it out: a fresh array is returned"});
     if (t.part().values.read_only) throw TensorError({.what = "the memory to write into is read-only"});
     return t;
   }
   if (!is_torch_tensor(h) && !PyObject_CheckBuffer(h.ptr()) && !nb::hasattr(h, "__dlpack__"))
-    throw TensorError({.what = "there is no memory to write into", .expected = "a NumPy array, a torch tensor or a dense strata.Tensor", .got = Py_TYPE(h.ptr())->tp_name});
+    throw TensorError({.what = "there is no memory to write into",
+                       .expected = "a NumPy array, a torch tensor or a dense strata.Tensor",
+                       .got = Py_TYPE(h.ptr())->tp_name});
   if (is_torch_tensor(h) && nb::cast<bool>(h.attr("requires_grad")) && nb::cast<bool>(h.attr("is_leaf")))
-    throw Unsupported({.what = "a torch tensor that requires grad cannot be written in place", .fix = "pass c.detach()"});
+    throw Unsupported(
+        {.what = "a torch tensor that requires grad cannot be written in place", .fix = "pass c.detach()"});
   const Array a = to_array(h);
-  if (a.data.read_only) throw TensorError({.what = "the memory to write into is read-only", .expected = "a writable array"});
+  if (a.data.read_only)
+    throw TensorError({.what = "the memory to write into is read-only", .expected = "a writable array"});
   return dense_tensor(a);
 }
 
@@ -139,40 +159,52 @@ nb::object dense_result(const Tensor& t, Package package) {
 }
 
 void bind_border(nb::module_& m) {
-  m.def("from_array", [](nb::handle array) { return dense_tensor(to_array(array)); }, nb::arg("array"),
-        "A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).");
+  m.def(
+      "from_array", [](nb::handle array) { return dense_tensor(to_array(array)); }, nb::arg("array"),
+      "A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a "
+      "device).");
   m.def("to_operand", &to_operand, nb::arg("x"), "Anything that can stand in a product, as a Tensor.");
   m.def("is_contiguous", [](nb::handle array) { return to_array(array).contiguous(); }, nb::arg("array"));
-  m.def("dense_to_array", [](const Tensor& t, const std::string& package) { return dense_result(t, package == "torch" ? Package::torch : Package::numpy); }, nb::arg("t"),
-        nb::arg("package") = "numpy");
-  m.def("scan_segments",
-        [](nb::handle pos, nb::handle crd, std::int64_t extent, std::int64_t batches) {
-          const Buffer p = to_index_buffer(pos, "pos"), c = to_index_buffer(crd, "crd");
-          Order order;
-          if (batches > 0) {
-            NoGil no_gil;
-            order = with_index(p.dtype, [&](auto pz) {
-              return with_index(c.dtype, [&](auto cz) {
-                using P = decltype(pz);
-                using C = decltype(cz);
-                return scan_segments<P, C>(p.as<P>(), c.as<C>(), extent, batches);
-              });
-            });
-          }
-          return nb::make_tuple(order.ordered, order.unique);
-        },
-        nb::arg("pos"), nb::arg("crd"), nb::arg("extent"), nb::arg("batches") = 1, "(ordered, unique) of the segments crd[pos[p]:pos[p + 1]].");
-  m.def("scan_lists",
-        [](nb::handle coords) {
-          std::vector<Buffer> lists;
-          for (nb::handle c : coords) lists.push_back(to_index_buffer(c, "coordinates"));
-          for (const auto& l : lists)
-            if (l.size != lists[0].size) throw TensorError({.what = "lists of coordinates of different lengths", .expected = std::to_string(lists[0].size), .got = std::to_string(l.size)});
+  m.def(
+      "dense_to_array",
+      [](const Tensor& t, const std::string& package) {
+        return dense_result(t, package == "torch" ? Package::torch : Package::numpy);
+      },
+      nb::arg("t"), nb::arg("package") = "numpy");
+  m.def(
+      "scan_segments",
+      [](nb::handle pos, nb::handle crd, std::int64_t extent, std::int64_t batches) {
+        const Buffer p = to_index_buffer(pos, "pos"), c = to_index_buffer(crd, "crd");
+        Order order;
+        if (batches > 0) {
           NoGil no_gil;
-          const Order order = scan_lists(lists);
-          return std::make_pair(order.ordered, order.unique);
-        },
-        nb::arg("coords"), "(ordered, unique) of lists of coordinates, compared lexicographically.");
+          order = with_index(p.dtype, [&](auto pz) {
+            return with_index(c.dtype, [&](auto cz) {
+              using P = decltype(pz);
+              using C = decltype(cz);
+              return scan_segments<P, C>(p.as<P>(), c.as<C>(), extent, batches);
+            });
+          });
+        }
+        return nb::make_tuple(order.ordered, order.unique);
+      },
+      nb::arg("pos"), nb::arg("crd"), nb::arg("extent"), nb::arg("batches") = 1,
+      "(ordered, unique) of the segments crd[pos[p]:pos[p + 1]].");
+  m.def(
+      "scan_lists",
+      [](nb::handle coords) {
+        std::vector<Buffer> lists;
+        for (nb::handle c : coords) lists.push_back(to_index_buffer(c, "coordinates"));
+        for (const auto& l : lists)
+          if (l.size != lists[0].size)
+            throw TensorError({.what = "lists of coordinates of different lengths",
+                               .expected = std::to_string(lists[0].size),
+                               .got = std::to_string(l.size)});
+        NoGil no_gil;
+        const Order order = scan_lists(lists);
+        return std::make_pair(order.ordered, order.unique);
+      },
+      nb::arg("coords"), "(ordered, unique) of lists of coordinates, compared lexicographically.");
 }
 
 }  // namespace strata::bind

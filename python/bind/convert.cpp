@@ -11,7 +11,9 @@ Zeros to_zeros(nb::handle h) {
   const std::string text = nb::cast<std::string>(nb::str(h));
   if (text == "keep") return Zeros::keep;
   if (text == "auto") return Zeros::automatic;
-  throw TensorError({.what = "zeros= says what happens to slots that hold the fill", .expected = "'auto' or 'keep'", .got = "'" + text + "'"});
+  throw TensorError({.what = "zeros= says what happens to slots that hold the fill",
+                     .expected = "'auto' or 'keep'",
+                     .got = "'" + text + "'"});
 }
 
 /// A tuple ("rows", k), ("band", lo, hi), ("blocks", fill), a tensor (mask), or None.
@@ -43,18 +45,22 @@ Split to_split(nb::handle h) {
       return split;
     }
   }
-  throw TensorError({.what = "split= says which elements go to which part", .expected = "strata.split.rows(k), .band(lo, hi), .blocks(fill), or a tensor as mask",
+  throw TensorError({.what = "split= says which elements go to which part",
+                     .expected = "strata.split.rows(k), .band(lo, hi), .blocks(fill), or a tensor as mask",
                      .got = Py_TYPE(h.ptr())->tp_name});
 }
 
-ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split, nb::handle zeros) {
+ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split,
+                          nb::handle zeros) {
   ConvertOptions o;
   o.dtype = to_optional_dtype(dtype);
   o.pos_dtype = to_optional_dtype(pos_dtype);
   o.crd_dtype = to_optional_dtype(crd_dtype);
   for (const auto& index : {o.pos_dtype, o.crd_dtype})
     if (index && !is_index(*index))
-      throw DTypeError({.what = std::string(name_of(*index)) + " is no dtype of indices", .expected = "int8..int64 or uint8..uint64", .got = std::string(name_of(*index))});
+      throw DTypeError({.what = std::string(name_of(*index)) + " is no dtype of indices",
+                        .expected = "int8..int64 or uint8..uint64",
+                        .got = std::string(name_of(*index))});
   o.split = to_split(split);
   o.zeros = to_zeros(zeros);
   return o;
@@ -63,48 +69,65 @@ ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd
 }  // namespace
 
 void bind_convert(nb::module_& m) {
-  m.def("convert",
-        [](const Tensor& t, nb::handle format, nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split, nb::handle zeros, bool general) {
-          const Format f = format.is_none() ? t.format() : to_format(format, t.rank());
-          const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, zeros);
-          NoGil no_gil;
-          return general ? convert_general(t, f, o) : convert(t, f, o);
-        },
-        nb::arg("t"), nb::arg("format") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("pos_dtype") = nb::none(), nb::arg("crd_dtype") = nb::none(),
-        nb::arg("split") = nb::none(), nb::arg("zeros") = nb::none(), nb::arg("general") = false,
-        "The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all others. TensorError where the format "
-        "cannot hold the tensor.");
-  m.def("from_dense",
-        [](nb::handle array, nb::handle format, double threshold, nb::handle fill) {
-          const Tensor dense = to_operand(array);
-          const Format f = to_format(format, dense.rank());
-          std::optional<Scalar> filler;
-          if (!fill.is_none()) filler = to_scalar(fill, dense.dtype(), "fill");
-          NoGil no_gil;
-          return from_dense(dense, f, threshold, filler);
-        },
-        nb::arg("array"), nb::arg("format"), nb::arg("threshold") = 0.0, nb::arg("fill") = nb::none(),
-        "From a dense array of any package. Elements with |x - fill| <= threshold are dropped (threshold 0: those with the bits of the fill; -0.0 and NaN stay).");
-  m.def("from_coo",
-        [](nb::handle coords, nb::handle values, nb::handle shape, nb::handle format, nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split) {
-          const Shape s = to_shape(shape);
-          std::vector<Buffer> lists;
-          for (nb::handle c : coords) {
-            lists.push_back(to_index_buffer(c, "coords"));
-            if (lists.size() > static_cast<std::size_t>(max_dims)) break;
-          }
-          if (lists.size() != s.size())
-            throw TensorError({.what = "from_coo needs one list of coordinates per dimension", .expected = std::to_string(s.size()) + " lists", .got = std::to_string(lists.size())});
-          const Buffer v = to_buffer(values, "values");
-          const Format f = to_format(format, static_cast<int>(s.size()));
-          const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, nb::none());
-          NoGil no_gil;
-          return from_coo(lists, v, s, f, o);
-        },
-        nb::arg("coords"), nb::arg("values"), nb::arg("shape"), nb::arg("format") = "COO", nb::arg("dtype") = nb::none(), nb::arg("pos_dtype") = nb::none(),
-        nb::arg("crd_dtype") = nb::none(), nb::arg("split") = nb::none(),
-        "From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any order, duplicates are added.");
-  m.def("to_dense_tensor", [](const Tensor& t) { NoGil no_gil; return to_dense(t); }, nb::arg("t"), "Row-major dense; the fill where absent.");
+  m.def(
+      "convert",
+      [](const Tensor& t, nb::handle format, nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype,
+         nb::handle split, nb::handle zeros, bool general) {
+        const Format f = format.is_none() ? t.format() : to_format(format, t.rank());
+        const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, zeros);
+        NoGil no_gil;
+        return general ? convert_general(t, f, o) : convert(t, f, o);
+      },
+      nb::arg("t"), nb::arg("format") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("pos_dtype") = nb::none(),
+      nb::arg("crd_dtype") = nb::none(), nb::arg("split") = nb::none(), nb::arg("zeros") = nb::none(),
+      nb::arg("general") = false,
+      "The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all "
+      "others. TensorError where the format "
+      "cannot hold the tensor.");
+  m.def(
+      "from_dense",
+      [](nb::handle array, nb::handle format, double threshold, nb::handle fill) {
+        const Tensor dense = to_operand(array);
+        const Format f = to_format(format, dense.rank());
+        std::optional<Scalar> filler;
+        if (!fill.is_none()) filler = to_scalar(fill, dense.dtype(), "fill");
+        NoGil no_gil;
+        return from_dense(dense, f, threshold, filler);
+      },
+      nb::arg("array"), nb::arg("format"), nb::arg("threshold") = 0.0, nb::arg("fill") = nb::none(),
+      "From a dense array of any package. Elements with |x - fill| <= threshold are dropped (threshold 0: those with "
+      "the bits of the fill; -0.0 and NaN stay).");
+  m.def(
+      "from_coo",
+      [](nb::handle coords, nb::handle values, nb::handle shape, nb::handle format, nb::handle dtype,
+         nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split) {
+        const Shape s = to_shape(shape);
+        std::vector<Buffer> lists;
+        for (nb::handle c : coords) {
+          lists.push_back(to_index_buffer(c, "coords"));
+          if (lists.size() > static_cast<std::size_t>(max_dims)) break;
+        }
+        if (lists.size() != s.size())
+          throw TensorError({.what = "from_coo needs one list of coordinates per dimension",
+                             .expected = std::to_string(s.size()) + " lists",
+                             .got = std::to_string(lists.size())});
+        const Buffer v = to_buffer(values, "values");
+        const Format f = to_format(format, static_cast<int>(s.size()));
+        const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, nb::none());
+        NoGil no_gil;
+        return from_coo(lists, v, s, f, o);
+      },
+      nb::arg("coords"), nb::arg("values"), nb::arg("shape"), nb::arg("format") = "COO", nb::arg("dtype") = nb::none(),
+      nb::arg("pos_dtype") = nb::none(), nb::arg("crd_dtype") = nb::none(), nb::arg("split") = nb::none(),
+      "From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any "
+      "order, duplicates are added.");
+  m.def(
+      "to_dense_tensor",
+      [](const Tensor& t) {
+        NoGil no_gil;
+        return to_dense(t);
+      },
+      nb::arg("t"), "Row-major dense; the fill where absent.");
 }
 
 }  // namespace strata::bind

@@ -38,10 +38,11 @@ std::string text_of(nb::handle h) {
 }
 
 [[noreturn]] void no_dtype(nb::handle h) {
-  throw DTypeError({.what = "'" + text_of(h) + "' is not a dtype that Strata has",
-                    .expected = "bool, int8..int64, uint8..uint64, float16, float32, float64, bfloat16, float8_e4m3fn, float8_e5m2, "
-                                "complex64, complex128",
-                    .got = text_of(h)});
+  throw DTypeError(
+      {.what = "'" + text_of(h) + "' is not a dtype that Strata has",
+       .expected = "bool, int8..int64, uint8..uint64, float16, float32, float64, bfloat16, float8_e4m3fn, float8_e5m2, "
+                   "complex64, complex128",
+       .got = text_of(h)});
 }
 
 DType parse_or_refuse(std::string name, nb::handle h) {
@@ -79,7 +80,8 @@ std::optional<DType> to_optional_dtype(nb::handle h) {
 
 nb::object from_dtype(DType t) {
   nb::object& object = dtype_objects()[static_cast<std::size_t>(t)];
-  if (!object.is_valid()) object = numpy_has(t) ? numpy().attr("dtype")(std::string(name_of(t))) : nb::cast(ExtendedDType{t});
+  if (!object.is_valid())
+    object = numpy_has(t) ? numpy().attr("dtype")(std::string(name_of(t))) : nb::cast(ExtendedDType{t});
   return object;
 }
 
@@ -96,12 +98,17 @@ Scalar to_scalar(nb::handle h) {
     PyErr_Clear();
     throw DTypeError({.what = "the integer " + text_of(h) + " does not fit 64 bits"});
   }
-  if (PyComplex_CheckExact(o)) return Scalar::of(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+  if (PyComplex_CheckExact(o))
+    return Scalar::of(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   if (nb::hasattr(h, "dtype")) {
     const Array a = to_array(h);
-    if (a.shape.empty()) return Scalar::load(a.data.dtype, static_cast<const char*>(a.data.data) + a.offset * static_cast<std::int64_t>(size_of(a.data.dtype)));
+    if (a.shape.empty())
+      return Scalar::load(a.data.dtype, static_cast<const char*>(a.data.data) +
+                                            a.offset * static_cast<std::int64_t>(size_of(a.data.dtype)));
   }
-  throw DTypeError({.what = "a number is needed here", .expected = "int, float, complex, bool or an array of no dimensions", .got = std::string(Py_TYPE(o)->tp_name)});
+  throw DTypeError({.what = "a number is needed here",
+                    .expected = "int, float, complex, bool or an array of no dimensions",
+                    .got = std::string(Py_TYPE(o)->tp_name)});
 }
 
 Scalar to_scalar(nb::handle h, DType dtype, const char* what) {
@@ -111,8 +118,10 @@ Scalar to_scalar(nb::handle h, DType dtype, const char* what) {
   const bool lost_imaginary = !is_complex(dtype) && before.imag() != 0;
   const bool lost_value = (is_integer(dtype) || dtype == DType::boolean) && before.real() != after.real();
   if (lost_imaginary || lost_value)
-    throw DTypeError({.what = std::string(what) + " " + given.to_string() + " is not a value of " + std::string(name_of(dtype)),
-                      .expected = "a number that " + std::string(name_of(dtype)) + " can hold", .got = given.to_string()});
+    throw DTypeError(
+        {.what = std::string(what) + " " + given.to_string() + " is not a value of " + std::string(name_of(dtype)),
+         .expected = "a number that " + std::string(name_of(dtype)) + " can hold",
+         .got = given.to_string()});
   return value;
 }
 
@@ -132,15 +141,19 @@ nb::object from_scalar(const Scalar& s) {
   if (is_integer(s.dtype)) return type(nb::int_(s.to_int64()));
   if (s.dtype == DType::f64 || s.dtype == DType::f32 || s.dtype == DType::f16) {
     // Over the bits, so that the payload of a NaN survives.
-    const nb::object bytes = nb::steal(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(s.bits), static_cast<Py_ssize_t>(size_of(s.dtype))));
+    const nb::object bytes = nb::steal(
+        PyBytes_FromStringAndSize(reinterpret_cast<const char*>(s.bits), static_cast<Py_ssize_t>(size_of(s.dtype))));
     return numpy().attr("frombuffer")(bytes, from_dtype(s.dtype))[0];
   }
   return type(nb::float_(s.to_double()));
 }
 
 void bind_dtype(nb::module_& m) {
-  nb::class_<ExtendedDType>(m, "DType", "A dtype that NumPy lacks: bfloat16, float8_e4m3fn or float8_e5m2. Equal to its name.")
-      .def("__init__", [](ExtendedDType* self, nb::handle name) { new (self) ExtendedDType{to_dtype(name)}; }, nb::arg("name"))
+  nb::class_<ExtendedDType>(m, "DType",
+                            "A dtype that NumPy lacks: bfloat16, float8_e4m3fn or float8_e5m2. Equal to its name.")
+      .def(
+          "__init__", [](ExtendedDType* self, nb::handle name) { new (self) ExtendedDType{to_dtype(name)}; },
+          nb::arg("name"))
       .def_prop_ro("name", [](const ExtendedDType& d) { return std::string(name_of(d.value)); })
       .def_prop_ro("itemsize", [](const ExtendedDType& d) { return size_of(d.value); })
       .def("__repr__", [](const ExtendedDType& d) { return "strata.DType('" + std::string(name_of(d.value)) + "')"; })
@@ -154,17 +167,22 @@ void bind_dtype(nb::module_& m) {
                return false;
              }
            })
-      .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(self.attr("name"))); });
-  m.def("dtype_name", [](nb::handle h) { return std::string(name_of(to_dtype(h))); }, nb::arg("dtype"),
-        "NumPy's name of a dtype given as a NumPy or torch dtype, a Python type or a name. DTypeError.");
-  m.def("is_dtype_name", [](const std::string& name) {
-          try {
-            static_cast<void>(parse_dtype(name));
-            return true;
-          } catch (const Error&) {
-            return false;
-          }
-        }, nb::arg("name"), "Is this the name of a dtype?");
+      .def("__reduce__",
+           [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(self.attr("name"))); });
+  m.def(
+      "dtype_name", [](nb::handle h) { return std::string(name_of(to_dtype(h))); }, nb::arg("dtype"),
+      "NumPy's name of a dtype given as a NumPy or torch dtype, a Python type or a name. DTypeError.");
+  m.def(
+      "is_dtype_name",
+      [](const std::string& name) {
+        try {
+          static_cast<void>(parse_dtype(name));
+          return true;
+        } catch (const Error&) {
+          return false;
+        }
+      },
+      nb::arg("name"), "Is this the name of a dtype?");
 }
 
 }  // namespace strata::bind

@@ -5,12 +5,15 @@ namespace strata::bind {
 namespace {
 
 /// Texts come from files and callers, and may hold any bytes.
-nb::object text(std::string_view s) { return nb::steal(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace")); }
+nb::object text(std::string_view s) {
+  return nb::steal(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "backslashreplace"));
+}
 
 void raise(const char* name, const Problem& p, const char* message) {
   nb::object cls = nb::module_::import_("strata.errors").attr(name);
   nb::object where = p.text.empty() ? nb::none() : nb::object(nb::make_tuple(p.where.begin, p.where.end));
-  nb::object error = cls.attr("_of")(text(message), text(p.what), text(p.expected), text(p.got), text(p.fix), text(p.text), where);
+  nb::object error =
+      cls.attr("_of")(text(message), text(p.what), text(p.expected), text(p.got), text(p.fix), text(p.text), where);
   PyErr_SetObject(cls.ptr(), error.ptr());
 }
 

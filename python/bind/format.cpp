@@ -27,18 +27,22 @@ struct Text {
 Text operator+(const Text& a, const Text& b) { return {a.operand() + " + " + b.operand(), true}; }
 Text operator-(const Text& a, const Text& b) { return {a.operand() + " - " + b.operand(), true}; }
 
-template <class Name> std::string level_text(const Format& f, int l, Name name) {
+template <class Name>
+std::string level_text(const Format& f, int l, Name name) {
   return f
       .eval_level<Text>(
-          l, [&](int d) { return Text{name(d)}; }, [](const Text& e, std::int64_t n) { return Text{e.operand() + " / " + std::to_string(n), true}; },
+          l, [&](int d) { return Text{name(d)}; },
+          [](const Text& e, std::int64_t n) { return Text{e.operand() + " / " + std::to_string(n), true}; },
           [](const Text& e, std::int64_t n) { return Text{e.operand() + " % " + std::to_string(n), true}; })
       .text;
 }
 
 void single_part(const Format& f, const char* what) {
   if (f.num_parts() != 1)
-    throw FormatError({.what = std::string(what) + " of a sum of " + std::to_string(f.num_parts()) + " parts", .expected = "one part",
-                       .got = f.to_string(), .fix = "take one part: format.parts[0]"});
+    throw FormatError({.what = std::string(what) + " of a sum of " + std::to_string(f.num_parts()) + " parts",
+                       .expected = "one part",
+                       .got = f.to_string(),
+                       .fix = "take one part: format.parts[0]"});
 }
 
 std::vector<LevelView> levels_of(const Format& f) {
@@ -46,7 +50,8 @@ std::vector<LevelView> levels_of(const Format& f) {
   std::vector<LevelView> out;
   for (int l = 0; l < f.num_levels(); ++l) {
     const Level& v = f.level(l);
-    out.push_back({level_text(f, l, [&](int d) { return std::string(f.dim_name(d)); }), std::string(name_of(v.kind)), v.ordered, v.unique, v.arg});
+    out.push_back({level_text(f, l, [&](int d) { return std::string(f.dim_name(d)); }), std::string(name_of(v.kind)),
+                   v.ordered, v.unique, v.arg});
   }
   return out;
 }
@@ -59,7 +64,8 @@ std::string signature_of(const Format& f) {
     if (p) out += " + ";
     for (int l = 0; l < part.num_levels(); ++l) {
       if (l) out += ", ";
-      out += level_text(part, l, [](int d) { return "d" + std::to_string(d); }) + ": " + std::string(name_of(part.level(l).kind));
+      out += level_text(part, l, [](int d) { return "d" + std::to_string(d); }) + ": " +
+             std::string(name_of(part.level(l).kind));
     }
   }
   return out;
@@ -73,7 +79,9 @@ std::vector<std::int64_t> coordinates(nb::handle h, int expected, const char* wh
     c.push_back(nb::cast<std::int64_t>(index));
   }
   if (static_cast<int>(c.size()) != expected)
-    throw FormatError({.what = std::string("wrong number of ") + what, .expected = std::to_string(expected), .got = std::to_string(c.size())});
+    throw FormatError({.what = std::string("wrong number of ") + what,
+                       .expected = std::to_string(expected),
+                       .got = std::to_string(c.size())});
   return c;
 }
 
@@ -92,12 +100,16 @@ Format to_format(nb::handle h, int rank) {
     return parse_format({text, static_cast<std::size_t>(size)}, rank);
   }
   if (nb::hasattr(h, "__strata_format__")) return to_format(h.attr("__strata_format__")(rank), rank);
-  throw FormatError({.what = "this is not a format", .expected = "a strata.Format, a text such as \"(i, j) -> (i: dense, j: compressed)\", or a name such as \"CSR\"",
-                     .got = Py_TYPE(h.ptr())->tp_name});
+  throw FormatError(
+      {.what = "this is not a format",
+       .expected = "a strata.Format, a text such as \"(i, j) -> (i: dense, j: compressed)\", or a name such as \"CSR\"",
+       .got = Py_TYPE(h.ptr())->tp_name});
 }
 
 void bind_format(nb::module_& m) {
-  nb::class_<LevelView>(m, "Level", "One level of a format: `expr` over the dimensions' names, `kind`, `ordered`, `unique`, `arg` (delta: bits; structured: n; padded: k).")
+  nb::class_<LevelView>(m, "Level",
+                        "One level of a format: `expr` over the dimensions' names, `kind`, `ordered`, `unique`, `arg` "
+                        "(delta: bits; structured: n; padded: k).")
       .def_ro("expr", &LevelView::expr)
       .def_ro("kind", &LevelView::kind)
       .def_ro("ordered", &LevelView::ordered)
@@ -105,7 +117,8 @@ void bind_format(nb::module_& m) {
       .def_ro("arg", &LevelView::arg)
       .def("__eq__", [](const LevelView& a, const LevelView& b) { return a == b; })
       .def("__eq__", [](const LevelView&, nb::handle) { return false; })
-      .def("__hash__", [](const LevelView& v) { return static_cast<Py_hash_t>(std::hash<std::string>()(v.expr + v.kind)); })
+      .def("__hash__",
+           [](const LevelView& v) { return static_cast<Py_hash_t>(std::hash<std::string>()(v.expr + v.kind)); })
       .def("__repr__", [](const LevelView& v) { return "<Level " + v.expr + ": " + v.kind + ">"; });
 
   nb::class_<Format>(m, "Format", nb::is_weak_referenceable(),
@@ -114,16 +127,42 @@ void bind_format(nb::module_& m) {
                      "    Format('BSR(2, 3)')                              # a name\n"
                      "    Format('COO', rank=3)\n"
                      "    Format('BSR(4, 4) + COO')                        # a sum of parts\n\n"
-                     "Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).")
-      .def("__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); }, nb::arg("text").none(), nb::arg("rank") = -1)
+                     "Immutable. Equality and hash are structural: names of formats and dimensions do not count. "
+                     "FormatError (carets show where).")
+      .def(
+          "__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); },
+          nb::arg("text").none(), nb::arg("rank") = -1)
       .def_prop_ro("rank", &Format::rank, "Number of dimensions.")
-      .def_prop_ro("num_levels", [](const Format& f) { single_part(f, "the levels"); return f.num_levels(); })
+      .def_prop_ro("num_levels",
+                   [](const Format& f) {
+                     single_part(f, "the levels");
+                     return f.num_levels();
+                   })
       .def_prop_ro("num_parts", &Format::num_parts, "1, unless the format is a sum.")
-      .def_prop_ro("parts", [](const Format& f) { nb::list out; for (int k = 0; k < f.num_parts(); ++k) out.append(f.part(k)); return nb::tuple(out); },
-                   "The parts of a sum as formats of their own.")
-      .def_prop_ro("levels", [](const Format& f) { nb::list out; for (auto& v : levels_of(f)) out.append(v); return nb::tuple(out); }, "The levels of a single part, outermost first.")
-      .def_prop_ro("dims", [](const Format& f) { nb::list out; for (int d = 0; d < f.rank(); ++d) out.append(std::string(f.dim_name(d))); return nb::tuple(out); },
-                   "Names of the dimensions.")
+      .def_prop_ro(
+          "parts",
+          [](const Format& f) {
+            nb::list out;
+            for (int k = 0; k < f.num_parts(); ++k) out.append(f.part(k));
+            return nb::tuple(out);
+          },
+          "The parts of a sum as formats of their own.")
+      .def_prop_ro(
+          "levels",
+          [](const Format& f) {
+            nb::list out;
+            for (auto& v : levels_of(f)) out.append(v);
+            return nb::tuple(out);
+          },
+          "The levels of a single part, outermost first.")
+      .def_prop_ro(
+          "dims",
+          [](const Format& f) {
+            nb::list out;
+            for (int d = 0; d < f.rank(); ++d) out.append(std::string(f.dim_name(d)));
+            return nb::tuple(out);
+          },
+          "Names of the dimensions.")
       .def_prop_ro("name", &Format::name, "A well-known name of this structure ('CSR', 'BSR(2, 3)', ...), or ''.")
       .def_prop_ro("signature", signature_of, "The structure without properties and arguments.")
       .def_prop_ro("is_all_dense", &Format::is_all_dense)
@@ -132,60 +171,93 @@ void bind_format(nb::module_& m) {
       .def_prop_ro("is_unique", &Format::is_unique)
       .def_prop_ro("can_hold_fill", &Format::can_hold_fill, "May slots be fill-in (stored by the format's own doing)?")
       .def_prop_ro("num_batch_levels", &Format::num_batch_levels)
-      .def("dim2lvl",
-           [](const Format& f, nb::handle dims) {
-             single_part(f, "level coordinates");
-             const auto d = coordinates(dims, f.rank(), "coordinates");
-             Shape l(static_cast<std::size_t>(f.num_levels()));
-             f.dim2lvl(d, l);
-             return from_shape(l);
-           },
-           nb::arg("coords"), "Level coordinates of dimension coordinates.")
-      .def("lvl2dim",
-           [](const Format& f, nb::handle lvls) {
-             single_part(f, "level coordinates");
-             const auto l = coordinates(lvls, f.num_levels(), "level coordinates");
-             Shape d(static_cast<std::size_t>(f.rank()));
-             f.lvl2dim(l, d);
-             return from_shape(d);
-           },
-           nb::arg("coords"), "Dimension coordinates of level coordinates.")
-      .def("level_ranges",
-           [](const Format& f, nb::handle shape) {
-             single_part(f, "level sizes");
-             const Shape s = to_shape(shape);
-             if (static_cast<int>(s.size()) != f.rank())
-               throw FormatError({.what = "the shape has another rank than the format", .expected = std::to_string(f.rank()) + " extents", .got = std::to_string(s.size())});
-             nb::list out;
-             for (const auto& r : f.level_ranges(s)) out.append(nb::make_tuple(r.lo, r.size));
-             return nb::tuple(out);
-           },
-           nb::arg("shape"), "(lo, size) of the coordinates that each level ranges over for a tensor of this shape. FormatError beyond 64 bits.")
-      .def("transpose",
-           [](const Format& f, nb::handle perm) {
-             std::vector<int> p;
-             if (perm.is_none())
-               for (int d = f.rank(); d-- > 0;) p.push_back(d);
-             else
-               for (auto d : coordinates(perm, f.rank(), "dimensions")) p.push_back(static_cast<int>(d < -max_dims || d > max_dims ? max_dims : d));
-             return f.transpose(p);
-           },
-           nb::arg("perm") = nb::none(), "The format of the transposed tensor: dimension d of the result is dimension perm[d] of this.")
-      .def("rename", [](const Format& f, const std::vector<std::string>& names) { return f.rename(names); }, nb::arg("names"), "The same format with other names of dimensions.")
-      .def("__add__", [](const Format& a, nb::handle b) { return parse_format(a.to_string() + " + " + to_format(b, a.rank()).to_string(), a.rank()); }, nb::arg("other"), "A sum of parts.")
-      .def("__radd__", [](const Format& b, nb::handle a) { return parse_format(to_format(a, b.rank()).to_string() + " + " + b.to_string(), b.rank()); }, nb::arg("other"))
+      .def(
+          "dim2lvl",
+          [](const Format& f, nb::handle dims) {
+            single_part(f, "level coordinates");
+            const auto d = coordinates(dims, f.rank(), "coordinates");
+            Shape l(static_cast<std::size_t>(f.num_levels()));
+            f.dim2lvl(d, l);
+            return from_shape(l);
+          },
+          nb::arg("coords"), "Level coordinates of dimension coordinates.")
+      .def(
+          "lvl2dim",
+          [](const Format& f, nb::handle lvls) {
+            single_part(f, "level coordinates");
+            const auto l = coordinates(lvls, f.num_levels(), "level coordinates");
+            Shape d(static_cast<std::size_t>(f.rank()));
+            f.lvl2dim(l, d);
+            return from_shape(d);
+          },
+          nb::arg("coords"), "Dimension coordinates of level coordinates.")
+      .def(
+          "level_ranges",
+          [](const Format& f, nb::handle shape) {
+            single_part(f, "level sizes");
+            const Shape s = to_shape(shape);
+            if (static_cast<int>(s.size()) != f.rank())
+              throw FormatError({.what = "the shape has another rank than the format",
+                                 .expected = std::to_string(f.rank()) + " extents",
+                                 .got = std::to_string(s.size())});
+            nb::list out;
+            for (const auto& r : f.level_ranges(s)) out.append(nb::make_tuple(r.lo, r.size));
+            return nb::tuple(out);
+          },
+          nb::arg("shape"),
+          "(lo, size) of the coordinates that each level ranges over for a tensor of this shape. FormatError beyond 64 "
+          "bits.")
+      .def(
+          "transpose",
+          [](const Format& f, nb::handle perm) {
+            std::vector<int> p;
+            if (perm.is_none())
+              for (int d = f.rank(); d-- > 0;) p.push_back(d);
+            else
+              for (auto d : coordinates(perm, f.rank(), "dimensions"))
+                p.push_back(static_cast<int>(d < -max_dims || d > max_dims ? max_dims : d));
+            return f.transpose(p);
+          },
+          nb::arg("perm") = nb::none(),
+          "The format of the transposed tensor: dimension d of the result is dimension perm[d] of this.")
+      .def(
+          "rename", [](const Format& f, const std::vector<std::string>& names) { return f.rename(names); },
+          nb::arg("names"), "The same format with other names of dimensions.")
+      .def(
+          "__add__",
+          [](const Format& a, nb::handle b) {
+            return parse_format(a.to_string() + " + " + to_format(b, a.rank()).to_string(), a.rank());
+          },
+          nb::arg("other"), "A sum of parts.")
+      .def(
+          "__radd__",
+          [](const Format& b, nb::handle a) {
+            return parse_format(to_format(a, b.rank()).to_string() + " + " + b.to_string(), b.rank());
+          },
+          nb::arg("other"))
       .def("__str__", &Format::to_string)
       .def("__repr__", [](const Format& f) { return "Format('" + f.to_string() + "')"; })
       .def("blog_string", &Format::to_blog_string, "The notation `[i, j] -> (i: <LevelFormat.DENSE>, ...)`.")
-      .def("__eq__", [](const Format& a, const Format& b) { return a == b; }, nb::arg("other"))
-      .def("__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
-      .def("__hash__", [](const Format& f) { return static_cast<Py_hash_t>(f.hash() == static_cast<std::size_t>(-1) ? 1 : f.hash()); })
+      .def(
+          "__eq__", [](const Format& a, const Format& b) { return a == b; }, nb::arg("other"))
+      .def(
+          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+      .def("__hash__",
+           [](const Format& f) {
+             return static_cast<Py_hash_t>(f.hash() == static_cast<std::size_t>(-1) ? 1 : f.hash());
+           })
       .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });
 
-  m.def("register_format", [](const std::string& name, nb::handle text) { register_format(name, nb::isinstance<Format>(text) ? nb::cast<Format>(text).to_string() : nb::cast<std::string>(text)); },
-        nb::arg("name"), nb::arg("format"),
-        "A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.");
-  m.def("format_names", &format_names, "Every name that a format text may use, with the text (or its pattern) that it stands for.");
+  m.def(
+      "register_format",
+      [](const std::string& name, nb::handle text) {
+        register_format(
+            name, nb::isinstance<Format>(text) ? nb::cast<Format>(text).to_string() : nb::cast<std::string>(text));
+      },
+      nb::arg("name"), nb::arg("format"),
+      "A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.");
+  m.def("format_names", &format_names,
+        "Every name that a format text may use, with the text (or its pattern) that it stands for.");
 }
 
 }  // namespace strata::bind

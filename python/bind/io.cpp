@@ -32,29 +32,33 @@ std::function<void(double)> progress_of(nb::handle h) {
 }  // namespace
 
 void bind_io(nb::module_& m) {
-  m.def("read_matrix_market",
-        [](nb::handle path, nb::handle progress) {
-          const std::string p = path_of(path);
-          const auto report = progress_of(progress);
-          NoGil no_gil;
-          return read_matrix_market(p, report);
-        },
-        nb::arg("path"), nb::arg("progress") = nb::none(),
-        "Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. "
-        "FileError with line and column.");
-  m.def("parse_matrix_market",
-        [](const std::string& text, const std::string& name) {
-          NoGil no_gil;
-          return parse_matrix_market(text, name);
-        },
-        nb::arg("text"), nb::arg("name") = "<text>", "As read_matrix_market, from a text.");
-  m.def("write_matrix_market",
-        [](nb::handle path, const Tensor& t) {
-          const std::string p = path_of(path);
-          NoGil no_gil;
-          write_matrix_market(p, t);
-        },
-        nb::arg("path"), nb::arg("t"), "Writes a 2-D tensor; values read back bit for bit. FileError.");
+  m.def(
+      "read_matrix_market",
+      [](nb::handle path, nb::handle progress) {
+        const std::string p = path_of(path);
+        const auto report = progress_of(progress);
+        NoGil no_gil;
+        return read_matrix_market(p, report);
+      },
+      nb::arg("path"), nb::arg("progress") = nb::none(),
+      "Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. "
+      "`progress` is called with the share done. "
+      "FileError with line and column.");
+  m.def(
+      "parse_matrix_market",
+      [](const std::string& text, const std::string& name) {
+        NoGil no_gil;
+        return parse_matrix_market(text, name);
+      },
+      nb::arg("text"), nb::arg("name") = "<text>", "As read_matrix_market, from a text.");
+  m.def(
+      "write_matrix_market",
+      [](nb::handle path, const Tensor& t) {
+        const std::string p = path_of(path);
+        NoGil no_gil;
+        write_matrix_market(p, t);
+      },
+      nb::arg("path"), nb::arg("t"), "Writes a 2-D tensor; values read back bit for bit. FileError.");
 }
 
 }  // namespace strata::bind

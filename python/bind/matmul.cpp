@@ -8,7 +8,8 @@
 namespace strata::bind {
 namespace {
 
-MatmulOptions options_of(bool transpose_a, bool transpose_b, bool conjugate_a, bool conjugate_b, nb::handle dtype, nb::handle compute_dtype) {
+MatmulOptions options_of(bool transpose_a, bool transpose_b, bool conjugate_a, bool conjugate_b, nb::handle dtype,
+                         nb::handle compute_dtype) {
   MatmulOptions o;
   o.transpose_a = transpose_a;
   o.transpose_b = transpose_b;
@@ -43,7 +44,8 @@ nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options) {
   return dense_result(c, package_of(given));
 }
 
-nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, const MatmulOptions& options) {
+nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,
+                       const MatmulOptions& options) {
   const Scalar sa = to_scalar(alpha);
   if (c.is_none()) {
     if (!beta.is_none() && !to_scalar(beta).is_zero())
@@ -72,7 +74,8 @@ nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alph
 /// The state of st.Matmul: operands as tensors, and the objects that results come back in.
 class PlannedProduct {
  public:
-  PlannedProduct(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, const MatmulOptions& options) {
+  PlannedProduct(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,
+                 const MatmulOptions& options) {
     const std::array<nb::handle, 2> given{a, b};
     package_ = package_of(given);
     std::optional<Tensor> tc;
@@ -81,7 +84,8 @@ class PlannedProduct {
       c_ = nb::borrow(c);
     }
     const std::optional<Scalar> sb = beta.is_none() ? std::nullopt : std::optional(to_scalar(beta));
-    if (!tc && sb && !sb->is_zero()) throw PlanError({.what = "beta scales c, and there is no c", .expected = "c=array, or no beta", .fix = "give c"});
+    if (!tc && sb && !sb->is_zero())
+      throw PlanError({.what = "beta scales c, and there is no c", .expected = "c=array, or no beta", .fix = "give c"});
     product_.emplace(to_operand(a), to_operand(b), std::move(tc), to_scalar(alpha), sb, options);
   }
   Plan plan() {
@@ -91,7 +95,10 @@ class PlannedProduct {
   }
   nb::object execute() {
     Matmul& m = alive();
-    if (released_) throw PlanError({.what = "the operands of this Matmul were released", .expected = "operands", .fix = "call reset_operands(a=, b=, ...) first"});
+    if (released_)
+      throw PlanError({.what = "the operands of this Matmul were released",
+                       .expected = "operands",
+                       .fix = "call reset_operands(a=, b=, ...) first"});
     Tensor out;
     {
       NoGil no_gil;
@@ -103,10 +110,13 @@ class PlannedProduct {
     Matmul& m = alive();
     auto operand = [](nb::handle h) { return h.is_none() ? std::nullopt : std::optional(to_operand(h)); };
     auto scalar = [](nb::handle h) { return h.is_none() ? std::nullopt : std::optional(to_scalar(h)); };
-    if (!c.is_none() && !c_.is_valid()) throw PlanError({.what = "this Matmul was planned without c", .fix = "make a new Matmul(a, b, c)"});
+    if (!c.is_none() && !c_.is_valid())
+      throw PlanError({.what = "this Matmul was planned without c", .fix = "make a new Matmul(a, b, c)"});
     if (released_ && (a.is_none() || b.is_none() || (c_.is_valid() && c.is_none())))
-      throw PlanError({.what = "the operands were released: all of them are needed again", .expected = c_.is_valid() ? "a, b and c" : "a and b"});
-    m.reset_operands(operand(a), operand(b), c.is_none() ? std::nullopt : std::optional(to_output(c)), scalar(alpha), scalar(beta));
+      throw PlanError({.what = "the operands were released: all of them are needed again",
+                       .expected = c_.is_valid() ? "a, b and c" : "a and b"});
+    m.reset_operands(operand(a), operand(b), c.is_none() ? std::nullopt : std::optional(to_output(c)), scalar(alpha),
+                     scalar(beta));
     if (!c.is_none()) c_ = nb::borrow(c);
     released_ = false;
   }
@@ -143,24 +153,37 @@ PyObject* at_operator(PyObject* a, PyObject* b) {
 }
 
 void bind_matmul(nb::module_& m) {
-  m.def("matmul",
-        [](nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, bool transpose_a, bool transpose_b, bool conjugate_a, bool conjugate_b, nb::handle dtype,
-           nb::handle compute_dtype) { return matmul_call(a, b, c, alpha, beta, options_of(transpose_a, transpose_b, conjugate_a, conjugate_b, dtype, compute_dtype)); },
-        nb::arg("a"), nb::arg("b"), nb::arg("c") = nb::none(), nb::kw_only(), nb::arg("alpha") = 1, nb::arg("beta") = nb::none(), nb::arg("transpose_a") = false,
-        nb::arg("transpose_b") = false, nb::arg("conjugate_a") = false, nb::arg("conjugate_b") = false, nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
-        "alpha * op(a) @ op(b) + beta * c, with NumPy's rules for ranks.\n\n"
-        "a, b : sparse tensors, NumPy arrays, torch tensors\nc : array to write into (then beta = 1 unless given), returned; otherwise a fresh array of the package of the "
-        "dense operand\ntranspose_*, conjugate_* : what op() does\ndtype : of the fresh result; compute_dtype: to accumulate in\n\nTensorError, DTypeError, Unsupported.");
+  m.def(
+      "matmul",
+      [](nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, bool transpose_a,
+         bool transpose_b, bool conjugate_a, bool conjugate_b, nb::handle dtype, nb::handle compute_dtype) {
+        return matmul_call(a, b, c, alpha, beta,
+                           options_of(transpose_a, transpose_b, conjugate_a, conjugate_b, dtype, compute_dtype));
+      },
+      nb::arg("a"), nb::arg("b"), nb::arg("c") = nb::none(), nb::kw_only(), nb::arg("alpha") = 1,
+      nb::arg("beta") = nb::none(), nb::arg("transpose_a") = false, nb::arg("transpose_b") = false,
+      nb::arg("conjugate_a") = false, nb::arg("conjugate_b") = false, nb::arg("dtype") = nb::none(),
+      nb::arg("compute_dtype") = nb::none(),
+      "alpha * op(a) @ op(b) + beta * c, with NumPy's rules for ranks.\n\n"
+      "a, b : sparse tensors, NumPy arrays, torch tensors\nc : array to write into (then beta = 1 unless given), "
+      "returned; otherwise a fresh array of the package of the "
+      "dense operand\ntranspose_*, conjugate_* : what op() does\ndtype : of the fresh result; compute_dtype: to "
+      "accumulate in\n\nTensorError, DTypeError, Unsupported.");
 
   nb::class_<PlannedProduct>(m, "PlannedProduct", "The state of strata.Matmul.")
-      .def("__init__",
-           [](PlannedProduct* self, nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, bool ta, bool tb, bool ca, bool cb, nb::handle dtype,
-              nb::handle compute) { new (self) PlannedProduct(a, b, c, alpha, beta, options_of(ta, tb, ca, cb, dtype, compute)); },
-           nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("alpha"), nb::arg("beta").none(), nb::arg("transpose_a"), nb::arg("transpose_b"), nb::arg("conjugate_a"),
-           nb::arg("conjugate_b"), nb::arg("dtype").none(), nb::arg("compute_dtype").none())
+      .def(
+          "__init__",
+          [](PlannedProduct* self, nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta, bool ta,
+             bool tb, bool ca, bool cb, nb::handle dtype, nb::handle compute) {
+            new (self) PlannedProduct(a, b, c, alpha, beta, options_of(ta, tb, ca, cb, dtype, compute));
+          },
+          nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("alpha"), nb::arg("beta").none(),
+          nb::arg("transpose_a"), nb::arg("transpose_b"), nb::arg("conjugate_a"), nb::arg("conjugate_b"),
+          nb::arg("dtype").none(), nb::arg("compute_dtype").none())
       .def("plan", &PlannedProduct::plan)
       .def("execute", &PlannedProduct::execute)
-      .def("reset_operands", &PlannedProduct::reset, nb::arg("a").none(), nb::arg("b").none(), nb::arg("c").none(), nb::arg("alpha").none(), nb::arg("beta").none())
+      .def("reset_operands", &PlannedProduct::reset, nb::arg("a").none(), nb::arg("b").none(), nb::arg("c").none(),
+           nb::arg("alpha").none(), nb::arg("beta").none())
       .def("release_operands", &PlannedProduct::release)
       .def("free", &PlannedProduct::free);
 }

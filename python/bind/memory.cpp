@@ -12,7 +12,8 @@ namespace strata::bind {
 namespace {
 
 const char* buffer_format(DType t) {
-  constexpr const char* formats[dtype_count] = {"d", "f", "e", "H", "B", "B", "b", "h", "i", "l", "B", "H", "I", "L", "?", "Zf", "Zd"};
+  constexpr const char* formats[dtype_count] = {"d", "f", "e", "H", "B", "B", "b",  "h", "i",
+                                                "l", "B", "H", "I", "L", "?", "Zf", "Zd"};
   return formats[static_cast<int>(t)];
 }
 
@@ -51,18 +52,27 @@ void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_
 
 dlpack::DataType dlpack_type(DType t) {
   const auto bits = static_cast<std::uint8_t>(size_of(t) * 8);
-  const std::uint8_t code = t == DType::bf16 ? 4 : t == DType::f8e4m3 ? 10 : t == DType::f8e5m2 ? 12 : is_float(t) ? 2 : is_complex(t) ? 5 : t == DType::boolean ? 6 : is_signed_int(t) ? 0 : 1;
+  const std::uint8_t code = t == DType::bf16      ? 4
+                            : t == DType::f8e4m3  ? 10
+                            : t == DType::f8e5m2  ? 12
+                            : is_float(t)         ? 2
+                            : is_complex(t)       ? 5
+                            : t == DType::boolean ? 6
+                            : is_signed_int(t)    ? 0
+                                                  : 1;
   return {code, bits, 1};
 }
 
 /// What a capsule of ours keeps: the memory, and the arrays that the DLPack structure points to.
-template <class M> struct Exported {
+template <class M>
+struct Exported {
   M managed{};
   Array array;
   static void destroy(M* m) { delete static_cast<Exported*>(m->manager); }
 };
 
-template <class M> nb::object export_capsule(const Array& array, const char* name) {
+template <class M>
+nb::object export_capsule(const Array& array, const char* name) {
   auto e = std::make_unique<Exported<M>>();
   e->array = array;
   auto& t = e->managed.tensor;
@@ -119,7 +129,8 @@ Buffer packed_copy(const Array& a) {
   std::vector<std::int64_t> at(a.shape.size(), 0);
   std::int64_t from = a.offset;
   for (std::int64_t k = 0; k < count; ++k) {
-    std::memcpy(static_cast<char*>(b.data) + k * width, static_cast<const char*>(a.data.data) + from * width, static_cast<std::size_t>(width));
+    std::memcpy(static_cast<char*>(b.data) + k * width, static_cast<const char*>(a.data.data) + from * width,
+                static_cast<std::size_t>(width));
     for (std::size_t d = a.shape.size(); d-- > 0;) {
       from += a.strides[d];
       if (++at[d] < a.shape[d]) break;
@@ -133,7 +144,8 @@ Buffer packed_copy(const Array& a) {
 }  // namespace
 
 nb::object to_dlpack_capsule(const Array& array, bool versioned) {
-  return versioned ? export_capsule<dlpack::ManagedVersioned>(array, dlpack::versioned_name) : export_capsule<dlpack::Managed>(array, dlpack::name);
+  return versioned ? export_capsule<dlpack::ManagedVersioned>(array, dlpack::versioned_name)
+                   : export_capsule<dlpack::Managed>(array, dlpack::name);
 }
 
 void warn_copy(const std::string& text) {
@@ -141,10 +153,13 @@ void warn_copy(const std::string& text) {
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
 }
 
-nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) {
+nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides,
+                    std::int64_t offset) {
   if (!numpy_has(data.dtype))
-    throw Unsupported({.what = "NumPy has no dtype " + std::string(name_of(data.dtype)), .expected = "a dtype that NumPy has",
-                       .got = std::string(name_of(data.dtype)), .fix = "convert first, t.to('float32'), or use to_torch()"});
+    throw Unsupported({.what = "NumPy has no dtype " + std::string(name_of(data.dtype)),
+                       .expected = "a dtype that NumPy has",
+                       .got = std::string(name_of(data.dtype)),
+                       .fix = "convert first, t.to('float32'), or use to_torch()"});
   const auto width = static_cast<std::int64_t>(size_of(data.dtype));
   nb::object memory = nb::cast(data);
   nb::object byte_strides = nb::none();
@@ -156,9 +171,11 @@ nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std:
   return numpy().attr("ndarray")(from_shape(shape), from_dtype(data.dtype), memory, offset * width, byte_strides);
 }
 
-nb::object to_torch(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) {
+nb::object to_torch(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides,
+                    std::int64_t offset) {
   nb::object torch = import_torch();
-  Array a{data, offset, shape, strides.empty() ? row_major(shape) : std::vector<std::int64_t>(strides.begin(), strides.end())};
+  Array a{data, offset, shape,
+          strides.empty() ? row_major(shape) : std::vector<std::int64_t>(strides.begin(), strides.end())};
   bool reversed = false;
   for (auto s : a.strides) reversed |= s < 0;
   if (data.read_only || reversed) {
@@ -176,15 +193,21 @@ nb::object to_package_array(const Buffer& data) {
   try {
     return to_torch(data, {data.size});
   } catch (const Unsupported&) {
-    throw Unsupported({.what = "an array of " + std::string(name_of(data.dtype)) + " needs torch, which is not installed", .expected = "a dtype that NumPy has",
-                       .got = std::string(name_of(data.dtype)), .fix = "convert first: t.to('float32')"});
+    throw Unsupported(
+        {.what = "an array of " + std::string(name_of(data.dtype)) + " needs torch, which is not installed",
+         .expected = "a dtype that NumPy has",
+         .got = std::string(name_of(data.dtype)),
+         .fix = "convert first: t.to('float32')"});
   }
 }
 
 void bind_memory(nb::module_& m) {
-  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                                {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                                {0, nullptr}};
   nb::class_<Buffer>(m, "Memory", nb::type_slots(slots), nb::is_weak_referenceable(),
-                     "A typed span of memory that a tensor uses. Speaks the buffer protocol (dtypes that Python lacks show their bits) and DLPack.")
+                     "A typed span of memory that a tensor uses. Speaks the buffer protocol (dtypes that Python lacks "
+                     "show their bits) and DLPack.")
       .def_prop_ro("dtype", [](const Buffer& b) { return from_dtype(b.dtype); })
       .def_prop_ro("size", [](const Buffer& b) { return b.size; })
       .def_prop_ro("nbytes", [](const Buffer& b) { return b.bytes(); })
@@ -192,49 +215,63 @@ void bind_memory(nb::module_& m) {
       .def_prop_ro("address", [](const Buffer& b) { return reinterpret_cast<std::uintptr_t>(b.data); })
       .def("__len__", [](const Buffer& b) { return b.size; })
       .def("__dlpack_device__", [](const Buffer&) { return nb::make_tuple(1, 0); })
-      .def("__dlpack__",
-           [](const Buffer& b, nb::handle, nb::handle max_version, nb::handle, nb::handle) {
-             const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
-             if (b.read_only && !versioned) throw nb::buffer_error("read-only memory needs a consumer that knows DLPack 1.0");
-             return to_dlpack_capsule({b, 0, {b.size}, {1}}, versioned);
-           },
-           nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__reduce_ex__",
-           [](nb::handle self, int protocol) {
-             const Buffer& b = *nb::inst_ptr<Buffer>(self);
-             nb::object data;
-             if (protocol >= 5)
-               data = nb::steal(PyPickleBuffer_FromObject(self.ptr()));
-             else
-               data = nb::steal(PyBytes_FromStringAndSize(static_cast<const char*>(b.data), static_cast<Py_ssize_t>(b.bytes())));
-             if (!data.is_valid()) throw nb::python_error();
-             return nb::make_tuple(nb::module_::import_("strata._tensor").attr("_memory_of_bytes"), nb::make_tuple(std::string(name_of(b.dtype)), data));
-           },
-           nb::arg("protocol"));
-  m.def("memory_of_bytes",
-        [](const std::string& dtype, nb::handle data) {
-          const DType t = parse_dtype(dtype);
-          Array a = to_array(data);
-          const auto width = static_cast<std::int64_t>(size_of(t));
-          const std::int64_t bytes = a.data.bytes();
-          if (!a.contiguous() || bytes % width != 0)
-            throw TensorError({.what = "these bytes are no array of " + dtype, .expected = "a multiple of " + std::to_string(width) + " bytes", .got = std::to_string(bytes) + " bytes"});
-          if (reinterpret_cast<std::uintptr_t>(a.data.data) % static_cast<std::uintptr_t>(width) == 0 || bytes == 0) {
-            Buffer b = Buffer::borrow(t, a.data.data, bytes / width, a.data.owner);
-            b.read_only = a.data.read_only;
-            return b;
-          }
-          Buffer b = Buffer::allocate(t, bytes / width);
-          std::memcpy(b.data, a.data.data, static_cast<std::size_t>(bytes));
+      .def(
+          "__dlpack__",
+          [](const Buffer& b, nb::handle, nb::handle max_version, nb::handle, nb::handle) {
+            const bool versioned = !max_version.is_none() && nb::cast<int>(nb::object(max_version[0])) >= 1;
+            if (b.read_only && !versioned)
+              throw nb::buffer_error("read-only memory needs a consumer that knows DLPack 1.0");
+            return to_dlpack_capsule({b, 0, {b.size}, {1}}, versioned);
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def(
+          "__reduce_ex__",
+          [](nb::handle self, int protocol) {
+            const Buffer& b = *nb::inst_ptr<Buffer>(self);
+            nb::object data;
+            if (protocol >= 5)
+              data = nb::steal(PyPickleBuffer_FromObject(self.ptr()));
+            else
+              data = nb::steal(
+                  PyBytes_FromStringAndSize(static_cast<const char*>(b.data), static_cast<Py_ssize_t>(b.bytes())));
+            if (!data.is_valid()) throw nb::python_error();
+            return nb::make_tuple(nb::module_::import_("strata._tensor").attr("_memory_of_bytes"),
+                                  nb::make_tuple(std::string(name_of(b.dtype)), data));
+          },
+          nb::arg("protocol"));
+  m.def(
+      "memory_of_bytes",
+      [](const std::string& dtype, nb::handle data) {
+        const DType t = parse_dtype(dtype);
+        Array a = to_array(data);
+        const auto width = static_cast<std::int64_t>(size_of(t));
+        const std::int64_t bytes = a.data.bytes();
+        if (!a.contiguous() || bytes % width != 0)
+          throw TensorError({.what = "these bytes are no array of " + dtype,
+                             .expected = "a multiple of " + std::to_string(width) + " bytes",
+                             .got = std::to_string(bytes) + " bytes"});
+        if (reinterpret_cast<std::uintptr_t>(a.data.data) % static_cast<std::uintptr_t>(width) == 0 || bytes == 0) {
+          Buffer b = Buffer::borrow(t, a.data.data, bytes / width, a.data.owner);
+          b.read_only = a.data.read_only;
           return b;
-        },
-        nb::arg("dtype"), nb::arg("data"), "Memory over the bytes of any buffer (borrowed where they are aligned).");
-  m.def("memory", [](nb::handle array, const char* what) { return to_buffer(array, what); }, nb::arg("array"), nb::arg("what") = "an array",
-        "One-dimensional memory of an array of any package, borrowed.");
-  m.def("memory_to_numpy", [](const Buffer& b, nb::handle shape) { return to_numpy(b, shape.is_none() ? Shape{b.size} : to_shape(shape)); },
-        nb::arg("memory"), nb::arg("shape") = nb::none(), "A NumPy array over the memory.");
-  m.def("memory_to_torch", [](const Buffer& b, nb::handle shape) { return to_torch(b, shape.is_none() ? Shape{b.size} : to_shape(shape)); },
-        nb::arg("memory"), nb::arg("shape") = nb::none(), "A torch tensor over the memory.");
+        }
+        Buffer b = Buffer::allocate(t, bytes / width);
+        std::memcpy(b.data, a.data.data, static_cast<std::size_t>(bytes));
+        return b;
+      },
+      nb::arg("dtype"), nb::arg("data"), "Memory over the bytes of any buffer (borrowed where they are aligned).");
+  m.def(
+      "memory", [](nb::handle array, const char* what) { return to_buffer(array, what); }, nb::arg("array"),
+      nb::arg("what") = "an array", "One-dimensional memory of an array of any package, borrowed.");
+  m.def(
+      "memory_to_numpy",
+      [](const Buffer& b, nb::handle shape) { return to_numpy(b, shape.is_none() ? Shape{b.size} : to_shape(shape)); },
+      nb::arg("memory"), nb::arg("shape") = nb::none(), "A NumPy array over the memory.");
+  m.def(
+      "memory_to_torch",
+      [](const Buffer& b, nb::handle shape) { return to_torch(b, shape.is_none() ? Shape{b.size} : to_shape(shape)); },
+      nb::arg("memory"), nb::arg("shape") = nb::none(), "A torch tensor over the memory.");
 }
 
 }  // namespace strata::bind

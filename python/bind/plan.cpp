@@ -41,15 +41,20 @@ Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const Pl
   if (notation)
     for (std::size_t k = 0; k < e.operands.size() && k < ranks.size(); ++k)
       if (static_cast<int>(e.operands[k].size()) != ranks[k])
-        throw ExpressionError({.what = "operand " + names[k] + " has " + std::to_string(ranks[k]) + " dimensions", .expected = std::to_string(e.operands[k].size()) + " dimensions", .got = std::to_string(ranks[k])});
+        throw ExpressionError({.what = "operand " + names[k] + " has " + std::to_string(ranks[k]) + " dimensions",
+                               .expected = std::to_string(e.operands[k].size()) + " dimensions",
+                               .got = std::to_string(ranks[k])});
   if (e.operands.size() != operands.size())
-    throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands", .expected = std::to_string(e.operands.size()), .got = std::to_string(operands.size())});
+    throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands",
+                           .expected = std::to_string(e.operands.size()),
+                           .got = std::to_string(operands.size())});
   NoGil no_gil;
   return make_plan(e, types, options);
 }
 
 /// Runs into `out` where one is given, otherwise into a fresh array of the package of the dense operands.
-nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha, nb::handle beta, Package package) {
+nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha,
+                    nb::handle beta, Package package) {
   const Scalar a = to_scalar(alpha);
   if (!out.is_none()) {
     const Tensor target = to_output(out);
@@ -61,7 +66,9 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
     return nb::borrow(out);
   }
   if (!beta.is_none() && !to_scalar(beta).is_zero())
-    throw PlanError({.what = "beta scales what out holds, and there is no out", .expected = "out=array, or no beta", .fix = "give out="});
+    throw PlanError({.what = "beta scales what out holds, and there is no out",
+                     .expected = "out=array, or no beta",
+                     .fix = "give out="});
   Tensor result;
   {
     NoGil no_gil;
@@ -84,8 +91,10 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
   return dense_result(result, package);
 }
 
-/// A Python function as a kernel: gets sparse operands as tensors, dense ones and the output as NumPy arrays over their memory.
-UserKernel user_kernel(const std::string& name, const std::string& expression, nb::handle formats, nb::handle dtype, nb::object function) {
+/// A Python function as a kernel: gets sparse operands as tensors, dense ones and the output as NumPy arrays over their
+/// memory.
+UserKernel user_kernel(const std::string& name, const std::string& expression, nb::handle formats, nb::handle dtype,
+                       nb::object function) {
   UserKernel k;
   k.name = name;
   k.expression = expression;
@@ -114,63 +123,92 @@ UserKernel user_kernel(const std::string& name, const std::string& expression, n
 }  // namespace
 
 void bind_plan(nb::module_& m) {
-  nb::class_<Plan>(m, "Plan", nb::is_weak_referenceable(), "A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.")
-      .def("run",
-           [](const Plan& p, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta) {
-             return run_plan(p, to_operands(operands), out, alpha, beta, package_of(handles(operands)));
-           },
-           nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1, nb::arg("beta") = nb::none(),
-           "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without `out` the result is a fresh array.")
-      .def("explain", [](const Plan& p) { return text(p.explain()); }, "Every candidate in the order tried, with the reason it was refused or chosen.")
-      .def("show", [](const Plan& p) { return text(p.show()); }, "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
+  nb::class_<Plan>(
+      m, "Plan", nb::is_weak_referenceable(),
+      "A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.")
+      .def(
+          "run",
+          [](const Plan& p, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta) {
+            return run_plan(p, to_operands(operands), out, alpha, beta, package_of(handles(operands)));
+          },
+          nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
+          nb::arg("beta") = nb::none(),
+          "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without "
+          "`out` the result is a fresh array.")
+      .def(
+          "explain", [](const Plan& p) { return text(p.explain()); },
+          "Every candidate in the order tried, with the reason it was refused or chosen.")
+      .def(
+          "show", [](const Plan& p) { return text(p.show()); },
+          "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
       .def_prop_ro("kernel_name", &Plan::kernel_name)
       .def_prop_ro("expression", [](const Plan& p) { return p.expression().to_string(); })
       .def_prop_ro("output_shape", [](const Plan& p) { return from_shape(p.output_type().shape); })
       .def_prop_ro("output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); })
-      .def("__repr__", [](const Plan& p) { return "<strata.Plan " + p.expression().to_string() + " by " + p.kernel_name() + ">"; });
+      .def("__repr__",
+           [](const Plan& p) { return "<strata.Plan " + p.expression().to_string() + " by " + p.kernel_name() + ">"; });
 
-  m.def("plan",
-        [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype) {
-          return plan_of(spec, to_operands(operands), plan_options(dtype, compute_dtype));
-        },
-        nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
-        "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types matter.");
-  m.def("einsum",
-        [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta, nb::handle dtype, nb::handle compute_dtype) {
-          const std::vector<Tensor> list = to_operands(operands);
-          return run_plan(plan_of(spec, list, plan_options(dtype, compute_dtype)), list, out, alpha, beta, package_of(handles(operands)));
-        },
-        nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1, nb::arg("beta") = nb::none(), nb::arg("dtype") = nb::none(),
-        nb::arg("compute_dtype") = nb::none(),
-        "NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense operands.\n\n"
-        "    einsum('ij,j->i', A, x)\n\nout = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). ExpressionError, TensorError, Unsupported.");
-  m.def("show_expression",
-        [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
-          std::map<std::string, SymbolicOperand> symbolic;
-          for (auto [name, format] : operands) symbolic[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)), .dtype = to_dtype(dtype)};
-          NoGil no_gil;
-          return show_expression(expression, symbolic, extent);
-        },
-        nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
-        "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}; others are dense. "
-        "ExpressionError, FormatError, Unsupported.");
-  m.def("index_notation_operands",
-        [](const std::string& spec) {
-          std::vector<std::string> names;
-          static_cast<void>(parse_index_notation(spec, names));
-          return names;
-        },
-        nb::arg("spec"), "The operands that index notation names, in order. ExpressionError.");
-  m.def("register_kernel",
-        [](const std::string& name, const std::string& expression, nb::handle formats, nb::object run, nb::handle dtype) {
-          if (!PyCallable_Check(run.ptr())) throw PlanError({.what = "a kernel must be callable", .expected = "run(*operands, out, alpha, beta)", .got = Py_TYPE(run.ptr())->tp_name});
-          register_kernel(user_kernel(name, expression, formats, dtype, std::move(run)));
-        },
-        nb::arg("name"), nb::arg("expression"), nb::arg("formats"), nb::arg("run"), nb::arg("dtype") = nb::none(),
-        "Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, not name).\n\n"
-        "    def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out\n"
-        "    register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)");
-  m.def("unregister_kernel", &unregister_kernel, nb::arg("name"), "Removes a registered kernel; False where there is none of this name.");
+  m.def(
+      "plan",
+      [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype) {
+        return plan_of(spec, to_operands(operands), plan_options(dtype, compute_dtype));
+      },
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
+      nb::arg("compute_dtype") = nb::none(),
+      "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
+      "matter.");
+  m.def(
+      "einsum",
+      [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta,
+         nb::handle dtype, nb::handle compute_dtype) {
+        const std::vector<Tensor> list = to_operands(operands);
+        return run_plan(plan_of(spec, list, plan_options(dtype, compute_dtype)), list, out, alpha, beta,
+                        package_of(handles(operands)));
+      },
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
+      nb::arg("beta") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
+      "NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense "
+      "operands.\n\n"
+      "    einsum('ij,j->i', A, x)\n\nout = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). "
+      "ExpressionError, TensorError, Unsupported.");
+  m.def(
+      "show_expression",
+      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
+        std::map<std::string, SymbolicOperand> symbolic;
+        for (auto [name, format] : operands)
+          symbolic[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)),
+                                                   .dtype = to_dtype(dtype)};
+        NoGil no_gil;
+        return show_expression(expression, symbolic, extent);
+      },
+      nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
+      "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: "
+      "format}; others are dense. "
+      "ExpressionError, FormatError, Unsupported.");
+  m.def(
+      "index_notation_operands",
+      [](const std::string& spec) {
+        std::vector<std::string> names;
+        static_cast<void>(parse_index_notation(spec, names));
+        return names;
+      },
+      nb::arg("spec"), "The operands that index notation names, in order. ExpressionError.");
+  m.def(
+      "register_kernel",
+      [](const std::string& name, const std::string& expression, nb::handle formats, nb::object run, nb::handle dtype) {
+        if (!PyCallable_Check(run.ptr()))
+          throw PlanError({.what = "a kernel must be callable",
+                           .expected = "run(*operands, out, alpha, beta)",
+                           .got = Py_TYPE(run.ptr())->tp_name});
+        register_kernel(user_kernel(name, expression, formats, dtype, std::move(run)));
+      },
+      nb::arg("name"), nb::arg("expression"), nb::arg("formats"), nb::arg("run"), nb::arg("dtype") = nb::none(),
+      "Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, "
+      "not name).\n\n"
+      "    def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out\n"
+      "    register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)");
+  m.def("unregister_kernel", &unregister_kernel, nb::arg("name"),
+        "Removes a registered kernel; False where there is none of this name.");
 }
 
 }  // namespace strata::bind

@@ -20,11 +20,19 @@ void check_signals() {
 }  // namespace
 
 void bind_settings(nb::module_& m) {
-  nb::class_<Settings>(m, "Settings", "Every knob, in one place; read from the environment once. Change them at start, not while kernels run.")
-      .def_prop_rw("threads", [](const Settings&) { return thread_count(); }, [](Settings&, int n) {
-             if (n < 0) throw PlanError({.what = "a number of threads cannot be negative", .expected = "1 or more; 0: as many as this process may use", .got = std::to_string(n)});
-             set_thread_count(n);
-           }, "Threads that kernels use; 0 goes back to the default.")
+  nb::class_<Settings>(
+      m, "Settings",
+      "Every knob, in one place; read from the environment once. Change them at start, not while kernels run.")
+      .def_prop_rw(
+          "threads", [](const Settings&) { return thread_count(); },
+          [](Settings&, int n) {
+            if (n < 0)
+              throw PlanError({.what = "a number of threads cannot be negative",
+                               .expected = "1 or more; 0: as many as this process may use",
+                               .got = std::to_string(n)});
+            set_thread_count(n);
+          },
+          "Threads that kernels use; 0 goes back to the default.")
       .def_rw("engine", &Settings::engine, "auto, kernels, jit or interpreter")
       .def_rw("jit", &Settings::jit, "auto, clang, subprocess or off")
       .def_rw("cc", &Settings::cc)

@@ -1,10 +1,10 @@
 """Strata: a universal sparse tensor.
 
-    import strata as st
-    A = st.from_scipy(a).to("BSR(3, 3)")   # any storage, described in one line
-    y = A @ x                              # the algorithm is written once
-    print(A)                               # what is stored
-    print(st.plan("ij,j->i", A, x).explain())
+import strata as st
+A = st.from_scipy(a).to("BSR(3, 3)")   # any storage, described in one line
+y = A @ x                              # the algorithm is written once
+print(A)                               # what is stored
+print(st.plan("ij,j->i", A, x).explain())
 """
 
 from . import formats, split
@@ -53,9 +53,46 @@ from . import _tensor as _verbs  # noqa: F401  attaches the verbs to Tensor
 __version__ = "0.1.0"
 
 __all__ = [
-    "CopyWarning", "DType", "DTypeError", "Error", "ExpressionError", "FileError", "Format", "FormatError", "IndexError", "InternalError",
-    "Matmul", "Plan", "PlanError", "RuntimeFailure", "Tensor", "TensorError", "Unsupported", "describe_structure", "einsum", "equal", "evaluate", "formats",
-    "from_coo", "from_cupy", "from_dense", "from_dlpack", "from_numpy", "from_package", "from_scipy", "from_torch", "matmul", "plan", "read",
-    "read_matrix_market", "register_format", "register_kernel", "settings", "split", "to_package", "unregister_kernel", "write",
+    "CopyWarning",
+    "DType",
+    "DTypeError",
+    "Error",
+    "ExpressionError",
+    "FileError",
+    "Format",
+    "FormatError",
+    "IndexError",
+    "InternalError",
+    "Matmul",
+    "Plan",
+    "PlanError",
+    "RuntimeFailure",
+    "Tensor",
+    "TensorError",
+    "Unsupported",
+    "describe_structure",
+    "einsum",
+    "equal",
+    "evaluate",
+    "formats",
+    "from_coo",
+    "from_cupy",
+    "from_dense",
+    "from_dlpack",
+    "from_numpy",
+    "from_package",
+    "from_scipy",
+    "from_torch",
+    "matmul",
+    "plan",
+    "read",
+    "read_matrix_market",
+    "register_format",
+    "register_kernel",
+    "settings",
+    "split",
+    "to_package",
+    "unregister_kernel",
+    "write",
     "write_matrix_market",
 ]

@@ -9,7 +9,9 @@ from .errors import FileError
 def _kind(path):
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix != ".mtx":
-        raise FileError(f"files of suffix '{suffix}' are not known", expected="'.mtx' (Matrix Market)", got=os.fspath(path))
+        raise FileError(
+            f"files of suffix '{suffix}' are not known", expected="'.mtx' (Matrix Market)", got=os.fspath(path)
+        )
 
 
 def read(path, *, progress=None):

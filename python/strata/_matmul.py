@@ -19,8 +19,24 @@ class Matmul:
     PlanError where the calls come in a wrong order, TensorError, DTypeError, Unsupported.
     """
 
-    def __init__(self, a, b, c=None, *, alpha=1, beta=None, transpose_a=False, transpose_b=False, conjugate_a=False, conjugate_b=False, dtype=None, compute_dtype=None):
-        self._product = _core.PlannedProduct(a, b, c, alpha, beta, transpose_a, transpose_b, conjugate_a, conjugate_b, dtype, compute_dtype)
+    def __init__(
+        self,
+        a,
+        b,
+        c=None,
+        *,
+        alpha=1,
+        beta=None,
+        transpose_a=False,
+        transpose_b=False,
+        conjugate_a=False,
+        conjugate_b=False,
+        dtype=None,
+        compute_dtype=None,
+    ):
+        self._product = _core.PlannedProduct(
+            a, b, c, alpha, beta, transpose_a, transpose_b, conjugate_a, conjugate_b, dtype, compute_dtype
+        )
 
     def plan(self):
         """Chooses a kernel; returns the Plan, which can explain() itself."""
@@ -31,7 +47,8 @@ class Matmul:
         return self._product.execute()
 
     def reset_operands(self, a=None, b=None, c=None, *, alpha=None, beta=None):
-        """Other operands of the same formats, dtypes and shapes; what is stored may differ. PlanError where they do not match the plan."""
+        """Other operands of the same formats, dtypes and shapes; what is stored may differ. PlanError where they do
+        not match the plan."""
         self._product.reset_operands(a, b, c, alpha, beta)
 
     def release_operands(self):

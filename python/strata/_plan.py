@@ -7,14 +7,20 @@ from .errors import ExpressionError
 def _operands(spec, tensors, named):
     if "=" not in spec:
         if named:
-            raise ExpressionError("an einsum takes its operands by position", expected='plan("ij,j->i", A, x)', got=", ".join(named))
+            raise ExpressionError(
+                "an einsum takes its operands by position", expected='plan("ij,j->i", A, x)', got=", ".join(named)
+            )
         return tensors
     names = _core.index_notation_operands(spec)
     if tensors:
         return tensors
     missing = [n for n in names if n not in named]
     if missing or len(named) != len(set(names)):
-        raise ExpressionError(f"'{spec}' needs its operands by name", expected=", ".join(f"{n}=" for n in dict.fromkeys(names)), got=", ".join(f"{n}=" for n in named) or "none")
+        raise ExpressionError(
+            f"'{spec}' needs its operands by name",
+            expected=", ".join(f"{n}=" for n in dict.fromkeys(names)),
+            got=", ".join(f"{n}=" for n in named) or "none",
+        )
     return tuple(named[n] for n in names)
 
 

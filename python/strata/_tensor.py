@@ -11,16 +11,20 @@ def _method(f):
 
 
 @_method
-def to(self, target=None, *, format=None, dtype=None, device=None, pos_dtype=None, crd_dtype=None, split=None, zeros=None):
+def to(
+    self, target=None, *, format=None, dtype=None, device=None, pos_dtype=None, crd_dtype=None, split=None, zeros=None
+):
     """The same tensor in another format, dtype or index dtypes, or on another device.
 
     target : a format (Format, text or name), a dtype, or "cpu"; `format=`, `dtype=`, `device=` say which one is meant
     pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
     split : for sums of parts, see strata.split
-    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that can hold
+    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that
+    can hold
         fill-in (blocks, diagonals, delta, dense), and kept otherwise
 
-    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError, DTypeError.
+    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError,
+    DTypeError.
     """
     if target is not None:
         if isinstance(target, str):
@@ -38,7 +42,12 @@ def to(self, target=None, *, format=None, dtype=None, device=None, pos_dtype=Non
         else:
             dtype = target
     if device is not None and str(device).partition(":")[0] != "cpu":
-        raise Unsupported(f"there is no device '{device}' here", expected="'cpu'", got=str(device), fix="a CUDA back end is not part of this version")
+        raise Unsupported(
+            f"there is no device '{device}' here",
+            expected="'cpu'",
+            got=str(device),
+            fix="a CUDA back end is not part of this version",
+        )
     if format is None and dtype is None and pos_dtype is None and crd_dtype is None and zeros is None:
         return self
     return _core.convert(self, format, dtype, pos_dtype, crd_dtype, split, zeros)

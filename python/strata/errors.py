@@ -12,13 +12,24 @@ Every error says what is wrong, what was expected, what came and how to mend it;
 import builtins
 
 __all__ = [
-    "CopyWarning", "DTypeError", "Error", "ExpressionError", "FileError", "FormatError", "IndexError", "InternalError", "PlanError",
-    "RuntimeFailure", "TensorError", "Unsupported",
+    "CopyWarning",
+    "DTypeError",
+    "Error",
+    "ExpressionError",
+    "FileError",
+    "FormatError",
+    "IndexError",
+    "InternalError",
+    "PlanError",
+    "RuntimeFailure",
+    "TensorError",
+    "Unsupported",
 ]
 
 
 class Error(Exception):
-    """A mistake of the user. `str()` is the whole message; `what`, `expected`, `got`, `fix` are its parts ('' where it has none).
+    """A mistake of the user. `str()` is the whole message; `what`, `expected`, `got`, `fix` are its parts ('' where it
+    has none).
 
     `text` and `where` (begin, end) say where in a source text, for errors of formats, expressions and files.
     """

@@ -58,7 +58,9 @@ def __getattr__(name):
     known = {n.partition("(")[0].lower(): (n, text) for n, text in _core.format_names()}
     entry = known.get(name.lower())
     if entry is None:
-        raise AttributeError(f"strata.formats has no '{name}'; it has {', '.join(sorted(n for n, _ in known.values()))}")
+        raise AttributeError(
+            f"strata.formats has no '{name}'; it has {', '.join(sorted(n for n, _ in known.values()))}"
+        )
     n, text = entry
     plain = n.partition("(")[0]
     optional = "(" not in n or "([" in n  # means something without arguments

@@ -1,4 +1,5 @@
-"""The names of NVIDIA's Universal Sparse Tensor (nvmath-python, and the blog post that introduced it) over Strata's core.
+"""The names of NVIDIA's Universal Sparse Tensor (nvmath-python, and the blog post that introduced it) over Strata's
+core.
 
 Their snippets run with only the import changed:
 
@@ -8,23 +9,33 @@ Their snippets run with only the import changed:
     CSC = TensorFormat([i, j], {j: LevelFormat.DENSE, i: LevelFormat.COMPRESSED})
     U = Tensor.from_package(scipy_matrix).convert(tensor_format=CSC)
 
-Memory is the CPU's; `stream=` and `execution=` are accepted and mean nothing here. What is beyond the originals: formats also parse
-from text (`TensorFormat.parse`), `to_package` works after every conversion, and `Tensor.tensor` is the `strata.Tensor` underneath.
+Memory is the CPU's; `stream=` and `execution=` are accepted and mean nothing here. What is beyond the originals:
+formats also parse
+from text (`TensorFormat.parse`), `to_package` works after every conversion, and `Tensor.tensor` is the `strata.Tensor`
+underneath.
 """
 
 import enum
 import operator as _operator
 
-import numpy as _np
-
 from . import _core, formats as _formats
-from .errors import FormatError, PlanError, TensorError, Unsupported
+from .errors import FormatError, TensorError, Unsupported
 from .interop import from_package as _from_package, package_of as _package_of, to_package as _to_package
 from ._matmul import Matmul as _Matmul
 
 __all__ = [
-    "Dimension", "LevelExpr", "LevelFormat", "LevelProperty", "Matmul", "MatmulOptions", "NamedFormats", "Tensor", "TensorFormat", "is_ordered",
-    "is_unique", "matmul",
+    "Dimension",
+    "LevelExpr",
+    "LevelFormat",
+    "LevelProperty",
+    "Matmul",
+    "MatmulOptions",
+    "NamedFormats",
+    "Tensor",
+    "TensorFormat",
+    "is_ordered",
+    "is_unique",
+    "matmul",
 ]
 
 
@@ -109,18 +120,32 @@ class LevelExpr(_Expression):
 
     def __init__(self, *, expression1, operator, expression2):
         if operator not in ("+", "-", "//", "/", "%"):
-            raise FormatError(f"no operator '{operator}' in level expressions", expected="+, -, // or %", got=str(operator))
+            raise FormatError(
+                f"no operator '{operator}' in level expressions", expected="+, -, // or %", got=str(operator)
+            )
         if not isinstance(expression1, _Expression):
-            raise FormatError("a level expression starts with a dimension", expected="a Dimension or LevelExpr", got=type(expression1).__name__)
+            raise FormatError(
+                "a level expression starts with a dimension",
+                expected="a Dimension or LevelExpr",
+                got=type(expression1).__name__,
+            )
         if operator in ("+", "-"):
             if not isinstance(expression2, _Expression):
-                raise FormatError(f"'{operator}' takes two dimensions", expected="a Dimension or LevelExpr", got=repr(expression2))
+                raise FormatError(
+                    f"'{operator}' takes two dimensions", expected="a Dimension or LevelExpr", got=repr(expression2)
+                )
         else:
             try:
                 expression2 = _operator.index(expression2)
             except TypeError:
-                raise FormatError(f"'{operator}' takes an integer on its right", expected="an int above 0", got=repr(expression2)) from None
-        self.expression1, self.operator, self.expression2 = expression1, "//" if operator == "/" else operator, expression2
+                raise FormatError(
+                    f"'{operator}' takes an integer on its right", expected="an int above 0", got=repr(expression2)
+                ) from None
+        self.expression1, self.operator, self.expression2 = (
+            expression1,
+            "//" if operator == "/" else operator,
+            expression2,
+        )
 
     def _text(self, names):
         def part(e):
@@ -136,7 +161,11 @@ def _level_text(value):
     """`compressed(nonunique)` of LevelFormat.COMPRESSED and what may stand beside it."""
     kind, *rest = value if isinstance(value, (tuple, list)) else (value,)
     if not isinstance(kind, LevelFormat):
-        raise FormatError("a level is a LevelFormat, or a tuple that starts with one", expected="LevelFormat.DENSE, (LevelFormat.DELTA, 2), ...", got=repr(value))
+        raise FormatError(
+            "a level is a LevelFormat, or a tuple that starts with one",
+            expected="LevelFormat.DENSE, (LevelFormat.DELTA, 2), ...",
+            got=repr(value),
+        )
     words = []
     for x in rest:
         for y in x if isinstance(x, (tuple, list)) else (x,):
@@ -161,26 +190,47 @@ class TensorFormat:
         dimensions = list(dimensions)
         for d in dimensions:
             if not isinstance(d, Dimension):
-                raise FormatError("dimensions are Dimension objects", expected="Dimension(dimension_name=...)", got=type(d).__name__)
+                raise FormatError(
+                    "dimensions are Dimension objects", expected="Dimension(dimension_name=...)", got=type(d).__name__
+                )
         if not isinstance(levels, dict):
-            raise FormatError("levels are an ordered dict from expression to level", expected="{i: LevelFormat.DENSE, ...}", got=type(levels).__name__)
+            raise FormatError(
+                "levels are an ordered dict from expression to level",
+                expected="{i: LevelFormat.DENSE, ...}",
+                got=type(levels).__name__,
+            )
         if len({id(d) for d in dimensions}) != len(dimensions):
-            raise FormatError("a dimension stands twice in the list", expected="distinct Dimension objects", got=str(dimensions))
+            raise FormatError(
+                "a dimension stands twice in the list", expected="distinct Dimension objects", got=str(dimensions)
+            )
         given = [d.dimension_name for d in dimensions]
-        usable = all(isinstance(n, str) and n.isidentifier() and n.isascii() for n in given) and len(set(given)) == len(given)
+        usable = all(isinstance(n, str) and n.isidentifier() and n.isascii() for n in given) and len(set(given)) == len(
+            given
+        )
         named = {id(d): given[k] if usable else f"d{k}" for k, d in enumerate(dimensions)}
 
         def text(d):
             if id(d) not in named:
-                raise FormatError(f"the level expressions use a dimension '{d!r}' that is not in the list", expected=str(dimensions), got=repr(d))
+                raise FormatError(
+                    f"the level expressions use a dimension '{d!r}' that is not in the list",
+                    expected=str(dimensions),
+                    got=repr(d),
+                )
             return named[id(d)]
 
         parts = []
         for e, level in levels.items():
             if not isinstance(e, _Expression):
-                raise FormatError("a level's expression is made of dimensions", expected="a Dimension or LevelExpr", got=repr(e))
+                raise FormatError(
+                    "a level's expression is made of dimensions", expected="a Dimension or LevelExpr", got=repr(e)
+                )
             parts.append(f"{e._text(text) if isinstance(e, LevelExpr) else text(e)} : {_level_text(level)}")
-        self._set(_core.Format(f"({', '.join(named[id(d)] for d in dimensions)}) -> ({', '.join(parts)})"), dimensions, dict(levels), name)
+        self._set(
+            _core.Format(f"({', '.join(named[id(d)] for d in dimensions)}) -> ({', '.join(parts)})"),
+            dimensions,
+            dict(levels),
+            name,
+        )
 
     def _set(self, f, dimensions, levels, name):
         self.format, self.dimensions, self.levels = f, dimensions, levels
@@ -195,12 +245,21 @@ class TensorFormat:
     def _of(cls, f, name=None):
         self = cls.__new__(cls)
         if f.num_parts != 1:
-            raise Unsupported("a sum of parts is no TensorFormat", expected="a format of one part", got=str(f), fix="use strata.Format")
+            raise Unsupported(
+                "a sum of parts is no TensorFormat",
+                expected="a format of one part",
+                got=str(f),
+                fix="use strata.Format",
+            )
         dimensions = [Dimension(dimension_name=n) for n in f.dims]
         known = dict(zip(f.dims, dimensions))
         levels = {}
         for level in f.levels:
-            words = [p for p, on in ((LevelProperty.NONUNIQUE, not level.unique), (LevelProperty.UNORDERED, not level.ordered)) if on]
+            words = [
+                p
+                for p, on in ((LevelProperty.NONUNIQUE, not level.unique), (LevelProperty.UNORDERED, not level.ordered))
+                if on
+            ]
             value = LevelFormat(level.kind)
             if level.arg:
                 value = (value, level.arg, *words)
@@ -232,7 +291,13 @@ class TensorFormat:
         return self.format
 
     def __eq__(self, other):
-        return self.format == other.format if isinstance(other, TensorFormat) else self.format == other if isinstance(other, _core.Format) else NotImplemented
+        return (
+            self.format == other.format
+            if isinstance(other, TensorFormat)
+            else self.format == other
+            if isinstance(other, _core.Format)
+            else NotImplemented
+        )
 
     def __hash__(self):
         return hash(self.format)
@@ -242,7 +307,8 @@ class TensorFormat:
 
 
 def _expression(text, known):
-    """The expression of a text like '(i % 32) // 4'; the core printed it, so Python's own grammar and precedence serve."""
+    """The expression of a text like '(i % 32) // 4'; the core printed it, so Python's own grammar and precedence
+    serve."""
     import ast
 
     def build(node):
@@ -250,7 +316,9 @@ def _expression(text, known):
             return known[node.id]
         if isinstance(node, ast.Constant):
             return node.value
-        op = {ast.Add: _operator.add, ast.Sub: _operator.sub, ast.Div: _operator.floordiv, ast.Mod: _operator.mod}[type(node.op)]
+        op = {ast.Add: _operator.add, ast.Sub: _operator.sub, ast.Div: _operator.floordiv, ast.Mod: _operator.mod}[
+            type(node.op)
+        ]
         return op(build(node.left), build(node.right))
 
     return build(ast.parse(text, mode="eval").body)
@@ -286,7 +354,9 @@ class Tensor:
 
     def __init__(self, tensor, base=None):
         if not isinstance(tensor, _core.Tensor):
-            raise TensorError("this class wraps a strata.Tensor", expected="Tensor.from_package(x)", got=type(tensor).__name__)
+            raise TensorError(
+                "this class wraps a strata.Tensor", expected="Tensor.from_package(x)", got=type(tensor).__name__
+            )
         self.tensor, self._base = tensor, base
 
     @classmethod
@@ -332,12 +402,17 @@ class Tensor:
         return self.tensor.get(tuple(idx) if isinstance(idx, (list, tuple)) else idx)
 
     def convert(self, *, tensor_format=None, index_type=None, dtype=None, copy=False, stream=None):
-        """The tensor in another format, index type or dtype; the same object where nothing changes (`copy=True`: a clone)."""
+        """The tensor in another format, index type or dtype; the same object where nothing changes (`copy=True`: a
+        clone)."""
         f = self.tensor.format if tensor_format is None else tensor_format
         f = _core.Format(f, self.tensor.ndim)
         index = None if index_type is None else _core.dtype_name(index_type)
         value = None if dtype is None else _core.dtype_name(dtype)
-        same_index = index is None or f.is_all_dense or (index == _core.dtype_name(self.tensor.pos_dtype) == _core.dtype_name(self.tensor.crd_dtype))
+        same_index = (
+            index is None
+            or f.is_all_dense
+            or (index == _core.dtype_name(self.tensor.pos_dtype) == _core.dtype_name(self.tensor.crd_dtype))
+        )
         if f == self.tensor.format and same_index and value in (None, self.dtype):
             return self.clone() if copy else self
         return Tensor(_core.convert(self.tensor, f, value, index, index), self._base)
@@ -365,7 +440,11 @@ class Tensor:
         other = src.tensor if isinstance(src, Tensor) else _from_package(src)
         mine, theirs = self.tensor, other
         if mine.format != theirs.format or mine.shape != theirs.shape or mine.nse != theirs.nse:
-            raise TensorError("copy_ needs a tensor of the same structure", expected=f"{mine.format}, {mine.shape}, nse {mine.nse}", got=f"{theirs.format}, {theirs.shape}, nse {theirs.nse}")
+            raise TensorError(
+                "copy_ needs a tensor of the same structure",
+                expected=f"{mine.format}, {mine.shape}, nse {mine.nse}",
+                got=f"{theirs.format}, {theirs.shape}, nse {theirs.nse}",
+            )
         target = mine._dense("numpy") if mine.format.is_all_dense else None
         if target is not None:
             target[...] = theirs.to_dense()
@@ -393,9 +472,12 @@ class Tensor:
 
 
 class MatmulOptions:
-    """Options of Matmul: `compute_type` is the dtype to accumulate in; `codegen=True` asks for compiled kernels. Others have no meaning on a CPU."""
+    """Options of Matmul: `compute_type` is the dtype to accumulate in; `codegen=True` asks for compiled kernels.
+    Others have no meaning on a CPU."""
 
-    def __init__(self, codegen=False, compute_type=None, logger=None, memory_limit=None, blocking="auto", allocator=None):
+    def __init__(
+        self, codegen=False, compute_type=None, logger=None, memory_limit=None, blocking="auto", allocator=None
+    ):
         self.codegen, self.compute_type = codegen, compute_type
 
 
@@ -404,6 +486,7 @@ def _options(options, qualifiers):
         options = MatmulOptions(**options)
     out = {"compute_dtype": options.compute_type if options else None}
     for name, q in zip(("a", "b"), qualifiers if qualifiers is not None else ()):
+
         def get(key):
             if isinstance(q, dict):
                 return bool(q.get(key, False))
@@ -423,13 +506,22 @@ def _plain(x):
 class Matmul(_Matmul):
     """c := alpha * a @ b + beta * c in place (beta = 1 unless given), planned once.
 
-        with Matmul(a, b, c, beta=1.0) as mm:
-            mm.plan()
-            mm.execute()
+    with Matmul(a, b, c, beta=1.0) as mm:
+        mm.plan()
+        mm.execute()
     """
 
-    def __init__(self, a, b, /, c=None, *, alpha=None, beta=None, qualifiers=None, options=None, execution=None, stream=None):
-        super().__init__(_plain(a), _plain(b), _plain(c), alpha=1 if alpha is None else alpha, beta=beta, **_options(options, qualifiers))
+    def __init__(
+        self, a, b, /, c=None, *, alpha=None, beta=None, qualifiers=None, options=None, execution=None, stream=None
+    ):
+        super().__init__(
+            _plain(a),
+            _plain(b),
+            _plain(c),
+            alpha=1 if alpha is None else alpha,
+            beta=beta,
+            **_options(options, qualifiers),
+        )
         self._c = c
 
     def plan(self, *, prologs=None, compute_capability=None, stream=None):
@@ -454,9 +546,25 @@ class Matmul(_Matmul):
         super().free()
 
 
-def matmul(a, b, /, c=None, *, alpha=None, beta=None, qualifiers=None, prologs=None, compute_capability=None, options=None, execution=None, stream=None):
+def matmul(
+    a,
+    b,
+    /,
+    c=None,
+    *,
+    alpha=None,
+    beta=None,
+    qualifiers=None,
+    prologs=None,
+    compute_capability=None,
+    options=None,
+    execution=None,
+    stream=None,
+):
     """c := alpha * a @ b + beta * c in place, and c is returned; without c a fresh array."""
     if prologs:
         raise Unsupported("prologs are not part of this version", fix="scale the values before the call")
-    result = _core.matmul(_plain(a), _plain(b), _plain(c), alpha=1 if alpha is None else alpha, beta=beta, **_options(options, qualifiers))
+    result = _core.matmul(
+        _plain(a), _plain(b), _plain(c), alpha=1 if alpha is None else alpha, beta=beta, **_options(options, qualifiers)
+    )
     return c if c is not None else result

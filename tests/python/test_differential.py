@@ -1,6 +1,8 @@
-"""2,000 conversions and 2,000 expressions per run, in blocks so that workers share them. Longer runs: tests/campaign.py.
+"""2,000 conversions and 2,000 expressions per run, in blocks so that workers share them. Longer runs:
+tests/campaign.py.
 
-The first 200 expressions run on whatever engine the plan chooses (most of them are compiled), the others on the interpreter.
+The first 200 expressions run on whatever engine the plan chooses (most of them are compiled), the others on the
+interpreter.
 """
 
 import pytest

@@ -15,10 +15,31 @@ def message(call):
 
 
 def test_classes():
-    assert issubclass(st.FormatError, ValueError) and issubclass(st.TensorError, ValueError) and issubclass(st.DTypeError, (TypeError, st.TensorError))
-    assert issubclass(st.DTypeError, TypeError) and issubclass(st.IndexError, (IndexError,)) and issubclass(st.IndexError, st.TensorError)
-    assert issubclass(st.Unsupported, NotImplementedError) and issubclass(st.FileError, OSError) and issubclass(st.CopyWarning, UserWarning)
-    for name in ("FormatError", "TensorError", "DTypeError", "IndexError", "ExpressionError", "PlanError", "FileError", "Unsupported"):
+    assert (
+        issubclass(st.FormatError, ValueError)
+        and issubclass(st.TensorError, ValueError)
+        and issubclass(st.DTypeError, (TypeError, st.TensorError))
+    )
+    assert (
+        issubclass(st.DTypeError, TypeError)
+        and issubclass(st.IndexError, (IndexError,))
+        and issubclass(st.IndexError, st.TensorError)
+    )
+    assert (
+        issubclass(st.Unsupported, NotImplementedError)
+        and issubclass(st.FileError, OSError)
+        and issubclass(st.CopyWarning, UserWarning)
+    )
+    for name in (
+        "FormatError",
+        "TensorError",
+        "DTypeError",
+        "IndexError",
+        "ExpressionError",
+        "PlanError",
+        "FileError",
+        "Unsupported",
+    ):
         cls = getattr(st, name)
         assert issubclass(cls, st.Error) and cls.__module__ == "strata" and cls.__doc__
 
@@ -34,7 +55,11 @@ def test_carets():
         "  got       compresed\n"
         "  fix       write 'compressed'"
     )
-    assert e.value.fix == "write 'compressed'" and e.value.text[slice(*e.value.where)] == "compresed" and e.value.got == "compresed"
+    assert (
+        e.value.fix == "write 'compressed'"
+        and e.value.text[slice(*e.value.where)] == "compresed"
+        and e.value.got == "compresed"
+    )
 
 
 def test_errors_can_be_raised_and_pickled():
@@ -55,22 +80,37 @@ def test_errors_can_be_raised_and_pickled():
         (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2]}, crd={1: [0, 5]}, values=[1.0, 2.0]), ["level 1", "5"]),
         (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 2, 1]}, crd={1: [0, 1]}, values=[1.0, 2.0]), ["level 1", "pos"]),
         (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1]}, crd={1: [0]}, values=[1.0]), ["level 1", "pos"]),
-        (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 0, 2]}, crd={1: [1, 0]}, values=[1.0, 2.0]), ["level 1", "unordered"]),
-        (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 0, 2]}, crd={1: [1, 1]}, values=[1.0, 2.0]), ["level 1", "nonunique"]),
+        (
+            lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 0, 2]}, crd={1: [1, 0]}, values=[1.0, 2.0]),
+            ["level 1", "unordered"],
+        ),
+        (
+            lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 0, 2]}, crd={1: [1, 1]}, values=[1.0, 2.0]),
+            ["level 1", "nonunique"],
+        ),
         (lambda: st.Tensor("CSR", (2, 2), crd={1: [0, 1]}, values=[1.0, 2.0]), ["level 1", "pos"]),
         (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2]}, crd={1: [0, 1]}), ["values"]),
         (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2]}, crd={1: [0, 1]}, values=[1.0]), ["values"]),
         (lambda: st.Tensor("CSR", (2,), pos={1: [0, 1, 2]}, crd={1: [0, 1]}, values=[1.0, 2.0]), ["2"]),
         (lambda: st.Tensor("CSR", (2, -2), values=[1.0]), ["negative"]),
         (lambda: st.Tensor("CSR", (2, 2), pos=[0, 1, 2], crd={1: [0, 1]}, values=[1.0, 2.0]), ["dict"]),
-        (lambda: st.Tensor("CSR", (2, 2), pos={1: [0.0, 1.0, 2.0]}, crd={1: [0, 1]}, values=[1.0, 2.0]), ["pos[1]", "float64", "integer"]),
-        (lambda: st.Tensor("CSR", (2, 2), pos={1: [[0, 1, 2]]}, crd={1: [0, 1]}, values=[1.0, 2.0]), ["pos[1]", "one dimension"]),
+        (
+            lambda: st.Tensor("CSR", (2, 2), pos={1: [0.0, 1.0, 2.0]}, crd={1: [0, 1]}, values=[1.0, 2.0]),
+            ["pos[1]", "float64", "integer"],
+        ),
+        (
+            lambda: st.Tensor("CSR", (2, 2), pos={1: [[0, 1, 2]]}, crd={1: [0, 1]}, values=[1.0, 2.0]),
+            ["pos[1]", "one dimension"],
+        ),
         (lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2], 7: [0]}, crd={1: [0, 1]}, values=[1.0, 2.0]), ["7"]),
         (lambda: st.Tensor("CSR", 2.5, values=[1.0]), ["shape"]),
         (lambda: st.from_dense(np.ones((2, 2)), "CSR").pos(0), ["level 0", "dense", "pos"]),
         (lambda: st.from_dense(np.ones((2, 2)), "CSR").crd(5), ["no level 5", "0 to 1"]),
         (lambda: st.from_dense(np.ones((2, 2, 2)), "CSR"), ["3", "2"]),
-        (lambda: st.from_dense(np.ones((2, 8)), "(i, j) -> (i: dense, j / 4: dense, j % 4: structured(2))"), ["structured"]),
+        (
+            lambda: st.from_dense(np.ones((2, 8)), "(i, j) -> (i: dense, j / 4: dense, j % 4: structured(2))"),
+            ["structured"],
+        ),
         (lambda: st.einsum("ij,k->i", st.from_dense(np.ones((2, 2)), "CSR"), np.ones((3, 3))), ["k"]),
         (lambda: st.einsum("ij,j->i", st.from_dense(np.ones((2, 2)), "CSR"), np.ones(3)), ["j", "2", "3"]),
         (lambda: st.read("nothing.xyz"), [".xyz", ".mtx"]),

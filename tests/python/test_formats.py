@@ -13,7 +13,13 @@ from strata import ust
 def test_text_name_and_object_agree():
     i, j = ust.Dimension(dimension_name="i"), ust.Dimension(dimension_name="j")
     built = ust.TensorFormat([i, j], {i: ust.LevelFormat.DENSE, j: ust.LevelFormat.COMPRESSED})
-    for f in ("(i, j) -> (i: dense, j: compressed)", "csr", "CSR", "(row,col)->(row : dense, col : compressed)  # CSR", built):
+    for f in (
+        "(i, j) -> (i: dense, j: compressed)",
+        "csr",
+        "CSR",
+        "(row,col)->(row : dense, col : compressed)  # CSR",
+        built,
+    ):
         assert st.Format(f) == st.formats.CSR and hash(st.Format(f)) == hash(st.formats.CSR)
     assert st.formats.CSR.name == "CSR"
     assert str(st.formats.CSR) == "(i, j) -> (i : dense, j : compressed)"
@@ -43,7 +49,12 @@ def test_builders():
 
 def test_levels_and_dimensions():
     f = st.Format("BSR(2, 3)")
-    assert [(v.expr, v.kind) for v in f.levels] == [("i / 2", "dense"), ("j / 3", "compressed"), ("i % 2", "dense"), ("j % 3", "dense")]
+    assert [(v.expr, v.kind) for v in f.levels] == [
+        ("i / 2", "dense"),
+        ("j / 3", "compressed"),
+        ("i % 2", "dense"),
+        ("j % 3", "dense"),
+    ]
     assert f.rank == 2 and f.dims == ("i", "j") and f.num_levels == 4
     assert f.dim2lvl((5, 7)) == (2, 2, 1, 1) and f.lvl2dim((2, 2, 1, 1)) == (5, 7)
     assert f.level_ranges((5, 7)) == ((0, 3), (0, 3), (0, 2), (0, 3))
@@ -100,7 +111,8 @@ def test_equality_ignores_names_only():
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])
 def test_every_dense_compressed_format(rank):
-    """All n! * 2^n orders and kinds: the same elements, the same structure as a walk of the dense array in that order."""
+    """All n! * 2^n orders and kinds: the same elements, the same structure as a walk of the dense array in that
+    order."""
     rng = np.random.default_rng(rank)
     shape = (3, 4, 2, 3)[:rank]
     dense = np.where(rng.random(shape) < 0.35, rng.integers(1, 9, shape), 0).astype(float)

@@ -13,8 +13,17 @@ import strata as st
 @pytest.mark.parametrize(
     "make",
     [
-        lambda b: b, lambda b: b.T, lambda b: b[:, ::2], lambda b: b[::-1], lambda b: b[::-1, ::-3], lambda b: np.broadcast_to(b[0], (3, 6)), lambda b: b[1], lambda b: b[1:1],
-        lambda b: b[2, 3], lambda b: b.reshape(2, 2, 6).transpose(2, 0, 1), lambda b: np.lib.stride_tricks.sliding_window_view(b[0], 3),
+        lambda b: b,
+        lambda b: b.T,
+        lambda b: b[:, ::2],
+        lambda b: b[::-1],
+        lambda b: b[::-1, ::-3],
+        lambda b: np.broadcast_to(b[0], (3, 6)),
+        lambda b: b[1],
+        lambda b: b[1:1],
+        lambda b: b[2, 3],
+        lambda b: b.reshape(2, 2, 6).transpose(2, 0, 1),
+        lambda b: np.lib.stride_tricks.sliding_window_view(b[0], 3),
     ],
 )
 def test_any_strides_without_a_copy(make, no_copies):
@@ -68,7 +77,17 @@ def test_field_of_a_record_array():
         assert st.from_numpy(records["b"]).to_dense().tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("bad", [np.array([1, None]), np.array(["a"]), np.array(["2020-01-01"], "datetime64[D]"), np.zeros(2, [("a", "i4")]), np.ones(2, np.longdouble), np.array([b"x"])])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.array([1, None]),
+        np.array(["a"]),
+        np.array(["2020-01-01"], "datetime64[D]"),
+        np.zeros(2, [("a", "i4")]),
+        np.ones(2, np.longdouble),
+        np.array([b"x"]),
+    ],
+)
 def test_dtypes_without_numbers(bad):
     with pytest.raises(st.DTypeError, match="dtype"):
         st.from_numpy(bad)

@@ -7,7 +7,21 @@ import scipy.sparse as sps
 import strata as st
 
 KINDS = ["csr", "csc", "coo", "bsr", "dia"]
-DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 def sample(shape=(6, 9), dtype="float64", seed=0):
@@ -41,7 +55,9 @@ def test_round_trip_shares_memory(kind, dtype, matrix, no_copies):
     back.check_format() if hasattr(back, "check_format") else None
 
 
-@pytest.mark.parametrize("kind,name", [("csr", "CSR"), ("csc", "CSC"), ("coo", "COO"), ("bsr", "BSR(2, 3)"), ("dia", "DIAJ")])
+@pytest.mark.parametrize(
+    "kind,name", [("csr", "CSR"), ("csc", "CSC"), ("coo", "COO"), ("bsr", "BSR(2, 3)"), ("dia", "DIAJ")]
+)
 def test_formats(kind, name):
     assert st.from_scipy(of_kind(sample(), kind)).format == st.Format(name)
 
@@ -220,13 +236,21 @@ def test_damaged_matrices_are_refused(damage):
         st.from_scipy(a)
 
 
-@pytest.mark.parametrize("format", ["DCSR", "DCSC", "delta(4)", "bitmap", "ELL", "DIAI", "BSR(4, 4) + COO", "BSR(4, 4)"])
+@pytest.mark.parametrize(
+    "format", ["DCSR", "DCSC", "delta(4)", "bitmap", "ELL", "DIAI", "BSR(4, 4) + COO", "BSR(4, 4)"]
+)
 def test_formats_that_scipy_lacks_leave_as_csr_and_say_so(format):
     a = sample(shape=(7, 9)).tocsr()
     try:
         f = st.Format(format)
     except st.FormatError:
-        f = st.Format({"bitmap": "(i, j) -> (i: dense, j: bitmap)", "ELL": "(i, j) -> (i: dense, j: padded(9))", "delta(4)": "(i, j) -> (i: dense, j: delta(4))"}[format])
+        f = st.Format(
+            {
+                "bitmap": "(i, j) -> (i: dense, j: bitmap)",
+                "ELL": "(i, j) -> (i: dense, j: padded(9))",
+                "delta(4)": "(i, j) -> (i: dense, j: delta(4))",
+            }[format]
+        )
     t = st.from_scipy(a).to(f)
     with pytest.warns(st.CopyWarning, match="CSR"):
         back = t.to_scipy()

@@ -1,4 +1,5 @@
-"""torch in and out: dense of any strides, every sparse layout, batched and hybrid, and the dtypes that only torch has."""
+"""torch in and out: dense of any strides, every sparse layout, batched and hybrid, and the dtypes that only torch
+has."""
 
 import warnings
 
@@ -12,7 +13,20 @@ import strata as st  # noqa: E402
 warnings.filterwarnings("ignore", message="Sparse .* tensor support is in beta")
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
 
-DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool, torch.complex64, torch.complex128]
+DTYPES = [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+    torch.complex128,
+]
 LAYOUTS = ["coo", "csr", "csc", "bsr", "bsc"]
 
 
@@ -79,17 +93,23 @@ def test_uncoalesced(no_copies):
 
 
 def test_unsorted_csr(no_copies):
-    x = torch.sparse_csr_tensor(torch.tensor([0, 2, 3]), torch.tensor([2, 0, 1]), torch.tensor([1.0, 2.0, 3.0]), (2, 3), check_invariants=False)
+    x = torch.sparse_csr_tensor(
+        torch.tensor([0, 2, 3]), torch.tensor([2, 0, 1]), torch.tensor([1.0, 2.0, 3.0]), (2, 3), check_invariants=False
+    )
     t = st.from_torch(x)
     assert not t.format.is_ordered and t.to_dense().tolist() == [[2, 0, 1], [0, 3, 0]]
-    assert t.to("delta(2)" if "delta" in str(st.formats.names()) else "(i, j) -> (i: dense, j: delta(2))").to_dense().tolist() == [[2, 0, 1], [0, 3, 0]]
+    assert t.to(
+        "delta(2)" if "delta" in str(st.formats.names()) else "(i, j) -> (i: dense, j: delta(2))"
+    ).to_dense().tolist() == [[2, 0, 1], [0, 3, 0]]
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "bsc"])
 @pytest.mark.parametrize("batch", [(2,), (2, 3)])
 def test_batched(layout, batch, no_copies):
     one = sample((4, 6))
-    dense = torch.stack([one.roll(k, 1) if layout in ("csr", "csc") else one * (k + 1) for k in range(int(np.prod(batch)))]).reshape(*batch, 4, 6)
+    dense = torch.stack(
+        [one.roll(k, 1) if layout in ("csr", "csc") else one * (k + 1) for k in range(int(np.prod(batch)))]
+    ).reshape(*batch, 4, 6)
     if layout == "csc":
         dense = torch.stack([one * (k + 1) for k in range(int(np.prod(batch)))]).reshape(*batch, 4, 6)
     x = sparse(dense, layout)
@@ -118,15 +138,25 @@ def test_hybrid_coo(sparse_dim, no_copies):
     t = st.from_torch(x)
     assert t.format.num_levels == 3 and (t.to_dense() == dense.numpy()).all()
     back = t.to_torch()
-    assert back.sparse_dim() == sparse_dim and torch.equal(back.to_dense(), dense) and back._values().data_ptr() == x._values().data_ptr()
+    assert (
+        back.sparse_dim() == sparse_dim
+        and torch.equal(back.to_dense(), dense)
+        and back._values().data_ptr() == x._values().data_ptr()
+    )
 
 
 @pytest.mark.parametrize("view", ["plain", "transposed", "stepped", "expanded", "row", "scalar", "3-d", "empty"])
 def test_dense_of_any_strides(view, no_copies):
     base = torch.arange(24.0).reshape(4, 6)
     x = {
-        "plain": base, "transposed": base.t(), "stepped": base[:, ::2], "expanded": base[:1].expand(5, 6), "row": base[2], "scalar": base[1, 2],
-        "3-d": base.reshape(2, 2, 6).permute(2, 0, 1), "empty": base[:0],
+        "plain": base,
+        "transposed": base.t(),
+        "stepped": base[:, ::2],
+        "expanded": base[:1].expand(5, 6),
+        "row": base[2],
+        "scalar": base[1, 2],
+        "3-d": base.reshape(2, 2, 6).permute(2, 0, 1),
+        "empty": base[:0],
     }[view]
     t = st.from_torch(x)
     assert t.shape == tuple(x.shape) and t.format.is_all_dense
@@ -205,6 +235,8 @@ def test_refusals():
         st.from_torch(torch.ones(3, device="meta"))
     with pytest.raises(st.DTypeError, match="complex32"):
         st.from_torch(torch.ones(3, dtype=torch.complex32))
-    bad = torch.sparse_csr_tensor(torch.tensor([0, 2, 3]), torch.tensor([2, 0, 9]), torch.ones(3), (2, 3), check_invariants=False)
+    bad = torch.sparse_csr_tensor(
+        torch.tensor([0, 2, 3]), torch.tensor([2, 0, 9]), torch.ones(3), (2, 3), check_invariants=False
+    )
     with pytest.raises(st.TensorError, match="level 1"):
         st.from_torch(bad)

@@ -59,7 +59,17 @@ def test_tensor_keeps_the_source_and_lets_it_go():
     assert r() is None
 
 
-@pytest.mark.parametrize("derive", [lambda t: t.T, lambda t: t.values, lambda t: t._raw(0, "values"), lambda t: t.to_scipy(), lambda t: iter(t.parts).__next__(), lambda t: t.values[::2]])
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda t: t.T,
+        lambda t: t.values,
+        lambda t: t._raw(0, "values"),
+        lambda t: t.to_scipy(),
+        lambda t: iter(t.parts).__next__(),
+        lambda t: t.values[::2],
+    ],
+)
 def test_what_is_derived_keeps_the_source(derive):
     v = watched([1.0, 2.0])
     r = weakref.ref(v)
@@ -85,7 +95,11 @@ def test_reference_counts_are_restored():
         st.matmul(t, x, c)
         st.einsum("ij,j->i", t, x, out=c)
         st.from_numpy(a).to("CSR").to_scipy()
-        for bad in (lambda: st.matmul(t, np.ones(7)), lambda: st.Tensor("CSR", (3, 4), pos={1: m.indptr}, crd={1: m.indptr}, values=m.data), lambda: st.from_dense(a, "nonsense")):
+        for bad in (
+            lambda: st.matmul(t, np.ones(7)),
+            lambda: st.Tensor("CSR", (3, 4), pos={1: m.indptr}, crd={1: m.indptr}, values=m.data),
+            lambda: st.from_dense(a, "nonsense"),
+        ):
             with pytest.raises(st.Error):
                 bad()
     del t
@@ -142,8 +156,17 @@ class Managed(ctypes.Structure):
     """DLManagedTensor with its fields in place."""
 
     _fields_ = [
-        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64), ("manager", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+        ("manager", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     ]
 
@@ -157,7 +180,20 @@ def capsule(values, code=2, bits=64, device=1, shape=None, strides=None):
     deleter = DELETER(lambda p: calls.append(p))
     data = (ctypes.c_double * len(values))(*values)
     extents = (ctypes.c_int64 * 1)(len(values) if shape is None else shape)
-    m = Managed(ctypes.addressof(data), device, 0, 1, code, bits, 1, extents, strides, 0, None, ctypes.cast(deleter, ctypes.c_void_p))
+    m = Managed(
+        ctypes.addressof(data),
+        device,
+        0,
+        1,
+        code,
+        bits,
+        1,
+        extents,
+        strides,
+        0,
+        None,
+        ctypes.cast(deleter, ctypes.c_void_p),
+    )
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     name = ctypes.create_string_buffer(b"dltensor")

@@ -9,9 +9,24 @@ import scipy.sparse as sps
 import strata as st
 
 FORMATS = [
-    "CSR", "CSC", "COO", "DCSR", "DCSC", "BSR(2, 2)", "BSR(3, 2)", "DIAI", "DIAJ", "dense", "(i, j) -> (j: dense, i: dense)", "(i, j) -> (i: compressed, j: dense)",
-    "(i, j) -> (i: dense, j: delta(2))", "(i, j) -> (i: dense, j: bitmap)", "(i, j) -> (i: dense, j: padded)", "BSR(2, 2) + COO",
-    "(i, j) -> (i / 4: dense, j / 4: compressed, (i % 4) / 2: dense, (j % 4) / 2: compressed, (i % 4) % 2: dense, (j % 4) % 2: dense)", "(i, j) -> (i + j: compressed, i: range)",
+    "CSR",
+    "CSC",
+    "COO",
+    "DCSR",
+    "DCSC",
+    "BSR(2, 2)",
+    "BSR(3, 2)",
+    "DIAI",
+    "DIAJ",
+    "dense",
+    "(i, j) -> (j: dense, i: dense)",
+    "(i, j) -> (i: compressed, j: dense)",
+    "(i, j) -> (i: dense, j: delta(2))",
+    "(i, j) -> (i: dense, j: bitmap)",
+    "(i, j) -> (i: dense, j: padded)",
+    "BSR(2, 2) + COO",
+    "(i, j) -> (i / 4: dense, j / 4: compressed, (i % 4) / 2: dense, (j % 4) / 2: compressed, (i % 4) % 2: dense, (j % 4) % 2: dense)",
+    "(i, j) -> (i + j: compressed, i: range)",
 ]
 
 
@@ -28,14 +43,28 @@ def test_formats(format, shape):
     a = sample(shape)
     A = st.from_dense(a, format)
     m, n = shape
-    for b in (sample(n, seed=1), sample((n, 1), seed=2), sample((n, 4), seed=3), np.asfortranarray(sample((n, 5), seed=4)), sample((n, 6), seed=5)[:, ::2], sample((3, n, 2), seed=6)):
+    for b in (
+        sample(n, seed=1),
+        sample((n, 1), seed=2),
+        sample((n, 4), seed=3),
+        np.asfortranarray(sample((n, 5), seed=4)),
+        sample((n, 6), seed=5)[:, ::2],
+        sample((3, n, 2), seed=6),
+    ):
         y = A @ b
         assert isinstance(y, np.ndarray) and np.array_equal(y, a @ b), b.shape
-    for b in (sample(m, seed=1), sample((4, m), seed=2), np.asfortranarray(sample((4, m), seed=3)), sample((2, 3, m), seed=4)):
+    for b in (
+        sample(m, seed=1),
+        sample((4, m), seed=2),
+        np.asfortranarray(sample((4, m), seed=3)),
+        sample((2, 3, m), seed=4),
+    ):
         assert np.array_equal(b @ A, b @ a), b.shape
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "float16", "float32", "float64", "complex64", "complex128", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int32", "int64", "uint8", "float16", "float32", "float64", "complex64", "complex128", "bool"]
+)
 @pytest.mark.parametrize("format", ["CSR", "COO", "CSC", "BSR(2, 2)", "DIAJ", "dense"])
 def test_dtypes(format, dtype):
     a, x, X = sample((6, 8), dtype), sample(8, dtype, 1), sample((8, 3), dtype, 2)
@@ -46,20 +75,29 @@ def test_dtypes(format, dtype):
         assert got.dtype == expected.dtype and np.array_equal(got, expected)
 
 
-@pytest.mark.parametrize("da,db", list(itertools.permutations(["bool", "int8", "int32", "float32", "float64", "complex64"], 2)))
+@pytest.mark.parametrize(
+    "da,db", list(itertools.permutations(["bool", "int8", "int32", "float32", "float64", "complex64"], 2))
+)
 def test_promotion_is_numpys(da, db):
     a, b = sample((4, 5), da), sample((5, 2), db, 1)
     got = st.from_dense(a, "CSR") @ b
     assert got.dtype == (a @ b).dtype and np.allclose(got, a @ b)
 
 
-@pytest.mark.parametrize("transpose_a,transpose_b,conjugate_a,conjugate_b", list(itertools.product([False, True], repeat=4)))
+@pytest.mark.parametrize(
+    "transpose_a,transpose_b,conjugate_a,conjugate_b", list(itertools.product([False, True], repeat=4))
+)
 def test_transpose_and_conjugate(transpose_a, transpose_b, conjugate_a, conjugate_b):
-    a, b = sample((4, 5) if not transpose_a else (5, 4), "complex128"), sample((5, 3) if not transpose_b else (3, 5), "complex128", 1)
+    a, b = (
+        sample((4, 5) if not transpose_a else (5, 4), "complex128"),
+        sample((5, 3) if not transpose_b else (3, 5), "complex128", 1),
+    )
     op = lambda x, t, c: (x.T if t else x).conj() if c else (x.T if t else x)  # noqa: E731
     expected = op(a, transpose_a, conjugate_a) @ op(b, transpose_b, conjugate_b)
     for A, B in ((st.from_dense(a, "CSR"), b), (a, st.from_dense(b, "CSR")), (st.from_dense(a, "BSR(2, 2)"), b)):
-        got = st.matmul(A, B, transpose_a=transpose_a, transpose_b=transpose_b, conjugate_a=conjugate_a, conjugate_b=conjugate_b)
+        got = st.matmul(
+            A, B, transpose_a=transpose_a, transpose_b=transpose_b, conjugate_a=conjugate_a, conjugate_b=conjugate_b
+        )
         assert np.array_equal(got, expected)
 
 
@@ -227,7 +265,7 @@ def test_same_bits_with_any_number_of_threads(format):
     try:
         for threads in (1, 2, 7):
             st.settings.threads = threads
-            results.append(((A @ x).tobytes(), (A @ X).tobytes(), (rng.random(0).tobytes())))
+            results.append(((A @ x).tobytes(), (A @ X).tobytes()))
     finally:
         st.settings.threads = before
     assert results[0] == results[1] == results[2]
@@ -241,4 +279,7 @@ def test_overhead():
     A, x = st.from_scipy(a), np.ones(100)
     best = lambda f: min(timeit.repeat(f, number=500, repeat=15))  # noqa: E731
     ours, theirs = best(lambda: st.matmul(A, x)), best(lambda: a @ x)
-    assert ours < 3 * theirs, (ours / 500, theirs / 500)  # 2x on a quiet machine (see benchmarks); tests run beside others
+    assert ours < 3 * theirs, (
+        ours / 500,
+        theirs / 500,
+    )  # 2x on a quiet machine (see benchmarks); tests run beside others

@@ -9,8 +9,22 @@ import scipy.sparse as sps
 import strata as st
 
 ARGUMENTS = {
-    "BlockVector": "(3)", "BSR": "(2, 3)", "BSRRight": "(2, 3)", "BSRRightd": "(2, 3)", "BSRLeft": "(2, 3)", "BSRCol": "(2, 3)", "BSC": "(2, 3)", "BSCRight": "(2, 3)",
-    "BSCRightd": "(2, 3)", "BSCLeft": "(2, 3)", "BSR3": "(2, 2, 3)", "delta": "(3)", "structured": "(4, 4)", "BlockedELL": "(2, 3)", "NestedBSR": "(4, 4, 2, 2)", "COOd": "(2, 0)",
+    "BlockVector": "(3)",
+    "BSR": "(2, 3)",
+    "BSRRight": "(2, 3)",
+    "BSRRightd": "(2, 3)",
+    "BSRLeft": "(2, 3)",
+    "BSRCol": "(2, 3)",
+    "BSC": "(2, 3)",
+    "BSCRight": "(2, 3)",
+    "BSCRightd": "(2, 3)",
+    "BSCLeft": "(2, 3)",
+    "BSR3": "(2, 2, 3)",
+    "delta": "(3)",
+    "structured": "(4, 4)",
+    "BlockedELL": "(2, 3)",
+    "NestedBSR": "(4, 4, 2, 2)",
+    "COOd": "(2, 0)",
 }
 
 

@@ -18,14 +18,21 @@ A, x = st.from_scipy(a), rng.random(1500)
 
 
 def run(code, timeout=120, **env):
-    p = subprocess.run([sys.executable, "-c", START + textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, env={**os.environ, **env})
+    p = subprocess.run(
+        [sys.executable, "-c", START + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **env},
+    )
     assert p.returncode == 0 and p.stderr == "", p.stderr + p.stdout
     return p.stdout
 
 
 def test_threads_cold_and_warm():
     run("""
-        forms = ["CSR", "CSC", "COO", "BSR(2, 2)", "DCSR", "DIAJ", "(i, j) -> (i: dense, j: delta(4))", "(i, j) -> (i: dense, j: bitmap)"]
+        forms = ["CSR", "CSC", "COO", "BSR(2, 2)", "DCSR", "DIAJ", "(i, j) -> (i: dense, j: delta(4))", "(i, j) -> (i:
+        dense, j: bitmap)"]
         small = a[:100, :80].tocsr()
         y = small @ x[:80]
         failures = []
@@ -34,7 +41,8 @@ def test_threads_cold_and_warm():
                 for n in range(6):
                     t = st.from_scipy(small).to(forms[(k + n) % len(forms)])
                     np.testing.assert_allclose(t @ x[:80], y, rtol=1e-12)
-                    np.testing.assert_allclose(st.einsum("ij,jk->ik", t, np.ones((80, 3))), small @ np.ones((80, 3)), rtol=1e-12)
+                    np.testing.assert_allclose(st.einsum("ij,jk->ik", t, np.ones((80, 3))), small @ np.ones((80, 3)),
+                    rtol=1e-12)
                     assert t.to("CSR").equal(st.from_scipy(small))
             except BaseException as e:
                 failures.append(repr(e))
@@ -58,7 +66,8 @@ def test_fork_after_use_and_while_others_compute():
         for k in range(5):
             pid = os.fork()
             if pid == 0:
-                ok = np.array_equal(A @ x, y) and np.allclose(st.einsum("ij,jk->ik", A, np.ones((1500, 5))), a @ np.ones((1500, 5)))
+                ok = np.array_equal(A @ x, y) and np.allclose(st.einsum("ij,jk->ik", A, np.ones((1500, 5))), a @
+                np.ones((1500, 5)))
                 ok = ok and np.allclose(A.to("(i, j) -> (j: compressed, i: compressed)") @ x, y)
                 os._exit(0 if ok else 1)
             assert os.waitpid(pid, 0)[1] == 0
@@ -138,7 +147,8 @@ def test_no_leaks():
             t.values, t.pos(1), t.format, t.shape, repr(t), list(t), t.T, t[0, 1]
             with st.Matmul(t, v) as mm:
                 mm.plan(); mm.execute()
-            for bad in (lambda: st.Format("(i) -> (i: nonsense)"), lambda: t @ np.ones(3), lambda: st.from_dense(d, "CSR", fill="x"), lambda: t[99, 99],
+            for bad in (lambda: st.Format("(i) -> (i: nonsense)"), lambda: t @ np.ones(3), lambda: st.from_dense(d,
+            "CSR", fill="x"), lambda: t[99, 99],
                         lambda: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2]}, crd={1: [0, 9]}, values=[1., 2.])):
                 try:
                     bad()
@@ -161,7 +171,15 @@ def test_no_leaks():
 
 
 def test_import_is_quiet_and_links_nothing_foreign():
-    p = subprocess.run([sys.executable, "-c", "import strata, sys; assert 'torch' not in sys.modules and 'scipy' not in sys.modules; print(strata._core.__file__)"], capture_output=True, text=True)
+    p = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import strata, sys; assert 'torch' not in sys.modules and 'scipy' not in sys.modules; print(strata._core.__file__)",
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert p.returncode == 0 and p.stderr == "", p.stderr
     libraries = subprocess.run(["ldd", p.stdout.strip()], capture_output=True, text=True).stdout
     assert not any(word in libraries for word in ("torch", "cuda", "gomp", "libomp")), libraries

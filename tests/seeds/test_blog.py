@@ -103,13 +103,20 @@ def TensorFormatParse(text):
 def test_scipy_coo_is_shared_both_ways(recwarn):
     s = run(SCIPY_COO)
     row, col, val, ust = (s[n] for n in ("row", "col", "val", "ust"))
-    assert repr(ust.tensor_format) == "[i, j] -> (i: (<LevelFormat.COMPRESSED>, <LevelProperty.NONUNIQUE>), j: <LevelFormat.SINGLETON>)"
+    assert (
+        repr(ust.tensor_format)
+        == "[i, j] -> (i: (<LevelFormat.COMPRESSED>, <LevelProperty.NONUNIQUE>), j: <LevelFormat.SINGLETON>)"
+    )
     assert np.shares_memory(ust.crd(0), row) and np.shares_memory(ust.crd(1), col) and np.shares_memory(ust.val, val)
     original = s["coo"]
     s = run(BACK, **s)
     coo = s["coo"]
     assert isinstance(coo, sps.coo_array) and coo is not original and (coo != original).nnz == 0
-    assert np.shares_memory(coo.data, val) and np.shares_memory(coo.coords[0], row) and np.shares_memory(coo.coords[1], col)
+    assert (
+        np.shares_memory(coo.data, val)
+        and np.shares_memory(coo.coords[0], row)
+        and np.shares_memory(coo.coords[1], col)
+    )
     assert not [w for w in recwarn.list if "copied" in str(w.message)]
 
 
@@ -167,11 +174,31 @@ def test_matmul_of_tensors_writes_into_the_array_behind_c():
 def test_names_of_the_module():
     import strata.ust as ust
 
-    for name in ("Dimension", "LevelExpr", "LevelFormat", "LevelProperty", "TensorFormat", "NamedFormats", "Tensor", "is_ordered", "is_unique"):
+    for name in (
+        "Dimension",
+        "LevelExpr",
+        "LevelFormat",
+        "LevelProperty",
+        "TensorFormat",
+        "NamedFormats",
+        "Tensor",
+        "is_ordered",
+        "is_unique",
+    ):
         assert hasattr(ust, name)
-    assert not ust.is_unique((ust.LevelProperty.NONUNIQUE, ust.LevelProperty.ORDERED)) and ust.is_ordered(ust.LevelProperty.UNIQUE)
+    assert not ust.is_unique((ust.LevelProperty.NONUNIQUE, ust.LevelProperty.ORDERED)) and ust.is_ordered(
+        ust.LevelProperty.UNIQUE
+    )
     i, j = ust.Dimension(dimension_name="i"), ust.Dimension(dimension_name="j")
-    blocks = ust.TensorFormat([i, j], {i // 2: ust.LevelFormat.DENSE, j // 3: ust.LevelFormat.COMPRESSED, i % 2: ust.LevelFormat.DENSE, j % 3: ust.LevelFormat.DENSE})
+    blocks = ust.TensorFormat(
+        [i, j],
+        {
+            i // 2: ust.LevelFormat.DENSE,
+            j // 3: ust.LevelFormat.COMPRESSED,
+            i % 2: ust.LevelFormat.DENSE,
+            j % 3: ust.LevelFormat.DENSE,
+        },
+    )
     assert blocks == ust.NamedFormats.BSRRight((2, 3))
     assert blocks.dim2lvl((5, 7)) == (2, 2, 1, 1) and blocks.lvl2dim((2, 2, 1, 1)) == (5, 7)
     assert blocks.dim2lvl((4, 6), as_size=True) == (2, 2, 2, 3)

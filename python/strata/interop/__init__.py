@@ -1,4 +1,5 @@
-"""Tensors of NumPy, SciPy, PyTorch and CuPy in and out. Nothing is copied that can be shared; what is copied says so (CopyWarning)."""
+"""Tensors of NumPy, SciPy, PyTorch and CuPy in and out. Nothing is copied that can be shared; what is copied says so
+(CopyWarning)."""
 
 from .. import _core
 from ..errors import TensorError, Unsupported
@@ -63,12 +64,15 @@ def from_package(x):
 
 
 def from_dlpack(x):
-    """A dense tensor over the memory of an object with `__dlpack__`, or of a raw DLPack capsule (which is then used up).
+    """A dense tensor over the memory of an object with `__dlpack__`, or of a raw DLPack capsule (which is then used
+    up).
 
     Any strides; read-only memory stays read-only. DTypeError, Unsupported (memory of a device).
     """
     if type(x).__name__ != "PyCapsule" and not hasattr(x, "__dlpack__"):
-        raise TensorError("from_dlpack needs an object that speaks DLPack", expected="__dlpack__() or a capsule", got=type(x).__name__)
+        raise TensorError(
+            "from_dlpack needs an object that speaks DLPack", expected="__dlpack__() or a capsule", got=type(x).__name__
+        )
     if type(x).__name__ != "PyCapsule":
         return _core.from_array(_OnlyDLPack(x))
     return _core.from_array(x)
@@ -86,13 +90,18 @@ class _OnlyDLPack:
 def to_package(t, like=None):
     """The tensor as an object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object.
 
-    Without `like`: NumPy for all-dense tensors, otherwise SciPy. Memory is shared where the package has the format; otherwise the
+    Without `like`: NumPy for all-dense tensors, otherwise SciPy. Memory is shared where the package has the format;
+    otherwise the
     tensor leaves as CSR (2-D) or COO, and a CopyWarning says so.
     """
     package = like if isinstance(like, str) else package_of(like) if like is not None else None
     if package is None:
         if like is not None:
-            raise TensorError("to_package(like=) names no package", expected="'numpy', 'scipy', 'torch', 'cupy' or an object of one", got=type(like).__name__)
+            raise TensorError(
+                "to_package(like=) names no package",
+                expected="'numpy', 'scipy', 'torch', 'cupy' or an object of one",
+                got=type(like).__name__,
+            )
         package = "numpy" if t.format.is_all_dense else "scipy"
     if package == "numpy":
         return t.to_numpy()
@@ -104,4 +113,6 @@ def to_package(t, like=None):
         return t.to_cupy()
     if package == "strata":
         return t
-    raise Unsupported(f"to_package knows no package '{package}'", expected="'numpy', 'scipy', 'torch' or 'cupy'", got=str(package))
+    raise Unsupported(
+        f"to_package knows no package '{package}'", expected="'numpy', 'scipy', 'torch' or 'cupy'", got=str(package)
+    )

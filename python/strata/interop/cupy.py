@@ -1,4 +1,5 @@
-"""CuPy, by protocol: objects that look like CuPy's arrays and sparse matrices. Memory of a CUDA device is refused with a typed error
+"""CuPy, by protocol: objects that look like CuPy's arrays and sparse matrices. Memory of a CUDA device is refused with
+a typed error
 until the CUDA back end arrives; what an exporter offers as memory of the host is shared."""
 
 from .. import _core
@@ -16,12 +17,17 @@ def _host(x, what):
             return x
     elif not hasattr(x, "__cuda_array_interface__"):
         return x
-    raise Unsupported(f"{what} lives on a CUDA device", expected="memory of the CPU", got=type(x).__name__,
-                      fix="call .get() first; a CUDA back end is not part of this version")
+    raise Unsupported(
+        f"{what} lives on a CUDA device",
+        expected="memory of the CPU",
+        got=type(x).__name__,
+        fix="call .get() first; a CUDA back end is not part of this version",
+    )
 
 
 def from_cupy(x):
-    """A tensor over a CuPy array, or over the arrays of a cupyx.scipy.sparse matrix (csr, csc, coo, dia). TensorError, Unsupported."""
+    """A tensor over a CuPy array, or over the arrays of a cupyx.scipy.sparse matrix (csr, csc, coo, dia). TensorError,
+    Unsupported."""
     kind = getattr(x, "format", None)
     if kind is None:
         return _core.from_array(_host(x, "this array"))
@@ -43,17 +49,31 @@ def from_cupy(x):
         nse = len(_core.memory(values, "data"))
         return Tensor(coo_format(2, ordered, unique), shape, pos={0: [0, nse]}, crd={0: row, 1: col}, values=values)
     if kind == "dia":
-        offsets, values = _host(x.offsets, "the offsets of this dia matrix"), _host(x.data, "the data of this dia matrix")
+        offsets, values = (
+            _host(x.offsets, "the offsets of this dia matrix"),
+            _host(x.data, "the data of this dia matrix"),
+        )
         count = len(_core.memory(offsets, "offsets"))
         if tuple(x.data.shape) != (count, shape[1]):
-            raise Unsupported("a dia matrix whose data has another width than the matrix", expected=f"data of shape ({count}, {shape[1]})", got=f"{tuple(x.data.shape)}")
+            raise Unsupported(
+                "a dia matrix whose data has another width than the matrix",
+                expected=f"data of shape ({count}, {shape[1]})",
+                got=f"{tuple(x.data.shape)}",
+            )
         ordered, _ = _core.scan_lists([offsets])
-        return Tensor(f"(i, j) -> (j - i: compressed{props(ordered, True)}, j: range)", shape, pos={0: [0, count]}, crd={0: offsets}, values=values)
+        return Tensor(
+            f"(i, j) -> (j - i: compressed{props(ordered, True)}, j: range)",
+            shape,
+            pos={0: [0, count]},
+            crd={0: offsets},
+            values=values,
+        )
     raise Unsupported(f"CuPy matrices of format '{kind}' are not known", expected="csr, csc, coo or dia", got=str(kind))
 
 
 def to_cupy(t):
-    """The tensor as a CuPy array or cupyx.scipy.sparse matrix: copied to the current device through NumPy and SciPy. Unsupported without CuPy."""
+    """The tensor as a CuPy array or cupyx.scipy.sparse matrix: copied to the current device through NumPy and SciPy.
+    Unsupported without CuPy."""
     try:
         import cupy
         import cupyx.scipy.sparse as cps

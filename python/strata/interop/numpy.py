@@ -7,17 +7,28 @@ from ..errors import DTypeError, TensorError
 
 
 def from_numpy(array):
-    """A dense tensor over a NumPy array: any strides (also negative and 0), also read-only. DTypeError for object, str and other dtypes without numbers."""
+    """A dense tensor over a NumPy array: any strides (also negative and 0), also read-only. DTypeError for object, str
+    and other dtypes without numbers."""
     if not isinstance(array, (np.ndarray, np.generic)):
-        raise TensorError("from_numpy needs a NumPy array", expected="numpy.ndarray", got=type(array).__name__, fix="use from_package(x)")
+        raise TensorError(
+            "from_numpy needs a NumPy array",
+            expected="numpy.ndarray",
+            got=type(array).__name__,
+            fix="use from_package(x)",
+        )
     if isinstance(array, np.ma.MaskedArray):
-        raise DTypeError("a masked array has no value where it is masked", expected="a plain array", got="numpy.ma.MaskedArray",
-                         fix="array.filled(0), or from_coo with the unmasked elements")
+        raise DTypeError(
+            "a masked array has no value where it is masked",
+            expected="a plain array",
+            got="numpy.ma.MaskedArray",
+            fix="array.filled(0), or from_coo with the unmasked elements",
+        )
     return _core.from_array(array if isinstance(array, np.ndarray) else np.asarray(array))
 
 
 def to_numpy(t):
-    """The tensor as a dense NumPy array: over the same memory if all levels are dense, otherwise densified (absent elements are the fill)."""
+    """The tensor as a dense NumPy array: over the same memory if all levels are dense, otherwise densified (absent
+    elements are the fill)."""
     array = t._dense("numpy") if len(t.parts) == 1 else None
     if array is not None:
         return array

@@ -16,14 +16,21 @@ _DIAJ = "d1 - d0: compressed, d1: range"
 
 
 def from_scipy(a):
-    """A tensor over the arrays of a SciPy sparse array or matrix: csr, csc, coo (any number of dimensions), bsr, dia share memory;
-    lil and dok become COO (a copy). Unsorted or repeated coordinates are borrowed as `unordered` or `nonunique`. TensorError, DTypeError."""
+    """A tensor over the arrays of a SciPy sparse array or matrix: csr, csc, coo (any number of dimensions), bsr, dia
+    share memory;
+    lil and dok become COO (a copy). Unsorted or repeated coordinates are borrowed as `unordered` or `nonunique`.
+    TensorError, DTypeError."""
     import scipy.sparse as sps
 
     if not sps.issparse(a):
         if isinstance(a, np.ndarray):
             return _core.from_array(a)
-        raise TensorError("from_scipy needs a sparse array or matrix", expected="an object of scipy.sparse", got=type(a).__name__, fix="use from_package(x)")
+        raise TensorError(
+            "from_scipy needs a sparse array or matrix",
+            expected="an object of scipy.sparse",
+            got=type(a).__name__,
+            fix="use from_package(x)",
+        )
     return _IMPORT[a.format](a)
 
 
@@ -52,8 +59,14 @@ def _from_csr(a):
     if len(a.shape) == 1:  # a sparse vector: one row
         indices, data = a.indices, a.data
         n = int(a.indptr[-1])
-        return _borrow("(i) -> (i: compressed{})", a.shape, {0: a.indptr}, {0: indices}, data,
-                       lambda: _core.scan_segments(a.indptr, indices[:n], a.shape[0]))
+        return _borrow(
+            "(i) -> (i: compressed{})",
+            a.shape,
+            {0: a.indptr},
+            {0: indices},
+            data,
+            lambda: _core.scan_segments(a.indptr, indices[:n], a.shape[0]),
+        )
     return _compressed(a, "(i, j) -> (i: dense, j: compressed{})", 0)
 
 
@@ -64,7 +77,14 @@ def _from_csc(a):
 def _from_bsr(a):
     r, c = a.blocksize
     template = f"(i, j) -> (i / {r}: dense, j / {c}: compressed{{}}, i % {r}: dense, j % {c}: dense)"
-    return _borrow(template, a.shape, {1: a.indptr}, {1: a.indices}, a.data, lambda: _core.scan_segments(a.indptr, a.indices, a.shape[1] // c))
+    return _borrow(
+        template,
+        a.shape,
+        {1: a.indptr},
+        {1: a.indices},
+        a.data,
+        lambda: _core.scan_segments(a.indptr, a.indices, a.shape[1] // c),
+    )
 
 
 def _from_coo(a):
@@ -89,7 +109,11 @@ def _from_dia(a):
     data, offsets = a.data, a.offsets
     inside = (offsets > -m) & (offsets < n)
     if len(offsets) and (data.shape[1] != n or not inside.all()):
-        reason = f"its data has {data.shape[1]} columns and the matrix {n}" if data.shape[1] != n else "some of its diagonals lie outside the matrix"
+        reason = (
+            f"its data has {data.shape[1]} columns and the matrix {n}"
+            if data.shape[1] != n
+            else "some of its diagonals lie outside the matrix"
+        )
         warnings.warn(f"a SciPy DIA array was copied: {reason}", CopyWarning, stacklevel=4)
         offsets = offsets[inside]
         fresh = np.zeros((len(offsets), n), dtype=data.dtype)
@@ -98,33 +122,64 @@ def _from_dia(a):
         data = fresh
     pos = np.array([0, len(offsets)], dtype=offsets.dtype)
     ordered = bool(np.all(offsets[1:] > offsets[:-1]))
-    return Tensor(f"(i, j) -> (j - i: compressed{props(ordered, True)}, j: range)", (m, n), pos={0: pos}, crd={0: offsets},
-                  values=data)
+    return Tensor(
+        f"(i, j) -> (j - i: compressed{props(ordered, True)}, j: range)",
+        (m, n),
+        pos={0: pos},
+        crd={0: offsets},
+        values=data,
+    )
 
 
 def _from_other(a):
-    warnings.warn(f"a SciPy {a.format.upper()} array was copied: it has no arrays to share, and became COO", CopyWarning, stacklevel=4)
+    warnings.warn(
+        f"a SciPy {a.format.upper()} array was copied: it has no arrays to share, and became COO",
+        CopyWarning,
+        stacklevel=4,
+    )
     return _from_coo(a.tocoo())
 
 
-_IMPORT = {"csr": _from_csr, "csc": _from_csc, "bsr": _from_bsr, "coo": _from_coo, "dia": _from_dia, "lil": _from_other, "dok": _from_other}
+_IMPORT = {
+    "csr": _from_csr,
+    "csc": _from_csc,
+    "bsr": _from_bsr,
+    "coo": _from_coo,
+    "dia": _from_dia,
+    "lil": _from_other,
+    "dok": _from_other,
+}
 
 
 def to_scipy(t, like=None):
-    """The tensor as a SciPy sparse array (`csr_array`, `csc_array`, `bsr_array`, `coo_array` of any rank, `dia_array`) over the same memory.
+    """The tensor as a SciPy sparse array (`csr_array`, `csc_array`, `bsr_array`, `coo_array` of any rank, `dia_array`)
+    over the same memory.
 
-    Formats that SciPy lacks leave as CSR (2-D) or COO, and a CopyWarning says so. `like`: an example; a SciPy matrix (`csr_matrix`)
+    Formats that SciPy lacks leave as CSR (2-D) or COO, and a CopyWarning says so. `like`: an example; a SciPy matrix
+    (`csr_matrix`)
     makes matrices instead of arrays. Unsupported for a fill other than 0 and for dtypes that NumPy lacks.
     """
     import scipy.sparse as sps
 
     matrix = like is not None and isinstance(like, sps.spmatrix)
     if t.fill != 0:
-        raise Unsupported("SciPy's absent elements are 0", expected="a tensor of fill 0", got=f"fill {t.fill}", fix="use to_dense()")
+        raise Unsupported(
+            "SciPy's absent elements are 0", expected="a tensor of fill 0", got=f"fill {t.fill}", fix="use to_dense()"
+        )
     if not isinstance(t.dtype, np.dtype):
-        raise Unsupported(f"SciPy has no dtype {t.dtype}", expected="a dtype that NumPy has", got=str(t.dtype), fix="t.to('float32').to_scipy()")
+        raise Unsupported(
+            f"SciPy has no dtype {t.dtype}",
+            expected="a dtype that NumPy has",
+            got=str(t.dtype),
+            fix="t.to('float32').to_scipy()",
+        )
     if t.dtype == np.float16:
-        raise Unsupported("SciPy's sparse arrays have no float16", expected="float32 or float64", got="float16", fix="t.to('float32').to_scipy()")
+        raise Unsupported(
+            "SciPy's sparse arrays have no float16",
+            expected="float32 or float64",
+            got="float16",
+            fix="t.to('float32').to_scipy()",
+        )
     return _export(t, sps, matrix)
 
 
@@ -175,7 +230,11 @@ def _export(t, sps, matrix):
     target = Format("CSR") if len(shape) == 2 else Format("COO", len(shape)) if shape else None
     if target is None or target == f:
         raise Unsupported("SciPy has no sparse scalar", expected="a tensor with dimensions", fix="use to_numpy()")
-    warnings.warn(f"the tensor was copied: SciPy has no format {f.name or f}, so it leaves as {target.name or target}", CopyWarning, stacklevel=4)
+    warnings.warn(
+        f"the tensor was copied: SciPy has no format {f.name or f}, so it leaves as {target.name or target}",
+        CopyWarning,
+        stacklevel=4,
+    )
     return _export(t.to(target), sps, matrix)
 
 
@@ -212,7 +271,9 @@ def _index(array):
     if array.dtype == np.int32 or array.dtype == np.int64:
         return array
     wide = array.dtype in (np.uint32, np.uint64)
-    warnings.warn(f"indices of {array.dtype} were copied: SciPy computes with int32 and int64", CopyWarning, stacklevel=6)
+    warnings.warn(
+        f"indices of {array.dtype} were copied: SciPy computes with int32 and int64", CopyWarning, stacklevel=6
+    )
     return array.astype(np.int64 if wide else np.int32)
 
 

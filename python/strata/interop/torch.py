@@ -20,29 +20,48 @@ def _torch():
 
 
 def from_torch(x):
-    """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC, BSR, BSC, with
-    batch dimensions in front and dense dimensions behind. Gradients are not tracked. TensorError, DTypeError, Unsupported (memory of a device)."""
+    """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC,
+    BSR, BSC, with
+    batch dimensions in front and dense dimensions behind. Gradients are not tracked. TensorError, DTypeError,
+    Unsupported (memory of a device)."""
     torch = _torch()
     if not isinstance(x, torch.Tensor):
-        raise TensorError("from_torch needs a torch tensor", expected="torch.Tensor", got=type(x).__name__, fix="use from_package(x)")
+        raise TensorError(
+            "from_torch needs a torch tensor", expected="torch.Tensor", got=type(x).__name__, fix="use from_package(x)"
+        )
     if x.device.type != "cpu":
-        raise Unsupported(f"this torch tensor lives on {x.device}", expected="memory of the CPU", got=str(x.device),
-                          fix="call .cpu() first; a CUDA back end is not part of this version")
+        raise Unsupported(
+            f"this torch tensor lives on {x.device}",
+            expected="memory of the CPU",
+            got=str(x.device),
+            fix="call .cpu() first; a CUDA back end is not part of this version",
+        )
     x = x.detach()
     if x.layout == torch.strided:
         return _core.from_array(x)
     if x.layout == torch.sparse_coo:
         return _from_coo(x)
-    kinds = {torch.sparse_csr: ("csr", 0, False), torch.sparse_csc: ("csc", 1, False), torch.sparse_bsr: ("bsr", 0, True), torch.sparse_bsc: ("bsc", 1, True)}
+    kinds = {
+        torch.sparse_csr: ("csr", 0, False),
+        torch.sparse_csc: ("csc", 1, False),
+        torch.sparse_bsr: ("bsr", 0, True),
+        torch.sparse_bsc: ("bsc", 1, True),
+    }
     if x.layout not in kinds:
-        raise Unsupported(f"torch tensors of layout {x.layout} are not known", expected="strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr or sparse_bsc", got=str(x.layout))
+        raise Unsupported(
+            f"torch tensors of layout {x.layout} are not known",
+            expected="strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr or sparse_bsc",
+            got=str(x.layout),
+        )
     return _from_compressed(x, *kinds[x.layout])
 
 
 def _values(values):
     """Values of any number of dimensions as flat memory; a view where they lie side by side."""
     if not values.is_contiguous():
-        warnings.warn("the values of a torch tensor were copied: they do not lie side by side", CopyWarning, stacklevel=5)
+        warnings.warn(
+            "the values of a torch tensor were copied: they do not lie side by side", CopyWarning, stacklevel=5
+        )
         values = values.contiguous()
     return values.reshape(-1)
 
@@ -53,7 +72,12 @@ def _from_coo(x):
     dims = names_of(x.dim())
     if sparse == 0:
         if nse != 1:
-            raise Unsupported("a torch COO tensor without sparse dimensions", expected="one value", got=f"{nse} values", fix="coalesce() it first")
+            raise Unsupported(
+                "a torch COO tensor without sparse dimensions",
+                expected="one value",
+                got=f"{nse} values",
+                fix="coalesce() it first",
+            )
         return _core.from_array(values[0])
     coords = [indices[k] for k in range(sparse)]
     pos = {0: _index_tensor([0, nse])}
@@ -61,7 +85,9 @@ def _from_coo(x):
 
     def build(ordered, unique):
         levels = coo_levels(dims[:sparse], ordered, unique) + [f"{d}: dense" for d in dims[sparse:]]
-        return Tensor(f"({', '.join(dims)}) -> ({', '.join(levels)})", tuple(x.shape), pos=pos, crd=crd, values=_values(values))
+        return Tensor(
+            f"({', '.join(dims)}) -> ({', '.join(levels)})", tuple(x.shape), pos=pos, crd=crd, values=_values(values)
+        )
 
     try:
         return build(True, True)
@@ -107,7 +133,13 @@ def _from_compressed(x, kind, axis, blocked):
 
     def build(text):
         levels = [*lead, f"{over(outer)}: dense", f"{over(inner)}: compressed{text}", *inside, *tail]
-        return Tensor(f"({', '.join(dims)}) -> ({', '.join(levels)})", tuple(x.shape), pos={level: _values(pos)}, crd={level: _values(crd)}, values=_values(values))
+        return Tensor(
+            f"({', '.join(dims)}) -> ({', '.join(levels)})",
+            tuple(x.shape),
+            pos={level: _values(pos)},
+            crd={level: _values(crd)},
+            values=_values(values),
+        )
 
     assert dense == x.dim() - batch - 2
     try:
@@ -122,7 +154,8 @@ def _from_compressed(x, kind, axis, blocked):
 def to_torch(t):
     """The tensor as a torch tensor over the same memory: dense (any strides), COO, CSR, CSC, BSR, BSC, batched, hybrid.
 
-    Formats that torch lacks leave as CSR (2-D) or COO, and a CopyWarning says so; so do indices that are neither int32 nor int64.
+    Formats that torch lacks leave as CSR (2-D) or COO, and a CopyWarning says so; so do indices that are neither int32
+    nor int64.
     torch cannot mark memory as read-only: such memory is copied. Unsupported for a fill other than 0.
     """
     torch = _torch()
@@ -130,7 +163,9 @@ def to_torch(t):
         dense = t._dense("torch")
         return dense if dense is not None else _core.dense_to_array(_core.to_dense_tensor(t), "torch")
     if t.fill != 0:
-        raise Unsupported("torch's absent elements are 0", expected="a tensor of fill 0", got=f"fill {t.fill}", fix="use to_dense()")
+        raise Unsupported(
+            "torch's absent elements are 0", expected="a tensor of fill 0", got=f"fill {t.fill}", fix="use to_dense()"
+        )
     out = _as_coo(t, torch) if len(t.parts) == 1 else None
     if out is None and len(t.parts) == 1:
         out = _as_compressed(t, torch)
@@ -139,7 +174,11 @@ def to_torch(t):
     target = Format("CSR") if t.ndim == 2 else Format("COO", t.ndim)
     if target == t.format:
         raise Unsupported(f"torch has no layout for {t.format}")
-    warnings.warn(f"the tensor was copied: torch has no layout for {t.format.name or t.format}, so it leaves as {target.name or target}", CopyWarning, stacklevel=3)
+    warnings.warn(
+        f"the tensor was copied: torch has no layout for {t.format.name or t.format}, so it leaves as {target.name or target}",
+        CopyWarning,
+        stacklevel=3,
+    )
     return to_torch(t.to(target))
 
 
@@ -153,7 +192,11 @@ def _indices(t, level, count=None):
     pos, crd = _memory(t._raw(level, "pos")), _memory(t._raw(level, "crd"))
     if pos.dtype == crd.dtype and pos.dtype in (torch.int32, torch.int64):
         return pos, crd
-    warnings.warn(f"indices of {t.pos_dtype} and {t.crd_dtype} were copied: torch wants one of int32 and int64 for both", CopyWarning, stacklevel=5)
+    warnings.warn(
+        f"indices of {t.pos_dtype} and {t.crd_dtype} were copied: torch wants one of int32 and int64 for both",
+        CopyWarning,
+        stacklevel=5,
+    )
     small = all(d in (torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16) for d in (pos.dtype, crd.dtype))
     dtype = torch.int32 if small else torch.int64
     return pos.to(dtype), crd.to(dtype)
