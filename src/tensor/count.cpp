@@ -10,7 +10,7 @@ namespace {
 bool every_slot_counts(const Part& part, const DimensionMap& map) {
   for (const Level& level : part.format.levels())
     if (level.kind == LevelKind::padded) return false;
-  return !map.any_clipped();
+  return map.tests.empty();
 }
 
 /// All-dense: the product of the extents, as every element has exactly one slot.
@@ -47,16 +47,15 @@ std::int64_t count_slots(const Part& part, const Shape& shape) {
       coordinates[static_cast<std::size_t>(last - 1)] = head.crd[p];
       std::int64_t low = r.lo, high = r.lo + r.size;  // coordinates of the last level that stay inside
       bool simple = true;
-      for (std::size_t d = 0; d < shape.size(); ++d) {
-        if (!map.clipped[d]) continue;
+      for (const auto& test : map.tests) {
         std::int64_t factor = 0;
-        for (const auto& t : map.terms[d])
+        for (const auto& t : test.terms)
           if (t.level == last) factor = t.factor;
         coordinates[static_cast<std::size_t>(last)] = 0;
-        const std::int64_t base = map.at(d, coordinates.data());
-        if (factor == 1) low = std::max(low, -base), high = std::min(high, shape[d] - base);
-        else if (factor == -1) low = std::max(low, base - shape[d] + 1), high = std::min(high, base + 1);
-        else if (factor == 0) high = base >= 0 && base < shape[d] ? high : low;
+        const std::int64_t base = DimensionMap::sum(test.terms, coordinates.data());
+        if (factor == 1) low = std::max(low, -base), high = std::min(high, test.extent - base);
+        else if (factor == -1) low = std::max(low, base - test.extent + 1), high = std::min(high, base + 1);
+        else if (factor == 0) high = base >= 0 && base < test.extent ? high : low;
         else simple = false;
       }
       if (!simple) {

@@ -28,38 +28,86 @@ struct Affine {
 
 }  // namespace
 
-DimensionMap::DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape) {
-  for (int d = 0; d < format.rank(); ++d) {
-    const Affine a = format.eval_dim<Affine>(d, [](int l) {
+namespace {
+
+/// Affine forms of an inverse expression, and the tests that its level coordinates must pass.
+class Inverter {
+ public:
+  Inverter(DimensionMap& map, const Format& format, std::span<const LevelRange> ranges) : map_(map), format_(format), ranges_(ranges) {}
+
+  std::vector<DimensionMap::Term> dimension(int d, std::int64_t extent) {
+    extent_ = extent;
+    dimension_ = d;
+    const int root = format_.spec().parts[0].inverse[static_cast<std::size_t>(d)];
+    auto terms = this->terms(root);
+    require(terms, extent);
+    remainders(root);
+    return terms;
+  }
+
+ private:
+  std::vector<DimensionMap::Term> terms(int node) {
+    const auto leaf = [](int l) {
       Affine x;
       x.factor[static_cast<std::size_t>(l)] = 1;
       return x;
-    });
-    auto& list = terms.emplace_back();
-    completing.push_back(-1);
-    bool overflow = a.overflow;
+    };
+    const Affine a = detail::eval_inverse<Affine>(format_.spec(), node, leaf);
+    std::vector<DimensionMap::Term> list;
     // Partial sums must not wrap either, so the bound adds magnitudes.
-    Int128 low = 0, high = 0, magnitude = 0;
-    for (int l = 0; l < format.num_levels(); ++l) {
+    Int128 magnitude = 0;
+    for (int l = 0; l < format_.num_levels(); ++l) {
       const std::int64_t f = a.factor[static_cast<std::size_t>(l)];
       if (f == 0) continue;
       list.push_back({l, f});
-      completing.back() = l;
-      const LevelRange& r = ranges[static_cast<std::size_t>(l)];
-      const Int128 x = static_cast<Int128>(f) * r.lo, y = static_cast<Int128>(f) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1);
-      low += std::min(x, y);
-      high += std::max(x, y);
+      const auto [x, y] = ends(list.back());
       magnitude += std::max({x, y, -x, -y});
     }
-    const std::int64_t extent = shape[static_cast<std::size_t>(d)];
-    if (overflow || magnitude > INT64_MAX)
-      throw TensorError({.what = "dimension " + std::to_string(d) + " is too large for this format", .expected = "level coordinates that combine within 64 bits",
-                         .got = "extent " + std::to_string(extent)});
-    clipped.push_back(low < 0 || high >= extent);
+    if (a.overflow || magnitude > INT64_MAX)
+      throw TensorError({.what = "dimension " + std::to_string(dimension_) + " is too large for this format", .expected = "level coordinates that combine within 64 bits",
+                         .got = "extent " + std::to_string(extent_)});
+    return list;
   }
-}
 
-bool DimensionMap::any_clipped() const { return std::find(clipped.begin(), clipped.end(), true) != clipped.end(); }
+  std::pair<Int128, Int128> ends(const DimensionMap::Term& t) const {
+    const LevelRange& r = ranges_[static_cast<std::size_t>(t.level)];
+    return {static_cast<Int128>(t.factor) * r.lo, static_cast<Int128>(t.factor) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1)};
+  }
+
+  /// Lists a test unless the levels' ranges alone keep the sum in [0, extent).
+  void require(const std::vector<DimensionMap::Term>& list, std::int64_t extent) {
+    Int128 low = 0, high = 0;
+    int last = -1;
+    for (const auto& t : list) {
+      const auto [x, y] = ends(t);
+      low += std::min(x, y);
+      high += std::max(x, y);
+      last = std::max(last, t.level);
+    }
+    if (low < 0 || high >= extent) map_.tests.push_back({list, extent, last});
+  }
+
+  void remainders(int node) {
+    const InverseNode& e = format_.spec().inverses[static_cast<std::size_t>(node)];
+    if (e.op == InverseNode::level) return;
+    if (e.op == InverseNode::join) require(terms(e.b), e.n);
+    remainders(e.a);
+    remainders(e.b);
+  }
+
+  DimensionMap& map_;
+  const Format& format_;
+  std::span<const LevelRange> ranges_;
+  std::int64_t extent_ = 0;
+  int dimension_ = 0;
+};
+
+}  // namespace
+
+DimensionMap::DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape) {
+  Inverter inverter(*this, format, ranges);
+  for (int d = 0; d < format.rank(); ++d) terms.push_back(inverter.dimension(d, shape[static_cast<std::size_t>(d)]));
+}
 
 int batch_levels(const Part& part) { return part.format.is_all_dense() ? 0 : part.format.num_batch_levels(); }
 std::int64_t batches(const Part& part) { return batch_levels(part) == 0 ? 1 : part.num_batches; }

@@ -13,17 +13,22 @@ struct DimensionMap {
     std::int64_t factor;
   };
   std::vector<std::vector<Term>> terms;  ///< per dimension
-  std::vector<int> completing;           ///< per dimension: the last level it depends on (-1: none)
-  std::vector<bool> clipped;             ///< per dimension: may level coordinates lead outside of [0, extent)?
+  /// A slot is in range where all of these sums lie in [0, extent). Listed are those that level coordinates can violate: dimensions, and
+  /// remainders that only a skew gives back, as i % 2 in (i / 2, j, j - i % 2): outside of [0, 2) they would name another slot's element.
+  struct Test {
+    std::vector<Term> terms;
+    std::int64_t extent;
+    int completing;  ///< the last level it depends on (-1: none)
+  };
+  std::vector<Test> tests;
 
   /// TensorError where coordinates could exceed 64 bits.
   DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape);
-  std::int64_t at(std::size_t d, const std::int64_t* level_coordinates) const {
+  static std::int64_t sum(const std::vector<Term>& terms, const std::int64_t* level_coordinates) {
     std::int64_t c = 0;
-    for (const Term& t : terms[d]) c += t.factor * level_coordinates[t.level];
+    for (const Term& t : terms) c += t.factor * level_coordinates[t.level];
     return c;
   }
-  bool any_clipped() const;
 };
 
 /// Batch levels of an all-dense part are strides like any other: only parts with sparse levels are walked batch by batch.

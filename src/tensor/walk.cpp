@@ -20,8 +20,8 @@ class Walk {
       piece.columns.resize(static_cast<std::size_t>(l));
       piece.children = std::make_unique<Children>();
       piece.children->full = [this, l] { flush(l); };
-      for (std::size_t d = 0; d < shape.size(); ++d)
-        if (map_.completing[d] == l && map_.clipped[d]) piece.clip.push_back(d);
+      for (const auto& test : map_.tests)
+        if (test.completing == l) piece.clip.push_back(&test);
     }
     for (std::size_t d = 0; d < shape.size(); ++d) dims_.emplace_back();
   }
@@ -31,10 +31,10 @@ class Walk {
     for (std::int64_t b = 0; b < batches(part_); ++b) {
       batch_coordinates(part_, b, root.data());
       bool outside = false;
-      for (std::size_t d = 0; d < shape_.size(); ++d)
-        if (map_.completing[d] < first_ && map_.clipped[d]) {
-          const std::int64_t c = map_.at(d, root.data());
-          outside |= c < 0 || c >= shape_[d];
+      for (const auto& test : map_.tests)
+        if (test.completing < first_) {
+          const std::int64_t c = DimensionMap::sum(test.terms, root.data());
+          outside |= c < 0 || c >= test.extent;
         }
       if (outside) continue;
       views_ = level_views(part_, b);
@@ -55,7 +55,7 @@ class Walk {
   struct Piece {
     std::unique_ptr<Children> children;
     std::vector<std::array<std::int64_t, Children::capacity>> columns;  ///< coordinates of the levels above
-    std::vector<std::size_t> clip;                                     ///< dimensions to test here
+    std::vector<const DimensionMap::Test*> clip;                       ///< what is complete here and must be tested
   };
 
   void descend(int l, const std::int64_t* parents, int n) {
@@ -82,7 +82,7 @@ class Walk {
       const std::int64_t* from = column(l - 1, k);
       for (int i = 0; i < c.n; ++i) out[static_cast<std::size_t>(i)] = from[c.parent[static_cast<std::size_t>(i)]];
     }
-    for (std::size_t d : piece.clip) clip(l, d);
+    for (const auto* test : piece.clip) clip(l, *test);
     if (l + 1 == levels_) {
       if (c.n > 0) emit(c.n, c.position.data(), this);
     } else {
@@ -92,27 +92,26 @@ class Walk {
     c.n = 0;
   }
 
-  void evaluate(int l, std::size_t d, int n, std::int64_t* out) const {
+  void evaluate(int l, const std::vector<DimensionMap::Term>& terms, int n, std::int64_t* out) const {
     std::fill_n(out, n, 0);
-    for (const auto& t : map_.terms[d]) {
+    for (const auto& t : terms) {
       const std::int64_t* from = column(l, t.level);
       for (int i = 0; i < n; ++i) out[i] += t.factor * from[i];
     }
   }
 
-  void clip(int l, std::size_t d) {
+  void clip(int l, const DimensionMap::Test& test) {
     Piece& piece = pieces_[static_cast<std::size_t>(l)];
     Children& c = *piece.children;
-    auto& test = dims_[d];
-    evaluate(l, d, c.n, test.data());
-    const auto extent = static_cast<std::uint64_t>(shape_[d]);
+    evaluate(l, test.terms, c.n, tested_.data());
+    const auto extent = static_cast<std::uint64_t>(test.extent);
     std::size_t kept = 0;
     const auto n = static_cast<std::size_t>(c.n);
     bool any = false;
-    for (std::size_t i = 0; i < n; ++i) any |= static_cast<std::uint64_t>(test[i]) >= extent;
+    for (std::size_t i = 0; i < n; ++i) any |= static_cast<std::uint64_t>(tested_[i]) >= extent;
     if (!any) return;
     for (std::size_t i = 0; i < n; ++i) {
-      if (static_cast<std::uint64_t>(test[i]) >= extent) continue;
+      if (static_cast<std::uint64_t>(tested_[i]) >= extent) continue;
       for (auto& column : piece.columns) column[kept] = column[i];
       c.coordinate[kept] = c.coordinate[i];
       c.position[kept] = c.position[i];
@@ -131,8 +130,8 @@ class Walk {
         dims[d] = column(levels_ - 1, terms[0].level);
         continue;
       }
-      if (columns) evaluate(levels_ - 1, d, n, dims_[d].data());
-      else dims_[d][0] = map_.at(d, root_);
+      if (columns) evaluate(levels_ - 1, terms, n, dims_[d].data());
+      else dims_[d][0] = DimensionMap::sum(terms, root_);
       dims[d] = dims_[d].data();
     }
     f_({.n = n, .dims = dims.data(), .slot = slots_.data(), .position = position, .batch = batch_});
@@ -148,7 +147,7 @@ class Walk {
   std::int64_t base_ = 0, batch_ = 0;
   const std::int64_t* root_ = nullptr;
   std::vector<std::array<std::int64_t, Children::capacity>> dims_;
-  std::array<std::int64_t, Children::capacity> slots_;
+  std::array<std::int64_t, Children::capacity> slots_, tested_;
 };
 
 }  // namespace
