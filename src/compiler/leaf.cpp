@@ -108,7 +108,7 @@ Stmt Nest::open_version(std::size_t step, Place at) {
   const auto groups = accumulator_groups(at);
   for_each_row(at, [&](Place row) {
     for (std::size_t k = 0; k < groups.size(); ++k)
-      for (int c = 0; c < s_.chains; ++c) {
+      for (int c = 0; c < (at.careful ? 1 : s_.chains); ++c) {
         row.chain = c;
         const std::int64_t id = group_id(k, groups[k]);
         const Key name = key(row, id);

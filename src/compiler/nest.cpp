@@ -284,20 +284,26 @@ void Nest::initialize_window(Stmts& out) {
   const auto nest = [&](bool read) {
     Expr index = scalar(ScalarBinding::offset, -1, 0, "out_offset");
     std::vector<std::string> vars;
+    Place none;
+    none.level.resize(g_.levels.size());
     for (std::size_t d = 0; d < dims.size(); ++d) {
-      vars.push_back(names_.fresh(index_letter(dims[d])));
+      // A batch has its own slice: what its coordinates decide is not looped over.
+      const int of_driver = g_.dim_of_index[static_cast<std::size_t>(dims[d])];
+      const Expr batch = of_driver >= 0 && !g_.batches.empty() ? dim_coordinate(none, of_driver) : nullptr;
+      vars.push_back(batch ? "" : names_.fresh(index_letter(dims[d])));
       if (const Expr s = [&]() -> Expr {
             for (const auto& t : access.terms)
               if (t.level == static_cast<int>(d)) return stride(access, t.level, t.kind);
             return nullptr;
           }())
-        index = index + ir::var(vars.back()) * s;
+        index = index + (batch ? batch : ir::var(vars.back())) * s;
     }
     Value value = arithmetic_.zero();
     if (read) value = arithmetic_.mul(beta_, arithmetic_.load(params_.param(output_), output_, output_storage_, index, 1, false));
     Stmt body = arithmetic_.store(params_.param(output_), output_, output_storage_, index, value);
     for (std::size_t d = dims.size(); d-- > 0;) {
       const bool window = static_cast<int>(d) == s_.launch.output_dim;
+      if (vars[d].empty()) continue;
       body = ir::loop(vars[d], window ? ir::var("begin") : ir::int_const(0), window ? ir::var("end") : index_extent(dims[d]), body);
     }
     return body;

@@ -28,7 +28,7 @@ struct Place {
   ir::Expr run_begin, run_end;          ///< positions of the current run
   int chain = 0;
   bool open = false;                    ///< accumulators are declared: the output's address is of no interest below
-  bool careful = false;                 ///< some rows of the block lie outside: test each
+  bool careful = false;                 ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
 };
 
 class Nest {

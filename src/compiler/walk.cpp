@@ -37,8 +37,10 @@ levels::CursorInputs Nest::cursor_inputs(int level) {
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
   levels::CursorInputs in;
   in.level = f.level;
-  in.lo = level_lo(f);
-  in.size = f.contiguous() || f.level.kind == LevelKind::padded || f.level.kind == LevelKind::bitmap ? level_size(f) : ir::int_const(0);
+  // Only what the kind reads becomes a parameter.
+  const bool ranged = f.contiguous() || f.level.kind == LevelKind::padded || f.level.kind == LevelKind::bitmap;
+  in.lo = ranged || f.level.kind == LevelKind::delta ? level_lo(f) : ir::int_const(0);
+  in.size = ranged ? level_size(f) : ir::int_const(0);
   in.extent = in.size;
   if (f.level.kind == LevelKind::structured) in.extent = ir::int_const(f.level.arg);
   if (f.level.kind == LevelKind::padded) in.extent = scalar(ScalarBinding::level_slots, in_.driver, f.number, f.stem + "_slots");
@@ -170,7 +172,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   };
   Stmts out{cursor.before};
   for (const auto& v : cursor.state) out.push_back(ir::declare(v.name, v.initial));
-  const int prefetched = s_.stream_level == l ? l : -1;
+  const int prefetched = s_.stream_level == l && !at.careful ? l : -1;
   if (f.level.kind == LevelKind::singleton) {
     out.push_back(ir::let(cursor.counted->variable, cursor.counted->begin));
     out.push_back(inside(cursor, at.chain));
@@ -182,7 +184,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
       const levels::Cursor c = levels::open(in, at.position);
       out.push_back(ir::block({ir::let(c.counted->variable, ir::int_const(k)), inside(c, at.chain)}));
     }
-  } else if (s_.unroll_level == l && s_.chains > 1) {
+  } else if (s_.unroll_level == l && s_.chains > 1 && !at.careful) {
     // Every copy has variables of its own; a carried state passes from copy to copy, and at the end back to the loop's.
     std::vector<std::string> carried;
     out.push_back(counted_loop("q" + f.stem, cursor.counted->begin, cursor.counted->end, s_.chains, prefetched, [&](const Expr& q, int chain, bool last) {
@@ -245,7 +247,7 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
 
 Stmt Nest::emit_slots(std::size_t step, const Place& at) {
   const int below = s_.steps[step].level;  // the singleton level that follows
-  return counted_loop("q", at.run_begin, at.run_end, s_.unroll_level == below ? s_.chains : 1, s_.stream_level == below ? below : -1,
+  return counted_loop("q", at.run_begin, at.run_end, s_.unroll_level == below && !at.careful ? s_.chains : 1, s_.stream_level == below ? below : -1,
                       [&](const Expr& q, int chain, bool) {
                         Place next = at;
                         next.position = q;
