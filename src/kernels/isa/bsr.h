@@ -57,11 +57,12 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
     const i64 width = j0 + bc <= cols ? bc : cols - j0;
     const V* row = x + j0 * ldx;
     for (i64 c = 0; c < width; ++c, row += ldx) {
-      Vec<V> xv[N];
-      for (int q = 0; q < N; ++q) xv[q] = load(row + q * L);
-      for (int r = 0; r < R; ++r) {
-        const Vec<V> v = splat(block[r * row_step + c * column_step]);
-        for (int q = 0; q < N; ++q) acc[r][q] += v * xv[q];
+      // R values and one vector of x beside the R x N sums: all of it in registers.
+      Vec<V> v[R];
+      for (int r = 0; r < R; ++r) v[r] = splat(block[r * row_step + c * column_step]);
+      for (int q = 0; q < N; ++q) {
+        const Vec<V> xv = load(row + q * L);
+        for (int r = 0; r < R; ++r) acc[r][q] += v[r] * xv;
       }
     }
   }
@@ -109,33 +110,33 @@ static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values,
     if (!column_major && bc % L == 0 && br % 4 == 0) return bsr_spmv_wide<4>(begin, end, pos, crd, values, br, bc, d);
     if (!column_major && bc % L == 0) return bsr_spmv_wide<1>(begin, end, pos, crd, values, br, bc, d);
   }
+  const i64 whole = d.columns / L * L;
   for (i64 b = begin; b < end; ++b) {
     const i64 height = b * br + br <= rows ? br : rows - b * br;
-    i64 c = 0;
-    const i64 whole = d.columns / L * L;
+    // Rows four at a time, and three where that leaves no single row over; as many vectors of columns as registers allow.
+    for (i64 r = 0; r < height;) {
+      const i64 left = height - r, take = left == 3 || left == 5 || left == 6 ? 3 : left < 4 ? left : 4;
+      i64 c = 0;
 #define STRATA_TILE(R, N) \
-  for (; r + R <= height; r += R) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, d.ldx, d.out + c, d.ldo, d.alpha, d.beta)
-    if constexpr (max_accumulators >= 16) {
-      for (; c + 4 * L <= whole; c += 4 * L) {
-        i64 r = 0;
-        STRATA_TILE(4, 4);
-        STRATA_TILE(3, 4);
-        STRATA_TILE(1, 4);
+  for (; c + (N) * L <= whole; c += (N) * L) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, d.ldx, d.out + c, d.ldo, d.alpha, d.beta)
+#define STRATA_TILES(R, WIDE, NARROW) \
+  case R: \
+    if constexpr (max_accumulators >= 16) STRATA_TILE(R, WIDE); \
+    STRATA_TILE(R, NARROW); \
+    STRATA_TILE(R, 2); \
+    STRATA_TILE(R, 1); \
+    break
+      switch (take) {
+        STRATA_TILES(4, 6, 2);
+        STRATA_TILES(3, 8, 4);
+        STRATA_TILES(2, 8, 4);
+        STRATA_TILES(1, 16, 8);
       }
-    }
-    for (; c + 2 * L <= whole; c += 2 * L) {
-      i64 r = 0;
-      STRATA_TILE(4, 2);
-      STRATA_TILE(3, 2);
-      STRATA_TILE(1, 2);
-    }
-    for (; c < whole; c += L) {
-      i64 r = 0;
-      STRATA_TILE(4, 1);
-      STRATA_TILE(1, 1);
-    }
+#undef STRATA_TILES
 #undef STRATA_TILE
-    if (c < d.columns) bsr_any(b, 0, br, c, d.columns, br, bc, column_major, rows, cols, pos, crd, values, d);
+      if (c < d.columns) bsr_any(b, r, r + take, c, d.columns, br, bc, column_major, rows, cols, pos, crd, values, d);
+      r += take;
+    }
   }
 }
 
