@@ -85,22 +85,31 @@ std::vector<std::string> level_texts(const Format& format) {
 /// The picture of one part.
 class PartPicture {
  public:
-  PartPicture(const Part& part, const TensorType& type, int width) : part_(part), type_(type), limit_(std::max(8, width / 2)), levels_(part.format.num_levels()) {
+  PartPicture(const Part& part, const TensorType& type, int width)
+      : part_(part), type_(type), limit_(std::max(8, width / 2)), levels_(part.format.num_levels()) {
     const std::vector<std::string> texts = level_texts(part.format);
     for (int l = 0; l < levels_; ++l) {
       const Level& level = part.format.level(l);
       Box box{.title = texts[static_cast<std::size_t>(l)], .note = {}, .rows = {}};
       const LevelRange& r = part.ranges[static_cast<std::size_t>(l)];
       if (storage::has_pos(level.kind)) box.note += "pos " + std::string(name_of(type.pos_dtype)) + ", ";
-      if (level.kind == LevelKind::bitmap) box.note += "one bit each, ";
-      else if (storage::has_crd(level.kind)) box.note += "crd " + crd_type(level, r) + ", ";
-      box.note += r.lo == 0 ? "size " + std::to_string(r.size) : std::to_string(r.lo) + " to " + std::to_string(r.lo + r.size - 1);
+      if (level.kind == LevelKind::bitmap)
+        box.note += "one bit each, ";
+      else if (storage::has_crd(level.kind))
+        box.note += "crd " + crd_type(level, r) + ", ";
+      box.note += r.lo == 0 ? "size " + std::to_string(r.size)
+                            : std::to_string(r.lo) + " to " + std::to_string(r.lo + r.size - 1);
       boxes_.push_back(std::move(box));
     }
     boxes_.push_back({.title = "values", .note = std::string(name_of(type.dtype)), .rows = {}});
     const std::int64_t n = batches(part), shown = std::min<std::int64_t>(n, 4);
     for (std::int64_t b = 0; b < shown; ++b) add_batch(b, n > 1 ? "[" + std::to_string(b) + "] " : "");
-    if (shown < n) boxes_.back().rows.push_back({.label = "and " + std::to_string(n - shown) + " more batches", .cells = {}, .total = 0, .bars = {}, .family = -1});
+    if (shown < n)
+      boxes_.back().rows.push_back({.label = "and " + std::to_string(n - shown) + " more batches",
+                                    .cells = {},
+                                    .total = 0,
+                                    .bars = {},
+                                    .family = -1});
   }
 
   const std::vector<Box>& boxes() const { return boxes_; }
@@ -113,10 +122,12 @@ class PartPicture {
   }
 
   /// Where groups of one parent start among the first positions below a level; `parent_bars` are those of its parents.
-  std::vector<int> group_bars(const storage::LevelView& v, std::int64_t parents, std::int64_t n, const std::vector<int>& parent_bars) const {
+  std::vector<int> group_bars(const storage::LevelView& v, std::int64_t parents, std::int64_t n,
+                              const std::vector<int>& parent_bars) const {
     std::vector<int> bars(static_cast<std::size_t>(n), 0);
     const auto mark = [&](std::int64_t at, int count) {
-      if (at > 0 && at < n) bars[static_cast<std::size_t>(at)] = std::min(2, bars[static_cast<std::size_t>(at)] + count);
+      if (at > 0 && at < n)
+        bars[static_cast<std::size_t>(at)] = std::min(2, bars[static_cast<std::size_t>(at)] + count);
     };
     if (v.level.kind == LevelKind::singleton) return parent_bars;
     if (storage::has_pos(v.level.kind)) {
@@ -141,7 +152,8 @@ class PartPicture {
       const std::int64_t total = counts[i + 1], n = std::min<std::int64_t>(total, limit_);
       if (storage::has_pos(v.level.kind)) {
         Row pos{.label = prefix + "pos", .cells = {}, .total = counts[i] + 1, .bars = {}, .family = -2 - l};
-        for (std::int64_t k = 0; k < std::min<std::int64_t>(pos.total, limit_); ++k) pos.cells.push_back(std::to_string(v.pos[k]));
+        for (std::int64_t k = 0; k < std::min<std::int64_t>(pos.total, limit_); ++k)
+          pos.cells.push_back(std::to_string(v.pos[k]));
         boxes_[i].rows.push_back(std::move(pos));
       }
       bars = group_bars(v, counts[i], n, bars);
@@ -156,7 +168,8 @@ class PartPicture {
               if (v.bit(q, c)) crd.cells.push_back(std::to_string(v.range.lo + c));
         } else {
           const bool padded = v.level.kind == LevelKind::padded;
-          for (std::int64_t k = 0; k < n; ++k) crd.cells.push_back(padded && v.crd[k] == all_ones(v.crd.dtype) ? "·" : std::to_string(v.coordinate(k)));
+          for (std::int64_t k = 0; k < n; ++k)
+            crd.cells.push_back(padded && v.crd[k] == all_ones(v.crd.dtype) ? "·" : std::to_string(v.coordinate(k)));
         }
         boxes_[i].rows.push_back(std::move(crd));
       }
@@ -165,7 +178,8 @@ class PartPicture {
     // Trailing dense levels make blocks; an all-dense part is grouped by its last level.
     std::int64_t block = 1;
     int l = levels_ - 1;
-    for (; l >= 0 && views[static_cast<std::size_t>(l)].level.kind == LevelKind::dense && !all_dense; --l) block *= std::max<std::int64_t>(1, views[static_cast<std::size_t>(l)].range.size);
+    for (; l >= 0 && views[static_cast<std::size_t>(l)].level.kind == LevelKind::dense && !all_dense; --l)
+      block *= std::max<std::int64_t>(1, views[static_cast<std::size_t>(l)].range.size);
     if (block > 1) {
       std::fill(bars.begin(), bars.end(), 0);
       for (std::int64_t k = block; k < n; k += block) bars[static_cast<std::size_t>(k)] = 1;
@@ -180,9 +194,11 @@ class PartPicture {
       if (all_dense) {
         slot = part_.values_offset;
         std::int64_t rest = k;
-        for (std::size_t d = part_.ranges.size(); d-- > 0; rest /= part_.ranges[d].size) slot += rest % part_.ranges[d].size * part_.strides[d];
+        for (std::size_t d = part_.ranges.size(); d-- > 0; rest /= part_.ranges[d].size)
+          slot += rest % part_.ranges[d].size * part_.strides[d];
       }
-      values.cells.push_back(inside.count(k) ? value_text(type_.dtype, static_cast<const char*>(part_.values.data) + slot * width) : "·");
+      values.cells.push_back(
+          inside.count(k) ? value_text(type_.dtype, static_cast<const char*>(part_.values.data) + slot * width) : "·");
     }
     boxes_.back().rows.push_back(std::move(values));
   }
@@ -201,8 +217,9 @@ class PartPicture {
   std::set<std::int64_t> inside_slots(std::int64_t b, std::int64_t n) const {
     std::set<std::int64_t> inside;
     const auto& levels = part_.format.levels();
-    const bool can_be_outside = DimensionMap(part_.format, part_.ranges, type_.shape).any_clipped() ||
-                                std::any_of(levels.begin(), levels.end(), [](const Level& l) { return l.kind == LevelKind::padded; });
+    const bool can_be_outside =
+        !DimensionMap(part_.format, part_.ranges, type_.shape).tests.empty() ||
+        std::any_of(levels.begin(), levels.end(), [](const Level& l) { return l.kind == LevelKind::padded; });
     if (part_.format.is_all_dense() || !can_be_outside) {
       for (std::int64_t k = 0; k < n; ++k) inside.insert(inside.end(), k);
       return inside;
@@ -261,7 +278,8 @@ std::string boxes_text(const std::vector<Box>& boxes, int width) {
         for (const Row& r : other.rows)
           if (r.family == row.family)
             for (const std::string& c : r.cells) cell = std::max(cell, columns(c));
-      std::string line = row.label + std::string(static_cast<std::size_t>(std::max(0, label - columns(row.label)) + 2), ' ');
+      std::string line =
+          row.label + std::string(static_cast<std::size_t>(std::max(0, label - columns(row.label)) + 2), ' ');
       line += row.total == 0 ? (row.family == -1 ? "" : "(empty)") : row_text(row, cell, width - 6 - label);
       inner = std::max(inner, columns(line) + 2);
       lines[b].push_back(std::move(line));
@@ -272,10 +290,12 @@ std::string boxes_text(const std::vector<Box>& boxes, int width) {
   for (std::size_t b = 0; b < boxes.size(); ++b) {
     const std::string note = cut(boxes[b].note, std::max(0, inner - 8));
     const std::string title = cut(boxes[b].title, std::max(1, inner - columns(note) - 5));
-    out += (b == 0 ? "┌ " : "├ ") + title + " " + repeat("─", std::max(1, inner - columns(title) - columns(note) - 4)) + " " + note + " " + (b == 0 ? "┐\n" : "┤\n");
+    out += (b == 0 ? "┌ " : "├ ") + title + " " + repeat("─", std::max(1, inner - columns(title) - columns(note) - 4)) +
+           " " + note + " " + (b == 0 ? "┐\n" : "┤\n");
     for (const std::string& line : lines[b]) {
       const std::string shown = cut(line, inner - 2);
-      out += "│ " + shown + std::string(static_cast<std::size_t>(std::max(0, inner - 2 - columns(shown))), ' ') + " │\n";
+      out +=
+          "│ " + shown + std::string(static_cast<std::size_t>(std::max(0, inner - 2 - columns(shown))), ' ') + " │\n";
     }
   }
   return out + "└" + repeat("─", inner) + "┘\n";
@@ -292,14 +312,19 @@ std::string shape_text(const Shape& shape) {
 std::string draw_storage_text(const Tensor& t, int width) {
   width = std::max(width, 24);
   const std::string name = t.format().name().empty() ? t.format().to_string() : t.format().name();
-  std::string out = cut(name + "   " + shape_text(t.shape()) + "   " + std::string(name_of(t.dtype())) + "   " + std::to_string(t.nse()) + " stored   " + std::to_string(t.nbytes()) + " bytes" +
+  std::string out = cut(name + "   " + shape_text(t.shape()) + "   " + std::string(name_of(t.dtype())) + "   " +
+                            std::to_string(t.nse()) + " stored   " + std::to_string(t.nbytes()) + " bytes" +
                             (t.fill().is_zero() ? "" : "   fill " + t.fill().to_string()),
-                        width) + "\n";
+                        width) +
+                    "\n";
   for (int k = 0; k < t.num_parts(); ++k) {
     const Part& part = t.part(k);
     if (t.num_parts() > 1) {
       const std::string part_name = part.format.name().empty() ? part.format.to_string() : part.format.name();
-      out += cut("part " + std::to_string(k) + "   " + part_name + "   " + std::to_string(t.part_tensor(k).nse()) + " stored", width) + "\n";
+      out += cut("part " + std::to_string(k) + "   " + part_name + "   " + std::to_string(t.part_tensor(k).nse()) +
+                     " stored",
+                 width) +
+             "\n";
     }
     out += boxes_text(PartPicture(part, t.type(), width).boxes(), width);
   }
