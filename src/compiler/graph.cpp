@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "base/checked.h"
 
@@ -144,14 +145,14 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
   const int n = g.num_levels();
 
   // --- dimensions ---
-  for (int d = 0; d < g.format.rank(); ++d) {
+  const auto leaf = [&](int l) {
+    Linear x{std::vector<std::int64_t>(static_cast<std::size_t>(total), 0)};
+    x.scale[static_cast<std::size_t>(l)] = 1;
+    return x;
+  };
+  const auto facts = [&](int inverse_node, std::int64_t extent) {
     DimFacts f;
-    const auto leaf = [&](int l) {
-      Linear x{std::vector<std::int64_t>(static_cast<std::size_t>(total), 0)};
-      x.scale[static_cast<std::size_t>(l)] = 1;
-      return x;
-    };
-    const Linear form = g.format.eval_dim<Linear>(d, leaf);
+    const Linear form = detail::eval_inverse<Linear>(g.format.spec(), inverse_node, leaf);
     for (const auto& b : g.batches) f.batch_scale.push_back(form.scale[static_cast<std::size_t>(b.number)]);
     long double least = 0, most = 0;
     for (int l = 0; l < total; ++l) {
@@ -165,9 +166,13 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
       f.level_scale.push_back(form.scale[static_cast<std::size_t>(g.levels[static_cast<std::size_t>(l)].number)]);
       if (f.level_scale.back() != 0) f.completes = l;
     }
-    const std::int64_t extent = driver.shape[static_cast<std::size_t>(d)];
     f.below_zero = least < 0;
     f.beyond = most >= static_cast<long double>(extent);
+    return f;
+  };
+  for (int d = 0; d < g.format.rank(); ++d) {
+    const std::int64_t extent = driver.shape[static_cast<std::size_t>(d)];
+    DimFacts f = facts(g.format.spec().parts[0].inverse[static_cast<std::size_t>(d)], extent);
     const int index = access[static_cast<std::size_t>(d)];
     const bool broadcasts = extent == 1 && g.extents[static_cast<std::size_t>(index)] != 1;
     f.index = broadcasts ? -1 : index;
@@ -177,6 +182,18 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
     }
     g.dims.push_back(f);
   }
+  const std::function<void(int)> remainders = [&](int node) {
+    const InverseNode& i = g.format.spec().inverses[static_cast<std::size_t>(node)];
+    if (i.op == InverseNode::level) return;
+    if (i.op == InverseNode::join) {
+      DimFacts f = facts(i.b, i.n);
+      f.remainder_of = i.n;
+      if (!f.exact()) g.dims.push_back(f);
+    }
+    remainders(i.a);
+    remainders(i.b);
+  };
+  for (int d = 0; d < g.format.rank(); ++d) remainders(g.format.spec().parts[0].inverse[static_cast<std::size_t>(d)]);
 
   // --- dense accesses ---
   const auto add_access = [&](int operand) {
@@ -219,7 +236,7 @@ std::string Graph::to_string() const {
     s += "  level " + std::to_string(l) + "  " + std::string(name_of(f.level.kind)) + "  " + f.stem;
     std::string known;
     for (std::size_t d = 0; d < dims.size(); ++d)
-      if (dims[d].completes == l) known += std::string(known.empty() ? "" : ", ") + index_letter(dims[d].index < 0 ? 0 : dims[d].index) + (dims[d].exact() ? "" : " (clipped)");
+      if (dims[d].completes == l) known += std::string(known.empty() ? "" : ", ") + (dims[d].remainder_of > 0 ? std::string("a remainder") : dims[d].index < 0 ? std::string("a broadcast extent of 1") : index_letter(dims[d].index)) + (dims[d].exact() ? "" : " (clipped)");
     if (!known.empty()) s += "  -> " + known;
     s += "\n";
   }

@@ -24,8 +24,10 @@ struct LevelFacts {
   bool contiguous() const { return level.kind == LevelKind::dense || level.kind == LevelKind::range; }
 };
 
-/// One dimension of the driver: an affine function of level coordinates.
+/// One dimension of the driver: an affine function of level coordinates. Behind the dimensions stand remainders that only a skew gives back
+/// (`i % 4 - j`): they too must lie in their range, or the slot would name another slot's element.
 struct DimFacts {
+  std::int64_t remainder_of = 0;           ///< n: a remainder in [0, n), not a dimension
   int index = -1;                          ///< of the einsum; -1: extent 1 that broadcasts (its coordinate is 0 and binds nothing)
   std::vector<std::int64_t> level_scale;   ///< per level: coefficient
   std::vector<std::int64_t> batch_scale;   ///< per batch level

@@ -33,6 +33,7 @@ Expr Nest::index_extent(int index) {
 }
 
 Expr Nest::dim_extent(int dim) {
+  if (const auto n = g_.dims[static_cast<std::size_t>(dim)].remainder_of; n > 0) return ir::int_const(n);
   return scalar(ScalarBinding::dim_extent, in_.driver, dim, operand_letter(in_.driver) + "_dim" + std::to_string(dim));
 }
 
