@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the table of measured ratios into README.md, from the newest full results in benchmarks/results/."""
+
 import json
 import math
 import pathlib
@@ -36,11 +37,19 @@ def main() -> int:
         kind, matrix = r["case"].split()[:2]
         if (kind, matrix) not in matrices:
             matrices.append((kind, matrix))
-    for label, test in (("product with a vector", lambda k: k == "spmv"), ("product with 16 to 128 columns", lambda k: k.startswith("spmm")), ("conversions", lambda k: "->" in k)):
+    for label, test in (
+        ("product with a vector", lambda k: k == "spmv"),
+        ("product with 16 to 128 columns", lambda k: k.startswith("spmm")),
+        ("conversions", lambda k: "->" in k),
+    ):
         cells = []
         for n in threads:
             values = [r["ratio"] for r in table if test(r["case"].split()[0]) and r["threads"] == n]
-            cells.append(f"{geometric(values):.2f} ({min(values):.2f} to {max(values):.2f}, {len(values)} cases)" if values else "-")
+            cells.append(
+                f"{geometric(values):.2f} ({min(values):.2f} to {max(values):.2f}, {len(values)} cases)"
+                if values
+                else "-"
+            )
         if any(c != "-" for c in cells):
             lines.append(f"| {label}: geometric mean | " + " | ".join(cells) + " |")
     for kind, matrix in matrices:
@@ -53,7 +62,12 @@ def main() -> int:
         lines.append(f"| {matrix}, {'one vector' if kind == 'spmv' else '64 columns'} | " + " | ".join(cells) + " |")
     readme = root / "README.md"
     text = readme.read_text()
-    new = re.sub(r"(<!-- ratios: begin -->\n).*?(<!-- ratios: end -->)", lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text, flags=re.S)
+    new = re.sub(
+        r"(<!-- ratios: begin -->\n).*?(<!-- ratios: end -->)",
+        lambda m: m[1] + "\n".join(lines) + "\n" + m[2],
+        text,
+        flags=re.DOTALL,
+    )
     readme.write_text(new)
     return 0
 

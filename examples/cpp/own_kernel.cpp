@@ -36,7 +36,11 @@ void tridiagonal(std::span<const Tensor> operands, const Tensor& out, const Scal
 
 int main() {
   const strata::Format diagonals = strata::parse_format("(i, j) -> (j - i : compressed, i : range)");
-  strata::register_kernel({.name = "my tridiagonal", .expression = "ij,j->i", .formats = {diagonals, strata::parse_format("dense", 1)}, .dtype = strata::DType::f64, .run = tridiagonal});
+  strata::register_kernel({.name = "my tridiagonal",
+                           .expression = "ij,j->i",
+                           .formats = {diagonals, strata::parse_format("dense", 1)},
+                           .dtype = strata::DType::f64,
+                           .run = tridiagonal});
 
   std::string text = "%%MatrixMarket matrix coordinate real symmetric\n5 5 9\n";
   for (int i = 1; i <= 5; ++i) {
@@ -57,5 +61,7 @@ int main() {
   const double expected[] = {0, 0, 0, 0, 6};
   for (std::int64_t i = 0; i < 5; ++i)
     if (y.get(std::vector<std::int64_t>{i})->to_double() != expected[i]) return EXIT_FAILURE;
-  return plan.kernel_name().find("my tridiagonal") != std::string::npos && strata::unregister_kernel("my tridiagonal") ? EXIT_SUCCESS : EXIT_FAILURE;
+  return plan.kernel_name().find("my tridiagonal") != std::string::npos && strata::unregister_kernel("my tridiagonal")
+             ? EXIT_SUCCESS
+             : EXIT_FAILURE;
 }

@@ -31,7 +31,9 @@ int main() {
   std::printf("%s\n", plan.explain().c_str());
 
   // What the compiler makes of the expression: graph, schedule, loop IR, C text. No data needed.
-  std::printf("%s\n", strata::show_expression("y(i) = A(i,j) * x(j)", {{"A", {.format = "CSR", .dtype = strata::DType::f64}}}).c_str());
+  std::printf(
+      "%s\n",
+      strata::show_expression("y(i) = A(i,j) * x(j)", {{"A", {.format = "CSR", .dtype = strata::DType::f64}}}).c_str());
 
   // Run it.
   const strata::Tensor operands[] = {a, x};

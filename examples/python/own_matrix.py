@@ -4,7 +4,6 @@ import sys
 import tempfile
 
 import numpy as np
-
 import strata as st
 
 if len(sys.argv) > 1:

@@ -42,8 +42,8 @@ struct Structure {
   std::vector<Diagonal> diagonals;                        ///< the fullest, at most 64, by offset
   double diagonal_fill = 0;                               ///< of all diagonals that hold an element
   // blocks
-  std::vector<BlockFit> blocks;                           ///< every size that was looked at (a sample of rows)
-  BlockFit best_block;                                    ///< fewest bytes, counted exactly; 1 x 1 where blocks do not pay
+  std::vector<BlockFit> blocks;  ///< every size that was looked at (a sample of rows)
+  BlockFit best_block;           ///< fewest bytes, counted exactly; 1 x 1 where blocks do not pay
   // distances: slots that delta(4) and delta(8) need, bridges included
   std::int64_t slots_delta4 = 0, slots_delta8 = 0;
   // symmetry, of square matrices
@@ -57,8 +57,8 @@ struct Structure {
   std::string to_string() const;
 };
 
-/// Looks at a matrix (rank 2, any format). Cost: a few passes over the stored elements, plus a conversion to CSR where it is not CSR.
-/// TensorError for other ranks.
+/// Looks at a matrix (rank 2, any format). Cost: a few passes over the stored elements, plus a conversion to CSR where
+/// it is not CSR. TensorError for other ranks.
 Structure describe_structure(const Tensor& t);
 
 }  // namespace strata

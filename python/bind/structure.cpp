@@ -77,15 +77,18 @@ nb::dict from_structure(const Structure& s) {
 }  // namespace
 
 void bind_structure(nb::module_& m) {
-  m.def("describe_structure",
-        [](const Tensor& t) {
-          const Structure s = [&] {
-            NoGil no_gil;
-            return describe_structure(t);
-          }();
-          return from_structure(s);
-        },
-        nb::arg("t"), "What a matrix looks like (rows, bands, blocks, symmetry), the bytes and modelled cost of every storage that suits it, and the one recommended, as a dict.");
+  m.def(
+      "describe_structure",
+      [](const Tensor& t) {
+        const Structure s = [&] {
+          NoGil no_gil;
+          return describe_structure(t);
+        }();
+        return from_structure(s);
+      },
+      nb::arg("t"),
+      "What a matrix looks like (rows, bands, blocks, symmetry), the bytes and modelled cost of every storage that "
+      "suits it, and the one recommended, as a dict.");
 }
 
 }  // namespace strata::bind

@@ -130,7 +130,7 @@ class progress:
             elapsed = time.monotonic() - self._start
             share = "" if self.share is None else f" {100 * self.share:3.0f} %"
             if terminal:
-                self.stream.write(f"\r\x1b[K{'|/-' [step % 3]} {self.label}{share}  {elapsed:.0f} s"[: width()])
+                self.stream.write(f"\r\x1b[K{'|/-'[step % 3]} {self.label}{share}  {elapsed:.0f} s"[: width()])
             else:
                 self.stream.write(f"... {self.label}{share} ({elapsed:.0f} s)\n")
             self.stream.flush()

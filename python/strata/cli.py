@@ -23,25 +23,44 @@ class _Version(argparse.Action):
 
 
 def parser():
-    p = argparse.ArgumentParser(prog="strata", description="A universal sparse tensor: any storage in one line, multiplied at full speed.")
+    p = argparse.ArgumentParser(
+        prog="strata", description="A universal sparse tensor: any storage in one line, multiplied at full speed."
+    )
     p.add_argument("--version", action=_Version)
     sub = p.add_subparsers(dest="command", metavar="COMMAND")
 
-    demo = sub.add_parser("demo", help="a real matrix in every format: structure, bytes, products, timings, advice",
-                          description="Reads a matrix, names its structure, converts it to every sensible format, checks every product against SciPy, "
-                                      "times it beside SciPy, torch and MKL where they are installed, and recommends a format.")
-    demo.add_argument("file", nargs="?", metavar="FILE.mtx", help="a Matrix Market file (default: pyamg's 'bar', then an elasticity system of 720,000 rows)")
+    demo = sub.add_parser(
+        "demo",
+        help="a real matrix in every format: structure, bytes, products, timings, advice",
+        description="Reads a matrix, names its structure, converts it to every sensible format, checks every product against SciPy, "
+        "times it beside SciPy, torch and MKL where they are installed, and recommends a format.",
+    )
+    demo.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE.mtx",
+        help="a Matrix Market file (default: pyamg's 'bar', then an elasticity system of 720,000 rows)",
+    )
     demo.add_argument("--json", action="store_true", help="print everything as JSON")
     demo.add_argument("--quick", action="store_true", help="a small elasticity system and short timings")
     demo.add_argument("--threads", type=int, metavar="N", help="threads for every library (default: all cores)")
     demo.add_argument("--no-timing", action="store_true", help="leave the timings out")
 
-    show = sub.add_parser("show", help="how an expression runs: graph, schedule, loop IR, C text",
-                          description='strata show "y(i) = A(i,j) * x(j)" A=csr      needs no data: operands without a format are dense')
+    show = sub.add_parser(
+        "show",
+        help="how an expression runs: graph, schedule, loop IR, C text",
+        description='strata show "y(i) = A(i,j) * x(j)" A=csr      needs no data: operands without a format are dense',
+    )
     show.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
     show.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr)")
     show.add_argument("--dtype", default="float64")
-    show.add_argument("--extent", type=int, default=1000, metavar="N", help="extent of every index (a trailing dense one of at most 128 is specialised)")
+    show.add_argument(
+        "--extent",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="extent of every index (a trailing dense one of at most 128 is specialised)",
+    )
     show.add_argument("--explain", action="store_true", help="print which kernels a plan would choose from, and why")
 
     bench = sub.add_parser("bench", help="SpMV, SpMM and conversions beside other libraries", add_help=False)

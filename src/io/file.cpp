@@ -25,7 +25,8 @@ struct Descriptor {
   }
 };
 
-/// A file beyond the size limit of the process should fail like a full disk, not kill us: SIGXFSZ is held back meanwhile.
+/// A file beyond the size limit of the process should fail like a full disk, not kill us: SIGXFSZ is held back
+/// meanwhile.
 class HoldFileSizeSignal {
  public:
   HoldFileSizeSignal() {
@@ -39,7 +40,8 @@ class HoldFileSizeSignal {
   ~HoldFileSizeSignal() {
     if (!was_pending_) {
       const timespec now{};
-      while (sigtimedwait(&set_, nullptr, &now) == -1 && errno == EINTR) {}
+      while (sigtimedwait(&set_, nullptr, &now) == -1 && errno == EINTR) {
+      }
     }
     pthread_sigmask(SIG_SETMASK, &old_, nullptr);
   }
@@ -73,10 +75,11 @@ struct Temporary {
 }  // namespace
 
 Buffer read_file(const std::string& path) {
-  if (path.find('\0') != std::string::npos) throw FileError({.what = "a file name cannot contain a zero byte", .got = path});
+  if (path.find('\0') != std::string::npos)
+    throw FileError({.what = "a file name cannot contain a zero byte", .got = path});
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) fail("open", path, errno);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.fd, &info) != 0) fail("read", path, errno);
   if (S_ISDIR(info.st_mode)) fail("read", path, EISDIR, "name a file in it");
   // One byte more than the file has, so that its end shows without growing. A pipe tells no size.
@@ -101,9 +104,10 @@ Buffer read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::function<std::string()>& next) {
-  if (path.empty() || path.find('\0') != std::string::npos) throw FileError({.what = "no file name", .expected = "a path", .got = path});
+  if (path.empty() || path.find('\0') != std::string::npos)
+    throw FileError({.what = "no file name", .expected = "a path", .got = path});
   const HoldFileSizeSignal hold;
-  struct stat info {};
+  struct stat info{};
   std::string target = path;
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) fail("write", path, EISDIR);
@@ -125,8 +129,10 @@ void write_file(const std::string& path, const std::function<std::string()>& nex
   for (int attempt = 0; file.fd < 0; ++attempt) {
     const std::string name = target + ".tmp" + std::to_string(random());
     file.fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.fd >= 0) temporary.path = name;
-    else if (errno != EEXIST || attempt > 100) fail("create a file beside", path, errno);
+    if (file.fd >= 0)
+      temporary.path = name;
+    else if (errno != EEXIST || attempt > 100)
+      fail("create a file beside", path, errno);
   }
   for (std::string text = next(); !text.empty(); text = next()) write_all(file.fd, text, path);
   if (::fsync(file.fd) != 0) fail("write", path, errno);

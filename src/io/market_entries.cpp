@@ -13,11 +13,11 @@ namespace {
 struct Chunk {
   const char* begin = nullptr;
   const char* end = nullptr;
-  std::int64_t first = 0, count = 0;      ///< its entries
-  std::int64_t mirrored = 0;              ///< entries off the diagonal
-  const char* lower = nullptr;            ///< first entry strictly below the diagonal, and above
+  std::int64_t first = 0, count = 0;  ///< its entries
+  std::int64_t mirrored = 0;          ///< entries off the diagonal
+  const char* lower = nullptr;        ///< first entry strictly below the diagonal, and above
   const char* upper = nullptr;
-  bool ascending = true;                  ///< strictly, by row and column
+  bool ascending = true;  ///< strictly, by row and column
   std::exception_ptr error = {};
 };
 
@@ -33,33 +33,59 @@ const char* name_of_field(MarketField f) {
   }
 }
 
-template <MarketField field> struct ValueOf { using type = double; };
-template <> struct ValueOf<MarketField::integer> { using type = std::int64_t; };
-template <> struct ValueOf<MarketField::unsigned_integer> { using type = std::uint64_t; };
-template <> struct ValueOf<MarketField::complex> { using type = std::complex<double>; };
+template <MarketField field>
+struct ValueOf {
+  using type = double;
+};
+template <>
+struct ValueOf<MarketField::integer> {
+  using type = std::int64_t;
+};
+template <>
+struct ValueOf<MarketField::unsigned_integer> {
+  using type = std::uint64_t;
+};
+template <>
+struct ValueOf<MarketField::complex> {
+  using type = std::complex<double>;
+};
 
 [[noreturn]] void fail_number(const MarketText& source, MarketField field, const char* p, bool too_large) {
   const std::string_view word = word_at(p, source.end());
   if (word.empty()) source.fail(p, 1, {.what = "the line ends before its value", .expected = name_of_field(field)});
   std::string fix;
-  if (word.find(',') != word.npos) fix = "write a decimal point, not a comma";
-  else if (field == MarketField::real && word.find_first_of("dD") != word.npos && word.find_first_of("0123456789") == 0) fix = "write the exponent with 'e'";
+  if (word.find(',') != word.npos)
+    fix = "write a decimal point, not a comma";
+  else if (field == MarketField::real && word.find_first_of("dD") != word.npos && word.find_first_of("0123456789") == 0)
+    fix = "write the exponent with 'e'";
   if (too_large)
-    source.fail(p, word.size(), {.what = std::string("the value does not fit ") + (field == MarketField::integer ? "int64" : field == MarketField::unsigned_integer ? "uint64" : "float64"),
-                                 .expected = name_of_field(field), .got = clipped(word)});
-  source.fail(p, word.size(), {.what = "the value is not a number of the file's field", .expected = name_of_field(field), .got = clipped(word), .fix = fix});
+    source.fail(
+        p, word.size(),
+        {.what = std::string("the value does not fit ") + (field == MarketField::integer            ? "int64"
+                                                           : field == MarketField::unsigned_integer ? "uint64"
+                                                                                                    : "float64"),
+         .expected = name_of_field(field),
+         .got = clipped(word)});
+  source.fail(p, word.size(),
+              {.what = "the value is not a number of the file's field",
+               .expected = name_of_field(field),
+               .got = clipped(word),
+               .fix = fix});
 }
 
 /// Reads one number of a value; returns its end, with a word boundary behind it.
-template <class T, class Parse> const char* read_number(const MarketText& source, MarketField field, const char* p, T& value, Parse parse) {
+template <class T, class Parse>
+const char* read_number(const MarketText& source, MarketField field, const char* p, T& value, Parse parse) {
   const char* end = source.end();
   bool too_large = false;
   const char* q = parse(p, end, value, too_large);
-  if (q == nullptr || too_large || !(q == end || *q == '\n' || is_blank(*q))) fail_number(source, field, p, q != nullptr && too_large);
+  if (q == nullptr || too_large || !(q == end || *q == '\n' || is_blank(*q)))
+    fail_number(source, field, p, q != nullptr && too_large);
   return q;
 }
 
-template <MarketField field> const char* read_value(const MarketText& source, const char* p, typename ValueOf<field>::type& value) {
+template <MarketField field>
+const char* read_value(const MarketText& source, const char* p, typename ValueOf<field>::type& value) {
   if constexpr (field == MarketField::pattern) {
     value = 1;
     return p;
@@ -83,10 +109,12 @@ const char* end_of_entry(const MarketText& source, const char* p, const char* ex
   p = skip_blanks(p, end);
   if (at_line_end(p, end)) return p == end ? end : p + 1;
   const std::string_view word = word_at(p, end);
-  source.fail(p, word.size(), {.what = "the line holds more than one entry", .expected = expected, .got = clipped(word)});
+  source.fail(p, word.size(),
+              {.what = "the line holds more than one entry", .expected = expected, .got = clipped(word)});
 }
 
-const char* read_index(const MarketText& source, const char* p, std::int64_t extent, const char* what, std::int64_t& value) {
+const char* read_index(const MarketText& source, const char* p, std::int64_t extent, const char* what,
+                       std::int64_t& value) {
   const char* end = source.end();
   p = skip_blanks(p, end);
   bool too_large = false;
@@ -96,9 +124,14 @@ const char* read_index(const MarketText& source, const char* p, std::int64_t ext
   const std::string_view word = word_at(p, end);
   const std::string range = extent == 0 ? "no entry: the matrix is empty" : "from 1 to " + std::to_string(extent);
   if (word.empty()) source.fail(p, 1, {.what = std::string("the line ends before its ") + what, .expected = range});
-  if (!word_ends) source.fail(p, word.size(), {.what = std::string("the ") + what + " is no index", .expected = range, .got = clipped(word)});
-  source.fail(p, word.size(), {.what = std::string("the ") + what + " is outside the matrix", .expected = range, .got = clipped(word),
-                               .fix = !too_large && value == 0 ? "indices start at 1" : ""});
+  if (!word_ends)
+    source.fail(p, word.size(),
+                {.what = std::string("the ") + what + " is no index", .expected = range, .got = clipped(word)});
+  source.fail(p, word.size(),
+              {.what = std::string("the ") + what + " is outside the matrix",
+               .expected = range,
+               .got = clipped(word),
+               .fix = !too_large && value == 0 ? "indices start at 1" : ""});
 }
 
 template <MarketField field, class Index>
@@ -108,7 +141,9 @@ void parse_coordinates(const MarketText& source, const MarketHeader& header, Chu
   auto* cols = static_cast<Index*>(out.cols.data);
   auto* values = static_cast<T*>(out.values.data);
   const bool mirror = header.symmetry != MarketSymmetry::general;
-  const char* expected = field == MarketField::pattern ? "row column" : field == MarketField::complex ? "row column real imaginary" : "row column value";
+  const char* expected = field == MarketField::pattern   ? "row column"
+                         : field == MarketField::complex ? "row column real imaginary"
+                                                         : "row column value";
   std::int64_t k = chunk.first, last_row = -1, last_col = -1;
   for (const char* p = chunk.begin; p != chunk.end;) {
     p = skip_blanks(p, chunk.end);
@@ -127,11 +162,16 @@ void parse_coordinates(const MarketText& source, const MarketHeader& header, Chu
     p = end_of_entry(source, p, expected);
     if (mirror && row == col) {
       if (header.symmetry == MarketSymmetry::skew)
-        source.fail(line, static_cast<std::size_t>(at - line), {.what = "an entry on the diagonal of a skew-symmetric matrix", .expected = "row > column: the diagonal is zero and not stored",
-                                                                  .got = "row and column " + std::to_string(row)});
+        source.fail(line, static_cast<std::size_t>(at - line),
+                    {.what = "an entry on the diagonal of a skew-symmetric matrix",
+                     .expected = "row > column: the diagonal is zero and not stored",
+                     .got = "row and column " + std::to_string(row)});
       if constexpr (field == MarketField::complex)
         if (header.symmetry == MarketSymmetry::hermitian && value.imag() != 0)
-          source.fail(at, static_cast<std::size_t>(p - at) - 1, {.what = "the diagonal of a hermitian matrix is real", .expected = "an imaginary part of 0", .got = Scalar::of(value.imag()).to_string()});
+          source.fail(at, static_cast<std::size_t>(p - at) - 1,
+                      {.what = "the diagonal of a hermitian matrix is real",
+                       .expected = "an imaginary part of 0",
+                       .got = Scalar::of(value.imag()).to_string()});
     } else if (mirror) {
       ++chunk.mirrored;
       const char*& first = row > col ? chunk.lower : chunk.upper;
@@ -145,7 +185,8 @@ void parse_coordinates(const MarketText& source, const MarketHeader& header, Chu
   }
 }
 
-template <MarketField field> void parse_values(const MarketText& source, Chunk& chunk, MarketEntries& out) {
+template <MarketField field>
+void parse_values(const MarketText& source, Chunk& chunk, MarketEntries& out) {
   auto* values = static_cast<typename ValueOf<field>::type*>(out.values.data);
   std::int64_t k = chunk.first;
   for (const char* p = chunk.begin; p != chunk.end;) {
@@ -160,7 +201,8 @@ template <MarketField field> void parse_values(const MarketText& source, Chunk& 
 }
 
 /// Appends the entries of the other triangle: (j, i) with the value, its negative or its conjugate.
-template <MarketField field, class Index> void mirror(const MarketHeader& header, const std::vector<Chunk>& chunks, MarketEntries& out) {
+template <MarketField field, class Index>
+void mirror(const MarketHeader& header, const std::vector<Chunk>& chunks, MarketEntries& out) {
   auto* rows = static_cast<Index*>(out.rows.data);
   auto* cols = static_cast<Index*>(out.cols.data);
   auto* values = static_cast<typename ValueOf<field>::type*>(out.values.data);
@@ -174,8 +216,10 @@ template <MarketField field, class Index> void mirror(const MarketHeader& header
       rows[q] = cols[k], cols[q] = rows[k];
       auto value = values[k];
       if (header.symmetry == MarketSymmetry::skew) {
-        if constexpr (field == MarketField::integer) value = static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(value));
-        else if constexpr (field != MarketField::unsigned_integer) value = -value;
+        if constexpr (field == MarketField::integer)
+          value = static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(value));
+        else if constexpr (field != MarketField::unsigned_integer)
+          value = -value;
       }
       if constexpr (field == MarketField::complex)
         if (header.symmetry == MarketSymmetry::hermitian) value = std::conj(value);
@@ -199,13 +243,17 @@ std::vector<Chunk> cut(const MarketText& source, const char* data) {
 void count_entries(const MarketText& source, const MarketHeader& header, std::vector<Chunk>& chunks) {
   parallel_for(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
     Chunk& chunk = chunks[static_cast<std::size_t>(c)];
-    for (const char* p = chunk.begin; p != chunk.end; p = next_line(p, chunk.end)) chunk.count += has_data(p, chunk.end);
+    for (const char* p = chunk.begin; p != chunk.end; p = next_line(p, chunk.end))
+      chunk.count += has_data(p, chunk.end);
   });
   std::int64_t total = 0;
   for (Chunk& chunk : chunks) chunk.first = total, total += chunk.count;
   const std::string wanted = std::to_string(header.entries) + (header.entries == 1 ? " entry" : " entries");
   if (total < header.entries)
-    source.fail(source.end(), 0, {.what = "the file ends too early", .expected = wanted + (header.coordinate ? ", as the size line says" : ", as the shape asks for"), .got = std::to_string(total)});
+    source.fail(source.end(), 0,
+                {.what = "the file ends too early",
+                 .expected = wanted + (header.coordinate ? ", as the size line says" : ", as the shape asks for"),
+                 .got = std::to_string(total)});
   if (total == header.entries) return;
   const char* p = nullptr;
   for (const Chunk& chunk : chunks) {
@@ -216,11 +264,14 @@ void count_entries(const MarketText& source, const MarketHeader& header, std::ve
     break;
   }
   p = skip_blanks(p, source.end());
-  source.fail(p, word_at(p, source.end()).size(), {.what = "more entries than the size line says", .expected = wanted, .got = std::to_string(total)});
+  source.fail(p, word_at(p, source.end()).size(),
+              {.what = "more entries than the size line says", .expected = wanted, .got = std::to_string(total)});
 }
 
-/// Runs f over the chunks, a few megabytes at a time, so that progress is told from the caller's thread; the first error in the text wins.
-template <class F> void for_chunks(std::vector<Chunk>& chunks, const std::function<void(double)>& progress, F f) {
+/// Runs f over the chunks, a few megabytes at a time, so that progress is told from the caller's thread; the first
+/// error in the text wins.
+template <class F>
+void for_chunks(std::vector<Chunk>& chunks, const std::function<void(double)>& progress, F f) {
   const std::size_t group = progress ? 32 : chunks.size() + 1;
   for (std::size_t first = 0; first < chunks.size(); first += group) {
     const std::size_t n = std::min(group, chunks.size() - first);
@@ -245,11 +296,15 @@ void check_one_triangle(const MarketText& source, const std::vector<Chunk>& chun
     if (!upper) upper = chunk.upper;
   }
   if (lower && upper)
-    source.fail(std::max(lower, upper), 1, {.what = "entries on both sides of the diagonal in a symmetric file", .expected = "one triangle: the other one follows from it",
-                                            .fix = "leave one triangle out, or write 'general'"});
+    source.fail(std::max(lower, upper), 1,
+                {.what = "entries on both sides of the diagonal in a symmetric file",
+                 .expected = "one triangle: the other one follows from it",
+                 .fix = "leave one triangle out, or write 'general'"});
 }
 
-template <MarketField field> MarketEntries parse_field(const MarketText& source, const MarketHeader& header, std::vector<Chunk>& chunks, const std::function<void(double)>& progress) {
+template <MarketField field>
+MarketEntries parse_field(const MarketText& source, const MarketHeader& header, std::vector<Chunk>& chunks,
+                          const std::function<void(double)>& progress) {
   MarketEntries out;
   const DType dtype = dtype_of_field(field);
   if (!header.coordinate) {
@@ -275,13 +330,16 @@ template <MarketField field> MarketEntries parse_field(const MarketText& source,
     for (const Chunk& chunk : chunks) {
       total += chunk.mirrored;
       const std::int64_t k = chunk.first;
-      const bool joins = k == 0 || chunk.count == 0 || rows[k] > rows[k - 1] || (rows[k] == rows[k - 1] && cols[k] > cols[k - 1]);
+      const bool joins =
+          k == 0 || chunk.count == 0 || rows[k] > rows[k - 1] || (rows[k] == rows[k - 1] && cols[k] > cols[k - 1]);
       out.sorted = out.sorted && chunk.ascending && joins && chunk.mirrored == 0;
     }
     out.rows.size = out.cols.size = out.values.size = total;
   };
-  if (index == DType::i32) run(std::int32_t{});
-  else run(std::int64_t{});
+  if (index == DType::i32)
+    run(std::int32_t{});
+  else
+    run(std::int64_t{});
   return out;
 }
 
@@ -296,14 +354,16 @@ DType dtype_of_field(MarketField field) {
   }
 }
 
-MarketEntries parse_market_entries(const MarketText& source, const MarketHeader& header, const std::function<void(double)>& progress) {
+MarketEntries parse_market_entries(const MarketText& source, const MarketHeader& header,
+                                   const std::function<void(double)>& progress) {
   std::vector<Chunk> chunks = cut(source, header.data);
   count_entries(source, header, chunks);
   if (progress) progress(0.1);
   switch (header.field) {
     case MarketField::real: return parse_field<MarketField::real>(source, header, chunks, progress);
     case MarketField::integer: return parse_field<MarketField::integer>(source, header, chunks, progress);
-    case MarketField::unsigned_integer: return parse_field<MarketField::unsigned_integer>(source, header, chunks, progress);
+    case MarketField::unsigned_integer:
+      return parse_field<MarketField::unsigned_integer>(source, header, chunks, progress);
     case MarketField::complex: return parse_field<MarketField::complex>(source, header, chunks, progress);
     default: return parse_field<MarketField::pattern>(source, header, chunks, progress);
   }

@@ -8,7 +8,8 @@
 
 namespace strata::io {
 
-/// Zero-based coordinates and values of the data lines, mirrored entries of symmetric files appended. Array files have values alone.
+/// Zero-based coordinates and values of the data lines, mirrored entries of symmetric files appended. Array files have
+/// values alone.
 struct MarketEntries {
   Buffer rows, cols, values;
   bool sorted = false;  ///< strictly ascending by row, then column
@@ -17,6 +18,7 @@ struct MarketEntries {
 DType dtype_of_field(MarketField field);
 
 /// Counts the lines before anything is allocated (FileError where the header lies), then parses them.
-MarketEntries parse_market_entries(const MarketText& source, const MarketHeader& header, const std::function<void(double)>& progress);
+MarketEntries parse_market_entries(const MarketText& source, const MarketHeader& header,
+                                   const std::function<void(double)>& progress);
 
 }  // namespace strata::io

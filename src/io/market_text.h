@@ -56,8 +56,8 @@ inline bool has_data(const char* p, const char* end) {
   return !at_line_end(p, end) && *p != '%';
 }
 
-/// Parsers of one word. Each returns the end of what it read, or null where the word at p is malformed; the caller checks
-/// that the word ends there. `too_large` is set where the word is well formed but does not fit.
+/// Parsers of one word. Each returns the end of what it read, or null where the word at p is malformed; the caller
+/// checks that the word ends there. `too_large` is set where the word is well formed but does not fit.
 const char* parse_count(const char* p, const char* end, std::int64_t& value, bool& too_large);
 const char* parse_integer(const char* p, const char* end, std::int64_t& value, bool& too_large);
 const char* parse_unsigned(const char* p, const char* end, std::uint64_t& value, bool& too_large);

@@ -15,8 +15,8 @@ void append_integer(std::string& out, auto value) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-/// The shortest text that reads back to the same bits. NaN other than the usual one keeps its payload in parentheses, which C's grammar
-/// of numbers allows and other readers ignore.
+/// The shortest text that reads back to the same bits. NaN other than the usual one keeps its payload in parentheses,
+/// which C's grammar of numbers allows and other readers ignore.
 void append_real(std::string& out, double value) {
   char digits[40];
   if (value == value) {
@@ -41,7 +41,8 @@ void append_value(std::string& out, DType dtype, const void* address) {
       return append_real(out, v);
     }
     case DType::u64: return append_integer(out, *static_cast<const std::uint64_t*>(address));
-    case DType::c64: case DType::c128: {
+    case DType::c64:
+    case DType::c128: {
       double parts[2];
       const Scalar s = Scalar::load(dtype, address).as(DType::c128);
       std::memcpy(parts, s.bits, sizeof parts);
@@ -64,7 +65,8 @@ const char* field_of(DType dtype) {
 }
 
 /// Lines [0, count) as text, formatted in parallel, handed out in pieces of some megabytes.
-template <class Line> std::function<std::string()> lines_of(std::string header, std::int64_t count, Line line) {
+template <class Line>
+std::function<std::string()> lines_of(std::string header, std::int64_t count, Line line) {
   return [=, header = std::move(header), next = std::int64_t{-1}]() mutable -> std::string {
     if (next < 0) {
       next = 0;
@@ -88,9 +90,13 @@ template <class Line> std::function<std::string()> lines_of(std::string header, 
 
 void write_matrix_market(const std::string& path, const Tensor& t) {
   if (t.rank() != 2)
-    throw FileError({.what = "a Matrix Market file holds a matrix", .expected = "a tensor of 2 dimensions", .got = std::to_string(t.rank()) + " dimensions"});
+    throw FileError({.what = "a Matrix Market file holds a matrix",
+                     .expected = "a tensor of 2 dimensions",
+                     .got = std::to_string(t.rank()) + " dimensions"});
   if (!t.fill().is_zero())
-    throw FileError({.what = "a Matrix Market file cannot say what absent elements are", .expected = "fill 0", .got = "fill " + t.fill().to_string()});
+    throw FileError({.what = "a Matrix Market file cannot say what absent elements are",
+                     .expected = "fill 0",
+                     .got = "fill " + t.fill().to_string()});
   const DType dtype = t.dtype();
   const std::size_t width = size_of(dtype);
   const std::string shape = std::to_string(t.shape()[0]) + " " + std::to_string(t.shape()[1]);
@@ -118,7 +124,9 @@ void write_matrix_market(const std::string& path, const Tensor& t) {
     append_value(out, dtype, values + static_cast<std::size_t>(k * stride) * width);
     out += '\n';
   };
-  io::write_file(path, lines_of(head + "coordinate " + field_of(dtype) + " general\n" + shape + " " + std::to_string(coo.nse()) + "\n", coo.nse(), line));
+  io::write_file(path, lines_of(head + "coordinate " + field_of(dtype) + " general\n" + shape + " " +
+                                    std::to_string(coo.nse()) + "\n",
+                                coo.nse(), line));
 }
 
 }  // namespace strata

@@ -21,7 +21,9 @@ struct Csr {
 };
 
 Csr as_csr(const Tensor& t) {
-  const Tensor csr = convert(t, parse_format("CSR"), {.dtype = {}, .pos_dtype = DType::i64, .crd_dtype = DType::i64, .zeros = Zeros::automatic, .split = {}});
+  const Tensor csr =
+      convert(t, parse_format("CSR"),
+              {.dtype = {}, .pos_dtype = DType::i64, .crd_dtype = DType::i64, .zeros = Zeros::automatic, .split = {}});
   Csr m{t.shape()[0], t.shape()[1], csr.pos(1), csr.crd(1), csr.part().values, nullptr, nullptr};
   m.pos = static_cast<const std::int64_t*>(m.pos_buffer.data);
   m.crd = static_cast<const std::int64_t*>(m.crd_buffer.data);
@@ -101,7 +103,8 @@ void measure_diagonals(const Csr& m, Structure& s) {
   s.upper_triangular = s.lower_bandwidth == 0 && s.nse > 0;
   constexpr std::size_t shown = 64;
   if (found.size() > shown) {
-    std::nth_element(found.begin(), found.begin() + shown, found.end(), [](const auto& a, const auto& b) { return a.fill() > b.fill(); });
+    std::nth_element(found.begin(), found.begin() + shown, found.end(),
+                     [](const auto& a, const auto& b) { return a.fill() > b.fill(); });
     found.resize(shown);
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
   }
@@ -109,7 +112,8 @@ void measure_diagonals(const Csr& m, Structure& s) {
 }
 
 /// Distinct r x c blocks that hold an element, over every `step`-th block row; `elements` counts the elements seen.
-std::int64_t count_blocks(const Csr& m, std::int64_t r, std::int64_t c, std::int64_t step, std::vector<std::int64_t>& stamp, std::int64_t& mark, std::int64_t& elements) {
+std::int64_t count_blocks(const Csr& m, std::int64_t r, std::int64_t c, std::int64_t step,
+                          std::vector<std::int64_t>& stamp, std::int64_t& mark, std::int64_t& elements) {
   std::int64_t blocks = 0;
   elements = 0;
   for (std::int64_t ib = 0; ib * r < m.rows; ib += step) {
@@ -127,11 +131,13 @@ std::int64_t count_blocks(const Csr& m, std::int64_t r, std::int64_t c, std::int
 void measure_blocks(const Csr& m, Structure& s) {
   s.best_block = {1, 1, s.nse, 1.0};
   if (s.nse == 0 || m.columns > 8 * s.nse + (1 << 20)) return;
-  constexpr std::int64_t sizes[][2] = {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {8, 8}, {16, 16}, {32, 32}, {1, 2}, {1, 4}, {1, 8}, {2, 1}, {4, 1}, {8, 1}, {3, 2}, {2, 3}};
+  constexpr std::int64_t sizes[][2] = {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {8, 8}, {16, 16}, {32, 32},
+                                       {1, 2}, {1, 4}, {1, 8}, {2, 1}, {4, 1}, {8, 1}, {3, 2},   {2, 3}};
   std::vector<std::int64_t> stamp(static_cast<std::size_t>(m.columns) + 1, 0);
   std::int64_t mark = 0, elements = 0;
   const auto width = static_cast<double>(size_of(s.dtype));
-  double best = 1.05 * (width + 4);  // bytes per element: a value and its column; blocks that cost as much still save work
+  double best =
+      1.05 * (width + 4);  // bytes per element: a value and its column; blocks that cost as much still save work
   std::vector<std::pair<double, BlockFit>> promising;
   for (const auto& [r, c] : sizes) {
     if (r > m.rows || c > m.columns) continue;
@@ -139,7 +145,8 @@ void measure_blocks(const Csr& m, Structure& s) {
     const std::int64_t step = std::max<std::int64_t>(1, s.nse / 200000);
     const std::int64_t blocks = count_blocks(m, r, c, step, stamp, mark, elements);
     if (elements == 0) continue;
-    const BlockFit fit{r, c, blocks, static_cast<double>(elements) / (static_cast<double>(blocks) * static_cast<double>(r * c))};
+    const BlockFit fit{r, c, blocks,
+                       static_cast<double>(elements) / (static_cast<double>(blocks) * static_cast<double>(r * c))};
     s.blocks.push_back(fit);
     const double bytes = width / fit.fill + 4.0 * static_cast<double>(blocks) / static_cast<double>(elements);
     if (bytes < 1.02 * best) promising.emplace_back(bytes, fit);
@@ -155,8 +162,10 @@ void measure_blocks(const Csr& m, Structure& s) {
   }
 }
 
-/// Element (i, j) has a partner (j, i) for each stored one? The rows' own cursors tell: rows come in order, so do their partners.
-template <class T> void measure_symmetry(const Csr& m, const T* v, Structure& s) {
+/// Element (i, j) has a partner (j, i) for each stored one? The rows' own cursors tell: rows come in order, so do their
+/// partners.
+template <class T>
+void measure_symmetry(const Csr& m, const T* v, Structure& s) {
   if (m.rows != m.columns || m.rows == 0) return;
   std::vector<std::int64_t> next(m.pos, m.pos + m.rows);
   bool symmetric = true, skew = true, hermitian = true;
@@ -180,7 +189,9 @@ template <class T> void measure_symmetry(const Csr& m, const T* v, Structure& s)
 
 Structure describe_structure(const Tensor& t) {
   if (t.rank() != 2)
-    throw TensorError({.what = "the structure of matrices alone is known", .expected = "a tensor of 2 dimensions", .got = std::to_string(t.rank()) + " dimensions"});
+    throw TensorError({.what = "the structure of matrices alone is known",
+                       .expected = "a tensor of 2 dimensions",
+                       .got = std::to_string(t.rank()) + " dimensions"});
   Structure s;
   s.rows = t.shape()[0];
   s.columns = t.shape()[1];
@@ -204,9 +215,12 @@ Structure describe_structure(const Tensor& t) {
     const Buffer v = m.values.cast(DType::c128);
     measure_symmetry(m, static_cast<const std::complex<double>*>(v.data), s);
   } else {
-    const Buffer v = m.values.dtype == DType::f64 ? m.values : m.values.cast(is_float(s.dtype) ? DType::f64 : DType::i64);
-    if (is_float(s.dtype)) measure_symmetry(m, static_cast<const double*>(v.data), s);
-    else measure_symmetry(m, static_cast<const std::int64_t*>(v.data), s);
+    const Buffer v =
+        m.values.dtype == DType::f64 ? m.values : m.values.cast(is_float(s.dtype) ? DType::f64 : DType::i64);
+    if (is_float(s.dtype))
+      measure_symmetry(m, static_cast<const double*>(v.data), s);
+    else
+      measure_symmetry(m, static_cast<const std::int64_t*>(v.data), s);
   }
   estimate_formats(s);
   return s;

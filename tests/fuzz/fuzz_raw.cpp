@@ -1,5 +1,5 @@
-// Any bytes as the arrays of a tensor: refused with a typed error, or a tensor that every reader can use. The bytes choose a format,
-// a shape, dtypes, lengths and contents.
+// Any bytes as the arrays of a tensor: refused with a typed error, or a tensor that every reader can use. The bytes
+// choose a format, a shape, dtypes, lengths and contents.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,8 @@ class Bytes {
  public:
   Bytes(const std::uint8_t* data, std::size_t size) : p_(data), end_(data + size) {}
   std::uint8_t next() { return p_ == end_ ? 0 : *p_++; }
-  /// `size` elements of what is left (zeros behind the end), of small numbers where `small`: wild ones are refused too soon.
+  /// `size` elements of what is left (zeros behind the end), of small numbers where `small`: wild ones are refused too
+  /// soon.
   Buffer array(DType dtype, std::int64_t size, bool small) {
     Buffer b = Buffer::zeros(dtype, size);
     const auto width = static_cast<std::int64_t>(size_of(dtype));
@@ -60,8 +61,10 @@ constexpr const char* formats[] = {
     "(i, j) -> (i : dense, j : dense)",
     "() -> ()",
 };
-constexpr DType index_types[] = {DType::i32, DType::i64, DType::i8, DType::u8, DType::i16, DType::u16, DType::u32, DType::u64};
-constexpr DType value_types[] = {DType::f64, DType::f32, DType::i8, DType::u8, DType::boolean, DType::c64, DType::f16, DType::i64};
+constexpr DType index_types[] = {DType::i32, DType::i64, DType::i8,  DType::u8,
+                                 DType::i16, DType::u16, DType::u32, DType::u64};
+constexpr DType value_types[] = {DType::f64,     DType::f32, DType::i8,  DType::u8,
+                                 DType::boolean, DType::c64, DType::f16, DType::i64};
 
 }  // namespace
 

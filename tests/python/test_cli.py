@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -10,13 +9,19 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-
 import strata as st
 from strata import _terminal
 
 
 def strata(*args, check=True, cwd=None, **environment):
-    out = subprocess.run([sys.executable, "-m", "strata", *map(str, args)], capture_output=True, text=True, cwd=cwd, env={**os.environ, **environment}, timeout=300)
+    out = subprocess.run(
+        [sys.executable, "-m", "strata", *map(str, args)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        timeout=300,
+    )
     if check:
         assert out.returncode == 0, out.stderr
     return out
@@ -34,7 +39,9 @@ def test_help_names_every_command():
 
 def test_info():
     known = json.loads(strata("info", "--json").stdout)
-    assert known["version"] == st.__version__ and known["threads"] >= 1 and known["compiler"] and "SciPy" in known["peers"]
+    assert (
+        known["version"] == st.__version__ and known["threads"] >= 1 and known["compiler"] and "SciPy" in known["peers"]
+    )
     assert "STRATA_NUM_THREADS" in strata("info").stdout
 
 
@@ -61,7 +68,18 @@ def matrix(tmp_path_factory):
 
 def test_demo_of_a_file(matrix):
     text = strata("demo", matrix, "--no-timing").stdout
-    for word in ("mine.mtx", "Sparse Tensor<", "Structure", "blocks", "symmetric", "Formats", "BSR(3, 3)", "CSR", "Recommended", "bytes"):
+    for word in (
+        "mine.mtx",
+        "Sparse Tensor<",
+        "Structure",
+        "blocks",
+        "symmetric",
+        "Formats",
+        "BSR(3, 3)",
+        "CSR",
+        "Recommended",
+        "bytes",
+    ):
         assert word in text, word
     assert "\x1b" not in text and "WRONG" not in text
 
@@ -85,9 +103,17 @@ def test_demo_of_its_own_matrices():
     assert "bar" in text and "elasticity 60 x 60" in text and "23 402" in text and "WRONG" not in text
 
 
-@pytest.mark.parametrize("body,dtype", [("coordinate integer general\n3 2 2\n1 1 3\n3 2 -4\n", "int64"), ("coordinate complex hermitian\n2 2 2\n1 1 3 0\n2 1 1 2\n", "complex128"),
-                                        ("array real general\n2 2\n1\n2\n3\n4\n", "float64"), ("coordinate pattern general\n4 4 0\n", "float64"), ("coordinate real general\n0 0 0\n", "float64"),
-                                        ("coordinate real general\n2 2 2\n1 1 nan\n2 2 inf\n", "float64")])
+@pytest.mark.parametrize(
+    "body,dtype",
+    [
+        ("coordinate integer general\n3 2 2\n1 1 3\n3 2 -4\n", "int64"),
+        ("coordinate complex hermitian\n2 2 2\n1 1 3 0\n2 1 1 2\n", "complex128"),
+        ("array real general\n2 2\n1\n2\n3\n4\n", "float64"),
+        ("coordinate pattern general\n4 4 0\n", "float64"),
+        ("coordinate real general\n0 0 0\n", "float64"),
+        ("coordinate real general\n2 2 2\n1 1 nan\n2 2 inf\n", "float64"),
+    ],
+)
 def test_demo_of_odd_files(body, dtype, tmp_path):
     path = tmp_path / "odd.mtx"
     path.write_text("%%MatrixMarket matrix " + body)
@@ -99,7 +125,12 @@ def test_demo_says_what_is_missing(tmp_path):
     """Without pyamg: what to install, or which other call works."""
     (tmp_path / "pyamg.py").write_text("raise ImportError('hidden')")
     out = strata("demo", check=False, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    assert out.returncode == 1 and "pip install pyamg" in out.stderr and "FILE.mtx" in out.stderr and "Traceback" not in out.stderr
+    assert (
+        out.returncode == 1
+        and "pip install pyamg" in out.stderr
+        and "FILE.mtx" in out.stderr
+        and "Traceback" not in out.stderr
+    )
 
 
 def test_demo_of_a_bad_file(tmp_path):
@@ -113,7 +144,20 @@ def test_demo_of_a_bad_file(tmp_path):
 
 def test_bench(tmp_path):
     path = tmp_path / "results.json"
-    args = ("bench", "--quick", "--only", "fem3x3", "--columns", "1,16", "--threads", "1", "--peers", "strata,scipy", "--out", path)
+    args = (
+        "bench",
+        "--quick",
+        "--only",
+        "fem3x3",
+        "--columns",
+        "1,16",
+        "--threads",
+        "1",
+        "--peers",
+        "strata,scipy",
+        "--out",
+        path,
+    )
     out = strata(*args, STRATA_BENCH_CACHE=str(tmp_path))
     results = json.loads(path.read_text())
     assert set(results["cases"]) >= {"spmv fem3x3", "spmm16 fem3x3", "CSR->CSC fem3x3"}
@@ -123,7 +167,11 @@ def test_bench(tmp_path):
             assert "error" not in r, (name, key, r)
     assert results["limits"]["1"]["read_bandwidth"] > 1e8
     page = path.with_suffix(".md").read_text()
-    assert "geometric mean" in page and "spmv fem3x3" in page and "strata" not in page.split("## Products")[1].split("|")[5]
+    assert (
+        "geometric mean" in page
+        and "spmv fem3x3" in page
+        and "strata" not in page.split("## Products")[1].split("|")[5]
+    )
     assert "fem3x3" in out.stdout
     again = strata(*args, STRATA_BENCH_CACHE=str(tmp_path))  # nothing left to do
     assert "run 1" not in again.stdout
@@ -133,7 +181,11 @@ def test_bench(tmp_path):
 def test_tables_align():
     lines = list(_terminal.table(["a", "bb"], [["1", "x"], ["\x1b[32m22\x1b[0m", "yy"]], right=(0,)))
     assert [_terminal.visible(line) for line in lines] == [8, 7, 8]
-    assert _terminal.grouped(1234567) == "1 234 567" and _terminal.size(1500) == "1.5 kB" and _terminal.seconds(0.00123) == "1.23 ms"
+    assert (
+        _terminal.grouped(1234567) == "1 234 567"
+        and _terminal.size(1500) == "1.5 kB"
+        and _terminal.seconds(0.00123) == "1.23 ms"
+    )
 
 
 def test_progress_is_shown_after_a_second(capsys):
@@ -148,5 +200,3 @@ def test_progress_is_shown_after_a_second(capsys):
         p(0.5)
         time.sleep(1.2)
     assert "long" in stream.getvalue() and "50 %" in stream.getvalue() and p.seconds > 1
-
-

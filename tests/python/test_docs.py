@@ -14,7 +14,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 def blocks(page):
     """(language, text, line) of each fenced block."""
     text = page.read_text()
-    for m in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+    for m in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         yield m[1], m[2], text[: m.start()].count("\n") + 2
 
 
@@ -38,7 +38,9 @@ def test_cpp_blocks_are_compiled(page):
     programs = [re.sub(r"\s+", " ", p.read_text()) for p in (ROOT / "examples" / "cpp").glob("*.cpp")]
     for language, text, line in blocks(page):
         if language == "cpp":
-            assert text.strip() and any(re.sub(r"\s+", " ", text).strip() in p for p in programs), f"{page.name}, line {line}: in no example"
+            assert text.strip() and any(re.sub(r"\s+", " ", text).strip() in p for p in programs), (
+                f"{page.name}, line {line}: in no example"
+            )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-
 import strata as st
 from strata import _core
 
@@ -36,12 +35,24 @@ def spell(lines, spelling, rng):
         return "\r\n".join(lines) + "\r\n"
     if spelling == "blanks":
         entries = [" \t" + e.replace(" ", "   ") + "  " for e in entries]
-        return "\n".join([banner, "% a comment", "", "  % another", "  " + size + " ", "", *itertools.chain(*((e, "") for e in entries))])
+        return "\n".join(
+            [
+                banner,
+                "% a comment",
+                "",
+                "  % another",
+                "  " + size + " ",
+                "",
+                *itertools.chain(*((e, "") for e in entries)),
+            ]
+        )
     if spelling == "no last newline":
         return "\n".join(lines)
     if spelling == "case":  # SciPy wants %%MatrixMarket itself as it is
         head, rest = banner.split(" ", 1)
-        return "\n".join([head + " " + "".join(rng.choice((c.lower(), c.upper())) for c in rest), size, *entries]) + "\n"
+        return (
+            "\n".join([head + " " + "".join(rng.choice((c.lower(), c.upper())) for c in rest), size, *entries]) + "\n"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -52,15 +63,34 @@ def number(field, rng):
         return str(rng.integers(-9, 9))
     if field == "unsigned-integer":
         return str(rng.integers(0, 9))
-    finite = ["1", "-2.5", "1e3", "-1.25E-2", ".5", "7.", "0", "-0", "3.141592653589793", "1e-310", "123456789012345678"]
-    real = lambda: rng.choice(finite + ["inf"] * (field != "complex"))  # SciPy negates complex infinities by a product, to NaN  # noqa: E731
+    finite = [
+        "1",
+        "-2.5",
+        "1e3",
+        "-1.25E-2",
+        ".5",
+        "7.",
+        "0",
+        "-0",
+        "3.141592653589793",
+        "1e-310",
+        "123456789012345678",
+    ]
+    real = lambda: rng.choice(
+        finite + ["inf"] * (field != "complex")
+    )  # SciPy negates complex infinities by a product, to NaN
     return f"{real()} {real()}" if field == "complex" else real()
 
 
 def generate(layout, field, symmetry, rng):
     n = int(rng.integers(1, 7))
     m = n if symmetry != "general" else int(rng.integers(1, 7))
-    lower = [(i, j) for j in range(n) for i in range(m) if symmetry == "general" or i > j or (i == j and symmetry != "skew-symmetric")]
+    lower = [
+        (i, j)
+        for j in range(n)
+        for i in range(m)
+        if symmetry == "general" or i > j or (i == j and symmetry != "skew-symmetric")
+    ]
 
     def value(i, j):
         text = number(field, rng)
@@ -106,9 +136,13 @@ def cases():
         name, expect, *lines = block.splitlines()
         line, column, fragment = re.match(r"expect\s+(\d+) (\d+)\s+(.*)", expect).groups()
         lines = [x[1:] for x in lines if x.startswith("|")]
-        unescape = lambda s: re.sub(rb"\\(0|r|x..)", lambda m: {b"0": b"\0", b"r": b"\r"}.get(m[1]) or bytes([int(m[1][1:], 16)]), s.encode())  # noqa: E731
+        unescape = lambda s: re.sub(
+            rb"\\(0|r|x..)", lambda m: {b"0": b"\0", b"r": b"\r"}.get(m[1]) or bytes([int(m[1][1:], 16)]), s.encode()
+        )
         data = b"".join(unescape(x) + b"\n" for x in lines if x != "\\")
-        yield pytest.param(data[:-1] if lines and lines[-1] == "\\" else data, int(line), int(column), fragment, id=name[8:])
+        yield pytest.param(
+            data[:-1] if lines and lines[-1] == "\\" else data, int(line), int(column), fragment, id=name[8:]
+        )
 
 
 @pytest.mark.parametrize("data,line,column,fragment", list(cases()))
@@ -144,8 +178,12 @@ def test_every_cut(tmp_path):
     assert good in (4, 5)  # 0.25, 0.2, "0.", 0 are numbers too; cuts behind them are legal files
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8", "int64", "uint8", "uint64", "bool", "complex64", "complex128"])
-@pytest.mark.parametrize("text", ["COO", "CSR", "CSC", "BSR(2, 3)", "(i, j) -> (j - i : compressed, i : range)", "dense"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "float16", "int8", "int64", "uint8", "uint64", "bool", "complex64", "complex128"]
+)
+@pytest.mark.parametrize(
+    "text", ["COO", "CSR", "CSC", "BSR(2, 3)", "(i, j) -> (j - i : compressed, i : range)", "dense"]
+)
 def test_round_trip(dtype, text, tmp_path):
     rng = np.random.default_rng(5)
     a = rng.standard_normal((7, 8)) * 50
@@ -156,11 +194,27 @@ def test_round_trip(dtype, text, tmp_path):
     st.write(tmp_path / "a.mtx", st.from_dense(a, text))
     back = st.read(tmp_path / "a.mtx")
     np.testing.assert_array_equal(back.to_dense().astype(dtype), a)
-    np.testing.assert_array_equal(scipy.io.mmread(tmp_path / "a.mtx", spmatrix=False).toarray() if text != "dense" else scipy.io.mmread(tmp_path / "a.mtx"), back.to_dense())
+    np.testing.assert_array_equal(
+        scipy.io.mmread(tmp_path / "a.mtx", spmatrix=False).toarray()
+        if text != "dense"
+        else scipy.io.mmread(tmp_path / "a.mtx"),
+        back.to_dense(),
+    )
 
 
 def test_bits_survive(tmp_path):
-    bits = np.array([0x7FF8000000000001, 0xFFF8000000000000, 0x7FF4000000000001, 0x0000000000000001, 0x8000000000000000, 0x7FEFFFFFFFFFFFFF, 0xFFF0000000000000], np.uint64)
+    bits = np.array(
+        [
+            0x7FF8000000000001,
+            0xFFF8000000000000,
+            0x7FF4000000000001,
+            0x0000000000000001,
+            0x8000000000000000,
+            0x7FEFFFFFFFFFFFFF,
+            0xFFF0000000000000,
+        ],
+        np.uint64,
+    )
     random = np.random.default_rng(3).integers(0, 2**64, 2000, dtype=np.uint64)
     bits = np.concatenate([bits, random])
     n = len(bits)
@@ -231,7 +285,11 @@ def test_links_and_pipes(tmp_path):
     import threading
 
     os.mkfifo(tmp_path / "pipe.mtx")
-    writer = threading.Thread(target=lambda: (tmp_path / "pipe.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n"))
+    writer = threading.Thread(
+        target=lambda: (tmp_path / "pipe.mtx").write_text(
+            "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n"
+        )
+    )
     writer.start()
     assert st.read(tmp_path / "pipe.mtx").to_dense().tolist() == [[0, 0], [1, 0]]
     writer.join()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
 import strata as st
 
 
@@ -22,13 +21,21 @@ def test_counts(shape):
     lengths = np.diff(a.indptr)
     assert info["nse"] == a.nnz and info["shape"] == shape
     if shape[0]:
-        assert (info["rows"]["shortest"], info["rows"]["longest"], info["rows"]["empty"]) == (lengths.min(), lengths.max(), (lengths == 0).sum())
-        assert info["rows"]["mean"] == pytest.approx(lengths.mean()) and info["rows"]["deviation"] == pytest.approx(lengths.std())
+        assert (info["rows"]["shortest"], info["rows"]["longest"], info["rows"]["empty"]) == (
+            lengths.min(),
+            lengths.max(),
+            (lengths == 0).sum(),
+        )
+        assert info["rows"]["mean"] == pytest.approx(lengths.mean()) and info["rows"]["deviation"] == pytest.approx(
+            lengths.std()
+        )
     assert info["rows"]["empty_columns"] == shape[1] - len(np.unique(a.indices))
     coo = a.tocoo()
     offsets = coo.col.astype(int) - coo.row
     assert info["bands"]["diagonals"] == len(np.unique(offsets))
-    assert info["bands"]["lower"] == max(0, -offsets.min(initial=0)) and info["bands"]["upper"] == max(0, offsets.max(initial=0))
+    assert info["bands"]["lower"] == max(0, -offsets.min(initial=0)) and info["bands"]["upper"] == max(
+        0, offsets.max(initial=0)
+    )
     for d in info["bands"]["fullest"]:
         assert d["stored"] == (offsets == d["offset"]).sum()
         assert d["fill"] == pytest.approx(d["stored"] / len(np.diagonal(np.zeros(shape), d["offset"])))
@@ -64,14 +71,19 @@ def test_symmetry(kind):
 
 def test_triangles():
     a = random(30, 30, 0.2)
-    assert describe(sp.tril(a))["symmetry"]["lower_triangular"] and not describe(sp.tril(a))["symmetry"]["upper_triangular"]
+    assert (
+        describe(sp.tril(a))["symmetry"]["lower_triangular"]
+        and not describe(sp.tril(a))["symmetry"]["upper_triangular"]
+    )
     assert describe(sp.triu(a))["symmetry"]["upper_triangular"]
 
 
 @pytest.mark.parametrize("name", ["stencil", "blocks", "random", "dense", "short rows", "one full row"])
 def test_bytes_are_those_of_the_conversion(name):
     a = {
-        "stencil": lambda: sp.diags_array([np.full(99, -1.0), np.full(100, 2.0), np.full(99, -1.0)], offsets=[-1, 0, 1]),
+        "stencil": lambda: sp.diags_array(
+            [np.full(99, -1.0), np.full(100, 2.0), np.full(99, -1.0)], offsets=[-1, 0, 1]
+        ),
         "blocks": lambda: sp.kron(random(30, 30, 0.1), np.ones((4, 4))),
         "random": lambda: random(200, 300, 0.02),
         "dense": lambda: random(60, 60, 0.7),
@@ -82,7 +94,11 @@ def test_bytes_are_those_of_the_conversion(name):
     info = st.describe_structure(t)
     assert len(info["formats"]) >= 4
     for f in info["formats"]:
-        if "+" in f["format"] or f["format"].startswith("BSR") and f["format"] != f"BSR({info['block']['rows']}, {info['block']['columns']})":
+        if (
+            "+" in f["format"]
+            or f["format"].startswith("BSR")
+            and f["format"] != f"BSR({info['block']['rows']}, {info['block']['columns']})"
+        ):
             continue  # estimates: what goes to which part, and a sample of blocks
         made = t.to(f["format"], crd_dtype=f["crd_dtype"])
         # Packed streams and pos of two entries: allow a few bytes.

@@ -9,12 +9,12 @@ import numpy as np
 class Case:
     """op "product": A @ X with `columns` columns (1: a vector). op "convert": from one storage to another."""
 
-    matrix: str          # folder of the .npy files
+    matrix: str  # folder of the .npy files
     op: str = "product"
     columns: int = 1
-    dtype: str = ""      # "" keeps the matrix's
-    source: str = ""     # convert: CSR, COO (shuffled, every fourth element twice) or dense
-    target: str = ""     # convert: CSC, CSR, BSR(3, 3), DIAI
+    dtype: str = ""  # "" keeps the matrix's
+    source: str = ""  # convert: CSR, COO (shuffled, every fourth element twice) or dense
+    target: str = ""  # convert: CSC, CSR, BSR(3, 3), DIAI
 
     def data(self):
         """(A, X or None): the same for every worker."""

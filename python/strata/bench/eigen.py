@@ -79,6 +79,15 @@ class Eigen:
         pos, crd = a.indptr.astype(np.int32, copy=False), a.indices.astype(np.int32, copy=False)
         y = np.empty((a.shape[0],) + x.shape[1:], a.dtype)
         address = lambda v: ctypes.c_void_p(v.ctypes.data)
-        arguments = (ctypes.c_long(a.shape[0]), ctypes.c_long(a.shape[1]), ctypes.c_long(a.nnz), address(pos), address(crd), address(a.data),
-                     ctypes.c_long(1 if x.ndim == 1 else x.shape[1]), address(x), address(y))
+        arguments = (
+            ctypes.c_long(a.shape[0]),
+            ctypes.c_long(a.shape[1]),
+            ctypes.c_long(a.nnz),
+            address(pos),
+            address(crd),
+            address(a.data),
+            ctypes.c_long(1 if x.ndim == 1 else x.shape[1]),
+            address(x),
+            address(y),
+        )
         return Prepared(lambda: f(*arguments), lambda: (pos, crd, a, x, y)[-1])

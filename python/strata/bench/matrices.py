@@ -15,7 +15,9 @@ def stencil(nx=38, ny=198, nz=198):
         return sp.diags([np.ones(n - 1), np.full(n, 2.0), np.ones(n - 1)], [-1, 0, 1])
 
     eye = sp.identity
-    return sp.kron(eye(ny * nz), line(nx)) + sp.kron(sp.kron(eye(nz), line(ny)), eye(nx)) + sp.kron(line(nz), eye(nx * ny))
+    return (
+        sp.kron(eye(ny * nz), line(nx)) + sp.kron(sp.kron(eye(nz), line(ny)), eye(nx)) + sp.kron(line(nz), eye(nx * ny))
+    )
 
 
 def uniform(n=1_000_000, k=16, seed=1):
@@ -147,7 +149,9 @@ def load(folder):
 
 
 def cache():
-    base = os.environ.get("STRATA_BENCH_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "strata", "bench")
+    base = os.environ.get("STRATA_BENCH_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "strata", "bench"
+    )
     return pathlib.Path(base)
 
 

@@ -21,8 +21,14 @@ class Process:
             environment[name] = str(threads)
         environment["PYTHONWARNINGS"] = "ignore"
         self._complaints = tempfile.TemporaryFile()
-        self._process = subprocess.Popen([sys.executable, "-m", "strata.bench.worker", peer, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                         stderr=self._complaints, text=True, env=environment)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "strata.bench.worker", peer, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            text=True,
+            env=environment,
+        )
         self.first = self._read(120)
 
     def ask(self, timeout=600, **request):
@@ -39,7 +45,11 @@ class Process:
             self.end()
             return {"error": f"no answer within {timeout} s"}
         line = self._process.stdout.readline()
-        return json.loads(line) if line else {"error": f"the worker ended (status {self._process.wait()}): {self._last_words()}"}
+        return (
+            json.loads(line)
+            if line
+            else {"error": f"the worker ended (status {self._process.wait()}): {self._last_words()}"}
+        )
 
     def _last_words(self):
         self._complaints.seek(0)
@@ -111,8 +121,16 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             if "error" in answer or "best" not in answer:
                 results[key] = {k: v for k, v in answer.items() if k in ("error", "refused")}
                 continue
-            results[key] = {"variant": answer["best"], "variants": answer["variants"], "refused": answer["refused"], "nse": answer["nse"], "shape": answer["shape"],
-                            "dtype": answer["dtype"], "fingerprint": answer.get("fingerprint"), "times": []}
+            results[key] = {
+                "variant": answer["best"],
+                "variants": answer["variants"],
+                "refused": answer["refused"],
+                "nse": answer["nse"],
+                "shape": answer["shape"],
+                "dtype": answer["dtype"],
+                "fingerprint": answer.get("fingerprint"),
+                "times": [],
+            }
             open_.append((key, p))
             # Beyond half of the memory nothing more stays open: everyone is prepared anew at each visit.
             if memory_available() < (2 << 30):
@@ -145,7 +163,9 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
 
 
 def _judge(results):
-    reference = next((r["fingerprint"] for k, r in results.items() if k.startswith("scipy/") and r.get("fingerprint")), None)
+    reference = next(
+        (r["fingerprint"] for k, r in results.items() if k.startswith("scipy/") and r.get("fingerprint")), None
+    )
     for r in results.values():
         if not r.get("times"):
             continue
@@ -160,7 +180,14 @@ def _judge(results):
 
 def best_peer(results, threads):
     """(key, result) of the fastest library that is not ours; SciPy's one thread counts for any number."""
-    keys = [k for k, r in results.items() if "seconds" in r and "error" not in r and not k.startswith("strata") and k.split("/")[1] in (str(threads), "1" if k.startswith("scipy") else str(threads))]
+    keys = [
+        k
+        for k, r in results.items()
+        if "seconds" in r
+        and "error" not in r
+        and not k.startswith("strata")
+        and k.split("/")[1] in (str(threads), "1" if k.startswith("scipy") else str(threads))
+    ]
     if not keys:
         return None, None
     key = min(keys, key=lambda k: results[k]["seconds"])

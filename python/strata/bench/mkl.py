@@ -23,7 +23,12 @@ class _Complex16(ctypes.Structure):
     _fields_ = [("re", ctypes.c_double), ("im", ctypes.c_double)]
 
 
-_SCALARS = {"float32": ("s", ctypes.c_float), "float64": ("d", ctypes.c_double), "complex64": ("c", _Complex8), "complex128": ("z", _Complex16)}
+_SCALARS = {
+    "float32": ("s", ctypes.c_float),
+    "float64": ("d", ctypes.c_double),
+    "complex64": ("c", _Complex8),
+    "complex128": ("z", _Complex16),
+}
 
 
 class MKL:
@@ -52,7 +57,19 @@ class MKL:
         self.keep += [pos, crd, a.data]
         create = getattr(self.lib, f"mkl_sparse_{letter}_create_csr")
         address = lambda v, offset=0: ctypes.c_void_p(v.ctypes.data + offset)
-        self._check(create(ctypes.byref(handle), 0, ctypes.c_int(a.shape[0]), ctypes.c_int(a.shape[1]), address(pos), address(pos, 4), address(crd), address(a.data)), "create_csr")
+        self._check(
+            create(
+                ctypes.byref(handle),
+                0,
+                ctypes.c_int(a.shape[0]),
+                ctypes.c_int(a.shape[1]),
+                address(pos),
+                address(pos, 4),
+                address(crd),
+                address(a.data),
+            ),
+            "create_csr",
+        )
         return handle, letter, scalar
 
     def prepare(self, case, a, x, variant):
@@ -74,7 +91,11 @@ class MKL:
             self._check(lib.mkl_sparse_optimize(handle), "optimize")
         seconds = time.perf_counter() - start
         y = np.zeros((a.shape[0],) + x.shape[1:], a.dtype)
-        one, zero = (scalar(1.0), scalar(0.0)) if not isinstance(scalar, ctypes.Structure) else (scalar(1.0, 0.0), scalar(0.0, 0.0))
+        one, zero = (
+            (scalar(1.0), scalar(0.0))
+            if not isinstance(scalar, ctypes.Structure)
+            else (scalar(1.0, 0.0), scalar(0.0, 0.0))
+        )
         px, py = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
         if x.ndim == 1:
             f = getattr(lib, f"mkl_sparse_{letter}_mv")
@@ -92,8 +113,19 @@ class MKL:
             self.keep += [rows, cols, values]
             letter, _ = _SCALARS[str(a.dtype)]
             coo = ctypes.c_void_p()
-            self._check(getattr(lib, f"mkl_sparse_{letter}_create_coo")(ctypes.byref(coo), 0, ctypes.c_int(a.shape[0]), ctypes.c_int(a.shape[1]), ctypes.c_int(len(values)),
-                                                                        ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(cols.ctypes.data), ctypes.c_void_p(values.ctypes.data)), "create_coo")
+            self._check(
+                getattr(lib, f"mkl_sparse_{letter}_create_coo")(
+                    ctypes.byref(coo),
+                    0,
+                    ctypes.c_int(a.shape[0]),
+                    ctypes.c_int(a.shape[1]),
+                    ctypes.c_int(len(values)),
+                    ctypes.c_void_p(rows.ctypes.data),
+                    ctypes.c_void_p(cols.ctypes.data),
+                    ctypes.c_void_p(values.ctypes.data),
+                ),
+                "create_coo",
+            )
             source, operation = coo, _NON_TRANSPOSE
         elif case.source == "CSR" and case.target == "CSC":
             source, operation = self._create(a)[0], _TRANSPOSE
@@ -102,7 +134,10 @@ class MKL:
 
             def run():
                 out = ctypes.c_void_p()
-                self._check(lib.mkl_sparse_convert_bsr(source, ctypes.c_int(3), _ROW_MAJOR, _NON_TRANSPOSE, ctypes.byref(out)), "convert_bsr")
+                self._check(
+                    lib.mkl_sparse_convert_bsr(source, ctypes.c_int(3), _ROW_MAJOR, _NON_TRANSPOSE, ctypes.byref(out)),
+                    "convert_bsr",
+                )
                 lib.mkl_sparse_destroy(out)
 
             return Prepared(run)

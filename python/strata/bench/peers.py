@@ -65,7 +65,12 @@ class Strata:
         names = ["CSR"]
         for f in info["formats"]:
             name = f["format"] + (f" {f['crd_dtype']}" if f["crd_dtype"] else "")
-            if name not in names and f["bytes"] < 2.5 * plain["bytes"] and f["cost_ns"] < 2 * best and f["format"] not in ("COO", "CSC"):
+            if (
+                name not in names
+                and f["bytes"] < 2.5 * plain["bytes"]
+                and f["cost_ns"] < 2 * best
+                and f["format"] not in ("COO", "CSC")
+            ):
                 names.append(name)
         return names[:limit]
 
@@ -104,7 +109,11 @@ class SciPy:
         if case.op == "convert":
             return ["convert"]
         names = ["csr"]
-        offsets = np.unique(a.indices - np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr))) if a.nnz < 50_000_000 else []
+        offsets = (
+            np.unique(a.indices - np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr)))
+            if a.nnz < 50_000_000
+            else []
+        )
         if 0 < len(offsets) * a.shape[1] < 2.5 * a.nnz:
             names.append("dia")
         fills = []
@@ -160,7 +169,9 @@ class Torch:
 
     def _csr(self, a):
         t, index = self.torch, getattr(self.torch, self.index)
-        return t.sparse_csr_tensor(t.from_numpy(a.indptr).to(index), t.from_numpy(a.indices).to(index), t.from_numpy(a.data), a.shape)
+        return t.sparse_csr_tensor(
+            t.from_numpy(a.indptr).to(index), t.from_numpy(a.indices).to(index), t.from_numpy(a.data), a.shape
+        )
 
     def prepare(self, case, a, x, variant):
         t = self.torch
@@ -239,14 +250,28 @@ def peer(name, threads):
         from .eigen import Eigen
 
         return Eigen(threads)
-    return {"strata": Strata, "strata-vendor": StrataVendor, "scipy": SciPy, "torch": Torch, "torch-int32": Torch32, "graphblas": GraphBLAS}[name](threads)
+    return {
+        "strata": Strata,
+        "strata-vendor": StrataVendor,
+        "scipy": SciPy,
+        "torch": Torch,
+        "torch-int32": Torch32,
+        "graphblas": GraphBLAS,
+    }[name](threads)
 
 
 def names():
     """Peers that are installed, ours first."""
     here = installed()
     out = ["strata", "strata-vendor"]
-    for name, package in (("scipy", "SciPy"), ("torch", "torch"), ("torch-int32", "torch"), ("mkl", "MKL"), ("eigen", "Eigen"), ("graphblas", "GraphBLAS")):
+    for name, package in (
+        ("scipy", "SciPy"),
+        ("torch", "torch"),
+        ("torch-int32", "torch"),
+        ("mkl", "MKL"),
+        ("eigen", "Eigen"),
+        ("graphblas", "GraphBLAS"),
+    ):
         if package in here:
             out.append(name)
     return out

@@ -61,14 +61,24 @@ def rows(results):
             needed = _bytes(runs[-1], n, name) if "->" not in name else None
             bandwidth = results.get("limits", {}).get(str(n), {}).get("read_bandwidth")
             first = runs[-1].get(f"strata/{n}", {})
-            out.append({
-                "case": name, "threads": n, "own": own, "format": first.get("variant"), "vendor": _median(runs, _seconds(f"strata-vendor/{n}")),
-                "peer": key and f"{key.split('/')[0]} {runs[-1][key]['variant']}", "peer_seconds": _median(runs, lambda r: (best_peer(r, n)[1] or {}).get("seconds")),
-                "ratio": _median(runs, _ratio("strata", n)), "vendor_ratio": _median(runs, _ratio("strata-vendor", n)),
-                "bandwidth_share": needed / own / bandwidth if needed and own and bandwidth else None,
-                "spread": max((r.get(f"strata/{n}", {}).get("spread", 1) for r in runs), default=1), "runs": len(runs),
-                "error": first.get("error") or (None if "seconds" in first else "refused: " + str(first.get("refused"))),
-            })
+            out.append(
+                {
+                    "case": name,
+                    "threads": n,
+                    "own": own,
+                    "format": first.get("variant"),
+                    "vendor": _median(runs, _seconds(f"strata-vendor/{n}")),
+                    "peer": key and f"{key.split('/')[0]} {runs[-1][key]['variant']}",
+                    "peer_seconds": _median(runs, lambda r: (best_peer(r, n)[1] or {}).get("seconds")),
+                    "ratio": _median(runs, _ratio("strata", n)),
+                    "vendor_ratio": _median(runs, _ratio("strata-vendor", n)),
+                    "bandwidth_share": needed / own / bandwidth if needed and own and bandwidth else None,
+                    "spread": max((r.get(f"strata/{n}", {}).get("spread", 1) for r in runs), default=1),
+                    "runs": len(runs),
+                    "error": first.get("error")
+                    or (None if "seconds" in first else "refused: " + str(first.get("refused"))),
+                }
+            )
     return out
 
 
@@ -76,7 +86,11 @@ def summary(results):
     """Geometric means of the ratio to the best peer, own kernels only."""
     table = rows(results)
     out = {}
-    for label, test in (("SpMV", lambda r: r["case"].startswith("spmv")), ("SpMM", lambda r: r["case"].startswith("spmm")), ("conversions", lambda r: "->" in r["case"])):
+    for label, test in (
+        ("SpMV", lambda r: r["case"].startswith("spmv")),
+        ("SpMM", lambda r: r["case"].startswith("spmm")),
+        ("conversions", lambda r: "->" in r["case"]),
+    ):
         for n in sorted({r["threads"] for r in table}):
             values = [r["ratio"] for r in table if test(r) and r["threads"] == n and r["ratio"]]
             if values:
@@ -89,29 +103,53 @@ def markdown(results):
     lines += [f"# Benchmarks of {results['date']}", ""]
     if results.get("quick"):
         lines += ["A quick run on small matrices: it shows that everything works, its figures mean little.", ""]
-    lines += [f"{m['processor']}, {m['cores']} cores, {m.get('memory_gb', '?')} GB, {m['system']}, Python {m['python']}. "
-              + "Peers: " + ", ".join(f"{k} {v}" for k, v in results["peers"].items()) + ".", ""]
+    lines += [
+        f"{m['processor']}, {m['cores']} cores, {m.get('memory_gb', '?')} GB, {m['system']}, Python {m['python']}. "
+        + "Peers: "
+        + ", ".join(f"{k} {v}" for k, v in results["peers"].items())
+        + ".",
+        "",
+    ]
     for n, limit in results.get("limits", {}).items():
         if "read_bandwidth" in limit:
-            lines.append(f"- read bandwidth, {n} thread{'s' if n != '1' else ''}: {limit['read_bandwidth'] / 1e9:.1f} GB/s")
-    lines += ["", "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs. Peers count with their best variant; "
-              "SciPy has one thread. 'Own' are our own kernels alone; 'vendor' lets a plan call MKL as well. Ratio: best peer's time over ours (above 1: we are faster). "
-              "Limit: the share of the read bandwidth that the compulsory bytes (storage, X and Y once) reach; X and Y of small matrices stay in the cache, so it can exceed 100 %.", ""]
+            lines.append(
+                f"- read bandwidth, {n} thread{'s' if n != '1' else ''}: {limit['read_bandwidth'] / 1e9:.1f} GB/s"
+            )
+    lines += [
+        "",
+        "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs. Peers count with their best variant; "
+        "SciPy has one thread. 'Own' are our own kernels alone; 'vendor' lets a plan call MKL as well. Ratio: best peer's time over ours (above 1: we are faster). "
+        "Limit: the share of the read bandwidth that the compulsory bytes (storage, X and Y once) reach; X and Y of small matrices stay in the cache, so it can exceed 100 %.",
+        "",
+    ]
     means = summary(results)
     if means:
-        lines += ["| geometric mean of the ratio, own kernels | threads | mean | worst | cases |", "|---|---|---|---|---|"]
-        lines += [f"| {label} | {n} | {mean:.2f} | {worst:.2f} | {count} |" for (label, n), (mean, worst, count) in means.items()]
+        lines += [
+            "| geometric mean of the ratio, own kernels | threads | mean | worst | cases |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| {label} | {n} | {mean:.2f} | {worst:.2f} | {count} |"
+            for (label, n), (mean, worst, count) in means.items()
+        ]
         lines.append("")
     table = rows(results)
     for title, test in (("Products", lambda r: "->" not in r["case"]), ("Conversions", lambda r: "->" in r["case"])):
         chosen = [r for r in table if test(r)]
         if not chosen:
             continue
-        lines += [f"## {title}", "", "| case | threads | own | format | vendor | best peer | its time | ratio own | ratio vendor | of the limit | runs | note |", "|---|---|---|---|---|---|---|---|---|---|---|---|"]
+        lines += [
+            f"## {title}",
+            "",
+            "| case | threads | own | format | vendor | best peer | its time | ratio own | ratio vendor | of the limit | runs | note |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        ]
         for r in chosen:
             share = "-" if r["bandwidth_share"] is None else f"{100 * r['bandwidth_share']:.0f} %"
-            lines.append(f"| {r['case']} | {r['threads']} | {seconds(r['own']) if r['own'] else '-'} | {r['format'] or '-'} | {seconds(r['vendor']) if r['vendor'] else '-'} | {r['peer'] or '-'} | "
-                         f"{seconds(r['peer_seconds']) if r['peer_seconds'] else '-'} | {_times(r['ratio'])} | {_times(r['vendor_ratio'])} | {share} | {r['runs']} | {_note(r)} |")
+            lines.append(
+                f"| {r['case']} | {r['threads']} | {seconds(r['own']) if r['own'] else '-'} | {r['format'] or '-'} | {seconds(r['vendor']) if r['vendor'] else '-'} | {r['peer'] or '-'} | "
+                f"{seconds(r['peer_seconds']) if r['peer_seconds'] else '-'} | {_times(r['ratio'])} | {_times(r['vendor_ratio'])} | {share} | {r['runs']} | {_note(r)} |"
+            )
         lines.append("")
     return "\n".join(lines)
 
@@ -122,7 +160,18 @@ def _note(r):
         notes.append(r["error"].replace("|", "/"))
     if r["ratio"] is not None and r["ratio"] < 0.9:
         share = r["bandwidth_share"]
-        notes.append("**below 0.9**" + ("" if share is None else ": in the cache, bound by instructions and the call" if share > 1 else ": bound by bandwidth" if share > 0.7 else ": bound by latency and instructions, not bandwidth"))
+        notes.append(
+            "**below 0.9**"
+            + (
+                ""
+                if share is None
+                else ": in the cache, bound by instructions and the call"
+                if share > 1
+                else ": bound by bandwidth"
+                if share > 0.7
+                else ": bound by latency and instructions, not bandwidth"
+            )
+        )
     if r["spread"] > 1.3:
         notes.append(f"noisy ({r['spread']:.1f})")
     return "; ".join(notes)

@@ -29,9 +29,19 @@ CONVERTED = {
 
 
 def parser():
-    p = argparse.ArgumentParser(prog="strata bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--quick", action="store_true", help="small matrices, few rounds: does everything work? (no figures to quote)")
-    p.add_argument("--only", action="append", default=[], metavar="TEXT", help="cases whose name contains TEXT (repeatable: any of them)")
+    p = argparse.ArgumentParser(
+        prog="strata bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    p.add_argument(
+        "--quick", action="store_true", help="small matrices, few rounds: does everything work? (no figures to quote)"
+    )
+    p.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="cases whose name contains TEXT (repeatable: any of them)",
+    )
     p.add_argument("--columns", default="1,16,64,128", help="columns of X (default 1,16,64,128)")
     p.add_argument("--threads", default="", help="numbers of threads (default 1,2)")
     p.add_argument("--dtype", default="", help="float64, float32, ... (default: the matrix's own)")
@@ -56,12 +66,24 @@ def cases(args):
     if not args.no_products:
         for matrix in table:
             for k in map(int, args.columns.split(",")):
-                out.append((f"{'spmv' if k == 1 else f'spmm{k}'} {matrix}", matrix, {"op": "product", "columns": k, "dtype": args.dtype}))
+                out.append(
+                    (
+                        f"{'spmv' if k == 1 else f'spmm{k}'} {matrix}",
+                        matrix,
+                        {"op": "product", "columns": k, "dtype": args.dtype},
+                    )
+                )
     if not args.no_conversions:
         for source, target in CONVERSIONS:
             for matrix in table:
                 if any(matrix.startswith(m) for m in CONVERTED[source, target]):
-                    out.append((f"{source}->{target.replace(' ', '')} {matrix}", matrix, {"op": "convert", "source": source, "target": target, "dtype": args.dtype}))
+                    out.append(
+                        (
+                            f"{source}->{target.replace(' ', '')} {matrix}",
+                            matrix,
+                            {"op": "convert", "source": source, "target": target, "dtype": args.dtype},
+                        )
+                    )
     return [c for c in out if not args.only or any(text in c[0] for text in args.only)]
 
 
@@ -74,7 +96,13 @@ def machine():
             with_memory["memory_gb"] = round(int(f.readline().split()[1]) / 1e6, 1)
     except OSError:
         pass
-    return {"processor": processor(), "cores": len(os.sched_getaffinity(0)), "system": f"{platform.system()} {platform.machine()}", "python": platform.python_version(), **with_memory}
+    return {
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **with_memory,
+    }
 
 
 def ask_for_priority():
@@ -133,8 +161,15 @@ def main(argv):
     if results is None:
         with progress("measuring the machine's limits"):
             bandwidth = limits(threads)
-        results = {"date": str(datetime.date.today()), "quick": args.quick, "machine": machine(), "limits": bandwidth, "peers": peers_module.installed(),
-                   "protocol": {"rounds": rounds, "budget": budget}, "cases": {}}
+        results = {
+            "date": str(datetime.date.today()),
+            "quick": args.quick,
+            "machine": machine(),
+            "limits": bandwidth,
+            "peers": peers_module.installed(),
+            "protocol": {"rounds": rounds, "budget": budget},
+            "cases": {},
+        }
     end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
     with Pool() as pool:
         for run in range(runs):

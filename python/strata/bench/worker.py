@@ -51,7 +51,14 @@ class Worker:
             del p
         if best is None:
             return {"refused": refused}
-        answer = {"best": best, "variants": found, "refused": refused, "nse": int(a.nnz), "shape": list(map(int, a.shape)), "dtype": str(a.dtype)}
+        answer = {
+            "best": best,
+            "variants": found,
+            "refused": refused,
+            "nse": int(a.nnz),
+            "shape": list(map(int, a.shape)),
+            "dtype": str(a.dtype),
+        }
         result = self.prepared.result() if case.op == "product" else None
         if result is not None:
             answer["fingerprint"] = fingerprint(result)

@@ -19,7 +19,10 @@ def facts():
         "compiler": _core.compiler_description(),
         "engine": settings.engine,
         "peers": installed(),
-        "settings": {k: getattr(settings, k) for k in ("threads", "engine", "jit", "cc", "cache", "cache_dir", "dump", "int32_limit", "vendor")},
+        "settings": {
+            k: getattr(settings, k)
+            for k in ("threads", "engine", "jit", "cc", "cache", "cache_dir", "dump", "int32_limit", "vendor")
+        },
     }
 
 

@@ -21,15 +21,22 @@ def _need_scipy():
     try:
         import scipy.sparse  # noqa: F401
     except ImportError:
-        raise _Missing("the demo checks every product against SciPy, which is not installed", expected="scipy", fix="pip install scipy (or: pip install 'strata[demo]')") from None
+        raise _Missing(
+            "the demo checks every product against SciPy, which is not installed",
+            expected="scipy",
+            fix="pip install scipy (or: pip install 'strata[demo]')",
+        ) from None
 
 
 def _need_pyamg():
     try:
         import pyamg  # noqa: F401
     except ImportError:
-        raise _Missing("the demo's own matrices come with pyamg, which is not installed", expected="pyamg, or a Matrix Market file of yours",
-                       fix="pip install pyamg (or: pip install 'strata[demo]'), or: strata demo FILE.mtx") from None
+        raise _Missing(
+            "the demo's own matrices come with pyamg, which is not installed",
+            expected="pyamg, or a Matrix Market file of yours",
+            fix="pip install pyamg (or: pip install 'strata[demo]'), or: strata demo FILE.mtx",
+        ) from None
 
 
 def _matrices(args):
@@ -42,8 +49,18 @@ def _matrices(args):
         return
     _need_pyamg()
     n = 60 if args.quick else 600
-    yield "bar", "3-D elasticity of a bar, a matrix that pyamg ships", lambda p: from_scipy(matrices.prepare(matrices.example("bar"), fill_values=False)), True
-    yield f"elasticity {n} x {n}", f"linear elasticity on a grid of {n} x {n} nodes, assembled by pyamg", lambda p: from_scipy(matrices.prepare(matrices.elasticity(n), fill_values=False)), False
+    yield (
+        "bar",
+        "3-D elasticity of a bar, a matrix that pyamg ships",
+        lambda p: from_scipy(matrices.prepare(matrices.example("bar"), fill_values=False)),
+        True,
+    )
+    yield (
+        f"elasticity {n} x {n}",
+        f"linear elasticity on a grid of {n} x {n} nodes, assembled by pyamg",
+        lambda p: from_scipy(matrices.prepare(matrices.elasticity(n), fill_values=False)),
+        False,
+    )
 
 
 def main(args):
@@ -52,8 +69,18 @@ def main(args):
     say = (lambda *_: None) if args.json else lambda text="": print(text, flush=True)
     if args.threads:
         settings.threads = args.threads
-    head = {"strata": __version__, "processor": processor(), "threads": settings.threads, "compiler": _core.compiler_description()}
-    say(style.title(f"Strata {__version__}") + style.dim(f"   {head['processor']}, {head['threads']} thread{'s' if head['threads'] != 1 else ''}, compiler: {head['compiler']}"))
+    head = {
+        "strata": __version__,
+        "processor": processor(),
+        "threads": settings.threads,
+        "compiler": _core.compiler_description(),
+    }
+    say(
+        style.title(f"Strata {__version__}")
+        + style.dim(
+            f"   {head['processor']}, {head['threads']} thread{'s' if head['threads'] != 1 else ''}, compiler: {head['compiler']}"
+        )
+    )
     found = [_one(args, style, say, *matrix) for matrix in _matrices(args)]
     if args.json:
         print(json.dumps({**head, "matrices": found}, indent=2))
@@ -67,7 +94,9 @@ def _one(args, style, say, name, what, load, show):
     say(style.title(name) + "  " + style.dim(what))
     with progress(f"reading {name}", quiet=args.json) as p:
         t = load(p)
-    say(f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} stored elements of {t.dtype}, there in {seconds(p.seconds)}")
+    say(
+        f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} stored elements of {t.dtype}, there in {seconds(p.seconds)}"
+    )
     with progress("converting to CSR", quiet=args.json):
         csr = t.to("CSR")
         a = csr.to_scipy()
@@ -97,7 +126,17 @@ def _one(args, style, say, name, what, load, show):
     for reason in advice["why"]:
         say("  " + reason)
     del info["text"], info["sampled_blocks"]
-    return {"name": name, "source": what, "shape": list(t.shape), "nse": t.nse, "dtype": str(t.dtype), "structure": info, "formats": formats, "timings": timings, "recommended": advice}
+    return {
+        "name": name,
+        "source": what,
+        "shape": list(t.shape),
+        "nse": t.nse,
+        "dtype": str(t.dtype),
+        "structure": info,
+        "formats": formats,
+        "timings": timings,
+        "recommended": advice,
+    }
 
 
 def _cut(text, columns):
@@ -106,15 +145,39 @@ def _cut(text, columns):
 
 def _print_formats(style, say, formats, t):
     say()
-    say(style.title("Formats") + style.dim("   products with a vector and with 64 columns, error in units of eps |A||x|"))
+    say(
+        style.title("Formats")
+        + style.dim("   products with a vector and with 64 columns, error in units of eps |A||x|")
+    )
     rows = []
     for f in formats:
         if "refused" in f:
             rows.append([f["format"], size(f["estimated_bytes"]), "", "", "", style.warm("refused"), f["refused"]])
             continue
-        verdict = style.good("equal") if f["right"] and f["spmv_error"] == f["spmm_error"] == 0 else style.good(f"{f['spmv_error']:.1f}, {f['spmm_error']:.1f}") if f["right"] else style.bad("WRONG")
-        rows.append([f["format"], size(f["bytes"]), f"{f['bytes'] / max(1, t.nse):.1f}", f"{f['nse'] / max(1, t.nse):.2f}", seconds(f["convert_seconds"]), verdict, style.dim(f["note"])])
-    for line in table(["format", "bytes", "an element", "slots", "from CSR in", "as SciPy", ""], rows, right=(1, 2, 3, 4, 5), style=style):
+        verdict = (
+            style.good("equal")
+            if f["right"] and f["spmv_error"] == f["spmm_error"] == 0
+            else style.good(f"{f['spmv_error']:.1f}, {f['spmm_error']:.1f}")
+            if f["right"]
+            else style.bad("WRONG")
+        )
+        rows.append(
+            [
+                f["format"],
+                size(f["bytes"]),
+                f"{f['bytes'] / max(1, t.nse):.1f}",
+                f"{f['nse'] / max(1, t.nse):.2f}",
+                seconds(f["convert_seconds"]),
+                verdict,
+                style.dim(f["note"]),
+            ]
+        )
+    for line in table(
+        ["format", "bytes", "an element", "slots", "from CSR in", "as SciPy", ""],
+        rows,
+        right=(1, 2, 3, 4, 5),
+        style=style,
+    ):
         say(line)
 
 
@@ -129,11 +192,20 @@ def _time(args, a):
     rounds, budget = (1, 0.02) if args.quick else (4, 0.2)
     chosen = [n for n in names() if n not in ("strata-vendor", "graphblas", "eigen")]
     out = {}
-    with tempfile.TemporaryDirectory(prefix="strata-demo-") as folder, Pool() as pool, progress("timing", quiet=args.json) as p:
+    with (
+        tempfile.TemporaryDirectory(prefix="strata-demo-") as folder,
+        Pool() as pool,
+        progress("timing", quiet=args.json) as p,
+    ):
         matrices.save(a, folder)
         for key, columns in (("spmv", 1), ("spmm64", 64)):
             results = measure(pool, Case(folder, columns=columns), chosen, [threads], rounds, budget, p, limit=20)
-            out[key] = {k.split("/")[0]: {x: v for x, v in r.items() if x in ("seconds", "spread", "variant", "variants", "error", "refused")} for k, r in results.items()}
+            out[key] = {
+                k.split("/")[0]: {
+                    x: v for x, v in r.items() if x in ("seconds", "spread", "variant", "variants", "error", "refused")
+                }
+                for k, r in results.items()
+            }
     return out
 
 
@@ -145,15 +217,39 @@ def _print_timings(style, say, timings):
         base = results.get("scipy", {}).get("seconds")
         for name, r in results.items():
             if "seconds" not in r:
-                rows.append([name, "", style.warm("none"), "", str(r.get("error") or "; ".join((r.get("refused") or {}).values()) or "not for this dtype")])
+                rows.append(
+                    [
+                        name,
+                        "",
+                        style.warm("none"),
+                        "",
+                        str(r.get("error") or "; ".join((r.get("refused") or {}).values()) or "not for this dtype"),
+                    ]
+                )
                 continue
             best = r["seconds"] == fastest
             ratio = f"{base / r['seconds']:.2f}x" if base else ""
-            rows.append([style.bold(name) if name == "strata" else name, r["variant"], style.good(seconds(r["seconds"])) if best else seconds(r["seconds"]), ratio, style.bad(r["error"]) if "error" in r else ""])
+            rows.append(
+                [
+                    style.bold(name) if name == "strata" else name,
+                    r["variant"],
+                    style.good(seconds(r["seconds"])) if best else seconds(r["seconds"]),
+                    ratio,
+                    style.bad(r["error"]) if "error" in r else "",
+                ]
+            )
             if name == "strata":
                 for variant, v in sorted(r["variants"].items(), key=lambda kv: kv[1]["seconds"]):
                     if variant != r["variant"]:
-                        rows.append(["", style.dim(variant), style.dim(seconds(v["seconds"])), style.dim(f"{base / v['seconds']:.2f}x" if base else ""), ""])
+                        rows.append(
+                            [
+                                "",
+                                style.dim(variant),
+                                style.dim(seconds(v["seconds"])),
+                                style.dim(f"{base / v['seconds']:.2f}x" if base else ""),
+                                "",
+                            ]
+                        )
         say()
         say(style.title(title))
         for line in table(["library", "format", "time", "SciPy's / its", ""], rows, right=(2, 3), style=style):
@@ -179,5 +275,8 @@ def _advise(info, formats, timings):
         why.append(info["why"])
     else:
         plain = next(f for f in info["formats"] if f["format"] == "CSR" and not f["crd_dtype"])
-        why.append((estimate["note"] or "no structure that another format uses better") + f": {estimate['bytes'] / max(1, info['nse']):.1f} bytes a stored element, CSR takes {plain['bytes'] / max(1, info['nse']):.1f}")
+        why.append(
+            (estimate["note"] or "no structure that another format uses better")
+            + f": {estimate['bytes'] / max(1, info['nse']):.1f} bytes a stored element, CSR takes {plain['bytes'] / max(1, info['nse']):.1f}"
+        )
     return {"format": best, "text": row.get("text", ""), "why": why, "model": format_label(info["formats"][0])}

@@ -13,7 +13,9 @@ def index_notation(text):
     left, arrow, right = (part.strip() for part in text.partition("->"))
     terms = [term.strip() for term in left.split(",")]
     if "." in text or not all(re.fullmatch(r"[A-Za-z]*", term) for term in [*terms, right]):
-        raise ExpressionError("show reads plain einsum text or index notation", expected='"ij,j->i" or "y(i) = A(i,j) * x(j)"', got=text)
+        raise ExpressionError(
+            "show reads plain einsum text or index notation", expected='"ij,j->i" or "y(i) = A(i,j) * x(j)"', got=text
+        )
     if not arrow:
         letters = "".join(terms)
         right = "".join(sorted(i for i in set(letters) if letters.count(i) == 1))
@@ -30,7 +32,9 @@ def operand_formats(arguments, names):
     for item in arguments:
         name, equals, value = item.partition("=")
         if not equals or not value.strip():
-            raise ExpressionError(f"'{item}' gives no operand a format", expected=", ".join(f"{n}=FORMAT" for n in names), got=item)
+            raise ExpressionError(
+                f"'{item}' gives no operand a format", expected=", ".join(f"{n}=FORMAT" for n in names), got=item
+            )
         formats[name.strip()] = value.strip()
     return formats
 

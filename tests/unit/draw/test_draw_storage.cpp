@@ -52,8 +52,10 @@ TEST_CASE("CSR as text") {
 }
 
 TEST_CASE("every box is closed and within the width") {
-  for (const char* format : {"CSR", "CSC", "COO", "DCSR", "BSR(2, 3)", "BSR(4, 4) + COO", "DIAI", "DIAJ", "SkewDIAI", "Delta(2)", "ELL", "Bitmap", "dense", "DenseLeft", "CSF",
-                             "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", "(i, j) -> (i / 2 : dense, j / 2 : padded, i % 2 : dense, j % 2 : dense)"})
+  for (const char* format :
+       {"CSR", "CSC", "COO", "DCSR", "BSR(2, 3)", "BSR(4, 4) + COO", "DIAI", "DIAJ", "SkewDIAI", "Delta(2)", "ELL",
+        "Bitmap", "dense", "DenseLeft", "CSF", "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))",
+        "(i, j) -> (i / 2 : dense, j / 2 : padded, i % 2 : dense, j % 2 : dense)"})
     for (const int width : {10, 24, 40, 80, 200}) {
       const std::string text = draw_storage_text(blog(format), width);
       CAPTURE(format);
@@ -96,7 +98,8 @@ TEST_CASE("sums part by part, batches one by one, long rows cut") {
   CHECK(sum.find("part 1   COO") != std::string::npos);
   std::vector<double> many(1000, 0.125);
   const std::vector<std::int64_t> strides = {1};
-  const Tensor t = from_dense(borrow_dense(Buffer::copy_of<double>(many), {1000}, strides), parse_format("SparseVector"));
+  const Tensor t =
+      from_dense(borrow_dense(Buffer::copy_of<double>(many), {1000}, strides), parse_format("SparseVector"));
   const std::string text = draw_storage_text(t, 60);
   CHECK(line_with(text, "crd  ").find("…") != std::string::npos);
   CHECK(lines_of(text).size() < 10);

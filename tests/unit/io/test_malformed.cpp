@@ -26,17 +26,19 @@ TEST_CASE("a malformed file tells what was expected, what came and how to mend i
     strata::parse_matrix_market("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 0 1,5\n", "bar.mtx");
     FAIL("accepted");
   } catch (const strata::FileError& e) {
-    CHECK(std::string(e.what()) == "bar.mtx, line 3, column 3: the column is outside the matrix\n"
-                                   "    1 0 1,5\n"
-                                   "      ^\n"
-                                   "  expected  from 1 to 2\n"
-                                   "  got       0\n"
-                                   "  fix       indices start at 1");
+    CHECK(std::string(e.what()) ==
+          "bar.mtx, line 3, column 3: the column is outside the matrix\n"
+          "    1 0 1,5\n"
+          "      ^\n"
+          "  expected  from 1 to 2\n"
+          "  got       0\n"
+          "  fix       indices start at 1");
   }
 }
 
 TEST_CASE("every cut of a file is refused or valid, never a crash") {
-  const std::string text = "%%MatrixMarket matrix coordinate complex hermitian\n% c\n3 3 3\n1 1 1 0\n2 1 1.5e2 -3\n3 3 -7 0\n";
+  const std::string text =
+      "%%MatrixMarket matrix coordinate complex hermitian\n% c\n3 3 3\n1 1 1 0\n2 1 1.5e2 -3\n3 3 -7 0\n";
   int valid = 0;
   for (std::size_t n = 0; n <= text.size(); ++n) {
     try {

@@ -1,4 +1,5 @@
-// What a matrix looks like: small matrices whose structure is plain to see. (tests/python/test_structure.py compares with SciPy.)
+// What a matrix looks like: small matrices whose structure is plain to see. (tests/python/test_structure.py compares
+// with SciPy.)
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +29,8 @@ Tensor matrix(std::int64_t m, std::int64_t n, const std::vector<std::array<doubl
 TEST_CASE("a tridiagonal matrix") {
   std::vector<std::array<double, 3>> e;
   for (int i = 0; i < 50; ++i)
-    for (int j = std::max(0, i - 1); j < std::min(50, i + 2); ++j) e.push_back({double(i), double(j), i == j ? 2.0 : -1.0});
+    for (int j = std::max(0, i - 1); j < std::min(50, i + 2); ++j)
+      e.push_back({double(i), double(j), i == j ? 2.0 : -1.0});
   const Structure s = describe_structure(matrix(50, 50, e));
   CHECK(s.nse == 148);
   CHECK(s.num_diagonals == 3);
@@ -70,7 +72,8 @@ TEST_CASE("a matrix without elements, without rows, without columns") {
 TEST_CASE("every format that is named can be made, and the cheapest comes first") {
   const Tensor t = matrix(6, 6, {{0, 0, 1}, {1, 1, 2}, {1, 4, 3}, {2, 2, 4}, {5, 5, 5}});
   const Structure s = describe_structure(t);
-  CHECK(std::is_sorted(s.formats.begin(), s.formats.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; }));
+  CHECK(
+      std::is_sorted(s.formats.begin(), s.formats.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; }));
   for (const FormatEstimate& f : s.formats) {
     CAPTURE(f.format);
     const Tensor made = convert(t, parse_format(f.format, 2));
@@ -80,5 +83,6 @@ TEST_CASE("every format that is named can be made, and the cheapest comes first"
 
 TEST_CASE("vectors are refused") {
   const std::vector<std::int64_t> strides = {1};
-  CHECK_THROWS_AS(describe_structure(borrow_dense(Buffer::copy_of<double>(std::vector<double>{1, 2}), {2}, strides)), TensorError);
+  CHECK_THROWS_AS(describe_structure(borrow_dense(Buffer::copy_of<double>(std::vector<double>{1, 2}), {2}, strides)),
+                  TensorError);
 }
