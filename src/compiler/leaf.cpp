@@ -62,8 +62,7 @@ void Nest::for_each_row(const Place& at, const std::function<void(Place)>& f) co
   go(at, 0);
 }
 
-Stmt Nest::emit_open(std::size_t step, const Place& at) {
-  // Blocks that do not divide: one version for whole blocks, and one that tests each row for the last.
+Stmt Nest::emit_split(std::size_t step, const Place& at) {
   std::vector<int> held = s_.rows;
   if (s_.tile_level >= s_.block_begin && !s_.tile_sums) held.push_back(s_.tile_level);
   Expr whole;
@@ -95,13 +94,13 @@ Stmt Nest::emit_open(std::size_t step, const Place& at) {
   }
   Place slow = at;
   slow.careful = true;
-  if (careful) return open_version(step, slow);
-  if (!whole) return open_version(step, at);
-  const Stmt fast = open_version(step, at);
-  return ir::branch(whole, fast, open_version(step, slow));
+  if (careful) return emit(step + 1, slow);
+  if (!whole) return emit(step + 1, at);
+  const Stmt fast = emit(step + 1, at);
+  return ir::branch(whole, fast, emit(step + 1, slow));
 }
 
-Stmt Nest::open_version(std::size_t step, Place at) {
+Stmt Nest::emit_open(std::size_t step, const Place& at) {
   const auto outside = accumulators_;
   accumulators_.clear();
   Stmts out;
@@ -127,10 +126,9 @@ Stmt Nest::open_version(std::size_t step, Place at) {
   Place inner = at;
   inner.open = true;
   out.push_back(emit(step + 1, inner));
-  if (s_.applies_beta)
-    out.push_back(ir::branch(arithmetic_.is_zero(beta_), store_all(at, false), store_all(at, true)));
-  else
-    out.push_back(store_all(at, true));
+  // One statement each, here and wherever names are given: the order in which C++ evaluates arguments differs by compiler.
+  const Stmt fresh = s_.applies_beta ? store_all(at, false) : nullptr, add = store_all(at, true);
+  out.push_back(fresh ? ir::branch(arithmetic_.is_zero(beta_), fresh, add) : add);
   accumulators_ = outside;
   return ir::block(std::move(out));
 }
@@ -224,7 +222,7 @@ Stmt Nest::emit_leaf(const Place& at) {
   Expr position = at.block ? at.block : at.position;
   if (s_.early_level >= 0) {
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.early_level)];
-    position = position * level_size(f) + (at.level[static_cast<std::size_t>(s_.early_level)] - level_lo(f));
+    position = child_position(position, f, at.level[static_cast<std::size_t>(s_.early_level)]);
   }
   if (at.block)
     for (int l = s_.block_begin; l < g_.num_levels(); ++l) position = position + at.level[static_cast<std::size_t>(l)] * block_weight(l);

@@ -47,6 +47,11 @@ Expr Nest::level_size(const LevelFacts& f) {
   return scalar(ScalarBinding::level_size, in_.driver, f.number, f.stem + "_size");
 }
 
+Expr Nest::child_position(const Expr& parent, const LevelFacts& f, const Expr& coordinate) {
+  const Expr size = level_size(f), lo = level_lo(f);
+  return parent * size + (coordinate - lo);
+}
+
 Expr Nest::stride(const DenseAccess& access, int level, StrideKind kind) {
   if (kind == StrideKind::unit) return ir::int_const(1);
   return scalar(ScalarBinding::stride, access.operand, level, operand_letter(access.operand) + "_stride" + std::to_string(level));
@@ -265,9 +270,10 @@ Place Nest::start(Stmts& out) {
         if (dim < 0) continue;
         const auto& scales = g_.dims[static_cast<std::size_t>(dim)].batch_scale;
         for (std::size_t b = 0; b < scales.size(); ++b)
-          if (scales[b] != 0)
-            address = address + scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number, "batch" + std::to_string(b)) *
-                                    (stride(access, term.level, term.kind) * scales[b]);
+          if (scales[b] != 0) {
+            const Expr batch = scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number, "batch" + std::to_string(b));
+            address = address + batch * (stride(access, term.level, term.kind) * scales[b]);
+          }
       }
     at.address.push_back(named(out, operand_letter(access.operand) + "_base", address));
   }
@@ -309,7 +315,8 @@ void Nest::initialize_window(Stmts& out) {
     }
     return body;
   };
-  out.push_back(ir::branch(arithmetic_.is_zero(beta_), nest(false), nest(true)));
+  const Stmt zero = nest(false), scaled = nest(true);
+  out.push_back(ir::branch(arithmetic_.is_zero(beta_), zero, scaled));
 }
 
 Lowered Nest::build() {

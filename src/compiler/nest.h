@@ -51,6 +51,7 @@ class Nest {
   ir::Expr dim_extent(int dim);
   ir::Expr level_lo(const LevelFacts& f);
   ir::Expr level_size(const LevelFacts& f);
+  ir::Expr child_position(const ir::Expr& parent, const LevelFacts& f, const ir::Expr& coordinate);  ///< of a contiguous level
   ir::Expr stride(const DenseAccess& access, int level, StrideKind kind);
   ir::Expr stride_of_level(const DenseAccess& access, int level);   ///< element stride along a driver level; null: none
   ir::Expr stride_of_index(const DenseAccess& access, int index);   ///< the same along a free index
@@ -98,8 +99,8 @@ class Nest {
   ir::Expr tile_stride(const DenseAccess& access);
 
   // --- leaf.cpp: products, accumulators, stores ---
+  ir::Stmt emit_split(std::size_t step, const Place& at);
   ir::Stmt emit_open(std::size_t step, const Place& at);
-  ir::Stmt open_version(std::size_t step, Place at);
   ir::Stmt emit_leaf(const Place& at);
   ir::Stmt store_all(const Place& at, bool read);
   ir::Stmt update_output(const ir::Expr& index, const Value& value, int lanes, bool read, bool scale);

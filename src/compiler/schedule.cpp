@@ -418,6 +418,7 @@ class Scheduler {
       }
     }
     if (s_.early_level >= 0) level_step(s_.early_level);
+    if (s_.block_begin < n_) steps.push_back({Step::split, -1, -1, -1, 0});
     free_steps(g_.free_out);
     for (std::size_t r = 0; r < s_.rows.size(); ++r)
       if (s_.row_pieces[r] != level(s_.rows[r]).constant_size) steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
@@ -490,6 +491,7 @@ class Scheduler {
     const auto stem = [&](int l) { return level(l).stem; };
     int indent = 0;
     for (const auto& step : s_.steps) {
+      if (step.kind == Step::split) continue;
       t += std::string(static_cast<std::size_t>(2 * indent), ' ');
       switch (step.kind) {
         case Step::walk:
@@ -506,6 +508,7 @@ class Scheduler {
           if (s_.tile_sums) t += ", summed";
           break;
         case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;
+        case Step::split: break;
         case Step::open: t += "accumulate in registers"; break;
         case Step::constant: t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : ""); break;
       }

@@ -22,6 +22,7 @@ struct Step {
     free_loop,  ///< plain loop over free index `index`
     tile,       ///< the tiled loop: over free index `index`, or over the contiguous level `level`
     row_tile,   ///< loop over the block level `level` in pieces of `piece`; the pieces are held in accumulators
+    split,      ///< blocks that do not divide: one version for whole blocks, and a short one that tests each row for the last
     open,       ///< accumulators are declared here and stored when everything below is done
     constant,   ///< block level `level`, unrolled where `piece` is 1
   } kind;

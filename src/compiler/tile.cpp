@@ -37,7 +37,7 @@ Stmt Nest::tile_piece(std::size_t step, const Place& at, const Expr& first, std:
   if (s.index >= 0) return enter_index(std::move(next), s.index, first, [&](Place p) { return emit(step + 1, p); });
   if (s.level < s_.block_begin) {
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
-    next.position = at.position * level_size(f) + (first - level_lo(f));
+    next.position = child_position(at.position, f, first);
   }
   return enter_level(std::move(next), s.level, first, true, [&](Place p) { return emit(step + 1, p); });
 }
@@ -51,12 +51,12 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
   std::vector<std::vector<Group>> widths;
   std::vector<Group> main;
   for (int v = 0; v < s_.vectors; ++v) main.push_back({std::int64_t{v} * s_.lanes, s_.lanes});
-  widths.push_back(main);
-  if (s_.vectors > 1) widths.push_back({{0, s_.lanes}});
+  if (!at.careful) widths.push_back(main);
+  if (s_.vectors > 1 && !at.careful) widths.push_back({{0, s_.lanes}});
   // Sums of lanes go from vectors to single elements at once: a tail has one accumulator of its own.
   if (!s_.tile_sums)
-    for (int lanes = s_.lanes / 2; lanes > 1; lanes /= 2) widths.push_back({{0, lanes}});
-  if (s_.lanes > 1) widths.push_back({{0, 1}});
+    for (int lanes = s_.lanes / 2; lanes > 2 && !at.careful; lanes /= 2) widths.push_back({{0, lanes}});
+  if (s_.lanes > 1 || at.careful) widths.push_back({{0, 1}});
   for (std::size_t w = 0; w < widths.size(); ++w) {
     const std::int64_t width = widths[w].back().offset + widths[w].back().lanes;
     const std::string v = names_.fresh(stem);
@@ -66,7 +66,7 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
     Stmts inner;
     if (w == 0 && s_.stream_level >= 0 && s_.stream_level == s_.tile_level) {
       const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.tile_level)];
-      inner.push_back(emit_prefetch(s_.tile_level, at.position * level_size(f) + (ir::var(v) - level_lo(f)), s_.lanes * s_.vectors));
+      inner.push_back(emit_prefetch(s_.tile_level, child_position(at.position, f, ir::var(v)), s_.lanes * s_.vectors));
     }
     inner.push_back(tile_piece(step, at, ir::var(v), widths[w]));
     out.push_back(ir::loop(v, from, stop, ir::block(std::move(inner)), width));
@@ -80,7 +80,7 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
   if (s.index >= 0) {
     if (s_.window_index == s.index) return tile_range(step, at, ir::var("begin"), ir::var("end"));
     const Expr extent = index_extent(s.index);
-    if (extent->kind != ir::ExprNode::constant) return tile_range(step, at, ir::int_const(0), extent);
+    if (extent->kind != ir::ExprNode::constant || at.careful) return tile_range(step, at, ir::int_const(0), extent);
     const std::int64_t n = extent->value.to_int64(), width = std::int64_t{s_.lanes} * s_.vectors;
     if (n == 0) return ir::block({});
     Stmts out;

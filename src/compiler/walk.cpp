@@ -88,6 +88,7 @@ Stmt Nest::emit(std::size_t step, const Place& at) {
     case Step::free_loop: return emit_free(step, at);
     case Step::tile: return emit_tile(step, at);
     case Step::row_tile: return emit_row_tile(step, at);
+    case Step::split: return emit_split(step, at);
     case Step::open: return emit_open(step, at);
     case Step::constant: return emit_constant(step, at);
   }
@@ -329,7 +330,8 @@ Stmt Nest::emit_constant(std::size_t step, const Place& at) {
   if (Expr bound = limit(here, s.level)) {
     bound = named(out, f.stem + "_end", bound);
     const Expr size = ir::int_const(f.constant_size);
-    out.push_back(ir::branch(ir::ge(bound, size), unrolled(true), loop(bound, true)));
+    const Stmt whole = unrolled(true), part = loop(bound, true);
+    out.push_back(ir::branch(ir::ge(bound, size), whole, part));
   } else {
     out.push_back(unrolled(false));
   }

@@ -14,7 +14,7 @@ class Case:
     columns: int = 1
     dtype: str = ""  # "" keeps the matrix's
     source: str = ""  # convert: CSR, COO (shuffled, every fourth element twice) or dense
-    target: str = ""  # convert: CSC, CSR, BSR(3, 3), DIAI
+    target: str = ""  # convert: CSC, CSR, BSR(3, 3), DIA
 
     def data(self):
         """(A, X or None): the same for every worker."""

@@ -141,7 +141,7 @@ class SciPy:
                 return _latest(lambda: sp.csr_matrix(dense))
             if case.target.startswith("BSR"):
                 return _latest(lambda: a.tobsr((3, 3)))
-            return _latest({"CSC": a.tocsc, "DIAI": a.todia, "COO": a.tocoo, "dense": a.toarray}[case.target])
+            return _latest({"CSC": a.tocsc, "DIA": a.todia, "COO": a.tocoo, "dense": a.toarray}[case.target])
         start = time.perf_counter()
         m = {"csr": lambda: a, "dia": lambda: a.todia()}.get(variant, lambda: a.tobsr((int(variant[3:]),) * 2))()
         seconds = time.perf_counter() - start

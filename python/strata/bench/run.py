@@ -17,13 +17,13 @@ from . import matrices
 from .case import Case
 from .measure import Pool, best_peer, limits, measure
 
-CONVERSIONS = (("CSR", "CSC"), ("COO", "CSR"), ("CSR", "BSR(3, 3)"), ("CSR", "DIAI"), ("dense", "CSR"))
+CONVERSIONS = (("CSR", "CSC"), ("COO", "CSR"), ("CSR", "BSR(3, 3)"), ("CSR", "DIA"), ("dense", "CSR"))
 #: which matrices each conversion is measured on
 CONVERTED = {
     ("CSR", "CSC"): ("stencil7", "uniform", "fem3x3", "bar"),
     ("COO", "CSR"): ("stencil7", "uniform", "fem3x3"),
     ("CSR", "BSR(3, 3)"): ("fem3x3",),
-    ("CSR", "DIAI"): ("stencil7",),
+    ("CSR", "DIA"): ("stencil7",),
     ("dense", "CSR"): ("pruned4096-50", "pruned4096-90", "pruned512"),
 }
 

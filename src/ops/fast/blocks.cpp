@@ -5,22 +5,15 @@ namespace strata::fast {
 
 namespace {
 
-/// Offset of element (r, c) in a block.
-i64 in_block(const BlockedRows& b, i64 r, i64 c) { return b.column_major ? c * b.rows + r : r * b.columns + c; }
-
-/// The distinct block columns of block row i, ascending. `seen[bj] == i` marks those that are listed.
-template <class S>
-void block_columns(const S* pos, const S* crd, const BlockedRows& b, i64 rows, i64 i, std::vector<i64>& seen, std::vector<i64>& list) {
-  list.clear();
-  const i64 last = std::min(rows, (i + 1) * b.rows);
-  for (i64 k = pos[i * b.rows]; k < static_cast<i64>(pos[last]); ++k) {
-    const i64 bj = static_cast<i64>(crd[k]) / b.columns;
-    if (seen[static_cast<std::size_t>(bj)] != i) {
-      seen[static_cast<std::size_t>(bj)] = i;
-      list.push_back(bj);
-    }
+/// Ascending, in place: lists of a few entries are the rule.
+void sort_columns(std::vector<i64>& list) {
+  if (list.size() > 32) return std::sort(list.begin(), list.end());
+  for (std::size_t s = 1; s < list.size(); ++s) {
+    const i64 x = list[s];
+    std::size_t u = s;
+    for (; u > 0 && list[u - 1] > x; --u) list[u] = list[u - 1];
+    list[u] = x;
   }
-  std::sort(list.begin(), list.end());
 }
 
 }  // namespace
@@ -41,34 +34,58 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), block_rows + 1);
       I* bp = static_cast<I*>(out_pos.data);
       const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
+      const Divider by_columns(b.columns, columns);
+      // Markers ascend from block row to block row, so that nothing need be cleared between them.
       const auto each = [&](const auto& f) {
         parallel_for(parts, [&](i64 c) {
-          std::vector<i64> seen(static_cast<std::size_t>(block_cols), -1), list;
-          for (i64 i = block_rows * c / parts; i < block_rows * (c + 1) / parts; ++i) {
-            block_columns(pos, crd, b, rows, i, seen, list);
-            f(i, seen, list);
-          }
+          std::vector<i64> seen(static_cast<std::size_t>(block_cols), -1);
+          f(block_rows * c / parts, block_rows * (c + 1) / parts, seen.data());
         });
       };
-      each([&](i64 i, std::vector<i64>&, const std::vector<i64>& list) { bp[i + 1] = static_cast<I>(list.size()); });
+      each([&](i64 first, i64 last, i64* seen) {
+        for (i64 i = first; i < last; ++i) {
+          I n = 0;
+          const i64 end = pos[std::min(rows, (i + 1) * b.rows)];
+          for (i64 k = pos[i * b.rows]; k < end; ++k) {
+            const i64 bj = by_columns(static_cast<i64>(crd[k]));
+            n += seen[bj] != i;
+            seen[bj] = i;
+          }
+          bp[i + 1] = n;
+        }
+      });
       const i64 blocks = scan(bp, block_rows), area = b.rows * b.columns;
       Buffer out_crd = Buffer::allocate(dtype_of<I>(), blocks), values = Buffer::zeros(t.dtype(), blocks * area);
       I* bc = static_cast<I*>(out_crd.data);
       with_width(t.dtype(), [&]<class W>(W) {
         const W* v = static_cast<const W*>(t.part().values.data);
         W* bv = static_cast<W*>(values.data);
-        each([&](i64 i, std::vector<i64>& seen, const std::vector<i64>& list) {
-          i64 q = bp[i];
-          for (i64 bj : list) {
-            bc[q] = static_cast<I>(bj);
-            seen[static_cast<std::size_t>(bj)] = q++;  // from here on: where the block is
-          }
-          for (i64 r = i * b.rows; r < std::min(rows, (i + 1) * b.rows); ++r)
-            for (i64 k = pos[r]; k < static_cast<i64>(pos[r + 1]); ++k) {
-              const i64 j = crd[k], bj = j / b.columns;
-              bv[seen[static_cast<std::size_t>(bj)] * area + in_block(b, r - i * b.rows, j - bj * b.columns)] = v[k];
+        const i64 down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
+        each([&](i64 first, i64 last, i64* where) {  // where[bj]: the block's number, if it is one of this block row
+          std::vector<i64> list;
+          for (i64 i = first; i < last; ++i) {
+            list.clear();
+            const i64 begin = bp[i], stop = std::min(rows, (i + 1) * b.rows), end = pos[stop];
+            for (i64 k = pos[i * b.rows]; k < end; ++k) {
+              const i64 bj = by_columns(static_cast<i64>(crd[k]));
+              if (where[bj] >= begin) continue;
+              where[bj] = begin;
+              list.push_back(bj);
             }
-          for (i64 bj : list) seen[static_cast<std::size_t>(bj)] = -1;
+            sort_columns(list);
+            i64 q = begin;
+            for (i64 bj : list) {
+              bc[q] = static_cast<I>(bj);
+              where[bj] = q++;
+            }
+            for (i64 r = i * b.rows; r < stop; ++r) {
+              W* const row = bv + (r - i * b.rows) * down;
+              for (i64 k = pos[r], e = pos[r + 1]; k < e; ++k) {
+                const i64 j = crd[k], bj = by_columns(j);
+                row[where[bj] * area + (j - bj * b.columns) * along] = v[k];
+              }
+            }
+          }
         });
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}, {}, {}}, values);
@@ -95,36 +112,44 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
         const W fill = fill_bits<W>(t);
         Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
         I* op = static_cast<I*>(out_pos.data);
-        // Calls f(column, value) for what is kept of a row.
-        const auto row = [&](i64 i, const auto& f) {
-          const i64 bi = i / b.rows, r = i - bi * b.rows;
-          for (i64 k = pos[bi]; k < static_cast<i64>(pos[bi + 1]); ++k) {
-            const i64 j0 = static_cast<i64>(crd[k]) * b.columns, width = std::min(b.columns, columns - j0);
-            for (i64 c = 0; c < width; ++c) {
-              const W w = v[k * b.rows * b.columns + in_block(b, r, c)];
-              if (!drop || !(w == fill)) f(j0 + c, w);
-            }
+        const i64 area = b.rows * b.columns, down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
+        // Calls f(first column, columns, address) for the stretches of a row, by block rows: no division by element.
+        const auto stretches = [&](i64 bi, i64 r, const auto& f) {
+          for (i64 k = pos[bi], end = pos[bi + 1]; k < end; ++k) {
+            const i64 j0 = static_cast<i64>(crd[k]) * b.columns;
+            f(j0, std::min(b.columns, columns - j0), v + k * area + r * down);
           }
         };
-        for_even(rows, slots, [&](i64 begin, i64 end) {
-          for (i64 i = begin; i < end; ++i) {
-            i64 n = 0;
-            row(i, [&](i64, W) { ++n; });
-            op[i + 1] = static_cast<I>(n);
-          }
+        const auto each = [&](const auto& f) {  // f(row, block row, row in it)
+          for_even(block_rows, slots, [&](i64 begin, i64 end) {
+            for (i64 bi = begin; bi < end; ++bi)
+              for (i64 r = 0; r < b.rows && bi * b.rows + r < rows; ++r) f(bi * b.rows + r, bi, r);
+          });
+        };
+        each([&](i64 i, i64 bi, i64 r) {
+          i64 n = 0;
+          stretches(bi, r, [&](i64, i64 width, const W* w) {
+            if (!drop) n += width;
+            else
+              for (i64 c = 0; c < width; ++c) n += !(w[c * along] == fill);
+          });
+          op[i + 1] = static_cast<I>(n);
         });
         const i64 nse = scan(op, rows);
         Buffer out_crd = Buffer::allocate(dtype_of<I>(), nse), values = Buffer::allocate(t.dtype(), nse);
         I* oc = static_cast<I*>(out_crd.data);
         W* ov = static_cast<W*>(values.data);
-        for_even(rows, slots, [&](i64 begin, i64 end) {
-          for (i64 i = begin; i < end; ++i) {
-            i64 q = op[i];
-            row(i, [&](i64 j, W w) {
-              oc[q] = static_cast<I>(j);
-              ov[q++] = w;
-            });
-          }
+        each([&](i64 i, i64 bi, i64 r) {
+          i64 q = op[i];
+          const i64 stop = op[i + 1];  // what lies behind may be another thread's
+          stretches(bi, r, [&](i64 j0, i64 width, const W* w) {
+            for (i64 c = 0; c < width && q < stop; ++c) {
+              const W x = w[c * along];
+              oc[q] = static_cast<I>(j0 + c);
+              ov[q] = x;
+              q += !drop || !(x == fill);
+            }
+          });
         });
         result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);
       });

@@ -69,32 +69,37 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
       const W fill = fill_bits<W>(t);
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
       I* op = static_cast<I*>(out_pos.data);
-      const auto row = [&](i64 i, const auto& f) {
-        for (i64 k = 0; k < diagonals; ++k) {
-          const i64 j = i + offsets[static_cast<std::size_t>(k)];
-          if (j < 0 || j >= columns) continue;
-          const W w = v[k * width + (range == 0 ? i : j)];
-          if (!drop || !(w == fill)) f(j, w);
-        }
-      };
+      // Counting goes along the diagonals, where the compiler counts several rows at once; `fill` drops nothing where !drop.
       for_even(rows, *slots, [&](i64 begin, i64 end) {
-        for (i64 i = begin; i < end; ++i) {
-          i64 n = 0;
-          row(i, [&](i64, W) { ++n; });
-          op[i + 1] = static_cast<I>(n);
+        for (i64 k = 0; k < diagonals; ++k) {
+          const i64 d = offsets[static_cast<std::size_t>(k)], low = std::max(begin, -d), high = std::min(end, columns - d);
+          const i64 at = k * width + (range == 0 ? 0 : d);
+          I* __restrict n = op + 1;
+          if (drop)
+            for (i64 i = low; i < high; ++i) n[i] += static_cast<I>(!(v[at + i] == fill));
+          else
+            for (i64 i = low; i < high; ++i) ++n[i];
         }
       });
       const i64 nse = scan(op, rows);
       Buffer out_crd = Buffer::allocate(dtype_of<I>(), nse), values = Buffer::allocate(t.dtype(), nse);
-      I* oc = static_cast<I*>(out_crd.data);
-      W* ov = static_cast<W*>(values.data);
       for_even(rows, *slots, [&](i64 begin, i64 end) {
+        I* __restrict oc = static_cast<I*>(out_crd.data);
+        W* __restrict ov = static_cast<W*>(values.data);
+        // Per diagonal: where its element of row 0 lies, or would.
+        std::vector<i64> at(offsets.size());
+        for (std::size_t k = 0; k < at.size(); ++k) at[k] = static_cast<i64>(k) * width + (range == 0 ? 0 : offsets[k]);
         for (i64 i = begin; i < end; ++i) {
           i64 q = op[i];
-          row(i, [&](i64 j, W w) {
+          const i64 stop = op[i + 1];  // what lies behind may be another thread's
+          for (std::size_t k = 0; q < stop; ++k) {
+            const i64 j = i + offsets[k];
+            if (static_cast<std::uint64_t>(j) >= static_cast<std::uint64_t>(columns)) continue;
+            const W x = v[at[k] + i];
             oc[q] = static_cast<I>(j);
-            ov[q++] = w;
-          });
+            ov[q] = x;
+            q += !drop || !(x == fill);
+          }
         }
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);

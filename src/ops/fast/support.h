@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/pool.h"
+#include "base/checked.h"
 #include "format/recognise.h"
 #include "ops/fast/fast.h"
 #include "strata/settings.h"
@@ -98,6 +99,25 @@ inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types,
   parts.push_back(std::move(part));
   return make_from_parts(std::move(type), std::move(parts));
 }
+
+/// Division of coordinates by a constant of the format: one multiplication where extent * divisor stays below 2^63 (then the rounded
+/// reciprocal is exact), as 64-bit division takes some 20 cycles.
+class Divider {
+ public:
+  Divider(i64 divisor, i64 extent) : divisor_(divisor) {
+    const auto bound = checked_mul(divisor, extent);
+    if (divisor > 1 && bound) reciprocal_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(divisor) + 1;
+  }
+  i64 operator()(i64 x) const {
+    if (reciprocal_) return static_cast<i64>(static_cast<std::uint64_t>((static_cast<Wide>(reciprocal_) * static_cast<std::uint64_t>(x)) >> 64));
+    return divisor_ == 1 ? x : x / divisor_;
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  i64 divisor_;
+  std::uint64_t reciprocal_ = 0;
+};
 
 /// Slices of work: at most `most`, each of some 64 K elements.
 inline i64 slices(i64 work, i64 most) { return std::clamp<i64>(work / 65536, 1, most); }

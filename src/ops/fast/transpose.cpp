@@ -18,8 +18,9 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
       Buffer out_values = Buffer::allocate(t.dtype(), stored), counts = Buffer::zeros(dtype_of<I>(), parts * columns);
       I *tp = static_cast<I*>(out_pos.data), *tc = static_cast<I*>(out_crd.data), *next = static_cast<I*>(counts.data);
       parallel_for(parts, [&](i64 c) {
-        I* h = next + c * columns;
-        for (i64 k = pos[cut_rows(pos, rows, c, parts)]; k < static_cast<i64>(pos[cut_rows(pos, rows, c + 1, parts)]); ++k) ++h[crd[k]];
+        I* __restrict h = next + c * columns;
+        const i64 last = pos[cut_rows(pos, rows, c + 1, parts)];
+        for (i64 k = pos[cut_rows(pos, rows, c, parts)]; k < last; ++k) ++h[crd[k]];
       });
       i64 total = 0;
       for (i64 j = 0; j < columns; ++j) {
@@ -32,15 +33,18 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
       }
       tp[columns] = static_cast<I>(total);
       with_width(t.dtype(), [&]<class W>(W) {
-        const W* v = static_cast<const W*>(t.part().values.data);
-        W* tv = static_cast<W*>(out_values.data);
         parallel_for(parts, [&](i64 c) {
-          I* h = next + c * columns;
+          // Local and restrict: the compiler may then keep pos in a register while it stores coordinates of the same type.
+          I* __restrict h = next + c * columns;
+          I* __restrict to_crd = tc;
+          const S* __restrict from_crd = crd;
+          const W* __restrict v = static_cast<const W*>(t.part().values.data);
+          W* __restrict tv = static_cast<W*>(out_values.data);
           const i64 last = cut_rows(pos, rows, c + 1, parts);
-          for (i64 i = cut_rows(pos, rows, c, parts); i < last; ++i)
-            for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) {
-              const I q = h[crd[k]]++;
-              tc[q] = static_cast<I>(i);
+          for (i64 i = cut_rows(pos, rows, c, parts), k = pos[i]; i < last; ++i)
+            for (const i64 end = pos[i + 1]; k < end; ++k) {
+              const I q = h[from_crd[k]]++;
+              to_crd[q] = static_cast<I>(i);
               tv[q] = v[k];
             }
         });
