@@ -18,6 +18,7 @@ struct NamedFormat {
   NamedFamily family;
   std::string_view numbers;  ///< what may stand between parentheses, for people
   std::string_view meaning;  ///< the text, or its pattern
+  int rank = 0;              ///< the one rank of a name that is not the whole family (DnMat, COO3); 0: any
 };
 
 /// Every name; the first of a family is the one that Format::name() gives. Case is ignored.
@@ -30,13 +31,21 @@ inline constexpr NamedFormat named_formats[] = {
     {"dense", NamedFamily::dense, "[rank]", "(i, j) -> (i : dense, j : dense)"},
     {"DenseRight", NamedFamily::dense, "[rank]", "(i, j) -> (i : dense, j : dense)"},
     {"DensedRight", NamedFamily::dense, "[rank]", "(i, j) -> (i : dense, j : dense)"},
-    {"DenseMatrixRight", NamedFamily::dense, "", "(i, j) -> (i : dense, j : dense)"},
-    {"DnMat", NamedFamily::dense, "", "(i, j) -> (i : dense, j : dense)"},
+    {"DenseMatrixRight", NamedFamily::dense, "", "(i, j) -> (i : dense, j : dense)", 2},
+    {"DnMat", NamedFamily::dense, "", "(i, j) -> (i : dense, j : dense)", 2},
+    {"Dn3", NamedFamily::dense, "", "(i, j, k) -> (i : dense, j : dense, k : dense)", 3},
+    {"Dn4", NamedFamily::dense, "", "(i, j, k, l) -> (i : dense, j : dense, k : dense, l : dense)", 4},
+    {"Dn5", NamedFamily::dense, "", "(i, j, k, l, m) -> (i : dense, j : dense, k : dense, l : dense, m : dense)", 5},
     {"DenseLeft", NamedFamily::dense_left, "[rank]", "(i, j) -> (j : dense, i : dense)"},
     {"DensedLeft", NamedFamily::dense_left, "[rank]", "(i, j) -> (j : dense, i : dense)"},
-    {"DenseMatrixLeft", NamedFamily::dense_left, "", "(i, j) -> (j : dense, i : dense)"},
-    {"DnMatCol", NamedFamily::dense_left, "", "(i, j) -> (j : dense, i : dense)"},
+    {"DenseMatrixLeft", NamedFamily::dense_left, "", "(i, j) -> (j : dense, i : dense)", 2},
+    {"DnMatCol", NamedFamily::dense_left, "", "(i, j) -> (j : dense, i : dense)", 2},
     {"COO", NamedFamily::coo, "[rank]", "(i, j) -> (i : compressed(nonunique), j : singleton)"},
+    {"COO3", NamedFamily::coo, "", "(i, j, k) -> (i : compressed(nonunique), j : singleton, k : singleton)", 3},
+    {"COO4", NamedFamily::coo, "",
+     "(i, j, k, l) -> (i : compressed(nonunique), j : singleton, k : singleton, l : singleton)", 4},
+    {"COO5", NamedFamily::coo, "",
+     "(i, j, k, l, m) -> (i : compressed(nonunique), j : singleton, k : singleton, l : singleton, m : singleton)", 5},
     {"CSR", NamedFamily::csr, "[batch[, dense]]", "(i, j) -> (i : dense, j : compressed)"},
     {"CSRd", NamedFamily::csr, "[batch[, dense]]", "(i, j) -> (i : dense, j : compressed)"},
     {"CSC", NamedFamily::csc, "[batch[, dense]]", "(i, j) -> (j : dense, i : compressed)"},
@@ -62,7 +71,7 @@ inline constexpr NamedFormat named_formats[] = {
     {"BSRRight", NamedFamily::bsr, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
     {"BSRRightd", NamedFamily::bsr, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
     {"BSRLeft", NamedFamily::bsr_left, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
-    {"BSRCol", NamedFamily::bsr_left, "m, n", "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
+    {"BSRCol", NamedFamily::bsr_left, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
     {"BSC", NamedFamily::bsc, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
     {"BSCRight", NamedFamily::bsc, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
     {"BSCRightd", NamedFamily::bsc, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
@@ -78,6 +87,11 @@ inline constexpr NamedFormat named_formats[] = {
     {"COOd", NamedFamily::coo_dense, "sparse[, dense]", "(i, j, k) -> (i : compressed(nonunique), j : singleton, k : dense)"},
     {"CSF", NamedFamily::csf, "[rank]", "(i, j) -> (i : compressed, j : compressed)"},
     {"CSFd", NamedFamily::csf, "[rank]", "(i, j) -> (i : compressed, j : compressed)"},
+    {"CSF3", NamedFamily::csf, "", "(i, j, k) -> (i : compressed, j : compressed, k : compressed)", 3},
+    {"CSF4", NamedFamily::csf, "",
+     "(i, j, k, l) -> (i : compressed, j : compressed, k : compressed, l : compressed)", 4},
+    {"CSF5", NamedFamily::csf, "",
+     "(i, j, k, l, m) -> (i : compressed, j : compressed, k : compressed, l : compressed, m : compressed)", 5},
 };
 
 constexpr const NamedFormat* find_named_format(std::string_view name) {
@@ -236,7 +250,6 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
           << " : compressed, (i % " << a[0] << ") % " << a[2] << " : dense, (j % " << a[1] << ") % " << a[3] << " : dense)";
       return nullptr;
     default:  // the others are one text each
-      if (count > 0) return "this name without numbers";
       for (const auto& f : named_formats)
         if (f.family == family) {
           out << f.meaning;

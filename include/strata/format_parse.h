@@ -202,6 +202,8 @@ class FormatParser {
       if (count > 0) return fail(span, "a name of your own takes no numbers", "the name alone");
       return append(own, span);
     }
+    if (count > 0 && named->numbers.empty()) return fail(span, "'%' has no meaning", "this name without numbers");
+    if (named->rank > 0) arguments[0] = named->rank, count = 1;
     FormatText expanded{};
     const int rank = spec.num_parts > 0 ? spec.num_dims : rank_;
     if (const char* wrong = expand_named_format(named->family, arguments, count, rank, expanded)) return fail(span, "'%' has no meaning", wrong);
@@ -265,10 +267,11 @@ class FormatParser {
       const bool div = is('/');
       const FormatSpan op = token_.span;
       next();
+      const std::size_t begin = token_.span.begin;
       const bool negative = accept('-');
       if (token_.kind != FormatToken::number) return unexpected("a whole number, at least 1"), -1;
       if (token_.overflow) return fail(token_.span, "the number '%' is too large", "a number that fits 64 bits"), -1;
-      if (negative || token_.value == 0) return fail(token_.span, "a dimension is divided by numbers from 1 on", "a whole number, at least 1"), -1;
+      if (negative || token_.value == 0) return fail({begin, token_.span.end}, "a dimension is divided by numbers from 1 on", "a whole number, at least 1"), -1;
       const std::int64_t n = token_.value;
       last_end_ = token_.span.end;
       next();

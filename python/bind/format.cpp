@@ -76,7 +76,12 @@ std::vector<std::int64_t> coordinates(nb::handle h, int expected, const char* wh
   for (nb::handle item : h) {
     nb::object index = nb::steal(PyNumber_Index(item.ptr()));
     if (!index.is_valid()) throw nb::python_error();
-    c.push_back(nb::cast<std::int64_t>(index));
+    int overflow = 0;
+    c.push_back(PyLong_AsLongLongAndOverflow(index.ptr(), &overflow));
+    if (overflow)
+      throw FormatError({.what = std::string("one of the ") + what + " does not fit 64 bits",
+                         .expected = "from -2^63 to 2^63 - 1",
+                         .got = overflow > 0 ? "more" : "less"});
   }
   if (static_cast<int>(c.size()) != expected)
     throw FormatError({.what = std::string("wrong number of ") + what,
@@ -251,8 +256,7 @@ void bind_format(nb::module_& m) {
   m.def(
       "register_format",
       [](const std::string& name, nb::handle text) {
-        register_format(
-            name, nb::isinstance<Format>(text) ? nb::cast<Format>(text).to_string() : nb::cast<std::string>(text));
+        register_format(name, to_format(text).to_string());
       },
       nb::arg("name"), nb::arg("format"),
       "A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.");

@@ -8,6 +8,8 @@
 Names ignore case; names registered with `register_format` are found too.
 """
 
+import operator
+
 from . import _core
 from ._core import Format
 from .errors import FormatError
@@ -27,7 +29,13 @@ class Builder:
         if not args:
             return Format(self.name)
         flat = [x for a in args for x in (a if isinstance(a, (tuple, list)) else (a,))]
-        return Format(f"{self.name}({', '.join(str(int(x)) for x in flat)})")
+        return Format(f"{self.name}({', '.join(str(self._number(x)) for x in flat)})")
+
+    def _number(self, x):
+        try:
+            return int(operator.index(x))
+        except TypeError:
+            raise FormatError(f"{self.name} takes whole numbers", expected="integers", got=repr(x)) from None
 
     def __strata_format__(self, rank):
         return Format(self.name, rank)

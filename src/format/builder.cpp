@@ -1,14 +1,11 @@
+#include "format/dim_name.h"
 #include "strata/format.h"
-#include "strata/format_check.h"
 
 namespace strata {
 
 FormatBuilder::FormatBuilder(std::span<const std::string> dims) {
   if (dims.size() > max_dims) throw FormatError({.what = "too many dimensions", .expected = "at most 32", .got = std::to_string(dims.size())});
-  for (const auto& name : dims) {
-    if (name.size() > max_name) throw FormatError({.what = "the name of a dimension is too long", .expected = "at most 64 characters", .got = name.substr(0, 100)});
-    detail::put_name(spec_.dims[static_cast<std::size_t>(spec_.num_dims++)], name);
-  }
+  for (const auto& name : dims) set_dim_name(spec_, spec_.num_dims++, name);
   spec_.num_parts = 1;
 }
 

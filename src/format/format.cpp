@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "format/dim_name.h"
 #include "format/print.h"
 #include "strata/format_family.h"
 
@@ -188,11 +189,7 @@ Format Format::rename(std::span<const std::string> names) const {
   if (static_cast<int>(names.size()) != rank())
     throw FormatError({.what = "wrong number of names", .expected = std::to_string(rank()), .got = std::to_string(names.size())});
   FormatSpec s = *spec_;
-  for (int d = 0; d < rank(); ++d) {
-    const std::string& name = names[static_cast<std::size_t>(d)];
-    if (name.size() > max_name) throw FormatError({.what = "the name of a dimension is too long", .expected = "at most 64 characters", .got = name.substr(0, 100)});
-    detail::put_name(s.dims[static_cast<std::size_t>(d)], name);
-  }
+  for (int d = 0; d < rank(); ++d) set_dim_name(s, d, names[static_cast<std::size_t>(d)]);
   return Format(s);
 }
 

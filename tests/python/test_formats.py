@@ -47,6 +47,47 @@ def test_builders():
         st.formats.nonsense
 
 
+@pytest.mark.parametrize("numbers", [(2.7, 3), ("2", 3), (None, 3), (2, 3.0)])
+def test_builders_take_integers_only(numbers):
+    with pytest.raises(st.FormatError, match="whole numbers"):
+        st.formats.BSR(*numbers)
+    assert st.formats.BSR(np.int64(2), np.uint8(3)) == st.formats.BSR(2, 3)
+
+
+def test_names_of_one_rank():
+    for name, text in [
+        ("DenseMatrixRight", "(i, j) -> (i: dense, j: dense)"),
+        ("DenseMatrixLeft", "(i, j) -> (j: dense, i: dense)"),
+        ("DnMat", "dense(2)"),
+        ("DnMatCol", "DenseLeft(2)"),
+        ("Dn3", "dense(3)"),
+        ("Dn4", "dense(4)"),
+        ("Dn5", "dense(5)"),
+        ("COO3", "COO(3)"),
+        ("COO4", "COO(4)"),
+        ("COO5", "COO(5)"),
+        ("CSF3", "CSF(3)"),
+        ("CSF4", "CSF(4)"),
+        ("CSF5", "CSF(5)"),
+    ]:
+        f = st.Format(text)
+        assert getattr(st.formats, name) == f and isinstance(getattr(st.formats, name), st.Format)
+        assert st.Format(name, rank=1) == f  # never another rank than the name says
+        assert st.Format(st.formats.names()[name]) == f
+        with pytest.raises(st.FormatError, match="without numbers"):
+            st.Format(f"{name}(2)")
+    with pytest.raises(st.Error):
+        st.from_dense(np.ones((2, 2, 2)), "DenseMatrixRight")
+
+
+def test_coordinates_beyond_64_bits():
+    for call in (st.formats.CSR.dim2lvl, st.formats.CSR.lvl2dim):
+        for c in ((2**63, 0), (0, -(2**63) - 1), (10**5000, 0)):
+            with pytest.raises(st.FormatError, match="64 bits"):
+                call(c)
+    assert st.formats.CSC.dim2lvl((2**63 - 1, -(2**63))) == (-(2**63), 2**63 - 1)
+
+
 def test_levels_and_dimensions():
     f = st.Format("BSR(2, 3)")
     assert [(v.expr, v.kind) for v in f.levels] == [
@@ -73,6 +114,9 @@ def test_transpose_and_rename():
     assert st.formats.CSR.rename(["r", "c"]).dims == ("r", "c") and st.formats.CSR.rename(["r", "c"]) == st.formats.CSR
     with pytest.raises(st.FormatError):
         st.formats.CSR.transpose((0, 0))
+    for names in (["i", "i"], ["i"], ["i", ""], ["i", "j j"], ["i", "j\0k"], ["i", "ü"]):
+        with pytest.raises(st.FormatError):
+            st.formats.CSR.rename(names)
 
 
 def test_sums():
@@ -87,6 +131,11 @@ def test_sums():
 def test_register():
     st.register_format("mine_of_test", "(i, j) -> (j: compressed, i: dense)")
     assert st.Format("Mine_Of_Test") == st.formats.mine_of_test == st.Format("(a, b) -> (b: compressed, a: dense)")
+    i, j = ust.Dimension(), ust.Dimension()
+    st.register_format("object_of_test", ust.TensorFormat([i, j], {j: ust.LevelFormat.DENSE, i: ust.LevelFormat.DENSE}))
+    assert st.formats.object_of_test == st.Format("DenseLeft")
+    st.register_format("object_of_test", st.Format("CSR + COO"))  # a name of one's own may change its meaning
+    assert st.Format("object_of_test + DIA").num_parts == 3
     with pytest.raises(st.FormatError):
         st.register_format("CSR", "(i, j) -> (i: dense, j: dense)")
     with pytest.raises(st.FormatError):

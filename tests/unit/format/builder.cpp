@@ -43,6 +43,8 @@ TEST_CASE("a builder refuses what a text is refused for") {
   FormatBuilder g({"i", "i"});
   CHECK(refusal(g) == "two dimensions are called 'i'");
   CHECK(refusal(FormatBuilder({"i j"})) == "this is not the name of a dimension");
+  CHECK_THROWS_AS(FormatBuilder({std::string("i\0j", 3)}), FormatError);
+  CHECK_THROWS_AS(parse_format("DenseVector").rename(std::vector<std::string>{std::string("i\0j", 3)}), FormatError);
   CHECK(refusal(FormatBuilder({""})) == "this is not the name of a dimension");
   FormatBuilder h({"i"});
   h.level(h.dim(0), {.kind = LevelKind::dense, .unique = false});

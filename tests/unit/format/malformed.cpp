@@ -175,4 +175,7 @@ TEST_CASE("messages") {
   CHECK(problem_of("(i, j) -> (i: dense, j: comp)").fix == "write 'compressed'");
   CHECK(problem_of("sparsvector").fix == "write 'SparseVector'");
   CHECK(problem_of("hyperblock").fix == "");
+  CHECK(problem_of("(i) -> (i // -2 : dense, i % -2 : dense)").got == "-2");
+  CHECK(problem_of("DnMat(3)").expected == "this name without numbers");
+  CHECK(problem_of("COO3(3)").expected == "this name without numbers");
 }

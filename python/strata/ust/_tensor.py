@@ -1,0 +1,130 @@
+"""Tensor: a strata.Tensor with nvmath's face."""
+
+from .. import _core
+from ..errors import TensorError
+from ..interop import from_package as _from_package
+from ..interop import package_of as _package_of
+from ..interop import to_package as _to_package
+from ._tensor_format import TensorFormat
+
+
+class Tensor:
+    """A universal sparse tensor with nvmath's names. Make one with `from_package`, `from_file` or `convert`."""
+
+    def __init__(self, tensor, base=None):
+        if not isinstance(tensor, _core.Tensor):
+            raise TensorError(
+                "this class wraps a strata.Tensor", expected="Tensor.from_package(x)", got=type(tensor).__name__
+            )
+        self.tensor, self._base = tensor, base
+
+    @classmethod
+    def from_package(cls, x, stream=None):
+        """A tensor over the memory of a NumPy, SciPy, PyTorch or CuPy tensor."""
+        return cls(_from_package(x), x)
+
+    @classmethod
+    def from_file(cls, filename, stream=None):
+        """Reads a Matrix Market file as COO."""
+        from . import read
+
+        return cls(read(filename))
+
+    def __strata_tensor__(self):
+        return self.tensor
+
+    base = property(lambda self: self._base)
+    extents = property(lambda self: list(self.tensor.shape))
+    shape = property(lambda self: self.tensor.shape)
+    levels = property(lambda self: [size for _, size in self.tensor.format.level_ranges(self.tensor.shape)])
+    size = property(lambda self: self.tensor.size)
+    num_dimensions = property(lambda self: self.tensor.ndim)
+    num_levels = property(lambda self: self.tensor.format.num_levels)
+    tensor_format = property(lambda self: TensorFormat._of(self.tensor.format))
+    dtype = property(lambda self: _core.dtype_name(self.tensor.dtype))
+    index_type = property(lambda self: _core.dtype_name(self.tensor.crd_dtype))
+    val = property(lambda self: self.tensor.values)
+    device = property(lambda self: self.tensor.device)
+    device_id = property(lambda self: self.tensor.device)
+    nse = property(lambda self: self.tensor.nse)
+
+    def pos(self, level):
+        """Positions of a level; an empty array where it has none."""
+        return _core.memory_to_numpy(self.tensor._raw(level, "pos"))
+
+    def crd(self, level):
+        """Coordinates of a level (packed ones unpacked); an empty array where it has none."""
+        return _core.memory_to_numpy(self.tensor._raw(level, "crd"))
+
+    def get_value(self, idx):
+        """The element at these coordinates; None where it is absent."""
+        return self.tensor.get(tuple(idx) if isinstance(idx, (list, tuple)) else idx)
+
+    def convert(self, *, tensor_format=None, index_type=None, dtype=None, copy=False, stream=None):
+        """The tensor in another format, index type or dtype; the same object where nothing changes (`copy=True`: a
+        clone)."""
+        f = self.tensor.format if tensor_format is None else tensor_format
+        f = _core.Format(f, self.tensor.ndim)
+        index = None if index_type is None else _core.dtype_name(index_type)
+        value = None if dtype is None else _core.dtype_name(dtype)
+        same_index = (
+            index is None
+            or f.is_all_dense
+            or (index == _core.dtype_name(self.tensor.pos_dtype) == _core.dtype_name(self.tensor.crd_dtype))
+        )
+        if f == self.tensor.format and same_index and value in (None, self.dtype):
+            return self.clone() if copy else self
+        return Tensor(_core.convert(self.tensor, f, value, index, index), self._base)
+
+    def to_package(self, like=None):
+        """The tensor as an object of the package it came from, over the same memory where that has the format."""
+        if like is None and self._base is not None and _package_of(self._base) not in ("dlpack", "strata", None):
+            like = self._base
+            if _package_of(like) == "numpy" and not self.tensor.format.is_all_dense:
+                like = "scipy"
+            elif _package_of(like) == "scipy" and self.tensor.format.is_all_dense:
+                like = "numpy"
+        return _to_package(self.tensor, like)
+
+    def to(self, device_id=None, stream=None):
+        """The tensor on another device: "cpu" only."""
+        return Tensor(self.tensor.to(device="cpu" if device_id is None else str(device_id)), self._base)
+
+    def clone(self, stream=None):
+        """A tensor with memory of its own."""
+        return Tensor(self.tensor.copy(), self._base)
+
+    def copy_(self, src, stream=None):
+        """Copies the values of a tensor of the same structure into this one's memory."""
+        other = src.tensor if isinstance(src, Tensor) else _from_package(src)
+        mine, theirs = self.tensor, other
+        if mine.format != theirs.format or mine.shape != theirs.shape or mine.nse != theirs.nse:
+            raise TensorError(
+                "copy_ needs a tensor of the same structure",
+                expected=f"{mine.format}, {mine.shape}, nse {mine.nse}",
+                got=f"{theirs.format}, {theirs.shape}, nse {theirs.nse}",
+            )
+        target = mine._dense("numpy") if mine.format.is_all_dense else None
+        if target is not None:
+            target[...] = theirs.to_dense()
+        else:
+            mine.values[:] = theirs.values
+        return self
+
+    def draw_storage(self, name=None, width=100):
+        """The storage as text; with `name`, also written to that file."""
+        drawing = self.tensor.draw_storage(width)
+        if name is not None:
+            drawing.save(name)
+        return drawing
+
+    def __matmul__(self, other):
+        return self.tensor @ (other.tensor if isinstance(other, Tensor) else other)
+
+    def __rmatmul__(self, other):
+        return other @ self.tensor
+
+    __array_ufunc__ = None
+
+    def __repr__(self):
+        return repr(self.tensor)
