@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "backend/compile_gate.h"
 #include "strata/error.h"
 #include "strata/settings.h"
 
@@ -125,6 +126,8 @@ class Pool {
   }
 
   void resize(int threads) {
+    // glibc starts threads under a lock that fork does not renew: a child that inherits it taken could start none.
+    const CompileGate::Pass no_fork;
     stop_.store(true, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_release);
     generation_.notify_all();
@@ -163,15 +166,15 @@ class Pool {
 
 std::atomic<Pool*> current{nullptr};
 
+// After a fork the helpers are gone and the old pool may be in any state: the child forgets it. Never freed at exit either:
+// its helpers may be asleep inside it.
+[[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, [] {
+  forks.fetch_add(1);
+  current.store(nullptr);
+});
+
 Pool& pool() {
   if (Pool* p = current.load(std::memory_order_acquire)) return *p;
-  // After a fork the helpers are gone and the old pool may be in any state: the child forgets it. Never freed at exit
-  // either: its helpers may be asleep inside it.
-  static const int handler = pthread_atfork(nullptr, nullptr, [] {
-    forks.fetch_add(1);
-    current.store(nullptr);
-  });
-  static_cast<void>(handler);
   auto fresh = std::make_unique<Pool>();
   Pool* none = nullptr;
   if (current.compare_exchange_strong(none, fresh.get())) return *fresh.release();
@@ -179,7 +182,9 @@ Pool& pool() {
 }
 
 int default_threads() {
-  static const int count = [] {
+  static std::atomic<int> known{0};  // not a guarded initialiser: a fork in the middle of one blocks the child
+  if (const int n = known.load(std::memory_order_relaxed)) return n;
+  const int count = [] {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
     if (const char* text = std::getenv("OMP_NUM_THREADS")) {
@@ -188,6 +193,7 @@ int default_threads() {
     }
     return std::clamp(n, 1, max_threads);
   }();
+  known.store(count, std::memory_order_relaxed);
   return count;
 }
 

@@ -204,13 +204,20 @@ Stmt Nest::store_all(const Place& at, bool read) {
 /// out[index] = value (scaled by alpha), plus beta * out or plus out where it is read.
 Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool read, bool scale) {
   const ir::BufferParam& out = params_.param(output_);
-  Value result = scale ? arithmetic_.mul(alpha_, value) : value;
+  const auto unless_one = [&](const Expr& is_one, const Value& plain, const Value& scaled) {
+    return is_one ? arithmetic_.either(is_one, plain, scaled) : scaled;
+  };
+  Value result = scale ? unless_one(alpha_is_one_, value, arithmetic_.mul(alpha_, value)) : value;
   Stmts body;
   const Expr at = named(body, "at", index);
   if (read) {
     const Value old = arithmetic_.load(out, output_, output_storage_, at, lanes, false);
-    if (s_.applies_beta && !s_.initializes) result = arithmetic_.mul_add(beta_, old, result);
-    else result = scale ? arithmetic_.mul_add(alpha_, value, old) : arithmetic_.add(old, value);
+    if (s_.applies_beta && !s_.initializes)
+      result = unless_one(beta_is_one_, arithmetic_.add(old, result), arithmetic_.mul_add(beta_, old, result));
+    else if (scale)
+      result = unless_one(alpha_is_one_, arithmetic_.add(old, value), arithmetic_.mul_add(alpha_, value, old));
+    else
+      result = arithmetic_.add(old, value);
   }
   body.push_back(arithmetic_.store(out, output_, output_storage_, at, result));
   return ir::block(std::move(body));
@@ -244,7 +251,9 @@ Stmt Nest::emit_leaf(const Place& at) {
   if (sparse && !lanes_in_driver) shared.push_back(keep(out, "v", driver_value({})));
   for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a)
     if (!depends_on_tile(g_.dense[a])) shared.push_back(at.loaded[a].front());
-  if (!s_.accumulate) shared.push_back(alpha_);
+  // A complex alpha multiplies last, where it is not 1.
+  const bool alpha_last = !s_.accumulate && alpha_is_one_;
+  if (!s_.accumulate && !alpha_last) shared.push_back(alpha_);
   const std::vector<Group> groups = at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;
   const bool single = groups.size() == 1;
   // One accumulator and scalars alone: the last factor goes into the fma itself.
@@ -272,8 +281,11 @@ Stmt Nest::emit_leaf(const Place& at) {
     Value first = all[0];
     for (std::size_t k = 1; k + 1 < all.size(); ++k) first = arithmetic_.mul(first, all[k]);
     const auto add_to = [&](const Value& old) {
-      if (all.size() > 1) return arithmetic_.mul_add(first, all.back(), old);
-      return arithmetic_.add(old, first.lanes() == old.lanes() ? first : arithmetic_.broadcast(first, old.lanes()));
+      const Value plain = all.size() > 1 ? arithmetic_.mul_add(first, all.back(), old)
+                                         : arithmetic_.add(old, first.lanes() == old.lanes() ? first : arithmetic_.broadcast(first, old.lanes()));
+      if (!alpha_last) return plain;
+      const Value product = all.size() > 1 ? arithmetic_.mul(first, all.back()) : first;
+      return arithmetic_.either(alpha_is_one_, plain, arithmetic_.mul_add(alpha_, product, old));
     };
     if (s_.accumulate) {
       const std::int64_t id = group_id(g, groups[g]);

@@ -306,7 +306,11 @@ void Nest::initialize_window(Stmts& out) {
         index = index + (batch ? batch : ir::var(vars.back())) * s;
     }
     Value value = arithmetic_.zero();
-    if (read) value = arithmetic_.mul(beta_, arithmetic_.load(params_.param(output_), output_, output_storage_, index, 1, false));
+    if (read) {
+      const Value old = arithmetic_.load(params_.param(output_), output_, output_storage_, index, 1, false);
+      value = arithmetic_.mul(beta_, old);
+      if (beta_is_one_) value = arithmetic_.either(beta_is_one_, old, value);
+    }
     Stmt body = arithmetic_.store(params_.param(output_), output_, output_storage_, index, value);
     for (std::size_t d = dims.size(); d-- > 0;) {
       const bool window = static_cast<int>(d) == s_.launch.output_dim;
@@ -332,6 +336,10 @@ Lowered Nest::build() {
   };
   alpha_ = scalar_value(BufferBinding::alpha, "alpha");
   if (s_.applies_beta) beta_ = scalar_value(BufferBinding::beta, "beta");
+  if (arithmetic_.complex()) {
+    alpha_is_one_ = named(body, "alpha_is_one", arithmetic_.is_one(alpha_));
+    if (s_.applies_beta) beta_is_one_ = named(body, "beta_is_one", arithmetic_.is_one(beta_));
+  }
   Place at = start(body);
   if (s_.initializes) initialize_window(body);
   body.push_back(emit(0, at));

@@ -121,6 +121,7 @@ class Nest {
   Names names_;
   Params params_;
   Value alpha_, beta_;
+  ir::Expr alpha_is_one_, beta_is_one_;  ///< complex only: 1 + 0i times Inf would put a NaN beside it
   int output_ = 0;
   DType output_storage_;
   std::map<Key, Accumulator> accumulators_;

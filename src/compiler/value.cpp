@@ -72,4 +72,14 @@ Expr Arithmetic::is_zero(const Value& a) const {
   return a.im ? ir::logical_and(re, ir::eq(a.im, z)) : re;
 }
 
+Expr Arithmetic::is_one(const Value& a) const {
+  if (boolean()) return a.re;
+  const Expr re = ir::eq(a.re, ir::constant(Scalar::one(part_), 1));
+  return a.im ? ir::logical_and(re, ir::eq(a.im, zero().re)) : re;
+}
+
+Value Arithmetic::either(const Expr& condition, const Value& a, const Value& b) const {
+  return {ir::select(condition, a.re, b.re), a.im ? ir::select(condition, a.im, b.im) : nullptr};
+}
+
 }  // namespace strata::compiler

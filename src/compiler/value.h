@@ -36,6 +36,8 @@ class Arithmetic {
   Value lane(const Value& a, int which) const;
   Value reduce(const Value& a) const;                                   ///< sum of the lanes
   ir::Expr is_zero(const Value& a) const;
+  ir::Expr is_one(const Value& a) const;
+  Value either(const ir::Expr& condition, const Value& a, const Value& b) const;  ///< a where the condition holds, else b
 
  private:
   Value like(const Value& a, int lanes) const { return a.lanes() == lanes ? a : broadcast(a, lanes); }

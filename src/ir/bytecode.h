@@ -13,6 +13,7 @@ struct Frame {
   std::uint64_t* registers;
   void* const* buffers;
   std::int32_t status;
+  std::uint32_t jumps = 0;  ///< backward ones, so that long loops ask now and then whether to stop
 };
 
 struct Instruction;

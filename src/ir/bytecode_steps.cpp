@@ -1,4 +1,5 @@
 // What the instructions of the interpreter do.
+#include "backend/pool.h"
 #include "ir/bytecode.h"
 #include "ir/semantics.h"
 #include "strata/error.h"
@@ -166,7 +167,14 @@ const Instruction* run_select_lanes(const Instruction* i, Frame& f) {
   for (int k = 0; k < i->lanes; ++k) f.registers[i->dst + k] = f.registers[(get<bool>(f, i->a + k) ? i->b : i->c) + k];
   return i + 1;
 }
-const Instruction* run_jump(const Instruction* i, Frame&) { return i + i->extra; }
+/// Every loop passes here or through run_loop_next.
+void count_jump(Frame& f) {
+  if ((++f.jumps & 0x3FFF) == 0) poll_interrupt();
+}
+const Instruction* run_jump(const Instruction* i, Frame& f) {
+  count_jump(f);
+  return i + i->extra;
+}
 const Instruction* run_jump_unless(const Instruction* i, Frame& f) { return get<bool>(f, i->a) ? i + 1 : i + i->extra; }
 template <Op op> const Instruction* run_jump_unless_i64(const Instruction* i, Frame& f) {
   return apply<op, std::int64_t>(get<std::int64_t>(f, i->a), get<std::int64_t>(f, i->b)) ? i + 1 : i + i->extra;
@@ -174,6 +182,7 @@ template <Op op> const Instruction* run_jump_unless_i64(const Instruction* i, Fr
 const Instruction* run_loop_next(const Instruction* i, Frame& f) {
   const std::int64_t next = get<std::int64_t>(f, i->dst) + i->number;
   put(f, i->dst, next);
+  count_jump(f);
   return next < get<std::int64_t>(f, i->a) ? i + i->extra : i + 1;
 }
 const Instruction* run_fail(const Instruction* i, Frame& f) {

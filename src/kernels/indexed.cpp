@@ -83,16 +83,24 @@ void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const i64 stored = columns_of_a > 0 ? static_cast<i64>(pos[columns_of_a]) : 0, result = rows * d.columns;
     // Each chunk scatters into a result of its own while these stay small beside the matrix; added in chunk order afterwards.
     const i64 partials = result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / chunk_work), 1, 8) : 1;
-    if (partials == 1) return l.csc(0, columns_of_a, pos, crd, values, d);
+    // A chunk may last for seconds: it is walked in slices, between which Ctrl-C is heard. They add in the same order.
+    const i64 slices_each = 1 + stored * d.columns / partials / slice_work;
+    const auto cut = [&](i64 s, i64 n) { return s == n ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(stored / n * s)) - pos; };
+    const auto scatter = [&](i64 c, const Dense<V>& to) {
+      for (i64 s = c * slices_each; s < (c + 1) * slices_each; ++s) {
+        if (s > c * slices_each) poll_interrupt();
+        l.csc(cut(s, partials * slices_each), cut(s + 1, partials * slices_each), pos, crd, values, to);
+      }
+    };
+    if (partials == 1) return scatter(0, d);
     const Buffer scratch = Buffer::allocate(a.dtype(), partials * result);
     V* sums = static_cast<V*>(scratch.data);
-    const auto cut = [&](i64 c) { return c == partials ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(stored / partials * c)) - pos; };
     parallel_for(partials, [&](i64 c) {
       Dense<V> own = d;
       own.out = sums + c * result;
       own.ldo = d.columns;
       std::fill(own.out, own.out + result, V(0));
-      l.csc(cut(c), cut(c + 1), pos, crd, values, own);
+      scatter(c, own);
     });
     const i64 slices = chunk_count(result);
     parallel_for(slices, [&](i64 s) {

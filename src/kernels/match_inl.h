@@ -7,6 +7,8 @@ namespace strata::kernels {
 
 /// Multiply-adds that are worth a chunk of their own: some 20 us of work.
 inline constexpr i64 chunk_work = 32768;
+/// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
+inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
 
 template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f) {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/checked.h"
+#include "base/fork_mutex.h"
 #include "plan/epoch.h"
 #include "plan/plan_impl.h"
 
@@ -35,8 +36,9 @@ struct Hash {
   }
 };
 
+/// The lock is held across fork: a child never finds it taken by a thread that it does not have.
 struct Cache {
-  std::mutex mutex;
+  std::mutex& mutex = fork_mutex<Cache>();
   std::list<std::pair<const Key*, ChoicePtr>> recent;  // newest first
   std::unordered_map<Key, std::list<std::pair<const Key*, ChoicePtr>>::iterator, Hash> map;
 
@@ -48,6 +50,7 @@ struct Cache {
     return it->second->second;
   }
   void insert(Key key, ChoicePtr choice) {
+    ChoicePtr leaving;  // released after the lock: its kernel may wait for Python, or for a fork
     const std::lock_guard lock(mutex);
     const auto [it, fresh] = map.try_emplace(std::move(key));
     if (!fresh) return;  // another thread was faster
@@ -55,6 +58,7 @@ struct Cache {
     it->second = recent.begin();
     if (map.size() <= capacity) return;
     const Key* oldest = recent.back().first;
+    leaving = std::move(recent.back().second);
     recent.pop_back();
     map.erase(map.find(*oldest));
   }
@@ -64,6 +68,9 @@ Cache& cache() {
   static Cache& c = *new Cache;  // never destroyed: plans may be made while the program ends
   return c;
 }
+
+/// Made when the library is loaded: a fork in the middle of its making would leave the child waiting for the end of it.
+[[maybe_unused]] const Cache& made_early = cache();
 
 }  // namespace
 

@@ -9,6 +9,7 @@ using i64 = std::int64_t;
 
 constexpr i64 chunk_work = 32768;  // multiply-adds that are worth a chunk: some 20 us
 constexpr i64 max_chunks = 256;
+constexpr i64 slice_work = i64{1} << 22;  // a few milliseconds
 
 const char* rebased(const Buffer& b, i64 elements) {
   return static_cast<const char*>(b.data) + elements * static_cast<i64>(size_of(b.dtype));
@@ -68,11 +69,17 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
 
 i64 Domain::weight(i64 x) const { return weights_ ? x + read_index(weights_dtype_, weights_, x * factor_) : x; }
 
-i64 Domain::chunks() const {
-  if (size_ <= 1) return 1;
+i64 Domain::work() const {
   const i64 per_element = std::max<i64>(1, free_work_ / 4);
   const i64 elements = std::max(stored_, size_);
-  const i64 work = elements > INT64_MAX / 2 / per_element ? INT64_MAX / 2 : elements * per_element;
+  return elements > INT64_MAX / 2 / per_element ? INT64_MAX / 2 : elements * per_element;
+}
+
+i64 Domain::slices() const { return std::clamp<i64>(work() / slice_work, 1, std::max<i64>(1, size_)); }
+
+i64 Domain::chunks() const {
+  if (size_ <= 1) return 1;
+  const i64 work = this->work();
   i64 n = std::clamp<i64>(work / chunk_work, 1, max_chunks);
   if (launch_.kind == Launch::output_window) {
     // Windows that do not clip repeat the walk: only free indices, whose work they share out, pay for that.

@@ -34,11 +34,14 @@ class Domain {
   std::int64_t stored() const { return stored_; }
   /// How many chunks pay.
   std::int64_t chunks() const;
-  /// Start of chunk c of n; cut(n, n) is the size.
+  /// How many calls, one after the other, keep each short enough to stop in between.
+  std::int64_t slices() const;
+  /// Start of chunk c of n; cut(n, n) is the size. cut(c * k, n * k) is cut(c, n).
   std::int64_t cut(std::int64_t c, std::int64_t n) const;
 
  private:
   std::int64_t weight(std::int64_t x) const;
+  std::int64_t work() const;  ///< multiply-adds, about
 
   const Launch& launch_;
   std::int64_t size_ = 0, stored_ = 0, free_work_ = 1, factor_ = 1;

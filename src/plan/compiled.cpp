@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "backend/pool.h"
+#include "base/checked.h"
 #include "compiler/lower.h"
 #include "ir/interpret.h"
 #include "plan/chunks.h"
@@ -206,8 +207,7 @@ class CompiledRunner : public Runner {
     if (launch.kind == Launch::outer_scatter) {
       const i64 size = out.size();
       const i64 copies = std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, size)});
-      if (copies >= 2) return scatter(k, domain, out, args, copies);
-      return call(k, args, 0, domain.size(), 0);
+      return scatter(k, domain, out, args, std::max<i64>(1, copies));
     }
     const i64 chunks = domain.chunks();
     if (chunks <= 1) return call(k, args, 0, domain.size(), 0);
@@ -220,18 +220,27 @@ class CompiledRunner : public Runner {
   /// Chunk 0 adds to the output, the others to zeroed copies that are then added in order.
   void scatter(const PartKernel& k, const Domain& domain, const DenseView& out, const Arguments& args,
                i64 copies) const {
+    // A copy's share may last for seconds: it is walked in slices, between which Ctrl-C is heard.
+    const i64 slices = ceil_div(domain.slices(), copies);
+    const auto walk = [&](i64 c, const Arguments& mine) {
+      for (i64 s = c * slices; s < (c + 1) * slices; ++s) {
+        if (s > c * slices) poll_interrupt();
+        const i64 begin = domain.cut(s, copies * slices), end = domain.cut(s + 1, copies * slices);
+        if (begin < end) call(k, mine, begin, end, c);
+      }
+    };
+    if (copies == 1) return walk(0, args);
     const i64 size = out.size(), width = static_cast<i64>(size_of(out.dtype));
     Buffer scratch = Buffer::allocate(out.dtype, size * (copies - 1));
     std::array<DenseView, 8> views;
     run_chunks(copies, [&](i64 c) {
-      const i64 begin = domain.cut(c, copies), end = domain.cut(c + 1, copies);
-      if (c == 0) return begin < end ? call(k, args, begin, end, c) : void();
+      if (c == 0) return walk(c, args);
       DenseView& mine = views[static_cast<std::size_t>(c)] =
           contiguous_like(out, static_cast<char*>(scratch.data) + (c - 1) * size * width);
       std::memset(mine.data, 0, static_cast<std::size_t>(size * width));
       Arguments other = args;
       bind_output(k.lowered, mine, other);
-      if (begin < end) call(k, other, begin, end, c);
+      walk(c, other);
     });
     for (i64 c = 1; c < copies; ++c) add(out, views[static_cast<std::size_t>(c)]);
   }

@@ -1,6 +1,7 @@
 // "Compiled after converting an operand": operands that nothing here can read where they stand become dense first.
 #include "plan/convert_first.h"
 
+#include "backend/pool.h"
 #include "base/checked.h"
 #include "plan/dense_view.h"
 #include "plan/user_kernels.h"
@@ -25,7 +26,9 @@ void fill_slowly(const Tensor& t, const DenseView& to) {
   DenseView one = to;
   one.rank = 0;
   const bool direct = accumulator(to.dtype) == to.dtype;
+  std::uint32_t seen = 0;
   for_each_stored(t, [&](std::span<const i64> coordinates, const void* value) {
+    if ((++seen & 0xFFFF) == 0) poll_interrupt();
     i64 at = 0;
     for (std::size_t d = 0; d < coordinates.size(); ++d) at += coordinates[d] * to.strides[d];
     char* target = to.data + at * width;

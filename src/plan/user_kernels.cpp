@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/fork_mutex.h"
+
 namespace strata {
 namespace {
 
@@ -14,8 +16,9 @@ struct Entry {
 };
 using EntryPtr = std::shared_ptr<const Entry>;
 
+/// The lock is held across fork: a child never finds it taken by a thread that it does not have.
 struct Registry {
-  std::mutex mutex;
+  std::mutex& mutex = fork_mutex<Registry>();
   std::vector<EntryPtr> entries;
   std::atomic<unsigned long long> generation{0};
 };
@@ -23,6 +26,8 @@ Registry& registry() {
   static Registry& r = *new Registry;  // never destroyed: kernels may be asked for while the program ends
   return r;
 }
+/// Made when the library is loaded: a fork in the middle of its making would leave the child waiting for the end of it.
+[[maybe_unused]] const Registry& made_early = registry();
 
 class UserRunner : public planning::Runner {
  public:
@@ -86,11 +91,13 @@ void register_kernel(UserKernel kernel) {
 }
 
 bool unregister_kernel(const std::string& name) {
+  EntryPtr leaving;  // released after the lock: it may hold a Python function
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   const auto it =
       std::find_if(r.entries.begin(), r.entries.end(), [&](const EntryPtr& e) { return e->kernel.name == name; });
   if (it == r.entries.end()) return false;
+  leaving = *it;
   r.entries.erase(it);
   ++r.generation;
   return true;

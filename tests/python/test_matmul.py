@@ -283,3 +283,29 @@ def test_overhead():
         ours / 500,
         theirs / 500,
     )  # 2x on a quiet machine (see benchmarks); tests run beside others
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_complex_factor_of_one_leaves_infinities_alone(format):
+    a = np.zeros((4, 6), complex)
+    a[0, 0] = a[0, 3] = a[3, 4] = 1e308
+    a[1, 1], a[2, 2], a[3, 5] = 1e308j, 3, 2 - 1j
+    A = st.from_dense(a, format)
+    inf = np.inf
+    column = np.array([complex(inf, 0), complex(0, inf), 30, complex(inf, -10)])
+
+    def same(got, expected):
+        return all(np.array_equal(f(got), f(expected), equal_nan=True) for f in (np.real, np.imag))
+
+    for shape in ((6,), (6, 1), (6, 3)):
+        x = np.full(shape, 10 + 0j)
+        with np.errstate(all="ignore"):
+            expected = np.broadcast_to(column.reshape((4,) + (1,) * (len(shape) - 1)), (4,) + shape[1:])
+            assert same(A @ x, expected)
+            c = np.full(expected.shape, 1 + 2j)
+            c[0] = complex(0, inf)
+            total, strided = c + expected, np.zeros((*expected.shape, 2), complex)[..., 0]
+            strided[...] = c
+            assert same(st.matmul(A, x, c), total) and same(st.matmul(A, x, strided), total)
+            for alpha in (2.0, 1j, 2 - 1j):  # as NumPy multiplies
+                assert same(st.matmul(A, x, alpha=alpha), np.complex128(alpha) * expected)

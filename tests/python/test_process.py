@@ -75,6 +75,43 @@ def test_fork_after_use_and_while_others_compute():
     """)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    "work",
+    [
+        'st.einsum("ij,j->i", A, x)',
+        'st.unregister_kernel("k"); st.register_kernel("k", "ij,j->i", ["DCSC", "dense(1)"], print)',
+        "t = threading.Thread(target=lambda: A @ x); t.start(); t.join()",
+        "st.settings.threads = 2 + n % 2; A @ X",
+    ],
+)
+def test_fork_inherits_no_lock(work):
+    """A child that inherits the lock of the plans' cache, of the registered kernels or of starting threads hangs."""
+    run(f"""
+        A, x, X = st.from_scipy(a[:200, :150].tocsr()), x[:150], rng.random((150, 64))
+        y = st.einsum("ij,j->i", A, x)
+        stop = False
+        def busy():
+            n = 0
+            while not stop:
+                n += 1
+                {work}
+        t = threading.Thread(target=busy)
+        t.start()
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                ok = np.allclose(st.einsum("ij,j->i", A, x), y) and np.allclose(st.einsum("ij,kj->ik", A, x[None])[:, 0], y)
+                A @ X
+                os._exit(0 if ok else 1)
+            assert os.waitpid(pid, 0)[1] == 0
+        stop = True
+        t.join()
+    """)
+
+
 def test_multiprocessing_and_pickle():
     run("""
         import multiprocessing as mp
@@ -109,6 +146,43 @@ def test_ctrl_c():
         assert np.allclose(A @ x, a @ x)
         print(late)
     """)
+    assert float(out) < 0.5
+
+
+@pytest.mark.parametrize(
+    "engine,product",
+    [
+        ("kernels", "C @ X"),  # a scatter into one result has no chunks: one thread walks it
+        ("jit", 'st.einsum("ij,jk->ki", C, X)'),
+        ("interpreter", 'st.einsum("ij,jk->", C, X)'),  # a sum over everything is one chunk
+    ],
+)
+def test_ctrl_c_in_one_long_chunk(engine, product):
+    out = run(
+        f"""
+        n, width = (3_000_000, 64) if os.environ["STRATA_ENGINE"] != "interpreter" else (1_000_000, 32)
+        rows = rng.integers(0, 400_000, n, dtype=np.int32)
+        C = st.Tensor("CSC", (400_000, n), pos={{1: np.arange(n + 1)}}, crd={{1: rows}}, values=np.ones(n))
+        X = np.broadcast_to(np.ones((1, width)), (n, width)).copy()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sent = []
+        def interrupt():
+            time.sleep(0.15)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        thread = threading.Thread(target=interrupt)
+        late = None
+        try:
+            thread.start()
+            {product}
+            time.sleep(5)
+        except KeyboardInterrupt:
+            late = time.monotonic() - sent[0]
+        thread.join()
+        print(late)
+    """,
+        STRATA_ENGINE=engine,
+    )
     assert float(out) < 0.5
 
 

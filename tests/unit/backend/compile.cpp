@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "backend/compile_gate.h"
 #include "strata/error.h"
 #include "strata/settings.h"
 
@@ -341,6 +342,29 @@ TEST_CASE("fork while other threads compile: the child compiles too") {
     for (auto& t : threads) t.join();
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("a thread that forks with a pass does not wait for itself, nor does its child") {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const CompileGate::Pass pass;
+    const pid_t second = fork();
+    if (second == 0) {
+      alarm(10);
+      const pid_t third = fork();
+      if (third == 0) _exit(0);
+      int status = 1;
+      waitpid(third, &status, 0);
+      _exit(status == 0 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(second, &status, 0);
+    _exit(status == 0 ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("kernels compiled ahead of time come first, unless a compiler is asked for by name") {
