@@ -62,8 +62,8 @@ void set_python_error(const std::exception_ptr& caught) {
     } catch (nb::python_error& e) {
       e.restore();
     }
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+  } catch (const std::bad_alloc& e) {
+    PyErr_SetString(PyExc_MemoryError, e.what());
   } catch (const nb::builtin_exception& e) {
     PyErr_SetString(PyExc_TypeError, e.what());
   } catch (const std::exception& e) {

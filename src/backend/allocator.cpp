@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -40,7 +41,7 @@ bool told_to_fail() {
 
 std::size_t rounded(std::size_t bytes) {
   const std::size_t unit = bytes >= large ? 4096 : line;
-  if (bytes > SIZE_MAX - unit) throw std::bad_alloc();
+  if (bytes > SIZE_MAX - unit) throw OutOfMemory(-1);
   return std::max(line, (bytes + unit - 1) / unit * unit);
 }
 
@@ -99,17 +100,15 @@ class Kept {
     std::size_t bytes = 0;
   };
   static std::size_t at(int k) { return static_cast<std::size_t>(k); }
-  static std::size_t budget() {
-    static const std::size_t bytes = std::min<std::size_t>(
-        std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 16 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-    return bytes;
-  }
+  std::size_t budget() const { return budget_; }
   void remove(int k) {
     total_ -= blocks_[at(k)].bytes;
     std::move(blocks_.begin() + k + 1, blocks_.begin() + count_, blocks_.begin() + k);
     --count_;
   }
   std::mutex mutex_;
+  const std::size_t budget_ = std::min<std::size_t>(
+      std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 16 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   std::array<Entry, limit> blocks_;
   int count_ = 0;
   std::size_t total_ = 0;
@@ -125,19 +124,27 @@ Kept& kept() {
   }();
   return *instance;
 }
+/// Made when the library is loaded: a fork in the middle of its making would leave the child waiting for the end of it.
+[[maybe_unused]] const Kept& made_early = kept();
 
 }  // namespace
 
+OutOfMemory::OutOfMemory(std::int64_t bytes) noexcept {
+  const double gb = static_cast<double>(bytes) / 1e9;
+  if (bytes >= 0) std::snprintf(message_, sizeof message_, "out of memory: cannot allocate %.*f GB", gb < 1 ? 3 : 1, gb);
+}
+
 void* allocate_block(std::size_t bytes) {
-  if (told_to_fail()) throw std::bad_alloc();
+  const auto fail = [&] { throw OutOfMemory(static_cast<std::int64_t>(bytes)); };
+  if (told_to_fail()) fail();
   const std::size_t size = rounded(bytes);
   void* block = reuse && size >= large ? kept().take(size) : nullptr;
   if (!block) {
     const std::size_t alignment = size >= large ? large : line;
     if (posix_memalign(&block, alignment, size) != 0) {
-      if (!reuse || cached_block_bytes() == 0) throw std::bad_alloc();
+      if (!reuse || cached_block_bytes() == 0) fail();
       clear_block_cache();
-      if (posix_memalign(&block, alignment, size) != 0) throw std::bad_alloc();
+      if (posix_memalign(&block, alignment, size) != 0) fail();
     }
     // First touch runs at 2 GB/s with 4-KB pages and at 14-28 GB/s with huge ones.
     if (size >= large) madvise(block, size, MADV_HUGEPAGE);

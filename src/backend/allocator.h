@@ -2,11 +2,23 @@
 // Blocks of memory for buffers: aligned, with huge pages where large, reused where large, and able to fail on demand.
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 namespace strata {
 
+/// std::bad_alloc that says how much was asked for.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  /// `bytes` below 0: more than can be counted.
+  explicit OutOfMemory(std::int64_t bytes) noexcept;
+  const char* what() const noexcept override { return message_; }
+
+ private:
+  char message_[64] = "out of memory: more bytes asked for than can be counted";  // no string: that would allocate
+};
+
 /// A block of at least `bytes` bytes, aligned to 64 bytes (to 2 MB from 2 MB on); never null, also for 0 bytes.
-/// Not initialised (debug builds fill it with 0xA5). Throws std::bad_alloc.
+/// Not initialised (debug builds fill it with 0xA5). Throws OutOfMemory.
 void* allocate_block(std::size_t bytes);
 /// Gives back a block of allocate_block; `bytes` is what was asked for.
 void release_block(void* block, std::size_t bytes) noexcept;

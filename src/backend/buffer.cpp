@@ -14,7 +14,7 @@ std::string Device::to_string() const { return kind == DeviceKind::cpu ? "cpu" :
 
 Buffer Buffer::allocate(DType dtype, std::int64_t size) {
   const auto bytes = checked_mul(size, static_cast<std::int64_t>(size_of(dtype)));
-  if (size < 0 || !bytes) throw std::bad_alloc();
+  if (size < 0 || !bytes) throw OutOfMemory(-1);
   const auto n = static_cast<std::size_t>(*bytes);
   Buffer b;
   b.dtype = dtype;

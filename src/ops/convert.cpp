@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/pool.h"
+#include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/fast/fast.h"
 
@@ -72,6 +74,46 @@ Tensor from_dense(const Tensor& dense, const Format& format, double threshold, s
   return assemble({kept}, dense.dtype(), absent, dense.shape(), format, {});
 }
 
+namespace {
+
+[[noreturn]] void out_of_range(std::size_t d, std::int64_t extent, std::int64_t element, std::int64_t coordinate) {
+  throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d), .expected = "0 to " + std::to_string(extent - 1), .got = std::to_string(coordinate) + " for element " + std::to_string(element)});
+}
+
+template <class I> void check_coordinates(const I* c, std::int64_t n, std::size_t d, std::int64_t extent) {
+  constexpr std::int64_t chunk = 1 << 16;
+  parallel_for(ceil_div(n, chunk), [&](std::int64_t part) {
+    const std::int64_t begin = part * chunk, end = std::min(n, begin + chunk);
+    bool bad = false;
+    for (std::int64_t k = begin; k < end; ++k) bad |= c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent;
+    for (std::int64_t k = begin; bad && k < end; ++k)
+      if (c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent) out_of_range(d, extent, k, static_cast<std::int64_t>(c[k]));
+  });
+}
+
+/// The lists as they are, as an unordered COO tensor: for matrices with plain index types, whose conversions are fast. Null otherwise.
+std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape) {
+  const DType t = shape.size() == 2 ? coords[0].dtype : DType::boolean;
+  if (coords.size() != 2 || coords[1].dtype != t || (t != DType::i32 && t != DType::i64)) return {};
+  for (const Buffer& c : coords)
+    if (reinterpret_cast<std::uintptr_t>(c.data) % size_of(t) != 0) return {};
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (t == DType::i32) check_coordinates(static_cast<const std::int32_t*>(coords[d].data), values.size, d, shape[d]);
+    else check_coordinates(static_cast<const std::int64_t*>(coords[d].data), values.size, d, shape[d]);
+  }
+  static const Format coo = parse_format("(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))");
+  RawArrays arrays;
+  arrays.pos[0] = Buffer::allocate(DType::i64, 2);
+  static_cast<std::int64_t*>(arrays.pos[0].data)[0] = 0;
+  static_cast<std::int64_t*>(arrays.pos[0].data)[1] = values.size;
+  arrays.crd[0] = coords[0];
+  arrays.crd[1] = coords[1];
+  arrays.values = values;
+  return make_tensor(coo, shape, std::move(arrays), {}, false);
+}
+
+}  // namespace
+
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options) {
   check_shape(format, shape);
   if (coords.size() != shape.size())
@@ -81,6 +123,7 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
     if (!is_index(coords[d].dtype)) throw DTypeError({.what = name + " must be integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(coords[d].dtype))});
     if (coords[d].size != values.size) throw TensorError({.what = name + " and values differ in length", .expected = std::to_string(values.size), .got = std::to_string(coords[d].size)});
   }
+  if (const auto coo = as_unordered_coo(coords, values, shape)) return convert(*coo, format, options);
   const auto emit = [&](const Sink& sink) {
     constexpr std::int64_t step = 1024;
     std::vector<std::vector<std::int64_t>> columns(coords.size(), std::vector<std::int64_t>(step));
@@ -91,8 +134,7 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
       for (std::size_t d = 0; d < coords.size(); ++d) {
         IndexView(coords[d]).read(begin, n, columns[d].data());
         for (std::int64_t k = 0; k < n; ++k)
-          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d])
-            throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d), .expected = "0 to " + std::to_string(shape[d] - 1), .got = std::to_string(c) + " for element " + std::to_string(begin + k)});
+          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d]) out_of_range(d, shape[d], begin + k, c);
         dims[d] = columns[d].data();
       }
       sink({static_cast<int>(n), dims.data(), static_cast<const char*>(values.data) + begin * width});

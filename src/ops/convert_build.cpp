@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/allocator.h"
 #include "ops/convert_elements.h"
 #include "tensor/values.h"
 
@@ -48,7 +49,7 @@ std::int64_t stride_of(const std::vector<Batch>& batches, std::size_t l, bool pa
 
 Buffer stack(const std::vector<Batch>& batches, std::size_t l, std::int64_t stride, DType dtype, bool padded) {
   const auto total = checked_mul(stride, static_cast<std::int64_t>(batches.size()));
-  if (!total) throw std::bad_alloc();
+  if (!total) throw OutOfMemory(-1);
   storage::require_memory(*total, static_cast<std::int64_t>(size_of(dtype)));
   Buffer all = Buffer::allocate(dtype, *total);
   std::memset(all.data, padded ? 0xFF : 0, static_cast<std::size_t>(all.bytes()));

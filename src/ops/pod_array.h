@@ -37,7 +37,7 @@ template <class T> class PodArray {
 
   void reserve(std::size_t n) {
     if (n <= capacity_) return;
-    if (n > static_cast<std::size_t>(INT64_MAX) / sizeof(T)) throw std::bad_alloc();
+    if (n > static_cast<std::size_t>(INT64_MAX) / sizeof(T)) throw OutOfMemory(-1);
     T* fresh = static_cast<T*>(allocate_block(n * sizeof(T)));
     if (size_ > 0) std::memcpy(fresh, data_, size_ * sizeof(T));
     if (data_) release_block(data_, capacity_ * sizeof(T));

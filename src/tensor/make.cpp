@@ -251,7 +251,7 @@ void check_pos_lengths(const Part& part) {
     const LevelKind kind = part.format.level(l).kind;
     if (storage::has_pos(kind)) {
       const std::int64_t size = batch_levels(part) > 0 ? part.pos_strides[i] : part.levels[i].pos.size;
-      if (size > *parents + 1 && (batch_levels(part) == 0 || part.num_batches > 0))
+      if (size - 1 > *parents && (batch_levels(part) == 0 || part.num_batches > 0))
         storage::fail(part.format.level(l), l, "pos is too long", std::to_string(*parents) + " + 1 entries", std::to_string(size));
       return;
     }

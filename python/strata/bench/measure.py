@@ -106,9 +106,29 @@ def limits(threads):
     return out
 
 
-def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None):
-    """Times one case; after `limit` seconds of rounds no further one starts. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), variant, note, variants; or
-    "refused" / "error". A product that differs from SciPy's is an error."""
+#: After two rounds a library this much slower than the best one beside us has had its say: no further visit can make it the best.
+HOPELESS = 2.0
+
+
+def hopeless(results, open_keys):
+    """Which of the other libraries are out of the race of their number of threads."""
+    out = []
+    for key in open_keys:
+        name, threads = key.split("/")
+        rivals = [
+            min(results[k]["times"])
+            for k in open_keys
+            if k.split("/")[1] == threads and not k.startswith("strata") and results[k]["times"]
+        ]
+        if not name.startswith("strata") and rivals and min(results[key]["times"]) > HOPELESS * min(rivals):
+            out.append(key)
+    return out
+
+
+def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None, earlier=None):
+    """Times one case; after `limit` seconds of rounds no further one starts. `earlier`: the results of an earlier run, whose
+    variants are taken again. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), rounds, variant, note,
+    variants; or "refused" / "error". A product that differs from SciPy's is an error."""
     request = dataclasses.asdict(case)
     results, open_ = {}, []
     for n in threads:
@@ -117,14 +137,21 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             if progress:
                 progress.say(f"preparing {key}")
             p = pool.get(peer, n)
-            answer = p.first if "error" in p.first else p.ask(do="open", case=request)
+            known = (earlier or {}).get(key, {})
+            answer = (
+                p.first
+                if "error" in p.first
+                else {"refused": known["refused"]}
+                if known.get("refused") and "variant" not in known
+                else p.ask(do="open", case=request, variant=known.get("variant"))
+            )
             if "error" in answer or "best" not in answer:
                 results[key] = {k: v for k, v in answer.items() if k in ("error", "refused")}
                 continue
             results[key] = {
                 "variant": answer["best"],
-                "variants": answer["variants"],
-                "refused": answer["refused"],
+                "variants": {**known.get("variants", {}), **answer["variants"]},
+                "refused": {**known.get("refused", {}), **answer["refused"]},
                 "nse": answer["nse"],
                 "shape": answer["shape"],
                 "dtype": answer["dtype"],
@@ -140,6 +167,12 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
     for turn in range(rounds):
         if turn and limit is not None and time.monotonic() - start > limit:
             break
+        if turn == 2:
+            out = hopeless(results, [key for key, _ in open_ if results[key].get("times")])
+            for key, p in open_:
+                if key in out:
+                    p.ask(do="close")
+            open_ = [(key, p) for key, p in open_ if key not in out]
         for key, p in open_:
             r = results[key]
             if "error" in r:
@@ -172,6 +205,7 @@ def _judge(results):
         times = sorted(r.pop("times"))
         r["seconds"] = times[0]
         r["spread"] = statistics.median(times) / times[0]
+        r["rounds"] = len(times)
         mine = r.pop("fingerprint", None)
         if reference and mine and not same(mine, reference, r["dtype"]):
             r["error"] = "the product differs from SciPy's"

@@ -189,7 +189,8 @@ def main(argv):
                         results["cases"].pop(name)
                         continue
                     p.say(name)
-                    one = measure(pool, Case(folder, **spec), peers, threads, rounds, budget, p)
+                    earlier = done[-1] if done else None
+                    one = measure(pool, Case(folder, **spec), peers, threads, rounds, budget, p, earlier=earlier)
                 done.append(one)
                 save(path, results)
                 print(one_line(style, run, name, one, threads), flush=True)

@@ -3,7 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <new>
+
+#include "backend/allocator.h"
 
 namespace strata::storage {
 
@@ -77,7 +78,7 @@ void require_memory(std::int64_t entries, std::int64_t width) {
     return bytes && *bytes > 0 ? *bytes : INT64_MAX;
   }();
   const auto bytes = checked_mul(entries, width);
-  if (!bytes || *bytes > physical) throw std::bad_alloc();
+  if (!bytes || *bytes > physical) throw OutOfMemory(bytes.value_or(-1));
 }
 
 Buffer allocate_crd(const Level& level, std::int64_t size, DType crd_dtype, std::int64_t entries) {
