@@ -307,16 +307,21 @@ std::string shape_text(const Shape& shape) {
   return s.empty() ? "scalar" : s;
 }
 
+/// The format and, in the same line where there is room, the facts.
+std::string heading(const Tensor& t, int width) {
+  const std::string name = t.format().name().empty() ? t.format().to_string() : t.format().name();
+  const std::string facts = shape_text(t.shape()) + "   " + std::string(name_of(t.dtype())) + "   " +
+                            std::to_string(t.nse()) + " stored   " + std::to_string(t.nbytes()) + " bytes" +
+                            (t.fill().is_zero() ? "" : "   fill " + t.fill().to_string());
+  const std::string both = name + "   " + facts;
+  return columns(both) <= width ? both + "\n" : cut(name, width) + "\n" + cut(facts, width) + "\n";
+}
+
 }  // namespace
 
 std::string draw_storage_text(const Tensor& t, int width) {
   width = std::max(width, 24);
-  const std::string name = t.format().name().empty() ? t.format().to_string() : t.format().name();
-  std::string out = cut(name + "   " + shape_text(t.shape()) + "   " + std::string(name_of(t.dtype())) + "   " +
-                            std::to_string(t.nse()) + " stored   " + std::to_string(t.nbytes()) + " bytes" +
-                            (t.fill().is_zero() ? "" : "   fill " + t.fill().to_string()),
-                        width) +
-                    "\n";
+  std::string out = heading(t, width);
   for (int k = 0; k < t.num_parts(); ++k) {
     const Part& part = t.part(k);
     if (t.num_parts() > 1) {

@@ -92,6 +92,13 @@ TEST_CASE("outside slots are dots, blocks are groups") {
   CHECK(bsr.find("1  0  0  0  0  0  3  4  0  0  0  0 │  0  0  0  2") != std::string::npos);
 }
 
+TEST_CASE("a long format leaves the facts a line of their own") {
+  const auto lines = lines_of(draw_storage_text(blog("(i, j) -> (i : bitmap, j / 4 : padded, j % 4 : bitmap)"), 60));
+  CHECK(lines[0] == "(i, j) -> (i : bitmap, j / 4 : padded(2), j % 4 : bitmap)");
+  CHECK(lines[1].rfind("3 x 8   int64   5 stored   ", 0) == 0);
+  CHECK(lines[1].find(" bytes") != std::string::npos);
+}
+
 TEST_CASE("sums part by part, batches one by one, long rows cut") {
   const std::string sum = draw_storage_text(blog("BSR(2, 2) + COO"), 80);
   CHECK(sum.find("part 0   BSR(2, 2)") != std::string::npos);
