@@ -284,6 +284,25 @@ Place Nest::start(Stmts& out) {
   return at;
 }
 
+/// Two batch dimensions of one index (a diagonal): only batches on it count. Null where every batch does.
+Expr Nest::batch_is_wanted(const Place& at) const {
+  Expr all;
+  std::vector<int> first(g_.dim_of_index.size(), -1);
+  for (std::size_t d = 0; d < g_.dims.size(); ++d) {
+    if (g_.dims[d].index < 0) continue;
+    const Expr here = dim_coordinate(at, static_cast<int>(d));
+    if (!here) continue;
+    int& before = first[static_cast<std::size_t>(g_.dims[d].index)];
+    if (before >= 0) {
+      const Expr same = ir::eq(here, dim_coordinate(at, before));
+      all = all ? ir::logical_and(all, same) : same;
+    } else {
+      before = static_cast<int>(d);
+    }
+  }
+  return all;
+}
+
 void Nest::initialize_window(Stmts& out) {
   // out = beta * out over the window, dimension by dimension.
   const auto& dims = in_.einsum.output;
@@ -341,8 +360,11 @@ Lowered Nest::build() {
     if (s_.applies_beta) beta_is_one_ = named(body, "beta_is_one", arithmetic_.is_one(beta_));
   }
   Place at = start(body);
-  if (s_.initializes) initialize_window(body);
-  body.push_back(emit(0, at));
+  Stmts work;
+  if (s_.initializes) initialize_window(work);
+  work.push_back(emit(0, at));
+  const Expr wanted = batch_is_wanted(at);
+  body.push_back(wanted ? ir::branch(wanted, ir::block(std::move(work))) : ir::block(std::move(work)));
 
   result.function.name = "kernel";
   result.function.body = ir::block(std::move(body));

@@ -60,6 +60,7 @@ class Nest {
   bool known(const Place& at, const DenseAccess& access) const;
   int values_buffer(int operand);
   Value load(const Place& at, std::size_t access, const Group& group);
+  ir::Expr batch_is_wanted(const Place& at) const;
   ir::Expr named(Stmts& out, const std::string& stem, const ir::Expr& e);
   Place start(Stmts& out);
   void initialize_window(Stmts& out);

@@ -309,3 +309,14 @@ def test_a_complex_factor_of_one_leaves_infinities_alone(format):
             assert same(st.matmul(A, x, c), total) and same(st.matmul(A, x, strided), total)
             for alpha in (2.0, 1j, 2 - 1j):  # as NumPy multiplies
                 assert same(st.matmul(A, x, alpha=alpha), np.complex128(alpha) * expected)
+
+
+def test_diagonals_of_batches():
+    a = np.arange(1.0, 17).reshape(2, 2, 2, 2)
+    T = st.from_dense(a, "(i, j, k, l) -> (i: batch, j: batch, k: dense, l: compressed)")
+    for spec in ("iikl->kl", "iikl->ikl", "iikl->", "iiii->i", "iiik->ik", "ijkk->ij", "ijij->ij"):
+        assert np.array_equal(st.einsum(spec, T), np.einsum(spec, a)), spec
+        out = np.ones_like(np.einsum(spec, a))
+        if out.ndim:
+            st.einsum(spec, T, out=out, alpha=2, beta=3)
+            assert np.array_equal(out, 2 * np.einsum(spec, a) + 3), spec
