@@ -7,6 +7,9 @@ from ..interop import package_of as _package_of
 from ..interop import to_package as _to_package
 from ._tensor_format import TensorFormat
 
+_WITH_POS = {"compressed", "delta", "bitmap"}
+_WITH_CRD = _WITH_POS | {"singleton", "structured", "padded"}
+
 
 class Tensor:
     """A universal sparse tensor with nvmath's names. Make one with `from_package`, `from_file` or `convert`."""
@@ -26,7 +29,7 @@ class Tensor:
     @classmethod
     def from_file(cls, filename, stream=None):
         """Reads a Matrix Market file as COO."""
-        from . import read
+        from .. import read
 
         return cls(read(filename))
 
@@ -49,12 +52,18 @@ class Tensor:
     nse = property(lambda self: self.tensor.nse)
 
     def pos(self, level):
-        """Positions of a level; an empty array where it has none."""
-        return _core.memory_to_numpy(self.tensor._raw(level, "pos"))
+        """Positions of a level; None where its type has none."""
+        return self._array(level, "pos", _WITH_POS)
 
     def crd(self, level):
-        """Coordinates of a level (packed ones unpacked); an empty array where it has none."""
-        return _core.memory_to_numpy(self.tensor._raw(level, "crd"))
+        """Coordinates of a level (packed ones unpacked); None where its type has none."""
+        return self._array(level, "crd", _WITH_CRD)
+
+    def _array(self, level, which, kinds):
+        levels = self.tensor.format.levels
+        if 0 <= level < len(levels) and levels[level].kind not in kinds:
+            return None
+        return _core.memory_to_numpy(self.tensor._raw(level, which))
 
     def get_value(self, idx):
         """The element at these coordinates; None where it is absent."""
