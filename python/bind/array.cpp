@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "bind.h"
 #include "dlpack.h"
+#include "once.h"
 
 namespace strata::bind {
 namespace {
@@ -106,7 +107,9 @@ Array normalised(nb::handle h, const char* why) {
   nb::object dtype = array.attr("dtype").attr("newbyteorder")("=");
   nb::dict options;
   options["order"] = "C";
-  return to_array(array.attr("astype")(dtype, **options).attr("copy")());
+  Array copy = to_array(array.attr("astype")(dtype, **options).attr("copy")());
+  copy.copied = true;
+  return copy;
 }
 
 std::optional<Array> from_buffer_protocol(nb::handle h) {
@@ -141,16 +144,15 @@ std::optional<Array> from_buffer_protocol(nb::handle h) {
 
 /// torch dtypes are singletons: comparing addresses is enough.
 std::optional<DType> torch_dtype(nb::handle dtype) {
-  static auto* table = new std::vector<std::pair<nb::object, DType>>();
-  if (table->empty()) {
-    nb::module_ torch = nb::module_::import_("torch");
-    for (int k = 0; k < dtype_count; ++k) {
+  static std::array<std::atomic<PyObject*>, dtype_count> known{};
+  for (int k = 0; k < dtype_count; ++k) {
+    const nb::handle one = once(known[static_cast<std::size_t>(k)], [&] {
       const std::string name(name_of(static_cast<DType>(k)));
-      if (nb::hasattr(torch, name.c_str())) table->emplace_back(torch.attr(name.c_str()), static_cast<DType>(k));
-    }
+      nb::module_ torch = nb::module_::import_("torch");
+      return nb::hasattr(torch, name.c_str()) ? nb::object(torch.attr(name.c_str())) : nb::none();
+    });
+    if (one.is(dtype)) return static_cast<DType>(k);
   }
-  for (const auto& [object, t] : *table)
-    if (object.is(dtype)) return t;
   return std::nullopt;
 }
 
@@ -169,9 +171,11 @@ Array from_torch_tensor(nb::handle h) {
                        .expected = "torch.strided",
                        .got = layout,
                        .fix = "use strata.from_torch(tensor)"});
+  bool copied = false;
   if (nb::cast<bool>(t.attr("is_conj")()) || nb::cast<bool>(t.attr("is_neg")())) {
     warn_copy("a torch tensor was copied: it is a lazy conjugate or negative");
     t = t.attr("resolve_conj")().attr("resolve_neg")();
+    copied = true;
   }
   // An alias of our own: .set_() or .resize_() on the user's tensor then leaves the memory that we look at alone.
   t = t.attr("detach")();
@@ -184,7 +188,9 @@ Array from_torch_tensor(nb::handle h) {
     strides[d] = nb::cast<std::int64_t>(stride[d]);
   }
   auto* data = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(t.attr("data_ptr")()));
-  return make_array(*dtype, data, std::move(shape), std::move(strides), false, keep_alive(std::move(t)));
+  Array array = make_array(*dtype, data, std::move(shape), std::move(strides), false, keep_alive(std::move(t)));
+  array.copied = copied;
+  return array;
 }
 
 std::optional<DType> dlpack_dtype(dlpack::DataType t) {
@@ -258,7 +264,12 @@ Array from_managed(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void
       step = *next;
     }
   }
-  char* origin = static_cast<char*>(t.data) + t.byte_offset;
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (!empty && !t.data)
+    throw TensorError({.what = "a DLPack tensor without memory", .expected = "an address", .got = "null"});
+  if (t.byte_offset > static_cast<std::uint64_t>(INT64_MAX))
+    throw TensorError({.what = "the offset of a DLPack tensor exceeds 63 bits", .got = std::to_string(t.byte_offset)});
+  char* origin = static_cast<char*>(t.data) + (empty ? 0 : t.byte_offset);
   const auto width = static_cast<std::uintptr_t>(size_of(*dtype));
   if (reinterpret_cast<std::uintptr_t>(origin) % (is_complex(*dtype) ? width / 2 : width) != 0)
     throw Unsupported(
@@ -270,7 +281,11 @@ std::optional<Array> from_dlpack_object(nb::handle h) {
   if (!nb::hasattr(h, "__dlpack__")) return std::nullopt;
   if (nb::hasattr(h, "__dlpack_device__")) {
     const nb::object device = h.attr("__dlpack_device__")();
-    const auto type = nb::cast<std::int64_t>(nb::int_(nb::object(device[0])));
+    if (!PyTuple_Check(device.ptr()) || nb::len(device) != 2 || !PyIndex_Check(nb::object(device[0]).ptr()))
+      throw TensorError({.what = "__dlpack_device__() gave no device",
+                         .expected = "a tuple of two integers, e.g. (1, 0)",
+                         .got = nb::cast<std::string>(nb::repr(device))});
+    const std::int64_t type = to_index(nb::object(device[0])).value;
     if (type != 1 && type != 3)
       from_managed({nullptr, {static_cast<std::int32_t>(type), 0}, 0, {2, 32, 1}, nullptr, nullptr, 0}, true, {});
   }
@@ -308,14 +323,21 @@ bool Array::contiguous() const {
 }
 
 bool is_torch_tensor(nb::handle h) {
-  static PyTypeObject* known = nullptr;  // the class itself; subclasses take the slower test
-  PyTypeObject* type = Py_TYPE(h.ptr());
-  if (known) return type == known || PyType_IsSubtype(type, known);
-  PyObject* torch =
-      PyDict_GetItemString(PyImport_GetModuleDict(), "torch");  // borrowed; not imported: no tensor can be one
-  if (!torch || !PyObject_HasAttrString(torch, "Tensor")) return false;
-  known = reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(torch, "Tensor"));
-  return type == known || PyType_IsSubtype(type, known);
+  static std::atomic<PyObject*> known{nullptr};  // the class itself; subclasses take the slower test
+  PyObject* cls = known.load(std::memory_order_acquire);
+  if (!cls) {
+    const nb::object torch = imported_torch();  // where it is not imported, nothing can be one
+    if (!torch.is_valid() || !nb::hasattr(torch, "Tensor")) return false;
+    cls = once(known, [&] { return nb::object(torch.attr("Tensor")); }).ptr();
+  }
+  PyTypeObject *type = Py_TYPE(h.ptr()), *tensor = reinterpret_cast<PyTypeObject*>(cls);
+  return type == tensor || PyType_IsSubtype(type, tensor);
+}
+
+nb::object imported_torch() {
+  nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
+  if (!torch.is_valid() && PyErr_Occurred()) throw nb::python_error();
+  return torch;
 }
 
 Array from_dlpack_capsule(PyObject* capsule) {

@@ -25,6 +25,8 @@ void bind_dtype(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_format(nb::module_& m);
 void bind_tensor(nb::module_& m);
+void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor);   ///< called by bind_tensor
+void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor);  ///< called by bind_tensor
 void bind_border(nb::module_& m);
 void bind_convert(nb::module_& m);
 void bind_plan(nb::module_& m);
@@ -91,6 +93,7 @@ struct Array {
   std::int64_t offset = 0;  ///< of the element at all-zero coordinates, in elements
   Shape shape;
   std::vector<std::int64_t> strides;  ///< in elements
+  bool copied = false;                ///< memory of ours: what is written there does not reach the object
   bool contiguous() const;            ///< row-major without holes
 };
 /// Any array: the buffer protocol (NumPy), torch, DLPack, a DLPack capsule; sequences go through NumPy. Never copies
@@ -102,6 +105,9 @@ Buffer to_buffer(nb::handle h, const char* what);
 /// The same for positions and coordinates: DTypeError unless an integer dtype.
 Buffer to_index_buffer(nb::handle h, const char* what);
 bool is_torch_tensor(nb::handle h);
+nb::object imported_torch();  ///< the module, invalid where nobody has imported it
+/// A copy without holes, row-major.
+Buffer packed_copy(const Array& a);
 /// A DLPack capsule's memory, whose deleter runs when the last user is gone. The capsule is marked as used.
 Array from_dlpack_capsule(PyObject* capsule);
 /// A new capsule over the array; `versioned` for consumers of DLPack 1.x.
@@ -130,9 +136,19 @@ PyObject* at_operator(PyObject* a, PyObject* b);
 /// A Format, a text or name, or an object with a `.format`; `rank` decides what COO, CSF and dense mean.
 Format to_format(nb::handle h, int rank = -1);
 
-// --- tensor.cpp ---
+// --- shape.cpp ---
+/// What an object stands for through __index__; one that does not fit is cut off at the end of the range. What __index__
+/// raises passes on.
+struct Index {
+  bool is_integer = false;
+  int overflow = 0;  ///< -1, 0, 1
+  std::int64_t value = 0;
+};
+Index to_index(nb::handle h);
 Shape to_shape(nb::handle h);
 nb::tuple from_shape(std::span<const std::int64_t> shape);
+
+// --- border.cpp ---
 bool is_tensor(nb::handle h);
 /// An operand: a Tensor as it is, arrays borrowed as dense tensors, sparse objects of packages through from_package.
 Tensor to_operand(nb::handle h);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "bind.h"
 
 namespace strata::bind {
@@ -15,12 +16,13 @@ struct Order {
 };
 
 /// Are the coordinates of each segment ascending, and all different? O(stored) with one word per coordinate, needed
-/// only where they do not ascend. `pos` and `crd` hold `batches` runs one after the other. Segments that make no sense
+/// only where they do not ascend; where there are far more coordinates than elements, segments are sorted instead. `pos` and `crd` hold `batches` runs one after the other. Segments that make no sense
 /// end the scan: building the tensor refuses them with a better message.
 template <class P, class C>
 Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t extent, std::int64_t batches) {
   Order order;
-  std::vector<std::int64_t> seen;
+  std::vector<std::int64_t> seen, sorted;
+  const bool many = extent / 8 > static_cast<std::int64_t>(crd.size());
   const std::size_t per_pos = pos.size() / static_cast<std::size_t>(batches),
                     per_crd = crd.size() / static_cast<std::size_t>(batches);
   std::int64_t stamp = 0;
@@ -35,7 +37,12 @@ Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t
         ascending &= c[k - 1] <= c[k];
         repeated |= c[k - 1] == c[k];
       }
-      if (!ascending && order.unique && !repeated) {
+      if (!ascending && order.unique && !repeated && many) {
+        sorted.assign(c + begin, c + end);
+        std::sort(sorted.begin(), sorted.end());
+        if (sorted.front() < 0 || sorted.back() >= extent) return order;
+        repeated = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+      } else if (!ascending && order.unique && !repeated) {
         if (seen.empty()) seen.resize(static_cast<std::size_t>(extent), 0);
         ++stamp;
         for (std::int64_t k = begin; k < end; ++k) {
@@ -117,6 +124,35 @@ Tensor to_operand(nb::handle h) {
   return nb::cast<Tensor>(nb::module_::import_("strata.interop").attr("from_package")(h));
 }
 
+namespace {
+
+/// Does every element have memory of its own? Strides that do not nest are taken for overlapping: no slice of an array
+/// has such.
+bool has_own_elements(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) {
+  std::vector<std::pair<Int128, std::int64_t>> steps;  // (distance, extent)
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    if (extents[d] == 0) return true;
+    const Int128 step = strides[d];
+    if (extents[d] > 1) steps.emplace_back(step < 0 ? -step : step, extents[d]);
+  }
+  std::sort(steps.begin(), steps.end());
+  Int128 reach = 0;  // of the axes so far
+  for (const auto& [step, extent] : steps) {
+    if (step <= reach) return false;
+    reach += step * (extent - 1);
+  }
+  return true;
+}
+
+[[noreturn]] void refuse_overlap() {
+  throw TensorError({.what = "the array to write into has elements that share memory",
+                     .expected = "memory of its own for each element",
+                     .got = "overlapping or broadcast strides",
+                     .fix = "pass a copy"});
+}
+
+}  // namespace
+
 Tensor to_output(nb::handle h) {
   if (is_tensor(h)) {
     const Tensor& t = *nb::inst_ptr<Tensor>(h);
@@ -125,7 +161,11 @@ Tensor to_output(nb::handle h) {
                          .expected = "an array, or a tensor whose levels are all dense",
                          .got = t.format().to_string(),
                          .fix = "leave it out: a fresh array is returned"});
-    if (t.part().values.read_only) throw TensorError({.what = "the memory to write into is read-only"});
+    const Part& p = t.part();
+    if (p.values.read_only) throw TensorError({.what = "the memory to write into is read-only"});
+    Shape extents;
+    for (const LevelRange& r : p.ranges) extents.push_back(r.size);
+    if (!p.strides.empty() && !has_own_elements(extents, p.strides)) refuse_overlap();
     return t;
   }
   if (!is_torch_tensor(h) && !PyObject_CheckBuffer(h.ptr()) && !nb::hasattr(h, "__dlpack__"))
@@ -136,8 +176,13 @@ Tensor to_output(nb::handle h) {
     throw Unsupported(
         {.what = "a torch tensor that requires grad cannot be written in place", .fix = "pass c.detach()"});
   const Array a = to_array(h);
+  if (a.copied)
+    throw TensorError({.what = "nothing can be written into this array where it lies",
+                       .expected = "aligned elements in this machine's byte order, that are no lazy conjugate or negative",
+                       .fix = "give a plain array, and copy the result from it"});
   if (a.data.read_only)
     throw TensorError({.what = "the memory to write into is read-only", .expected = "a writable array"});
+  if (!has_own_elements(a.shape, a.strides)) refuse_overlap();
   return dense_tensor(a);
 }
 
@@ -151,10 +196,7 @@ nb::object dense_result(const Tensor& t, Package package) {
   const Part& p = t.part();
   if (package == Package::torch) return to_torch(p.values, t.shape());
   if (t.rank() == 0 && numpy_has(t.dtype())) return from_scalar(Scalar::load(t.dtype(), p.values.data));
-  if (!numpy_has(t.dtype())) {
-    PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-    if (torch) return to_torch(p.values, t.shape());
-  }
+  if (!numpy_has(t.dtype()) && imported_torch().is_valid()) return to_torch(p.values, t.shape());
   return to_numpy(p.values, t.shape());
 }
 
@@ -164,6 +206,12 @@ void bind_border(nb::module_& m) {
       "A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a "
       "device).");
   m.def("to_operand", &to_operand, nb::arg("x"), "Anything that can stand in a product, as a Tensor.");
+  m.def(
+      "has_buffer",
+      [](nb::handle x) {
+        return PyObject_CheckBuffer(x.ptr()) && !PyBytes_Check(x.ptr()) && !PyUnicode_Check(x.ptr());
+      },
+      nb::arg("x"), "Does this object speak the buffer protocol? (bytes do, and are no numbers.)");
   m.def("is_contiguous", [](nb::handle array) { return to_array(array).contiguous(); }, nb::arg("array"));
   m.def(
       "dense_to_array",

@@ -8,7 +8,7 @@ namespace {
 
 Zeros to_zeros(nb::handle h) {
   if (h.is_none()) return Zeros::automatic;
-  const std::string text = nb::cast<std::string>(nb::str(h));
+  const std::string text = str_of(nb::borrow(h));
   if (text == "keep") return Zeros::keep;
   if (text == "auto") return Zeros::automatic;
   throw TensorError({.what = "zeros= says what happens to slots that hold the fill",
@@ -26,22 +26,20 @@ Split to_split(nb::handle h) {
     return split;
   }
   if (nb::hasattr(h, "__strata_split__")) {
-    const nb::tuple parts = nb::cast<nb::tuple>(h.attr("__strata_split__")());
-    const std::string kind = nb::cast<std::string>(parts[0]);
-    if (kind == "rows") {
+    const nb::object parts = h.attr("__strata_split__")();
+    std::string kind;
+    const std::size_t n = PyTuple_Check(parts.ptr()) ? nb::len(parts) : 0;
+    if (n > 0 && !nb::try_cast(parts[0], kind)) kind.clear();
+    if (kind == "rows" && n == 2 && nb::try_cast(parts[1], split.k)) {
       split.kind = Split::rows;
-      split.k = nb::cast<std::int64_t>(parts[1]);
       return split;
     }
-    if (kind == "band") {
+    if (kind == "band" && n == 3 && nb::try_cast(parts[1], split.lo) && nb::try_cast(parts[2], split.hi)) {
       split.kind = Split::band;
-      split.lo = nb::cast<std::int64_t>(parts[1]);
-      split.hi = nb::cast<std::int64_t>(parts[2]);
       return split;
     }
-    if (kind == "blocks") {
+    if (kind == "blocks" && n == 2 && nb::try_cast(parts[1], split.fill)) {
       split.kind = Split::blocks;
-      split.fill = nb::cast<double>(parts[1]);
       return split;
     }
   }
@@ -66,6 +64,14 @@ ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd
   return o;
 }
 
+/// NumPy's warning for what NumPy warns of.
+void warn_imaginary(DType to) {
+  const nb::object home = nb::hasattr(numpy(), "exceptions") ? nb::object(numpy().attr("exceptions")) : numpy();
+  const nb::object category = home.attr("ComplexWarning");
+  const std::string text = "imaginary parts are dropped: complex values become " + std::string(name_of(to));
+  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
+}
+
 }  // namespace
 
 void bind_convert(nb::module_& m) {
@@ -75,6 +81,7 @@ void bind_convert(nb::module_& m) {
          nb::handle split, nb::handle zeros, bool general) {
         const Format f = format.is_none() ? t.format() : to_format(format, t.rank());
         const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, zeros);
+        if (o.dtype && is_complex(t.dtype()) && !is_complex(*o.dtype)) warn_imaginary(*o.dtype);
         NoGil no_gil;
         return general ? convert_general(t, f, o) : convert(t, f, o);
       },

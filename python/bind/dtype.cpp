@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "bind.h"
+#include "once.h"
 
 namespace strata::bind {
 namespace {
@@ -14,18 +14,6 @@ namespace {
 struct ExtendedDType {
   DType value;
 };
-
-/// Objects that live as long as the process: never released, so that no destructor runs after the interpreter is gone.
-nb::object& numpy_module() {
-  static nb::object* module = new nb::object();
-  if (!module->is_valid()) *module = nb::module_::import_("numpy");
-  return *module;
-}
-
-std::array<nb::object, dtype_count>& dtype_objects() {
-  static auto* objects = new std::array<nb::object, dtype_count>();
-  return *objects;
-}
 
 /// Any object's text, for messages that never fail.
 std::string text_of(nb::handle h) {
@@ -55,7 +43,10 @@ DType parse_or_refuse(std::string name, nb::handle h) {
 
 }  // namespace
 
-nb::object numpy() { return numpy_module(); }
+nb::object numpy() {
+  static std::atomic<PyObject*> module{nullptr};
+  return nb::borrow(once(module, [] { return nb::object(nb::module_::import_("numpy")); }));
+}
 
 bool numpy_has(DType t) { return t != DType::bf16 && t != DType::f8e4m3 && t != DType::f8e5m2; }
 
@@ -79,10 +70,10 @@ std::optional<DType> to_optional_dtype(nb::handle h) {
 }
 
 nb::object from_dtype(DType t) {
-  nb::object& object = dtype_objects()[static_cast<std::size_t>(t)];
-  if (!object.is_valid())
-    object = numpy_has(t) ? numpy().attr("dtype")(std::string(name_of(t))) : nb::cast(ExtendedDType{t});
-  return object;
+  static std::array<std::atomic<PyObject*>, dtype_count> objects{};
+  return nb::borrow(once(objects[static_cast<std::size_t>(t)], [t] {
+    return numpy_has(t) ? nb::object(numpy().attr("dtype")(std::string(name_of(t)))) : nb::cast(ExtendedDType{t});
+  }));
 }
 
 Scalar to_scalar(nb::handle h) {

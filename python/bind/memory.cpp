@@ -120,7 +120,8 @@ nb::object import_torch() {
   }
 }
 
-/// A copy of an array without holes, row-major.
+}  // namespace
+
 Buffer packed_copy(const Array& a) {
   std::int64_t count = 1;
   for (auto e : a.shape) count *= e;
@@ -140,8 +141,6 @@ Buffer packed_copy(const Array& a) {
   }
   return b;
 }
-
-}  // namespace
 
 nb::object to_dlpack_capsule(const Array& array, bool versioned) {
   return versioned ? export_capsule<dlpack::ManagedVersioned>(array, dlpack::versioned_name)

@@ -48,7 +48,7 @@ def to(
             got=str(device),
             fix="a CUDA back end is not part of this version",
         )
-    if format is None and dtype is None and pos_dtype is None and crd_dtype is None and zeros is None:
+    if all(x is None for x in (format, dtype, pos_dtype, crd_dtype, split, zeros)):
         return self
     return _core.convert(self, format, dtype, pos_dtype, crd_dtype, split, zeros)
 
@@ -122,18 +122,18 @@ def _state(t):
     levels = list(enumerate(t.format.levels))
     pos = {k: t._raw(k, "pos") for k, v in levels if v.kind in _HAS_POS}
     crd = {k: t._raw(k, "crd") for k, v in levels if v.kind in _HAS_CRD}
-    return (str(t.format), t.shape, pos, crd, t._raw(0, "values"), _core.fill_of(t), None)
+    return (str(t.format), t.shape, pos, crd, t._raw(0, "values"), _core.fill_of(t), None, t._shares_value)
 
 
 _HAS_POS = {"compressed", "delta", "bitmap"}
 _HAS_CRD = {"compressed", "singleton", "delta", "structured", "padded", "bitmap"}
 
 
-def _rebuild(text, shape, pos, crd, values, fill, parts):
+def _rebuild(text, shape, pos, crd, values, fill, parts, shared=False):
     """A pickled tensor. Every invariant is checked: files may come from anywhere."""
     if parts is not None:
         return _core.make_sum([_rebuild(*p) for p in parts])
-    return _core.rebuild(text, shape, pos, crd, values, fill)
+    return _core.rebuild(text, shape, pos, crd, values, fill, shared)
 
 
 for _f in ("to_numpy", "to_scipy", "to_torch", "to_cupy"):

@@ -30,24 +30,42 @@ bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& 
 /// |x - fill| <= threshold, in double; never for NaN.
 bool near(const Scalar& x, const Scalar& fill, double threshold) { return std::abs(x.to_complex() - fill.to_complex()) <= threshold; }
 
+/// A split has a meaning, and there are parts to split into.
+void check_split(const Split& split, const Format& format) {
+  const auto refuse = [](const std::string& what, const std::string& expected, const std::string& got) {
+    throw TensorError({.what = what, .expected = expected, .got = got});
+  };
+  if (split.kind != Split::automatic && format.num_parts() == 1)
+    refuse("split= says which elements go to which part", "a format of several parts, e.g. BSR(2, 2) + COO", format.to_string());
+  if (split.kind == Split::rows && split.k < 0) refuse("split by rows takes a number of elements", "0 or more", std::to_string(split.k));
+  if (split.kind == Split::band && split.lo > split.hi)
+    refuse("split by a band that ends before it begins", "lo <= hi", std::to_string(split.lo) + " > " + std::to_string(split.hi));
+  if (split.kind == Split::blocks && !(split.fill >= 0 && split.fill <= 1)) refuse("split by blocks takes the share that is filled", "0 to 1", std::to_string(split.fill));
+}
+
 }  // namespace
 
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
+  check_split(options.split, format);
   return assemble(stored_elements(t, options.zeros), t.dtype(), t.fill(), t.shape(), format, options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
+  check_split(options.split, format);
   if (nothing_to_do(t, format, options)) return t;
   if (auto result = fast::convert(t, format, options)) return *result;
   return convert_general(t, format, options);
 }
 
-Tensor from_dense(const Tensor& dense, const Format& format, double threshold, std::optional<Scalar> fill) {
-  check_rank(dense, format);
+Tensor from_dense(const Tensor& given, const Format& format, double threshold, std::optional<Scalar> fill) {
+  check_rank(given, format);
   if (!(threshold >= 0)) throw TensorError({.what = "a threshold is a magnitude", .expected = "0 or more", .got = std::to_string(threshold)});
-  const Scalar absent = fill ? fill->as(dense.dtype()) : dense.fill();
+  const Scalar absent = fill ? fill->as(given.dtype()) : given.fill();
+  // What a sparse tensor does not store has its fill: under another one it must be written out.
+  const bool whole = given.num_parts() == 1 && given.format().is_all_dense();
+  const Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
   if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
   const Source all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());
@@ -116,6 +134,7 @@ std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buf
 
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options) {
   check_shape(format, shape);
+  check_split(options.split, format);
   if (coords.size() != shape.size())
     throw TensorError({.what = "one list of coordinates per dimension is needed", .expected = std::to_string(shape.size()), .got = std::to_string(coords.size())});
   for (std::size_t d = 0; d < coords.size(); ++d) {

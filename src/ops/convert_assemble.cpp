@@ -55,6 +55,13 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
     drops |= zeros == Zeros::automatic && t.part(k).format.can_hold_fill();
     slots += std::min(used_values(t.part(k)), INT64_MAX - slots);
   }
+  if (zeros == Zeros::keep && t.num_parts() > 1 && !t.fill().same_bits(Scalar::zero(t.dtype())))
+    for (int k = 0; k < t.num_parts(); ++k)
+      if (t.part(k).format.can_hold_fill())  // its fill-in would be added to what other parts store there
+        throw Unsupported({.what = "fill-in cannot be kept where parts are added up and the fill is not 0",
+                           .expected = "fill 0, or parts without fill-in",
+                           .got = "fill " + t.fill().to_string() + " in " + t.format().to_string(),
+                           .fix = "leave zeros='keep' out"});
   const auto emit = [t, zeros](const Sink& sink) {
     const auto width = size_of(t.dtype());
     for (int k = 0; k < t.num_parts(); ++k) {
@@ -173,17 +180,15 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
   std::int64_t nse = 0, most = 0;
   bool has_pos = false, has_crd = false;
   for (const Part& p : parts)
-    for (const Level& level : p.format.levels()) has_crd |= storage::has_crd(level.kind);
+    for (const Level& level : p.format.levels()) has_pos |= storage::has_pos(level.kind), has_crd |= storage::has_crd(level.kind);
   type.crd_dtype = has_crd ? target.crd_dtype : DType::i32;
   for (const Part& p : parts) {
     nse += count_slots(p, shape);
-    for (const LevelArrays& a : p.levels) {
-      has_pos |= a.pos.size > 0;
+    for (const LevelArrays& a : p.levels)
       if (a.pos.size > 0)
         for (std::int64_t entry : a.pos.as<std::int64_t>()) most = std::max(most, entry);
-    }
   }
-  type.pos_dtype = options.pos_dtype.value_or(has_pos ? index_dtype_for(std::max(nse, most)) : DType::i32);
+  type.pos_dtype = has_pos ? options.pos_dtype.value_or(index_dtype_for(std::max(nse, most))) : DType::i32;
   narrow_positions(parts, type.pos_dtype);
   std::vector<Format> formats;
   for (Part& p : parts) {

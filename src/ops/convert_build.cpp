@@ -210,7 +210,7 @@ void narrow_positions(std::vector<Part>& parts, DType dtype) {
   for (Part& p : parts)
     for (std::size_t l = 0; l < p.levels.size(); ++l) {
       Buffer& pos = p.levels[l].pos;
-      if (pos.size == 0) continue;
+      if (!storage::has_pos(p.format.level(static_cast<int>(l)).kind)) continue;  // without batches it is there, and empty
       for (std::int64_t entry : pos.as<std::int64_t>())
         if (entry > most)
           storage::fail(p.format.level(static_cast<int>(l)), static_cast<int>(l), "a position does not fit in " + std::string(name_of(dtype)), "at most " + std::to_string(most), std::to_string(entry), "ask for a wider pos dtype");

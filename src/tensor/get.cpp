@@ -20,6 +20,7 @@ std::optional<Scalar> Tensor::get(std::span<const std::int64_t> coordinates) con
     if (coordinates[d] < 0 || coordinates[d] >= shape()[d])
       throw IndexError({.what = "coordinate out of range", .expected = "0 to " + std::to_string(shape()[d] - 1) + " in dimension " + std::to_string(d), .got = std::to_string(coordinates[d])});
   std::optional<Scalar> sum;
+  bool filled = false;  // by a slot that a format put there: in a sum it stands for nothing where another part stores something
   for (int k = 0; k < num_parts(); ++k) {
     const Part& p = part(k);
     std::vector<std::int64_t> wanted(static_cast<std::size_t>(p.format.num_levels()));
@@ -35,10 +36,11 @@ std::optional<Scalar> Tensor::get(std::span<const std::int64_t> coordinates) con
     find_below(p, views, wanted, first, dense ? p.values_offset : 0, [&](std::int64_t position) {
       const std::int64_t slot = dense ? position : (first ? batch * p.values_batch_stride : 0) + position * p.value_stride;
       const Scalar x = Scalar::load(dtype(), static_cast<const char*>(p.values.data) + slot * static_cast<std::int64_t>(size_of(dtype())));
-      sum = sum ? add(*sum, x) : x;
+      if (num_parts() > 1 && p.format.can_hold_fill() && x.same_bits(fill())) filled = true;
+      else sum = sum ? add(*sum, x) : x;
     });
   }
-  return sum;
+  return filled && !sum ? fill() : sum;
 }
 
 }  // namespace strata

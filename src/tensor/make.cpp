@@ -267,6 +267,8 @@ Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, s
   if (format.num_parts() != 1)
     throw TensorError({.what = "raw arrays describe one part", .expected = "a format without +", .got = format.to_string(), .fix = "make each part and join them by make_sum"});
   check_shape(format, shape);
+  if (arrays.values.size > 0 && !arrays.values.data)
+    throw TensorError({.what = "values without memory", .expected = "an address", .got = "null, of " + std::to_string(arrays.values.size) + " elements"});
   widen_marks(format, arrays.crd);
   TensorType type;
   type.pos_dtype = unify_dtypes(arrays.pos, "pos");

@@ -80,17 +80,31 @@ Tensor make_sum(std::span<const Tensor> parts) {
     text += (k ? " + " : "") + t.format.to_string();
   }
   type.format = parse_format(text);
-  // Index dtypes of a sum are common to its parts.
+  // Index dtypes of a sum are common to its parts: to those that store such arrays, otherwise to those that show them unpacked.
   const auto unify = [&](DType TensorType::*which, Buffer LevelArrays::*array, bool (*has)(LevelKind)) {
+    const auto stores = [&](const Part& p, std::size_t l) {
+      const Level& level = p.format.level(static_cast<int>(l));
+      const bool packed = array == &LevelArrays::crd && (level.kind == LevelKind::bitmap || packed_bits(level, p.ranges[l].size));
+      return has(level.kind) && !packed;
+    };
+    std::optional<DType> stored, shown;
     bool mixed = false;
-    for (const Tensor& t : parts) mixed |= t.type().*which != first.*which;
+    for (const Tensor& t : parts)
+      for (int k = 0; k < t.num_parts(); ++k)
+        for (std::size_t l = 0; l < t.part(k).levels.size(); ++l) {
+          const DType dtype = t.type().*which;
+          if (has(t.part(k).format.level(static_cast<int>(l)).kind)) shown = shown.value_or(dtype);
+          if (!stores(t.part(k), l)) continue;
+          mixed |= stored && *stored != dtype;
+          stored = dtype;
+        }
+    type.*which = mixed ? DType::i64 : stored ? *stored : shown.value_or(DType::i32);
     if (!mixed) return;
-    type.*which = DType::i64;
     for (Part& p : all)
       for (std::size_t l = 0; l < p.levels.size(); ++l) {
+        if (!stores(p, l)) continue;
         const Level& level = p.format.level(static_cast<int>(l));
         Buffer& b = p.levels[l].*array;
-        if (!has(level.kind) || packed_bits(level, p.ranges[l].size) || (which == &TensorType::crd_dtype && level.kind == LevelKind::bitmap)) continue;
         if (level.kind == LevelKind::padded) {  // all ones must stay all ones, whatever the width
           const std::int64_t unused = all_ones(b.dtype);
           Buffer wide = Buffer::allocate(DType::i64, b.size);

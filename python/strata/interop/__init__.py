@@ -27,7 +27,8 @@ def package_of(x):
 
 
 def from_package(x):
-    """A tensor over the memory of whatever a package calls a tensor: NumPy, SciPy (sparse), PyTorch, CuPy, DLPack.
+    """A tensor over the memory of whatever a package calls a tensor: NumPy, SciPy (sparse), PyTorch, CuPy, DLPack, and
+    of Python's own buffers (array.array, memoryview).
 
     The format says how `x` stores it. A Strata tensor comes back as it is. TensorError, DTypeError, Unsupported.
     """
@@ -52,13 +53,15 @@ def from_package(x):
         return from_cupy(x)
     if package == "dlpack":
         return _core.from_array(x)
+    if _core.has_buffer(x):
+        return _core.from_array(x)
     if isinstance(x, (list, tuple, int, float, complex)) or hasattr(x, "__array__"):
         import numpy as np
 
         return _core.from_array(np.asarray(x))
     raise TensorError(
         "this is a tensor of no package that Strata knows",
-        expected="a NumPy array, a SciPy sparse array, a torch or CuPy tensor, or an object with __dlpack__",
+        expected="a NumPy array, a SciPy sparse array, a torch or CuPy tensor, an object with __dlpack__ or a buffer",
         got=type(x).__name__,
     )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _core
-from ..errors import DTypeError, TensorError
+from ..errors import DTypeError, TensorError, Unsupported
 
 
 def from_numpy(array):
@@ -29,6 +29,13 @@ def from_numpy(array):
 def to_numpy(t):
     """The tensor as a dense NumPy array: over the same memory if all levels are dense, otherwise densified (absent
     elements are the fill)."""
+    if not isinstance(t.dtype, np.dtype):
+        raise Unsupported(
+            f"NumPy has no dtype {t.dtype}",
+            expected="a dtype that NumPy has",
+            got=str(t.dtype),
+            fix="convert first, t.to('float32'), or use to_torch()",
+        )
     array = t._dense("numpy") if len(t.parts) == 1 else None
     if array is not None:
         return array

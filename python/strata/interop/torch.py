@@ -36,6 +36,13 @@ def from_torch(x):
             got=str(x.device),
             fix="call .cpu() first; a CUDA back end is not part of this version",
         )
+    if x.is_nested:
+        raise Unsupported(
+            "a nested torch tensor has no shape of its own",
+            expected="a tensor of one shape",
+            got="a nested tensor",
+            fix="nest the tensors by torch.stack, or torch.nested.to_padded_tensor",
+        )
     x = x.detach()
     if x.layout == torch.strided:
         return _core.from_array(x)
@@ -186,6 +193,12 @@ def _memory(memory):
     return _core.memory_to_torch(memory)
 
 
+def _values_of(t, count):
+    """The first slots' values, 1-D; one that all slots share is repeated by a stride of 0."""
+    values = _memory(t._raw(0, "values"))
+    return values[:1].expand(count) if t._shares_value else values[:count]
+
+
 def _indices(t, level, count=None):
     """(pos, crd) of a level in one dtype that torch knows."""
     torch = _torch()
@@ -226,7 +239,7 @@ def _as_coo(t, torch):
     per = 1
     for e in tail:
         per *= e
-    values = _memory(t._raw(0, "values"))[: nse * per].reshape(nse, *tail)
+    values = _values_of(t, nse * per).reshape(nse, *tail)
     coalesced = t.format.is_ordered and t.format.is_unique
     return torch.sparse_coo_tensor(indices, values, t.shape, check_invariants=False, is_coalesced=coalesced)
 
@@ -274,10 +287,10 @@ def _as_compressed(t, torch):
         batches *= e
     lead_shape = tuple(shape[:batch])
     if batch:
-        if batches == 0:
-            return None
-        per = crd.numel() // batches
-        pos, crd = pos.reshape(*lead_shape, -1), crd[: per * batches].reshape(*lead_shape, per)
+        axis = 0 if layout in ("csr", "bsr") else 1
+        parents = shape[batch + axis] // (block[axis] if block else 1)
+        per = crd.numel() // batches if batches else 0
+        pos, crd = pos.reshape(*lead_shape, parents + 1), crd[: per * batches].reshape(*lead_shape, per)
         if per and bool((pos.reshape(batches, -1)[:, -1] != per).any()):
             return None  # torch wants the same number of stored elements in every batch
     else:
@@ -287,6 +300,6 @@ def _as_compressed(t, torch):
     count = per * batches
     for e in inner_shape:
         count *= e
-    values = _memory(t._raw(0, "values"))[:count].reshape(*lead_shape, per, *inner_shape)
+    values = _values_of(t, count).reshape(*lead_shape, per, *inner_shape)
     make = getattr(torch, f"sparse_{layout}_tensor")
     return make(pos, crd, values, shape, check_invariants=False)
