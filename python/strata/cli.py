@@ -96,7 +96,9 @@ def _guard(command):
     from .errors import Error
 
     try:
-        return command() or 0
+        status = command() or 0
+        sys.stdout.flush()  # here, not at exit, so that a full disk is told
+        return status
     except Error as e:
         print(f"strata: {e}", file=sys.stderr)
         return 1
@@ -104,5 +106,14 @@ def _guard(command):
         print("strata: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
+    except OSError as e:
+        _drop_output()
+        print(f"strata: {e}", file=sys.stderr)
+        return 1
+
+
+def _drop_output():
+    """What stands in the buffer can go nowhere: Python would say so again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -66,6 +66,22 @@ def matrix(tmp_path_factory):
     return path
 
 
+def test_show_refuses_what_it_would_guess():
+    for formats in (["A=csr", "A=coo"], ["A"], ["A="], ["B=csr"], ["A=nonsense"], ["A=COO(3)"]):
+        out = strata("show", "y(i) = A(i,j) * x(j)", *formats, check=False)
+        assert out.returncode == 1 and out.stdout == "" and "Traceback" not in out.stderr, formats
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_told_without_a_traceback():
+    for arguments in (["show", "y(i) = A(i,j) * x(j)", "A=csr"], ["info"]):
+        with open("/dev/full", "w") as full:
+            out = subprocess.run(
+                [sys.executable, "-m", "strata", *arguments], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert out.returncode == 1 and out.stderr.startswith("strata: [Errno 28]") and "\n" not in out.stderr.strip()
+
+
 def test_demo_of_a_file(matrix):
     text = strata("demo", matrix, "--no-timing").stdout
     for word in (

@@ -35,6 +35,8 @@ def operand_formats(arguments, names):
             raise ExpressionError(
                 f"'{item}' gives no operand a format", expected=", ".join(f"{n}=FORMAT" for n in names), got=item
             )
+        if name.strip() in formats:
+            raise ExpressionError(f"operand {name.strip()} is given two formats", expected="one", got=item)
         formats[name.strip()] = value.strip()
     return formats
 
