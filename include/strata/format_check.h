@@ -23,7 +23,7 @@ struct FormatSpan {
 
 /// What is wrong with a format, as a literal: what, expected, fix; '%' in `what` stands for the text at `where`.
 struct FormatFault {
-  enum Hint : std::uint8_t { none, level_type, property, name, dimension, other_half, skew_side, missing_level };
+  enum Hint : std::uint8_t { none, level_type, property, name, numbers, dimension, other_half, skew_side, missing_level };
   const char* what = nullptr;  ///< null: nothing is wrong
   const char* expected = "";
   const char* fix = "";

@@ -95,7 +95,7 @@ class FormatParser {
         ++at_;
       } else {
         t.kind = FormatToken::symbol;
-        if (std::string_view("()[]{}<>,:./%+-").find(c) != std::string_view::npos) t.symbol_char = c;
+        if (std::string_view("()[]{}<>,:./%+-=").find(c) != std::string_view::npos) t.symbol_char = c;
         if (c == '/' && at_ < text_.size() && text_[at_] == '/') ++at_;
       }
       t.span.end = at_;
@@ -116,9 +116,9 @@ class FormatParser {
     fault = {.what = what, .expected = expected, .fix = fix, .where = where, .hint = hint, .node = node};
     return false;
   }
-  constexpr bool unexpected(const char* expected) {
+  constexpr bool unexpected(const char* expected, const char* fix = "") {
     if (token_.kind == FormatToken::end) return fail(token_.span, "the format ends too early", expected);
-    return fail(token_.span, "unexpected '%'", expected);
+    return fail(token_.span, "unexpected '%'", expected, fix);
   }
   /// A fault of check_part names a level or a dimension; its place in the text is known here.
   constexpr bool fail_at(FormatFault f, FormatSpan whole) {
@@ -137,7 +137,7 @@ class FormatParser {
         if (!read_dim()) return false;
       } while (accept(','));
     if (!take(close_dims, close_dims == ')' ? "',' or ')'" : "',' or ']'")) return false;
-    if (token_.kind != FormatToken::arrow) return unexpected("'->' and the levels");
+    if (token_.kind != FormatToken::arrow) return unexpected("'->' and the levels", is('=') ? "write '->'" : "");
     next();
     if (!is('(') && !is('{')) return unexpected("'(' and the levels");
     const char close = is('(') ? ')' : '}';
@@ -202,11 +202,12 @@ class FormatParser {
       if (count > 0) return fail(span, "a name of your own takes no numbers", "the name alone");
       return append(own, span);
     }
-    if (count > 0 && named->numbers.empty()) return fail(span, "'%' has no meaning", "this name without numbers");
+    if (count > 0 && named->numbers.empty()) return fail(span, "'%' has no meaning", "this name without numbers", "", FormatFault::numbers);
     if (named->rank > 0) arguments[0] = named->rank, count = 1;
     FormatText expanded{};
     const int rank = spec.num_parts > 0 ? spec.num_dims : rank_;
-    if (const char* wrong = expand_named_format(named->family, arguments, count, rank, expanded)) return fail(span, "'%' has no meaning", wrong);
+    if (const char* wrong = expand_named_format(named->family, arguments, count, rank, expanded))
+      return fail(span, "'%' has no meaning", wrong, "", FormatFault::numbers);
     FormatParser inner(expanded.view(), -1, nullptr);
     if (!inner.parse()) return fail(span, "'%' has no meaning", inner.fault.expected[0] ? inner.fault.expected : inner.fault.what);
     return append(inner.spec, span);

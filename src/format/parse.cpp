@@ -95,6 +95,28 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   return near.empty() ? "" : "write '" + std::string(near) + "'";
 }
 
+/// "BSR(m, n[, batch[, dense]])", or the bare name where that means something.
+std::string with_numbers(const detail::NamedFormat& f) {
+  const bool bare = f.numbers.empty() || f.numbers.front() == '[';
+  return std::string(f.name) + (bare ? "" : "(" + std::string(f.numbers) + ")");
+}
+
+/// The name that `word` begins with ("csr_matrix", "BSR2x2"), or the nearest one.
+std::string name_suggestion(std::string_view word) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const detail::NamedFormat* begins = nullptr;
+  for (const auto& f : detail::named_formats)
+    if (word.size() > f.name.size() && !is_letter(word[f.name.size()]) && (!begins || f.name.size() > begins->name.size()) &&
+        detail::same_word(word.substr(0, f.name.size()), f.name))
+      begins = &f;
+  if (begins) return "write '" + with_numbers(*begins) + "'";
+  const auto names = format_names();
+  std::vector<std::string_view> views(names.size());
+  std::transform(names.begin(), names.end(), views.begin(),
+                 [](const auto& n) { return std::string_view(n.first).substr(0, n.first.find('(')); });
+  return suggestion(word, views);
+}
+
 [[noreturn]] void raise(const detail::FormatParser& parser, std::string_view text) {
   using Fault = detail::FormatFault;
   const Fault& f = parser.fault;
@@ -112,13 +134,11 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
       p.expected = dims.empty() ? "no dimension at all" : quoted_list(dims);
       p.fix = suggestion(got, dims);
       break;
-    case Fault::name: {
-      const auto names = format_names();
-      std::vector<std::string_view> views(names.size());
-      std::transform(names.begin(), names.end(), views.begin(), [](const auto& n) { return std::string_view(n.first).substr(0, n.first.find('(')); });
-      p.fix = suggestion(got, views);
+    case Fault::name: p.fix = name_suggestion(got); break;
+    case Fault::numbers:
+      if (const auto* named = detail::find_named_format(std::string_view(got).substr(0, got.find_first_of(" \t\r\n#("))))
+        p.fix = "write '" + with_numbers(*named) + "'";
       break;
-    }
     case Fault::other_half: {
       ExprNode other = parser.spec.exprs[static_cast<std::size_t>(f.node)];
       other.op = other.op == ExprNode::div ? ExprNode::mod : ExprNode::div;

@@ -176,6 +176,13 @@ TEST_CASE("messages") {
   CHECK(problem_of("sparsvector").fix == "write 'SparseVector'");
   CHECK(problem_of("hyperblock").fix == "");
   CHECK(problem_of("(i) -> (i // -2 : dense, i % -2 : dense)").got == "-2");
+  CHECK(problem_of("csr_matrix").fix == "write 'CSR'");
+  CHECK(problem_of("BSR2x2").fix == "write 'BSR(m, n[, batch[, dense]])'");
+  CHECK(problem_of("bsr").fix == "write 'BSR(m, n[, batch[, dense]])'");
+  CHECK(problem_of("Structured2:4").fix == "write 'structured(n, m)'");
+  CHECK(problem_of("CSR(40, 1)").fix == "write 'CSR'");
+  CHECK(problem_of("(i, j) => (i: dense, j: dense)").fix == "write '->'");
+  CHECK(problem_of("DnMat(3)").fix == "write 'DnMat'");
   CHECK(problem_of("DnMat(3)").expected == "this name without numbers");
   CHECK(problem_of("COO3(3)").expected == "this name without numbers");
 }
