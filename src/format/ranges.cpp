@@ -89,6 +89,10 @@ LevelRange range_of(const Format& f, int l, std::span<const std::int64_t> shape)
 
 LevelRange Format::level_range(int l, std::span<const std::int64_t> shape) const {
   check_shape(*this, shape);
+  if (l < 0 || l >= num_levels())
+    throw FormatError({.what = "the format has no such level",
+                       .expected = "from 0 to " + std::to_string(num_levels() - 1),
+                       .got = std::to_string(l)});
   return range_of(*this, l, shape);
 }
 
@@ -111,8 +115,19 @@ std::vector<LevelRange> Format::level_ranges(std::span<const std::int64_t> shape
   return out;
 }
 
+namespace {
+void check_room(const Format& f, std::size_t dims, std::size_t lvls) {
+  if (dims >= static_cast<std::size_t>(f.rank()) && lvls >= static_cast<std::size_t>(f.num_levels())) return;
+  throw FormatError(
+      {.what = "too few coordinates",
+       .expected = std::to_string(f.rank()) + " dimensions and " + std::to_string(f.num_levels()) + " levels",
+       .got = std::to_string(dims) + " and " + std::to_string(lvls)});
+}
+}  // namespace
+
 // Coordinates that are no coordinates of any tensor may wrap; they never trap.
 void Format::dim2lvl(std::span<const std::int64_t> dims, std::span<std::int64_t> lvls) const {
+  check_room(*this, dims.size(), lvls.size());
   struct Wrapping {
     std::uint64_t x;
     Wrapping operator+(Wrapping o) const { return {x + o.x}; }
@@ -128,6 +143,7 @@ void Format::dim2lvl(std::span<const std::int64_t> dims, std::span<std::int64_t>
 }
 
 void Format::lvl2dim(std::span<const std::int64_t> lvls, std::span<std::int64_t> dims) const {
+  check_room(*this, dims.size(), lvls.size());
   struct Wrapping {
     std::uint64_t x;
     Wrapping operator+(Wrapping o) const { return {x + o.x}; }

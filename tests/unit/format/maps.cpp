@@ -259,3 +259,16 @@ TEST_CASE("rename and transpose") {
     CHECK(parse_format(g.transpose(forth).to_string()) == g.transpose(forth));
   }
 }
+
+TEST_CASE("too few coordinates, no such level") {
+  const Format f = parse_format("BSR(2, 3)");
+  Coordinates two(2), three(3), four(4);
+  CHECK_THROWS_AS(f.dim2lvl(two, three), FormatError);
+  CHECK_THROWS_AS(f.dim2lvl(std::span(two).first(1), four), FormatError);
+  CHECK_THROWS_AS(f.lvl2dim(three, two), FormatError);
+  CHECK_THROWS_AS(f.lvl2dim(four, std::span(two).first(1)), FormatError);
+  CHECK_NOTHROW(f.dim2lvl(three, four));  // room to spare
+  CHECK_THROWS_AS(f.level_range(4, two), FormatError);
+  CHECK_THROWS_AS(f.level_range(-1, two), FormatError);
+  CHECK_THROWS_AS(f.level_range(0, three), FormatError);
+}
