@@ -16,8 +16,9 @@ struct Order {
 };
 
 /// Are the coordinates of each segment ascending, and all different? O(stored) with one word per coordinate, needed
-/// only where they do not ascend; where there are far more coordinates than elements, segments are sorted instead. `pos` and `crd` hold `batches` runs one after the other. Segments that make no sense
-/// end the scan: building the tensor refuses them with a better message.
+/// only where they do not ascend; where there are far more coordinates than elements, segments are sorted instead.
+/// `pos` and `crd` hold `batches` runs one after the other. Segments that make no sense end the scan: building the
+/// tensor refuses them with a better message.
 template <class P, class C>
 Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t extent, std::int64_t batches) {
   Order order;

@@ -130,3 +130,119 @@ def test_int_shapes_and_settings():
     with pytest.raises(st.PlanError, match="negative"):
         st.settings.threads = -1
     assert "STRATA_NUM_THREADS" in repr(st.settings)
+
+
+class Raises(Exception):
+    pass
+
+
+class Integer:
+    """An integer whose __index__ returns or raises what it was given."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def __index__(self):
+        if isinstance(self.what, BaseException):
+            raise self.what
+        return self.what
+
+
+T = st.from_dense(np.eye(2), "CSR")
+TAKES_AN_INTEGER = [
+    lambda i: T[i, 0],
+    lambda i: T.get((i, 0)),
+    lambda i: T.transpose(i, 0),
+    lambda i: T.pos(i),
+    lambda i: T.crd(i),
+    lambda i: st.Tensor("COO(1)", (i,), crd={0: [0]}, values=[1.0]),
+    lambda i: st.Tensor("COO(1)", i, crd={0: [0]}, values=[1.0]),
+    lambda i: st.Tensor("CSR", (1, 1), pos={i: [0, 1]}, crd={1: [0]}, values=[1.0]),
+    lambda i: st.from_coo([[0]], [1.0], (i,)),
+]
+
+
+@pytest.mark.parametrize("call", TAKES_AN_INTEGER)
+@pytest.mark.parametrize(
+    "error", [Raises("mine"), KeyboardInterrupt(), TypeError("mine")], ids=lambda e: type(e).__name__
+)
+def test_what_index_raises_comes_back(call, error):
+    with pytest.raises(type(error)) as e:
+        call(Integer(error))
+    assert e.value is error
+
+
+@pytest.mark.parametrize("call", TAKES_AN_INTEGER)
+@pytest.mark.parametrize("value", [2**40, 2**63, 2**70, -(2**40), -(2**63), -(2**70)])
+def test_integers_beyond_all_bounds(call, value):
+    for given in (value, Integer(value)):
+        try:
+            call(given)
+        except st.Error:
+            continue
+        assert 0 < value < 2**63  # an extent may be large
+
+
+def test_a_shape_that_grows_while_it_is_read():
+    shape = []
+
+    class Grows:
+        def __index__(self):
+            if len(shape) < 1000:
+                shape.append(self)
+            return 1
+
+    shape.append(Grows())
+    st.Tensor("COO(1)", shape, crd={0: [0]}, values=[1.0])
+    assert len(shape) == 2  # it was looked at once
+
+
+@pytest.mark.parametrize("device", ["cpu", (), (1,), (1.5, 0), None, 1])
+def test_a_device_that_is_none(device):
+    class Lies:
+        def __dlpack__(self, **_):
+            return np.ones(3).__dlpack__()
+
+        def __dlpack_device__(self):
+            return device
+
+    with pytest.raises(st.TensorError, match="gave no device"):
+        st.from_dlpack(Lies())
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        st.split.rows(-1),
+        st.split.band(3, 1),
+        st.split.blocks(-0.5),
+        st.split.blocks(1.5),
+        st.split.blocks(float("nan")),
+        "rows",
+    ],
+)
+def test_splits_without_a_meaning(split):
+    with pytest.raises(st.TensorError, match="split"):
+        T.to("BSR(2, 2) + COO", split=split)
+
+
+@pytest.mark.parametrize(
+    "answer", [None, (), ("rows",), ("rows", "a"), ("rows", 2**70), ("band", 1), ("nope", 1), "rows"]
+)
+def test_objects_that_claim_to_be_splits(answer):
+    class Claims:
+        def __strata_split__(self):
+            return answer
+
+    with pytest.raises(st.TensorError, match="split="):
+        T.to("BSR(2, 2) + COO", split=Claims())
+
+
+def test_a_split_needs_parts():
+    for call in (
+        lambda: T.to("CSR", split=st.split.rows(1)),
+        lambda: T.to(split=st.split.rows(1)),
+        lambda: st.from_coo([[0], [0]], [1.0], (2, 2), "CSR", split=st.split.rows(1)),
+    ):
+        with pytest.raises(st.TensorError, match="which elements go to which part"):
+            call()

@@ -262,3 +262,59 @@ def test_to_package():
     assert isinstance(t.to("dense").to_package(), np.ndarray)
     with pytest.raises(st.Unsupported, match="jax"):
         t.to_package(like="jax")
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dict(data=None),
+        dict(byte_offset=2**63),
+        dict(ndim=-1),
+        dict(ndim=10**6),
+        dict(lanes=4),
+        dict(code=3),
+        dict(shape=(-1,)),
+        dict(shape=(2**32, 2**32)),
+        dict(shape=(2, 2), strides=(2**62, 2**62)),
+        dict(shape=(2,), strides=(-(2**63),)),
+    ],
+    ids=str,
+)
+def test_capsules_that_lie(wrong):
+    """Refused before their memory is touched, and released once."""
+    memory, released = np.arange(4.0), []
+    shape, strides = wrong.get("shape", (3,)), wrong.get("strides")
+    release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(released.append)
+    m = DLTensor(
+        data=wrong.get("data", memory.ctypes.data),
+        device=(1, 0),
+        ndim=wrong.get("ndim", len(shape)),
+        code=wrong.get("code", 2),
+        bits=64,
+        lanes=wrong.get("lanes", 1),
+        shape=(ctypes.c_int64 * len(shape))(*shape),
+        strides=(ctypes.c_int64 * len(shape))(*strides) if strides else None,
+        byte_offset=wrong.get("byte_offset", 0),
+        deleter=ctypes.cast(release, ctypes.c_void_p),
+    )
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    with pytest.raises(st.Error):
+        st.from_dlpack(new(ctypes.addressof(m), b"dltensor", None))
+    assert released == [ctypes.addressof(m)]

@@ -288,3 +288,23 @@ def test_every_pair_of_kinds():
         for second, name in (("csr", "CSR"), ("csc", "CSC"), ("coo", "COO"), ("bsr", "BSR(2, 3)"), ("dia", "DIAJ")):
             out = t.to(name).to_scipy()
             assert out.format == second and (out.toarray() == a.toarray()).all(), (first, second)
+
+
+@pytest.mark.parametrize("n", [2**40, 2**62])
+def test_unsorted_rows_of_a_matrix_of_huge_extents(n):
+    """Finding out how rows are ordered costs memory by elements, not by columns."""
+    a = sps.csr_array((np.array([1.0, 2, 3, 4]), np.array([n - 1, 0, n - 1, 1]), np.array([0, 3, 4])), shape=(2, n))
+    t = st.from_scipy(a)
+    assert not t.format.is_unique and t.nse == 4
+    assert t.to("CSR").nse == 3 and t.to("CSR")[0, n - 1] == 4
+    b = sps.csr_array((np.array([1.0, 2, 3]), np.array([n - 1, 0, 1]), np.array([0, 2, 3])), shape=(2, n))
+    assert "unordered" in str(st.from_scipy(b).format) and "nonunique" not in str(st.from_scipy(b).format)
+
+
+def test_one_value_for_all_slots_leaves_for_scipy():
+    """Slots outside the matrix count among those that share the value."""
+    t = st.Tensor("BSR(2, 2)", (3, 3), pos={1: [0, 1, 2]}, crd={1: [1, 1]}, values=np.broadcast_to(2.0, 8))
+    assert t.nse == 3 and t.values.shape == (8,)
+    assert (t.to_dense() == [[0, 0, 2], [0, 0, 2], [0, 0, 2]]).all()
+    u = st.Tensor("BSR(2, 2)", (4, 4), pos={1: [0, 1, 2]}, crd={1: [1, 1]}, values=np.broadcast_to(2.0, 8))
+    assert (u.to_scipy().toarray() == u.to_dense()).all()

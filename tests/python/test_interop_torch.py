@@ -240,3 +240,58 @@ def test_refusals():
     )
     with pytest.raises(st.TensorError, match="level 1"):
         st.from_torch(bad)
+
+
+def test_no_batches_at_all(no_copies):
+    none = torch.zeros(0, 3, dtype=torch.int64), torch.zeros(0, 0, dtype=torch.int64), torch.zeros(0, 0)
+    for make, shape in ((torch.sparse_csr_tensor, (0, 2, 5)), (torch.sparse_csc_tensor, (0, 5, 2))):
+        x = make(*none, shape)
+        back = st.from_torch(x).to_torch()
+        assert back.layout == x.layout and back.shape == x.shape and back._nnz() == x._nnz()
+
+
+def test_nested_tensors_are_refused():
+    with pytest.raises(st.Unsupported, match="nested"):
+        st.from_torch(torch.nested.nested_tensor([torch.rand(2), torch.rand(3)]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_one_value_for_all_slots(dtype):
+    value = torch.full((1,), 2.0, dtype=dtype)
+    dense = np.array([[0, 0, 2], [2, 2, 0]])
+    csr = dict(pos={1: np.array([0, 1, 3])}, crd={1: np.array([2, 0, 1])})
+    coo = dict(crd={0: np.array([0, 1, 1]), 1: np.array([2, 0, 1])})
+    for name, arrays in (("CSR", csr), ("COO", coo)):
+        t = st.Tensor(name, (2, 3), values=value.expand(3), **arrays)
+        assert len(t.values) == 3 and (t.to_torch().to_dense().double().numpy() == dense).all()
+    batched = st.Tensor(
+        "(b, i, j) -> (b: batch, i: dense, j: compressed)",
+        (2, 2, 3),
+        pos={2: np.array([0, 1, 3] * 2)},
+        crd={2: np.array([2, 0, 1] * 2)},
+        values=value.expand(6),
+    )
+    assert (batched.to_torch().to_dense().double().numpy() == [dense, dense]).all()
+
+
+@pytest.mark.parametrize("name", ["CSR", "COO", "bitmap"])
+def test_numpy_lacks_the_dtype(name):
+    t = st.from_torch(torch.ones(2, 3, dtype=torch.bfloat16)).to(name)
+    with pytest.raises(st.Unsupported, match="NumPy has no dtype bfloat16"):
+        t.to_numpy()
+
+
+def test_a_result_is_not_written_into_shared_elements():
+    a = st.from_dense(np.eye(2), "CSR")
+    for out in (
+        torch.zeros(1, dtype=torch.float64).expand(2),
+        np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (0,)),
+    ):
+        with pytest.raises(st.TensorError, match="share memory"):
+            st.einsum("ij,j->i", a, np.ones(2), out=out)
+    window = np.lib.stride_tricks.as_strided(np.zeros(3), (2, 2), (8, 8))
+    with pytest.raises(st.TensorError, match="share memory"):
+        st.einsum("ij,jk->ik", a, np.ones((2, 2)), out=window)
+    every_other = np.zeros((4, 6))[::-2, ::3]
+    st.einsum("ij,jk->ik", a, np.ones((2, 2)), out=every_other)
+    assert (every_other == 1).all()

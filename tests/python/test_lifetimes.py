@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import itertools
+import subprocess
 import sys
 import threading
 import weakref
@@ -246,3 +247,39 @@ def test_iterators_outlive_the_tensor():
     it = iter(st.from_dense(np.eye(3), "CSR"))
     churn()
     assert len(list(it)) == 3
+
+
+def test_first_use_by_many_threads():
+    """What the extension looks up once (NumPy, dtypes, torch's classes) may be looked up by all at once."""
+    script = """
+import sys, threading
+import numpy as np
+sys.setswitchinterval(1e-6)
+import strata as st
+start, wrong = threading.Barrier(8), []
+def work():
+    start.wait()
+    for name in ("int8", "uint16", "float32", "complex64", "bool"):
+        t = st.from_numpy(np.ones((2, 2), name))
+        if t.dtype != np.dtype(name) or t[0, 0] != 1 or str(st.DType("bfloat16")) != "bfloat16":
+            wrong.append(name)
+threads = [threading.Thread(target=work) for _ in range(8)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not wrong, wrong
+a = [st.from_numpy(np.ones(1, "int8")).dtype for _ in range(2)]
+assert a[0] is a[1]
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_stored_elements_handed_out_to_many_threads():
+    t = st.from_dense(np.arange(1, 2001.0).reshape(40, 50), "CSR")
+    it, seen = iter(t), [[] for _ in range(8)]
+    threads = [threading.Thread(target=lambda k=k: seen[k].extend(v for _, v in it)) for k in range(8)]
+    for x in threads:
+        x.start()
+    for x in threads:
+        x.join()
+    assert sorted(v for s in seen for v in s) == list(np.arange(1, 2001.0))

@@ -343,3 +343,87 @@ def test_weak_references():
     del t
     gc.collect()
     assert r() is None
+
+
+SHARED = {
+    "CSR": ((2, 3), {1: [0, 1, 3]}, {1: [2, 0, 1]}, 3),
+    "COO": ((2, 3), None, {0: [0, 1, 1], 1: [2, 0, 1]}, 3),
+    "BSR(2, 2)": ((3, 3), {1: [0, 1, 2]}, {1: [1, 1]}, 8),
+    "delta(2)": ((2, 3), {1: [0, 1, 3]}, {1: [2, 0, 0]}, 3),
+    "dense": ((2, 3), None, None, 6),
+    "(b, i, j) -> (b: batch, i: dense, j: compressed)": ((2, 2, 3), {2: [0, 1, 3] * 2}, {2: [2, 0, 1] * 2}, 6),
+}
+
+
+@pytest.mark.parametrize("text", SHARED)
+def test_pickles_of_a_shared_value(text):
+    shape, pos, crd, slots = SHARED[text]
+    t = st.Tensor(text, shape, pos=pos, crd=crd, values=np.broadcast_to(2.0, slots))
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        p = pickle.loads(pickle.dumps(t, protocol))
+        assert p == t and (p.to_dense() == t.to_dense()).all()
+    assert t.copy() == t and copy.deepcopy(t) == t
+
+
+SUMS = ["CSR + dense", "BSR(2, 2) + COO", "DIA + delta(1) + CSC", "ELL + COO", "bitmap + BSR(2, 3)"]
+
+
+@pytest.mark.parametrize("text", SUMS)
+@pytest.mark.parametrize("fill", [0.0, 5.0])
+@pytest.mark.parametrize("split", [None, st.split.rows(1), st.split.band(-1, 0)])
+def test_elements_of_sums(text, fill, split):
+    """Fill-in of one part stands for nothing where another part stores something, also where the fill is not 0."""
+    rng = np.random.default_rng(3)
+    d = np.where(rng.random((5, 7)) < 0.4, rng.integers(10, 20, (5, 7)), fill)
+    d[rng.random((5, 7)) < 0.2] = -0.0
+    t = st.from_dense(d, "COO", fill=fill).to(text, split=split)
+    assert t.to_dense().tobytes() == d.tobytes()
+    assert np.array([[t[i, j] for j in range(7)] for i in range(5)]).tobytes() == d.tobytes()
+    assert t.to("CSR") == st.from_dense(d, "CSR", fill=fill)
+
+
+def test_fill_in_of_sums_is_not_kept_under_another_fill():
+    t = st.from_dense(np.array([[5, 5, 1], [5, 3, 5]]), "CSR + dense", fill=5)
+    with pytest.raises(st.Unsupported, match="fill-in cannot be kept"):
+        t.to("COO", zeros="keep")
+    assert t.to("COO").nse == 2
+
+
+def test_a_sparse_tensor_under_another_fill():
+    d = np.array([[0, 2.0, 0], [-0.0, 0, 5]])
+    for text in ("CSR", "BSR(2, 2) + COO", "DIA"):
+        t = st.from_dense(st.from_dense(d, text), "CSR", fill=5)
+        assert t.to_dense().tobytes() == d.tobytes() and t.fill == 5 and t.nse == 5
+
+
+def test_another_split_of_the_same_sum():
+    d = np.array([[1.0, 2, 3], [4, 5, 6]])
+    t = st.from_dense(d, "CSR + COO").to(split=st.split.rows(1))
+    assert [p.nse for p in t.parts] == [2, 4] and (t.to_dense() == d).all()
+
+
+@pytest.mark.parametrize("text", [*SUMS, "ELL", "dense", "COO(2)", "(i, j) -> (i: batch, j: delta(2))"])
+@pytest.mark.parametrize("shape", [(4, 5), (0, 5), (4, 0)])
+def test_pickles_keep_index_dtypes(text, shape):
+    t = st.from_dense(np.ones(shape), "COO").to(text, pos_dtype="int16", crd_dtype="int8")
+    p = pickle.loads(pickle.dumps(t))
+    assert p == t and (p.pos_dtype, p.crd_dtype, p.nbytes) == (t.pos_dtype, t.crd_dtype, t.nbytes)
+
+
+def test_levels_of_different_index_dtypes_are_copied_and_say_so():
+    with pytest.warns(st.CopyWarning, match="crd was copied: the levels have different dtypes"):
+        t = st.Tensor("COO", (2, 3), crd={0: np.array([0, 1], "i1"), 1: np.array([2, 0], "i8")}, values=[1.0, 2.0])
+    assert t.crd_dtype == np.int64 and t[0, 2] == 1
+
+
+def test_imaginary_parts_are_not_dropped_in_silence():
+    t = st.from_dense(np.array([[1 + 2j, 0]]), "CSR")
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert t.to("float64")[0, 0] == 1
+
+
+@pytest.mark.parametrize("make", [bytearray, memoryview, lambda b: __import__("array").array("B", b)])
+def test_buffers_of_python(make):
+    assert (st.from_package(make(b"\x01\x02")).to_dense() == [1, 2]).all()
+    with pytest.raises(st.TensorError):
+        st.from_package(b"\x01\x02")
