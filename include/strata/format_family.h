@@ -6,7 +6,8 @@ namespace strata::detail {
 
 constexpr bool is_all_dense(const FormatSpec& s) {
   for (int l = 0; l < s.num_levels; ++l)
-    if (const auto k = s.levels[static_cast<std::size_t>(l)].kind; k != LevelKind::dense && k != LevelKind::batch) return false;
+    if (const auto k = s.levels[static_cast<std::size_t>(l)].kind; k != LevelKind::dense && k != LevelKind::batch)
+      return false;
   return true;
 }
 
@@ -47,7 +48,9 @@ constexpr FamilyNumbers guess_numbers(const FormatSpec& s, NamedFamily family) {
     case NamedFamily::bsr:
     case NamedFamily::bsr_left:
     case NamedFamily::bsc:
-    case NamedFamily::bsc_left: g.add(divisor_of(s, batch)), g.add(divisor_of(s, batch + 1)), g.add(batch), g.add(s.num_dims - batch - 2); break;
+    case NamedFamily::bsc_left:
+      g.add(divisor_of(s, batch)), g.add(divisor_of(s, batch + 1)), g.add(batch), g.add(s.num_dims - batch - 2);
+      break;
     case NamedFamily::blocked_ell:
       g.add(divisor_of(s, 0)), g.add(divisor_of(s, 1));
       if (s.num_levels > 1 && s.levels[1].arg > 0) g.add(s.levels[1].arg);
@@ -59,7 +62,9 @@ constexpr FamilyNumbers guess_numbers(const FormatSpec& s, NamedFamily family) {
     case NamedFamily::ell:
       if (s.num_levels > 1 && s.levels[1].arg > 0) g.add(s.levels[1].arg);
       break;
-    case NamedFamily::nested_bsr: g.add(divisor_of(s, 0)), g.add(divisor_of(s, 1)), g.add(divisor_of(s, 0, true)), g.add(divisor_of(s, 1, true)); break;
+    case NamedFamily::nested_bsr:
+      g.add(divisor_of(s, 0)), g.add(divisor_of(s, 1)), g.add(divisor_of(s, 0, true)), g.add(divisor_of(s, 1, true));
+      break;
     default: break;
   }
   return g;

@@ -1,16 +1,17 @@
 #pragma once
-// The named formats and builders: each writes its text. Sources: the NamedFormats of NVIDIA's universal sparse tensor and MatX's aliases
-// (Bik, "The Universal Sparse Tensor"), PyTorch's batched and hybrid layouts; ELL, blocked ELL, bitmap and nested blocks are ours.
-#include "strata/format_check.h"
+// The named formats and builders: each writes its text. Sources: the NamedFormats of NVIDIA's universal sparse tensor
+// and MatX's aliases (Bik, "The Universal Sparse Tensor"), PyTorch's batched and hybrid layouts; ELL, blocked ELL,
+// bitmap and nested blocks are ours.
+#include "strata/format_fault.h"
 
 namespace strata::detail {
 
 inline constexpr int max_format_arguments = 8;
 
 enum class NamedFamily : std::uint8_t {
-  scalar, dense_vector, sparse_vector, dense, dense_left, coo, csr, csc, dcsr, dcsc, crow, ccol, dia_i, dia_j, skew_dia_i, skew_dia_j,
-  batched_csr, batched_dia_i, batched_dia_j, uniform_dia_i, uniform_dia_j, block_vector, bsr, bsr_left, bsc, bsc_left, bsr3, delta,
-  structured, ell, blocked_ell, bitmap, nested_bsr, coo_dense, csf
+  scalar, dense_vector, sparse_vector, dense, dense_left, coo, csr, csc, dcsr, dcsc, crow, ccol, dia_i, dia_j,
+  skew_dia_i, skew_dia_j, batched_csr, batched_dia_i, batched_dia_j, uniform_dia_i, uniform_dia_j, block_vector, bsr,
+  bsr_left, bsc, bsc_left, bsr3, delta, structured, ell, blocked_ell, bitmap, nested_bsr, coo_dense, csf
 };
 
 struct NamedFormat {
@@ -60,36 +61,52 @@ inline constexpr NamedFormat named_formats[] = {
     {"SkewDIAI", NamedFamily::skew_dia_i, "", "(i, j) -> (i + j : compressed, i : range)"},
     {"SkewDIAJ", NamedFamily::skew_dia_j, "", "(i, j) -> (i + j : compressed, j : range)"},
     {"BatchedCSR", NamedFamily::batched_csr, "", "(b, i, j) -> (b : dense, i : dense, j : compressed)"},
-    {"BatchedDIAINonUniform", NamedFamily::batched_dia_i, "", "(b, i, j) -> (b : dense, j - i : compressed, i : range)"},
+    {"BatchedDIAINonUniform", NamedFamily::batched_dia_i, "",
+     "(b, i, j) -> (b : dense, j - i : compressed, i : range)"},
     {"BatchedDIANonUniform", NamedFamily::batched_dia_i, "", "(b, i, j) -> (b : dense, j - i : compressed, i : range)"},
-    {"BatchedDIAJNonUniform", NamedFamily::batched_dia_j, "", "(b, i, j) -> (b : dense, j - i : compressed, j : range)"},
+    {"BatchedDIAJNonUniform", NamedFamily::batched_dia_j, "",
+     "(b, i, j) -> (b : dense, j - i : compressed, j : range)"},
     {"BatchedDIAIUniform", NamedFamily::uniform_dia_i, "", "(b, i, j) -> (j - i : compressed, b : dense, i : range)"},
     {"BatchedDIAUniform", NamedFamily::uniform_dia_i, "", "(b, i, j) -> (j - i : compressed, b : dense, i : range)"},
     {"BatchedDIAJUniform", NamedFamily::uniform_dia_j, "", "(b, i, j) -> (j - i : compressed, b : dense, j : range)"},
     {"BlockVector", NamedFamily::block_vector, "n", "(i) -> (i / n : compressed, i % n : dense)"},
-    {"BSR", NamedFamily::bsr, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
-    {"BSRRight", NamedFamily::bsr, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
-    {"BSRRightd", NamedFamily::bsr, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
-    {"BSRLeft", NamedFamily::bsr_left, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
-    {"BSRCol", NamedFamily::bsr_left, "m, n[, batch[, dense]]", "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
-    {"BSC", NamedFamily::bsc, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
-    {"BSCRight", NamedFamily::bsc, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
-    {"BSCRightd", NamedFamily::bsc, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
-    {"BSCLeft", NamedFamily::bsc_left, "m, n[, batch[, dense]]", "(i, j) -> (j / n : dense, i / m : compressed, j % n : dense, i % m : dense)"},
-    {"BSR3", NamedFamily::bsr3, "m, n, o", "(i, j, k) -> (i / m : dense, j / n : compressed, k / o : compressed, i % m : dense, j % n : dense, k % o : dense)"},
+    {"BSR", NamedFamily::bsr, "m, n[, batch[, dense]]",
+     "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
+    {"BSRRight", NamedFamily::bsr, "m, n[, batch[, dense]]",
+     "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
+    {"BSRRightd", NamedFamily::bsr, "m, n[, batch[, dense]]",
+     "(i, j) -> (i / m : dense, j / n : compressed, i % m : dense, j % n : dense)"},
+    {"BSRLeft", NamedFamily::bsr_left, "m, n[, batch[, dense]]",
+     "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
+    {"BSRCol", NamedFamily::bsr_left, "m, n[, batch[, dense]]",
+     "(i, j) -> (i / m : dense, j / n : compressed, j % n : dense, i % m : dense)"},
+    {"BSC", NamedFamily::bsc, "m, n[, batch[, dense]]",
+     "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
+    {"BSCRight", NamedFamily::bsc, "m, n[, batch[, dense]]",
+     "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
+    {"BSCRightd", NamedFamily::bsc, "m, n[, batch[, dense]]",
+     "(i, j) -> (j / n : dense, i / m : compressed, i % m : dense, j % n : dense)"},
+    {"BSCLeft", NamedFamily::bsc_left, "m, n[, batch[, dense]]",
+     "(i, j) -> (j / n : dense, i / m : compressed, j % n : dense, i % m : dense)"},
+    {"BSR3", NamedFamily::bsr3, "m, n, o",
+     "(i, j, k) -> (i / m : dense, j / n : compressed, k / o : compressed, i % m : dense, j % n : dense, k % o : "
+     "dense)"},
     {"delta", NamedFamily::delta, "bits", "(i, j) -> (i : dense, j : delta(bits))"},
     {"structured", NamedFamily::structured, "n, m", "(i, j) -> (i : dense, j / m : dense, j % m : structured(n))"},
     {"ELL", NamedFamily::ell, "[slots]", "(i, j) -> (i : dense, j : padded)"},
-    {"BlockedELL", NamedFamily::blocked_ell, "m, n[, slots]", "(i, j) -> (i / m : dense, j / n : padded, i % m : dense, j % n : dense)"},
+    {"BlockedELL", NamedFamily::blocked_ell, "m, n[, slots]",
+     "(i, j) -> (i / m : dense, j / n : padded, i % m : dense, j % n : dense)"},
     {"bitmap", NamedFamily::bitmap, "", "(i, j) -> (i : dense, j : bitmap)"},
     {"NestedBSR", NamedFamily::nested_bsr, "M, N, m, n",
-     "(i, j) -> (i / M : dense, j / N : compressed, (i % M) / m : dense, (j % N) / n : compressed, (i % M) % m : dense, (j % N) % n : dense)"},
-    {"COOd", NamedFamily::coo_dense, "sparse[, dense]", "(i, j, k) -> (i : compressed(nonunique), j : singleton, k : dense)"},
+     "(i, j) -> (i / M : dense, j / N : compressed, (i % M) / m : dense, (j % N) / n : compressed, (i % M) % m : "
+     "dense, (j % N) % n : dense)"},
+    {"COOd", NamedFamily::coo_dense, "sparse[, dense]",
+     "(i, j, k) -> (i : compressed(nonunique), j : singleton, k : dense)"},
     {"CSF", NamedFamily::csf, "[rank]", "(i, j) -> (i : compressed, j : compressed)"},
     {"CSFd", NamedFamily::csf, "[rank]", "(i, j) -> (i : compressed, j : compressed)"},
     {"CSF3", NamedFamily::csf, "", "(i, j, k) -> (i : compressed, j : compressed, k : compressed)", 3},
-    {"CSF4", NamedFamily::csf, "",
-     "(i, j, k, l) -> (i : compressed, j : compressed, k : compressed, l : compressed)", 4},
+    {"CSF4", NamedFamily::csf, "", "(i, j, k, l) -> (i : compressed, j : compressed, k : compressed, l : compressed)",
+     4},
     {"CSF5", NamedFamily::csf, "",
      "(i, j, k, l, m) -> (i : compressed, j : compressed, k : compressed, l : compressed, m : compressed)", 5},
 };
@@ -143,13 +160,18 @@ struct NamedFormatWriter {
     return out;
   }
   constexpr void plain(int d, std::string_view type) { level().dim(d) << " : " << type; }
-  constexpr void split(int d, std::string_view op, std::int64_t n, std::string_view type) { level().dim(d) << op << n << " : " << type; }
+  constexpr void split(int d, std::string_view op, std::int64_t n, std::string_view type) {
+    level().dim(d) << op << n << " : " << type;
+  }
   constexpr void finish() { out << ")"; }
 };
 
 /// The text of a named format. Returns what is expected where the numbers do not fit, null where all is well.
-constexpr const char* expand_named_format(NamedFamily family, const std::array<std::int64_t, max_format_arguments>& a, int count, int rank, FormatText& out) {
-  const auto number = [&](int k, std::int64_t otherwise) { return k < count ? a[static_cast<std::size_t>(k)] : otherwise; };
+constexpr const char* expand_named_format(NamedFamily family, const std::array<std::int64_t, max_format_arguments>& a,
+                                          int count, int rank, FormatText& out) {
+  const auto number = [&](int k, std::int64_t otherwise) {
+    return k < count ? a[static_cast<std::size_t>(k)] : otherwise;
+  };
   const auto takes = [&](int least, int most) { return count >= least && count <= most; };
   switch (family) {
     case NamedFamily::dense:
@@ -163,7 +185,8 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
       for (int d = 0; d < n; ++d) {
         if (family == NamedFamily::dense) w.plain(d, "dense");
         if (family == NamedFamily::dense_left) w.plain(n - 1 - d, "dense");
-        if (family == NamedFamily::coo) w.plain(d, d > 0 ? "singleton" : n > 1 ? "compressed(nonunique)" : "compressed");
+        if (family == NamedFamily::coo)
+          w.plain(d, d > 0 ? "singleton" : n > 1 ? "compressed(nonunique)" : "compressed");
         if (family == NamedFamily::csf) w.plain(d, "compressed");
       }
       w.finish();
@@ -182,7 +205,8 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
     case NamedFamily::csr:
     case NamedFamily::csc: {
       const std::int64_t batch = number(0, 0), inner = number(1, 0);
-      if (!takes(0, 2) || batch < 0 || inner < 0 || batch > max_dims || inner > max_dims || batch + inner + 2 > max_dims)
+      if (!takes(0, 2) || batch < 0 || inner < 0 || batch > max_dims || inner > max_dims ||
+          batch + inner + 2 > max_dims)
         return "no numbers, or how many batch and dense dimensions: 32 dimensions in all";
       const int b = static_cast<int>(batch), n = static_cast<int>(batch + inner) + 2;
       NamedFormatWriter w(out, n);
@@ -200,19 +224,20 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
     case NamedFamily::bsc_left:
     case NamedFamily::blocked_ell: {
       const bool ell = family == NamedFamily::blocked_ell;
-      const std::int64_t m = number(0, 0), n = number(1, 0), batch = ell ? 0 : number(2, 0), inner = ell ? 0 : number(3, 0);
-      if (ell && (!takes(2, 3) || m < 1 || n < 1 || (count == 3 && number(2, 0) < 1))) return "the sizes of a block, and at most the number of slots: all at least 1";
-      if (!takes(2, 4) || m < 1 || n < 1 || batch < 0 || inner < 0 || batch > max_dims || inner > max_dims || batch + inner + 2 > max_dims)
+      const std::int64_t m = number(0, 0), n = number(1, 0), batch = ell ? 0 : number(2, 0),
+                         inner = ell ? 0 : number(3, 0);
+      if (ell && (!takes(2, 3) || m < 1 || n < 1 || (count == 3 && number(2, 0) < 1)))
+        return "the sizes of a block, and at most the number of slots: all at least 1";
+      if (!takes(2, 4) || m < 1 || n < 1 || batch < 0 || inner < 0 || batch > max_dims || inner > max_dims ||
+          batch + inner + 2 > max_dims)
         return "the two sizes of a block, at least 1; then how many batch and dense dimensions";
       const int b = static_cast<int>(batch), rank_n = static_cast<int>(batch + inner) + 2;
       NamedFormatWriter w(out, rank_n);
       for (int d = 0; d < b; ++d) w.plain(d, "batch");
       const bool rows = family == NamedFamily::bsr || family == NamedFamily::bsr_left || ell;
       if (rows) w.split(b, " / ", m, "dense");
-      if (ell && count == 3)
-        w.split(b + 1, " / ", n, "padded("), out << number(2, 0) << ")";
-      else
-        w.split(b + 1, " / ", n, ell ? "padded" : rows ? "compressed" : "dense");
+      if (ell && count == 3) w.split(b + 1, " / ", n, "padded("), out << number(2, 0) << ")";
+      else w.split(b + 1, " / ", n, ell ? "padded" : rows ? "compressed" : "dense");
       if (!rows) w.split(b, " / ", m, "compressed");
       const bool left = family == NamedFamily::bsr_left || family == NamedFamily::bsc_left;
       if (left) w.split(b + 1, " % ", n, "dense");
@@ -228,7 +253,8 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
       return nullptr;
     case NamedFamily::bsr3:
       if (!takes(3, 3) || a[0] < 1 || a[1] < 1 || a[2] < 1) return "the three sizes of a block, at least 1";
-      out << "(i, j, k) -> (i / " << a[0] << " : dense, j / " << a[1] << " : compressed, k / " << a[2] << " : compressed, i % " << a[0] << " : dense, j % " << a[1] << " : dense, k % " << a[2] << " : dense)";
+      out << "(i, j, k) -> (i / " << a[0] << " : dense, j / " << a[1] << " : compressed, k / " << a[2]
+          << " : compressed, i % " << a[0] << " : dense, j % " << a[1] << " : dense, k % " << a[2] << " : dense)";
       return nullptr;
     case NamedFamily::delta:
       if (!takes(1, 1) || a[0] < 1 || a[0] > 32) return "the number of bits, from 1 to 32";
@@ -245,9 +271,11 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
       out << ")";
       return nullptr;
     case NamedFamily::nested_bsr:
-      if (!takes(4, 4) || a[0] < 1 || a[1] < 1 || a[2] < 1 || a[3] < 1) return "the two sizes of an outer block and of an inner block, at least 1";
-      out << "(i, j) -> (i / " << a[0] << " : dense, j / " << a[1] << " : compressed, (i % " << a[0] << ") / " << a[2] << " : dense, (j % " << a[1] << ") / " << a[3]
-          << " : compressed, (i % " << a[0] << ") % " << a[2] << " : dense, (j % " << a[1] << ") % " << a[3] << " : dense)";
+      if (!takes(4, 4) || a[0] < 1 || a[1] < 1 || a[2] < 1 || a[3] < 1)
+        return "the two sizes of an outer block and of an inner block, at least 1";
+      out << "(i, j) -> (i / " << a[0] << " : dense, j / " << a[1] << " : compressed, (i % " << a[0] << ") / " << a[2]
+          << " : dense, (j % " << a[1] << ") / " << a[3] << " : compressed, (i % " << a[0] << ") % " << a[2]
+          << " : dense, (j % " << a[1] << ") % " << a[3] << " : dense)";
       return nullptr;
     default:  // the others are one text each
       for (const auto& f : named_formats)

@@ -1,35 +1,31 @@
 #pragma once
-// The parser of format texts: constexpr, so that one text means the same at run time and at compile time. It never throws:
-// it leaves a FormatFault, which parse_format turns into a FormatError and StaticFormat into a compiler's message.
+// The parser of format texts: constexpr, so that one text means the same at run time and at compile time. It never
+// throws: it leaves a FormatFault, which parse_format turns into a FormatError and StaticFormat into a compiler's
+// message.
 #include "strata/format_check.h"
 #include "strata/format_names.h"
+#include "strata/format_tokens.h"
 
 namespace strata::detail {
 
 /// Finds a user's own format by name; copies it out (at compile time there are none).
 using FormatLookup = bool (*)(std::string_view name, FormatSpec& found);
 
-struct FormatToken {
-  enum Kind : std::uint8_t { end, word, number, arrow, symbol } kind = end;
-  char symbol_char = 0;  ///< symbol: the character ("//" reads as '/'); 0 for anything that has no place in a format
-  bool overflow = false;
-  std::int64_t value = 0;
-  FormatSpan span{};
-};
-
-class FormatParser {
+class FormatParser : private FormatTokens {
  public:
   FormatSpec spec{};
   FormatFault fault{};
   std::array<std::string_view, max_dims> names{};  ///< of the part being read, for suggestions
   int num_names = 0;
 
-  constexpr FormatParser(std::string_view text, int rank, FormatLookup lookup) : text_(text), rank_(rank), lookup_(lookup) {}
+  constexpr FormatParser(std::string_view text, int rank, FormatLookup lookup)
+      : FormatTokens(text), rank_(rank), lookup_(lookup) {}
 
   /// The whole text; false leaves `fault`.
   constexpr bool parse() {
     next();
-    if (token_.kind == FormatToken::end) return fail(token_.span, "the format is empty", "'(dims) -> (levels)' or a name such as CSR");
+    if (token_.kind == FormatToken::end)
+      return fail(token_.span, "the format is empty", "'(dims) -> (levels)' or a name such as CSR");
     // The blog prints TensorFormat( ... ) around a format.
     const bool wrapped = token_.kind == FormatToken::word && view(token_.span) == "TensorFormat";
     if (wrapped) {
@@ -45,70 +41,13 @@ class FormatParser {
   }
 
  private:
-  std::string_view text_;
   int rank_;
   FormatLookup lookup_;
-  std::size_t at_ = 0;
-  FormatToken token_{};
   std::array<FormatSpan, max_dims> dim_spans_{};
   std::array<FormatSpan, max_levels> level_spans_{};
   std::array<std::uint8_t, max_nodes> depth_{};
 
-  // ------------------------------------------------------------------------------------------------------ tokens
-  /// Names are ASCII; other letters are read with them, so that a look-alike is shown inside its word.
-  static constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
-  static constexpr bool is_ascii(std::string_view word) {
-    for (const char c : word)
-      if (static_cast<unsigned char>(c) >= 0x80) return false;
-    return true;
-  }
-  static constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  constexpr std::string_view view(FormatSpan s) const { return text_.substr(s.begin, s.end - s.begin); }
-
-  constexpr void next() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '#')
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      else if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
-        ++at_;
-      else
-        break;
-    }
-    FormatToken t{};
-    t.span = {at_, at_};
-    if (at_ < text_.size()) {
-      const char c = text_[at_++];
-      if (is_letter(c)) {
-        t.kind = FormatToken::word;
-        while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-      } else if (is_digit(c)) {
-        t.kind = FormatToken::number;
-        --at_;
-        for (; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
-          const int digit = text_[at_] - '0';
-          if (t.value > (INT64_MAX - digit) / 10) t.overflow = true;
-          if (!t.overflow) t.value = t.value * 10 + digit;
-        }
-      } else if (c == '-' && at_ < text_.size() && text_[at_] == '>') {
-        t.kind = FormatToken::arrow;
-        ++at_;
-      } else {
-        t.kind = FormatToken::symbol;
-        if (std::string_view("()[]{}<>,:./%+-=").find(c) != std::string_view::npos) t.symbol_char = c;
-        if (c == '/' && at_ < text_.size() && text_[at_] == '/') ++at_;
-      }
-      t.span.end = at_;
-    }
-    token_ = t;
-  }
-
-  constexpr bool is(char c) const { return token_.kind == FormatToken::symbol && token_.symbol_char == c; }
-  constexpr bool accept(char c) {
-    if (!is(c)) return false;
-    next();
-    return true;
-  }
+  // ------------------------------------------------------------------------------------------------------ faults
   constexpr bool take(char c, const char* expected) { return accept(c) || unexpected(expected); }
 
   constexpr bool fail(FormatSpan where, const char* what, const char* expected, const char* fix = "",
@@ -122,7 +61,9 @@ class FormatParser {
   }
   /// A fault of check_part names a level or a dimension; its place in the text is known here.
   constexpr bool fail_at(FormatFault f, FormatSpan whole) {
-    f.where = f.level >= 0 ? level_spans_[static_cast<std::size_t>(f.level)] : f.dim >= 0 ? dim_spans_[static_cast<std::size_t>(f.dim)] : whole;
+    f.where = f.level >= 0 ? level_spans_[static_cast<std::size_t>(f.level)]
+              : f.dim >= 0 ? dim_spans_[static_cast<std::size_t>(f.dim)]
+                           : whole;
     fault = f;
     return false;
   }
@@ -143,10 +84,12 @@ class FormatParser {
     const char close = is('(') ? ')' : '}';
     next();
     if (spec.num_parts > 0 && num_names != spec.num_dims)
-      return fail({begin, token_.span.begin}, "the parts of a sum have different numbers of dimensions", "as many dimensions as the first part has");
+      return fail({begin, token_.span.begin}, "the parts of a sum have different numbers of dimensions",
+                  "as many dimensions as the first part has");
     spec.num_dims = num_names;
     if (spec.num_parts == 0)
-      for (int d = 0; d < num_names; ++d) put_name(spec.dims[static_cast<std::size_t>(d)], names[static_cast<std::size_t>(d)]);
+      for (int d = 0; d < num_names; ++d)
+        put_name(spec.dims[static_cast<std::size_t>(d)], names[static_cast<std::size_t>(d)]);
     auto& part = spec.parts[static_cast<std::size_t>(spec.num_parts)];
     part.first_level = static_cast<std::int16_t>(spec.num_levels);
     const int first_expr = spec.num_exprs;
@@ -164,11 +107,14 @@ class FormatParser {
   constexpr bool read_dim() {
     if (token_.kind != FormatToken::word) return unexpected("the name of a dimension");
     const auto word = view(token_.span);
-    if (word.size() > max_name) return fail(token_.span, "the name of a dimension is too long", "at most 64 characters");
-    if (!is_ascii(word)) return fail(token_.span, "the name '%' has a letter that is not ASCII", "A to Z, a to z, 0 to 9 and '_'");
+    if (word.size() > max_name)
+      return fail(token_.span, "the name of a dimension is too long", "at most 64 characters");
+    if (!is_ascii(word))
+      return fail(token_.span, "the name '%' has a letter that is not ASCII", "A to Z, a to z, 0 to 9 and '_'");
     if (num_names == max_dims) return fail(token_.span, "too many dimensions", "at most 32");
     for (int d = 0; d < num_names; ++d)
-      if (names[static_cast<std::size_t>(d)] == word) return fail(token_.span, "two dimensions are called '%'", "another name for each dimension");
+      if (names[static_cast<std::size_t>(d)] == word)
+        return fail(token_.span, "two dimensions are called '%'", "another name for each dimension");
     names[static_cast<std::size_t>(num_names)] = word;
     dim_spans_[static_cast<std::size_t>(num_names++)] = token_.span;
     next();
@@ -198,25 +144,30 @@ class FormatParser {
     if (!named) {
       FormatSpec own{};
       if (!lookup_ || word.size() > max_name || !lookup_(word, own))
-        return fail({span.begin, span.begin + word.size()}, "no format is called '%'", "'(dims) -> (levels)' or the name of a format", "", FormatFault::name);
+        return fail({span.begin, span.begin + word.size()}, "no format is called '%'",
+                    "'(dims) -> (levels)' or the name of a format", "", FormatFault::name);
       if (count > 0) return fail(span, "a name of your own takes no numbers", "the name alone");
       return append(own, span);
     }
-    if (count > 0 && named->numbers.empty()) return fail(span, "'%' has no meaning", "this name without numbers", "", FormatFault::numbers);
+    if (count > 0 && named->numbers.empty())
+      return fail(span, "'%' has no meaning", "this name without numbers", "", FormatFault::numbers);
     if (named->rank > 0) arguments[0] = named->rank, count = 1;
     FormatText expanded{};
     const int rank = spec.num_parts > 0 ? spec.num_dims : rank_;
     if (const char* wrong = expand_named_format(named->family, arguments, count, rank, expanded))
       return fail(span, "'%' has no meaning", wrong, "", FormatFault::numbers);
     FormatParser inner(expanded.view(), -1, nullptr);
-    if (!inner.parse()) return fail(span, "'%' has no meaning", inner.fault.expected[0] ? inner.fault.expected : inner.fault.what);
+    if (!inner.parse())
+      return fail(span, "'%' has no meaning", inner.fault.expected[0] ? inner.fault.expected : inner.fault.what);
     return append(inner.spec, span);
   }
 
   constexpr bool append(const FormatSpec& other, FormatSpan span) {
     if (spec.num_parts > 0 && spec.num_dims != other.num_dims)
-      return fail(span, "the parts of a sum have different numbers of dimensions", "as many dimensions as the first part has");
-    if (!append_parts(spec, other)) return fail(span, "the format is too large", "at most 8 parts, 64 levels and 512 operators");
+      return fail(span, "the parts of a sum have different numbers of dimensions",
+                  "as many dimensions as the first part has");
+    if (!append_parts(spec, other))
+      return fail(span, "the format is too large", "at most 8 parts, 64 levels and 512 operators");
     return true;
   }
 
@@ -240,8 +191,10 @@ class FormatParser {
   std::size_t last_end_ = 0;  ///< end of the last token of an expression
 
   constexpr int node(ExprNode e, int depth, FormatSpan where) {
-    if (spec.num_exprs == max_nodes) return fail(where, "the expressions of the levels are too long", "at most 512 dimensions and operators"), -1;
-    if (depth > max_depth) return fail(where, "the expression is nested too deeply", "at most 64 operators inside each other"), -1;
+    if (spec.num_exprs == max_nodes)
+      return fail(where, "the expressions of the levels are too long", "at most 512 dimensions and operators"), -1;
+    if (depth > max_depth)
+      return fail(where, "the expression is nested too deeply", "at most 64 operators inside each other"), -1;
     depth_[static_cast<std::size_t>(spec.num_exprs)] = static_cast<std::uint8_t>(depth);
     spec.exprs[static_cast<std::size_t>(spec.num_exprs)] = e;
     return spec.num_exprs++;
@@ -257,7 +210,8 @@ class FormatParser {
       const int b = read_quotient(nesting);
       if (b < 0) return -1;
       const int da = depth_of(a), db = depth_of(b);
-      a = node({plus ? ExprNode::add : ExprNode::sub, static_cast<std::int16_t>(a), static_cast<std::int16_t>(b), 0}, 1 + (da > db ? da : db), op);
+      a = node({plus ? ExprNode::add : ExprNode::sub, static_cast<std::int16_t>(a), static_cast<std::int16_t>(b), 0},
+               1 + (da > db ? da : db), op);
     }
     return a;
   }
@@ -272,7 +226,10 @@ class FormatParser {
       const bool negative = accept('-');
       if (token_.kind != FormatToken::number) return unexpected("a whole number, at least 1"), -1;
       if (token_.overflow) return fail(token_.span, "the number '%' is too large", "a number that fits 64 bits"), -1;
-      if (negative || token_.value == 0) return fail({begin, token_.span.end}, "a dimension is divided by numbers from 1 on", "a whole number, at least 1"), -1;
+      if (negative || token_.value == 0)
+        return fail({begin, token_.span.end}, "a dimension is divided by numbers from 1 on",
+                    "a whole number, at least 1"),
+               -1;
       const std::int64_t n = token_.value;
       last_end_ = token_.span.end;
       next();
@@ -283,7 +240,8 @@ class FormatParser {
 
   constexpr int read_operand(int nesting) {
     if (is('(')) {
-      if (nesting == max_depth) return fail(token_.span, "the expression is nested too deeply", "at most 64 parentheses inside each other"), -1;
+      if (nesting == max_depth)
+        return fail(token_.span, "the expression is nested too deeply", "at most 64 parentheses inside each other"), -1;
       next();
       const int a = read_sum(nesting + 1);
       if (a < 0) return -1;
@@ -311,7 +269,10 @@ class FormatParser {
     std::string_view word;
     if (!read_qualified("LevelFormat", "the type of a level", word, span)) return false;
     const int kind = find_word(level_kind_words, word);
-    if (kind < 0) return fail(span, "no level type '%'", "batch, bitmap, compressed, delta, dense, padded, range, singleton, structured", "", FormatFault::level_type);
+    if (kind < 0)
+      return fail(span, "no level type '%'",
+                  "batch, bitmap, compressed, delta, dense, padded, range, singleton, structured", "",
+                  FormatFault::level_type);
     level.kind = static_cast<LevelKind>(kind);
     given.type = span;
     if (tuple) {
@@ -325,7 +286,8 @@ class FormatParser {
   }
 
   /// word | Family.WORD | <Family.WORD>
-  constexpr bool read_qualified(std::string_view family, const char* expected, std::string_view& word, FormatSpan& span) {
+  constexpr bool read_qualified(std::string_view family, const char* expected, std::string_view& word,
+                                FormatSpan& span) {
     const bool bracket = accept('<');
     if (token_.kind != FormatToken::word) return unexpected(expected);
     span = token_.span;
@@ -373,11 +335,14 @@ class FormatParser {
     std::string_view word;
     if (!read_qualified("LevelProperty", "a property or a number", word, span)) return false;
     const int p = find_word(property_words, word);
-    if (p < 0) return fail(span, "no level property '%'", "unique, nonunique, ordered, unordered or a number", "", FormatFault::property);
+    if (p < 0)
+      return fail(span, "no level property '%'", "unique, nonunique, ordered, unordered or a number", "",
+                  FormatFault::property);
     const int family = p / 2;  // uniqueness, order
     if (given.property[family] >= 0) {
       const bool same = given.property[family] == p % 2;
-      return fail(span, same ? "the property '%' is given twice" : "the property '%' contradicts an earlier one", family == 0 ? "unique or nonunique, once" : "ordered or unordered, once");
+      return fail(span, same ? "the property '%' is given twice" : "the property '%' contradicts an earlier one",
+                  family == 0 ? "unique or nonunique, once" : "ordered or unordered, once");
     }
     given.property[family] = p % 2;
     given.property_spans[family] = span;

@@ -37,7 +37,8 @@ struct FaultText {
   constexpr FaultText(std::string_view what, std::string_view at) {
     for (const char c : what) {
       if (c != '%') put(c);
-      else for (const char a : at.substr(0, 64)) put(a);
+      else
+        for (const char a : at.substr(0, 64)) put(a);
     }
   }
   constexpr void put(char c) {
@@ -64,9 +65,11 @@ template <FixedString Text> struct StaticFormat {
  private:
   static constexpr detail::StaticParse parsed_ = detail::parse_static(Text.view());
   static constexpr detail::FaultText what_{
-      parsed_.fault.what ? parsed_.fault.what : "", Text.view().substr(parsed_.fault.where.begin, parsed_.fault.where.end - parsed_.fault.where.begin)};
+      parsed_.fault.what ? parsed_.fault.what : "",
+      Text.view().substr(parsed_.fault.where.begin, parsed_.fault.where.end - parsed_.fault.where.begin)};
   static constexpr std::string_view expected_ = parsed_.fault.expected;
-  static_assert(detail::FormatMistake<detail::fixed<what_.size>(what_.view()), detail::fixed<expected_.size()>(expected_), parsed_.fault.where.begin>::none);
+  static_assert(detail::FormatMistake<detail::fixed<what_.size>(what_.view()),
+                                      detail::fixed<expected_.size()>(expected_), parsed_.fault.where.begin>::none);
   using Family = detail::NamedFamily;
   static constexpr bool is(Family f) { return detail::is_family(spec, f); }
 
@@ -103,7 +106,9 @@ template <FixedString Text> struct StaticFormat {
   static constexpr bool isBlockVector() { return is(Family::block_vector); }
   static constexpr bool isBSRRight() { return is(Family::bsr) && rank == 2; }
   static constexpr bool isBSRLeft() { return is(Family::bsr_left) && rank == 2; }
-  static constexpr bool isBSR() { return isBSRRight() || isBSRLeft(); }  ///< any block size, either order inside the block
+  static constexpr bool isBSR() {
+    return isBSRRight() || isBSRLeft();
+  }  ///< any block size, either order inside the block
   static constexpr bool isBSCRight() { return is(Family::bsc) && rank == 2; }
   static constexpr bool isBSCLeft() { return is(Family::bsc_left) && rank == 2; }
   static constexpr bool isBSC() { return isBSCRight() || isBSCLeft(); }

@@ -27,8 +27,7 @@ struct Text {
 Text operator+(const Text& a, const Text& b) { return {a.operand() + " + " + b.operand(), true}; }
 Text operator-(const Text& a, const Text& b) { return {a.operand() + " - " + b.operand(), true}; }
 
-template <class Name>
-std::string level_text(const Format& f, int l, Name name) {
+template <class Name> std::string level_text(const Format& f, int l, Name name) {
   return f
       .eval_level<Text>(
           l, [&](int d) { return Text{name(d)}; },
@@ -255,9 +254,7 @@ void bind_format(nb::module_& m) {
 
   m.def(
       "register_format",
-      [](const std::string& name, nb::handle text) {
-        register_format(name, to_format(text).to_string());
-      },
+      [](const std::string& name, nb::handle text) { register_format(name, to_format(text).to_string()); },
       nb::arg("name"), nb::arg("format"),
       "A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.");
   m.def("format_names", &format_names,

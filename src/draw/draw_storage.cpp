@@ -93,10 +93,8 @@ class PartPicture {
       Box box{.title = texts[static_cast<std::size_t>(l)], .note = {}, .rows = {}};
       const LevelRange& r = part.ranges[static_cast<std::size_t>(l)];
       if (storage::has_pos(level.kind)) box.note += "pos " + std::string(name_of(type.pos_dtype)) + ", ";
-      if (level.kind == LevelKind::bitmap)
-        box.note += "one bit each, ";
-      else if (storage::has_crd(level.kind))
-        box.note += "crd " + crd_type(level, r) + ", ";
+      if (level.kind == LevelKind::bitmap) box.note += "one bit each, ";
+      else if (storage::has_crd(level.kind)) box.note += "crd " + crd_type(level, r) + ", ";
       box.note += r.lo == 0 ? "size " + std::to_string(r.size)
                             : std::to_string(r.lo) + " to " + std::to_string(r.lo + r.size - 1);
       boxes_.push_back(std::move(box));

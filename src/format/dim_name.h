@@ -2,7 +2,7 @@
 // Names of dimensions that come as objects, not as a text.
 #include <string>
 
-#include "strata/format_check.h"
+#include "strata/format_fault.h"
 
 namespace strata {
 

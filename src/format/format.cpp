@@ -19,7 +19,8 @@ std::shared_ptr<const FormatSpec> scalar_spec() {
 }
 
 [[noreturn]] void refuse_spec(const char* what, std::string got) {
-  throw FormatError({.what = what, .expected = "a FormatSpec as the parser or FormatBuilder makes it", .got = std::move(got)});
+  throw FormatError(
+      {.what = what, .expected = "a FormatSpec as the parser or FormatBuilder makes it", .got = std::move(got)});
 }
 
 /// Can this literal be printed at all? Then its text is checked like any other.
@@ -36,7 +37,8 @@ void check_indices(const FormatSpec& s) {
     const auto end = std::find(name.begin(), name.end(), '\0');
     if (end == name.end()) refuse_spec("the name of a dimension does not end", std::to_string(d));
     bool word = end != name.begin() && !(name[0] >= '0' && name[0] <= '9');
-    for (auto c = name.begin(); c != end; ++c) word = word && ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_');
+    for (auto c = name.begin(); c != end; ++c)
+      word = word && ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '_');
     if (!word) refuse_spec("this is not the name of a dimension", std::string(name.begin(), end));
   }
   std::array<int, max_nodes> depth{}, size{};  // size: nodes of the expression written out as a tree
@@ -61,7 +63,8 @@ void check_indices(const FormatSpec& s) {
   int next = 0;
   for (int k = 0; k < s.num_parts; ++k) {
     const auto& part = s.parts[static_cast<std::size_t>(k)];
-    if (part.first_level != next) refuse_spec("the parts of a format do not follow each other", std::to_string(part.first_level));
+    if (part.first_level != next)
+      refuse_spec("the parts of a format do not follow each other", std::to_string(part.first_level));
     between(part.num_levels, 0, s.num_levels - next, "a part has more levels than there are");
     next += part.num_levels;
   }
@@ -71,7 +74,8 @@ void check_indices(const FormatSpec& s) {
     between(level.expr, 0, s.num_exprs - 1, "a level has no expression");
     between(static_cast<int>(level.kind), 0, level_kind_count - 1, "a level has no type");
     // Not printed, so not seen by the check of the text.
-    const bool number = level.kind == LevelKind::delta || level.kind == LevelKind::structured || level.kind == LevelKind::padded;
+    const bool number =
+        level.kind == LevelKind::delta || level.kind == LevelKind::structured || level.kind == LevelKind::padded;
     if (!number && level.arg != 0) refuse_spec("this type of level takes no number", std::to_string(level.arg));
     if (level.arg < 0) refuse_spec("the number of a level is negative", std::to_string(level.arg));
   }
@@ -96,7 +100,9 @@ std::string_view Format::dim_name(int d) const { return spec_->dims[static_cast<
 
 Format Format::part(int k) const {
   if (k < 0 || k >= num_parts())
-    throw FormatError({.what = "the format has no such part", .expected = "from 0 to " + std::to_string(num_parts() - 1), .got = std::to_string(k)});
+    throw FormatError({.what = "the format has no such part",
+                       .expected = "from 0 to " + std::to_string(num_parts() - 1),
+                       .got = std::to_string(k)});
   if (num_parts() == 1) return *this;
   const FormatSpec& s = *spec_;
   FormatSpec one;
@@ -106,11 +112,13 @@ Format Format::part(int k) const {
   const auto& part = s.parts[static_cast<std::size_t>(k)];
   one.parts[0].num_levels = part.num_levels;
   one.num_levels = part.num_levels;
-  // The expressions of a part lie side by side and end where the last level's root stands: from the end of the part before it.
+  // The expressions of a part lie side by side and end where the last level's root stands: from the end of the part
+  // before it.
   const int first = k == 0 ? 0 : 1 + [&] {
     const auto& before = s.parts[static_cast<std::size_t>(k - 1)];
     int last = -1;
-    for (int l = 0; l < before.first_level + before.num_levels; ++l) last = std::max<int>(last, s.levels[static_cast<std::size_t>(l)].expr);
+    for (int l = 0; l < before.first_level + before.num_levels; ++l)
+      last = std::max<int>(last, s.levels[static_cast<std::size_t>(l)].expr);
     return last;
   }();
   for (int l = 0; l < part.num_levels; ++l) {
@@ -139,7 +147,8 @@ bool Format::can_hold_fill() const {
   const FormatSpec& s = *spec_;
   for (int k = 0; k < s.num_parts; ++k) {
     const auto& part = s.parts[static_cast<std::size_t>(k)];
-    bool chooses = false, fills = false;  // chooses: some level stores only what is there; fills: a level below it does not
+    bool chooses = false,
+         fills = false;  // chooses: some level stores only what is there; fills: a level below it does not
     for (int l = part.first_level; l < part.first_level + part.num_levels; ++l) {
       switch (s.levels[static_cast<std::size_t>(l)].kind) {
         case LevelKind::compressed:
@@ -175,8 +184,8 @@ bool Format::is_ordered() const {
   return std::all_of(s.levels.begin(), s.levels.begin() + s.num_levels, [](const Level& l) { return l.ordered; });
 }
 
-// A nonunique level repeats prefixes; the pairs are distinct where the singletons below it end in a unique one (COO). Under any other
-// level below a nonunique one, two parents of equal coordinates may hold the same child.
+// A nonunique level repeats prefixes; the pairs are distinct where the singletons below it end in a unique one (COO).
+// Under any other level below a nonunique one, two parents of equal coordinates may hold the same child.
 bool Format::is_unique() const {
   const FormatSpec& s = *spec_;
   if (s.num_parts > 1) return false;  // parts may overlap
@@ -187,7 +196,8 @@ bool Format::is_unique() const {
 
 Format Format::rename(std::span<const std::string> names) const {
   if (static_cast<int>(names.size()) != rank())
-    throw FormatError({.what = "wrong number of names", .expected = std::to_string(rank()), .got = std::to_string(names.size())});
+    throw FormatError(
+        {.what = "wrong number of names", .expected = std::to_string(rank()), .got = std::to_string(names.size())});
   FormatSpec s = *spec_;
   for (int d = 0; d < rank(); ++d) set_dim_name(s, d, names[static_cast<std::size_t>(d)]);
   return Format(s);
@@ -205,19 +215,25 @@ Format Format::transpose(std::span<const int> perm) const {
   if (!good) {
     std::string got;
     for (const int d : perm) got += (got.empty() ? "" : ", ") + std::to_string(d);
-    throw FormatError({.what = "this is no permutation of the dimensions", .expected = "each of 0 to " + std::to_string(rank() - 1) + " once", .got = got});
+    throw FormatError({.what = "this is no permutation of the dimensions",
+                       .expected = "each of 0 to " + std::to_string(rank() - 1) + " once",
+                       .got = got});
   }
   FormatSpec s = *spec_;
   for (int e = 0; e < s.num_exprs; ++e)
-    if (auto& node = s.exprs[static_cast<std::size_t>(e)]; node.op == ExprNode::dim) node.a = static_cast<std::int16_t>(target[static_cast<std::size_t>(node.a)]);
+    if (auto& node = s.exprs[static_cast<std::size_t>(e)]; node.op == ExprNode::dim)
+      node.a = static_cast<std::int16_t>(target[static_cast<std::size_t>(node.a)]);
   for (std::size_t d = 0; d < n; ++d) s.dims[d] = spec_->dims[static_cast<std::size_t>(perm[d])];
   for (int k = 0; k < s.num_parts; ++k)
     for (std::size_t d = 0; d < n; ++d)
-      s.parts[static_cast<std::size_t>(k)].inverse[d] = spec_->parts[static_cast<std::size_t>(k)].inverse[static_cast<std::size_t>(perm[d])];
+      s.parts[static_cast<std::size_t>(k)].inverse[d] =
+          spec_->parts[static_cast<std::size_t>(k)].inverse[static_cast<std::size_t>(perm[d])];
   return Format(std::make_shared<const FormatSpec>(s));
 }
 
-bool Format::operator==(const Format& other) const { return spec_ == other.spec_ || detail::same_structure(*spec_, *other.spec_); }
+bool Format::operator==(const Format& other) const {
+  return spec_ == other.spec_ || detail::same_structure(*spec_, *other.spec_);
+}
 
 std::size_t Format::hash() const {
   std::uint64_t h = 1469598103934665603u;  // FNV-1a, by words

@@ -9,7 +9,8 @@ namespace {
 
 using detail::NamedFamily;
 
-/// The name of one part; ranks, batches and dense dimensions are left out where they are the ones that the bare name means.
+/// The name of one part; ranks, batches and dense dimensions are left out where they are the ones that the bare name
+/// means.
 std::string name_of_part(const FormatSpec& s) {
   NamedFamily previous = NamedFamily::csf;
   for (const auto& f : detail::named_formats) {
@@ -36,7 +37,8 @@ std::string name_of_part(const FormatSpec& s) {
       default: break;
     }
     std::string out(f.name);
-    for (int k = 0; k < numbers.count; ++k) out += (k == 0 ? "(" : ", ") + std::to_string(numbers.values[static_cast<std::size_t>(k)]);
+    for (int k = 0; k < numbers.count; ++k)
+      out += (k == 0 ? "(" : ", ") + std::to_string(numbers.values[static_cast<std::size_t>(k)]);
     return numbers.count > 0 ? out + ")" : out;
   }
   return "";
@@ -82,8 +84,10 @@ bool Format::is(std::string_view name) const {
     case NamedFamily::csc:
     case NamedFamily::bsr_left:
     case NamedFamily::bsc_left: return rank() == 2 && any(named->family);
-    case NamedFamily::bsr: return rank() == 2 && (any(named->family) || (detail::same_word(name, "BSR") && any(NamedFamily::bsr_left)));
-    case NamedFamily::bsc: return rank() == 2 && (any(named->family) || (detail::same_word(name, "BSC") && any(NamedFamily::bsc_left)));
+    case NamedFamily::bsr:
+      return rank() == 2 && (any(named->family) || (detail::same_word(name, "BSR") && any(NamedFamily::bsr_left)));
+    case NamedFamily::bsc:
+      return rank() == 2 && (any(named->family) || (detail::same_word(name, "BSC") && any(NamedFamily::bsc_left)));
     default: return any(named->family);
   }
 }

@@ -106,8 +106,8 @@ std::string name_suggestion(std::string_view word) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const detail::NamedFormat* begins = nullptr;
   for (const auto& f : detail::named_formats)
-    if (word.size() > f.name.size() && !is_letter(word[f.name.size()]) && (!begins || f.name.size() > begins->name.size()) &&
-        detail::same_word(word.substr(0, f.name.size()), f.name))
+    if (word.size() > f.name.size() && !is_letter(word[f.name.size()]) &&
+        (!begins || f.name.size() > begins->name.size()) && detail::same_word(word.substr(0, f.name.size()), f.name))
       begins = &f;
   if (begins) return "write '" + with_numbers(*begins) + "'";
   const auto names = format_names();
@@ -121,7 +121,12 @@ std::string name_suggestion(std::string_view word) {
   using Fault = detail::FormatFault;
   const Fault& f = parser.fault;
   const std::string got(text.substr(f.where.begin, std::min<std::size_t>(f.where.end - f.where.begin, 100)));
-  Problem p{.what = {}, .expected = f.expected, .got = got, .fix = f.fix, .text = std::string(text), .where = {f.where.begin, f.where.end}};
+  Problem p{.what = {},
+            .expected = f.expected,
+            .got = got,
+            .fix = f.fix,
+            .text = std::string(text),
+            .where = {f.where.begin, f.where.end}};
   for (const char* c = f.what; *c; ++c) {
     if (*c == '%') p.what += got;
     else p.what += *c;
@@ -136,7 +141,8 @@ std::string name_suggestion(std::string_view word) {
       break;
     case Fault::name: p.fix = name_suggestion(got); break;
     case Fault::numbers:
-      if (const auto* named = detail::find_named_format(std::string_view(got).substr(0, got.find_first_of(" \t\r\n#("))))
+      if (const auto* named =
+              detail::find_named_format(std::string_view(got).substr(0, got.find_first_of(" \t\r\n#("))))
         p.fix = "write '" + with_numbers(*named) + "'";
       break;
     case Fault::other_half: {
@@ -147,8 +153,8 @@ std::string name_suggestion(std::string_view word) {
     }
     case Fault::skew_side: {
       const ExprNode& skew = parser.spec.exprs[static_cast<std::size_t>(f.node)];
-      p.fix = "add a level '" + print_expr(parser.spec, parser.spec.exprs[static_cast<std::size_t>(skew.a)], dims) + "' or '" +
-              print_expr(parser.spec, parser.spec.exprs[static_cast<std::size_t>(skew.b)], dims) + "'";
+      p.fix = "add a level '" + print_expr(parser.spec, parser.spec.exprs[static_cast<std::size_t>(skew.a)], dims) +
+              "' or '" + print_expr(parser.spec, parser.spec.exprs[static_cast<std::size_t>(skew.b)], dims) + "'";
       break;
     }
     case Fault::missing_level: p.fix = "add a level '" + got + " : dense'"; break;
@@ -160,7 +166,10 @@ std::string name_suggestion(std::string_view word) {
 }  // namespace
 
 Format parse_format(std::string_view text, int rank) {
-  if (rank > max_dims) throw FormatError({.what = "too many dimensions", .expected = "at most " + std::to_string(max_dims), .got = std::to_string(rank)});
+  if (rank > max_dims)
+    throw FormatError({.what = "too many dimensions",
+                       .expected = "at most " + std::to_string(max_dims),
+                       .got = std::to_string(rank)});
   if (const auto known = recent().find(text, rank)) return Format(known);
   const auto generation = recent().generation();
   detail::FormatParser parser(text, rank, find_registered);
@@ -175,9 +184,13 @@ void register_format(std::string_view name, std::string_view text) {
   bool word = !name.empty() && name.size() <= max_name && is_letter(name[0]);
   for (const char c : name) word = word && (is_letter(c) || (c >= '0' && c <= '9'));
   if (!word)
-    throw FormatError({.what = "a format cannot have this name", .expected = "a letter, then letters, digits and '_': at most 64 characters", .got = std::string(name.substr(0, 100))});
+    throw FormatError({.what = "a format cannot have this name",
+                       .expected = "a letter, then letters, digits and '_': at most 64 characters",
+                       .got = std::string(name.substr(0, 100))});
   if (detail::find_named_format(name) || detail::same_word(name, "TensorFormat"))
-    throw FormatError({.what = "the name '" + std::string(name) + "' is built in", .expected = "a name of your own", .got = std::string(name)});
+    throw FormatError({.what = "the name '" + std::string(name) + "' is built in",
+                       .expected = "a name of your own",
+                       .got = std::string(name)});
   const Format format = parse_format(text);
   Registry::Entry entry{std::string(name), format.to_string(), format.spec()};
   {
@@ -191,7 +204,8 @@ void register_format(std::string_view name, std::string_view text) {
 std::vector<std::pair<std::string, std::string>> format_names() {
   std::vector<std::pair<std::string, std::string>> out;
   for (const auto& f : detail::named_formats)
-    out.emplace_back(std::string(f.name) + (f.numbers.empty() ? "" : "(" + std::string(f.numbers) + ")"), std::string(f.meaning));
+    out.emplace_back(std::string(f.name) + (f.numbers.empty() ? "" : "(" + std::string(f.numbers) + ")"),
+                     std::string(f.meaning));
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   for (const auto& [key, entry] : r.entries) out.emplace_back(entry.name, entry.text);

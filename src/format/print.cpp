@@ -1,6 +1,6 @@
 #include "format/print.h"
 
-#include "strata/format_check.h"
+#include "strata/format_fault.h"
 
 namespace strata {
 namespace {
@@ -19,7 +19,9 @@ std::string joined(const std::vector<std::string_view>& words) {
   return out;
 }
 
-bool has_number(const Level& l) { return l.kind == LevelKind::delta || l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg > 0); }
+bool has_number(const Level& l) {
+  return l.kind == LevelKind::delta || l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg > 0);
+}
 
 /// `delta(2)`, `compressed(nonunique, unordered)`, `dense`
 std::string print_type(const Level& l) {
@@ -31,7 +33,8 @@ std::string print_type(const Level& l) {
   return std::string(name_of(l.kind)) + (arguments.empty() ? "" : "(" + arguments + ")");
 }
 
-/// `<LevelFormat.DENSE>`, `(<LevelFormat.DELTA>, 2)`, `(<LevelFormat.COMPRESSED>, (<LevelProperty.NONUNIQUE>, <LevelProperty.UNORDERED>))`
+/// `<LevelFormat.DENSE>`, `(<LevelFormat.DELTA>, 2)`, `(<LevelFormat.COMPRESSED>, (<LevelProperty.NONUNIQUE>,
+/// <LevelProperty.UNORDERED>))`
 std::string print_blog_type(const Level& l) {
   std::string kind = "<LevelFormat.";
   for (const char c : name_of(l.kind)) kind += static_cast<char>(c - 'a' + 'A');
@@ -60,7 +63,8 @@ template <class Level> std::string print_parts(const FormatSpec& s, Level level)
 
 }  // namespace
 
-std::string print_expr(const FormatSpec& spec, const ExprNode& node, std::span<const std::string_view> dims, bool python) {
+std::string print_expr(const FormatSpec& spec, const ExprNode& node, std::span<const std::string_view> dims,
+                       bool python) {
   const auto operand = [&](int e) {
     const ExprNode& n = node_at(spec, e);
     const std::string text = print_expr(spec, n, dims, python);

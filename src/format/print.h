@@ -9,6 +9,7 @@
 namespace strata {
 
 /// A level expression: `(i % 32) / 4`; operands that are expressions stand in parentheses. "//" where `python`.
-std::string print_expr(const FormatSpec& spec, const ExprNode& node, std::span<const std::string_view> dims, bool python = false);
+std::string print_expr(const FormatSpec& spec, const ExprNode& node, std::span<const std::string_view> dims,
+                       bool python = false);
 
 }  // namespace strata

@@ -11,7 +11,9 @@ namespace {
 [[noreturn]] void too_large(const Format& f, int l) {
   std::vector<std::string_view> dims;
   for (int d = 0; d < f.rank(); ++d) dims.push_back(f.dim_name(d));
-  throw FormatError({.what = "the coordinates of level '" + print_expr(f.spec(), f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)], dims) + "' exceed 64 bits",
+  throw FormatError({.what = "the coordinates of level '" +
+                             print_expr(f.spec(), f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)], dims) +
+                             "' exceed 64 bits",
                      .expected = "extents whose sizes, sums and blocks fit int64"});
 }
 
@@ -21,7 +23,9 @@ struct Interval {
   Int lo = 0, hi = -1;
   bool empty() const { return hi < lo; }
 };
-bool fits(Interval::Int x) { return x >= std::numeric_limits<std::int64_t>::min() && x <= std::numeric_limits<std::int64_t>::max(); }
+bool fits(Interval::Int x) {
+  return x >= std::numeric_limits<std::int64_t>::min() && x <= std::numeric_limits<std::int64_t>::max();
+}
 
 Interval::Int floor_div128(Interval::Int a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
@@ -35,7 +39,8 @@ struct Ranges {
     return x;
   }
 
-  /// What expression e ranges over. An empty one keeps a lower end that makes sense, so that sizes are 0 and no more is said.
+  /// What expression e ranges over. An empty one keeps a lower end that makes sense, so that sizes are 0 and no more is
+  /// said.
   Interval of(int e) const {
     const ExprNode& n = f.spec().exprs[static_cast<std::size_t>(e)];
     switch (n.op) {
@@ -44,7 +49,8 @@ struct Ranges {
         const Interval a = of(n.a);
         if (a.empty()) return {floor_div128(a.lo, n.n), floor_div128(a.lo, n.n) - 1};
         const Interval q{floor_div128(a.lo, n.n), floor_div128(a.hi, n.n)};
-        checked({q.lo * n.n, q.hi * n.n + n.n - 1});  // the last block as a whole: what its outside slots compute must not wrap
+        checked({q.lo * n.n,
+                 q.hi * n.n + n.n - 1});  // the last block as a whole: what its outside slots compute must not wrap
         return checked(q);
       }
       case ExprNode::mod: return {0, Interval::Int{n.n} - 1};
@@ -67,16 +73,23 @@ struct Bound {
   Interval::Int lo = 0, hi = 0;
   bool bad = false;
   static Bound make(Interval::Int lo, Interval::Int hi, bool bad) { return {lo, hi, bad || !fits(lo) || !fits(hi)}; }
-  friend Bound operator+(Bound a, Bound b) { return a.bad || b.bad ? Bound{0, 0, true} : make(a.lo + b.lo, a.hi + b.hi, false); }
-  friend Bound operator-(Bound a, Bound b) { return a.bad || b.bad ? Bound{0, 0, true} : make(a.lo - b.hi, a.hi - b.lo, false); }
+  friend Bound operator+(Bound a, Bound b) {
+    return a.bad || b.bad ? Bound{0, 0, true} : make(a.lo + b.lo, a.hi + b.hi, false);
+  }
+  friend Bound operator-(Bound a, Bound b) {
+    return a.bad || b.bad ? Bound{0, 0, true} : make(a.lo - b.hi, a.hi - b.lo, false);
+  }
   friend Bound operator*(Bound a, std::int64_t n) { return a.bad ? a : make(a.lo * n, a.hi * n, false); }
 };
 
 void check_shape(const Format& f, std::span<const std::int64_t> shape) {
   if (static_cast<int>(shape.size()) != f.rank())
-    throw FormatError({.what = "the shape has another rank than the format", .expected = std::to_string(f.rank()) + " extents", .got = std::to_string(shape.size())});
+    throw FormatError({.what = "the shape has another rank than the format",
+                       .expected = std::to_string(f.rank()) + " extents",
+                       .got = std::to_string(shape.size())});
   for (const auto n : shape)
-    if (n < 0) throw FormatError({.what = "an extent is negative", .expected = "extents from 0 on", .got = std::to_string(n)});
+    if (n < 0)
+      throw FormatError({.what = "an extent is negative", .expected = "extents from 0 on", .got = std::to_string(n)});
 }
 
 LevelRange range_of(const Format& f, int l, std::span<const std::int64_t> shape) {
@@ -104,7 +117,8 @@ std::vector<LevelRange> Format::level_ranges(std::span<const std::int64_t> shape
     out.push_back(range_of(*this, l, shape));
     empty = empty || out.back().size == 0;
   }
-  // Slots outside of the tensor lie anywhere in the level ranges: no dimension coordinate that follows from them may wrap.
+  // Slots outside of the tensor lie anywhere in the level ranges: no dimension coordinate that follows from them may
+  // wrap.
   for (int d = 0; !empty && d < rank(); ++d) {
     const Bound b = eval_dim<Bound>(d, [&](int l) {
       const LevelRange& r = out[static_cast<std::size_t>(l)];
@@ -137,8 +151,12 @@ void Format::dim2lvl(std::span<const std::int64_t> dims, std::span<std::int64_t>
     lvls[static_cast<std::size_t>(l)] = static_cast<std::int64_t>(
         eval_level<Wrapping>(
             l, [&](int d) { return Wrapping{static_cast<std::uint64_t>(dims[static_cast<std::size_t>(d)])}; },
-            [](Wrapping a, std::int64_t n) { return Wrapping{static_cast<std::uint64_t>(floor_div(static_cast<std::int64_t>(a.x), n))}; },
-            [](Wrapping a, std::int64_t n) { return Wrapping{static_cast<std::uint64_t>(floor_mod(static_cast<std::int64_t>(a.x), n))}; })
+            [](Wrapping a, std::int64_t n) {
+              return Wrapping{static_cast<std::uint64_t>(floor_div(static_cast<std::int64_t>(a.x), n))};
+            },
+            [](Wrapping a, std::int64_t n) {
+              return Wrapping{static_cast<std::uint64_t>(floor_mod(static_cast<std::int64_t>(a.x), n))};
+            })
             .x);
 }
 
@@ -152,7 +170,9 @@ void Format::lvl2dim(std::span<const std::int64_t> lvls, std::span<std::int64_t>
   };
   for (int d = 0; d < rank(); ++d)
     dims[static_cast<std::size_t>(d)] =
-        static_cast<std::int64_t>(eval_dim<Wrapping>(d, [&](int l) { return Wrapping{static_cast<std::uint64_t>(lvls[static_cast<std::size_t>(l)])}; }).x);
+        static_cast<std::int64_t>(eval_dim<Wrapping>(d, [&](int l) {
+                                    return Wrapping{static_cast<std::uint64_t>(lvls[static_cast<std::size_t>(l)])};
+                                  }).x);
 }
 
 int Format::completing_level(int d) const {

@@ -19,7 +19,10 @@ std::string refusal(const FormatBuilder& b) {
 TEST_CASE("a builder makes what a text makes") {
   FormatBuilder f({"i", "j"});
   const int i = f.dim(0), j = f.dim(1);
-  f.level(f.div(i, 2), {LevelKind::dense}).level(f.div(j, 3), {LevelKind::compressed}).level(f.mod(i, 2), {LevelKind::dense}).level(f.mod(j, 3), {LevelKind::dense});
+  f.level(f.div(i, 2), {LevelKind::dense})
+      .level(f.div(j, 3), {LevelKind::compressed})
+      .level(f.mod(i, 2), {LevelKind::dense})
+      .level(f.mod(j, 3), {LevelKind::dense});
   CHECK(f.build() == parse_format("BSR(2, 3)"));
   f.next_part().level(i, {.kind = LevelKind::compressed, .unique = false}).level(j, {LevelKind::singleton});
   CHECK(f.build() == parse_format("BSR(2, 3) + COO"));
@@ -29,7 +32,8 @@ TEST_CASE("a builder makes what a text makes") {
   CHECK(dia.build() == parse_format("DIAI"));
   CHECK(dia.build().to_string() == "(i, j) -> (j - i : compressed, i : range)");
   FormatBuilder skew({"i", "j"});
-  skew.level(skew.add(skew.dim(0), skew.dim(1)), {.kind = LevelKind::delta, .arg = 4}).level(skew.dim(1), {LevelKind::range});
+  skew.level(skew.add(skew.dim(0), skew.dim(1)), {.kind = LevelKind::delta, .arg = 4})
+      .level(skew.dim(1), {LevelKind::range});
   CHECK(skew.build() == parse_format("(i, j) -> (i + j : delta(4), j : range)"));
   CHECK(FormatBuilder(std::span<const std::string>()).build() == Format());
 }
@@ -72,7 +76,10 @@ TEST_CASE("a builder refuses what a text is refused for") {
   for (int n = 0; n < 9; ++n) e = deep.add(e, e);  // 1,023 nodes written out
   deep.level(e, {LevelKind::dense});
   CHECK(refusal(deep) == "an expression is too large");
-  CHECK_THROWS_AS(([&] { for (;;) deep.dim(0); }()), FormatError);
+  CHECK_THROWS_AS(([&] {
+                    for (;;) deep.dim(0);
+                  }()),
+                  FormatError);
 }
 
 TEST_CASE("a literal full of nonsense is refused") {

@@ -54,8 +54,9 @@ TEST_CASE("malformed_formats.txt: every text is refused, at its place") {
 }
 
 TEST_CASE("every cut of a good text is refused or good, and every changed byte") {
-  const std::string texts[] = {"(i, j) -> (i / 2 : dense, j - i : compressed(nonunique, unordered), i % 2 : dense) + BSR(2, 3)  # blocks",
-                               "TensorFormat([i, j] -> {i: <LevelFormat.DENSE>, j: (<LevelFormat.DELTA>, 2)})"};
+  const std::string texts[] = {
+      "(i, j) -> (i / 2 : dense, j - i : compressed(nonunique, unordered), i % 2 : dense) + BSR(2, 3)  # blocks",
+      "TensorFormat([i, j] -> {i: <LevelFormat.DENSE>, j: (<LevelFormat.DELTA>, 2)})"};
   for (const auto& text : texts) {
     for (std::size_t n = 0; n < text.size(); ++n) {
       try {
@@ -102,14 +103,16 @@ TEST_CASE("limits stand before work") {
   for (int d = 0; d < 32; ++d) {
     const auto name = [](int k) { return "x" + std::to_string(k); };
     dims += (d ? ", " : "") + name(d);
-    levels += (d ? ", " : "") + (d < 2 ? name(d) : "(" + name(d - 1) + " + " + name(d) + ") + " + name(d - 2)) + " : dense";
+    levels +=
+        (d ? ", " : "") + (d < 2 ? name(d) : "(" + name(d - 1) + " + " + name(d) + ") + " + name(d - 2)) + " : dense";
   }
   CHECK(problem_of("(" + dims + ") -> (" + levels + ")").what == "the expressions of the levels are too entangled");
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
 }
 
 TEST_CASE("deep but legal nesting") {
-  CHECK(parse_format("(i) -> (" + repeat("(", 60) + "i" + repeat(")", 60) + " : dense)") == parse_format("DenseVector"));
+  CHECK(parse_format("(i) -> (" + repeat("(", 60) + "i" + repeat(")", 60) + " : dense)") ==
+        parse_format("DenseVector"));
   std::string levels;
   for (int k = 0; k < 25; ++k) levels += "i" + repeat(" / 2", k) + " % 2 : dense, ";
   const Format f = parse_format("(i) -> (" + levels + "i" + repeat(" / 2", 25) + " : dense)");

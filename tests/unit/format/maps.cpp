@@ -102,12 +102,14 @@ TEST_CASE("random formats: text, object, hash, name, parts, maps and ranges") {
         REQUIRE(last < part.num_levels());
         Coordinates lvls(ranges.size(), 1), a(static_cast<std::size_t>(rank)), b(static_cast<std::size_t>(rank));
         part.lvl2dim(lvls, a);
-        for (std::size_t l = static_cast<std::size_t>(last) + 1; l < lvls.size(); ++l) lvls[l] = 5 + static_cast<std::int64_t>(l);
+        for (std::size_t l = static_cast<std::size_t>(last) + 1; l < lvls.size(); ++l)
+          lvls[l] = 5 + static_cast<std::int64_t>(l);
         part.lvl2dim(lvls, b);
         REQUIRE(a[static_cast<std::size_t>(d)] == b[static_cast<std::size_t>(d)]);
         lvls[static_cast<std::size_t>(last)] += 7;
         part.lvl2dim(lvls, b);
-        cancelled += a[static_cast<std::size_t>(d)] == b[static_cast<std::size_t>(d)];  // (i + j) - i reads i, for nothing
+        cancelled +=
+            a[static_cast<std::size_t>(d)] == b[static_cast<std::size_t>(d)];  // (i + j) - i reads i, for nothing
         ++completed;
       }
     }
@@ -128,12 +130,15 @@ TEST_CASE("the tightness of skews and quotients") {
     CAPTURE(text);
     const Format f = parse_format(text);
     CHECK(f.level_ranges(shape) == expected);
-    std::vector<LevelRange> seen(expected.size(), {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
+    std::vector<LevelRange> seen(expected.size(),
+                                 {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
     for_each_coordinate(shape, [&](const Coordinates& dims) {
       const auto lvls = levels_of(f, dims);
-      for (std::size_t l = 0; l < lvls.size(); ++l) seen[l] = {std::min(seen[l].lo, lvls[l]), std::max(seen[l].size, lvls[l])};
+      for (std::size_t l = 0; l < lvls.size(); ++l)
+        seen[l] = {std::min(seen[l].lo, lvls[l]), std::max(seen[l].size, lvls[l])};
     });
-    for (std::size_t l = 0; l < expected.size(); ++l) CHECK(LevelRange{seen[l].lo, seen[l].size - seen[l].lo + 1} == expected[l]);
+    for (std::size_t l = 0; l < expected.size(); ++l)
+      CHECK(LevelRange{seen[l].lo, seen[l].size - seen[l].lo + 1} == expected[l]);
   };
   check("DIAI", {3, 5}, {{-2, 7}, {0, 3}});
   check("DIAJ", {1, 1}, {{0, 1}, {0, 1}});
@@ -229,7 +234,8 @@ TEST_CASE("rename and transpose") {
   const Format f = parse_format("(i, j, k) -> (j - i : compressed, i : range, k / 2 : dense, k % 2 : bitmap)");
   const std::vector<std::string> names = {"row", "col", "_t2"};
   CHECK(f.rename(names) == f);
-  CHECK(f.rename(names).to_string() == "(row, col, _t2) -> (col - row : compressed, row : range, _t2 / 2 : dense, _t2 % 2 : bitmap)");
+  CHECK(f.rename(names).to_string() ==
+        "(row, col, _t2) -> (col - row : compressed, row : range, _t2 / 2 : dense, _t2 % 2 : bitmap)");
   CHECK_THROWS_AS(f.rename(std::vector<std::string>{"a", "b"}), FormatError);
   CHECK_THROWS_AS(f.rename(std::vector<std::string>{"a", "b", "a"}), FormatError);
   CHECK_THROWS_AS(f.rename(std::vector<std::string>{"a", "b", ""}), FormatError);
@@ -239,7 +245,8 @@ TEST_CASE("rename and transpose") {
   const std::vector<int> swap = {1, 0}, turn = {2, 0, 1};
   CHECK(parse_format("CSR").transpose(swap) == parse_format("CSC"));
   CHECK(parse_format("CSR").transpose(swap).to_string() == "(j, i) -> (i : dense, j : compressed)");
-  CHECK(parse_format("BSR(2, 3)").transpose(swap) == parse_format("(i, j) -> (j / 2 : dense, i / 3 : compressed, j % 2 : dense, i % 3 : dense)"));
+  CHECK(parse_format("BSR(2, 3)").transpose(swap) ==
+        parse_format("(i, j) -> (j / 2 : dense, i / 3 : compressed, j % 2 : dense, i % 3 : dense)"));
   const Format t = f.transpose(turn);
   const Coordinates x = {4, 7, 9}, tx = {9, 4, 7};
   CHECK(levels_of(f, x) == levels_of(t, tx));

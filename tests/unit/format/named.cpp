@@ -45,7 +45,8 @@ TEST_CASE("formats.txt: names, texts, notations, ranges") {
         for (std::int64_t n; in >> n;) shape.push_back(n);
       } else if (key == "ranges") {
         std::string got;
-        for (const auto& r : f.level_ranges(shape)) got += (got.empty() ? "" : " ") + std::to_string(r.lo) + ":" + std::to_string(r.size);
+        for (const auto& r : f.level_ranges(shape))
+          got += (got.empty() ? "" : " ") + std::to_string(r.lo) + ":" + std::to_string(r.size);
         CHECK(got == value);
       } else {
         CHECK(key == "format");
@@ -54,7 +55,8 @@ TEST_CASE("formats.txt: names, texts, notations, ranges") {
   }
   // No two records are the same structure.
   for (std::size_t a = 0; a < records.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b) CHECK_FALSE(parse_format(records[a][0].second) == parse_format(records[b][0].second));
+    for (std::size_t b = 0; b < a; ++b)
+      CHECK_FALSE(parse_format(records[a][0].second) == parse_format(records[b][0].second));
 }
 
 TEST_CASE("every listed name parses, and means what is listed") {

@@ -17,23 +17,35 @@ using Coo = StaticFormat<"(i, j) -> (i: compressed(nonunique), j: singleton)  # 
 static_assert(Csr::isCSR() && !Csr::isCSC() && !Csr::isCOO() && !Csr::isDCSR() && !Csr::isDense());
 static_assert(Coo::isCOO() && !Coo::isCSR());
 static_assert(StaticFormat<"(a, b) -> {b: <LevelFormat.DENSE>, a: <LevelFormat.COMPRESSED>}">::isCSC());
-static_assert(StaticFormat<"Scalar">::isScalar() && StaticFormat<"Scalar">::isDense() && StaticFormat<"() -> ()">::rank == 0);
-static_assert(StaticFormat<"dense(3)">::isDense() && StaticFormat<"dense(3)">::isDenseRight() && !StaticFormat<"dense(3)">::isDenseLeft());
-static_assert(StaticFormat<"DenseLeft(3)">::isDenseLeft() && StaticFormat<"DenseVector">::isDenseVector() && StaticFormat<"SpVec">::isSparseVector());
-static_assert(StaticFormat<"COO(4)">::isCOO() && StaticFormat<"COO(4)">::rank == 4 && StaticFormat<"COO(4)">::num_levels == 4);
-static_assert(StaticFormat<"DCSR">::isDCSR() && StaticFormat<"DCSR">::isCSF() && StaticFormat<"DCSC">::isDCSC() && !StaticFormat<"DCSC">::isCSF());
+static_assert(StaticFormat<"Scalar">::isScalar() && StaticFormat<"Scalar">::isDense() &&
+              StaticFormat<"() -> ()">::rank == 0);
+static_assert(StaticFormat<"dense(3)">::isDense() && StaticFormat<"dense(3)">::isDenseRight() &&
+              !StaticFormat<"dense(3)">::isDenseLeft());
+static_assert(StaticFormat<"DenseLeft(3)">::isDenseLeft() && StaticFormat<"DenseVector">::isDenseVector() &&
+              StaticFormat<"SpVec">::isSparseVector());
+static_assert(StaticFormat<"COO(4)">::isCOO() && StaticFormat<"COO(4)">::rank == 4 &&
+              StaticFormat<"COO(4)">::num_levels == 4);
+static_assert(StaticFormat<"DCSR">::isDCSR() && StaticFormat<"DCSR">::isCSF() && StaticFormat<"DCSC">::isDCSC() &&
+              !StaticFormat<"DCSC">::isCSF());
 static_assert(StaticFormat<"CROW">::isCROW() && StaticFormat<"CCOL">::isCCOL());
 static_assert(StaticFormat<"DIAI">::isDIAI() && StaticFormat<"DIAJ">::isDIAJ() && !StaticFormat<"DIAJ">::isDIAI());
 static_assert(StaticFormat<"SkewDIAI">::isSkewDIAI() && StaticFormat<"SkewDIAJ">::isSkewDIAJ());
-static_assert(StaticFormat<"BatchedCSR">::isBatchedCSR() && !StaticFormat<"CSR(1)">::isBatchedCSR() && !StaticFormat<"CSR(1)">::isCSR());
-static_assert(StaticFormat<"BatchedDIANonUniform">::isBatchedDIAINonUniform() && StaticFormat<"BatchedDIAJNonUniform">::isBatchedDIAJNonUniform());
-static_assert(StaticFormat<"BatchedDIAUniform">::isBatchedDIAIUniform() && StaticFormat<"BatchedDIAJUniform">::isBatchedDIAJUniform());
+static_assert(StaticFormat<"BatchedCSR">::isBatchedCSR() && !StaticFormat<"CSR(1)">::isBatchedCSR() &&
+              !StaticFormat<"CSR(1)">::isCSR());
+static_assert(StaticFormat<"BatchedDIANonUniform">::isBatchedDIAINonUniform() &&
+              StaticFormat<"BatchedDIAJNonUniform">::isBatchedDIAJNonUniform());
+static_assert(StaticFormat<"BatchedDIAUniform">::isBatchedDIAIUniform() &&
+              StaticFormat<"BatchedDIAJUniform">::isBatchedDIAJUniform());
 static_assert(StaticFormat<"BlockVector(4)">::isBlockVector() && StaticFormat<"BSR3(2, 2, 2)">::isBSR3());
 static_assert(StaticFormat<"(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense)">::isBSR());
-static_assert(StaticFormat<"BSRLeft(2, 3)">::isBSR() && StaticFormat<"BSRLeft(2, 3)">::isBSRLeft() && !StaticFormat<"BSRLeft(2, 3)">::isBSRRight());
-static_assert(StaticFormat<"BSCRight(2, 3)">::isBSC() && !StaticFormat<"BSCRight(2, 3)">::isBSR() && StaticFormat<"BSCLeft(2, 3)">::isBSCLeft());
-static_assert(StaticFormat<"CSF(3)">::isCSF() && StaticFormat<"delta(2)">::isDelta() && StaticFormat<"structured(2, 4)">::isStructured());
-static_assert(StaticFormat<"ELL">::isELL() && StaticFormat<"ELL(5)">::isELL() && StaticFormat<"BlockedELL(2, 2)">::isBlockedELL());
+static_assert(StaticFormat<"BSRLeft(2, 3)">::isBSR() && StaticFormat<"BSRLeft(2, 3)">::isBSRLeft() &&
+              !StaticFormat<"BSRLeft(2, 3)">::isBSRRight());
+static_assert(StaticFormat<"BSCRight(2, 3)">::isBSC() && !StaticFormat<"BSCRight(2, 3)">::isBSR() &&
+              StaticFormat<"BSCLeft(2, 3)">::isBSCLeft());
+static_assert(StaticFormat<"CSF(3)">::isCSF() && StaticFormat<"delta(2)">::isDelta() &&
+              StaticFormat<"structured(2, 4)">::isStructured());
+static_assert(StaticFormat<"ELL">::isELL() && StaticFormat<"ELL(5)">::isELL() &&
+              StaticFormat<"BlockedELL(2, 2)">::isBlockedELL());
 static_assert(StaticFormat<"bitmap">::isBitmap() && StaticFormat<"NestedBSR(32, 32, 4, 4)">::isNestedBSR());
 static_assert(StaticFormat<"BSR(4, 4) + COO">::num_parts == 2 && !StaticFormat<"BSR(4, 4) + COO">::isBSR());
 static_assert(!StaticFormat<"(i, j) -> (i: dense, j: compressed(unordered))">::isCSR());
