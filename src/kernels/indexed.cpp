@@ -53,7 +53,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
@@ -75,14 +75,14 @@ void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = accumulate_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const Dense<V> d = accumulate_arguments<V>(m, operands, out, alpha, beta);
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
     const i64 columns_of_a = a.shape()[static_cast<std::size_t>(m.inner_dim)], rows = a.shape()[static_cast<std::size_t>(m.row_dim)];
     const i64 stored = columns_of_a > 0 ? static_cast<i64>(pos[columns_of_a]) : 0, result = rows * d.columns;
     // Each chunk scatters into a result of its own while these stay small beside the matrix; added in chunk order afterwards.
-    const i64 partials = result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / chunk_work), 1, 8) : 1;
+    const i64 partials = result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / partial_work), 1, 8) : 1;
     // A chunk may last for seconds: it is walked in slices, between which Ctrl-C is heard. They add in the same order.
     const i64 slices_each = 1 + stored * d.columns / partials / slice_work;
     const auto cut = [&](i64 s, i64 n) { return s == n ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(stored / n * s)) - pos; };
@@ -129,7 +129,7 @@ void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = accumulate_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const Dense<V> d = accumulate_arguments<V>(m, operands, out, alpha, beta);
     const C* rows = static_cast<const C*>(part.levels[0].crd.data);
     const C* columns = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
@@ -166,7 +166,7 @@ void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& 
   const Part& part = a.part();
   const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
   const auto run = [&]<class L, class V, class P>(const L& l, V*, const P* pos) {
-    const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) {
       l.bitmap(begin, end, static_cast<const u64*>(part.levels[1].crd.data), (columns + 63) / 64, pos, static_cast<const V*>(part.values.data), part.values.size, columns, d);
     });
@@ -194,7 +194,7 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Part& part = a.part();
   const BlockedRows b = *blocked_rows_of(part.format);
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = dense_arguments<V>(m, operands[static_cast<std::size_t>(m.dense)], out, alpha, beta);
+    const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
@@ -207,7 +207,7 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
 }  // namespace
 
 const BuiltinKernel csr_kernel{"csr_product", accepts_csr, run_csr};
-const BuiltinKernel csc_kernel{"csc_product", accepts_csc, run_csc};
+const BuiltinKernel csc_kernel{.name = "csc_product", .accepts = accepts_csc, .run = run_csc, .plain = true};
 const BuiltinKernel coo_kernel{"coo_product", accepts_coo, run_coo};
 const BuiltinKernel bitmap_kernel{"bitmap_product", accepts_bitmap, run_bitmap};
 const BuiltinKernel bsr_kernel{"bsr_product", accepts_bsr, run_bsr};

@@ -23,10 +23,10 @@ bool known_indices(const TensorType& t, std::string& why);
 
 /// The dense sides of a product as the loops want them.
 template <class V>
-Dense<V> dense_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta);
+Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta);
 /// The same for out += ...: scales out by beta first, in parallel.
 template <class V>
-Dense<V> accumulate_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta);
+Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta);
 
 /// Element stride of a dimension of an identity all-dense tensor, and the address of its first element.
 i64 dim_stride(const Tensor& t, int dim);

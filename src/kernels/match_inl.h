@@ -5,8 +5,12 @@
 
 namespace strata::kernels {
 
-/// Multiply-adds that are worth a chunk of their own: some 20 us of work.
-inline constexpr i64 chunk_work = 32768;
+/// Multiply-adds that are worth a chunk of their own: some 5 us of work (a helper that still spins joins within one).
+inline constexpr i64 chunk_work = 8192;
+/// Multiply-adds that are worth a result of their own, where chunks scatter.
+inline constexpr i64 partial_work = 32768;
+/// Bytes from which on a matrix is not expected to be in a cache.
+inline constexpr std::int64_t streamed_bytes = 16 << 20;
 /// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
 inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
@@ -32,8 +36,10 @@ template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 c
 }
 
 template <class V>
-Dense<V> dense_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  const Tensor& x = operands[static_cast<std::size_t>(m.dense)];
   Dense<V> d;
+  d.stream = operands[static_cast<std::size_t>(m.sparse)].part().values.bytes() > streamed_bytes;
   d.x = reinterpret_cast<const V*>(first_element(x));
   d.ldx = dim_stride(x, m.dense_inner);
   d.out = reinterpret_cast<V*>(first_element(out));
@@ -45,8 +51,8 @@ Dense<V> dense_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& 
 }
 
 template <class V>
-Dense<V> accumulate_arguments(const MatrixProduct& m, const Tensor& x, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
-  Dense<V> d = dense_arguments<V>(m, x, out, alpha, beta);
+Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+  Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
   const i64 rows = out.shape()[static_cast<std::size_t>(m.out_row)], chunks = chunk_count(rows * d.columns / 4);
   if (d.beta != V(1))
     parallel_for(chunks, [&](i64 c) {

@@ -21,6 +21,7 @@ struct BuiltinKernel {
   bool (*accepts)(const Query& query, std::string& why);       ///< false: `why` says in a few words what does not fit
   void (*run)(const Query& query, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta);
   bool vendor = false;                                         ///< calls a vendor's library (settings().vendor switches these off)
+  bool plain = false;                                          ///< compiled code is faster: serves where there is none
 };
 
 /// All of them, best first.

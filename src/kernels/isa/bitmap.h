@@ -82,8 +82,10 @@ static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row,
     for (int q = 0; q < chains; ++q) acc[q] = Vec<V>{};
     for (; (w + 1) * 64 <= cols && v + 64 + L <= values + limit; ++w) {
       const u64 bits = row[w];
-      prefetch_stream(v);
-      prefetch_stream(reinterpret_cast<const char*>(v) + 64);
+      if (d.stream) {
+        prefetch_stream(v);
+        prefetch_stream(reinterpret_cast<const char*>(v) + 64);
+      }
       const V* x = d.x + w * 64;
       for (int g = 0; g < groups; ++g)
         acc[g % chains] = accumulate(bits >> (g * L), v + __builtin_popcountll(g ? bits << (64 - g * L) : 0), x + g * L, acc[g % chains]);

@@ -13,8 +13,10 @@ static void bsr_spmv_fixed(i64 begin, i64 end, const P* pos, const J* crd, const
     for (i64 k = pos[b]; k < stop; ++k) {
       const V* block = values + k * (R * C);
       const V* x = d.x + static_cast<i64>(crd[k]) * C;
-      for (int q = 0; q < R * C; q += 64 / static_cast<int>(sizeof(V))) prefetch_stream(block + q);
-      if (!(k & 15)) prefetch_stream(crd + k);
+      if (d.stream) {
+        for (int q = 0; q < R * C; q += 64 / static_cast<int>(sizeof(V))) prefetch_stream(block + q);
+        if (!(k & 15)) prefetch_stream(crd + k);
+      }
       for (int c = 0; c < C; ++c)
         for (int r = 0; r < R; ++r) acc[r] += (ColumnMajor ? block[c * R + r] : block[r * C + c]) * x[c];
     }

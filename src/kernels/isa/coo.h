@@ -24,7 +24,7 @@ static void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* va
     if (d.columns == 1) {
       V sum = 0;
       for (; k < end && rows[k] == row; ++k) {
-        if (!(k & 7)) prefetch_stream(values + k), prefetch_stream(columns + k), prefetch_stream(rows + k);
+        if (d.stream && !(k & 7)) prefetch_stream(values + k), prefetch_stream(columns + k), prefetch_stream(rows + k);
         sum += values[k] * d.x[static_cast<i64>(columns[k]) * d.ldx];
       }
       *out += d.alpha * sum;

@@ -59,7 +59,7 @@ template <class V> struct Four {
 };
 #endif
 
-template <class V, class P, class C>
+template <bool Stream, class V, class P, class C>
 static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const V* x = d.x;
   i64 k = begin < end ? static_cast<i64>(pos[begin]) : 0;
@@ -69,9 +69,11 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
     if (stop - k >= 16) {
       Four<V> a, b, c, e;
       for (; k + 16 <= stop; k += 16) {
-        prefetch_stream(values + k);
-        if (sizeof(V) == 8) prefetch_stream(values + k + 8);
-        prefetch_stream(crd + k);
+        if constexpr (Stream) {
+          prefetch_stream(values + k);
+          if (sizeof(V) == 8) prefetch_stream(values + k + 8);
+          prefetch_stream(crd + k);
+        }
         a.add(crd + k, values + k, x);
         b.add(crd + k + 4, values + k + 4, x);
         c.add(crd + k + 8, values + k + 8, x);
@@ -80,8 +82,10 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
       sum = (a.sum() + b.sum()) + (c.sum() + e.sum());
     }
     // Short rows and tails: four scalar chains.
-    prefetch_stream(values + k);
-    prefetch_stream(crd + k);
+    if constexpr (Stream) {
+      prefetch_stream(values + k);
+      prefetch_stream(crd + k);
+    }
     V s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     for (; k + 4 <= stop; k += 4) {
       s0 += values[k] * x[crd[k]];
@@ -149,8 +153,9 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 
 template <class V, class P, class C>
 static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) csr_spmv(begin, end, pos, crd, values, d);
-  else csr_spmm(begin, end, pos, crd, values, d);
+  if (d.columns != 1 || d.ldx != 1 || d.ldo != 1) csr_spmm(begin, end, pos, crd, values, d);
+  else if (d.stream) csr_spmv<true>(begin, end, pos, crd, values, d);
+  else csr_spmv<false>(begin, end, pos, crd, values, d);
 }
 
 template <class V, class P, class C>

@@ -4,7 +4,7 @@
 namespace strata::kernels::STRATA_ISA {
 
 // G diagonals in one sweep over rows [lo, hi), all of them inside the matrix there: out is read and written once for all of them.
-template <int G, class V>
+template <int G, bool Stream, class V>
 static inline void dia_sweep(i64 lo, i64 hi, const V* const* a, const V* const* x, V* out, V alpha) {
   constexpr int L = lanes<V>;
   const Vec<V> av = splat(alpha);
@@ -12,7 +12,7 @@ static inline void dia_sweep(i64 lo, i64 hi, const V* const* a, const V* const* 
   for (; i + 2 * L <= hi; i += 2 * L) {
     Vec<V> s = Vec<V>{}, t = Vec<V>{};
     for (int g = 0; g < G; ++g) {
-      prefetch_stream(a[g] + i);
+      if constexpr (Stream) prefetch_stream(a[g] + i);
       s += load(a[g] + i) * load(x[g] + i);
       t += load(a[g] + i + L) * load(x[g] + i + L);
     }
@@ -27,7 +27,7 @@ static inline void dia_sweep(i64 lo, i64 hi, const V* const* a, const V* const* 
 }
 
 // Rows are cut so that the slice of `out` stays in L1 while all diagonals pass over it.
-template <class V>
+template <bool Stream, class V>
 static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d) {
   constexpr i64 tile = 2048;
   constexpr int group = 4;
@@ -50,10 +50,10 @@ static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
       }
       if (lo >= hi) lo = hi = stop;
       switch (n) {
-        case 4: dia_sweep<4>(lo, hi, a, x, d.out, d.alpha); break;
-        case 3: dia_sweep<3>(lo, hi, a, x, d.out, d.alpha); break;
-        case 2: dia_sweep<2>(lo, hi, a, x, d.out, d.alpha); break;
-        default: dia_sweep<1>(lo, hi, a, x, d.out, d.alpha);
+        case 4: dia_sweep<4, Stream>(lo, hi, a, x, d.out, d.alpha); break;
+        case 3: dia_sweep<3, Stream>(lo, hi, a, x, d.out, d.alpha); break;
+        case 2: dia_sweep<2, Stream>(lo, hi, a, x, d.out, d.alpha); break;
+        default: dia_sweep<1, Stream>(lo, hi, a, x, d.out, d.alpha);
       }
       for (int g = 0; g < n; ++g) {
         for (i64 i = first[g]; i < last[g] && i < lo; ++i) d.out[i] += d.alpha * (a[g][i] * x[g][i]);
@@ -84,7 +84,10 @@ static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const
 template <class V>
 static void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d) {
   (void)rows;
-  if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+  if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) {
+    if (d.stream) return dia_spmv<true>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+    return dia_spmv<false>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+  }
   constexpr int L = lanes<V>;
   for (i64 i = begin; i < end; ++i) {
     V* out = d.out + i * d.ldo;
