@@ -1,0 +1,381 @@
+// Index notation of whole expressions: "y(i) = b(i) - A(i,j) * x(j)".
+//
+//   assignment = access ("=" | "+=") comparison
+//   comparison = additive [ ("==" | "!=" | "<" | "<=" | ">" | ">=") additive ]
+//   additive   = term { ("+" | "-") term }
+//   term       = factor { ("*" | "/" | "//" | "%") factor }
+//   factor     = ("-" | "+") factor | number | "(" comparison ")" | access | function "(" ... ")"
+//   access     = name [ "(" affine { "," affine } ")" ]
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "base/suggest.h"
+#include "strata/expression.h"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t max_text = 1 << 16;
+constexpr int max_depth = 100;       // of parentheses and signs: recursion
+constexpr int max_operations = 1000;  // chains lean to the left, so this bounds the depth of the tree
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+struct Word {
+  std::string text;
+  Span where;
+};
+
+std::optional<Operator> function_of(const std::string& name) {
+  for (int k = static_cast<int>(Operator::absolute); k <= static_cast<int>(Operator::conjugate); ++k)
+    if (name == name_of(static_cast<Operator>(k))) return static_cast<Operator>(k);
+  return std::nullopt;
+}
+std::optional<Operator> reduction_of(const std::string& name) {
+  for (int k = static_cast<int>(Operator::sum); k <= static_cast<int>(Operator::all); ++k)
+    if (name == name_of(static_cast<Operator>(k))) return static_cast<Operator>(k);
+  return std::nullopt;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Assignment parse() {
+    if (text_.size() > max_text) throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
+    Assignment out;
+    out.text = std::string(text_);
+    const Word name = word("the name of the result");
+    out.name = name.text;
+    if (take('(') && !take(')')) {
+      do {
+        const Word index = word("an index");
+        if (std::find(out.indices.begin(), out.indices.end(), index.text) != out.indices.end())
+          refuse("the output has an index twice", index.where, "each index at most once", "'" + index.text + "'");
+        out.indices.push_back(index.text);
+        if (out.indices.size() > max_dims) refuse("too many dimensions", index.where, "at most 32");
+      } while (take(','));
+      expect(')', "',' or ')'");
+    }
+    if (peek() == '+' && at_ + 1 < text_.size() && text_[at_ + 1] == '=') {
+      out.accumulate = true;
+      at_ += 2;
+    } else {
+      expect('=', "'=' or '+='");
+    }
+    const Expression value = comparison();
+    if (peek() != 0) refuse("the expression does not end here", {at_, at_ + 1}, "an operator or the end", here());
+    if (value.operands().size() > 64) refuse("too many operands", {0, text_.size()}, "at most 64");
+    out.value = with_sums(value, out.indices, text_);
+    const auto names = value.operands();
+    if (!out.accumulate && std::find(names.begin(), names.end(), out.name) != names.end())
+      refuse("'" + out.name + "' is both the result and an operand", name.where, "another name for the result", "'" + out.name + "'",
+             "write '+=' to add to what it holds");
+    return out;
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {}, std::string fix = {}) const {
+    throw ExpressionError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix),
+                           .text = std::string(text_), .where = where});
+  }
+  char peek() {
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool take(std::string_view token) {
+    peek();
+    if (text_.substr(at_, token.size()) != token) return false;
+    at_ += token.size();
+    return true;
+  }
+  bool take(char c) { return take(std::string_view(&c, 1)); }
+  std::string here() { return peek() != 0 ? "'" + std::string(1, text_[at_]) + "'" : "the end of the text"; }
+  void expect(char c, const std::string& quoted) {
+    if (take(c)) return;
+    const std::string got = here();
+    refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, quoted, got);
+  }
+  Word word(const char* what) {
+    peek();
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    const Span where{begin, at_};
+    if (begin == at_) {
+      const std::string got = here();
+      refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())}, "a word of letters, digits and '_'", got);
+    }
+    if (is_digit(text_[begin]))
+      refuse("a name starts with a digit", where, "a letter or '_' first", std::string(text_.substr(begin, at_ - begin)));
+    if (at_ - begin > max_name) refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
+    return {std::string(text_.substr(begin, at_ - begin)), where};
+  }
+
+  Expression located(Expression e, std::size_t begin) const {
+    Expression::Node n = e.node();
+    n.where = {begin, at_};
+    return Expression(std::move(n));
+  }
+  Expression binary(Operator op, Expression a, Expression b, std::size_t begin) {
+    if (++operations_ > max_operations) refuse("too many operations in one expression", {begin, at_}, "at most 1000");
+    return located(Expression::binary(op, std::move(a), std::move(b)), begin);
+  }
+
+  Expression comparison() {
+    struct Nesting {
+      int& depth;
+      ~Nesting() { --depth; }
+    } nesting{++depth_};
+    if (depth_ > max_depth) refuse("parentheses nest too deeply", {at_, at_ + 1}, "at most 100 levels");
+    peek();
+    const std::size_t begin = at_;
+    const Expression left = additive();
+    static constexpr std::array<std::pair<std::string_view, Operator>, 6> comparisons = {{{"==", Operator::equal},
+        {"!=", Operator::not_equal}, {"<=", Operator::less_equal}, {">=", Operator::greater_equal}, {"<", Operator::less}, {">", Operator::greater}}};
+    for (const auto& [token, op] : comparisons)
+      if (take(token)) {
+        const Expression right = additive();
+        const Expression out = binary(op, left, right, begin);
+        peek();
+        for (const auto& again : comparisons)
+          if (text_.substr(at_, again.first.size()) == again.first)
+            refuse("comparisons do not chain", {at_, at_ + again.first.size()}, "one comparison", "a second one", "put one of them in parentheses");
+        return out;
+      }
+    return left;
+  }
+  Expression additive() {
+    peek();
+    const std::size_t begin = at_;
+    Expression out = term();
+    for (;;) {
+      const bool plus = take('+');
+      if (!plus && !take('-')) return out;
+      Expression right = term();
+      out = binary(plus ? Operator::add : Operator::subtract, std::move(out), std::move(right), begin);
+    }
+  }
+  Expression term() {
+    peek();
+    const std::size_t begin = at_;
+    Expression out = factor();
+    for (;;) {
+      Operator op;
+      if (take("**")) refuse("there is no '**'", {at_ - 2, at_}, "'*', '/', '//' or '%'", "'**'", "write the product out");
+      else if (take('*')) op = Operator::multiply;
+      else if (take("//")) op = Operator::floor_divide;
+      else if (take('/')) op = Operator::divide;
+      else if (take('%')) op = Operator::modulo;
+      else return out;
+      Expression right = factor();
+      out = binary(op, std::move(out), std::move(right), begin);
+    }
+  }
+  Expression factor() {
+    const char c = peek();
+    const std::size_t begin = at_;
+    if (c == '-' || c == '+') {
+      struct Nesting {
+        int& depth;
+        ~Nesting() { --depth; }
+      } nesting{++depth_};
+      if (depth_ > max_depth) refuse("signs nest too deeply", {at_, at_ + 1}, "at most 100 levels");
+      ++at_;
+      Expression a = factor();
+      if (c == '+') return a;
+      if (a.op() == Operator::constant && !is_blank(text_[begin + 1]) && text_[begin + 1] != '(') {  // -2 is a number, so that it prints back
+        Expression::Node n = a.node();
+        if (n.is_integer ? n.integer > 0 : n.value.real() >= 0) {
+          n.value = std::complex<double>(-n.value.real(), 0);
+          n.integer = -n.integer;
+          n.where = {begin, at_};
+          return Expression(std::move(n));
+        }
+      }
+      return located(Expression::unary(Operator::negate, std::move(a)), begin);
+    }
+    if (take('(')) {
+      Expression e = comparison();
+      expect(')', "an operator or ')'");
+      return e;
+    }
+    if (is_digit(c) || c == '.') return number();
+    const Word name = word("an operand");
+    if (peek() == '(') {
+      if (const auto op = function_of(name.text)) {
+        take('(');
+        Expression a = comparison();
+        if (peek() == ',') refuse(name.text + " takes one argument", {at_, at_ + 1}, "')'", "','");
+        expect(')', "an operator or ')'");
+        return located(Expression::unary(*op, std::move(a)), begin);
+      }
+      if (const auto op = reduction_of(name.text)) return reduction(name, *op);
+    } else if (name.text == "inf" || name.text == "nan") {
+      refuse("'" + name.text + "' is not a number here", name.where, "a number or an operand", name.text, "give it as an operand without dimensions");
+    }
+    std::vector<AffineIndex> indices;
+    if (take('(') && !take(')')) {
+      do {
+        indices.push_back(affine());
+        if (indices.size() > max_dims) refuse("too many dimensions", name.where, "at most 32");
+      } while (take(','));
+      if (peek() != ')' && (function_like(name.text))) {
+        const std::string got = here();
+        refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, "',' or ')'", got, closest_function(name.text));
+      }
+      expect(')', "',' or ')'");
+    }
+    return located(Expression::access(name.text, std::move(indices)), begin);
+  }
+
+  static std::vector<std::string_view> functions() {
+    std::vector<std::string_view> out;
+    for (int k = static_cast<int>(Operator::absolute); k <= static_cast<int>(Operator::all); ++k) out.push_back(name_of(static_cast<Operator>(k)));
+    return out;
+  }
+  static bool function_like(const std::string& name) { return !closest(name, functions()).empty(); }
+  static std::string closest_function(const std::string& name) { return "write '" + std::string(closest(name, functions())) + "' if a function is meant"; }
+
+  Expression number() {
+    const std::size_t begin = at_;
+    const auto digits = [&] { while (at_ < text_.size() && is_digit(text_[at_])) ++at_; };
+    bool integer = true;
+    digits();
+    if (at_ < text_.size() && text_[at_] == '.') {
+      integer = false;
+      ++at_;
+      digits();
+    }
+    if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+      integer = false;
+      ++at_;
+      if (at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-')) ++at_;
+      digits();
+    }
+    const std::string_view digits_text = text_.substr(begin, at_ - begin);
+    const char *first = digits_text.data(), *last = first + digits_text.size();
+    const auto malformed = [&] { refuse("a malformed number", {begin, at_}, "digits, or digits with a point and an exponent", std::string(digits_text)); };
+    if (at_ < text_.size() && is_word(text_[at_])) {
+      ++at_;
+      malformed();
+    }
+    if (integer) {
+      std::int64_t value = 0;
+      const auto r = std::from_chars(first, last, value);
+      if (r.ec != std::errc() || r.ptr != last) refuse("a number that 64 bits do not hold", {begin, at_}, "at most 9223372036854775807", std::string(digits_text), "write a point for a float");
+      return located(Expression::integer(value), begin);
+    }
+    double value = 0;
+    const auto r = std::from_chars(first, last, value);
+    if (r.ec != std::errc() || r.ptr != last) malformed();
+    return located(Expression::constant(value), begin);
+  }
+
+  /// sum(j, k, body), max(j, body), or the two-argument max(a, b) and min(a, b).
+  Expression reduction(const Word& name, Operator op) {
+    const bool elementwise_too = op == Operator::reduce_max || op == Operator::reduce_min;
+    expect('(', "'('");
+    std::vector<Word> indices;
+    std::vector<std::size_t> starts;
+    for (;;) {  // bare words up to the body
+      peek();
+      const std::size_t start = at_;
+      if (at_ < text_.size() && is_word(text_[at_]) && !is_digit(text_[at_])) {
+        const Word w = word("an index");
+        if (take(',')) {
+          indices.push_back(w);
+          starts.push_back(start);
+          continue;
+        }
+      }
+      at_ = start;
+      break;
+    }
+    peek();
+    const std::size_t body_begin = at_;
+    Expression body = comparison();
+    if (elementwise_too) {
+      const auto free = body.free_indices();
+      const bool names_index = !indices.empty() && std::find(free.begin(), free.end(), indices.back().text) != free.end();
+      if (!names_index && indices.size() <= 1) {
+        Expression left = body;
+        if (indices.empty()) {
+          expect(',', "','");
+          body = comparison();
+        } else {
+          left = Expression(Expression::Node{.op = Operator::access, .name = indices[0].text, .where = indices[0].where});
+        }
+        expect(')', "an operator or ')'");
+        return binary(op == Operator::reduce_max ? Operator::maximum : Operator::minimum, left, body, name.where.begin);
+      }
+    }
+    if (indices.empty())
+      refuse(name.text + " does not say which index it reduces", {body_begin, at_}, "an index first", body.to_string(),
+             "write " + name.text + "(" + (body.free_indices().empty() ? "j" : body.free_indices().back()) + ", " + body.to_string() + ")");
+    expect(')', "an operator or ')'");
+    for (std::size_t k = indices.size(); k-- > 0;) {
+      const auto free = body.free_indices();
+      if (std::find(free.begin(), free.end(), indices[k].text) == free.end())
+        refuse(name.text + " over an index that its body lacks", indices[k].where, free.empty() ? "an index of the body" : "one of the body's indices", "'" + indices[k].text + "'");
+      body = located(Expression::reduce(op, indices[k].text, std::move(body)), name.where.begin);
+    }
+    return body;
+  }
+
+  /// Sums of integer * index and integers.
+  AffineIndex affine() {
+    AffineIndex out;
+    bool minus = false;
+    peek();
+    const std::size_t begin = at_;
+    if (take('-')) minus = true;
+    for (;;) {
+      std::int64_t factor = minus ? -1 : 1;
+      std::string index;
+      for (;;) {
+        const char c = peek();
+        if (is_digit(c)) {
+          const std::size_t start = at_;
+          while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+          std::int64_t value = 0;
+          const std::string_view digits = text_.substr(start, at_ - start);
+          const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+          if (r.ec != std::errc() || value >= (std::int64_t{1} << 31) || __builtin_mul_overflow(factor, value, &factor) || factor >= (std::int64_t{1} << 31) || factor <= -(std::int64_t{1} << 31))
+            refuse("a number that an index cannot use", {start, at_}, "less than 2147483648", std::string(digits));
+        } else {
+          const Word w = word("an index");
+          if (!index.empty()) refuse("a product of two indices", w.where, "a sum of integer * index", index + "*" + w.text);
+          index = w.text;
+        }
+        if (!take('*')) break;
+      }
+      if (index.empty()) out.constant += factor;
+      else {
+        auto t = std::find_if(out.terms.begin(), out.terms.end(), [&](const auto& x) { return x.index == index; });
+        if (t == out.terms.end()) out.terms.push_back({index, factor});
+        else t->coefficient += factor;
+      }
+      if (out.terms.size() > max_dims || out.constant >= (std::int64_t{1} << 40) || out.constant <= -(std::int64_t{1} << 40))
+        refuse("an index too long", {begin, at_}, "a short sum");
+      if (take('+')) minus = false;
+      else if (take('-')) minus = true;
+      else break;
+    }
+    std::erase_if(out.terms, [](const auto& t) { return t.coefficient == 0; });
+    return out;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int depth_ = 0, operations_ = 0;
+};
+
+}  // namespace
+
+Assignment parse_assignment(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace strata
