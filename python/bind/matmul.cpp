@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bind.h"
+#include "evaluate.h"
 
 namespace strata::bind {
 namespace {
@@ -36,6 +37,8 @@ Tensor empty_dense(const TensorType& type) {
 nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options) {
   const std::array<nb::handle, 2> given{a, b};
   const Tensor ta = to_operand(a), tb = to_operand(b);
+  if (const std::array<Tensor, 2> both{ta, tb}; needs_general_path(both))
+    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), both, {.dtype = options.plan.output_dtype}, package_of(given));
   Tensor c;
   {
     NoGil no_gil;

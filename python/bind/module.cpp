@@ -1,5 +1,6 @@
 // The extension strata._core: one file per front door of the core.
 #include "bind.h"
+#include "evaluate.h"
 
 NB_MODULE(_core, m) {
   using namespace strata::bind;
@@ -13,6 +14,7 @@ NB_MODULE(_core, m) {
   bind_border(m);
   bind_convert(m);
   bind_plan(m);
+  bind_evaluate(m);
   bind_matmul(m);
   bind_io(m);
   bind_structure(m);

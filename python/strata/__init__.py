@@ -14,7 +14,6 @@ from ._core import (
     Plan,
     Tensor,
     describe_structure,
-    einsum,
     equal,
     from_coo,
     from_dense,
@@ -27,7 +26,8 @@ from ._core import (
     write_matrix_market,
 )
 from ._io import read, write
-from ._plan import evaluate, plan
+from ._evaluate import einsum, evaluate
+from ._plan import plan
 from .errors import (
     CopyWarning,
     DTypeError,

@@ -1,0 +1,14 @@
+#pragma once
+// What the binding of the general path offers to others.
+#include "bind.h"
+#include "strata/evaluate.h"
+
+namespace strata::bind {
+
+void bind_evaluate(nb::module_& m);
+/// Two sparse operands or more: the general path serves them.
+bool needs_general_path(std::span<const Tensor> operands);
+/// By the general path: a tensor, or an array where the result is dense.
+nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, Package package);
+
+}  // namespace strata::bind

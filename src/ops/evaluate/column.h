@@ -1,0 +1,68 @@
+#pragma once
+// Values of one dtype, held wide: floats as double, integers in 64 bits, complex as pairs of doubles. Every operation rounds or wraps to
+// its dtype, so that results are those of the dtype itself (floats narrower than f64 differ from one-step arithmetic by nothing for
+// + - * / sqrt).
+#include <complex>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "strata/expression.h"
+
+namespace strata::evaluation {
+
+using Complex = std::complex<double>;
+
+struct Column {
+  using Data = std::variant<std::vector<double>, std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<Complex>>;
+  DType dtype = DType::f64;
+  Data data;
+
+  std::size_t size() const {
+    return std::visit([](const auto& v) { return v.size(); }, data);
+  }
+};
+
+/// n zeros of a dtype.
+Column zeros(DType dtype, std::size_t n);
+Column load(DType dtype, const char* values, std::size_t n);
+void store(const Column& c, char* values);
+Column of_scalar(const Scalar& s);
+Scalar to_scalar(const Column& c, std::size_t i = 0);
+/// As NumPy's astype.
+Column cast(const Column& c, DType dtype);
+/// A single value, n times.
+Column repeat(const Column& value, std::size_t n);
+/// c[index[k]], or `fill` where index[k] < 0.
+Column gather(const Column& c, std::span<const std::int64_t> index, const Column& fill);
+/// Where chosen[k] is 0, the value becomes `other`'s single one.
+void keep(Column& c, std::span<const std::uint8_t> chosen, const Column& other);
+void append(Column& to, const Column& more);
+bool is_zero(const Column& value);
+/// Rounds floats to their dtype and wraps integers.
+void normalise(Column& c);
+
+/// NumPy's dtype of an operation on operands of this (common) dtype: what it computes in, and what comes out. DTypeError where NumPy
+/// has no such operation.
+struct OperationType {
+  DType compute, result;
+};
+OperationType type_of(Operator op, DType common);
+
+/// Element by element; both of the same length and dtype `compute`.
+Column apply(Operator op, const Column& a, const Column& b, DType result);
+Column apply(Operator op, const Column& a, DType result);
+
+/// How elements combine into one.
+enum class Monoid : std::uint8_t { plus, minimum, maximum, either, both, first };
+/// Runs [starts[g], starts[g + 1]) combined. Sums stay unrounded: normalise() once they are complete.
+Column combine(Monoid m, const Column& c, std::span<const std::int64_t> starts);
+/// a and b element by element.
+Column combine(Monoid m, const Column& a, const Column& b);
+/// The value that changes nothing. DTypeError where a dtype has none.
+Column identity(Monoid m, DType dtype);
+/// count[k] times the single value, added up.
+Column times(const Column& value, std::span<const std::int64_t> count);
+
+}  // namespace strata::evaluation

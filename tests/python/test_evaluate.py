@@ -1,0 +1,199 @@
+"""The general path: whole expressions over any formats, against NumPy, SciPy and by hand."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import strata as st
+from random_expressions import check
+
+FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "DIA_I", "ELL", "delta(2)", "CSR + COO", "(i, j) -> (i: compressed, j: bitmap)"]
+FORMATS = [f for f in FORMATS if f != "DIA_I"] + ["(i, j) -> (j - i: compressed, i: range)"]
+
+
+def matrix(rng, *shape, density=0.4):
+    return np.where(rng.random(shape) < density, rng.integers(1, 6, shape), 0).astype(float)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_random(block):
+    for seed in range(60 * block, 60 * (block + 1)):
+        check(seed)
+
+
+@pytest.mark.parametrize("a", FORMATS)
+@pytest.mark.parametrize("b", FORMATS)
+def test_product_of_sparse_matrices_is_sparse(a, b, rng):
+    x, y = matrix(rng, 5, 6), matrix(rng, 6, 7)
+    got = st.from_dense(x, a) @ st.from_dense(y, b)
+    assert isinstance(got, st.Tensor) and not got.format.is_all_dense
+    assert np.array_equal(got.to_dense(), x @ y)
+
+
+def test_formats_of_results(rng):
+    x, y = matrix(rng, 5, 5), matrix(rng, 5, 5)
+    csr, csc, coo = st.from_dense(x, "CSR"), st.from_dense(y, "CSC"), st.from_dense(y, "COO")
+    assert (csr @ csr).format == st.Format("CSR")
+    assert (csr @ csc).format == st.Format("CSR")
+    assert st.evaluate("C(i,j) = A(i,j) * x(j)", A=csc, x=x[0]).format == st.Format("CSC")
+    assert st.evaluate("C(j,i) = A(i,j)", A=csr).format == st.Format("CSC")
+    assert st.evaluate("C(i,j) = A(i,j) + B(i,j)", A=csr, B=csr).format == st.Format("CSR")
+    assert st.evaluate("C(i,j) = A(i,j) + B(i,j)", A=csr, B=coo, format="BSR(2, 2)").format == st.Format("BSR(2, 2)")
+    assert isinstance(st.evaluate("C(i,j) = A(i,j) + X(i,j)", A=csr, X=y), np.ndarray)
+    assert isinstance(st.evaluate("y(i) = A(i,j) * x(j)", A=csr, x=x[0]), np.ndarray)
+    assert "pattern of 'A'" in st._core.result_format("C(i,j) = A(i,j) * X(i,k) * Y(k,j)", dict(A=csr, X=x, Y=y))[1]
+
+
+@pytest.mark.parametrize("f", FORMATS)
+def test_semiring_steps_do_not_depend_on_the_format(f):
+    w = np.zeros((4, 4))
+    w[0, 1] = w[1, 2] = w[2, 3] = 5
+    W, start = st.from_dense(w, f), np.array([0, np.inf, np.inf, np.inf])
+    step = lambda v: st.evaluate("y(i) = W(j,i) * v(j)", W=W, v=v, semiring="min-plus")  # noqa: E731
+    assert step(start).tolist() == [np.inf, 5, np.inf, np.inf]
+    assert step(step(start)).tolist() == [np.inf, np.inf, 10, np.inf]
+    whole = st.from_dense(w.astype(np.int64), f)
+    top = np.iinfo(np.int64).max
+    v = st.evaluate("y(i) = W(j,i) * v(j)", W=whole, v=np.array([0, top, top, top]), semiring="min-plus")
+    assert st.evaluate("y(i) = W(j,i) * v(j)", W=whole, v=v, semiring="min-plus").tolist() == [top, top, 10, top]
+    assert st.evaluate("y(i) = v(i) + W(j,i) * v(j)", W=W, v=start, semiring="min-plus").tolist() == [0, 5, np.inf, np.inf]
+
+
+def test_absent_elements_annihilate_and_explicit_zeros_do_not():
+    a = st.from_scipy(sp.csr_array(([0.0, 2.0], ([0, 1], [0, 1])), shape=(2, 2)))
+    x = np.array([np.inf, np.nan])
+    got = st.evaluate("C(i,j) = A(i,j) * x(j)", A=a, x=x, format="COO")
+    assert got.nse == 2 and np.isnan(got.to_dense()).tolist() == [[True, False], [False, True]]
+    b = st.from_dense(np.array([[np.inf, 0], [0, 1]]), "CSR")
+    assert np.isnan((a @ b).to_dense()).tolist() == [[True, False], [False, False]]
+
+
+def test_duplicates_coalesce_before_functions():
+    a = st.from_coo([np.array([0, 0, 1]), np.array([1, 1, 0])], np.array([1.0, 2.0, 4.0]), (2, 2), "COO")
+    raw = st.from_scipy(sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2)))
+    for t in (a, raw):
+        assert st.evaluate("B(i,j) = A(i,j) * A(i,j)", A=t, format="dense").tolist() == [[0, 9], [16, 0]]
+
+
+def test_fills_and_reductions_see_absent_elements(rng):
+    x = -matrix(rng, 4, 6)
+    A = st.from_dense(x, "CSR")
+    assert st.evaluate("m(i) = max(j, A(i,j))", A=A, format="dense").tolist() == x.max(1).tolist()
+    e = st.evaluate("B(i,j) = exp(A(i,j))", A=A)
+    assert e.fill == 1 and e.nse == A.nse
+    assert np.allclose(st.evaluate("s(i) = sum(j, exp(A(i,j)))", A=A, format="dense"), np.exp(x).sum(1))
+    softmax = st.evaluate("P(i,j) = exp(A(i,j) - max(k, A(i,k))) / sum(k, exp(A(i,k) - max(l, A(i,l))))", A=A, format="dense")
+    z = np.exp(x - x.max(1, keepdims=True))
+    assert np.allclose(softmax, z / z.sum(1, keepdims=True))
+
+
+def test_masks_are_structural(rng):
+    x, m = matrix(rng, 6, 6), matrix(rng, 6, 6, density=0.2)
+    A, M = st.from_dense(x, "CSR"), st.from_dense(m, "COO")
+    got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=A, mask=M)
+    assert np.array_equal(got.to_dense(), np.where(m != 0, x @ x, 0))
+    dense = st.einsum("ij,jk->ik", x, x, mask=M, format="CSR")
+    assert dense.nse == M.nse and np.array_equal(dense.to_dense(), np.where(m != 0, x @ x, 0))
+
+
+def test_affine_accesses(rng):
+    x, w = matrix(rng, 12), np.array([1.0, 2.0, 3.0])
+    for a in (x, st.from_dense(x, "(i) -> (i: compressed)")):
+        assert np.array_equal(st.evaluate("y(i) = A(i + r) * w(r)", {"A": a, "w": w}, format="dense"), np.correlate(x, w, "valid"))
+        assert np.array_equal(st.evaluate("y(i) = A(2*i + 1)", A=a, format="dense"), x[1::2])
+        assert np.array_equal(st.evaluate("y(i) = A(11 - i)", A=a, format="dense"), x[::-1])
+    with pytest.raises(st.ExpressionError, match="leaves dimension 0"):
+        st.evaluate("y(i) = A(i + 1) * b(i)", A=x, b=x)
+
+
+def test_large_extents_cost_what_is_stored():
+    n = 2**40
+    at = np.array([5, n - 1, n // 3])
+    a = st.from_coo([at, at[::-1].copy(), at], np.array([1.0, 2.0, 3.0]), (n, n, n), "COO")
+    b = st.from_coo([at, at[::-1].copy(), at], np.array([10.0, 20.0, 30.0]), (n, n, n), "COO")
+    got = st.evaluate("C(i,j,k) = A(i,j,k) + B(i,j,k)", A=a, B=b)
+    assert got.nse == 3 and got[5, int(at[2]), 5] == 11
+    assert float(st.evaluate("s = A(i,j,k) * B(i,j,k)", A=a, B=b)) == 140
+    assert st.evaluate("D(i,l) = A(i,j,k) * B(l,j,k)", A=a, B=b, format="COO").nse == 3
+
+
+def test_many_operands_contract_in_a_good_order(rng):
+    n = 3000
+    s = sp.random(n, n, density=2e-3, format="csr", random_state=3)
+    A, x = st.from_scipy(s), rng.random(n)
+    assert np.allclose(st.einsum("ij,jk,kl,l->i", A, A, A, x), s @ (s @ (s @ x)))
+    assert np.isclose(float(st.einsum("ij,jk,ki->", A, A, A)), (s @ s).multiply(s.T).sum())
+
+
+def test_accumulate(rng):
+    x, c = matrix(rng, 4, 4), matrix(rng, 4, 4)
+    A, held = st.from_dense(x, "CSR"), c.copy()
+    assert st.evaluate("C(i,k) += A(i,j) * B(j,k)", C=held, A=A, B=A) is held
+    assert np.array_equal(held, c + x @ x)
+    sparse = st.evaluate("C(i,k) += A(i,j) * B(j,k)", C=st.from_dense(c, "COO"), A=A, B=A)
+    assert isinstance(sparse, st.Tensor) and np.array_equal(sparse.to_dense(), c + x @ x)
+    with pytest.raises(st.DTypeError, match="cannot hold"):
+        st.evaluate("C(i,k) += A(i,j) * B(j,k)", C=c.astype(int), A=A, B=A)
+
+
+PRINTED = [
+    ("y(i)=b(i)-A(i,j)*x(j)", "y(i) = b(i) - A(i,j) * x(j)"),
+    ("C(i,k)+=A(i,j)*B(j,k)", "C(i,k) += A(i,j) * B(j,k)"),
+    ("s = -(a - (b - c)) / 2.50", "s = -(a - (b - c)) / 2.5"),
+    ("y(i) = max(j, A(2*i + j - 1, j)) // 3 % -2", "y(i) = max(j, A(2*i + j - 1,j)) // 3 % -2"),
+    ("y(i) = max(a(i), 1e3) == (b(i) < 2)", "y(i) = max(a(i), 1000.0) == (b(i) < 2)"),
+    ("y(i) = sum(j, k, exp(A(i,j,k)))", "y(i) = sum(j, sum(k, exp(A(i,j,k))))"),
+]
+
+
+@pytest.mark.parametrize("given, printed", PRINTED)
+def test_printed_form_parses_back(given, printed):
+    assert st._core.print_assignment(given) == printed
+    assert st._core.print_assignment(printed) == printed
+
+
+WRONG = [
+    ("y(i) = (A(i,j)*x(j) + b(i)) * b(i)", "write sum(j, A(i,j) * x(j))"),
+    ("y(i) = sum(A(i,j))", "write sum(j, A(i,j))"),
+    ("y(i) = A(i,j) * x(k", "',' or ')'"),
+    ("y(i) = A(i,j) ** 2", "there is no '**'"),
+    ("y(i) = A(i,j) +", "the end of the text"),
+    ("y(i,i) = A(i,i)", "index twice"),
+    ("y(i) == b(i)", "an operand is missing"),
+    ("y(i) = 1 < b(i) < 2", "do not chain"),
+    ("y(i) = y(i) * 2", "write '+='"),
+    ("y(i) = b(i*j)", "product of two indices"),
+    ("y(i) = 1..2 * b(i)", "does not end here"),
+    ("y(i) = " + "(" * 200 + "b(i)" + ")" * 200, "nest too deeply"),
+    ("y(i) = " + "+".join(["b(i)"] * 3000), "too many operations"),
+    ("y(i) = sum(k, A(i,j))", "body lacks"),
+]
+
+
+@pytest.mark.parametrize("spec, message", WRONG)
+def test_refused_texts(spec, message):
+    with pytest.raises(st.ExpressionError) as e:
+        st._core.print_assignment(spec)
+    assert message in str(e.value)
+
+
+def test_refused_evaluations(rng):
+    x = matrix(rng, 3, 4)
+    A = st.from_dense(x, "CSR")
+    for call, error, message in [
+        (lambda: st.evaluate("y(i) = A(i,j) * x(j)", A=A), st.ExpressionError, "by name"),
+        (lambda: st.evaluate("y(i) = A(i,j) * B(j)", A=A, B=A), st.ExpressionError, "does not fit"),
+        (lambda: st.evaluate("C(i,j) = A(i,j) * B(j,i)", A=A, B=A), st.ExpressionError, "two extents"),
+        (lambda: st.evaluate("C(i,k) = A(i,j)", A=A), st.ExpressionError, "no operand has"),
+        (lambda: st.evaluate("y(i) = exp(A(i,j))", A=A, semiring="min-plus"), st.ExpressionError, "no meaning in a semiring"),
+        (lambda: st.evaluate("y(i) = A(i,j)", A=A, semiring="min-max"), st.ExpressionError, "plus-times"),
+        (lambda: st.evaluate("C(i,j) = A(i,j)", A=A, mask=np.ones((4, 4))), st.TensorError, "mask"),
+        (lambda: st.evaluate("y(i) = max(j, A(i,j))", A=st.from_dense(np.zeros((3, 0)), "CSR")), st.ExpressionError, "of nothing"),
+        (lambda: st.evaluate("C(i,j) = A(i,j) + 300", A=A.to(dtype="uint8")), st.DTypeError, "does not fit uint8"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()
