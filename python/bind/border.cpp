@@ -212,7 +212,7 @@ void bind_border(nb::module_& m) {
       [](nb::handle x) {
         return PyObject_CheckBuffer(x.ptr()) && !PyBytes_Check(x.ptr()) && !PyUnicode_Check(x.ptr());
       },
-      nb::arg("x"), "Does this object speak the buffer protocol? (bytes do, and are no numbers.)");
+      nb::arg("x").none(), "Does this object speak the buffer protocol? (bytes do, and are no numbers.)");
   m.def("is_contiguous", [](nb::handle array) { return to_array(array).contiguous(); }, nb::arg("array"));
   m.def(
       "dense_to_array",

@@ -43,6 +43,14 @@ def test_arrays_of_levels():
     assert coo.pos(0).tolist() == [0, 5] and coo.pos(1) is None and coo.crd(1).tolist() == [0, 7, 2, 3, 7]
 
 
+def test_what_is_no_tensor_is_refused():
+    for wrong in (None, object(), "CSR", b"12345678", {1: 2}):
+        with pytest.raises(st.Error):
+            Tensor.from_package(wrong)
+    with pytest.raises(st.TensorError):
+        Tensor(sps.csr_array(DENSE))
+
+
 def test_properties():
     t = csr()
     assert (t.extents, t.levels, t.size, t.num_dimensions, t.num_levels, t.nse) == ([3, 8], [3, 8], 24, 2, 2, 5)
