@@ -243,7 +243,8 @@ class Maker {
   Part part_;
 };
 
-/// A pos longer than the shape asks for has been made for another shape. (Below a level with spare capacity it may be longer.)
+/// A pos longer than the shape asks for has been made for another shape. Below a level with spare capacity it may be as long as that
+/// capacity asks for.
 void check_pos_lengths(const Part& part) {
   std::optional<std::int64_t> parents = 1;
   for (int l = batch_levels(part); l < part.format.num_levels() && parents; ++l) {
@@ -253,9 +254,11 @@ void check_pos_lengths(const Part& part) {
       const std::int64_t size = batch_levels(part) > 0 ? part.pos_strides[i] : part.levels[i].pos.size;
       if (size - 1 > *parents && (batch_levels(part) == 0 || part.num_batches > 0))
         storage::fail(part.format.level(l), l, "pos is too long", std::to_string(*parents) + " + 1 entries", std::to_string(size));
-      return;
+      if (kind != LevelKind::compressed) return;  // how much room a packed crd has is not known to the entry
+      parents = batch_levels(part) > 0 ? part.crd_strides[i] : part.levels[i].crd.size;
+      continue;
     }
-    if (kind == LevelKind::singleton) return;
+    if (kind == LevelKind::singleton) continue;
     const bool counted = kind == LevelKind::structured || kind == LevelKind::padded;
     parents = checked_mul(*parents, counted ? part.format.level(l).arg : part.ranges[i].size);
   }

@@ -427,3 +427,14 @@ def test_buffers_of_python(make):
     assert (st.from_package(make(b"\x01\x02")).to_dense() == [1, 2]).all()
     with pytest.raises(st.TensorError):
         st.from_package(b"\x01\x02")
+
+
+def test_a_pos_for_more_parents_than_there_is_room_for():
+    dcsr = dict(crd={0: np.array([0, 2]), 1: np.array([1, 0, 2])}, values=np.ones(3))
+    assert st.Tensor("DCSR", (3, 3), pos={1: np.array([0, 1, 3])}, **dcsr).nse == 3
+    with pytest.raises(st.TensorError, match="level 1 .*pos is too long"):
+        st.Tensor("DCSR", (3, 3), pos={1: np.array([0, 1, 3, 3])}, **dcsr)
+    with pytest.raises(st.TensorError, match="level 1 .*pos is too long"):  # no rows, yet elements in one
+        st.Tensor("DCSR", (3, 3), pos={1: [0, 3]}, crd={0: [], 1: [0, 1, 2]}, values=np.ones(3))
+    spare = dict(pos={0: np.array([0, 1]), 1: np.array([0, 1, 3])}, crd={0: np.array([0, 9]), 1: np.array([1, 0, 2])})
+    assert st.Tensor("DCSR", (3, 3), values=np.ones(3), **spare).nse == 1
