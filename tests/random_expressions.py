@@ -2,9 +2,9 @@
 
 python tests/random_expressions.py [--start N] [--count N] [--minutes M]
 
-A case is 1 to 4 operands of 0 to 4 dimensions over up to 5 indices, sums of products with functions, written reductions,
-semirings, masks, a format for each operand and for the result. Values are small integers; a case that fails is made
-smaller and printed.
+A case is 1 to 4 operands of 0 to 4 dimensions over up to 5 indices, sums of products with functions, written
+reductions, semirings, masks, a format for each operand and for the result. Values are small integers; a case that
+fails is made smaller and printed.
 """
 
 import argparse
@@ -58,7 +58,8 @@ def text(case, e):
 def whole_text(case):
     terms = [text(case, t) for t in case["terms"]]
     left = f"R({','.join(case['output'])})" if case["output"] else "R"
-    return f"{left} = " + " + ".join(t[1:-1] if t.startswith("(") and "*" in t and balanced(t[1:-1]) else t for t in terms)
+    bare = [t[1:-1] if t.startswith("(") and "*" in t and balanced(t[1:-1]) else t for t in terms]
+    return f"{left} = " + " + ".join(bare)
 
 
 def balanced(s):
@@ -229,7 +230,7 @@ def random_case(seed):
         if r < 0.8:
             a = factor(depth + 1)
             f = pick(*(["conj", "abs", "-"] if dtype == "complex128" else FUNCTIONS))
-            return (f, a) if free(case, a) else a  # NumPy's functions of Python numbers give other dtypes than NumPy's numbers
+            return (f, a) if free(case, a) else a  # NumPy's functions of Python numbers give strong dtypes
         if r < 0.9:
             a = factor(depth + 1)
             indices = free(case, a)
@@ -282,7 +283,8 @@ def failure(case):
     spec = whole_text(case)
     used = st._core.expression_operands(spec)
     for i in INDICES:  # what is used decides how far an index goes: a 1 broadcasts
-        sizes = [case["operands"][n]["array"].shape[d] for n in used for d, x in enumerate(case["operands"][n]["indices"]) if x == i]
+        given = [case["operands"][n] for n in used]
+        sizes = [o["array"].shape[d] for o in given for d, x in enumerate(o["indices"]) if x == i]
         if sizes:
             case["extents"][i] = 0 if 0 in sizes else max(sizes)
     if case["mask"] is not None:
@@ -300,7 +302,8 @@ def failure(case):
         got = st._core.evaluate(spec, operands, case["result"], case["semiring"], mask)
         if isinstance(got, st.Tensor):
             got.validate()
-            if case["result"] is not None and st.Format(case["result"], len(case["output"])).signature != got.format.signature:
+            asked = case["result"] and st.Format(case["result"], len(case["output"]))
+            if asked and asked.signature != got.format.signature:
                 return f"format {got.format}"
             fill = got.fill
             got = np.asarray(got.to_dense())
@@ -316,14 +319,16 @@ def failure(case):
         return f"dtype {got.dtype}, not {want.dtype}"
     if case["mask"] is not None:
         outside = got[case["mask"]["array"] == 0]
-        if outside.size and not np.array_equal(outside, np.full_like(outside, outside[0] if fill is None else fill), equal_nan=got.dtype.kind in "fc"):
+        absent = np.full_like(outside, outside[:1].sum() if fill is None else fill)
+        if not np.array_equal(outside, absent, equal_nan=got.dtype.kind in "fc"):
             return f"elements outside of the mask: {outside}"
         got, want = got[case["mask"]["array"] != 0], want[case["mask"]["array"] != 0]
     with np.errstate(all="ignore"):
         rtol = 1e-4 if case["dtype"] == "float32" else 1e-9
         if any(word in spec for word in ("<", ">=", "==", "any", "all")):
             rtol = 2e-2  # functions of truth values are float16 in NumPy
-        same = np.allclose(got, want, rtol=rtol, atol=rtol, equal_nan=True) if got.dtype.kind in "fc" else np.array_equal(got, want)
+        close = got.dtype.kind in "fc" and np.allclose(got, want, rtol=rtol, atol=rtol, equal_nan=True)
+        same = close or np.array_equal(got, want)
     return None if same else f"values\n{got}\ninstead of\n{want}"
 
 
@@ -370,7 +375,8 @@ def shrink(case):
 
 
 def describe(case):
-    lines = [f"seed {case['seed']}: {whole_text(case)}", f"  extents {case['extents']}, semiring {case['semiring']}, result {case['result']}"]
+    lines = [f"seed {case['seed']}: {whole_text(case)}"]
+    lines.append(f"  extents {case['extents']}, semiring {case['semiring']}, result {case['result']}")
     used = st._core.expression_operands(whole_text(case))
     for n in used:
         o = case["operands"][n]

@@ -1,5 +1,6 @@
 #pragma once
-// The general path (design 6.2): any expression over any formats, into any format. Right before it is fast; the check of what is fast.
+// The general path (design 6.2): any expression over any formats, into any format. Right before it is fast; the check
+// of what is fast.
 #include <map>
 #include <optional>
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace strata {
 
-/// What `*`, `+` and sums mean (design 4). Under all but plus_times, missing are the absent elements and the fill-in of sparse operands
-/// whose fill is 0 or the additive identity, and the result's fill is the additive identity.
+/// What `*`, `+` and sums mean (design 4). Under all but plus_times, missing are the absent elements and the fill-in of
+/// sparse operands whose fill is 0 or the additive identity, and the result's fill is the additive identity.
 enum class Semiring : std::uint8_t { plus_times, min_plus, max_plus, max_times, or_and, any };
 /// "min-plus" or "min_plus"; ExpressionError.
 Semiring parse_semiring(std::string_view name);
@@ -21,15 +22,17 @@ struct EvaluateOptions {
   std::optional<Format> format = {};  ///< of the result; inferred as result_format says where not given
   std::optional<DType> dtype = {};    ///< of the result; NumPy's promotion where not given
   Semiring semiring = Semiring::plus_times;
-  /// Structural: the result has elements only where the mask has. Of a sparse mask its stored elements, without fill-in; of a dense one
-  /// those that are not 0.
+  /// Structural: the result has elements only where the mask has. Of a sparse mask its stored elements, without
+  /// fill-in; of a dense one those that are not 0.
   std::optional<Tensor> mask = {};
 };
 
-/// Evaluates on tensors by name. Cost follows the stored elements wherever the expression lets it. ExpressionError, DTypeError,
-/// TensorError (a format that cannot hold the result).
-Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options = {});
-Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options = {});
+/// Evaluates on tensors by name. Cost follows the stored elements wherever the expression lets it. ExpressionError,
+/// DTypeError, TensorError (a format that cannot hold the result).
+Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                const EvaluateOptions& options = {});
+Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands,
+                const EvaluateOptions& options = {});
 
 /// The einsum as an assignment over operands "A", "B", ... (beyond the 26th "T26", ...).
 Assignment to_assignment(const Einsum& e);

@@ -15,12 +15,40 @@
 namespace strata {
 
 enum class Operator : std::uint8_t {
-  constant, access,
-  add, subtract, multiply, divide, floor_divide, modulo, minimum, maximum,
-  equal, not_equal, less, less_equal, greater, greater_equal,
-  negate, absolute, sign, square_root, exponential, logarithm, sine, cosine, tangent, hyperbolic_tangent, error_function, relu,
+  constant,
+  access,
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  modulo,
+  minimum,
+  maximum,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  negate,
+  absolute,
+  sign,
+  square_root,
+  exponential,
+  logarithm,
+  sine,
+  cosine,
+  tangent,
+  hyperbolic_tangent,
+  error_function,
+  relu,
   conjugate,
-  sum, reduce_max, reduce_min, any, all,  ///< reductions over one index
+  sum,
+  reduce_max,
+  reduce_min,
+  any,
+  all,  ///< reductions over one index
 };
 constexpr bool is_binary(Operator op) { return op >= Operator::add && op <= Operator::greater_equal; }
 constexpr bool is_comparison(Operator op) { return op >= Operator::equal && op <= Operator::greater_equal; }
@@ -52,13 +80,14 @@ class Expression {
   struct Node {
     Operator op = Operator::constant;
     std::vector<Expression> arguments = {};
-    std::string name = {};              ///< access: of the operand; reductions: of the index
+    std::string name = {};                  ///< access: of the operand; reductions: of the index
     std::vector<AffineIndex> indices = {};  ///< access: one per dimension
-    std::complex<double> value = {};    ///< constant; weak, as a Python number: it takes the dtype of what it meets
-    std::int64_t integer = 0;           ///< constant without a point: its exact value
-    bool is_integer = false;            ///< constant written without a point
-    bool implicit = false;              ///< a sum that the notation implies keeps its dtype, as NumPy's einsum; a written one does as NumPy's sum
-    Span where = {};                    ///< in the text it came from; not part of the identity
+    std::complex<double> value = {};        ///< constant; weak, as a Python number: it takes the dtype of what it meets
+    std::int64_t integer = 0;               ///< constant without a point: its exact value
+    bool is_integer = false;                ///< constant written without a point
+    bool implicit = false;  ///< a sum that the notation implies keeps its dtype, as NumPy's einsum; a written one does
+                            ///< as NumPy's sum
+    Span where = {};        ///< in the text it came from; not part of the identity
   };
   Expression();  ///< the constant 0
   explicit Expression(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
@@ -106,15 +135,15 @@ struct Assignment {
   }
 };
 
-/// Parses an assignment. Each additive term sums the indices that the output lacks; a parenthesized addend without the summed index
-/// is an ExpressionError that says how to write the sum (design 4). ExpressionError with carets.
+/// Parses an assignment. Each additive term sums the indices that the output lacks; a parenthesized addend without the
+/// summed index is an ExpressionError that says how to write the sum (design 4). ExpressionError with carets.
 Assignment parse_assignment(std::string_view text);
 /// Wraps each additive term of `value` into sums over the indices that the output lacks.
 Expression with_sums(const Expression& value, std::span<const std::string> output, std::string_view text = {});
 
-/// Extents of all indices from the operands' shapes. A 1 broadcasts against n. An index that stands only in affine accesses gets the
-/// largest extent that stays inside. ExpressionError: ranks or extents that differ, an access that leaves its operand, an index of the output
-/// that nothing gives an extent to.
+/// Extents of all indices from the operands' shapes. A 1 broadcasts against n. An index that stands only in affine
+/// accesses gets the largest extent that stays inside. ExpressionError: ranks or extents that differ, an access that
+/// leaves its operand, an index of the output that nothing gives an extent to.
 std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std::map<std::string, Shape>& shapes);
 
 }  // namespace strata

@@ -23,7 +23,8 @@ nb::object result_of(const Tensor& t, Package package) {
 
 }  // namespace
 
-nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, Package package) {
+nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                           Package package) {
   Tensor out;
   {
     NoGil no_gil;
@@ -32,12 +33,15 @@ nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, co
   return result_of(out, package);
 }
 
-bool needs_general_path(std::span<const Tensor> operands) { return std::count_if(operands.begin(), operands.end(), is_sparse) > 1; }
+bool needs_general_path(std::span<const Tensor> operands) {
+  return std::count_if(operands.begin(), operands.end(), is_sparse) > 1;
+}
 
 void bind_evaluate(nb::module_& m) {
   m.def(
       "evaluate",
-      [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask, nb::handle dtype) {
+      [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
+         nb::handle dtype) {
         const Assignment a = parse_assignment(spec);
         std::map<std::string, Tensor> named;
         std::vector<nb::handle> given;
@@ -53,11 +57,13 @@ void bind_evaluate(nb::module_& m) {
         }
         return result_of(out, package_of(given));
       },
-      nb::arg("spec"), nb::arg("operands"), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(),
-      nb::arg("dtype") = nb::none(), "The general path for index notation; `operands`: {name: tensor}. ExpressionError, DTypeError, TensorError.");
+      nb::arg("spec"), nb::arg("operands"), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(),
+      nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(),
+      "The general path for index notation; `operands`: {name: tensor}. ExpressionError, DTypeError, TensorError.");
   m.def(
       "evaluate_einsum",
-      [](const std::string& spec, nb::args operands, nb::handle format, nb::handle semiring, nb::handle mask, nb::handle dtype) {
+      [](const std::string& spec, nb::args operands, nb::handle format, nb::handle semiring, nb::handle mask,
+         nb::handle dtype) {
         std::vector<Tensor> list;
         std::vector<int> ranks;
         std::vector<nb::handle> given;
@@ -67,10 +73,12 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        return evaluate_einsum(e, list, options_of(format, semiring, mask, dtype, static_cast<int>(e.output.size())), package_of(given));
+        return evaluate_einsum(e, list, options_of(format, semiring, mask, dtype, static_cast<int>(e.output.size())),
+                               package_of(given));
       },
-      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(),
-      nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(), "The general path for an einsum. ExpressionError, DTypeError, TensorError.");
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
+      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(),
+      "The general path for an einsum. ExpressionError, DTypeError, TensorError.");
   m.def(
       "plan_serves",
       [](const std::string& spec, nb::dict operands) {
@@ -84,7 +92,8 @@ void bind_evaluate(nb::module_& m) {
         if (sparse > 1) return false;
         const Assignment a = parse_assignment(spec);
         const auto names = a.value.operands();
-        if (a.accumulate || std::any_of(names.begin(), names.end(), [&](const auto& n) { return !types.contains(n); })) return false;
+        if (a.accumulate || std::any_of(names.begin(), names.end(), [&](const auto& n) { return !types.contains(n); }))
+          return false;
         std::vector<std::string> unused;
         try {
           static_cast<void>(parse_index_notation(spec, unused));
@@ -93,7 +102,8 @@ void bind_evaluate(nb::module_& m) {
         }
         return result_format(a, types).format.is_all_dense();
       },
-      nb::arg("spec"), nb::arg("operands"), "Is this one product with at most one sparse operand and a dense result? Then a plan serves it.");
+      nb::arg("spec"), nb::arg("operands"),
+      "Is this one product with at most one sparse operand and a dense result? Then a plan serves it.");
   m.def(
       "expression_operands",
       [](const std::string& spec) {
@@ -114,7 +124,11 @@ void bind_evaluate(nb::module_& m) {
         for (auto [name, value] : operands) types.emplace(nb::cast<std::string>(name), to_operand(value).type());
         const Assignment a = parse_assignment(spec);
         for (const auto& n : a.value.operands())
-          if (!types.contains(n)) throw ExpressionError({.what = "no operand '" + n + "'", .expected = "a tensor of this name", .got = "none", .fix = "give " + n + "="});
+          if (!types.contains(n))
+            throw ExpressionError({.what = "no operand '" + n + "'",
+                                   .expected = "a tensor of this name",
+                                   .got = "none",
+                                   .fix = "give " + n + "="});
         const ResultFormat r = result_format(a, types);
         return nb::make_tuple(r.format, r.why);
       },

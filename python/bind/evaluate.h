@@ -9,6 +9,7 @@ void bind_evaluate(nb::module_& m);
 /// Two sparse operands or more: the general path serves them.
 bool needs_general_path(std::span<const Tensor> operands);
 /// By the general path: a tensor, or an array where the result is dense.
-nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, Package package);
+nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                           Package package);
 
 }  // namespace strata::bind

@@ -1,4 +1,4 @@
-"""Whole expressions over any formats: plans where one product into a dense array is asked for, the general path otherwise."""
+"""Whole expressions over any formats: plans where one product gives a dense array, the general path otherwise."""
 
 from . import _core
 from .errors import ExpressionError, PlanError, Unsupported
@@ -88,9 +88,9 @@ def einsum(
         einsum("ij,jk->ik", A, B, format="COO")
         einsum("ij,jk,ki->", A, A, A, semiring="plus-times")
 
-    With at most one sparse operand the result is dense unless `format` says otherwise, an array of the package of the
-    dense operands, and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format, semiring,
-    mask : as for evaluate(). ExpressionError, TensorError, DTypeError.
+    With at most one sparse operand the result is dense unless `format` says otherwise, an array of the package of
+    the dense operands, and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format,
+    semiring, mask : as for evaluate(). ExpressionError, TensorError, DTypeError.
     """
     sparse = sum(isinstance(t, _core.Tensor) and not t.format.is_all_dense for t in operands)
     if not _is_general(format, semiring, mask) and sparse < 2:
@@ -101,6 +101,6 @@ def einsum(
     if out is None:
         return result
     if semiring not in (None, "plus-times", "plus_times") and (alpha != 1 or beta not in (None, 0)):
-        raise PlanError("alpha and beta have no meaning in a semiring", expected="neither", got=f"semiring={semiring!r}")
+        raise PlanError("alpha and beta have no meaning in a semiring", got=f"semiring={semiring!r}")
     dense = result.to_dense() if isinstance(result, _core.Tensor) else result
     return _write(alpha * dense + (beta * out if beta not in (None, 0) else 0), out)

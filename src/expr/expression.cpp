@@ -8,21 +8,36 @@
 namespace strata {
 namespace {
 
-constexpr std::array<std::string_view, 34> names = {
-    "", "", "+", "-", "*", "/", "//", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "-", "abs", "sign", "sqrt", "exp", "log",
-    "sin", "cos", "tan", "tanh", "erf", "relu", "conj", "sum", "max", "min", "any", "all"};
+constexpr std::array<std::string_view, 34> names = {"",     "",     "+",   "-",   "*",   "/",   "//",  "%",    "min",
+                                                    "max",  "==",   "!=",  "<",   "<=",  ">",   ">=",  "-",    "abs",
+                                                    "sign", "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "erf",
+                                                    "relu", "conj", "sum", "max", "min", "any", "all"};
 
 /// How tightly an operator binds when printed: a child that binds less needs parentheses.
 int precedence(const Expression& e) {
   if (e.node().implicit) return precedence(e.argument());  // not written, so not printed
   switch (e.op()) {
-    case Operator::equal: case Operator::not_equal: case Operator::less: case Operator::less_equal: case Operator::greater:
-    case Operator::greater_equal: return 1;
-    case Operator::add: case Operator::subtract: return 2;
-    case Operator::multiply: case Operator::divide: case Operator::floor_divide: case Operator::modulo: return 3;
-    case Operator::negate: return 4;
-    case Operator::constant: return e.node().is_integer ? (e.node().integer < 0 ? 4 : 5) : (e.node().value.real() < 0 ? 4 : 5);
-    default: return 5;
+    case Operator::equal:
+    case Operator::not_equal:
+    case Operator::less:
+    case Operator::less_equal:
+    case Operator::greater:
+    case Operator::greater_equal:
+      return 1;
+    case Operator::add:
+    case Operator::subtract:
+      return 2;
+    case Operator::multiply:
+    case Operator::divide:
+    case Operator::floor_divide:
+    case Operator::modulo:
+      return 3;
+    case Operator::negate:
+      return 4;
+    case Operator::constant:
+      return e.node().is_integer ? (e.node().integer < 0 ? 4 : 5) : (e.node().value.real() < 0 ? 4 : 5);
+    default:
+      return 5;
   }
 }
 
@@ -37,7 +52,8 @@ std::string print(const Expression& e) {
   if (n.op == Operator::constant) {
     if (n.is_integer) return std::to_string(n.integer);
     std::string out = Scalar::of(n.value.real()).to_string();
-    return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;  // a point keeps it from reading as an integer
+    return out.find_first_of(".en") == std::string::npos ? out + ".0"
+                                                         : out;  // a point keeps it from reading as an integer
   }
   if (n.op == Operator::access) {
     if (n.indices.empty()) return n.name;
@@ -47,7 +63,8 @@ std::string print(const Expression& e) {
   }
   if (n.implicit) return print(e.argument());
   if (is_reduction(n.op)) return name + "(" + n.name + ", " + print(e.argument()) + ")";
-  if (n.op == Operator::negate) return e.argument().op() == Operator::constant ? "-(" + print(e.argument()) + ")" : "-" + print(e.argument(), 4);
+  if (n.op == Operator::negate)
+    return e.argument().op() == Operator::constant ? "-(" + print(e.argument()) + ")" : "-" + print(e.argument(), 4);
   if (is_unary(n.op)) return name + "(" + print(e.argument()) + ")";
   if (n.op == Operator::minimum || n.op == Operator::maximum)
     return name + "(" + print(e.argument(0)) + ", " + print(e.argument(1)) + ")";
@@ -59,7 +76,8 @@ void collect_free(const Expression& e, std::vector<std::string>& bound, std::vec
   const auto& n = e.node();
   for (const auto& a : n.indices)
     for (const auto& t : a.terms)
-      if (std::find(bound.begin(), bound.end(), t.index) == bound.end() && std::find(out.begin(), out.end(), t.index) == out.end())
+      if (std::find(bound.begin(), bound.end(), t.index) == bound.end() &&
+          std::find(out.begin(), out.end(), t.index) == out.end())
         out.push_back(t.index);
   if (is_reduction(n.op)) bound.push_back(n.name);
   for (const auto& a : n.arguments) collect_free(a, bound, out);
@@ -96,7 +114,9 @@ Expression Expression::integer(std::int64_t value) {
 Expression Expression::access(std::string name, std::vector<AffineIndex> indices) {
   return Expression(Node{.op = Operator::access, .name = std::move(name), .indices = std::move(indices)});
 }
-Expression Expression::unary(Operator op, Expression a) { return Expression(Node{.op = op, .arguments = {std::move(a)}}); }
+Expression Expression::unary(Operator op, Expression a) {
+  return Expression(Node{.op = op, .arguments = {std::move(a)}});
+}
 Expression Expression::binary(Operator op, Expression a, Expression b) {
   return Expression(Node{.op = op, .arguments = {std::move(a), std::move(b)}});
 }
@@ -126,14 +146,22 @@ bool Expression::operator==(const Expression& other) const {
   const Node &a = *node_, &b = *other.node_;
   const auto same_bits = [](double x, double y) { return x == y || (x != x && y != y); };
   return a.op == b.op && a.name == b.name && a.indices == b.indices && same_bits(a.value.real(), b.value.real()) &&
-         same_bits(a.value.imag(), b.value.imag()) && a.integer == b.integer && a.is_integer == b.is_integer && a.implicit == b.implicit &&
-         a.arguments == b.arguments;
+         same_bits(a.value.imag(), b.value.imag()) && a.integer == b.integer && a.is_integer == b.is_integer &&
+         a.implicit == b.implicit && a.arguments == b.arguments;
 }
 
-Expression operator+(Expression a, Expression b) { return Expression::binary(Operator::add, std::move(a), std::move(b)); }
-Expression operator-(Expression a, Expression b) { return Expression::binary(Operator::subtract, std::move(a), std::move(b)); }
-Expression operator*(Expression a, Expression b) { return Expression::binary(Operator::multiply, std::move(a), std::move(b)); }
-Expression operator/(Expression a, Expression b) { return Expression::binary(Operator::divide, std::move(a), std::move(b)); }
+Expression operator+(Expression a, Expression b) {
+  return Expression::binary(Operator::add, std::move(a), std::move(b));
+}
+Expression operator-(Expression a, Expression b) {
+  return Expression::binary(Operator::subtract, std::move(a), std::move(b));
+}
+Expression operator*(Expression a, Expression b) {
+  return Expression::binary(Operator::multiply, std::move(a), std::move(b));
+}
+Expression operator/(Expression a, Expression b) {
+  return Expression::binary(Operator::divide, std::move(a), std::move(b));
+}
 Expression operator-(Expression a) { return Expression::unary(Operator::negate, std::move(a)); }
 
 std::string Assignment::to_string() const {

@@ -15,25 +15,33 @@ std::string shape_text(const Shape& shape) {
   return out + (shape.size() == 1 ? ",)" : ")");
 }
 
-[[noreturn]] void refuse(const Assignment& a, const Expression& at, std::string what, std::string expected, std::string got, std::string fix = {}) {
-  throw ExpressionError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix),
-                         .text = a.text, .where = a.text.empty() ? Span{} : at.node().where});
+[[noreturn]] void refuse(const Assignment& a, const Expression& at, std::string what, std::string expected,
+                         std::string got, std::string fix = {}) {
+  throw ExpressionError({.what = std::move(what),
+                         .expected = std::move(expected),
+                         .got = std::move(got),
+                         .fix = std::move(fix),
+                         .text = a.text,
+                         .where = a.text.empty() ? Span{} : at.node().where});
 }
 
-template <class F> void for_each_access(const Expression& e, const F& f) {
+template <class F>
+void for_each_access(const Expression& e, const F& f) {
   if (e.op() == Operator::access) f(e);
   for (const auto& a : e.node().arguments) for_each_access(a, f);
 }
 
 /// Plain accesses decide: equal extents, where a 1 broadcasts.
-void from_plain(const Assignment& a, const Expression& e, const Shape& shape, Extents& extents, std::map<std::string, std::string>& from) {
+void from_plain(const Assignment& a, const Expression& e, const Shape& shape, Extents& extents,
+                std::map<std::string, std::string>& from) {
   const auto& n = e.node();
   for (std::size_t d = 0; d < n.indices.size(); ++d) {
     if (!n.indices[d].is_plain()) continue;
     const std::string& i = n.indices[d].terms[0].index;
     for (std::size_t b = 0; b < d; ++b)  // a diagonal takes equal extents only
       if (n.indices[b].is_plain() && n.indices[b] == n.indices[d] && shape[b] != shape[d])
-        refuse(a, e, "'" + n.name + "' repeats index '" + i + "' over dimensions that differ", "equal extents", shape_text(shape));
+        refuse(a, e, "'" + n.name + "' repeats index '" + i + "' over dimensions that differ", "equal extents",
+               shape_text(shape));
     const auto [it, fresh] = extents.try_emplace(i, shape[d]);
     if (fresh || it->second == 1) {
       it->second = shape[d];
@@ -48,7 +56,7 @@ void from_plain(const Assignment& a, const Expression& e, const Shape& shape, Ex
 /// [least, most] that an affine index takes, or of its known terms; 128 bits hold any sum of 32 terms.
 struct Interval {
   Int128 least = 0, most = 0;
-  bool empty = false;               ///< some index has extent 0
+  bool empty = false;  ///< some index has extent 0
   const AffineIndex::Term* unknown = nullptr;
   int num_unknown = 0;
 };
@@ -76,7 +84,9 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
   std::map<std::string, std::string> from;
   const auto shape_of = [&](const Expression& e) -> const Shape& {
     const auto it = shapes.find(e.node().name);
-    if (it == shapes.end()) refuse(a, e, "no operand '" + e.node().name + "'", "a tensor of this name", "none", "give " + e.node().name + "=");
+    if (it == shapes.end())
+      refuse(a, e, "no operand '" + e.node().name + "'", "a tensor of this name", "none",
+             "give " + e.node().name + "=");
     return it->second;
   };
   const auto visit_all = [&](const auto& f) {
@@ -89,7 +99,8 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
   visit_all([&](const Expression& e) {
     const Shape& shape = shape_of(e);
     if (shape.size() != e.node().indices.size())
-      refuse(a, e, "'" + e.node().name + "' does not fit its access", std::to_string(e.node().indices.size()) + " dimensions",
+      refuse(a, e, "'" + e.node().name + "' does not fit its access",
+             std::to_string(e.node().indices.size()) + " dimensions",
              std::to_string(shape.size()) + ", shape " + shape_text(shape));
     from_plain(a, e, shape, extents, from);
   });
@@ -119,15 +130,23 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
       const AffineIndex& index = e.node().indices[d];
       const Interval v = interval(index, extents);
       if (v.num_unknown > 0)
-        refuse(a, e, "nothing says how far index '" + v.unknown->index + "' goes", "an operand with '" + v.unknown->index + "' as a dimension of its own", index.to_string());
+        refuse(a, e, "nothing says how far index '" + v.unknown->index + "' goes",
+               "an operand with '" + v.unknown->index + "' as a dimension of its own", index.to_string());
       if (!v.empty && !index.is_plain() && (v.least < 0 || v.most >= shape[d]))
-        refuse(a, e, "'" + index.to_string() + "' leaves dimension " + std::to_string(d) + " of '" + e.node().name + "'", "0 to " + std::to_string(shape[d] - 1),
-               std::to_string(static_cast<std::int64_t>(v.least)) + " to " + std::to_string(static_cast<std::int64_t>(v.most)));
+        refuse(a, e,
+               "'" + index.to_string() + "' leaves dimension " + std::to_string(d) + " of '" + e.node().name + "'",
+               "0 to " + std::to_string(shape[d] - 1),
+               std::to_string(static_cast<std::int64_t>(v.least)) + " to " +
+                   std::to_string(static_cast<std::int64_t>(v.most)));
     }
   });
   for (const auto& i : a.indices)
     if (!extents.contains(i))
-      throw ExpressionError({.what = "the output has an index that no operand has", .expected = "an index of the operands", .got = "'" + i + "'", .text = a.text, .where = {0, a.name.size()}});
+      throw ExpressionError({.what = "the output has an index that no operand has",
+                             .expected = "an index of the operands",
+                             .got = "'" + i + "'",
+                             .text = a.text,
+                             .where = {0, a.name.size()}});
   return extents;
 }
 

@@ -18,7 +18,7 @@ namespace strata {
 namespace {
 
 constexpr std::size_t max_text = 1 << 16;
-constexpr int max_depth = 100;       // of parentheses and signs: recursion
+constexpr int max_depth = 100;        // of parentheses and signs: recursion
 constexpr int max_operations = 1000;  // chains lean to the left, so this bounds the depth of the tree
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
@@ -46,7 +46,8 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Assignment parse() {
-    if (text_.size() > max_text) throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
+    if (text_.size() > max_text)
+      throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
     Assignment out;
     out.text = std::string(text_);
     const Word name = word("the name of the result");
@@ -73,15 +74,20 @@ class Parser {
     out.value = with_sums(value, out.indices, text_);
     const auto names = value.operands();
     if (!out.accumulate && std::find(names.begin(), names.end(), out.name) != names.end())
-      refuse("'" + out.name + "' is both the result and an operand", name.where, "another name for the result", "'" + out.name + "'",
-             "write '+=' to add to what it holds");
+      refuse("'" + out.name + "' is both the result and an operand", name.where, "another name for the result",
+             "'" + out.name + "'", "write '+=' to add to what it holds");
     return out;
   }
 
  private:
-  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {}, std::string fix = {}) const {
-    throw ExpressionError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix),
-                           .text = std::string(text_), .where = where});
+  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {},
+                           std::string fix = {}) const {
+    throw ExpressionError({.what = std::move(what),
+                           .expected = std::move(expected),
+                           .got = std::move(got),
+                           .fix = std::move(fix),
+                           .text = std::string(text_),
+                           .where = where});
   }
   char peek() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
@@ -107,11 +113,14 @@ class Parser {
     const Span where{begin, at_};
     if (begin == at_) {
       const std::string got = here();
-      refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())}, "a word of letters, digits and '_'", got);
+      refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())},
+             "a word of letters, digits and '_'", got);
     }
     if (is_digit(text_[begin]))
-      refuse("a name starts with a digit", where, "a letter or '_' first", std::string(text_.substr(begin, at_ - begin)));
-    if (at_ - begin > max_name) refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
+      refuse("a name starts with a digit", where, "a letter or '_' first",
+             std::string(text_.substr(begin, at_ - begin)));
+    if (at_ - begin > max_name)
+      refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
     return {std::string(text_.substr(begin, at_ - begin)), where};
   }
 
@@ -134,8 +143,13 @@ class Parser {
     peek();
     const std::size_t begin = at_;
     const Expression left = additive();
-    static constexpr std::array<std::pair<std::string_view, Operator>, 6> comparisons = {{{"==", Operator::equal},
-        {"!=", Operator::not_equal}, {"<=", Operator::less_equal}, {">=", Operator::greater_equal}, {"<", Operator::less}, {">", Operator::greater}}};
+    static constexpr std::array<std::pair<std::string_view, Operator>, 6> comparisons = {
+        {{"==", Operator::equal},
+         {"!=", Operator::not_equal},
+         {"<=", Operator::less_equal},
+         {">=", Operator::greater_equal},
+         {"<", Operator::less},
+         {">", Operator::greater}}};
     for (const auto& [token, op] : comparisons)
       if (take(token)) {
         const Expression right = additive();
@@ -143,7 +157,8 @@ class Parser {
         peek();
         for (const auto& again : comparisons)
           if (text_.substr(at_, again.first.size()) == again.first)
-            refuse("comparisons do not chain", {at_, at_ + again.first.size()}, "one comparison", "a second one", "put one of them in parentheses");
+            refuse("comparisons do not chain", {at_, at_ + again.first.size()}, "one comparison", "a second one",
+                   "put one of them in parentheses");
         return out;
       }
     return left;
@@ -165,12 +180,18 @@ class Parser {
     Expression out = factor();
     for (;;) {
       Operator op;
-      if (take("**")) refuse("there is no '**'", {at_ - 2, at_}, "'*', '/', '//' or '%'", "'**'", "write the product out");
-      else if (take('*')) op = Operator::multiply;
-      else if (take("//")) op = Operator::floor_divide;
-      else if (take('/')) op = Operator::divide;
-      else if (take('%')) op = Operator::modulo;
-      else return out;
+      if (take("**"))
+        refuse("there is no '**'", {at_ - 2, at_}, "'*', '/', '//' or '%'", "'**'", "write the product out");
+      else if (take('*'))
+        op = Operator::multiply;
+      else if (take("//"))
+        op = Operator::floor_divide;
+      else if (take('/'))
+        op = Operator::divide;
+      else if (take('%'))
+        op = Operator::modulo;
+      else
+        return out;
       Expression right = factor();
       out = binary(op, std::move(out), std::move(right), begin);
     }
@@ -187,7 +208,8 @@ class Parser {
       ++at_;
       Expression a = factor();
       if (c == '+') return a;
-      if (a.op() == Operator::constant && !is_blank(text_[begin + 1]) && text_[begin + 1] != '(') {  // -2 is a number, so that it prints back
+      if (a.op() == Operator::constant && !is_blank(text_[begin + 1]) &&
+          text_[begin + 1] != '(') {  // -2 is a number, so that it prints back
         Expression::Node n = a.node();
         if (n.is_integer ? n.integer > 0 : n.value.real() >= 0) {
           n.value = std::complex<double>(-n.value.real(), 0);
@@ -215,7 +237,8 @@ class Parser {
       }
       if (const auto op = reduction_of(name.text)) return reduction(name, *op);
     } else if (name.text == "inf" || name.text == "nan") {
-      refuse("'" + name.text + "' is not a number here", name.where, "a number or an operand", name.text, "give it as an operand without dimensions");
+      refuse("'" + name.text + "' is not a number here", name.where, "a number or an operand", name.text,
+             "give it as an operand without dimensions");
     }
     std::vector<AffineIndex> indices;
     if (take('(') && !take(')')) {
@@ -225,7 +248,8 @@ class Parser {
       } while (take(','));
       if (peek() != ')' && (function_like(name.text))) {
         const std::string got = here();
-        refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, "',' or ')'", got, closest_function(name.text));
+        refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, "',' or ')'", got,
+               closest_function(name.text));
       }
       expect(')', "',' or ')'");
     }
@@ -234,15 +258,20 @@ class Parser {
 
   static std::vector<std::string_view> functions() {
     std::vector<std::string_view> out;
-    for (int k = static_cast<int>(Operator::absolute); k <= static_cast<int>(Operator::all); ++k) out.push_back(name_of(static_cast<Operator>(k)));
+    for (int k = static_cast<int>(Operator::absolute); k <= static_cast<int>(Operator::all); ++k)
+      out.push_back(name_of(static_cast<Operator>(k)));
     return out;
   }
   static bool function_like(const std::string& name) { return !closest(name, functions()).empty(); }
-  static std::string closest_function(const std::string& name) { return "write '" + std::string(closest(name, functions())) + "' if a function is meant"; }
+  static std::string closest_function(const std::string& name) {
+    return "write '" + std::string(closest(name, functions())) + "' if a function is meant";
+  }
 
   Expression number() {
     const std::size_t begin = at_;
-    const auto digits = [&] { while (at_ < text_.size() && is_digit(text_[at_])) ++at_; };
+    const auto digits = [&] {
+      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+    };
     bool integer = true;
     digits();
     if (at_ < text_.size() && text_[at_] == '.') {
@@ -258,7 +287,10 @@ class Parser {
     }
     const std::string_view digits_text = text_.substr(begin, at_ - begin);
     const char *first = digits_text.data(), *last = first + digits_text.size();
-    const auto malformed = [&] { refuse("a malformed number", {begin, at_}, "digits, or digits with a point and an exponent", std::string(digits_text)); };
+    const auto malformed = [&] {
+      refuse("a malformed number", {begin, at_}, "digits, or digits with a point and an exponent",
+             std::string(digits_text));
+    };
     if (at_ < text_.size() && is_word(text_[at_])) {
       ++at_;
       malformed();
@@ -266,7 +298,9 @@ class Parser {
     if (integer) {
       std::int64_t value = 0;
       const auto r = std::from_chars(first, last, value);
-      if (r.ec != std::errc() || r.ptr != last) refuse("a number that 64 bits do not hold", {begin, at_}, "at most 9223372036854775807", std::string(digits_text), "write a point for a float");
+      if (r.ec != std::errc() || r.ptr != last)
+        refuse("a number that 64 bits do not hold", {begin, at_}, "at most 9223372036854775807",
+               std::string(digits_text), "write a point for a float");
       return located(Expression::integer(value), begin);
     }
     double value = 0;
@@ -300,14 +334,16 @@ class Parser {
     Expression body = comparison();
     if (elementwise_too) {
       const auto free = body.free_indices();
-      const bool names_index = !indices.empty() && std::find(free.begin(), free.end(), indices.back().text) != free.end();
+      const bool names_index =
+          !indices.empty() && std::find(free.begin(), free.end(), indices.back().text) != free.end();
       if (!names_index && indices.size() <= 1) {
         Expression left = body;
         if (indices.empty()) {
           expect(',', "','");
           body = comparison();
         } else {
-          left = Expression(Expression::Node{.op = Operator::access, .name = indices[0].text, .where = indices[0].where});
+          left =
+              Expression(Expression::Node{.op = Operator::access, .name = indices[0].text, .where = indices[0].where});
         }
         expect(')', "an operator or ')'");
         return binary(op == Operator::reduce_max ? Operator::maximum : Operator::minimum, left, body, name.where.begin);
@@ -315,12 +351,14 @@ class Parser {
     }
     if (indices.empty())
       refuse(name.text + " does not say which index it reduces", {body_begin, at_}, "an index first", body.to_string(),
-             "write " + name.text + "(" + (body.free_indices().empty() ? "j" : body.free_indices().back()) + ", " + body.to_string() + ")");
+             "write " + name.text + "(" + (body.free_indices().empty() ? "j" : body.free_indices().back()) + ", " +
+                 body.to_string() + ")");
     expect(')', "an operator or ')'");
     for (std::size_t k = indices.size(); k-- > 0;) {
       const auto free = body.free_indices();
       if (std::find(free.begin(), free.end(), indices[k].text) == free.end())
-        refuse(name.text + " over an index that its body lacks", indices[k].where, free.empty() ? "an index of the body" : "one of the body's indices", "'" + indices[k].text + "'");
+        refuse(name.text + " over an index that its body lacks", indices[k].where,
+               free.empty() ? "an index of the body" : "one of the body's indices", "'" + indices[k].text + "'");
       body = located(Expression::reduce(op, indices[k].text, std::move(body)), name.where.begin);
     }
     return body;
@@ -344,26 +382,36 @@ class Parser {
           std::int64_t value = 0;
           const std::string_view digits = text_.substr(start, at_ - start);
           const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-          if (r.ec != std::errc() || value >= (std::int64_t{1} << 31) || __builtin_mul_overflow(factor, value, &factor) || factor >= (std::int64_t{1} << 31) || factor <= -(std::int64_t{1} << 31))
+          if (r.ec != std::errc() || value >= (std::int64_t{1} << 31) ||
+              __builtin_mul_overflow(factor, value, &factor) || factor >= (std::int64_t{1} << 31) ||
+              factor <= -(std::int64_t{1} << 31))
             refuse("a number that an index cannot use", {start, at_}, "less than 2147483648", std::string(digits));
         } else {
           const Word w = word("an index");
-          if (!index.empty()) refuse("a product of two indices", w.where, "a sum of integer * index", index + "*" + w.text);
+          if (!index.empty())
+            refuse("a product of two indices", w.where, "a sum of integer * index", index + "*" + w.text);
           index = w.text;
         }
         if (!take('*')) break;
       }
-      if (index.empty()) out.constant += factor;
+      if (index.empty())
+        out.constant += factor;
       else {
         auto t = std::find_if(out.terms.begin(), out.terms.end(), [&](const auto& x) { return x.index == index; });
-        if (t == out.terms.end()) out.terms.push_back({index, factor});
-        else t->coefficient += factor;
+        if (t == out.terms.end())
+          out.terms.push_back({index, factor});
+        else
+          t->coefficient += factor;
       }
-      if (out.terms.size() > max_dims || out.constant >= (std::int64_t{1} << 40) || out.constant <= -(std::int64_t{1} << 40))
+      if (out.terms.size() > max_dims || out.constant >= (std::int64_t{1} << 40) ||
+          out.constant <= -(std::int64_t{1} << 40))
         refuse("an index too long", {begin, at_}, "a short sum");
-      if (take('+')) minus = false;
-      else if (take('-')) minus = true;
-      else break;
+      if (take('+'))
+        minus = false;
+      else if (take('-'))
+        minus = true;
+      else
+        break;
     }
     std::erase_if(out.terms, [](const auto& t) { return t.coefficient == 0; });
     return out;

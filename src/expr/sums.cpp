@@ -6,7 +6,9 @@
 namespace strata {
 namespace {
 
-bool contains(std::span<const std::string> list, const std::string& s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+bool contains(std::span<const std::string> list, const std::string& s) {
+  return std::find(list.begin(), list.end(), s) != list.end();
+}
 
 bool is_additive(Operator op) { return op == Operator::add || op == Operator::subtract; }
 

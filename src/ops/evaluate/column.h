@@ -1,6 +1,7 @@
 #pragma once
-// Values of one dtype, held wide: floats as double, integers in 64 bits, complex as pairs of doubles. Every operation rounds or wraps to
-// its dtype, so that results are those of the dtype itself (floats narrower than f64 differ from one-step arithmetic by nothing for
+// Values of one dtype, held wide: floats as double, integers in 64 bits, complex as pairs of doubles. Every operation
+// rounds or wraps to its dtype, so that results are those of the dtype itself (floats narrower than f64 differ from
+// one-step arithmetic by nothing for
 // + - * / sqrt).
 #include <complex>
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace strata::evaluation {
 using Complex = std::complex<double>;
 
 struct Column {
-  using Data = std::variant<std::vector<double>, std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<Complex>>;
+  using Data =
+      std::variant<std::vector<double>, std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<Complex>>;
   DType dtype = DType::f64;
   Data data;
 
@@ -43,8 +45,8 @@ bool is_zero(const Column& value);
 /// Rounds floats to their dtype and wraps integers.
 void normalise(Column& c);
 
-/// NumPy's dtype of an operation on operands of this (common) dtype: what it computes in, and what comes out. DTypeError where NumPy
-/// has no such operation.
+/// NumPy's dtype of an operation on operands of this (common) dtype: what it computes in, and what comes out.
+/// DTypeError where NumPy has no such operation.
 struct OperationType {
   DType compute, result;
 };

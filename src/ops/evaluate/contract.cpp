@@ -5,7 +5,9 @@
 namespace strata::evaluation {
 namespace {
 
-bool has(const std::vector<std::string>& list, const std::string& s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+bool has(const std::vector<std::string>& list, const std::string& s) {
+  return std::find(list.begin(), list.end(), s) != list.end();
+}
 
 /// Expected rows of the join of these factors, elements being spread evenly.
 double join_rows(const std::vector<const Factor*>& factors, const std::function<double(const std::string&)>& extent) {
@@ -14,8 +16,10 @@ double join_rows(const std::vector<const Factor*>& factors, const std::function<
   for (const Factor* f : factors) {
     rows *= f->rows;
     for (const auto& i : f->indices) {
-      if (has(seen, i)) rows /= std::max(extent(i), 1.0);
-      else seen.push_back(i);
+      if (has(seen, i))
+        rows /= std::max(extent(i), 1.0);
+      else
+        seen.push_back(i);
     }
   }
   return rows;
@@ -32,7 +36,8 @@ std::vector<Expression> factors_of(const Expression& e) {
 }
 
 Expression contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
-                    const std::function<Factor(const Expression&)>& describe, const std::function<double(const std::string&)>& extent) {
+                    const std::function<Factor(const Expression&)>& describe,
+                    const std::function<double(const std::string&)>& extent) {
   const auto expressions = factors_of(body);
   if (expressions.size() < 3) return body;
   std::vector<Factor> factors;
@@ -53,7 +58,8 @@ Expression contract(const Expression& body, const std::vector<std::string>& redu
         for (const auto& i : reduced) {
           if (!has(factors[p].indices, i) || !has(factors[q].indices, i)) continue;
           bool elsewhere = false;
-          for (std::size_t k = 0; k < factors.size(); ++k) elsewhere = elsewhere || (k != p && k != q && has(factors[k].indices, i));
+          for (std::size_t k = 0; k < factors.size(); ++k)
+            elsewhere = elsewhere || (k != p && k != q && has(factors[k].indices, i));
           if (!elsewhere) summed.push_back(i);
         }
         if (summed.empty()) continue;
@@ -65,7 +71,10 @@ Expression contract(const Expression& body, const std::vector<std::string>& redu
         }
       }
     if (best.empty()) break;
-    Factor merged{.expression = factors[best_p].expression * factors[best_q].expression, .rows = least, .indices = {}, .dtype = factors[0].dtype};
+    Factor merged{.expression = factors[best_p].expression * factors[best_q].expression,
+                  .rows = least,
+                  .indices = {},
+                  .dtype = factors[0].dtype};
     double bound = 1;
     for (const std::size_t k : {best_p, best_q})
       for (const auto& i : factors[k].indices)

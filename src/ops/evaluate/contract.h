@@ -9,16 +9,18 @@ namespace strata::evaluation {
 
 struct Factor {
   Expression expression;
-  double rows = 1;                   ///< elements, as far as known
+  double rows = 1;  ///< elements, as far as known
   std::vector<std::string> indices;
-  std::optional<DType> dtype;        ///< where it is known to be an operand
+  std::optional<DType> dtype;  ///< where it is known to be an operand
 };
 
 /// The factors of a product from left to right.
 std::vector<Expression> factors_of(const Expression& e);
-/// `body` is summed over `reduced`: sums that may be carried out earlier and promise fewer rows are, and leave `reduced`' indices to
-/// themselves. Only products of three or more operands of one dtype: others would round or wrap differently.
+/// `body` is summed over `reduced`: sums that may be carried out earlier and promise fewer rows are, and leave
+/// `reduced`' indices to themselves. Only products of three or more operands of one dtype: others would round or wrap
+/// differently.
 Expression contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
-                    const std::function<Factor(const Expression&)>& describe, const std::function<double(const std::string&)>& extent);
+                    const std::function<Factor(const Expression&)>& describe,
+                    const std::function<double(const std::string&)>& extent);
 
 }  // namespace strata::evaluation

@@ -41,7 +41,8 @@ struct Groups {
     }
   }
   void append(const Groups& more) {
-    for (std::size_t v = 0; v < rows.coords.size(); ++v) rows.coords[v].insert(rows.coords[v].end(), more.rows.coords[v].begin(), more.rows.coords[v].end());
+    for (std::size_t v = 0; v < rows.coords.size(); ++v)
+      rows.coords[v].insert(rows.coords[v].end(), more.rows.coords[v].begin(), more.rows.coords[v].end());
     rows.n += more.rows.n;
     evaluation::append(values, more.values);
     count.insert(count.end(), more.count.begin(), more.count.end());
@@ -92,10 +93,13 @@ class Evaluator {
   Tensor run() {
     Expression value = assignment_.value;
     if (assignment_.accumulate)
-      value = Expression::access(assignment_.name, std::vector<AffineIndex>(assignment_.indices.begin(), assignment_.indices.end())) + value;
+      value = Expression::access(assignment_.name,
+                                 std::vector<AffineIndex>(assignment_.indices.begin(), assignment_.indices.end())) +
+              value;
     if (options_.mask) {
       if (options_.mask->shape() != shape_)
-        throw TensorError({.what = "the mask has another shape than the result", .expected = "rank " + std::to_string(shape_.size()) + " and the same extents",
+        throw TensorError({.what = "the mask has another shape than the result",
+                           .expected = "rank " + std::to_string(shape_.size()) + " and the same extents",
                            .got = options_.mask->type().to_string()});
       Rows rows{.vars = output_, .free = {}, .coords = read_mask(*options_.mask), .n = 0, .slots = {}};
       rows.n = rows.coords.empty() ? 1 : static_cast<std::int64_t>(rows.coords[0].size());
@@ -110,15 +114,19 @@ class Evaluator {
 
  private:
   [[noreturn]] void refuse_in_semiring(const Expression& e) const {
-    throw ExpressionError({.what = "'" + std::string(name_of(e.op())) + "' has no meaning in a semiring", .expected = "'*', '+' and sum(...)",
-                           .got = e.to_string(), .fix = "leave semiring= away, or evaluate in two steps", .text = assignment_.text,
+    throw ExpressionError({.what = "'" + std::string(name_of(e.op())) + "' has no meaning in a semiring",
+                           .expected = "'*', '+' and sum(...)",
+                           .got = e.to_string(),
+                           .fix = "leave semiring= away, or evaluate in two steps",
+                           .text = assignment_.text,
                            .where = assignment_.text.empty() ? Span{} : e.node().where});
   }
 
   int build(Tree& tree, const Expression& e, bool masked) {
     const auto& n = e.node();
     const bool ring = options_.semiring != Semiring::plus_times;
-    if (ring && n.op != Operator::constant && n.op != Operator::access && n.op != Operator::add && n.op != Operator::multiply && n.op != Operator::sum)
+    if (ring && n.op != Operator::constant && n.op != Operator::access && n.op != Operator::add &&
+        n.op != Operator::multiply && n.op != Operator::sum)
       refuse_in_semiring(e);
     if (n.op == Operator::constant) return tree.add_constant(e);
     if (n.op == Operator::access) {
@@ -168,10 +176,13 @@ class Evaluator {
       names.push_back(body.node().name);
       body = body.argument();
     }
-    if (op == Operator::sum) body = contract(body, names, implicit, [this](const Expression& f) { return describe(f); },
-                                             [this](const std::string& i) { return static_cast<double>(extents_[static_cast<std::size_t>(variables_.at(i))]); });
-    for (int v : reduced)
-      masked = masked && std::find(output_.begin(), output_.end(), v) == output_.end();
+    if (op == Operator::sum)
+      body = contract(
+          body, names, implicit, [this](const Expression& f) { return describe(f); },
+          [this](const std::string& i) {
+            return static_cast<double>(extents_[static_cast<std::size_t>(variables_.at(i))]);
+          });
+    for (int v : reduced) masked = masked && std::find(output_.begin(), output_.end(), v) == output_.end();
     Tree inner(extents_, options_.semiring);
     const int root = build(inner, body, masked);
     const Node& node = inner.node(root);
@@ -183,23 +194,34 @@ class Evaluator {
 
     Monoid monoid = Monoid::plus;
     DType dtype = node.dtype;
-    if (ring) monoid = addition(options_.semiring);
-    else if (op == Operator::sum) dtype = sum_dtype(dtype, implicit);
-    else if (op == Operator::any || op == Operator::all) monoid = op == Operator::any ? Monoid::either : Monoid::both, dtype = DType::boolean;
-    else monoid = op == Operator::reduce_max ? Monoid::maximum : Monoid::minimum, dtype = type_of(op, dtype).result;
+    if (ring)
+      monoid = addition(options_.semiring);
+    else if (op == Operator::sum)
+      dtype = sum_dtype(dtype, implicit);
+    else if (op == Operator::any || op == Operator::all)
+      monoid = op == Operator::any ? Monoid::either : Monoid::both, dtype = DType::boolean;
+    else
+      monoid = op == Operator::reduce_max ? Monoid::maximum : Monoid::minimum, dtype = type_of(op, dtype).result;
     Ints sizes;
     for (int v : reduced) sizes.push_back(extents_[static_cast<std::size_t>(v)]);
     const auto counted = checked_product(sizes);
     const std::int64_t size = counted.value_or(INT64_MAX);  // only a sum of a fill needs to know it exactly
     if (size == 0 && (op == Operator::reduce_max || op == Operator::reduce_min))
-      throw ExpressionError({.what = std::string(name_of(op)) + " of nothing has no value", .expected = "an extent of 1 or more", .got = "extent 0 of '" + names[0] + "'",
-                             .text = assignment_.text, .where = assignment_.text.empty() ? Span{} : e.node().where});
+      throw ExpressionError({.what = std::string(name_of(op)) + " of nothing has no value",
+                             .expected = "an extent of 1 or more",
+                             .got = "extent 0 of '" + names[0] + "'",
+                             .text = assignment_.text,
+                             .where = assignment_.text.empty() ? Span{} : e.node().where});
 
-    Groups all{.rows = {.vars = groups, .free = {}, .coords = std::vector<Ints>(groups.size()), .n = 0, .slots = {}}, .values = zeros(dtype, 0), .count = {}};
+    Groups all{.rows = {.vars = groups, .free = {}, .coords = std::vector<Ints>(groups.size()), .n = 0, .slots = {}},
+               .values = zeros(dtype, 0),
+               .count = {}};
     std::int64_t compacted = 0;
     bool several = false;
     inner.for_each_slab(root, restricts ? &*mask_ : nullptr, {}, [&](Rows rows, const Values& v) {
-      Groups piece{.rows = project(rows, groups), .values = cast(v.values, dtype), .count = Ints(static_cast<std::size_t>(rows.n), 1)};
+      Groups piece{.rows = project(rows, groups),
+                   .values = cast(v.values, dtype),
+                   .count = Ints(static_cast<std::size_t>(rows.n), 1)};
       if (!v.present.empty()) {
         const Ints there = present_rows(v);
         if (static_cast<std::int64_t>(there.size()) < rows.n) {
@@ -237,7 +259,8 @@ class Evaluator {
         Column with_fill = combine(monoid, all.values, others);
         append(with_fill, all.values);
         Ints from(missing.size());
-        for (std::size_t k = 0; k < from.size(); ++k) from[k] = static_cast<std::int64_t>(k + (whole[k] ? from.size() : 0));
+        for (std::size_t k = 0; k < from.size(); ++k)
+          from[k] = static_cast<std::int64_t>(k + (whole[k] ? from.size() : 0));
         all.values = gather(with_fill, from, absent);
         fill = absent;
       }
@@ -262,7 +285,8 @@ class Evaluator {
       Ints where(static_cast<std::size_t>(n), -1);
       for (std::int64_t k = 0; k < all.rows.n; ++k) {
         std::int64_t at = 0;
-        for (std::size_t d = 0; d < groups.size(); ++d) at += all.rows.coords[d][static_cast<std::size_t>(k)] * leaf.strides[d];
+        for (std::size_t d = 0; d < groups.size(); ++d)
+          at += all.rows.coords[d][static_cast<std::size_t>(k)] * leaf.strides[d];
         where[static_cast<std::size_t>(at)] = k;
       }
       leaf.values = std::make_shared<Column>(gather(all.values, where, fill));
@@ -280,7 +304,9 @@ class Evaluator {
     for (const auto& [name, t] : operands_) types.emplace(name, t.type());
     const Format format = options_.format ? *options_.format : result_format(assignment_, types).format;
     if (format.rank() != static_cast<int>(shape_.size()))
-      throw TensorError({.what = "the format has another number of dimensions than the result", .expected = std::to_string(shape_.size()), .got = std::to_string(format.rank()) + " in " + format.to_string()});
+      throw TensorError({.what = "the format has another number of dimensions than the result",
+                         .expected = std::to_string(shape_.size()),
+                         .got = std::to_string(format.rank()) + " in " + format.to_string()});
     const Node& node = tree.node(root);
     Column fill = node.always ? zeros(node.dtype, 1) : node.fill;
     if (options_.semiring != Semiring::plus_times) fill = identity(addition(options_.semiring), node.dtype);
@@ -303,7 +329,8 @@ class Evaluator {
       Buffer out = Buffer::allocate(dtype, *n);
       std::vector<char> one(width);
       store(fill, one.data());
-      for (std::int64_t k = 0; k < *n; ++k) std::copy_n(one.data(), width, static_cast<char*>(out.data) + k * static_cast<std::int64_t>(width));
+      for (std::int64_t k = 0; k < *n; ++k)
+        std::copy_n(one.data(), width, static_cast<char*>(out.data) + k * static_cast<std::int64_t>(width));
       std::vector<char> bytes;
       each([&](const std::vector<const Ints*>& dims, const Column& values, const Ints* there, std::int64_t rows) {
         bytes.resize(values.size() * width);
@@ -313,7 +340,8 @@ class Evaluator {
           const auto r = static_cast<std::size_t>(there ? (*there)[static_cast<std::size_t>(k)] : k);
           std::int64_t at = 0;
           for (std::size_t d = 0; d < dims.size(); ++d) at = at * shape_[d] + (*dims[d])[r];
-          std::copy_n(bytes.data() + r * width, width, static_cast<char*>(out.data) + at * static_cast<std::int64_t>(width));
+          std::copy_n(bytes.data() + r * width, width,
+                      static_cast<char*>(out.data) + at * static_cast<std::int64_t>(width));
         }
       });
       std::vector<std::int64_t> strides(shape_.size());
@@ -338,8 +366,10 @@ class Evaluator {
           for (std::size_t d = 0; d < dims.size(); ++d)
             for (auto r : *there) columns[d].push_back((*dims[d])[static_cast<std::size_t>(r)]);
         for (std::int64_t begin = 0; begin < count; begin += step) {
-          for (std::size_t d = 0; d < dims.size(); ++d) starts[d] = (there ? columns[d].data() : dims[d]->data()) + begin;
-          sink({static_cast<int>(std::min(step, count - begin)), starts.data(), bytes.data() + static_cast<std::size_t>(begin) * width});
+          for (std::size_t d = 0; d < dims.size(); ++d)
+            starts[d] = (there ? columns[d].data() : dims[d]->data()) + begin;
+          sink({static_cast<int>(std::min(step, count - begin)), starts.data(),
+                bytes.data() + static_cast<std::size_t>(begin) * width});
         }
       });
     };
@@ -349,9 +379,12 @@ class Evaluator {
   /// To the result's dtype; the identity of a semiring stays what it is.
   Column recast(const Column& c, DType dtype) const {
     if (c.dtype == dtype) return c;
-    const bool lossy = (is_complex(c.dtype) && !is_complex(dtype)) || (is_float(c.dtype) && is_integer(dtype)) || (dtype == DType::boolean);
+    const bool lossy = (is_complex(c.dtype) && !is_complex(dtype)) || (is_float(c.dtype) && is_integer(dtype)) ||
+                       (dtype == DType::boolean);
     if (lossy && assignment_.accumulate && !options_.dtype)
-      throw DTypeError({.what = "'" + assignment_.name + "' cannot hold what '+=' adds to it", .expected = std::string(name_of(c.dtype)), .got = std::string(name_of(dtype))});
+      throw DTypeError({.what = "'" + assignment_.name + "' cannot hold what '+=' adds to it",
+                        .expected = std::string(name_of(c.dtype)),
+                        .got = std::string(name_of(dtype))});
     return cast(c, dtype);
   }
 
@@ -375,7 +408,10 @@ Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operan
   if (a.accumulate) needed.push_back(a.name);
   for (const auto& name : needed)
     if (!operands.contains(name))
-      throw ExpressionError({.what = "no operand '" + name + "'", .expected = "a tensor of this name", .got = "none", .fix = "give " + name + "="});
+      throw ExpressionError({.what = "no operand '" + name + "'",
+                             .expected = "a tensor of this name",
+                             .got = "none",
+                             .fix = "give " + name + "="});
   return evaluation::Evaluator(a, operands, options).run();
 }
 
@@ -383,7 +419,9 @@ Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& oper
   return evaluate(parse_assignment(text), operands, options);
 }
 
-std::string operand_name(std::size_t k) { return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k); }
+std::string operand_name(std::size_t k) {
+  return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k);
+}
 
 Assignment to_assignment(const Einsum& e) {
   Assignment out;
@@ -404,7 +442,9 @@ Assignment to_assignment(const Einsum& e) {
 
 Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options) {
   if (e.operands.size() != operands.size())
-    throw ExpressionError({.what = "the expression and the operands differ in number", .expected = std::to_string(e.operands.size()), .got = std::to_string(operands.size())});
+    throw ExpressionError({.what = "the expression and the operands differ in number",
+                           .expected = std::to_string(e.operands.size()),
+                           .got = std::to_string(operands.size())});
   std::map<std::string, Tensor> named;
   for (std::size_t k = 0; k < operands.size(); ++k) named.emplace(operand_name(k), operands[k]);
   return evaluate(to_assignment(e), named, options);
@@ -415,7 +455,9 @@ Semiring parse_semiring(std::string_view name) {
   std::replace(plain.begin(), plain.end(), '_', '-');
   for (int k = 0; k <= static_cast<int>(Semiring::any); ++k)
     if (plain == name_of(static_cast<Semiring>(k))) return static_cast<Semiring>(k);
-  throw ExpressionError({.what = "no semiring '" + std::string(name) + "'", .expected = "plus-times, min-plus, max-plus, max-times, or-and, any", .got = std::string(name)});
+  throw ExpressionError({.what = "no semiring '" + std::string(name) + "'",
+                         .expected = "plus-times, min-plus, max-plus, max-times, or-and, any",
+                         .got = std::string(name)});
 }
 std::string_view name_of(Semiring s) {
   constexpr std::string_view names[] = {"plus-times", "min-plus", "max-plus", "max-times", "or-and", "any"};

@@ -27,7 +27,8 @@ Operand read_dense(const Tensor& t) {
   if (n == 0) {
     out.values = std::make_shared<Column>(zeros(d.dtype(), 0));
   } else if (packed) {
-    out.values = std::make_shared<Column>(load(d.dtype(), base + part.values_offset * width, static_cast<std::size_t>(n)));
+    out.values =
+        std::make_shared<Column>(load(d.dtype(), base + part.values_offset * width, static_cast<std::size_t>(n)));
   } else {
     std::vector<char> bytes(static_cast<std::size_t>(n * width));
     for (std::int64_t k = 0; k < n; ++k) {
@@ -60,11 +61,17 @@ Operand read_sparse(const Tensor& t, Zeros zeros) {
 
 Monoid addition(Semiring s) {
   switch (s) {
-    case Semiring::plus_times: return Monoid::plus;
-    case Semiring::min_plus: return Monoid::minimum;
-    case Semiring::max_plus: case Semiring::max_times: return Monoid::maximum;
-    case Semiring::or_and: return Monoid::either;
-    default: return Monoid::first;
+    case Semiring::plus_times:
+      return Monoid::plus;
+    case Semiring::min_plus:
+      return Monoid::minimum;
+    case Semiring::max_plus:
+    case Semiring::max_times:
+      return Monoid::maximum;
+    case Semiring::or_and:
+      return Monoid::either;
+    default:
+      return Monoid::first;
   }
 }
 
@@ -103,10 +110,20 @@ std::vector<Ints> read_mask(const Tensor& t) {
   return out;
 }
 
-Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices, const std::map<std::string, int>& variables, const Extents& extents) {
-  Leaf leaf{.id = id, .dense = operand.dense, .values = operand.values, .fill = operand.fill, .rows = {}, .vars = {}, .strides = {}, .offset = 0};
+Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices,
+          const std::map<std::string, int>& variables, const Extents& extents) {
+  Leaf leaf{.id = id,
+            .dense = operand.dense,
+            .values = operand.values,
+            .fill = operand.fill,
+            .rows = {},
+            .vars = {},
+            .strides = {},
+            .offset = 0};
   const auto extent = [&](int v) { return extents[static_cast<std::size_t>(v)]; };
-  const auto broadcasts = [&](std::size_t d) { return indices[d].is_plain() && operand.shape[d] == 1 && extent(variables.at(indices[d].terms[0].index)) != 1; };
+  const auto broadcasts = [&](std::size_t d) {
+    return indices[d].is_plain() && operand.shape[d] == 1 && extent(variables.at(indices[d].terms[0].index)) != 1;
+  };
   if (operand.dense) {
     std::int64_t stride = 1;
     for (std::size_t d = indices.size(); d-- > 0;) {

@@ -12,15 +12,15 @@ namespace strata::evaluation {
 
 /// The elements of one operand, read once, whatever its format.
 struct Operand {
-  bool dense = false;          ///< every element has a value: row-major, no coordinates
+  bool dense = false;  ///< every element has a value: row-major, no coordinates
   Shape shape;
-  std::vector<Ints> coords;    ///< sparse: per dimension, sorted, each at most once
+  std::vector<Ints> coords;  ///< sparse: per dimension, sorted, each at most once
   std::shared_ptr<const Column> values;
-  Column fill;                 ///< one value
+  Column fill;  ///< one value
 };
 
-/// Reads a tensor. Every in-range slot counts, and duplicates are added, unless a semiring says what is missing (design 4): then the
-/// fill-in is left away, and a fill that is neither 0 nor `identity` makes the operand dense.
+/// Reads a tensor. Every in-range slot counts, and duplicates are added, unless a semiring says what is missing (design
+/// 4): then the fill-in is left away, and a fill that is neither 0 nor `identity` makes the operand dense.
 Operand read_operand(const Tensor& t, Semiring semiring);
 /// Of a sparse mask the stored elements, of a dense one those that are not 0.
 std::vector<Ints> read_mask(const Tensor& t);
@@ -31,14 +31,15 @@ struct Leaf {
   bool dense = false;
   std::shared_ptr<const Column> values;
   Column fill;
-  Rows rows;             ///< sparse: its elements, with slots of `id`
-  std::vector<int> vars; ///< all that the value depends on
-  Ints strides;          ///< dense: per variable
+  Rows rows;              ///< sparse: its elements, with slots of `id`
+  std::vector<int> vars;  ///< all that the value depends on
+  Ints strides;           ///< dense: per variable
   std::int64_t offset = 0;
 };
 
 /// `variables`: number of each index name.
-Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices, const std::map<std::string, int>& variables, const Extents& extents);
+Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices,
+          const std::map<std::string, int>& variables, const Extents& extents);
 
 /// The monoid of a semiring's sums.
 Monoid addition(Semiring s);

@@ -10,9 +10,9 @@ namespace {
 
 struct Choice {
   enum Kind : std::uint8_t { neutral, pattern, compressed, dense } kind = neutral;
-  std::optional<Format> format;      ///< pattern
-  std::vector<char> dense_levels;    ///< compressed: per output dimension
-  std::vector<int> order;            ///< of the output's dimensions in storage
+  std::optional<Format> format;    ///< pattern
+  std::vector<char> dense_levels;  ///< compressed: per output dimension
+  std::vector<int> order;          ///< of the output's dimensions in storage
   std::string why;
   bool zero_fill = true;
 };
@@ -21,7 +21,8 @@ struct Choice {
 bool takes_any(const Format& f) {
   if (f.num_parts() != 1) return false;
   for (const Level& l : f.levels())
-    if (l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg != 0) || l.kind == LevelKind::batch) return false;
+    if (l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg != 0) || l.kind == LevelKind::batch)
+      return false;
   return true;
 }
 
@@ -31,12 +32,19 @@ class Chooser {
 
   Choice choose(const Expression& e) const {
     switch (e.op()) {
-      case Operator::constant: return {};
-      case Operator::access: return access(e);
-      case Operator::multiply: return product(e);
-      case Operator::divide: case Operator::floor_divide: case Operator::modulo: {
+      case Operator::constant:
+        return {};
+      case Operator::access:
+        return access(e);
+      case Operator::multiply:
+        return product(e);
+      case Operator::divide:
+      case Operator::floor_divide:
+      case Operator::modulo: {
         const Choice left = choose(e.argument(0)), right = choose(e.argument(1));
-        if (right.kind == Choice::neutral || (right.kind == Choice::dense && left.kind == Choice::pattern && left.zero_fill)) return left;
+        if (right.kind == Choice::neutral ||
+            (right.kind == Choice::dense && left.kind == Choice::pattern && left.zero_fill))
+          return left;
         return unite(left, right);
       }
       default:
@@ -50,7 +58,9 @@ class Chooser {
   }
 
  private:
-  static bool keeps_zero(Operator op) { return op != Operator::exponential && op != Operator::logarithm && op != Operator::cosine; }
+  static bool keeps_zero(Operator op) {
+    return op != Operator::exponential && op != Operator::logarithm && op != Operator::cosine;
+  }
 
   int output_dimension(const std::string& index) const {
     const auto it = std::find(a_.indices.begin(), a_.indices.end(), index);
@@ -124,7 +134,8 @@ class Chooser {
     Choice out = left.kind == Choice::compressed ? left : right;
     out.kind = Choice::compressed;
     out.why = "all operands are sparse";
-    for (std::size_t d = 0; d < out.dense_levels.size(); ++d) out.dense_levels[d] = left.dense_levels[d] || right.dense_levels[d];
+    for (std::size_t d = 0; d < out.dense_levels.size(); ++d)
+      out.dense_levels[d] = left.dense_levels[d] || right.dense_levels[d];
     out.zero_fill = left.zero_fill || right.zero_fill;
     return out;
   }
@@ -133,7 +144,9 @@ class Chooser {
     if (left.kind == Choice::neutral) return right;
     if (right.kind == Choice::neutral) return left;
     if (left.kind == Choice::dense || right.kind == Choice::dense) return left.kind == Choice::dense ? left : right;
-    if (left.kind == Choice::pattern && right.kind == Choice::pattern && *left.format == *right.format && takes_any(*left.format)) return left;
+    if (left.kind == Choice::pattern && right.kind == Choice::pattern && *left.format == *right.format &&
+        takes_any(*left.format))
+      return left;
     Choice out = left;
     out.kind = Choice::compressed;
     out.why = "terms of different patterns unite, in the first one's order";
@@ -192,9 +205,12 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
     c = chooser.choose(Expression::access(a.name, std::move(indices)) + a.value);
   }
   switch (c.kind) {
-    case Choice::pattern: return {*c.format, c.why};
-    case Choice::compressed: return {compressed_format(c), c.why};
-    default: return {conversion::dense_format(rank), c.why.empty() ? "no operand is sparse" : c.why};
+    case Choice::pattern:
+      return {*c.format, c.why};
+    case Choice::compressed:
+      return {compressed_format(c), c.why};
+    default:
+      return {conversion::dense_format(rank), c.why.empty() ? "no operand is sparse" : c.why};
   }
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 [[noreturn]] void too_many() {
   throw Unsupported({.what = "the result, or what lies on the way to it, has more elements than memory holds",
-                     .expected = "fewer than 2^62", .fix = "use sparse operands, or a mask"});
+                     .expected = "fewer than 2^62",
+                     .fix = "use sparse operands, or a mask"});
 }
 
 bool contains(std::span<const int> list, int v) { return std::find(list.begin(), list.end(), v) != list.end(); }
@@ -35,7 +36,8 @@ void rank_pairs(std::vector<std::vector<std::uint64_t>>& high, const std::vector
   std::vector<Item> items;
   for (std::size_t t = 0; t < high.size(); ++t)
     for (std::size_t r = 0; r < high[t].size(); ++r) items.push_back({high[t][r], low[t][r], t, r});
-  std::sort(items.begin(), items.end(), [](const Item& x, const Item& y) { return x.high != y.high ? x.high < y.high : x.low < y.low; });
+  std::sort(items.begin(), items.end(),
+            [](const Item& x, const Item& y) { return x.high != y.high ? x.high < y.high : x.low < y.low; });
   std::uint64_t rank = 0;
   for (std::size_t k = 0; k < items.size(); ++k) {
     if (k > 0 && (items[k].high != items[k - 1].high || items[k].low != items[k - 1].low)) ++rank;
@@ -58,10 +60,15 @@ const Ints* Rows::column(int var) const {
 }
 
 Rows Rows::take(std::span<const std::int64_t> where) const {
-  Rows out{.vars = vars, .free = free, .coords = std::vector<Ints>(vars.size()), .n = static_cast<std::int64_t>(where.size()), .slots = {}};
+  Rows out{.vars = vars,
+           .free = free,
+           .coords = std::vector<Ints>(vars.size()),
+           .n = static_cast<std::int64_t>(where.size()),
+           .slots = {}};
   const auto pick = [&](const Ints& from, std::int64_t absent) {
     Ints to(where.size());
-    for (std::size_t k = 0; k < where.size(); ++k) to[k] = where[k] < 0 ? absent : from[static_cast<std::size_t>(where[k])];
+    for (std::size_t k = 0; k < where.size(); ++k)
+      to[k] = where[k] < 0 ? absent : from[static_cast<std::size_t>(where[k])];
     return to;
   };
   for (std::size_t v = 0; v < vars.size(); ++v) out.coords[v] = pick(coords[v], 0);
@@ -86,7 +93,8 @@ std::int64_t total(const Rows& rows, const Extents& extents) {
   return *product;
 }
 
-std::vector<std::vector<std::uint64_t>> keys_of(std::span<const Rows* const> tables, std::span<const int> vars, const Extents& extents) {
+std::vector<std::vector<std::uint64_t>> keys_of(std::span<const Rows* const> tables, std::span<const int> vars,
+                                                const Extents& extents) {
   std::vector<std::vector<std::uint64_t>> keys;
   for (const Rows* t : tables) keys.emplace_back(static_cast<std::size_t>(t->n), 0);
   Ints sizes;
@@ -144,8 +152,10 @@ Rows join(const Rows& a, const Rows& b, const Extents& extents) {
     const auto key_b = [&](std::size_t k) { return keys[1][static_cast<std::size_t>(order_b[k])]; };
     for (std::size_t x = 0, y = 0; x < order_a.size() && y < order_b.size();) {
       const auto key = key_a(x);
-      if (key < key_b(y)) ++x;
-      else if (key > key_b(y)) ++y;
+      if (key < key_b(y))
+        ++x;
+      else if (key > key_b(y))
+        ++y;
       else {
         std::size_t end = y;
         while (end < order_b.size() && key_b(end) == key) ++end;
@@ -255,8 +265,10 @@ Ints find(const Rows& rows, const Rows& other, const Extents& extents) {
   std::size_t at = 0;  // rows often ascend
   for (std::size_t k = 0; k < out.size(); ++k) {
     const auto key = keys[0][k];
-    if (at < sorted.size() && sorted[at] < key && at + 1 < sorted.size() && sorted[at + 1] >= key) ++at;
-    else if (at >= sorted.size() || sorted[at] != key) at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin());
+    if (at < sorted.size() && sorted[at] < key && at + 1 < sorted.size() && sorted[at + 1] >= key)
+      ++at;
+    else if (at >= sorted.size() || sorted[at] != key)
+      at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin());
     out[k] = at < sorted.size() && sorted[at] == key ? order[at] : -1;
   }
   return out;

@@ -6,7 +6,9 @@
 namespace strata::evaluation {
 namespace {
 
-bool is_quotient(Operator op) { return op == Operator::divide || op == Operator::floor_divide || op == Operator::modulo; }
+bool is_quotient(Operator op) {
+  return op == Operator::divide || op == Operator::floor_divide || op == Operator::modulo;
+}
 
 /// Joined in the order that promises the fewest rows.
 Rows join_all(std::vector<Rows> tables, const Extents& extents) {
@@ -99,9 +101,13 @@ DType Tree::common(std::span<const int> arguments) const {
   }
   if (weak == Node::strong && is_integer(dtype))
     for (int a : arguments)
-      if (const Node& n = node(a); n.op == Operator::constant && n.weak == Node::integer && !(cast(cast(n.fill, dtype), DType::i64).data == n.fill.data))
-        throw DTypeError({.what = "the number " + to_scalar(n.fill).to_string() + " does not fit " + std::string(name_of(dtype)),
-                          .expected = "a number of this dtype, as in NumPy", .got = to_scalar(n.fill).to_string(), .fix = "write a point for a float"});
+      if (const Node& n = node(a); n.op == Operator::constant && n.weak == Node::integer &&
+                                   !(cast(cast(n.fill, dtype), DType::i64).data == n.fill.data))
+        throw DTypeError(
+            {.what = "the number " + to_scalar(n.fill).to_string() + " does not fit " + std::string(name_of(dtype)),
+             .expected = "a number of this dtype, as in NumPy",
+             .got = to_scalar(n.fill).to_string(),
+             .fix = "write a point for a float"});
   return dtype;
 }
 
@@ -113,7 +119,8 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
   const bool ring = semiring_ != Semiring::plus_times;
   out.compute = t.compute;
   out.dtype = t.result;
-  bool all_constant = true, any_always = false, all_weak = true, any_weak_float = false, all_everywhere = true, any_everywhere = false;
+  bool all_constant = true, any_always = false, all_weak = true, any_weak_float = false, all_everywhere = true,
+       any_everywhere = false;
   const Node* annihilator = nullptr;
   for (int a : arguments) {
     const Node& n = node(a);
@@ -135,9 +142,11 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
   } else if (ring) {
     out.fill = at(0);
     for (std::size_t k = 1; k < arguments.size(); ++k)
-      out.fill = op == Operator::multiply ? product_in_semiring(out.fill, at(k), t.result) : combine(addition(semiring_), out.fill, at(k));
+      out.fill = op == Operator::multiply ? product_in_semiring(out.fill, at(k), t.result)
+                                          : combine(addition(semiring_), out.fill, at(k));
   } else {
-    const bool quotient_of_absent = is_quotient(op) && node(arguments[0]).annihilates() && (node(arguments[1]).always || node(arguments[1]).constant);
+    const bool quotient_of_absent = is_quotient(op) && node(arguments[0]).annihilates() &&
+                                    (node(arguments[1]).always || node(arguments[1]).constant);
     if (annihilator || quotient_of_absent) {
       out.fill = zeros(t.result, 1);
     } else {
@@ -165,19 +174,24 @@ std::vector<Rows> Tree::supports(std::span<const int> arguments, const Rows* res
 Rows Tree::support(int index, const Rows* restrict) const {
   const Node& n = node(index);
   const bool ring = semiring_ != Semiring::plus_times;
-  const auto restricted = [&](const Rows& rows) { return covering(restrict ? join(rows, *restrict, extents_) : rows, n.vars); };
+  const auto restricted = [&](const Rows& rows) {
+    return covering(restrict ? join(rows, * restrict, extents_) : rows, n.vars);
+  };
   if (n.always) return restricted(full(n.vars));
   if (n.constant) return covering({}, n.vars);
   if (n.op == Operator::access) return restricted(leaves_[static_cast<std::size_t>(n.leaf)].rows);
   if (n.arguments.size() == 1) return support(n.arguments[0], restrict);
-  if (is_quotient(n.op) && node(n.arguments[0]).annihilates() && (node(n.arguments[1]).always || node(n.arguments[1]).constant))
+  if (is_quotient(n.op) && node(n.arguments[0]).annihilates() &&
+      (node(n.arguments[1]).always || node(n.arguments[1]).constant))
     return covering(support(n.arguments[0], restrict), n.vars);
   std::vector<int> needed, others;
   for (int a : n.arguments) {
     const Node& argument = node(a);
     const bool absent_somewhere = !argument.always && !argument.constant;
-    if (n.op == Operator::multiply && absent_somewhere && (ring || argument.annihilates())) needed.push_back(a);
-    else if (!argument.constant) others.push_back(a);
+    if (n.op == Operator::multiply && absent_somewhere && (ring || argument.annihilates()))
+      needed.push_back(a);
+    else if (!argument.constant)
+      others.push_back(a);
   }
   if (!needed.empty()) {
     std::vector<Rows> tables = supports(needed, nullptr);
@@ -233,7 +247,10 @@ Values Tree::evaluate(int index, const Rows& rows) const {
   Values out;
   bool needs = false;
   for (int a : n.arguments)
-    needs = needs || (n.op == Operator::multiply ? node(a).annihilates() : is_quotient(n.op) && a == n.arguments[0] && is_zero(n.fill) && node(a).annihilates() && (node(n.arguments[1]).always || node(n.arguments[1]).constant));
+    needs = needs || (n.op == Operator::multiply
+                          ? node(a).annihilates()
+                          : is_quotient(n.op) && a == n.arguments[0] && is_zero(n.fill) && node(a).annihilates() &&
+                                (node(n.arguments[1]).always || node(n.arguments[1]).constant));
   bool everywhere = false, started = false;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
     const Node& argument = node(n.arguments[k]);
@@ -248,7 +265,8 @@ Values Tree::evaluate(int index, const Rows& rows) const {
       out.present = std::move(a.present);
       started = true;
     } else {
-      for (std::size_t r = 0; r < count; ++r) out.present[r] = needs ? out.present[r] & a.present[r] : out.present[r] | a.present[r];
+      for (std::size_t r = 0; r < count; ++r)
+        out.present[r] = needs ? out.present[r] & a.present[r] : out.present[r] | a.present[r];
     }
   }
   if (!needs && everywhere) out.present.clear();
@@ -264,8 +282,10 @@ Column Tree::product_in_semiring(const Column& a, const Column& b, DType dtype) 
     // Integers have no infinity: the identity stands for it, and stays.
     const Column none = identity(plus, dtype);
     std::vector<std::uint8_t> finite(a.size());
-    const Column in_a = apply(Operator::not_equal, a, repeat(none, a.size()), DType::boolean), in_b = apply(Operator::not_equal, b, repeat(none, b.size()), DType::boolean);
-    for (std::size_t k = 0; k < finite.size(); ++k) finite[k] = std::get<Ints>(in_a.data)[k] && std::get<Ints>(in_b.data)[k];
+    const Column in_a = apply(Operator::not_equal, a, repeat(none, a.size()), DType::boolean),
+                 in_b = apply(Operator::not_equal, b, repeat(none, b.size()), DType::boolean);
+    for (std::size_t k = 0; k < finite.size(); ++k)
+      finite[k] = std::get<Ints>(in_a.data)[k] && std::get<Ints>(in_b.data)[k];
     keep(out, finite, none);
   }
   return out;
@@ -283,7 +303,8 @@ Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
     }
     if (n.op == Operator::multiply) {
       out.values = product_in_semiring(out.values, a.values, n.dtype);
-      if (out.present.empty()) out.present = std::move(a.present);
+      if (out.present.empty())
+        out.present = std::move(a.present);
       else if (!a.present.empty())
         for (std::size_t r = 0; r < count; ++r) out.present[r] &= a.present[r];
       if (!out.present.empty()) keep(out.values, out.present, n.fill);
@@ -299,7 +320,8 @@ Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
     append(both, out.values);
     append(both, a.values);
     out.values = gather(both, from, n.fill);
-    if (out.present.empty() || a.present.empty()) out.present.clear();
+    if (out.present.empty() || a.present.empty())
+      out.present.clear();
     else
       for (std::size_t r = 0; r < count; ++r) out.present[r] |= a.present[r];
   }

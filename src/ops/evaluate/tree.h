@@ -1,5 +1,6 @@
 #pragma once
-// An elementwise tree over leaves: where it has values, and which. Reductions inside it are leaves, already carried out.
+// An elementwise tree over leaves: where it has values, and which. Reductions inside it are leaves, already carried
+// out.
 #include <optional>
 #include <set>
 
@@ -14,10 +15,14 @@ struct Node {
   std::vector<int> arguments;  ///< products have as many as are written
   std::vector<int> vars;       ///< that the value depends on
   DType compute = DType::f64, dtype = DType::f64;
-  enum Weak : std::uint8_t { strong, integer, floating } weak = strong;  ///< a Python number takes the dtype of what it meets
-  bool constant = false;       ///< one value everywhere
-  bool always = false;         ///< has a value everywhere, not one value: a dense operand is in it
-  Column fill;                 ///< where absent; of a constant its value
+  enum Weak : std::uint8_t {
+    strong,
+    integer,
+    floating
+  } weak = strong;        ///< a Python number takes the dtype of what it meets
+  bool constant = false;  ///< one value everywhere
+  bool always = false;    ///< has a value everywhere, not one value: a dense operand is in it
+  Column fill;            ///< where absent; of a constant its value
 
   /// Absence makes a product absent, whatever it is multiplied with: NaN and Inf too.
   bool annihilates() const { return !constant && !always && is_zero(fill); }
@@ -41,12 +46,16 @@ class Tree {
 
   /// Rows where the node may differ from its fill. `restrict`: only those are asked for.
   Rows support(int n, const Rows* restrict) const;
-  /// Calls f(slab of rows, values) until all of support() was seen; every variable of the node and of `cover` is listed.
-  template <class F> void for_each_slab(int n, const Rows* restrict, std::span<const int> cover, const F& f) const {
+  /// Calls f(slab of rows, values) until all of support() was seen; every variable of the node and of `cover` is
+  /// listed.
+  template <class F>
+  void for_each_slab(int n, const Rows* restrict, std::span<const int> cover, const F& f) const {
     Rows rows = covering(support(n, restrict), united(node(n).vars, cover));
     const std::int64_t all = total(rows, extents_);
     for (std::int64_t begin = 0; begin < all; begin += slab_rows) {
-      Rows piece = rows.free.empty() && all <= slab_rows ? std::move(rows) : slab(rows, begin, std::min(all, begin + slab_rows), extents_);
+      Rows piece = rows.free.empty() && all <= slab_rows
+                       ? std::move(rows)
+                       : slab(rows, begin, std::min(all, begin + slab_rows), extents_);
       look_up(n, piece);
       const Values v = evaluate(n, piece);
       f(std::move(piece), v);
