@@ -236,15 +236,6 @@ def format_names() -> list[tuple[str, str]]:
     Every name that a format text may use, with the text (or its pattern) that it stands for.
     """
 
-class StoredIterator:
-    """Iterates over (coordinates, value) of the stored elements."""
-
-    def __iter__(self) -> object: ...
-
-    def __len__(self) -> int: ...
-
-    def __next__(self) -> tuple: ...
-
 class Tensor:
     """
     A universal sparse tensor over arrays of your own.
@@ -268,6 +259,42 @@ class Tensor:
 
     def __rmatmul__(self, value, /):
         """Return value@self."""
+
+    @property
+    def values(self) -> object:
+        """
+        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
+        """
+
+    def pos(self, level: object) -> object:
+        """Positions of a level, 1-D. TensorError where it has none."""
+
+    def crd(self, level: object) -> object:
+        """
+        Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
+        """
+
+    def copy(self) -> Tensor:
+        """A tensor with memory of its own."""
+
+    def __copy__(self) -> Tensor: ...
+
+    def __deepcopy__(self, memo: object) -> Tensor: ...
+
+    def __getitem__(self, coords: object) -> object:
+        """
+        The element at these coordinates (negative ones count from the end); the fill where it is absent. IndexError.
+        """
+
+    def get(self, coords: object) -> object:
+        """
+        As t[coords], but None where the element is absent (a stored 0 is present).
+        """
+
+    def __iter__(self) -> StoredIterator:
+        """Stored elements as (coordinates, value), in storage order."""
+
+    def __bool__(self) -> bool: ...
 
     @property
     def format(self) -> Format: ...
@@ -311,35 +338,6 @@ class Tensor:
     def parts(self) -> tuple:
         """The parts of a sum as tensors; one for every other tensor."""
 
-    @property
-    def values(self) -> object:
-        """
-        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
-        """
-
-    def pos(self, level: int) -> object:
-        """Positions of a level, 1-D. TensorError where it has none."""
-
-    def crd(self, level: int) -> object:
-        """
-        Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
-        """
-
-    def __getitem__(self, coords: object) -> object:
-        """
-        The element at these coordinates (negative ones count from the end); the fill where it is absent. IndexError.
-        """
-
-    def get(self, coords: object) -> object:
-        """
-        As t[coords], but None where the element is absent (a stored 0 is present).
-        """
-
-    def __iter__(self) -> StoredIterator:
-        """Stored elements as (coordinates, value), in storage order."""
-
-    def __bool__(self) -> bool: ...
-
     def validate(self) -> None:
         """Checks every invariant of every level; TensorError names the level."""
 
@@ -350,13 +348,6 @@ class Tensor:
 
     @property
     def T(self) -> Tensor: ...
-
-    def copy(self) -> Tensor:
-        """A tensor with memory of its own."""
-
-    def __copy__(self) -> Tensor: ...
-
-    def __deepcopy__(self, memo: object) -> Tensor: ...
 
     def equal(self, other: Tensor) -> bool:
         """
@@ -402,15 +393,10 @@ class Tensor:
     def to_package(self, like: object | None = None) -> object:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
-def equal(a: Tensor, b: Tensor) -> bool:
-    """
-    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
-    """
-
 def fill_of(t: Tensor) -> Memory:
     """The fill as memory of one element."""
 
-def rebuild(format: str, shape: object, pos: object, crd: object, values: Memory, fill: Memory) -> Tensor:
+def rebuild(format: str, shape: object, pos: object, crd: object, values: Memory, fill: Memory, shared: bool = False) -> Tensor:
     """A tensor from its arrays; every invariant is checked."""
 
 def joined_crd(t: Tensor, levels: int, nse: int) -> object:
@@ -423,6 +409,20 @@ def make_sum(parts: object) -> Tensor:
     Joins tensors of one shape, dtype and fill to a sum of parts. TensorError.
     """
 
+class StoredIterator:
+    """Iterates over (coordinates, value) of the stored elements."""
+
+    def __iter__(self) -> object: ...
+
+    def __len__(self) -> int: ...
+
+    def __next__(self) -> tuple: ...
+
+def equal(a: Tensor, b: Tensor) -> bool:
+    """
+    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+    """
+
 def from_array(array: object) -> Tensor:
     """
     A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
@@ -430,6 +430,11 @@ def from_array(array: object) -> Tensor:
 
 def to_operand(x: object) -> Tensor:
     """Anything that can stand in a product, as a Tensor."""
+
+def has_buffer(x: object) -> bool:
+    """
+    Does this object speak the buffer protocol? (bytes do, and are no numbers.)
+    """
 
 def is_contiguous(array: object) -> bool: ...
 
@@ -525,6 +530,32 @@ def register_kernel(name: str, expression: str, formats: object, run: object, dt
 
 def unregister_kernel(name: str) -> bool:
     """Removes a registered kernel; False where there is none of this name."""
+
+def evaluate(spec: str, operands: dict, format: object | None = None, semiring: object | None = None, mask: object | None = None, dtype: object | None = None) -> object:
+    """
+    The general path for index notation; `operands`: {name: tensor}. ExpressionError, DTypeError, TensorError.
+    """
+
+def evaluate_einsum(spec: str, *operands, format: object | None = None, semiring: object | None = None, mask: object | None = None, dtype: object | None = None) -> object:
+    """
+    The general path for an einsum. ExpressionError, DTypeError, TensorError.
+    """
+
+def plan_serves(spec: str, operands: dict) -> bool:
+    """
+    Is this one product with at most one sparse operand and a dense result? Then a plan serves it.
+    """
+
+def expression_operands(spec: str) -> list:
+    """
+    The operands that an assignment names, in order; of '+=' the result last. ExpressionError.
+    """
+
+def print_assignment(spec: str) -> str:
+    """An assignment as it is printed. ExpressionError."""
+
+def result_format(spec: str, operands: dict) -> tuple:
+    """The format that the result gets, and why. ExpressionError."""
 
 def matmul(a: object, b: object, c: object | None = None, *, alpha: object = 1, beta: object | None = None, transpose_a: bool = False, transpose_b: bool = False, conjugate_a: bool = False, conjugate_b: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> object:
     """
