@@ -192,7 +192,7 @@ def test_refused_evaluations(rng):
         (lambda: st.evaluate("y(i) = A(i,j) * B(j)", A=A, B=A), st.ExpressionError, "does not fit"),
         (lambda: st.evaluate("C(i,j) = A(i,j) * B(j,i)", A=A, B=A), st.ExpressionError, "two extents"),
         (lambda: st.evaluate("C(i,k) = A(i,j)", A=A), st.ExpressionError, "no operand has"),
-        (lambda: st.evaluate("y(i) = exp(A(i,j))", A=A, semiring="any"), st.ExpressionError, "no meaning in a semiring"),
+        (lambda: st.evaluate("y(i) = exp(A(i,j))", A=A, semiring="any"), st.ExpressionError, "has no meaning"),
         (lambda: st.evaluate("y(i) = A(i,j)", A=A, semiring="min-max"), st.ExpressionError, "plus-times"),
         (lambda: st.evaluate("C(i,j) = A(i,j)", A=A, mask=np.ones((4, 4))), st.TensorError, "mask"),
         (lambda: st.evaluate("y(i) = max(j, A(i,j))", A=empty), st.ExpressionError, "of nothing"),
