@@ -33,6 +33,8 @@ void pause() {
 std::atomic<void (*)()> interrupt_check{nullptr};
 std::atomic<int> forks{0};         // how many forks lie between this process and the first one
 thread_local bool inside = false;  // this thread runs a chunk: whatever it starts runs inline
+thread_local const std::atomic<bool>* job_failed = nullptr;  // of the job that this helper serves
+struct Stop {};                                              // ends a helper's chunk, as another one has failed
 
 struct InsideScope {
   bool before = inside;
@@ -74,6 +76,7 @@ class Pool {
 
   void claim(bool caller) {
     InsideScope scope;
+    if (!caller) job_failed = &failed_;
     for (;;) {
       // A plain look first, so that a finished job costs its latecomers no write to a shared line.
       if (next_.load(std::memory_order_relaxed) >= chunks_) return;
@@ -223,6 +226,7 @@ void parallel_for(std::int64_t chunks, const std::function<void(std::int64_t)>& 
 void set_interrupt_check(void (*check)()) { interrupt_check.store(check); }
 
 void poll_interrupt() {
+  if (job_failed && inside && job_failed->load(std::memory_order_relaxed)) throw Stop{};
   auto* check = interrupt_check.load(std::memory_order_relaxed);
   if (!check) return;
   // Asking costs a lock in Python: often enough for a person, too seldom to be felt.

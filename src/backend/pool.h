@@ -11,7 +11,8 @@ namespace strata {
 void parallel_for(std::int64_t chunks, const std::function<void(std::int64_t)>& f);
 /// Called now and then between chunks, on the thread that called parallel_for; may throw, which ends the work (Ctrl-C in Python).
 void set_interrupt_check(void (*check)());
-/// The same for long serial loops: cheap enough to be called every few thousand steps.
+/// The same for long serial loops: cheap enough to be called every few thousand steps. On a helper it ends the chunk once another
+/// chunk of the job has failed.
 void poll_interrupt();
 /// Threads that parallel_for would use.
 int thread_count();

@@ -49,6 +49,8 @@ struct ScalarBinding {
     level_slots,       ///< padded: k
     stride,            ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output dimension `level`
     offset,            ///< operand >= 0: values_offset; operand -1: of the output
+    walk_begin,        ///< 0, and
+    walk_end,          ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the other
     batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
   } kind;
   int operand = 0, part = 0, level = 0;  ///< operand -1: the output

@@ -46,6 +46,8 @@ class Nest {
   using Key = std::vector<std::int64_t>;  ///< row..., group, chain
 
   // --- nest.cpp: parameters, coordinates, addresses ---
+  /// The iterations of a level that one call walks, where it does not walk them all: its chunk or slice of level 0.
+  std::optional<std::pair<ir::Expr, ir::Expr>> call_span(int level);
   ir::Expr scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name);
   ir::Expr index_extent(int index);
   ir::Expr dim_extent(int dim);

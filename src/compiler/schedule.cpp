@@ -329,6 +329,7 @@ class Scheduler {
         if (in_.einsum.output[d] == s_.tile_index) launch.output_dim = static_cast<int>(d);
       launch.granule = std::int64_t{s_.lanes} * s_.vectors;
       s_.window_index = s_.tile_index;
+      s_.sliced = splittable && g_.batches.empty();
       return;
     } else if (splittable) {
       launch.kind = Launch::outer_scatter;

@@ -42,6 +42,7 @@ struct Schedule {
   int chains = 1, unroll_level = -1;  ///< copies of the loop over this level, each with accumulators of its own
   int stream_level = -1;              ///< its crd and the values are prefetched
   int window_level = -1, window_index = -1;  ///< clipped by [begin, end)
+  bool sliced = false;                       ///< every window walks the whole driver: level 0 from walk_begin to walk_end
   int early_level = -1;               ///< the contiguous last level, walked before its parents: its position follows at the leaf
   Launch launch;
   bool applies_beta = false, initializes = false;  ///< initializes: a loop of its own applies beta to the window first

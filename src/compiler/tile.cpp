@@ -99,9 +99,9 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
     bool clipped = false;
     levels::Window window = clip(at, s.level, clipped);
     const levels::CursorInputs in = cursor_inputs(s.level);
-    const bool outer = s_.launch.level >= 0 && s.level == 0;
+    const auto outer = call_span(s.level);
     if (outer || s_.window_level == s.level) {
-      const Expr from = outer ? in.lo + ir::var("begin") : ir::var("begin"), to = outer ? in.lo + ir::var("end") : ir::var("end");
+      const Expr from = outer ? in.lo + outer->first : ir::var("begin"), to = outer ? in.lo + outer->second : ir::var("end");
       window.begin = window.begin ? ir::max(window.begin, from) : from;
       window.end = window.end ? ir::min(window.end, to) : to;
     }

@@ -141,6 +141,15 @@ Stmt Nest::counted_loop(const std::string& stem, const Expr& first, const Expr& 
   return ir::block(std::move(out));
 }
 
+std::optional<std::pair<Expr, Expr>> Nest::call_span(int level) {
+  if (level != 0) return std::nullopt;
+  if (s_.launch.level >= 0) return std::pair{ir::var("begin"), ir::var("end")};
+  if (!s_.sliced) return std::nullopt;
+  const LevelFacts& f = g_.levels.front();
+  const Expr begin = scalar(ScalarBinding::walk_begin, in_.driver, f.number, "walk_begin");
+  return std::pair{begin, scalar(ScalarBinding::walk_end, in_.driver, f.number, "walk_end")};
+}
+
 Stmt Nest::emit_level(std::size_t step, const Place& at) {
   const int l = s_.steps[step].level;
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(l)];
@@ -148,9 +157,9 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   levels::Window window;
   bool clipped = false;
   if (f.contiguous()) window = clip(at, l, clipped);
-  const bool outer = s_.launch.level >= 0 && l == 0;
+  const auto outer = call_span(l);
   if (f.contiguous() && (outer || s_.window_level == l)) {
-    const Expr from = outer ? in.lo + ir::var("begin") : ir::var("begin"), to = outer ? in.lo + ir::var("end") : ir::var("end");
+    const Expr from = outer ? in.lo + outer->first : ir::var("begin"), to = outer ? in.lo + outer->second : ir::var("end");
     // A chunk lies in the range already; a window has to meet the clipped range.
     window.begin = outer && !window.begin ? from : both_max(window.begin, from);
     window.end = outer && !window.end ? to : both_min(window.end, to);
@@ -161,8 +170,8 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     cursor.counted->end = window.end;
   }
   if (outer && f.level.kind == LevelKind::compressed) {
-    cursor.counted->begin = ir::var("begin");
-    cursor.counted->end = ir::var("end");
+    cursor.counted->begin = outer->first;
+    cursor.counted->end = outer->second;
   }
   const auto inside = [&](const levels::Cursor& c, int chain) {
     Place next = at;
@@ -215,11 +224,11 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
 
 Stmt Nest::emit_run(std::size_t step, const Place& at) {
   const Step& s = s_.steps[step];
-  const bool outer = s_.launch.level >= 0 && s.level == 0;
+  const auto outer = call_span(s.level);
   levels::Cursor cursor = levels::open(cursor_inputs(s.level), at.position);
   Stmts out;
-  const Expr first = outer ? ir::var("begin") : cursor.counted->begin;
-  const Expr last = outer ? ir::var("end") : named(out, "last", cursor.counted->end);
+  const Expr first = outer ? outer->first : cursor.counted->begin;
+  const Expr last = outer ? outer->second : named(out, "last", cursor.counted->end);
   const std::string p = names_.fresh("first_slot"), e = names_.fresh("next_slot");
   const auto coordinate_at = [&](int l, const std::string& q) { return crd(l, ir::var(q)); };
   out.push_back(ir::declare(p, first));

@@ -41,8 +41,10 @@ double dense_size(const TensorType& t) {
   return n;
 }
 
-RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth) {
+/// `plain`: those that compiled code beats, or the others.
+RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth, bool plain) {
   for (const auto& k : kernels::builtin_kernels()) {
+    if (k.plain != plain) continue;
     std::string why;
     bool accepted = false;
     if (k.vendor && !settings().vendor) why = "vendor kernels are switched off (settings().vendor)";
@@ -110,7 +112,7 @@ RunnerPtr choose_parts(const Product& product, std::vector<Report>& reports, int
     part.operands[sum].format = whole.format.part(k);
     if (part.operands[sum].format.is_all_dense()) return nullptr;  // its strides are not in the type of the sum
     std::vector<Report> asked;
-    runners.push_back(choose_builtin(part, asked, depth));
+    runners.push_back(choose_builtin(part, asked, depth, false));
     any |= runners.back() != nullptr;
     for (auto& r : asked)
       if (r.chosen) reports.push_back({"part " + std::to_string(k) + ": " + r.candidate, true, r.reason, depth});
@@ -171,12 +173,27 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
   if (engine == "auto" || engine == "kernels") {
     if (depth == 0)  // a copy that we make is nothing a user's kernel was registered for
       if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
-    if (RunnerPtr r = choose_builtin(product, reports, depth)) return r;
+    if (RunnerPtr r = choose_builtin(product, reports, depth, false)) return r;
+    if (engine == "kernels" || settings().jit == "off")
+      if (RunnerPtr r = choose_builtin(product, reports, depth, true)) return r;
     if (RunnerPtr r = choose_parts(product, reports, depth)) return r;
   } else {
     reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
   }
-  return choose_compiled(product, reports, depth);
+  RunnerPtr compiled = choose_compiled(product, reports, depth);
+  if (engine != "auto" || (compiled && compiled->name() == "compiled")) return compiled;
+  const std::size_t before = reports.size();
+  RunnerPtr plain = choose_builtin(product, reports, depth, true);
+  if (!plain) {
+    reports.resize(before);
+    return compiled;
+  }
+  for (std::size_t k = 0; k < before; ++k) {  // what was compiled serves in the interpreter alone
+    if (!reports[k].chosen || reports[k].depth != depth) continue;
+    reports[k].chosen = false;
+    reports[k].reason = "nothing compiles here, and the interpreter is slower";
+  }
+  return plain;
 }
 
 RunnerPtr choose(const Product& product, std::vector<Report>& reports) {

@@ -210,11 +210,38 @@ class CompiledRunner : public Runner {
       return scatter(k, domain, out, args, std::max<i64>(1, copies));
     }
     const i64 chunks = domain.chunks();
-    if (chunks <= 1) return call(k, args, 0, domain.size(), 0);
+    if (chunks <= 1) return call_in_slices(k, args, domain.slices(), 0, domain.size(), 0);
     run_chunks(chunks, [&](i64 c) {
       const i64 begin = domain.cut(c, chunks), end = domain.cut(c + 1, chunks);
-      if (begin < end) call(k, args, begin, end, c);
+      if (begin < end) call_in_slices(k, args, domain.slices() / chunks, begin, end, c);
     });
+  }
+
+  /// Windows that each walk the whole driver do so in slices, between which Ctrl-C is heard.
+  static void call_in_slices(const PartKernel& k, const Arguments& args, i64 slices, i64 begin, i64 end, i64 chunk) {
+    const std::vector<ScalarBinding>& scalars = k.lowered.scalars;
+    const auto first = std::find_if(scalars.begin(), scalars.end(),
+                                    [](const ScalarBinding& s) { return s.kind == ScalarBinding::walk_begin; });
+    const auto last = std::find_if(scalars.begin(), scalars.end(),
+                                   [](const ScalarBinding& s) { return s.kind == ScalarBinding::walk_end; });
+    if (slices <= 1 || first == scalars.end() || last == scalars.end()) return call(k, args, begin, end, chunk);
+    Arguments mine = args;
+    i64& from = mine.scalars[static_cast<std::size_t>(first - scalars.begin())];
+    i64& to = mine.scalars[static_cast<std::size_t>(last - scalars.begin())];
+    const i64 all = to, each = std::max<i64>(1, ceil_div(all, slices));
+    for (i64 at = 0; at < all; at += each) {
+      if (at > 0) poll_interrupt();
+      from = at;
+      to = std::min(all, at + each);
+      call(k, mine, begin, end, chunk);
+    }
+  }
+
+  /// Of a part's first level.
+  static i64 iterations(const Part& part, int level) {
+    const auto l = static_cast<std::size_t>(level);
+    if (part.format.level(level).kind != LevelKind::compressed) return part.ranges[l].size;
+    return read_index(part.levels[l].pos.dtype, part.levels[l].pos.data, 1);
   }
 
   /// Chunk 0 adds to the output, the others to zeroed copies that are then added in order.
@@ -292,6 +319,8 @@ class CompiledRunner : public Runner {
         case ScalarBinding::level_slots: value = of->format.level(s.level).arg; break;
         case ScalarBinding::stride: value = of ? of->strides[level] : out.strides[level]; break;
         case ScalarBinding::offset: value = of ? of->values_offset : 0; break;  // a view starts at its first element
+        case ScalarBinding::walk_begin: value = 0; break;
+        case ScalarBinding::walk_end: value = iterations(*of, s.level); break;
         case ScalarBinding::batch_coordinate: value = of->ranges[level].lo; break;
       }
       args.scalars[n++] = value;

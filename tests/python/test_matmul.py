@@ -320,3 +320,15 @@ def test_diagonals_of_batches():
         if out.ndim:
             st.einsum(spec, T, out=out, alpha=2, beta=3)
             assert np.array_equal(out, 2 * np.einsum(spec, a) + 3), spec
+
+
+@pytest.mark.filterwarnings("ignore::strata.CopyWarning")
+def test_memory_that_cannot_be_written_in_place_is_refused():
+    A, x = st.from_dense(np.eye(3), "CSR"), np.ones(3)
+    unaligned = np.zeros(25, np.uint8)[1:].view(float)
+    for c in (unaligned, np.zeros(3, ">f8")):
+        with pytest.raises(st.TensorError, match="where it lies"):
+            st.matmul(A, x, c)
+        with pytest.raises(st.TensorError, match="where it lies"):
+            st.einsum("ij,j->i", A, x, out=c)
+        assert not c.any()

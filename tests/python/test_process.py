@@ -154,6 +154,7 @@ def test_ctrl_c():
     [
         ("kernels", "C @ X"),  # a scatter into one result has no chunks: one thread walks it
         ("jit", 'st.einsum("ij,jk->ki", C, X)'),
+        ("auto", "for _ in range(4): C @ X"),  # every window of columns walks all of C
         ("interpreter", 'st.einsum("ij,jk->", C, X)'),  # a sum over everything is one chunk
     ],
 )

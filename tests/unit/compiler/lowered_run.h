@@ -58,6 +58,10 @@ inline Arguments gather(const Lowered& l, const LowerInput& in, std::span<const 
       case ScalarBinding::level_slots: v = of->format.level(s.level).arg; break;
       case ScalarBinding::stride: v = s.operand >= 0 ? of->strides[level] : dimension_strides(out)[level]; break;
       case ScalarBinding::offset: v = of->values_offset; break;
+      case ScalarBinding::walk_begin: v = 0; break;
+      case ScalarBinding::walk_end:
+        v = of->format.level(s.level).kind == LevelKind::compressed ? of->levels[level].pos.index(1) : of->ranges[level].size;
+        break;
       case ScalarBinding::batch_coordinate: {
         std::int64_t below = 1;
         for (int q = s.level + 1; q < part.format.num_batch_levels(); ++q) below *= part.ranges[static_cast<std::size_t>(q)].size;
