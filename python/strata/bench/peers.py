@@ -89,11 +89,12 @@ class Strata:
         start = time.perf_counter()
         t = st.from_scipy(a).to(name, crd_dtype=crd or None)
         seconds = time.perf_counter() - start
-        plan = st.plan("ij,j->i" if x.ndim == 1 else "ij,jk->ik", t, x)
+        y = np.empty((a.shape[0],) + x.shape[1:], a.dtype)
+        product = st.Matmul(t, x, y, beta=0)  # planned once, as the others' handles are
+        plan = product.plan()
         if self.vendor and "vendor's library" not in plan.explain():
             raise NotImplementedError("no vendor's kernel serves this")
-        y = np.empty((a.shape[0],) + x.shape[1:], a.dtype)
-        return Prepared(lambda: plan.run(t, x, out=y), lambda: y, seconds, f"{plan.kernel_name}, {t.nbytes} bytes")
+        return Prepared(product.execute, lambda: y, seconds, f"{plan.kernel_name}, {t.nbytes} bytes")
 
 
 class StrataVendor(Strata):

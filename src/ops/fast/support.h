@@ -119,8 +119,8 @@ class Divider {
   std::uint64_t reciprocal_ = 0;
 };
 
-/// Slices of work: at most `most`, each of some 64 K elements.
-inline i64 slices(i64 work, i64 most) { return std::clamp<i64>(work / 65536, 1, most); }
+/// Slices of work: at most `most`, each of some 16 K elements.
+inline i64 slices(i64 work, i64 most) { return std::clamp<i64>(work / 16384, 1, most); }
 
 /// First row at which pos reaches share c of `count` (equal stored elements per slice).
 template <class S> i64 cut_rows(const S* pos, i64 rows, i64 c, i64 count) {
