@@ -190,6 +190,7 @@ class Maker {
       if (bitmap) {
         const auto words = checked_mul(parents, bitmap_words(range.size));
         if (!words) storage::fail(v, "more words of bits than 64 bits count");
+        storage::require_memory(*words, 8);
         out = Buffer::zeros(DType::u64, *words);
         auto* w = static_cast<std::uint64_t*>(out.data);
         for (std::int64_t p = 0; p < parents; ++p) {
