@@ -75,7 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Shape shape;
   // A bitmap takes one bit per coordinate: of huge extents that is memory that somebody asked for, not a fault.
   bool bits = false;
-  for (const Level& level : format.part(0).levels()) bits |= level.kind == LevelKind::bitmap;
+  for (const Level& level : format.levels()) bits |= level.kind == LevelKind::bitmap;
   for (int d = 0; d < format.rank(); ++d) {
     const std::uint8_t extent = bytes.next();
     shape.push_back(bits ? extent % 12 : extent == 255 ? INT64_MAX : extent == 254 ? std::int64_t{1} << 32 : extent % 12);
