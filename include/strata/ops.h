@@ -40,7 +40,8 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
 /// Row-major dense, fill where absent.
 Tensor to_dense(const Tensor& t);
 
-/// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches).
+/// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches). The result is dense, but
+/// that of two sparse operands is sparse (as evaluate() infers it).
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false, conjugate_a = false, conjugate_b = false;
   PlanOptions plan = {};
@@ -50,7 +51,8 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar
 /// The einsum that matmul means for operands of these ranks.
 Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options);
 
-/// NumPy's einsum over any mix of sparse and dense operands; the result is dense.
+/// NumPy's einsum over any mix of sparse and dense operands. The result is dense with at most one sparse operand; with more it is what
+/// evaluate() infers (for sums, semirings, functions and formats of your choice see there).
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const PlanOptions& options = {});
 
 /// matmul whose planning is done once: plan(), then execute() as often as wanted.

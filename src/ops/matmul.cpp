@@ -3,6 +3,7 @@
 #include <array>
 
 #include "plan/epoch.h"
+#include "strata/evaluate.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -111,6 +112,8 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   const Tensor operands[] = {a, b};
+  if (!a.format().is_all_dense() && !b.format().is_all_dense())
+    return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands, {.dtype = options.plan.output_dtype});
   return plan_matmul(a, b, options).run(operands);
 }
 

@@ -197,7 +197,7 @@ class Maker {
           std::int64_t before = range.lo - 1;
           for (std::int64_t q = v.pos[p]; q < v.pos[p + 1]; ++q) {
             const std::int64_t c = v.crd[q];
-            if (c < range.lo || c - range.lo >= range.size)
+            if (storage::outside(range, c))
               storage::fail(v, "coordinate out of range", "crd[" + std::to_string(q) + "] in [" + std::to_string(range.lo) + ", " + std::to_string(range.lo + range.size) + ")", std::to_string(c));
             if (c <= before) storage::fail(v, "coordinates do not ascend below parent position " + std::to_string(p), {}, "crd[" + std::to_string(q) + "] = " + std::to_string(c), "sort them: a bitmap has no other order");
             before = c;

@@ -7,6 +7,7 @@
 #include "ops/convert_elements.h"
 #include "ops/evaluate/contract.h"
 #include "ops/evaluate/tree.h"
+#include "ops/fast/sparse_product.h"
 
 namespace strata {
 namespace evaluation {
@@ -445,6 +446,7 @@ Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const Evaluat
     throw ExpressionError({.what = "the expression and the operands differ in number",
                            .expected = std::to_string(e.operands.size()),
                            .got = std::to_string(operands.size())});
+  if (auto product = fast::sparse_product(e, operands, options)) return *product;
   std::map<std::string, Tensor> named;
   for (std::size_t k = 0; k < operands.size(); ++k) named.emplace(operand_name(k), operands[k]);
   return evaluate(to_assignment(e), named, options);

@@ -9,7 +9,7 @@ namespace {
 [[noreturn]] void fail_at(const LevelView& v, std::int64_t parent, std::int64_t p, const char* what) {
   const auto entry = v.crd[p];
   const std::string at = "crd[" + std::to_string(p) + "]";
-  if (entry < v.range.lo || entry - v.range.lo >= v.range.size)
+  if (outside(v.range, entry))
     fail(v, "coordinate out of range", at + " in [" + std::to_string(v.range.lo) + ", " + std::to_string(v.range.lo + v.range.size) + ")", std::to_string(entry));
   fail(v, std::string(what) + " below parent position " + std::to_string(parent), {}, at + " = " + std::to_string(entry),
        std::string(what) == "a coordinate stands twice" ? "declare the level nonunique, or add the duplicates up" : "declare the level unordered, or sort it");
@@ -35,7 +35,7 @@ void check_segment(const LevelView& v, std::int64_t parent, std::int64_t begin, 
   if (!ok) {
     for (std::int64_t p = begin; p < end; ++p) {
       const auto c = v.crd[p];
-      if (c < v.range.lo || c - v.range.lo >= v.range.size) fail_at(v, parent, p, "out of range");
+      if (outside(v.range, c)) fail_at(v, parent, p, "out of range");
       if (p > begin && ordered && c < v.crd[p - 1]) fail_at(v, parent, p, "coordinates do not ascend");
       if (p > begin && ordered && unique && c == v.crd[p - 1]) fail_at(v, parent, p, "a coordinate stands twice");
     }

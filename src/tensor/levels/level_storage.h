@@ -11,6 +11,12 @@
 
 namespace strata::storage {
 
+/// c - lo may lie beyond 64 bits: compared without a sign.
+inline bool outside(const LevelRange& r, std::int64_t c) {
+  return c < r.lo || static_cast<std::uint64_t>(c) - static_cast<std::uint64_t>(r.lo) >= static_cast<std::uint64_t>(r.size);
+}
+
+
 /// One level of one batch: what is needed to read it, without owners.
 struct LevelView {
   Level level;

@@ -21,7 +21,7 @@ std::int64_t check(const CheckInput& in) {
         fail(v, "a used slot behind an unused one", at(s) + " of all ones", std::to_string(row[static_cast<std::size_t>(s)]), "unused slots stand last");
     for (std::int64_t s = 0; s < used; ++s) {
       const auto c = row[static_cast<std::size_t>(s)];
-      if (c < v.range.lo || c - v.range.lo >= v.range.size)
+      if (outside(v.range, c))
         fail(v, "coordinate out of range", at(s) + " in [" + std::to_string(v.range.lo) + ", " + std::to_string(v.range.lo + v.range.size) + ")", std::to_string(c));
       if (v.level.ordered && s > 0 && c < row[static_cast<std::size_t>(s - 1)])
         fail(v, "coordinates do not ascend below parent position " + std::to_string(parent), {}, at(s) + " = " + std::to_string(c), "declare the level unordered, or sort it");

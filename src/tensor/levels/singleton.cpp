@@ -74,7 +74,7 @@ std::int64_t check(const CheckInput& in) {
     for (std::int64_t k = 0; k < take; ++k)
       bad |= static_cast<std::uint64_t>(chunk[static_cast<std::size_t>(k)]) - static_cast<std::uint64_t>(v.range.lo) >= static_cast<std::uint64_t>(v.range.size);
     for (std::int64_t k = 0; bad && k < take; ++k)
-      if (const auto c = chunk[static_cast<std::size_t>(k)]; c < v.range.lo || c - v.range.lo >= v.range.size)
+      if (const auto c = chunk[static_cast<std::size_t>(k)]; outside(v.range, c))
         fail(v, "coordinate out of range",
              "crd[" + std::to_string(p + k) + "] in [" + std::to_string(v.range.lo) + ", " + std::to_string(v.range.lo + v.range.size) + ")", std::to_string(c));
   }
