@@ -73,12 +73,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Format format = parse_format(formats[bytes.next() % std::size(formats)]);
   const std::uint8_t types = bytes.next(), flags = bytes.next();
   Shape shape;
-  // A bitmap takes one bit per coordinate: of huge extents that is memory that somebody asked for, not a fault.
-  bool bits = false;
-  for (const Level& level : format.levels()) bits |= level.kind == LevelKind::bitmap;
+  // Huge extents, unless that much memory or time is what was asked for: a bitmap takes one bit per coordinate, and one
+  // value shared by all slots makes every coordinate a slot (also outside ones, which a walk passes over).
+  bool huge = (flags & 4) == 0;
+  for (const Level& level : format.levels()) huge &= level.kind != LevelKind::bitmap;
   for (int d = 0; d < format.rank(); ++d) {
     const std::uint8_t extent = bytes.next();
-    shape.push_back(bits ? extent % 12 : extent == 255 ? INT64_MAX : extent == 254 ? std::int64_t{1} << 32 : extent % 12);
+    shape.push_back(!huge ? extent % 12 : extent == 255 ? INT64_MAX : extent == 254 ? std::int64_t{1} << 32 : extent % 12);
   }
   RawArrays raw;
   for (int l = 0; l < format.num_levels(); ++l) {

@@ -104,7 +104,12 @@ class StrataVendor(Strata):
         super().__init__(threads, vendor=True)
 
     def variants(self, case, a):
-        return [] if case.op == "convert" else super().variants(case, a)
+        if case.op == "convert":
+            return []
+        some = self.st.from_scipy(a[:1])  # the types decide
+        x = np.zeros((a.shape[1],) if case.columns == 1 else (a.shape[1], case.columns), a.dtype)
+        spec = "ij,j->i" if case.columns == 1 else "ij,jk->ik"
+        return super().variants(case, a) if "vendor's library" in self.st.plan(spec, some, x).explain() else []
 
 
 class SciPy:
