@@ -125,6 +125,14 @@ def hopeless(results, open_keys):
     return out
 
 
+def contenders(known):
+    """Of an earlier run, the variants that may be the fastest in this one; None: no earlier run."""
+    if "variant" not in known:
+        return None
+    seconds = {name: v["seconds"] for name, v in known["variants"].items()}
+    return [name for name in seconds if seconds[name] < 1.5 * min(seconds.values())]
+
+
 def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None, earlier=None):
     """Times one case; after `limit` seconds of rounds no further one starts. `earlier`: the results of an earlier run, whose
     variants are taken again. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), rounds, variant, note,
@@ -143,7 +151,7 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
                 if "error" in p.first
                 else {"refused": known["refused"]}
                 if known.get("refused") and "variant" not in known
-                else p.ask(do="open", case=request, variant=known.get("variant"))
+                else p.ask(do="open", case=request, variants=contenders(known))
             )
             if "error" in answer or "best" not in answer:
                 results[key] = {k: v for k, v in answer.items() if k in ("error", "refused")}
@@ -180,7 +188,7 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             if progress:
                 progress.say(f"round {turn + 1}/{rounds}: {key}")
             if r.get("reopen"):
-                p.ask(do="open", case=request, variant=r["variant"])
+                p.ask(do="open", case=request, variants=[r["variant"]])
             answer = p.ask(do="time", budget=budget)
             if r.get("reopen"):
                 p.ask(do="close")
