@@ -131,12 +131,21 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
     const i64 width = j0 + bc <= cols ? bc : cols - j0;
     const V* row = x + j0 * ldx;
     for (i64 c = 0; c < width; ++c, row += ldx) {
-      // R values and one vector of x beside the R x N sums: all of it in registers.
-      Vec<V> v[R];
-      for (int r = 0; r < R; ++r) v[r] = splat(block[r * row_step + c * column_step]);
-      for (int q = 0; q < N; ++q) {
-        const Vec<V> xv = load(row + q * L);
-        for (int r = 0; r < R; ++r) acc[r][q] += v[r] * xv;
+      // Beside the R x N sums either N vectors of x and one value, or R values and one vector of x: all of it in registers.
+      if constexpr (N <= R) {
+        Vec<V> xv[N];
+        for (int q = 0; q < N; ++q) xv[q] = load(row + q * L);
+        for (int r = 0; r < R; ++r) {
+          const Vec<V> v = splat(block[r * row_step + c * column_step]);
+          for (int q = 0; q < N; ++q) acc[r][q] += v * xv[q];
+        }
+      } else {
+        Vec<V> v[R];
+        for (int r = 0; r < R; ++r) v[r] = splat(block[r * row_step + c * column_step]);
+        for (int q = 0; q < N; ++q) {
+          const Vec<V> xv = load(row + q * L);
+          for (int r = 0; r < R; ++r) acc[r][q] += v[r] * xv;
+        }
       }
     }
   }
@@ -194,9 +203,9 @@ static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values,
   const i64 whole = d.columns / L * L;
   for (i64 b = begin; b < end; ++b) {
     const i64 height = b * br + br <= rows ? br : rows - b * br;
-    // Rows four at a time, and three where that leaves no single row over; as many vectors of columns as registers allow.
+    // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over.
     for (i64 r = 0; r < height;) {
-      const i64 left = height - r, take = left == 3 || left == 5 || left == 6 ? 3 : left < 4 ? left : 4;
+      const i64 left = height - r, take = left == 7 || left == 8 ? 4 : left >= 6 ? 6 : left == 5 ? 3 : left;
       i64 c = 0;
 #define STRATA_TILE(R, N) \
   for (; c + (N) * L <= whole; c += (N) * L) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, d.ldx, d.out + c, d.ldo, d.alpha, d.beta)
@@ -208,6 +217,7 @@ static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values,
     STRATA_TILE(R, 1); \
     break
       switch (take) {
+        STRATA_TILES(6, 4, 2);
         STRATA_TILES(4, 6, 2);
         STRATA_TILES(3, 8, 4);
         STRATA_TILES(2, 8, 4);
