@@ -16,6 +16,73 @@ void sort_columns(std::vector<i64>& list) {
   }
 }
 
+constexpr i64 merged_rows = 8;  ///< blocks of up to so many rows are made by merging their rows
+
+/// Sorted rows first .. first + height - 1, merged: calls block(bj) for every block column that occurs, ascending, and then
+/// element(row in the block, column in the block, position) for what lies in it.
+template <class S, class B, class E>
+void merge_rows(const S* pos, const S* crd, i64 first, i64 height, i64 width, const Divider& by_columns, const B& block, const E& element) {
+  i64 at[merged_rows], end[merged_rows], column[merged_rows];
+  constexpr i64 none = INT64_MAX;
+  for (i64 r = 0; r < height; ++r) {
+    at[r] = pos[first + r], end[r] = pos[first + r + 1];
+    column[r] = at[r] < end[r] ? static_cast<i64>(crd[at[r]]) : none;
+  }
+  for (;;) {
+    i64 least = none;
+    for (i64 r = 0; r < height; ++r) least = std::min(least, column[r]);
+    if (least == none) return;
+    const i64 bj = by_columns(least), begin = bj * width;
+    block(bj);
+    for (i64 r = 0; r < height; ++r)
+      while (column[r] - begin < width) {
+        element(r, column[r] - begin, at[r]);
+        column[r] = ++at[r] < end[r] ? static_cast<i64>(crd[at[r]]) : none;
+      }
+  }
+}
+
+/// Low blocks of sorted rows: counted, then filled, each in one walk; a block is cleared when it is begun.
+template <class S, class I>
+Tensor merge_blocks(const Tensor& t, const Goal& goal, IndexTypes types, const BlockedRows& b, const S* pos, const S* crd, i64 rows, i64 columns) {
+  const i64 block_rows = ceil_div(rows, b.rows), area = b.rows * b.columns;
+  const Divider by_columns(b.columns, columns);
+  Buffer out_pos = Buffer::zeros(dtype_of<I>(), block_rows + 1);
+  I* const bp = static_cast<I*>(out_pos.data);
+  const auto height = [&](i64 i) { return std::min(b.rows, rows - i * b.rows); };
+  const auto each = [&](const auto& f) {
+    for_even(block_rows, pos[rows], [&](i64 begin, i64 end) {
+      for (i64 i = begin; i < end; ++i) f(i);
+    });
+  };
+  each([&](i64 i) {
+    i64 n = 0;
+    merge_rows(pos, crd, i * b.rows, height(i), b.columns, by_columns, [&](i64) { ++n; }, [](i64, i64, i64) {});
+    bp[i + 1] = static_cast<I>(n);
+  });
+  const i64 blocks = scan(bp, block_rows);
+  Buffer out_crd = Buffer::allocate(dtype_of<I>(), blocks), values = Buffer::allocate(t.dtype(), blocks * area);
+  I* const bc = static_cast<I*>(out_crd.data);
+  with_width(t.dtype(), [&]<class W>(W) {
+    const W* const v = static_cast<const W*>(t.part().values.data);
+    W* const bv = static_cast<W*>(values.data);
+    const i64 down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
+    each([&](i64 i) {
+      i64 q = bp[i];
+      W* block = nullptr;
+      merge_rows(
+          pos, crd, i * b.rows, height(i), b.columns, by_columns,
+          [&](i64 bj) {
+            bc[q] = static_cast<I>(bj);
+            block = bv + q++ * area;
+            std::fill(block, block + area, W{});
+          },
+          [&](i64 r, i64 c, i64 k) { block[r * down + c * along] = v[k]; });
+    });
+  });
+  return assemble(t, goal, types, {{}, {out_pos, out_crd}, {}, {}}, values);
+}
+
 }  // namespace
 
 std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
@@ -31,6 +98,10 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
     // A marker per block column and slice is worth it only where there are elements to mark.
     if (!types || block_cols / 8 > stored + 1024) return;
     with_index(types->widest(), [&]<class I>(I) {
+      if (b.rows <= merged_rows && t.format().level(1).ordered) {
+        result = merge_blocks<S, I>(t, goal, *types, b, pos, crd, rows, columns);
+        return;
+      }
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), block_rows + 1);
       I* bp = static_cast<I*>(out_pos.data);
       const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
