@@ -33,9 +33,3 @@ def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
     dtype : of the result; compute_dtype : to accumulate in. ExpressionError, DTypeError, Unsupported.
     """
     return _core.plan(spec, *_operands(spec, tensors, named), dtype=dtype, compute_dtype=compute_dtype)
-
-
-def evaluate(spec, *, out=None, dtype=None, compute_dtype=None, **named):
-    """Evaluates a product in index notation: evaluate("y(i) = A(i,j) * x(j)", A=A, x=x). As einsum otherwise."""
-    operands = _operands(spec, (), named)
-    return _core.plan(spec, *operands, dtype=dtype, compute_dtype=compute_dtype).run(*operands, out=out)

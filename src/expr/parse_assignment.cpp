@@ -12,23 +12,14 @@
 #include <optional>
 
 #include "base/suggest.h"
+#include "expr/scanner.h"
 #include "strata/expression.h"
 
 namespace strata {
 namespace {
 
-constexpr std::size_t max_text = 1 << 16;
 constexpr int max_depth = 100;        // of parentheses and signs: recursion
 constexpr int max_operations = 1000;  // chains lean to the left, so this bounds the depth of the tree
-
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-struct Word {
-  std::string text;
-  Span where;
-};
 
 std::optional<Operator> function_of(const std::string& name) {
   for (int k = static_cast<int>(Operator::absolute); k <= static_cast<int>(Operator::conjugate); ++k)
@@ -41,12 +32,12 @@ std::optional<Operator> reduction_of(const std::string& name) {
   return std::nullopt;
 }
 
-class Parser {
+class Parser : private Scanner {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : Scanner(text) {}
 
   Assignment parse() {
-    if (text_.size() > max_text)
+    if (text_.size() > max_expression_text)
       throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
     Assignment out;
     out.text = std::string(text_);
@@ -80,50 +71,6 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {},
-                           std::string fix = {}) const {
-    throw ExpressionError({.what = std::move(what),
-                           .expected = std::move(expected),
-                           .got = std::move(got),
-                           .fix = std::move(fix),
-                           .text = std::string(text_),
-                           .where = where});
-  }
-  char peek() {
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(std::string_view token) {
-    peek();
-    if (text_.substr(at_, token.size()) != token) return false;
-    at_ += token.size();
-    return true;
-  }
-  bool take(char c) { return take(std::string_view(&c, 1)); }
-  std::string here() { return peek() != 0 ? "'" + std::string(1, text_[at_]) + "'" : "the end of the text"; }
-  void expect(char c, const std::string& quoted) {
-    if (take(c)) return;
-    const std::string got = here();
-    refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, quoted, got);
-  }
-  Word word(const char* what) {
-    peek();
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    const Span where{begin, at_};
-    if (begin == at_) {
-      const std::string got = here();
-      refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())},
-             "a word of letters, digits and '_'", got);
-    }
-    if (is_digit(text_[begin]))
-      refuse("a name starts with a digit", where, "a letter or '_' first",
-             std::string(text_.substr(begin, at_ - begin)));
-    if (at_ - begin > max_name)
-      refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
-    return {std::string(text_.substr(begin, at_ - begin)), where};
-  }
-
   Expression located(Expression e, std::size_t begin) const {
     Expression::Node n = e.node();
     n.where = {begin, at_};
@@ -417,8 +364,6 @@ class Parser {
     return out;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
   int depth_ = 0, operations_ = 0;
 };
 

@@ -5,13 +5,12 @@
 #include <cctype>
 #include <optional>
 
+#include "expr/scanner.h"
 #include "strata/expr.h"
 #include "strata/format.h"
 
 namespace strata {
 namespace {
-
-constexpr std::size_t max_text = 1 << 16;
 
 /// One letter or one ellipsis of the text.
 struct Subscript {
@@ -34,14 +33,13 @@ struct Term {
 };
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-class Parser {
+class Parser : private Scanner {
  public:
-  Parser(std::string_view text, std::span<const int> ranks) : text_(text), ranks_(ranks) {}
+  Parser(std::string_view text, std::span<const int> ranks) : Scanner(text), ranks_(ranks) {}
 
   Einsum parse() {
-    if (text_.size() > max_text)
+    if (text_.size() > max_expression_text)
       throw ExpressionError({.what = "the einsum text is too long", .expected = "at most 65536 characters"});
     split();
     check_counts();
@@ -67,16 +65,6 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {},
-                           std::string fix = {}) const {
-    throw ExpressionError({.what = std::move(what),
-                           .expected = std::move(expected),
-                           .got = std::move(got),
-                           .fix = std::move(fix),
-                           .text = std::string(text_),
-                           .where = where});
-  }
-
   void split() {
     terms_.emplace_back();
     terms_.back().where = {0, 0};
@@ -189,7 +177,6 @@ class Parser {
       if (count[c] == 1) e.output.push_back(index_[c]);
   }
 
-  std::string_view text_;
   std::span<const int> ranks_;
   std::vector<Term> terms_;
   Term output_;

@@ -1,32 +1,24 @@
 // Index notation of one product: "C(i,k) = A(i,j) * conj(B(j,k))". Names without parentheses are scalars.
 #include <algorithm>
 
+#include "expr/scanner.h"
 #include "strata/expr.h"
 #include "strata/format.h"
 
 namespace strata {
 namespace {
 
-constexpr std::size_t max_text = 1 << 16;
-
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-struct Word {
-  std::string text;
-  Span where;
-};
 struct Access {
   Word name;
   std::vector<Word> indices;
 };
 
-class Parser {
+class Parser : private Scanner {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : Scanner(text) {}
 
   Einsum parse(std::vector<std::string>& operand_names) {
-    if (text_.size() > max_text)
+    if (text_.size() > max_expression_text)
       throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
     const Access output = access();
     if (peek() == '+' && at_ + 1 < text_.size() && text_[at_ + 1] == '=')
@@ -36,7 +28,7 @@ class Parser {
     Einsum e;
     operand_names.clear();
     do {
-      skip();
+      peek();
       const bool conjugate = text_.substr(at_, 4) == "conj" && opens_call(at_ + 4);
       if (conjugate) {
         at_ += 4;
@@ -75,53 +67,9 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void refuse(std::string what, Span where, std::string expected = {}, std::string got = {},
-                           std::string fix = {}) const {
-    throw ExpressionError({.what = std::move(what),
-                           .expected = std::move(expected),
-                           .got = std::move(got),
-                           .fix = std::move(fix),
-                           .text = std::string(text_),
-                           .where = where});
-  }
-
-  void skip() {
-    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
-  }
-  char peek() {
-    skip();
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(char c) {
-    if (peek() != c || at_ == text_.size()) return false;
-    ++at_;
-    return true;
-  }
   bool opens_call(std::size_t i) const {
     while (i < text_.size() && is_blank(text_[i])) ++i;
     return i < text_.size() && text_[i] == '(';
-  }
-  void expect(char c, const std::string& quoted) {
-    if (!take(c)) refuse("something is missing", {at_, std::min(at_ + 1, text_.size())}, quoted, here());
-  }
-  std::string here() const {
-    return at_ < text_.size() ? "'" + std::string(1, text_[at_]) + "'" : "the end of the text";
-  }
-
-  Word word(const char* what) {
-    skip();
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    if (begin == at_)
-      refuse(std::string(what) + " is missing", {begin, std::min(begin + 1, text_.size())},
-             "a word of letters, digits and '_'", here());
-    const Span where{begin, at_};
-    if (text_[begin] >= '0' && text_[begin] <= '9')
-      refuse("a name starts with a digit", where, "a letter or '_' first",
-             std::string(text_.substr(begin, at_ - begin)));
-    if (at_ - begin > max_name)
-      refuse("a name is too long", where, "at most 64 characters", std::to_string(at_ - begin) + " characters");
-    return {std::string(text_.substr(begin, at_ - begin)), where};
   }
 
   Access access() {
@@ -144,8 +92,6 @@ class Parser {
     return static_cast<int>(e.names.size()) - 1;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace
