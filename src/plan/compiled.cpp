@@ -3,27 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdio>
 
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "compiler/lower.h"
-#include "ir/interpret.h"
 #include "plan/chunks.h"
 #include "plan/dense_view.h"
-#include "strata/settings.h"
+#include "plan/executable.h"
 
 namespace strata::planning {
 namespace {
 
 using i64 = std::int64_t;
 
-struct PartKernel : KernelText {
-  KernelPtr kernel;
-  KernelFunction function = nullptr;
-  std::string engine;
+struct PartKernel : KernelText, Executable {
   i64 free_work = 1;
   i64 output_extent = 0;
 };
@@ -34,61 +27,10 @@ struct Arguments {
   std::array<i64, max_arguments> scalars;
 };
 
-void say_once(const std::string& text) {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true)) std::fprintf(stderr, "strata: %s\n", text.c_str());
-}
-
-void dump(const char* stage, const std::string& text) {
-  const std::string& wanted = settings().dump;
-  if (!wanted.empty() && ("," + wanted + ",").find(std::string(",") + stage + ",") != std::string::npos)
-    std::fprintf(stderr, "--- %s ---\n%s\n", stage, text.c_str());
-}
-
-/// A compiler's complaint may have several lines; explain() has one for it.
-std::string one_line(const std::string& text) {
-  std::string out;
-  for (char c : text.substr(0, 300)) {
-    const bool blank = c == '\n' || c == ' ';
-    if (!blank || (!out.empty() && out.back() != ' ')) out += blank ? ' ' : c;
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
-}
-
 void make_kernel(PartKernel& k) {
-  const ir::Function& f = k.lowered.function;
   dump("graph", k.lowered.graph);
   dump("schedule", k.lowered.schedule);
-  dump("loops", ir::to_string(f));
-  dump("source", k.source);
-  std::string why;
-  if (settings().engine != "interpreter") {
-    const auto start = std::chrono::steady_clock::now();
-    try {
-      k.kernel = compile_c(k.source, f.name, &why);
-    } catch (const RuntimeFailure& e) {
-      why = e.what();
-    }
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    if (k.kernel) {
-      char took[32];
-      std::snprintf(took, sizeof took, ", ready in %.1f ms", ms);
-      k.engine = k.kernel->engine() + took;
-    } else {
-      why = one_line(why);
-      if (settings().jit == "off")
-        say_once("compiling is switched off (STRATA_JIT=off): plans run in the interpreter, which is right but slow");
-      else
-        say_once("no compiled kernels (" + why +
-                 "): plans run in the interpreter, which is right but slow. Install gcc or clang, or set STRATA_CC.");
-    }
-  }
-  if (!k.kernel) {
-    k.kernel = ir::interpret(f);
-    k.engine = k.kernel->engine() + (why.empty() ? "" : " (" + why + ")");
-  }
-  k.function = k.kernel->function();
+  static_cast<Executable&>(k) = make_executable(k.lowered.function, k.source);
 }
 
 class CompiledRunner : public Runner {
@@ -278,10 +220,7 @@ class CompiledRunner : public Runner {
   }
 
   static void call(const PartKernel& k, const Arguments& args, i64 begin, i64 end, i64 chunk) {
-    const std::int32_t status = k.function
-                                    ? k.function(args.buffers.data(), args.scalars.data(), begin, end, chunk)
-                                    : k.kernel->run({args.buffers.data(), args.scalars.data()}, begin, end, chunk);
-    if (status != 0) throw InternalError("a generated kernel failed with status " + std::to_string(status));
+    k.call(args.buffers.data(), args.scalars.data(), begin, end, chunk);
   }
 
   void gather(const Lowered& l, std::span<const Tensor> operands, const Part& part, const DenseView& out, void* alpha,
