@@ -128,7 +128,8 @@ def semiring_values(case, e):
     (a, ha), (b, hb) = semiring_values(case, e[1]), semiring_values(case, e[2])
     if e[0] == "*":
         times = np.logical_and if ring == "or-and" else np.multiply if ring == "max-times" else np.add
-        return times(a, b), ha & hb
+        none = ground(ring, np.result_type(a, b))  # nothing times something is nothing
+        return np.where((a == none) | (b == none), none, times(a, b)), ha & hb
     a, b, ha, hb = np.broadcast_arrays(a, b, ha, hb)
     return combine(ring, np.where(ha, a, ground(ring, a.dtype)), np.where(hb, b, ground(ring, b.dtype))), ha | hb
 
@@ -201,6 +202,9 @@ def random_case(seed):
         if dtype == "complex128":
             array = array + 1j * rng.integers(-2, 3, shape)
         is_dense = rng.random() < 0.35
+        if semiring and is_dense and seed % 3 == 0:  # values that stand for nothing, among others
+            array = np.where(np.random.default_rng([4, seed]).random(shape) < 0.3, ground(semiring, dtype), array)
+            array = array.astype(dtype)
         if not (is_dense and rng.random() < 0.5):
             array = np.where(rng.random(shape) < rng.choice([0.1, 0.4, 0.8]), array, 0).astype(dtype)
         format = None if is_dense or not indices else random_format(rng, len(indices))

@@ -64,6 +64,16 @@ def test_semiring_steps_do_not_depend_on_the_format(f):
     assert both.tolist() == [0, 5, np.inf, np.inf]
 
 
+def test_nothing_times_something_is_nothing():
+    b = np.array([np.inf, -np.inf, 0.0])
+    nothing = np.array([np.inf, np.inf, np.inf])
+    assert st.evaluate("y(i) = a(i) * b(i)", a=nothing, b=b, semiring="min-plus").tolist() == [np.inf] * 3
+    assert st.evaluate("y(i) = a(i) * b(i)", a=-nothing, b=b, semiring="max-times").tolist() == [-np.inf] * 3
+    empty = st.from_dense(np.zeros((3, 4)), "CSR")  # sums over nothing, times a stored 0
+    got = st.evaluate("y(i) = sum(j, A(i,j)) * b(i)", A=empty, b=b, semiring="max-times", format="dense")
+    assert got.tolist() == [-np.inf] * 3
+
+
 def test_absent_elements_annihilate_and_explicit_zeros_do_not():
     a = st.from_scipy(sp.csr_array(([0.0, 2.0], ([0, 1], [0, 1])), shape=(2, 2)))
     x = np.array([np.inf, np.nan])

@@ -278,15 +278,16 @@ Column Tree::product_in_semiring(const Column& a, const Column& b, DType dtype) 
   const Monoid plus = addition(semiring_);
   const bool adds = semiring_ == Semiring::min_plus || semiring_ == Semiring::max_plus;
   Column out = apply(adds ? Operator::add : Operator::multiply, a, b, dtype);
-  if ((plus == Monoid::minimum || plus == Monoid::maximum) && !is_float(dtype)) {
-    // Integers have no infinity: the identity stands for it, and stays.
+  if (plus == Monoid::minimum || plus == Monoid::maximum) {
+    // The identity of the sums stands for what is missing, and nothing times it is something: not -inf times 0, not
+    // inf - inf, and not the largest integer plus one.
     const Column none = identity(plus, dtype);
-    std::vector<std::uint8_t> finite(a.size());
+    std::vector<std::uint8_t> there(a.size());
     const Column in_a = apply(Operator::not_equal, a, repeat(none, a.size()), DType::boolean),
                  in_b = apply(Operator::not_equal, b, repeat(none, b.size()), DType::boolean);
-    for (std::size_t k = 0; k < finite.size(); ++k)
-      finite[k] = std::get<Ints>(in_a.data)[k] && std::get<Ints>(in_b.data)[k];
-    keep(out, finite, none);
+    for (std::size_t k = 0; k < there.size(); ++k)
+      there[k] = std::get<Ints>(in_a.data)[k] && std::get<Ints>(in_b.data)[k];
+    keep(out, there, none);
   }
   return out;
 }
