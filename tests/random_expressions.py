@@ -275,6 +275,7 @@ def random_case(seed):
     if case["output"] and rng.random() < 0.2:
         m = (rng.random([extents[i] for i in case["output"]]) < 0.4).astype(float)
         case["mask"] = dict(array=m, format=None if rng.random() < 0.2 else random_format(rng, m.ndim))
+        case["mask"]["complement"] = bool(rng.random() < 0.4)
     return case
 
 
@@ -303,7 +304,8 @@ def failure(case):
     try:
         operands = {n: as_operand(case["operands"][n]) for n in used}
         mask = None if case["mask"] is None else as_operand(case["mask"])
-        got = st._core.evaluate(spec, operands, case["result"], case["semiring"], mask)
+        complement = mask is not None and case["mask"]["complement"]
+        got = st._core.evaluate(spec, operands, case["result"], case["semiring"], mask, complement_mask=complement)
         if isinstance(got, st.Tensor):
             got.validate()
             asked = case["result"] and st.Format(case["result"], len(case["output"]))
@@ -322,11 +324,12 @@ def failure(case):
     if got.dtype != want.dtype:
         return f"dtype {got.dtype}, not {want.dtype}"
     if case["mask"] is not None:
-        outside = got[case["mask"]["array"] == 0]
+        inside = (case["mask"]["array"] != 0) != complement
+        outside = got[~inside]
         absent = np.full_like(outside, outside[:1].sum() if fill is None else fill)
         if not np.array_equal(outside, absent, equal_nan=got.dtype.kind in "fc"):
             return f"elements outside of the mask: {outside}"
-        got, want = got[case["mask"]["array"] != 0], want[case["mask"]["array"] != 0]
+        got, want = got[inside], want[inside]
     with np.errstate(all="ignore"):
         rtol = 1e-4 if case["dtype"] == "float32" else 1e-9
         if any(word in spec for word in ("<", ">=", "==", "any", "all")):
@@ -350,6 +353,8 @@ def smaller_cases(case):
                 yield changed(terms=case["terms"][:k] + [part] + case["terms"][k + 1 :])
     if case["mask"] is not None:
         yield changed(mask=None)
+        if case["mask"]["complement"]:
+            yield changed(mask=case["mask"] | dict(array=1 - case["mask"]["array"], complement=False))
     if case["result"] is not None:
         yield changed(result=None)
     for n, o in case["operands"].items():
@@ -386,7 +391,8 @@ def describe(case):
         o = case["operands"][n]
         lines.append(f"  {n} = {o['array'].tolist()} {o['array'].dtype} in {o['format'] or 'dense'}")
     if case["mask"] is not None:
-        lines.append(f"  mask = {case['mask']['array'].tolist()} in {case['mask']['format'] or 'dense'}")
+        of = "complement of " if case["mask"]["complement"] else ""
+        lines.append(f"  mask = {of}{case['mask']['array'].tolist()} in {case['mask']['format'] or 'dense'}")
     return "\n".join(lines)
 
 

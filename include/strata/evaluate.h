@@ -25,6 +25,7 @@ struct EvaluateOptions {
   /// Structural: the result has elements only where the mask has. Of a sparse mask its stored elements, without
   /// fill-in; of a dense one those that are not 0.
   std::optional<Tensor> mask = {};
+  bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
 };
 
 /// Evaluates on tensors by name. Cost follows the stored elements wherever the expression lets it. ExpressionError,

@@ -8,11 +8,13 @@ namespace {
 
 bool is_sparse(const Tensor& t) { return !t.format().is_all_dense(); }
 
-EvaluateOptions options_of(nb::handle format, nb::handle semiring, nb::handle mask, nb::handle dtype, int rank) {
+EvaluateOptions options_of(nb::handle format, nb::handle semiring, nb::handle mask, bool complement_mask,
+                           nb::handle dtype, int rank) {
   EvaluateOptions o;
   if (!format.is_none()) o.format = to_format(format, rank);
   if (!semiring.is_none()) o.semiring = parse_semiring(nb::cast<std::string>(semiring));
   if (!mask.is_none()) o.mask = to_operand(mask);
+  o.complement_mask = complement_mask;
   o.dtype = to_optional_dtype(dtype);
   return o;
 }
@@ -41,7 +43,7 @@ void bind_evaluate(nb::module_& m) {
   m.def(
       "evaluate",
       [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
-         nb::handle dtype) {
+         nb::handle dtype, bool complement_mask) {
         const Assignment a = parse_assignment(spec);
         std::map<std::string, Tensor> named;
         std::vector<nb::handle> given;
@@ -49,7 +51,7 @@ void bind_evaluate(nb::module_& m) {
           named.emplace(nb::cast<std::string>(name), to_operand(value));
           given.push_back(value);
         }
-        const EvaluateOptions options = options_of(format, semiring, mask, dtype, static_cast<int>(a.indices.size()));
+        const EvaluateOptions options = options_of(format, semiring, mask, complement_mask, dtype, static_cast<int>(a.indices.size()));
         Tensor out;
         {
           NoGil no_gil;
@@ -58,12 +60,12 @@ void bind_evaluate(nb::module_& m) {
         return result_of(out, package_of(given));
       },
       nb::arg("spec"), nb::arg("operands"), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(),
-      nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(),
+      nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("complement_mask") = false,
       "The general path for index notation; `operands`: {name: tensor}. ExpressionError, DTypeError, TensorError.");
   m.def(
       "evaluate_einsum",
       [](const std::string& spec, nb::args operands, nb::handle format, nb::handle semiring, nb::handle mask,
-         nb::handle dtype) {
+         nb::handle dtype, bool complement_mask) {
         std::vector<Tensor> list;
         std::vector<int> ranks;
         std::vector<nb::handle> given;
@@ -73,11 +75,11 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        return evaluate_einsum(e, list, options_of(format, semiring, mask, dtype, static_cast<int>(e.output.size())),
+        return evaluate_einsum(e, list, options_of(format, semiring, mask, complement_mask, dtype, static_cast<int>(e.output.size())),
                                package_of(given));
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
-      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(),
+      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("complement_mask") = false,
       "The general path for an einsum. ExpressionError, DTypeError, TensorError.");
   m.def(
       "plan_serves",

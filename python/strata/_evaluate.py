@@ -20,7 +20,8 @@ def _write(result, out):
 
 
 def evaluate(
-    spec, operands=None, /, *, out=None, format=None, semiring=None, mask=None, dtype=None, compute_dtype=None, **named
+    spec, operands=None, /, *, out=None, format=None, semiring=None, mask=None, complement_mask=False,
+    dtype=None, compute_dtype=None, **named,
 ):
     """Evaluates an expression in index notation over sparse and dense operands.
 
@@ -40,6 +41,7 @@ def evaluate(
         all operands are sparse, or dense (result_format says why)
     semiring : "min-plus", "max-plus", "max-times", "or-and", "any": what *, + and sums mean
     mask : the result has elements only where the mask has; of a dense mask where it is not 0
+    complement_mask : only where the mask has none instead, as GraphBLAS's complemented mask
     dtype : of the result (NumPy's promotion); compute_dtype : to accumulate in, where a plan serves
 
     ExpressionError, DTypeError, TensorError.
@@ -60,7 +62,7 @@ def evaluate(
             return _core.plan(spec, *order, dtype=dtype, compute_dtype=compute_dtype).run(*order, out=out)
         except Unsupported:
             pass
-    result = _core.evaluate(spec, named, format, semiring, mask, dtype)
+    result = _core.evaluate(spec, named, format, semiring, mask, dtype, complement_mask)
     left, equals, _ = spec.partition("=")
     if out is None and left.rstrip().endswith("+"):
         held = named[names[-1]]
@@ -80,6 +82,7 @@ def einsum(
     format=None,
     semiring=None,
     mask=None,
+    complement_mask=False,
 ):
     """NumPy's einsum over any mix of sparse and dense operands.
 
@@ -97,7 +100,9 @@ def einsum(
         return _core.einsum(spec, *operands, out=out, alpha=alpha, beta=beta, dtype=dtype, compute_dtype=compute_dtype)
     if (alpha != 1 or beta not in (None, 0)) and out is None:
         raise PlanError("alpha and beta need an array to write into", expected="out=array", fix="give out=")
-    result = _core.evaluate_einsum(spec, *operands, format=format, semiring=semiring, mask=mask, dtype=dtype)
+    result = _core.evaluate_einsum(
+        spec, *operands, format=format, semiring=semiring, mask=mask, complement_mask=complement_mask, dtype=dtype
+    )
     if out is None:
         return result
     if semiring not in (None, "plus-times", "plus_times") and (alpha != 1 or beta not in (None, 0)):

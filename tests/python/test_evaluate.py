@@ -112,6 +112,31 @@ def test_masks_are_structural(rng):
     assert dense.nse == M.nse and np.array_equal(dense.to_dense(), np.where(m != 0, x @ x, 0))
 
 
+@pytest.mark.parametrize("f", [*FORMATS, None])
+def test_complemented_masks(f, rng):
+    x, m = matrix(rng, 6, 6), matrix(rng, 6, 6, density=0.2)
+    A, M = st.from_dense(x, "CSR"), m if f is None else st.from_dense(m, f)
+    want = np.where(m != 0, 0, x @ x)
+    options = dict(mask=M, complement_mask=True)
+    assert np.array_equal(st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=A, **options).to_dense(), want)
+    assert np.array_equal(st.einsum("ij,jk->ik", A, x, **options, format="CSR").to_dense(), want)
+    assert np.array_equal(st.einsum("ij,jk->ik", x, x, **options), want)
+    # one step of a breadth first search: what was seen is not reached again
+    seen = np.array([1, 1, 0, 0, 0, 0], bool)
+    step = st.evaluate("y(j) = A(i,j) * v(i)", A=A, v=seen, semiring="or-and", mask=seen, complement_mask=True)
+    step = step if isinstance(step, np.ndarray) else step.to_dense()
+    assert np.array_equal(step, ((x[:2] != 0).any(0)) & ~seen)
+
+
+def test_masks_of_numbers(rng):
+    x = rng.random(4)
+    for f in (None, st.from_dense):
+        for on in (0.0, 1.0):
+            mask = np.array(on) if f is None else st.from_dense(np.array(on), "dense")
+            assert float(st.einsum("i->", x, mask=mask)) == pytest.approx(x.sum() * on)
+            assert float(st.einsum("i->", x, mask=mask, complement_mask=True)) == pytest.approx(x.sum() * (1 - on))
+
+
 def test_affine_accesses(rng):
     x, w = matrix(rng, 12), np.array([1.0, 2.0, 3.0])
     for a in (x, st.from_dense(x, "(i) -> (i: compressed)")):

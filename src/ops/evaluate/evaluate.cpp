@@ -4,69 +4,13 @@
 #include <algorithm>
 
 #include "base/checked.h"
-#include "ops/convert_elements.h"
+#include "ops/evaluate/assemble.h"
 #include "ops/evaluate/contract.h"
-#include "ops/evaluate/tree.h"
-#include "ops/fast/sparse_product.h"
+#include "ops/evaluate/groups.h"
 
 namespace strata {
 namespace evaluation {
 namespace {
-
-/// Elements on their way into groups: coordinates of the group variables, a value, and how many went into it.
-struct Groups {
-  Rows rows;
-  Column values;
-  Ints count;
-
-  /// Adds up those with equal coordinates, which come out sorted.
-  void combine_equal(Monoid m, const Extents& extents) {
-    const Rows* tables[] = {&rows};
-    const auto keys = keys_of(tables, rows.vars, extents)[0];
-    const auto order = sorting(keys);
-    Ints starts, counts;
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      if (k == 0 || keys[static_cast<std::size_t>(order[k])] != keys[static_cast<std::size_t>(order[k - 1])]) {
-        starts.push_back(static_cast<std::int64_t>(k));
-        counts.push_back(0);
-      }
-      counts.back() += count[static_cast<std::size_t>(order[k])];
-    }
-    Ints first;
-    for (auto s : starts) first.push_back(order[static_cast<std::size_t>(s)]);
-    starts.push_back(static_cast<std::int64_t>(order.size()));
-    if (first.size() < order.size() || !std::is_sorted(order.begin(), order.end())) {
-      values = combine(m, gather(values, order, zeros(values.dtype, 1)), starts);
-      rows = rows.take(first);
-      count = std::move(counts);
-    }
-  }
-  void append(const Groups& more) {
-    for (std::size_t v = 0; v < rows.coords.size(); ++v)
-      rows.coords[v].insert(rows.coords[v].end(), more.rows.coords[v].begin(), more.rows.coords[v].end());
-    rows.n += more.rows.n;
-    evaluation::append(values, more.values);
-    count.insert(count.end(), more.count.begin(), more.count.end());
-  }
-};
-
-/// The listed coordinates of these variables alone.
-Rows project(const Rows& rows, std::span<const int> vars) {
-  Rows out;
-  out.n = rows.n;
-  for (int v : vars) {
-    out.vars.push_back(v);
-    out.coords.push_back(*rows.column(v));
-  }
-  return out;
-}
-
-Ints present_rows(const Values& v) {
-  Ints out;
-  for (std::size_t k = 0; k < v.present.size(); ++k)
-    if (v.present[k]) out.push_back(static_cast<std::int64_t>(k));
-  return out;
-}
 
 /// As NumPy's sum, where a sum was written; what a notation implies keeps the dtype, as NumPy's einsum.
 DType sum_dtype(DType t, bool implicit) {
@@ -102,15 +46,13 @@ class Evaluator {
         throw TensorError({.what = "the mask has another shape than the result",
                            .expected = "rank " + std::to_string(shape_.size()) + " and the same extents",
                            .got = options_.mask->type().to_string()});
-      Rows rows{.vars = output_, .free = {}, .coords = read_mask(*options_.mask), .n = 0, .slots = {}};
-      rows.n = rows.coords.empty() ? 1 : static_cast<std::int64_t>(rows.coords[0].size());
-      mask_ = std::move(rows);
+      mask_ = Mask{read_mask(*options_.mask, output_), options_.complement_mask};
     }
     Tree tree(extents_, options_.semiring);
     const int root = build(tree, value, true);
     DType dtype = tree.node(root).dtype;
     if (assignment_.accumulate) dtype = operands_.at(assignment_.name).dtype();
-    return assemble(tree, root, options_.dtype.value_or(dtype));
+    return finish(tree, root, options_.dtype.value_or(dtype));
   }
 
  private:
@@ -219,7 +161,7 @@ class Evaluator {
                .count = {}};
     std::int64_t compacted = 0;
     bool several = false;
-    inner.for_each_slab(root, restricts ? &*mask_ : nullptr, {}, [&](Rows rows, const Values& v) {
+    inner.for_each_slab(root, restricts ? mask() : nullptr, {}, [&](Rows rows, const Values& v) {
       Groups piece{.rows = project(rows, groups),
                    .values = cast(v.values, dtype),
                    .count = Ints(static_cast<std::size_t>(rows.n), 1)};
@@ -300,7 +242,7 @@ class Evaluator {
     return tree.add_leaf(std::move(leaf), groups);
   }
 
-  Tensor assemble(const Tree& tree, int root, DType dtype) {
+  Tensor finish(const Tree& tree, int root, DType dtype) {
     std::map<std::string, TensorType> types;
     for (const auto& [name, t] : operands_) types.emplace(name, t.type());
     const Format format = options_.format ? *options_.format : result_format(assignment_, types).format;
@@ -309,85 +251,23 @@ class Evaluator {
                          .expected = std::to_string(shape_.size()),
                          .got = std::to_string(format.rank()) + " in " + format.to_string()});
     const Node& node = tree.node(root);
+    check_kept(node.dtype, dtype);
     Column fill = node.always ? zeros(node.dtype, 1) : node.fill;
     if (options_.semiring != Semiring::plus_times) fill = identity(addition(options_.semiring), node.dtype);
-    fill = recast(fill, dtype);
-    const std::size_t width = size_of(dtype);
-    const auto each = [&](const auto& f) {
-      tree.for_each_slab(root, mask_ ? &*mask_ : nullptr, output_, [&](Rows rows, const Values& v) {
-        std::vector<const Ints*> dims;
-        for (int o : output_) dims.push_back(rows.column(o));
-        Column values = recast(v.values, dtype);
-        Ints there;
-        const bool some = !v.present.empty();
-        if (some) there = present_rows(v);
-        f(dims, values, some ? &there : nullptr, rows.n);
-      });
-    };
-    if (format.is_all_dense() && format == conversion::dense_format(format.rank())) {
-      const auto n = checked_product(shape_);
-      if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
-      Buffer out = Buffer::allocate(dtype, *n);
-      std::vector<char> one(width);
-      store(fill, one.data());
-      for (std::int64_t k = 0; k < *n; ++k)
-        std::copy_n(one.data(), width, static_cast<char*>(out.data) + k * static_cast<std::int64_t>(width));
-      std::vector<char> bytes;
-      each([&](const std::vector<const Ints*>& dims, const Column& values, const Ints* there, std::int64_t rows) {
-        bytes.resize(values.size() * width);
-        store(values, bytes.data());
-        const std::int64_t count = there ? static_cast<std::int64_t>(there->size()) : rows;
-        for (std::int64_t k = 0; k < count; ++k) {
-          const auto r = static_cast<std::size_t>(there ? (*there)[static_cast<std::size_t>(k)] : k);
-          std::int64_t at = 0;
-          for (std::size_t d = 0; d < dims.size(); ++d) at = at * shape_[d] + (*dims[d])[r];
-          std::copy_n(bytes.data() + r * width, width,
-                      static_cast<char*>(out.data) + at * static_cast<std::int64_t>(width));
-        }
-      });
-      std::vector<std::int64_t> strides(shape_.size());
-      std::int64_t step = 1;
-      for (std::size_t d = strides.size(); d-- > 0;) {
-        strides[d] = step;
-        step *= std::max<std::int64_t>(shape_[d], 1);
-      }
-      return borrow_dense(out, shape_, strides);
-    }
-    const auto emit = [&](const conversion::Sink& sink) {
-      std::vector<char> bytes;
-      each([&](const std::vector<const Ints*>& dims, const Column& values, const Ints* there, std::int64_t rows) {
-        const Column chosen = there ? gather(values, *there, fill) : values;
-        bytes.resize(chosen.size() * width);
-        store(chosen, bytes.data());
-        std::vector<Ints> columns(dims.size());
-        constexpr std::int64_t step = 1 << 12;
-        const std::int64_t count = there ? static_cast<std::int64_t>(there->size()) : rows;
-        std::vector<const std::int64_t*> starts(dims.size());
-        if (there)
-          for (std::size_t d = 0; d < dims.size(); ++d)
-            for (auto r : *there) columns[d].push_back((*dims[d])[static_cast<std::size_t>(r)]);
-        for (std::int64_t begin = 0; begin < count; begin += step) {
-          for (std::size_t d = 0; d < dims.size(); ++d)
-            starts[d] = (there ? columns[d].data() : dims[d]->data()) + begin;
-          sink({static_cast<int>(std::min(step, count - begin)), starts.data(),
-                bytes.data() + static_cast<std::size_t>(begin) * width});
-        }
-      });
-    };
-    return conversion::assemble({emit}, dtype, to_scalar(fill), shape_, format, {});
+    return assemble(tree, root, mask(), {output_, shape_, format, dtype, cast(fill, dtype)});
   }
 
-  /// To the result's dtype; the identity of a semiring stays what it is.
-  Column recast(const Column& c, DType dtype) const {
-    if (c.dtype == dtype) return c;
-    const bool lossy = (is_complex(c.dtype) && !is_complex(dtype)) || (is_float(c.dtype) && is_integer(dtype)) ||
-                       (dtype == DType::boolean);
+  /// What '+=' adds must not lose its kind in what holds the sum.
+  void check_kept(DType from, DType to) const {
+    const bool lossy = (is_complex(from) && !is_complex(to)) || (is_float(from) && is_integer(to)) ||
+                       (to == DType::boolean && from != to);
     if (lossy && assignment_.accumulate && !options_.dtype)
       throw DTypeError({.what = "'" + assignment_.name + "' cannot hold what '+=' adds to it",
-                        .expected = std::string(name_of(c.dtype)),
-                        .got = std::string(name_of(dtype))});
-    return cast(c, dtype);
+                        .expected = std::string(name_of(from)),
+                        .got = std::string(name_of(to))});
   }
+
+  const Mask* mask() const { return mask_ ? &*mask_ : nullptr; }
 
   const Assignment& assignment_;
   const std::map<std::string, Tensor>& operands_;
@@ -397,7 +277,7 @@ class Evaluator {
   std::vector<int> output_;
   Shape shape_;
   std::map<std::string, Operand> read_;
-  std::optional<Rows> mask_;
+  std::optional<Mask> mask_;
   int next_leaf_ = 0;
 };
 
@@ -418,52 +298,6 @@ Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operan
 
 Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
   return evaluate(parse_assignment(text), operands, options);
-}
-
-std::string operand_name(std::size_t k) {
-  return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k);
-}
-
-Assignment to_assignment(const Einsum& e) {
-  Assignment out;
-  out.name = operand_name(e.operands.size());
-  const auto name = [&](int i) { return e.names[static_cast<std::size_t>(i)]; };
-  for (int i : e.output) out.indices.push_back(name(i));
-  std::optional<Expression> product;
-  for (std::size_t k = 0; k < e.operands.size(); ++k) {
-    std::vector<AffineIndex> indices;
-    for (int i : e.operands[k]) indices.emplace_back(name(i));
-    Expression factor = Expression::access(operand_name(k), std::move(indices));
-    if (k < e.conjugate.size() && e.conjugate[k]) factor = Expression::unary(Operator::conjugate, factor);
-    product = product ? *product * factor : factor;
-  }
-  out.value = with_sums(product.value_or(Expression::integer(1)), out.indices);
-  return out;
-}
-
-Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options) {
-  if (e.operands.size() != operands.size())
-    throw ExpressionError({.what = "the expression and the operands differ in number",
-                           .expected = std::to_string(e.operands.size()),
-                           .got = std::to_string(operands.size())});
-  if (auto product = fast::sparse_product(e, operands, options)) return *product;
-  std::map<std::string, Tensor> named;
-  for (std::size_t k = 0; k < operands.size(); ++k) named.emplace(operand_name(k), operands[k]);
-  return evaluate(to_assignment(e), named, options);
-}
-
-Semiring parse_semiring(std::string_view name) {
-  std::string plain(name);
-  std::replace(plain.begin(), plain.end(), '_', '-');
-  for (int k = 0; k <= static_cast<int>(Semiring::any); ++k)
-    if (plain == name_of(static_cast<Semiring>(k))) return static_cast<Semiring>(k);
-  throw ExpressionError({.what = "no semiring '" + std::string(name) + "'",
-                         .expected = "plus-times, min-plus, max-plus, max-times, or-and, any",
-                         .got = std::string(name)});
-}
-std::string_view name_of(Semiring s) {
-  constexpr std::string_view names[] = {"plus-times", "min-plus", "max-plus", "max-times", "or-and", "any"};
-  return names[static_cast<std::size_t>(s)];
 }
 
 }  // namespace strata

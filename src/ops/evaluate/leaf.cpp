@@ -93,17 +93,23 @@ Operand read_operand(const Tensor& t, Semiring semiring) {
   return out;
 }
 
-std::vector<Ints> read_mask(const Tensor& t) {
-  if (!t.format().is_all_dense()) return read_sparse(t, Zeros::automatic).coords;
+Rows read_mask(const Tensor& t, const std::vector<int>& vars) {
+  Rows out{.vars = vars, .free = {}, .coords = std::vector<Ints>(vars.size()), .n = 0, .slots = {}};
+  if (!t.format().is_all_dense()) {
+    Operand stored = read_sparse(t, Zeros::automatic);
+    out.n = static_cast<std::int64_t>(stored.values->size());
+    out.coords = std::move(stored.coords);
+    return out;
+  }
   const Operand d = read_dense(t);
   const Column truth = cast(*d.values, DType::boolean);
   const auto& bits = std::get<Ints>(truth.data);
-  std::vector<Ints> out(d.shape.size());
   for (std::size_t k = 0; k < bits.size(); ++k) {
     if (!bits[k]) continue;
+    ++out.n;
     auto rest = static_cast<std::int64_t>(k);
     for (std::size_t l = d.shape.size(); l-- > 0;) {
-      out[l].push_back(rest % d.shape[l]);
+      out.coords[l].push_back(rest % d.shape[l]);
       rest /= d.shape[l];
     }
   }

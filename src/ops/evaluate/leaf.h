@@ -22,8 +22,8 @@ struct Operand {
 /// Reads a tensor. Every in-range slot counts, and duplicates are added, unless a semiring says what is missing (design
 /// 4): then the fill-in is left away, and a fill that is neither 0 nor `identity` makes the operand dense.
 Operand read_operand(const Tensor& t, Semiring semiring);
-/// Of a sparse mask the stored elements, of a dense one those that are not 0.
-std::vector<Ints> read_mask(const Tensor& t);
+/// Of a sparse mask the stored elements, of a dense one those that are not 0; dimension d becomes variable vars[d].
+Rows read_mask(const Tensor& t, const std::vector<int>& vars);
 
 /// An operand under an access: a function of index variables.
 struct Leaf {

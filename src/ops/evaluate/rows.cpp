@@ -274,6 +274,14 @@ Ints find(const Rows& rows, const Rows& other, const Extents& extents) {
   return out;
 }
 
+Rows without(const Rows& rows, const Rows& excluded, const Extents& extents) {
+  const Ints at = find(rows, excluded, extents);
+  Ints kept;
+  for (std::size_t k = 0; k < at.size(); ++k)
+    if (at[k] < 0) kept.push_back(static_cast<std::int64_t>(k));
+  return kept.size() == at.size() ? rows : rows.take(kept);
+}
+
 double join_estimate(const Rows& a, const Rows& b, const Extents& extents) {
   double shared = 1;
   for (int v : a.vars)

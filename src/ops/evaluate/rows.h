@@ -50,6 +50,8 @@ Rows expand(const Rows& rows, std::span<const int> vars, const Extents& extents)
 Rows slab(const Rows& rows, std::int64_t begin, std::int64_t end, const Extents& extents);
 /// For each row of `rows` (which lists all variables of `other`) the row of `other` with the same coordinates, or -1.
 Ints find(const Rows& rows, const Rows& other, const Extents& extents);
+/// Rows (every variable listed) whose coordinates `excluded` does not have.
+Rows without(const Rows& rows, const Rows& excluded, const Extents& extents);
 /// A guess of how many rows join() gives.
 double join_estimate(const Rows& a, const Rows& b, const Extents& extents);
 

@@ -34,6 +34,12 @@ struct Values {
   std::vector<std::uint8_t> present;  ///< empty: in all rows
 };
 
+/// Which elements of a result are wanted: those in `rows`, or all others.
+struct Mask {
+  Rows rows;
+  bool complement = false;
+};
+
 class Tree {
  public:
   Tree(Extents extents, Semiring semiring) : extents_(std::move(extents)), semiring_(semiring) {}
@@ -46,16 +52,19 @@ class Tree {
 
   /// Rows where the node may differ from its fill. `restrict`: only those are asked for.
   Rows support(int n, const Rows* restrict) const;
-  /// Calls f(slab of rows, values) until all of support() was seen; every variable of the node and of `cover` is
-  /// listed.
+  /// Calls f(slab of rows, values) until all of support() that `mask` lets through was seen; every variable of the node
+  /// and of `cover` is listed, and those of the mask are among them.
   template <class F>
-  void for_each_slab(int n, const Rows* restrict, std::span<const int> cover, const F& f) const {
+  void for_each_slab(int n, const Mask* mask, std::span<const int> cover, const F& f) const {
+    const Rows* restrict = mask && !mask->complement ? &mask->rows : nullptr;
+    const Rows* exclude = mask && mask->complement ? &mask->rows : nullptr;
     Rows rows = covering(support(n, restrict), united(node(n).vars, cover));
     const std::int64_t all = total(rows, extents_);
     for (std::int64_t begin = 0; begin < all; begin += slab_rows) {
       Rows piece = rows.free.empty() && all <= slab_rows
                        ? std::move(rows)
                        : slab(rows, begin, std::min(all, begin + slab_rows), extents_);
+      if (exclude) piece = without(piece, *exclude, extents_);
       look_up(n, piece);
       const Values v = evaluate(n, piece);
       f(std::move(piece), v);
