@@ -223,16 +223,21 @@ Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool 
   return ir::block(std::move(body));
 }
 
-Stmt Nest::emit_leaf(const Place& at) {
-  Stmts out;
-  const bool sparse = !g_.dense_driver;
+Expr Nest::slot(const Place& at) const {
   Expr position = at.block ? at.block : at.position;
   if (s_.early_level >= 0) {
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.early_level)];
-    position = child_position(position, f, at.level[static_cast<std::size_t>(s_.early_level)]);
+    position = const_cast<Nest*>(this)->child_position(position, f, at.level[static_cast<std::size_t>(s_.early_level)]);
   }
   if (at.block)
     for (int l = s_.block_begin; l < g_.num_levels(); ++l) position = position + at.level[static_cast<std::size_t>(l)] * block_weight(l);
+  return position;
+}
+
+Stmt Nest::emit_leaf(const Place& at) {
+  Stmts out;
+  const bool sparse = !g_.dense_driver;
+  Expr position = slot(at);
   if (sparse && g_.driver_type().shared_value) position = ir::int_const(0);
   const bool lanes_in_driver = sparse && s_.tile_level >= 0 && !g_.driver_type().shared_value;
   const auto driver_value = [&](const Group& group) {

@@ -16,6 +16,10 @@
 //     values_batch_stride; set the batch_coordinate scalars; run the chunks of `launch`. Chunks are independent but for outer_scatter.
 //     Batches are independent of one another where `independent_batches`; otherwise one follows the other.
 // Values of a sparse driver stand at slot * 1, or at 0 for all slots where its type says shared_value: other strides must be copied first.
+// `pattern_output`: the result has the driver's pattern. Its values stand slot by slot as the driver's do; `output` is bound to their
+//     start, is rebased by batches as the driver's values are, has no strides, and every part has values of its own (so beta applies to
+//     each). Slots outside of the tensor are not written. Where a summed extent is 0, run() stores beta * out itself: such a sum is 0
+//     whatever the driver holds.
 // Status 0 is success; generated kernels have no other.
 #include <optional>
 #include <string>
@@ -112,6 +116,7 @@ struct LowerInput {
   Einsum einsum;
   std::vector<TensorType> operands;   ///< all but the driver are all-dense; the driver may have several parts
   TensorType output;                  ///< all-dense, plain dimensions as levels; its `strides` say which one has unit stride
+  bool pattern_output = false;        ///< instead: the driver's pattern with values of output.dtype (nothing else of `output` is read)
   DType compute = DType::f64;         ///< accumulators: f64, f32, an integer, boolean, c64 or c128
   int driver = 0;                     ///< the operand whose stored elements are walked
   int part = 0;                       ///< which part of the driver

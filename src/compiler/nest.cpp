@@ -263,6 +263,10 @@ Place Nest::start(Stmts& out) {
   at.row_base.resize(s_.rows.size());
   at.loaded.resize(g_.dense.size());
   for (const auto& access : g_.dense) {
+    if (access.operand < 0 && in_.pattern_output) {  // its place is the driver's slot
+      at.address.push_back(ir::int_const(0));
+      continue;
+    }
     Expr address = scalar(ScalarBinding::offset, access.operand, 0, operand_letter(access.operand) + "_offset");
     if (access.operand != in_.driver)
       for (const auto& term : access.terms) {

@@ -101,10 +101,20 @@ class Nest {
   bool depends_on_tile(const DenseAccess& access) const;
   ir::Expr tile_stride(const DenseAccess& access);
 
+  // --- leaf_pattern.cpp: one value per slot of the driver ---
+  bool is_summed(const DenseAccess& access) const;                  ///< does it move along an index that is summed?
+  ir::Stmt emit_pattern_open(std::size_t step, const Place& at);
+  ir::Stmt emit_pattern_leaf(const Place& at);
+  /// slot = alpha * factors * sum + beta * slot, with the factors that the sum does not hold; `sum` may be empty.
+  ir::Stmt store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group);
+  Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
+  Value kept(Stmts& out, const std::string& stem, const Value& v);
+
   // --- leaf.cpp: products, accumulators, stores ---
   ir::Stmt emit_split(std::size_t step, const Place& at);
   ir::Stmt emit_open(std::size_t step, const Place& at);
   ir::Stmt emit_leaf(const Place& at);
+  ir::Expr slot(const Place& at) const;   ///< position of the driver's leaf
   ir::Stmt store_all(const Place& at, bool read);
   ir::Stmt update_output(const ir::Expr& index, const Value& value, int lanes, bool read, bool scale);
   Value accumulator(const Accumulator& a) const;

@@ -42,7 +42,7 @@ class Scheduler {
     s_.block_begin = n_;
     batches();
     if (in_.optimize) {
-      find_block();
+      s_.block_begin = first_block_level(g_);
       find_depth();
       find_tile();
       find_early();
@@ -54,7 +54,7 @@ class Scheduler {
     find_launch();
     arrange();
     find_beta();
-    describe();
+    s_.text = describe(g_, s_);
     return std::move(s_);
   }
 
@@ -79,18 +79,6 @@ class Scheduler {
             found = found || (scales[k] != 0 && g_.batches[k].number == b.number && std::none_of(dim(d).level_scale.begin(), dim(d).level_scale.end(), [](auto x) { return x != 0; }));
         }
       s_.independent_batches = s_.independent_batches && found;
-    }
-  }
-
-  /// The dense levels of constant size at the end: blocks.
-  void find_block() {
-    if (g_.dense_driver) return;
-    std::int64_t slots = 1;
-    while (s_.block_begin > 0) {
-      const LevelFacts& f = level(s_.block_begin - 1);
-      if (f.level.kind != LevelKind::dense || f.constant_size <= 0 || !f.starts_at_zero || slots * f.constant_size > 65536) break;
-      slots *= f.constant_size;
-      --s_.block_begin;
     }
   }
 
@@ -131,7 +119,7 @@ class Scheduler {
     for (int i : g_.free_out) {
       bool unit = true, late = false;
       for (const auto& a : g_.dense) {
-        if (uses_late(a, i)) late = true;
+        if (uses_late(g_, a, i)) late = true;
         if (a.operand >= 0 && stride_along_index(a, i) == StrideKind::general) unit = false;
         // The output may be strided where it is stored once, element by element.
         if (a.operand < 0 && stride_along_index(a, i) != StrideKind::unit && !s_.accumulate) unit = false;
@@ -184,12 +172,6 @@ class Scheduler {
     s_.vectors = std::min(s_.vectors, registers);
   }
 
-  bool uses_late(const DenseAccess& a, int index) const {
-    if (a.late_levels.empty()) return false;
-    const auto ids = g_.indices(a.operand);
-    return std::find(ids.begin(), ids.end(), index) != ids.end();
-  }
-
   void find_level_tile(int most_lanes) {
     const int l = n_ - 1;
     const LevelFacts& f = level(l);
@@ -201,7 +183,7 @@ class Scheduler {
       if (a.operand < 0 && k == StrideKind::general && !s_.accumulate) return;
       if (a.operand >= 0 && a.operand != in_.driver)
         for (int d = 0; d < static_cast<int>(g_.dims.size()); ++d)
-          if (touches(d, l) && dim(d).index >= 0 && uses_late(a, dim(d).index)) return;
+          if (touches(d, l) && dim(d).index >= 0 && uses_late(g_, a, dim(d).index)) return;
     }
     for (int d = 0; d < static_cast<int>(g_.dims.size()); ++d) {
       if (!touches(d, l)) continue;
@@ -337,14 +319,8 @@ class Scheduler {
     } else {
       return;
     }
-    for (int l = 1; l < n_; ++l) {
-      const LevelKind k = level(l).level.kind;
-      if (k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap) {
-        launch.weight_level = level(l).number;
-        if (launch.kind == Launch::outer_uniform) launch.kind = Launch::outer_weighted;
-        break;
-      }
-    }
+    launch.weight_level = weight_level(g_);
+    if (launch.weight_level >= 0 && launch.kind == Launch::outer_uniform) launch.kind = Launch::outer_weighted;
   }
 
   /// Is level l's coordinate itself an output coordinate?
@@ -387,7 +363,7 @@ class Scheduler {
     if (!s_.accumulate) {
       // The tile opens as soon as a dense operand that it can keep in registers is known.
       int tile_depth = n_;
-      if (s_.tile_index >= 0 && in_.optimize) tile_depth = hoisted_depth();
+      if (s_.tile_index >= 0 && in_.optimize) tile_depth = hoisted_depth(g_, s_);
       for (int l = 0; l < n_; ++l) {
         if (l == tile_depth) {
           free_steps(g_.free_out);
@@ -435,25 +411,6 @@ class Scheduler {
     free_steps(g_.free_sum);
   }
 
-  int hoisted_depth() const {
-    int depth = n_;
-    for (const auto& a : g_.dense) {
-      if (a.operand < 0 || a.operand == in_.driver || stride_along_index(a, s_.tile_index) == StrideKind::broadcast || !a.late_levels.empty()) continue;
-      int known = 0;
-      bool free = true;
-      for (int i : g_.indices(a.operand)) {
-        const int d = g_.dim_of_index[static_cast<std::size_t>(i)];
-        if (d >= 0) known = std::max(known, dim(d).completes + 1);
-        else free = free && (i == s_.tile_index || g_.in_output(i));
-      }
-      if (free && known < std::min(depth, s_.block_begin)) depth = known;
-    }
-    // Something must loop below, or nothing is gained.
-    bool loops = false;
-    for (int l = depth; l < n_; ++l) loops = loops || level(l).level.kind != LevelKind::singleton;
-    return loops ? depth : n_;
-  }
-
   void find_beta() {
     const bool narrow = in_.output.dtype != in_.compute;
     bool covers = s_.accumulate && run_first_ < 0 && s_.independent_batches && s_.launch.kind != Launch::outer_scatter &&
@@ -487,41 +444,6 @@ class Scheduler {
   }
   bool is_narrow_float() const { return is_float(in_.output.dtype) && size_of(in_.output.dtype) < 4; }
 
-  void describe() {
-    std::string& t = s_.text;
-    const auto stem = [&](int l) { return level(l).stem; };
-    int indent = 0;
-    for (const auto& step : s_.steps) {
-      if (step.kind == Step::split) continue;
-      t += std::string(static_cast<std::size_t>(2 * indent), ' ');
-      switch (step.kind) {
-        case Step::walk:
-          t += "for " + stem(step.level) + " in level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
-          if (step.level == s_.unroll_level) t += ", " + std::to_string(s_.chains) + " chains";
-          if (step.level == s_.stream_level) t += ", prefetched";
-          break;
-        case Step::run: t += "for each run of equal " + stem(step.level) + (step.last > step.level ? ".." + stem(step.last) : ""); break;
-        case Step::slots: t += "for slots of the run"; if (s_.chains > 1) t += ", " + std::to_string(s_.chains) + " chains"; break;
-        case Step::free_loop: t += "for " + index_letter(step.index); break;
-        case Step::tile:
-          t += "for " + (step.index >= 0 ? index_letter(step.index) : stem(step.level)) + " in pieces of " + std::to_string(s_.vectors) + " x " +
-               std::to_string(s_.lanes) + " lanes";
-          if (s_.tile_sums) t += ", summed";
-          break;
-        case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;
-        case Step::split: break;
-        case Step::open: t += "accumulate in registers"; break;
-        case Step::constant: t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : ""); break;
-      }
-      t += "\n";
-      ++indent;
-    }
-    if (!s_.accumulate) t += "adds to memory\n";
-    static constexpr const char* kinds[] = {"serial", "uniform chunks of level 0", "weighted chunks of level 0", "chunks of level 0 cut between equal coordinates",
-                                            "chunks of level 0 that add to one output", "windows of the output"};
-    t += std::string("launch: ") + kinds[s_.launch.kind] + "\n";
-  }
-
   const Graph& g_;
   const LowerInput& in_;
   int n_;
@@ -532,6 +454,8 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(const Graph& graph) { return Scheduler(graph).make(); }
+Schedule make_schedule(const Graph& graph) {
+  return graph.input->pattern_output ? make_pattern_schedule(graph) : Scheduler(graph).make();
+}
 
 }  // namespace strata::compiler

@@ -51,6 +51,19 @@ struct Schedule {
 };
 
 Schedule make_schedule(const Graph& graph);
+/// The same for an output in the driver's pattern (schedule_pattern.cpp).
+Schedule make_pattern_schedule(const Graph& graph);
+/// Readable: the loop order and what was decided.
+std::string describe(const Graph& graph, const Schedule& schedule);
+/// The first of the dense levels of constant size at the end: blocks.
+int first_block_level(const Graph& graph);
+/// The first later level with a pos array: what chunks of level 0 weigh. -1: none.
+int weight_level(const Graph& graph);
+/// Does an operand that is stored in blocks depend on this index?
+bool uses_late(const Graph& graph, const DenseAccess& access, int index);
+/// How many levels must be entered before one of the tiled dense operands can be kept in registers while levels below repeat;
+/// all of them where that gains nothing.
+int hoisted_depth(const Graph& graph, const Schedule& schedule);
 
 /// Element stride with which an access moves along a free index or a level: 0, 1, or general.
 StrideKind stride_along_index(const DenseAccess& access, int index);

@@ -80,7 +80,7 @@ levels::Window Nest::clip(const Place& at, int level, bool& clipped) {
 }
 
 Stmt Nest::emit(std::size_t step, const Place& at) {
-  if (step == s_.steps.size()) return emit_leaf(at);
+  if (step == s_.steps.size()) return in_.pattern_output ? emit_pattern_leaf(at) : emit_leaf(at);
   switch (s_.steps[step].kind) {
     case Step::walk: return emit_level(step, at);
     case Step::run: return emit_run(step, at);
@@ -89,7 +89,7 @@ Stmt Nest::emit(std::size_t step, const Place& at) {
     case Step::tile: return emit_tile(step, at);
     case Step::row_tile: return emit_row_tile(step, at);
     case Step::split: return emit_split(step, at);
-    case Step::open: return emit_open(step, at);
+    case Step::open: return in_.pattern_output ? emit_pattern_open(step, at) : emit_open(step, at);
     case Step::constant: return emit_constant(step, at);
   }
   throw InternalError("a step of no kind");
