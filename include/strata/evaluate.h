@@ -7,16 +7,10 @@
 
 #include "strata/expr.h"
 #include "strata/expression.h"
+#include "strata/semiring.h"
 #include "strata/tensor.h"
 
 namespace strata {
-
-/// What `*`, `+` and sums mean (design 4). Under all but plus_times, missing are the absent elements and the fill-in of
-/// sparse operands whose fill is 0 or the additive identity, and the result's fill is the additive identity.
-enum class Semiring : std::uint8_t { plus_times, min_plus, max_plus, max_times, or_and, any };
-/// "min-plus" or "min_plus"; ExpressionError.
-Semiring parse_semiring(std::string_view name);
-std::string_view name_of(Semiring semiring);
 
 struct EvaluateOptions {
   std::optional<Format> format = {};  ///< of the result; inferred as result_format says where not given

@@ -138,6 +138,8 @@ struct Assignment {
 /// Parses an assignment. Each additive term sums the indices that the output lacks; a parenthesized addend without the
 /// summed index is an ExpressionError that says how to write the sum (design 4). ExpressionError with carets.
 Assignment parse_assignment(std::string_view text);
+/// The right side alone, with no sums but the written ones: "min(a, b) + A(i,j)". ExpressionError with carets.
+Expression parse_expression(std::string_view text);
 /// Wraps each additive term of `value` into sums over the indices that the output lacks.
 Expression with_sums(const Expression& value, std::span<const std::string> output, std::string_view text = {});
 

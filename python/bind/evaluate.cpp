@@ -8,11 +8,22 @@ namespace {
 
 bool is_sparse(const Tensor& t) { return !t.format().is_all_dense(); }
 
+/// A Semiring, or a text.
+Semiring to_semiring(nb::handle h) {
+  if (nb::isinstance<Semiring>(h)) return nb::cast<Semiring>(h);
+  if (nb::isinstance<nb::str>(h)) return parse_semiring(nb::cast<std::string>(h));
+  throw ExpressionError({.what = "no semiring",
+                         .expected = "a name, 'add; multiply; zero', or a strata.Semiring",
+                         .got = Py_TYPE(h.ptr())->tp_name});
+}
+
+double to_double(nb::handle h) { return to_scalar(h, DType::f64, "the additive identity").to_complex().real(); }
+
 EvaluateOptions options_of(nb::handle format, nb::handle semiring, nb::handle mask, bool complement_mask,
                            nb::handle dtype, int rank) {
   EvaluateOptions o;
   if (!format.is_none()) o.format = to_format(format, rank);
-  if (!semiring.is_none()) o.semiring = parse_semiring(nb::cast<std::string>(semiring));
+  if (!semiring.is_none()) o.semiring = to_semiring(semiring);
   if (!mask.is_none()) o.mask = to_operand(mask);
   o.complement_mask = complement_mask;
   o.dtype = to_optional_dtype(dtype);
@@ -40,6 +51,26 @@ bool needs_general_path(std::span<const Tensor> operands) {
 }
 
 void bind_evaluate(nb::module_& m) {
+  nb::class_<Semiring>(m, "Semiring",
+                       "What *, + and sums mean in evaluate() and einsum(), by expressions of the scalars a and b.\n\n"
+                       "    Semiring(add='min(a, b)', multiply='a + b', zero=float('inf'))      # min-plus\n"
+                       "    Semiring(add='max(a, b)', multiply='min(a, b)', zero=float('-inf'))  # widest paths\n\n"
+                       "add : commutative and associative, which each evaluation checks on samples of the values at "
+                       "hand\nmultiply : with the operators and functions of index notation\nzero : the identity of add, "
+                       "which absent elements stand for; with it every product is zero (inf of integers is the largest "
+                       "one)\n\nExpressions compute in the dtype of the operands. Products of three factors or more may be "
+                       "taken in any order where the samples let them. ExpressionError; in an evaluation DTypeError too.")
+      .def(
+          "__init__",
+          [](Semiring* self, const std::string& add, const std::string& multiply, nb::handle zero) {
+            new (self) Semiring(add, multiply, to_double(zero));
+          },
+          nb::arg("add"), nb::arg("multiply"), nb::arg("zero"))
+      .def("__eq__", [](const Semiring& a, const Semiring& b) { return a == b; })
+      .def("__eq__", [](const Semiring&, nb::handle) { return nb::borrow(Py_NotImplemented); })
+      .def("__hash__", [](const Semiring& s) { return std::hash<std::string>{}(s.to_string()); })
+      .def("__str__", &Semiring::to_string)
+      .def("__repr__", [](const Semiring& s) { return "<strata.Semiring " + s.to_string() + ">"; });
   m.def(
       "evaluate",
       [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,

@@ -36,9 +36,16 @@ class Parser : private Scanner {
  public:
   explicit Parser(std::string_view text) : Scanner(text) {}
 
+  Expression whole() {
+    check_length();
+    const Expression value = comparison();
+    if (peek() != 0) refuse("the expression does not end here", {at_, at_ + 1}, "an operator or the end", here());
+    if (value.operands().size() > 64) refuse("too many operands", {0, text_.size()}, "at most 64");
+    return value;
+  }
+
   Assignment parse() {
-    if (text_.size() > max_expression_text)
-      throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
+    check_length();
     Assignment out;
     out.text = std::string(text_);
     const Word name = word("the name of the result");
@@ -59,9 +66,7 @@ class Parser : private Scanner {
     } else {
       expect('=', "'=' or '+='");
     }
-    const Expression value = comparison();
-    if (peek() != 0) refuse("the expression does not end here", {at_, at_ + 1}, "an operator or the end", here());
-    if (value.operands().size() > 64) refuse("too many operands", {0, text_.size()}, "at most 64");
+    const Expression value = whole();
     out.value = with_sums(value, out.indices, text_);
     const auto names = value.operands();
     if (!out.accumulate && std::find(names.begin(), names.end(), out.name) != names.end())
@@ -71,6 +76,10 @@ class Parser : private Scanner {
   }
 
  private:
+  void check_length() const {
+    if (text_.size() > max_expression_text)
+      throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
+  }
   Expression located(Expression e, std::size_t begin) const {
     Expression::Node n = e.node();
     n.where = {begin, at_};
@@ -370,5 +379,6 @@ class Parser : private Scanner {
 }  // namespace
 
 Assignment parse_assignment(std::string_view text) { return Parser(text).parse(); }
+Expression parse_expression(std::string_view text) { return Parser(text).whole(); }
 
 }  // namespace strata

@@ -235,3 +235,85 @@ def test_refused_evaluations(rng):
     ]:
         with pytest.raises(error, match=message):
             call()
+
+
+SEMIRINGS = {  # name: (the same by expressions, NumPy's addition and multiplication)
+    "min-plus": (("min(a, b)", "a + b", np.inf), np.minimum, np.add),
+    "max-plus": (("max(a, b)", "a + b", -np.inf), np.maximum, np.add),
+    "max-times": (("max(a, b)", "a * b", -np.inf), np.maximum, np.multiply),
+    "widest paths": (("max(a, b)", "min(a, b)", -np.inf), np.maximum, np.minimum),
+    "min-max": (("min(a, b)", "max(a, b)", np.inf), np.minimum, np.maximum),
+    "first": (("min(a, b)", "a", np.inf), np.minimum, lambda a, b: a + 0 * b),
+    "log-sum": (("log(exp(a) + exp(b))", "a + b", -np.inf), np.logaddexp, np.add),
+    "squares": (("a + b", "(a - b) * (a - b)", 0), np.add, lambda a, b: (a - b) ** 2),
+}
+
+
+def product_in(semiring, x, y):
+    """Over the stored elements of both, by NumPy."""
+    (_, _, zero), plus, times = SEMIRINGS[semiring]
+    a, b = np.broadcast_arrays(x[:, :, None], y[None])
+    with np.errstate(all="ignore"):
+        products = np.where((a != 0) & (b != 0), times(a, b), zero)
+        return plus.reduce(products, axis=1, initial=zero)
+
+
+@pytest.mark.parametrize("f", FORMATS)
+@pytest.mark.parametrize("name", SEMIRINGS)
+def test_semirings_by_expressions(name, f, rng):
+    x, y = matrix(rng, 5, 6), matrix(rng, 6, 4)
+    add, multiply, zero = SEMIRINGS[name][0]
+    A, B, want = st.from_dense(x, f), st.from_dense(y, "COO"), product_in(name, x, y)
+    for semiring in (st.Semiring(add=add, multiply=multiply, zero=zero), f"{add}; {multiply}; {zero}"):
+        got = st.einsum("ij,jk->ik", A, B, semiring=semiring)
+        assert got.fill == zero and np.allclose(got.to_dense(), want)
+    if name.startswith("m") and name[3] == "-" and name != "min-max":
+        assert st.einsum("ij,jk->ik", A, B, semiring=name).equal(got)
+    if "log" in name:
+        return
+    whole = st.einsum("ij,jk->ik", A.to(dtype="int64"), B.to(dtype="int64"), semiring=semiring).to_dense()
+    none = np.isinf(want)
+    info = np.iinfo(np.int64)
+    assert whole.dtype == np.int64 and (whole[none] == (info.max if zero > 0 else info.min)).all()
+    assert np.array_equal(whole[~none], want[~none])
+
+
+def test_long_products_in_semirings_of_users(rng):
+    x = [matrix(rng, 5, 5, density=0.5) for _ in range(4)]
+    tensors = [st.from_dense(a, "CSR") for a in x]
+    widest = st.Semiring("max(a, b)", "min(a, b)", -np.inf)
+    assert widest == st.Semiring("max(a,b)", "min(a,b)", -np.inf) != st.Semiring("max(a,b)", "a + b", -np.inf)
+    assert str(widest) == "max(a, b); min(a, b); -inf"
+    want = x[0]
+    for a in x[1:]:
+        want = product_in("widest paths", want, a)
+        want = np.where(np.isinf(want), 0, want)
+    got = st.einsum("ij,jk,kl,lm->im", *tensors, semiring=widest).to_dense()
+    assert np.array_equal(np.where(np.isinf(got), 0, got), want)
+    # the left factor survives: products are not reordered
+    first = st.einsum("ij,jk,k->i", tensors[0], tensors[1], np.full(5, 0.5), semiring="min(a, b); a; inf")
+    first = first if isinstance(first, np.ndarray) else first.to_dense()
+    reach = ((x[0] != 0)[:, :, None] & (x[1] != 0)[None]).any(2)
+    assert np.array_equal(first, np.where(reach, x[0], np.inf).min(1))
+
+
+def test_refused_semirings():
+    x = np.array([[1.0, 2.0], [3.0, 5.0]])
+    run = lambda s, a=x: st.einsum("ij,jk->ik", a, a, semiring=s)  # noqa: E731
+    for call, error, message in [
+        (lambda: run("a - b; a * b; 0"), st.ExpressionError, "equal to add\\(b, a\\)"),
+        (lambda: run("(a + b) / 2; a * b; 0"), st.ExpressionError, "equal to a"),
+        (lambda: run("a + b; a * b; 1"), st.ExpressionError, "add\\(a, zero\\) equal to a"),
+        (lambda: run("abs(a + b) + a * b * (a - b) * (a - b); a; 0"), st.ExpressionError, "add\\(a, add\\(b, c\\)\\)"),
+        (lambda: run("a + c; a * b; 0"), st.ExpressionError, "scalars a and b"),
+        (lambda: run("a + b(i); a * b; 0"), st.ExpressionError, "scalars a and b"),
+        (lambda: run("a + ; a * b; 0"), st.ExpressionError, "an operand is missing"),
+        (lambda: run("a + b; a * b; zero"), st.ExpressionError, "additive identity"),
+        (lambda: run("a + b; a * b"), st.ExpressionError, "add; multiply; zero"),
+        (lambda: run(3), st.ExpressionError, "a name"),
+        (lambda: run("a + b; sqrt(a * b); 0", x.astype(int)), st.DTypeError, "operands of float64"),
+        (lambda: run("max(a, b); a * b; 0.5", x.astype(int)), st.DTypeError, "does not fit"),
+        (lambda: st.Semiring("a + b", "a * b", float("nan")), st.ExpressionError, "NaN"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()

@@ -301,4 +301,16 @@ bool is_zero(const Column& value) {
   return std::visit([](const auto& v) { return v[0] == typename std::decay_t<decltype(v)>::value_type(); }, value.data);
 }
 
+bool has_negative(const Column& c) {
+  return std::visit(
+      [](const auto& v) {
+        using T = typename std::decay_t<decltype(v)>::value_type;
+        if constexpr (!std::is_same_v<T, Complex>)
+          for (const T x : v)
+            if (x < T()) return true;
+        return false;
+      },
+      c.data);
+}
+
 }  // namespace strata::evaluation

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "strata/expression.h"
+#include "strata/semiring.h"
 
 namespace strata::evaluation {
 
@@ -42,6 +42,7 @@ Column gather(const Column& c, std::span<const std::int64_t> index, const Column
 void keep(Column& c, std::span<const std::uint8_t> chosen, const Column& other);
 void append(Column& to, const Column& more);
 bool is_zero(const Column& value);
+bool has_negative(const Column& c);
 /// Rounds floats to their dtype and wraps integers.
 void normalise(Column& c);
 
@@ -57,13 +58,28 @@ Column apply(Operator op, const Column& a, const Column& b, DType result);
 Column apply(Operator op, const Column& a, DType result);
 
 /// How elements combine into one.
-enum class Monoid : std::uint8_t { plus, minimum, maximum, either, both, first };
+class Monoid {
+ public:
+  enum Kind : std::uint8_t { plus, minimum, maximum, either, both, first, user };
+  Monoid(Kind kind) : kind_(kind) {}  // NOLINT(google-explicit-constructor): Monoid::plus is one
+  explicit Monoid(const Semiring& of_user) : kind_(user), semiring_(of_user) {}
+  Kind kind() const { return kind_; }
+  bool operator==(Kind kind) const { return kind_ == kind; }
+  const Semiring::Definition& definition() const { return *semiring_.definition(); }
+
+ private:
+  Kind kind_;
+  Semiring semiring_;
+};
+/// The monoid of a semiring's sums.
+Monoid addition(const Semiring& s);
 /// Runs [starts[g], starts[g + 1]) combined. Sums stay unrounded: normalise() once they are complete.
-Column combine(Monoid m, const Column& c, std::span<const std::int64_t> starts);
+Column combine(const Monoid& m, const Column& c, std::span<const std::int64_t> starts);
 /// a and b element by element.
-Column combine(Monoid m, const Column& a, const Column& b);
-/// The value that changes nothing. DTypeError where a dtype has none.
-Column identity(Monoid m, DType dtype);
+Column combine(const Monoid& m, const Column& a, const Column& b);
+/// The value that changes nothing; integers have no infinities but their largest and least values. DTypeError where a
+/// dtype has none.
+Column identity(const Monoid& m, DType dtype);
 /// count[k] times the single value, added up.
 Column times(const Column& value, std::span<const std::int64_t> count);
 

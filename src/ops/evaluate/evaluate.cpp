@@ -6,7 +6,9 @@
 #include "base/checked.h"
 #include "ops/evaluate/assemble.h"
 #include "ops/evaluate/contract.h"
+#include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"
+#include "ops/evaluate/semiring_arithmetic.h"
 
 namespace strata {
 namespace evaluation {
@@ -48,6 +50,7 @@ class Evaluator {
                            .got = options_.mask->type().to_string()});
       mask_ = Mask{read_mask(*options_.mask, output_), options_.complement_mask};
     }
+    if (options_.semiring.definition()) reorders_ = check_on_samples(options_.semiring, samples(value));
     Tree tree(extents_, options_.semiring);
     const int root = build(tree, value, true);
     DType dtype = tree.node(root).dtype;
@@ -101,8 +104,31 @@ class Evaluator {
     for (const auto& i : inner.node().indices)
       if (!i.is_plain() && !i.terms.empty()) return f;
     f.rows = static_cast<double>(o.values->size());
-    f.dtype = o.values->dtype;
+    if (options_.semiring != Semiring::max_times || !has_negative(*o.values))  // a negative factor turns max into min
+      f.dtype = o.values->dtype;
     return f;
+  }
+
+  /// Some values of the operands, on which a semiring must keep its promises.
+  Column samples(const Expression& e) {
+    constexpr std::size_t most = 6;
+    std::optional<Column> out;
+    DType dtype = DType::boolean;
+    const auto names = e.operands();
+    for (const auto& name : names) dtype = promote(dtype, operand(name).values->dtype);
+    for (const auto& name : names) {
+      const Column& values = *operand(name).values;
+      Ints at;
+      const std::size_t n = std::min(values.size(), std::max<std::size_t>(1, most / names.size()));
+      for (std::size_t k = 0; k < n; ++k) at.push_back(static_cast<std::int64_t>(k * values.size() / n));
+      Column some = cast(gather(values, at, zeros(values.dtype, 1)), dtype);
+      if (out && out->size() >= most) break;
+      if (out)
+        append(*out, some);
+      else
+        out = std::move(some);
+    }
+    return out.value_or(zeros(DType::f64, 0));
   }
 
   /// A reduction over one or more indices as a leaf of `tree`.
@@ -119,7 +145,7 @@ class Evaluator {
       names.push_back(body.node().name);
       body = body.argument();
     }
-    if (op == Operator::sum)
+    if (op == Operator::sum && reorders_)
       body = contract(
           body, names, implicit, [this](const Expression& f) { return describe(f); },
           [this](const std::string& i) {
@@ -279,6 +305,7 @@ class Evaluator {
   std::map<std::string, Operand> read_;
   std::optional<Mask> mask_;
   int next_leaf_ = 0;
+  bool reorders_ = true;  ///< the semiring's products may be taken in any order
 };
 
 }  // namespace
@@ -293,6 +320,7 @@ Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operan
                              .expected = "a tensor of this name",
                              .got = "none",
                              .fix = "give " + name + "="});
+  if (auto result = evaluation::product_in_pattern(a, operands, options)) return *result;
   return evaluation::Evaluator(a, operands, options).run();
 }
 

@@ -59,23 +59,7 @@ Operand read_sparse(const Tensor& t, Zeros zeros) {
 
 }  // namespace
 
-Monoid addition(Semiring s) {
-  switch (s) {
-    case Semiring::plus_times:
-      return Monoid::plus;
-    case Semiring::min_plus:
-      return Monoid::minimum;
-    case Semiring::max_plus:
-    case Semiring::max_times:
-      return Monoid::maximum;
-    case Semiring::or_and:
-      return Monoid::either;
-    default:
-      return Monoid::first;
-  }
-}
-
-Operand read_operand(const Tensor& t, Semiring semiring) {
+Operand read_operand(const Tensor& t, const Semiring& semiring) {
   Operand out;
   if (t.format().is_all_dense()) {
     out = read_dense(t);

@@ -21,7 +21,7 @@ struct Operand {
 
 /// Reads a tensor. Every in-range slot counts, and duplicates are added, unless a semiring says what is missing (design
 /// 4): then the fill-in is left away, and a fill that is neither 0 nor `identity` makes the operand dense.
-Operand read_operand(const Tensor& t, Semiring semiring);
+Operand read_operand(const Tensor& t, const Semiring& semiring);
 /// Of a sparse mask the stored elements, of a dense one those that are not 0; dimension d becomes variable vars[d].
 Rows read_mask(const Tensor& t, const std::vector<int>& vars);
 
@@ -40,8 +40,5 @@ struct Leaf {
 /// `variables`: number of each index name.
 Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices,
           const std::map<std::string, int>& variables, const Extents& extents);
-
-/// The monoid of a semiring's sums.
-Monoid addition(Semiring s);
 
 }  // namespace strata::evaluation

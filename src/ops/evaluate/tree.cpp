@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/evaluate/semiring_arithmetic.h"
+
 namespace strata::evaluation {
 namespace {
 
@@ -142,7 +144,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
   } else if (ring) {
     out.fill = at(0);
     for (std::size_t k = 1; k < arguments.size(); ++k)
-      out.fill = op == Operator::multiply ? product_in_semiring(out.fill, at(k), t.result)
+      out.fill = op == Operator::multiply ? product(semiring_, out.fill, at(k))
                                           : combine(addition(semiring_), out.fill, at(k));
   } else {
     const bool quotient_of_absent = is_quotient(op) && node(arguments[0]).annihilates() &&
@@ -274,24 +276,6 @@ Values Tree::evaluate(int index, const Rows& rows) const {
   return out;
 }
 
-Column Tree::product_in_semiring(const Column& a, const Column& b, DType dtype) const {
-  const Monoid plus = addition(semiring_);
-  const bool adds = semiring_ == Semiring::min_plus || semiring_ == Semiring::max_plus;
-  Column out = apply(adds ? Operator::add : Operator::multiply, a, b, dtype);
-  if (plus == Monoid::minimum || plus == Monoid::maximum) {
-    // The identity of the sums stands for what is missing, and nothing times it is something: not -inf times 0, not
-    // inf - inf, and not the largest integer plus one.
-    const Column none = identity(plus, dtype);
-    std::vector<std::uint8_t> there(a.size());
-    const Column in_a = apply(Operator::not_equal, a, repeat(none, a.size()), DType::boolean),
-                 in_b = apply(Operator::not_equal, b, repeat(none, b.size()), DType::boolean);
-    for (std::size_t k = 0; k < there.size(); ++k)
-      there[k] = std::get<Ints>(in_a.data)[k] && std::get<Ints>(in_b.data)[k];
-    keep(out, there, none);
-  }
-  return out;
-}
-
 Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
   const auto count = static_cast<std::size_t>(rows.n);
   Values out;
@@ -303,7 +287,7 @@ Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
       continue;
     }
     if (n.op == Operator::multiply) {
-      out.values = product_in_semiring(out.values, a.values, n.dtype);
+      out.values = product(semiring_, out.values, a.values);
       if (out.present.empty())
         out.present = std::move(a.present);
       else if (!a.present.empty())

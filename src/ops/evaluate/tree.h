@@ -42,7 +42,7 @@ struct Mask {
 
 class Tree {
  public:
-  Tree(Extents extents, Semiring semiring) : extents_(std::move(extents)), semiring_(semiring) {}
+  Tree(Extents extents, Semiring semiring) : extents_(std::move(extents)), semiring_(std::move(semiring)) {}
 
   int add_constant(const Expression& e);
   int add_leaf(Leaf leaf, std::vector<int> vars);
@@ -73,7 +73,7 @@ class Tree {
   /// Rows whose variables, listed or free, are all of these.
   Rows covering(Rows rows, std::span<const int> vars) const;
   const Extents& extents() const { return extents_; }
-  Semiring semiring() const { return semiring_; }
+  const Semiring& semiring() const { return semiring_; }
 
  private:
   static constexpr std::int64_t slab_rows = 1 << 19;  ///< bounds the memory of intermediates
@@ -84,7 +84,6 @@ class Tree {
   void look_up(int n, Rows& rows) const;
   Values evaluate(int n, const Rows& rows) const;
   Values evaluate_semiring(const Node& node, const Rows& rows) const;
-  Column product_in_semiring(const Column& a, const Column& b, DType dtype) const;
 
   Extents extents_;
   Semiring semiring_;

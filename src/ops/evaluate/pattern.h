@@ -1,0 +1,12 @@
+#pragma once
+#include "strata/evaluate.h"
+
+namespace strata::evaluation {
+
+/// One product of one sparse operand (fill 0, all of whose indices are the output's) and dense ones, into that
+/// operand's own pattern: SDDMM, scaling, gradients. By compiled code; nothing where the expression is of another kind,
+/// or nothing compiles here.
+std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                         const EvaluateOptions& options);
+
+}  // namespace strata::evaluation
