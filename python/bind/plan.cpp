@@ -57,7 +57,8 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
                     nb::handle beta, Package package) {
   const Scalar a = to_scalar(alpha);
   if (!out.is_none()) {
-    const Tensor target = to_output(out);
+    const bool in_pattern = !plan.output_type().format.is_all_dense() && nb::isinstance<Tensor>(out);
+    const Tensor target = in_pattern ? nb::cast<Tensor>(out) : to_output(out);
     const Scalar b = beta.is_none() ? Scalar::of(0.0) : to_scalar(beta);
     {
       NoGil no_gil;
@@ -72,22 +73,9 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
   Tensor result;
   {
     NoGil no_gil;
-    if (a.to_complex() == std::complex<double>(1)) {
-      result = plan.run(operands);
-    } else {
-      const TensorType type = plan.output_type();
-      std::int64_t count = 1;
-      for (auto e : type.shape) count *= e;
-      std::vector<std::int64_t> strides(type.shape.size());
-      std::int64_t step = 1;
-      for (std::size_t d = strides.size(); d-- > 0;) {
-        strides[d] = step;
-        step *= type.shape[d] > 1 ? type.shape[d] : 1;
-      }
-      result = borrow_dense(Buffer::allocate(type.dtype, count), type.shape, strides);
-      plan.run(operands, result, a, Scalar::of(0.0));
-    }
+    result = plan.run(operands, a);
   }
+  if (!result.format().is_all_dense()) return nb::cast(result);
   return dense_result(result, package);
 }
 
@@ -150,13 +138,15 @@ void bind_plan(nb::module_& m) {
 
   m.def(
       "plan",
-      [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype) {
-        return plan_of(spec, to_operands(operands), plan_options(dtype, compute_dtype));
+      [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype, bool pattern) {
+        PlanOptions options = plan_options(dtype, compute_dtype);
+        options.pattern = pattern;
+        return plan_of(spec, to_operands(operands), options);
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
-      nb::arg("compute_dtype") = nb::none(),
+      nb::arg("compute_dtype") = nb::none(), nb::arg("pattern") = false,
       "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
-      "matter.");
+      "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
   m.def(
       "einsum",
       [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta,

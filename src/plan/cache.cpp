@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/fork_mutex.h"
 #include "plan/epoch.h"
+#include "plan/pattern.h"
 #include "plan/plan_impl.h"
 
 namespace strata::planning {
@@ -78,12 +79,16 @@ ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, cons
   Key key{canonical(e), {operands.begin(), operands.end()}, output, compute, Epoch::now()};
   if (ChoicePtr found = cache().find(key)) return found;
   auto choice = std::make_shared<Choice>();
-  choice->product = {normalise(e, operands), key.operands, output, compute};
-  choice->runner = choose(choice->product, choice->reports);
-  RawArrays none;
-  none.values.dtype = output.dtype;
-  choice->fresh = make_tensor(output.format, output.shape, std::move(none), {}, false).part();
-  choice->size = checked_product(output.shape).value();
+  choice->product = {normalise(e, operands), key.operands, output, compute, pattern_operand(operands, output)};
+  if (choice->product.pattern_of >= 0) {
+    choice->runner = choose_in_pattern(choice->product, choice->reports);
+  } else {
+    choice->runner = choose(choice->product, choice->reports);
+    RawArrays none;
+    none.values.dtype = output.dtype;
+    choice->fresh = make_tensor(output.format, output.shape, std::move(none), {}, false).part();
+    choice->size = checked_product(output.shape).value();
+  }
   cache().insert(std::move(key), choice);
   return choice;
 }

@@ -25,6 +25,7 @@ struct PartKernel : KernelText, Executable {
 struct Arguments {
   std::array<void*, max_arguments> buffers;
   std::array<i64, max_arguments> scalars;
+  i64 output_step = 0;  ///< bytes from one batch of the output to the next: only outputs in a pattern have batches
 };
 
 void make_kernel(PartKernel& k) {
@@ -45,6 +46,7 @@ class CompiledRunner : public Runner {
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
     const Scalar a = alpha.as(product_.compute), b = beta.as(product_.compute);
+    if (product_.pattern_of >= 0) return run_in_pattern(operands, out, a, b);
     const DenseView view = view_of(out);
     if (!wide_parts_ && !(parts_.size() == 1 && parts_[0].lowered.wide_output)) return run_parts(operands, view, a, b);
     // Sums in memory are kept wide and rounded once.
@@ -105,8 +107,45 @@ class CompiledRunner : public Runner {
       run_part(parts_[k], operands, static_cast<int>(k), out, alpha, k == 0 ? beta : Scalar::one(product_.compute));
   }
 
+  /// Each part stores in values of its own.
+  void run_in_pattern(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+                      const Scalar& beta) const {
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      const Part& part = out.part(static_cast<int>(k));
+      DenseView values;
+      values.dtype = out.dtype();
+      values.data = static_cast<char*>(part.values.data);
+      values.rank = 1;
+      values.shape[0] = part.values.size;
+      values.strides[0] = 1;
+      if (parts_[k].free_work == 0) {  // sums over nothing
+        scale_narrow(values, beta);
+        continue;
+      }
+      run_part(parts_[k], operands, static_cast<int>(k), values, alpha, beta,
+               part.values_batch_stride * static_cast<i64>(size_of(values.dtype)));
+    }
+  }
+
+  /// Storage dtypes have no arithmetic of their own.
+  static void scale_narrow(const DenseView& values, const Scalar& beta) {
+    if (beta.is_zero()) {
+      std::memset(values.data, 0, static_cast<std::size_t>(values.size()) * size_of(values.dtype));
+    } else if (beta.dtype == values.dtype) {
+      scale(values, beta);
+    } else {
+      Buffer wide = Buffer::allocate(beta.dtype, values.size());
+      DenseView w = values;
+      w.dtype = beta.dtype;
+      w.data = static_cast<char*>(wide.data);
+      assign(w, values);
+      scale(w, beta);
+      assign(values, w);
+    }
+  }
+
   void run_part(const PartKernel& k, std::span<const Tensor> operands, int part_index, const DenseView& out,
-                const Scalar& alpha, const Scalar& beta) const {
+                const Scalar& alpha, const Scalar& beta, i64 output_step = 0) const {
     const Lowered& l = k.lowered;
     const Part& part = operands[static_cast<std::size_t>(driver_)].part(part_index);
     alignas(16) unsigned char a[16], b[16];
@@ -115,6 +154,7 @@ class CompiledRunner : public Runner {
     if (!l.applies_beta) scale(out, beta);
     Arguments args;
     gather(l, operands, part, out, a, b, args);
+    args.output_step = output_step;
     // All-dense drivers have their batch levels among the strides.
     if (part.format.num_batch_levels() == 0 || !part.strides.empty()) return run_batch(k, part, out, 0, args);
     if (l.independent_batches && part.num_batches > 1) {
@@ -288,6 +328,8 @@ class CompiledRunner : public Runner {
         mine.buffers[n] = moved(part.levels[level].crd, n, part.crd_strides[level]);
       else if (b.kind == BufferBinding::values && b.operand == driver_)
         mine.buffers[n] = moved(part.values, n, part.values_batch_stride);
+      else if (b.kind == BufferBinding::output && base.output_step != 0)
+        mine.buffers[n] = static_cast<char*>(base.buffers[n]) + batch * base.output_step;
     }
     for (std::size_t n = 0; n < l.scalars.size(); ++n) {
       const ScalarBinding& s = l.scalars[n];

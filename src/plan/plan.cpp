@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "plan/dense_view.h"
+#include "plan/pattern.h"
 #include "plan/plan_impl.h"
 
 namespace strata {
@@ -129,6 +130,15 @@ Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const Plan
     shapes.push_back(t.shape);
   }
   const Shape shape = output_shape(e, shapes);
+  if (options.pattern) {
+    const auto dtypes = planning::dtypes_for(operands, options);
+    auto impl = std::make_shared<Plan::Impl>();
+    const TensorType output = planning::type_in_pattern(e, operands, shape, dtypes.output);
+    impl->choice = planning::choice_for(e, operands, output, dtypes.compute);
+    impl->expression = e;
+    impl->types.assign(operands.begin(), operands.end());
+    return Plan(std::move(impl));
+  }
   if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", shape_text(shape));
   const auto dtypes = planning::dtypes_for(operands, options);
   auto impl = std::make_shared<Plan::Impl>();
@@ -171,9 +181,10 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
   const Impl& p = planned(impl_);
   check_operands(p, operands);
   const planning::Choice* choice = p.choice.get();
-  check_output(choice->product.output, out);
   check_factor("alpha", alpha, choice->product.compute);
   check_factor("beta", beta, choice->product.compute);
+  if (choice->product.pattern_of >= 0) return planning::run_in_pattern(*choice, operands, out, alpha, beta);
+  check_output(choice->product.output, out);
   planning::ChoicePtr other;
   const TensorType& wanted = choice->product.output;
   const DenseView view = planning::view_of(out);
@@ -197,13 +208,18 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
   choice->runner->run(operands, out, alpha, beta);
 }
 
-Tensor Plan::run(std::span<const Tensor> operands) const {
+Tensor Plan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
   const Impl& p = planned(impl_);
   check_operands(p, operands);
+  check_factor("alpha", alpha, p.choice->product.compute);
+  static const Scalar zero = Scalar::of(0.0);
+  if (p.choice->product.pattern_of >= 0) {
+    Tensor out = planning::fresh_in_pattern(*p.choice, operands);
+    p.choice->runner->run(operands, out, alpha, zero);
+    return out;
+  }
   Tensor out = fresh(*p.choice);
-  if (p.choice->size == 0) return out;
-  static const Scalar one = Scalar::of(1.0), zero = Scalar::of(0.0);
-  p.choice->runner->run(operands, out, one, zero);
+  if (p.choice->size > 0) p.choice->runner->run(operands, out, alpha, zero);
   return out;
 }
 

@@ -10,8 +10,8 @@ struct Choice {
   Product product;
   RunnerPtr runner;
   std::vector<Report> reports;
-  Part fresh;         ///< a fresh output without its memory
-  std::int64_t size;  ///< elements of the output
+  Part fresh;             ///< a fresh dense output without its memory
+  std::int64_t size = 0;  ///< elements of a dense output
 };
 using ChoicePtr = std::shared_ptr<const Choice>;
 
