@@ -4,6 +4,7 @@
 #include "backend/kernel.h"
 #include "backend/pool.h"
 #include "bind.h"
+#include "kernels/vendor/mkl_library.h"
 
 namespace strata::bind {
 namespace {
@@ -33,16 +34,18 @@ void bind_settings(nb::module_& m) {
             set_thread_count(n);
           },
           "Threads that kernels use; 0 goes back to the default.")
-      .def_rw("engine", &Settings::engine, "auto, kernels, jit or interpreter")
+      .def_rw("engine", &Settings::engine, "auto, kernels, vendor, jit or interpreter")
       .def_rw("jit", &Settings::jit, "auto, clang, subprocess or off")
       .def_rw("cc", &Settings::cc)
       .def_rw("cache", &Settings::cache, "auto or off: compiled objects on disk")
       .def_rw("cache_dir", &Settings::cache_dir)
       .def_rw("dump", &Settings::dump, "stages to print, e.g. 'graph,loops,source'")
       .def_rw("int32_limit", &Settings::int32_limit)
-      .def_rw("vendor", &Settings::vendor, "may plans use vendors' kernels?")
+      .def_rw("vendor", &Settings::vendor, "may plans use vendors' kernels where those were measured to be faster?")
       .def("__repr__", [](const Settings&) { return describe_settings(); });
   m.attr("settings") = nb::cast(&settings(), nb::rv_policy::reference);
+  for (const char* prefix : {"prefix", "base_prefix"})  // where pip and conda put MKL
+    kernels::mkl::look_in(nb::cast<std::string>(nb::module_::import_("sys").attr(prefix)) + "/lib");
   m.def("compiler_description", &compiler_description, "Which compiler would compile a kernel now.");
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   set_interrupt_check(check_signals);

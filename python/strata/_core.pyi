@@ -614,7 +614,7 @@ class Settings:
 
     @property
     def engine(self) -> str:
-        """auto, kernels, jit or interpreter"""
+        """auto, kernels, vendor, jit or interpreter"""
 
     @engine.setter
     def engine(self, arg: str, /) -> None: ...
@@ -660,7 +660,7 @@ class Settings:
 
     @property
     def vendor(self) -> bool:
-        """may plans use vendors' kernels?"""
+        """may plans use vendors' kernels where those were measured to be faster?"""
 
     @vendor.setter
     def vendor(self, arg: bool, /) -> None: ...

@@ -19,7 +19,7 @@ bool plain_dense(const TensorType& t) { return t.format.num_parts() == 1 && t.fo
 
 }  // namespace
 
-std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& why) {
+std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& why, bool complex_too) {
   const auto refuse = [&](const char* reason) {
     why = reason;
     return std::nullopt;
@@ -31,7 +31,12 @@ std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& w
   const TensorType &a = q.operands[static_cast<std::size_t>(m.sparse)], &x = q.operands[static_cast<std::size_t>(m.dense)], &y = q.output;
   if (a.shape.size() != 2 || a.format.num_parts() != 1) return refuse("the sparse operand is no single-part matrix");
   if (!plain_dense(x) || !plain_dense(y)) return refuse("the other operand or the result is not plainly dense");
-  if (a.dtype != DType::f64 && a.dtype != DType::f32) return refuse("values are neither float64 nor float32");
+  if (a.dtype != DType::f64 && a.dtype != DType::f32) {
+    if (!complex_too) return refuse("values are neither float64 nor float32");
+    if (!is_complex(a.dtype)) return refuse("values are neither float32, float64 nor complex");
+    for (const bool conjugated : q.einsum.conjugate)
+      if (conjugated) return refuse("an operand is conjugated");
+  }
   if (x.dtype != a.dtype || y.dtype != a.dtype || q.compute != a.dtype) return refuse("dtypes differ");
   if (a.shared_value) return refuse("all values share one slot");
   if (!a.fill.is_zero()) return refuse("the fill is not 0");

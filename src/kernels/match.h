@@ -16,7 +16,8 @@ struct MatrixProduct {
 };
 
 /// Nothing, with the reason in `why`, where the query is no such product of f32 or f64 with layouts that the loops can stream.
-std::optional<MatrixProduct> match_matrix_product(const Query& query, std::string& why);
+/// `complex_too`: or of c64 or c128, without conjugates.
+std::optional<MatrixProduct> match_matrix_product(const Query& query, std::string& why, bool complex_too = false);
 
 /// Do the index types have a row in the table of loops?
 bool known_indices(const TensorType& t, std::string& why);

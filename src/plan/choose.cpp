@@ -1,5 +1,5 @@
-// Which candidate computes a product: the user's kernels, hand-written ones, generated code, generated code on
-// converted operands.
+// Which candidate computes a product: the user's kernels, a vendor's where it was measured to be faster, hand-written
+// ones, generated code, generated code on converted operands.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -23,7 +23,8 @@ class BuiltinRunner : public Runner {
   }
   std::string name() const override { return kernel_.name; }
   std::vector<std::pair<std::string, std::string>> details() const override {
-    return {{"engine", kernel_.vendor ? "vendor's library" : "hand-written"}};
+    if (!kernel_.vendor) return {{"engine", "hand-written"}};
+    return {{"engine", "vendor's library"}, {"library", kernel_.describe()}};
   }
 
  private:
@@ -44,13 +45,27 @@ double dense_size(const TensorType& t) {
 /// `plain`: those that compiled code beats, or the others.
 RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth, bool plain) {
   for (const auto& k : kernels::builtin_kernels()) {
-    if (k.plain != plain) continue;
+    if (k.plain != plain || k.vendor) continue;
+    std::string why;
+    const bool accepted = k.accepts({product.einsum, product.operands, product.output, product.compute}, why);
+    reports.push_back({k.name, accepted, accepted ? "hand-written for this structure" : why, depth});
+    if (accepted) return std::make_shared<BuiltinRunner>(k, product);
+  }
+  return nullptr;
+}
+
+/// `asked`: a vendor's kernel is wanted wherever it serves; otherwise where it was measured to be faster than ours.
+RunnerPtr choose_vendor(const Product& product, std::vector<Report>& reports, int depth, const char* asked) {
+  for (const auto& k : kernels::builtin_kernels()) {
+    if (!k.vendor) continue;
+    const kernels::Query query{product.einsum, product.operands, product.output, product.compute};
     std::string why;
     bool accepted = false;
-    if (k.vendor && !settings().vendor) why = "vendor kernels are switched off (settings().vendor)";
-    else accepted = k.accepts({product.einsum, product.operands, product.output, product.compute}, why);
-    reports.push_back(
-        {k.name, accepted, accepted ? (k.vendor ? "vendor kernel" : "hand-written for this structure") : why, depth});
+    if (!settings().vendor) why = "vendor kernels are switched off (settings().vendor)";
+    else if (asked) accepted = k.accepts(query, why);
+    else accepted = k.gain(query, why) >= kernels::convincing && k.accepts(query, why);
+    if (accepted) why = asked ? asked : "measured to be faster than ours";
+    reports.push_back({k.name, accepted, why, depth});
     if (accepted) return std::make_shared<BuiltinRunner>(k, product);
   }
   return nullptr;
@@ -170,9 +185,12 @@ RunnerPtr choose_compiled(const Product& product, std::vector<Report>& reports, 
 
 RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, int depth) {
   const std::string& engine = settings().engine;
-  if (engine == "auto" || engine == "kernels") {
+  const bool automatic = engine == "auto" || engine == "vendor";
+  if (automatic || engine == "kernels") {
     if (depth == 0)  // a copy that we make is nothing a user's kernel was registered for
       if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
+    const char* vendor_first = engine == "vendor" ? "settings().engine is 'vendor'" : nullptr;
+    if (RunnerPtr r = choose_vendor(product, reports, depth, vendor_first)) return r;
     if (RunnerPtr r = choose_builtin(product, reports, depth, false)) return r;
     if (engine == "kernels" || settings().jit == "off")
       if (RunnerPtr r = choose_builtin(product, reports, depth, true)) return r;
@@ -181,9 +199,10 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
     reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
   }
   RunnerPtr compiled = choose_compiled(product, reports, depth);
-  if (engine != "auto" || (compiled && compiled->name() == "compiled")) return compiled;
+  if (!automatic || (compiled && compiled->name() == "compiled")) return compiled;
   const std::size_t before = reports.size();
   RunnerPtr plain = choose_builtin(product, reports, depth, true);
+  if (!plain) plain = choose_vendor(product, reports, depth, "faster than the interpreter");
   if (!plain) {
     reports.resize(before);
     return compiled;

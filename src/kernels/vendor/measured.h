@@ -1,0 +1,14 @@
+#pragma once
+// The cost table between MKL and our own kernels for the same tensor.
+#include <cstdint>
+
+#include "strata/dtype.h"
+
+namespace strata::kernels::mkl {
+
+enum class Storage : std::uint8_t { rows, columns, blocks };
+
+/// How many times as fast as our own kernel MKL is for matrices stored so, times a vector or a matrix; 0: not measured.
+double measured_gain(Storage storage, bool vector, DType dtype);
+
+}  // namespace strata::kernels::mkl
