@@ -6,6 +6,7 @@ Values are small integers (or NaN, Inf and -0.0 where nothing is added), so that
 import numpy as np
 
 import strata as st
+from dtypes import COMMON
 
 LETTERS = "ijklmnop"
 
@@ -111,27 +112,12 @@ def bits(a):
     return a.dtype, a.shape, a.tobytes()
 
 
-DTYPES = [
-    "float64",
-    "float32",
-    "float16",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "bool",
-    "complex64",
-    "complex128",
-]
-
-
 def check_conversion(seed):
     """Dense -> A -> B -> dense: the same bits, valid tensors, and as many elements as there are."""
     rng = np.random.default_rng([1, seed])
     rank = int(rng.choice([0, 1, 2, 3, 4], p=[0.02, 0.13, 0.5, 0.25, 0.1]))
     shape = random_shape(rng, rank)
-    dtype = str(rng.choice(DTYPES))
+    dtype = str(rng.choice(COMMON))
     special = rng.random() < 0.3
     dense = random_dense(rng, shape, dtype, special)
     a_text, b_text = random_format(rng, rank), random_format(rng, rank)

@@ -74,7 +74,8 @@ nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alph
   return nb::borrow(c);
 }
 
-/// The state of st.Matmul: operands as tensors, and the objects that results come back in.
+/// The state of st.Matmul: operands as tensors, and the objects that results come back in. Another thread may call anything while the
+/// kernel runs without the GIL: what a call needs it takes along, and changes are made to a copy that then takes the place of the old one.
 class PlannedProduct {
  public:
   PlannedProduct(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,
@@ -89,28 +90,37 @@ class PlannedProduct {
     const std::optional<Scalar> sb = beta.is_none() ? std::nullopt : std::optional(to_scalar(beta));
     if (!tc && sb && !sb->is_zero())
       throw PlanError({.what = "beta scales c, and there is no c", .expected = "c=array, or no beta", .fix = "give c"});
-    product_.emplace(to_operand(a), to_operand(b), std::move(tc), to_scalar(alpha), sb, options);
+    product_ = std::make_shared<Matmul>(to_operand(a), to_operand(b), std::move(tc), to_scalar(alpha), sb, options);
   }
   Plan plan() {
-    Matmul& m = alive();
-    NoGil no_gil;
-    return m.plan();
+    for (;;) {
+      const std::shared_ptr<Matmul> before = alive(), planned = std::make_shared<Matmul>(*before);
+      Plan plan;
+      {
+        NoGil no_gil;
+        plan = planned->plan();
+      }
+      if (product_ != before) continue;  // other operands meanwhile, or none
+      product_ = planned;
+      return plan;
+    }
   }
   nb::object execute() {
-    Matmul& m = alive();
+    const std::shared_ptr<Matmul> m = alive();
     if (released_)
       throw PlanError({.what = "the operands of this Matmul were released",
                        .expected = "operands",
                        .fix = "call reset_operands(a=, b=, ...) first"});
+    nb::object c = c_;
     Tensor out;
     {
       NoGil no_gil;
-      out = m.execute();
+      out = m->execute();
     }
-    return c_.is_valid() ? c_ : dense_result(out, package_);
+    return c.is_valid() ? c : dense_result(out, package_);
   }
   void reset(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta) {
-    Matmul& m = alive();
+    static_cast<void>(alive());
     auto operand = [](nb::handle h) { return h.is_none() ? std::nullopt : std::optional(to_operand(h)); };
     auto scalar = [](nb::handle h) { return h.is_none() ? std::nullopt : std::optional(to_scalar(h)); };
     if (!c.is_none() && !c_.is_valid())
@@ -118,9 +128,14 @@ class PlannedProduct {
     if (released_ && (a.is_none() || b.is_none() || (c_.is_valid() && c.is_none())))
       throw PlanError({.what = "the operands were released: all of them are needed again",
                        .expected = c_.is_valid() ? "a, b and c" : "a and b"});
-    m.reset_operands(operand(a), operand(b), c.is_none() ? std::nullopt : std::optional(to_output(c)), scalar(alpha),
-                     scalar(beta));
-    if (!c.is_none()) c_ = nb::borrow(c);
+    auto new_a = operand(a), new_b = operand(b), new_c = c.is_none() ? std::nullopt : std::optional(to_output(c));
+    auto new_alpha = scalar(alpha), new_beta = scalar(beta);
+    // Only now, as all of these may run Python. What goes away goes last, for the same reason.
+    std::shared_ptr<Matmul> m = std::make_shared<Matmul>(*alive());
+    m->reset_operands(std::move(new_a), std::move(new_b), std::move(new_c), new_alpha, new_beta);
+    nb::object other = c.is_none() ? c_ : nb::borrow(c);
+    product_.swap(m);
+    std::swap(c_, other);
     released_ = false;
   }
   void release() {
@@ -128,16 +143,17 @@ class PlannedProduct {
     released_ = true;
   }
   void free() {
+    const std::shared_ptr<Matmul> product = std::move(product_);
+    const nb::object c = std::move(c_);
     product_.reset();
-    c_.reset();
   }
 
  private:
-  Matmul& alive() {
+  const std::shared_ptr<Matmul>& alive() {
     if (!product_) throw PlanError({.what = "this Matmul was freed", .fix = "make a new one"});
-    return *product_;
+    return product_;
   }
-  std::optional<Matmul> product_;
+  std::shared_ptr<Matmul> product_;
   nb::object c_;
   Package package_ = Package::numpy;
   bool released_ = false;
@@ -183,12 +199,12 @@ void bind_matmul(nb::module_& m) {
           nb::arg("a"), nb::arg("b"), nb::arg("c").none(), nb::arg("alpha"), nb::arg("beta").none(),
           nb::arg("transpose_a"), nb::arg("transpose_b"), nb::arg("conjugate_a"), nb::arg("conjugate_b"),
           nb::arg("dtype").none(), nb::arg("compute_dtype").none())
-      .def("plan", &PlannedProduct::plan)
-      .def("execute", &PlannedProduct::execute)
+      .def("plan", &PlannedProduct::plan, nb::lock_self())
+      .def("execute", &PlannedProduct::execute, nb::lock_self())
       .def("reset_operands", &PlannedProduct::reset, nb::arg("a").none(), nb::arg("b").none(), nb::arg("c").none(),
-           nb::arg("alpha").none(), nb::arg("beta").none())
-      .def("release_operands", &PlannedProduct::release)
-      .def("free", &PlannedProduct::free);
+           nb::arg("alpha").none(), nb::arg("beta").none(), nb::lock_self())
+      .def("release_operands", &PlannedProduct::release, nb::lock_self())
+      .def("free", &PlannedProduct::free, nb::lock_self());
 }
 
 }  // namespace strata::bind

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from dlpack import Capsule
 
 import strata as st
 
@@ -264,22 +265,6 @@ def test_to_package():
         t.to_package(like="jax")
 
 
-class DLTensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32 * 2),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-        ("manager", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-    ]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -298,23 +283,7 @@ class DLTensor(ctypes.Structure):
 )
 def test_capsules_that_lie(wrong):
     """Refused before their memory is touched, and released once."""
-    memory, released = np.arange(4.0), []
-    shape, strides = wrong.get("shape", (3,)), wrong.get("strides")
-    release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(released.append)
-    m = DLTensor(
-        data=wrong.get("data", memory.ctypes.data),
-        device=(1, 0),
-        ndim=wrong.get("ndim", len(shape)),
-        code=wrong.get("code", 2),
-        bits=64,
-        lanes=wrong.get("lanes", 1),
-        shape=(ctypes.c_int64 * len(shape))(*shape),
-        strides=(ctypes.c_int64 * len(shape))(*strides) if strides else None,
-        byte_offset=wrong.get("byte_offset", 0),
-        deleter=ctypes.cast(release, ctypes.c_void_p),
-    )
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    made = Capsule(np.arange(4.0), **{"shape": (3,), **wrong})
     with pytest.raises(st.Error):
-        st.from_dlpack(new(ctypes.addressof(m), b"dltensor", None))
-    assert released == [ctypes.addressof(m)]
+        st.from_dlpack(made.capsule)
+    assert made.released == [made.address]

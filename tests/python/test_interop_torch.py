@@ -8,25 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import dtypes  # noqa: E402
+
 import strata as st  # noqa: E402
 
 warnings.filterwarnings("ignore", message="Sparse .* tensor support is in beta")
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
 
-DTYPES = [
-    torch.float64,
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int8,
-    torch.int16,
-    torch.int32,
-    torch.int64,
-    torch.uint8,
-    torch.bool,
-    torch.complex64,
-    torch.complex128,
-]
+DTYPES = [getattr(torch, name) for name in dtypes.TORCH]
 LAYOUTS = ["coo", "csr", "csc", "bsr", "bsc"]
 
 

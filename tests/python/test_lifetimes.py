@@ -1,6 +1,5 @@
 """Borrowed memory lives exactly as long as someone looks at it, in every order of deletion."""
 
-import ctypes
 import gc
 import itertools
 import subprocess
@@ -11,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 import scipy.sparse as sps
+from dlpack import Capsule
 
 import strata as st
 
@@ -153,77 +153,29 @@ def test_deletion_in_another_thread():
     assert r() is None
 
 
-class Managed(ctypes.Structure):
-    """DLManagedTensor with its fields in place."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("offset", ctypes.c_uint64),
-        ("manager", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-    ]
-
-
-DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-def capsule(values, code=2, bits=64, device=1, shape=None, strides=None):
-    """A capsule made by hand, the number of calls of its deleter, and what must stay alive."""
-    calls = []
-    deleter = DELETER(lambda p: calls.append(p))
-    data = (ctypes.c_double * len(values))(*values)
-    extents = (ctypes.c_int64 * 1)(len(values) if shape is None else shape)
-    m = Managed(
-        ctypes.addressof(data),
-        device,
-        0,
-        1,
-        code,
-        bits,
-        1,
-        extents,
-        strides,
-        0,
-        None,
-        ctypes.cast(deleter, ctypes.c_void_p),
-    )
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    name = ctypes.create_string_buffer(b"dltensor")
-    return new(ctypes.addressof(m), name, None), calls, (data, extents, m, deleter, name)
-
-
 def test_dlpack_deleter_runs_once_when_the_last_user_goes():
-    c, calls, keep = capsule([1.0, 2.0, 3.0])
-    t = st.from_dlpack(c)
+    made = Capsule(np.array([1.0, 2.0, 3.0]))
+    t = st.from_dlpack(made.capsule)
     values = t.values
-    del c, t
+    del made.capsule, t
     gc.collect()
-    assert not calls and values.tolist() == [1, 2, 3]
+    assert not made.released and values.tolist() == [1, 2, 3]
     del values
     gc.collect()
-    assert len(calls) == 1
+    assert len(made.released) == 1
 
 
-@pytest.mark.parametrize("damage", [dict(code=9), dict(bits=48), dict(device=2), dict(shape=-1)])
+@pytest.mark.parametrize("damage", [dict(code=9), dict(bits=48), dict(device=(2, 0)), dict(shape=(-1,))], ids=str)
 def test_dlpack_deleter_runs_when_the_import_fails(damage):
-    c, calls, keep = capsule([1.0, 2.0], **damage)
+    made = Capsule(np.array([1.0, 2.0]), **damage)
     with pytest.raises(st.Error):
-        st.from_dlpack(c)
+        st.from_dlpack(made.capsule)
     gc.collect()
-    assert len(calls) == 1
+    assert len(made.released) == 1
     with pytest.raises(st.TensorError):
-        st.from_dlpack(c)
-    del c
-    assert len(calls) == 1
+        st.from_dlpack(made.capsule)
+    del made.capsule
+    assert len(made.released) == 1
 
 
 def test_our_capsules_release_their_memory():

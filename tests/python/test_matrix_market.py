@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import dtypes
 import numpy as np
 import pytest
 import scipy.io
@@ -178,9 +179,7 @@ def test_every_cut(tmp_path):
     assert good in (4, 5)  # 0.25, 0.2, "0.", 0 are numbers too; cuts behind them are legal files
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float64", "float32", "float16", "int8", "int64", "uint8", "uint64", "bool", "complex64", "complex128"]
-)
+@pytest.mark.parametrize("dtype", dtypes.NUMPY)
 @pytest.mark.parametrize(
     "text", ["COO", "CSR", "CSC", "BSR(2, 3)", "(i, j) -> (j - i : compressed, i : range)", "dense"]
 )

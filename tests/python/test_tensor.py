@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 
+import dtypes
 import numpy as np
 import pytest
 
@@ -39,25 +40,7 @@ def test_index_dtypes(index):
     assert (t @ np.ones(4)).tolist() == [2, 0, 4]
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ],
-)
+@pytest.mark.parametrize("dtype", dtypes.NUMPY)
 def test_dtypes(dtype):
     d = DENSE.astype(dtype)
     t = st.from_dense(d, "CSR")

@@ -14,39 +14,43 @@ def _batched(name, batch, dense):
     return name + (f"-b{batch}" if batch else "") + (f"-d{dense}" if dense else "")
 
 
-def _block(blocksize, n):
-    """The n sizes of a block."""
-    if not isinstance(blocksize, (tuple, list)) or len(blocksize) != n:
-        raise FormatError(f"a block has {n} sizes here", expected=f"a tuple of {n} integers", got=repr(blocksize))
-    return blocksize, "x".join(str(b) for b in blocksize)
+def _blocks(name, sizes, doc, called=None):
+    """The builder `name`: a tuple of so many sizes, then, where its name ends in d, batch and dense dimensions."""
+
+    def numbers(blocksize):
+        if not isinstance(blocksize, (tuple, list)) or len(blocksize) != sizes:
+            raise FormatError(
+                f"a block has {sizes} sizes here", expected=f"a tuple of {sizes} integers", got=repr(blocksize)
+            )
+        return blocksize, (called or name.removesuffix("d")) + "x".join(str(b) for b in blocksize)
+
+    def build(self, blocksize):
+        block, text = numbers(blocksize)
+        return _build(name, *block, called=text)
+
+    def build_batched(self, blocksize, batch_dim=0, dense_dim=0):
+        block, text = numbers(blocksize)
+        return _build(name, *block, batch_dim, dense_dim, called=_batched(text, batch_dim, dense_dim))
+
+    method = build_batched if name.endswith("d") else build
+    method.__name__, method.__qualname__, method.__doc__ = name, f"_NamedFormats.{name}", doc
+    return method
 
 
 class _NamedFormats:
     """Formats by nvmath's names: NamedFormats.CSR, NamedFormats.BSRRight((2, 3)), NamedFormats.DELTA(2), ..."""
 
+    BSRRight = _blocks("BSRRight", 2, "Rows of blocks (m, n), each row-major.")
+    BSRLeft = _blocks("BSRLeft", 2, "Rows of blocks (m, n), each column-major.")
+    BSCRight = _blocks("BSCRight", 2, "Columns of blocks (m, n), each row-major.", called="BSCRow")
+    BSCLeft = _blocks("BSCLeft", 2, "Columns of blocks (m, n), each column-major.", called="BSCCol")
+    BSR3 = _blocks("BSR3", 3, "Blocks (m, n, o) of a tensor of rank 3.")
+    BSRRightd = _blocks("BSRRightd", 2, "BSRRight with leading batch and trailing dense dimensions.")
+    BSCRightd = _blocks("BSCRightd", 2, "BSCRight with leading batch and trailing dense dimensions.")
+
     def BlockVector(self, blocksize):
         """Blocks of a vector: (i) -> (i / n : compressed, i % n : dense)."""
         return _build("BlockVector", blocksize, called=f"BlockVector{blocksize}")
-
-    def BSRRight(self, blocksize):
-        """Rows of blocks (m, n), each row-major."""
-        (m, n), text = _block(blocksize, 2)
-        return _build("BSRRight", m, n, called=f"BSRRight{text}")
-
-    def BSRLeft(self, blocksize):
-        """Rows of blocks (m, n), each column-major."""
-        (m, n), text = _block(blocksize, 2)
-        return _build("BSRLeft", m, n, called=f"BSRLeft{text}")
-
-    def BSCRight(self, blocksize):
-        """Columns of blocks (m, n), each row-major."""
-        (m, n), text = _block(blocksize, 2)
-        return _build("BSCRight", m, n, called=f"BSCRow{text}")
-
-    def BSCLeft(self, blocksize):
-        """Columns of blocks (m, n), each column-major."""
-        (m, n), text = _block(blocksize, 2)
-        return _build("BSCLeft", m, n, called=f"BSCCol{text}")
 
     def DELTA(self, delta):
         """Rows whose columns are stored as gaps of `delta` bits."""
@@ -55,11 +59,6 @@ class _NamedFormats:
     def Structured(self, N, M):
         """N of each M neighbours in a row are stored."""
         return _build("structured", N, M, called=f"Structured{N}:{M}")
-
-    def BSR3(self, blocksize):
-        """Blocks (m, n, o) of a tensor of rank 3."""
-        (m, n, o), text = _block(blocksize, 3)
-        return _build("BSR3", m, n, o, called=f"BSR3{text}")
 
     def DensedRight(self, dim):
         """Dense of rank `dim`, the last dimension innermost."""
@@ -81,18 +80,6 @@ class _NamedFormats:
     def CSCd(self, batch_dim=0, dense_dim=0):
         """CSC with leading batch and trailing dense dimensions."""
         return _build("CSCd", batch_dim, dense_dim, called=_batched("CSC", batch_dim, dense_dim))
-
-    def BSRRightd(self, blocksize, batch_dim=0, dense_dim=0):
-        """BSRRight with leading batch and trailing dense dimensions."""
-        (m, n), text = _block(blocksize, 2)
-        called = _batched(f"BSRRight{text}", batch_dim, dense_dim)
-        return _build("BSRRightd", m, n, batch_dim, dense_dim, called=called)
-
-    def BSCRightd(self, blocksize, batch_dim=0, dense_dim=0):
-        """BSCRight with leading batch and trailing dense dimensions."""
-        (m, n), text = _block(blocksize, 2)
-        called = _batched(f"BSCRight{text}", batch_dim, dense_dim)
-        return _build("BSCRightd", m, n, batch_dim, dense_dim, called=called)
 
     def CSFd(self, dim):
         """Compressed levels, `dim` of them."""

@@ -1,0 +1,19 @@
+#pragma once
+// What the files that borrow arrays share: array.cpp (the buffer protocol, and which way an object comes),
+// array_torch.cpp, array_dlpack.cpp.
+#include "bind.h"
+
+namespace strata::bind {
+
+/// Shapes, strides (elements) and the address of the element at all-zero coordinates become an Array whose buffer
+/// covers exactly what the strides touch.
+Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_t> strides, bool read_only,
+                 std::shared_ptr<void> owner);
+/// DTypeError for a dtype that has no values Strata computes with.
+[[noreturn]] void refuse_dtype(const std::string& dtype);
+
+Array from_torch_tensor(nb::handle h);
+/// Through __dlpack__ and __dlpack_device__; nothing where the object has none.
+std::optional<Array> from_dlpack_object(nb::handle h);
+
+}  // namespace strata::bind
