@@ -1,5 +1,6 @@
 // Elements of a tensor, one by one: t[i, j], t.get((i, j)), iteration.
 #include "bind.h"
+#include "tensor/levels/level_storage.h"
 
 namespace strata::bind {
 namespace {
@@ -16,6 +17,7 @@ StoredIterator stored(const Tensor& t) {
   StoredIterator it{{}, {}, t.dtype(), static_cast<std::size_t>(t.rank())};
   const NoGil no_gil;
   const std::size_t width = size_of(t.dtype());
+  storage::require_memory(t.nse(), static_cast<std::int64_t>(it.rank * sizeof(std::int64_t) + width));
   for_each_stored(t, [&](std::span<const std::int64_t> c, const void* v) {
     it.coordinates.insert(it.coordinates.end(), c.begin(), c.end());
     const auto* bytes = static_cast<const unsigned char*>(v);

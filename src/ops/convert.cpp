@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "backend/pool.h"
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/fast/fast.h"
@@ -149,6 +149,7 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
     std::vector<const std::int64_t*> dims(coords.size());
     const auto width = static_cast<std::int64_t>(size_of(values.dtype));
     for (std::int64_t begin = 0; begin < values.size; begin += step) {
+      poll_at(begin);
       const std::int64_t n = std::min(step, values.size - begin);
       for (std::size_t d = 0; d < coords.size(); ++d) {
         IndexView(coords[d]).read(begin, n, columns[d].data());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/steps.h"
 #include "ops/convert_elements.h"
 #include "strata/settings.h"
 #include "tensor/values.h"
@@ -53,7 +54,12 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
   bool drops = false;
   for (int k = 0; k < t.num_parts(); ++k) {
     drops |= zeros == Zeros::automatic && t.part(k).format.can_hold_fill();
-    slots += std::min(used_values(t.part(k)), INT64_MAX - slots);
+    std::int64_t n = used_values(t.part(k));
+    if (n > t.part(k).values.size) {  // values are shared: there may be more elements than memory holds
+      n = count_slots(t.part(k), t.shape());
+      storage::require_memory(n, static_cast<std::int64_t>(sizeof(std::uint64_t) + size_of(t.dtype())));
+    }
+    slots += std::min(n, INT64_MAX - slots);
   }
   if (zeros == Zeros::keep && t.num_parts() > 1 && !t.fill().same_bits(Scalar::zero(t.dtype())))
     for (int k = 0; k < t.num_parts(); ++k)
@@ -120,6 +126,7 @@ void distribute(const Elements& all, const std::vector<std::uint8_t>& where, std
   std::vector<const std::int64_t*> dims(rank);
   std::vector<char> values(static_cast<std::size_t>(step) * width);
   for (std::int64_t begin = 0; begin < all.size(); begin += step) {
+    poll_at(begin);
     const auto n = static_cast<std::size_t>(std::min(step, all.size() - begin));
     for (std::size_t d = 0; d < rank; ++d) all.column(d, begin, begin + static_cast<std::int64_t>(n), columns[d].data());
     for (std::size_t p = 0; p < parts.size(); ++p) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backend/allocator.h"
+#include "backend/steps.h"
 #include "ops/convert_elements.h"
 #include "tensor/values.h"
 
@@ -35,9 +36,11 @@ void check_coordinates_fit(const Elements& elements, std::size_t l, const Level&
   }
   const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0;
   if (r.lo >= low && (r.size == 0 || r.lo <= high - (r.size - 1))) return;
-  for (std::int64_t e = 0; e < elements.size(); ++e)
+  for (std::int64_t e = 0; e < elements.size(); ++e) {
+    poll_at(e + 1);
     if (const auto c = elements.coordinate(l, e); c < low || c > high)
       storage::fail(level, index, "a coordinate does not fit in " + name, std::to_string(low) + " to " + std::to_string(high), std::to_string(c), "ask for a wider crd dtype");
+  }
 }
 
 /// Bytes apart, so that every batch of a packed array starts at a 64-bit word.
@@ -65,13 +68,14 @@ void fill_values(Buffer& values, const Scalar& fill) {
   bool zero = true;
   for (std::size_t k = 0; k < width; ++k) zero = zero && fill.bits[k] == 0;
   if (zero) {
-    std::memset(values.data, 0, static_cast<std::size_t>(values.bytes()));
+    in_steps(0, values.bytes(), [&](std::int64_t begin, std::int64_t end) { std::memset(static_cast<char*>(values.data) + begin, 0, static_cast<std::size_t>(end - begin)); }, 1 << 22);
     return;
   }
   with_width(width, [&]<class T>(T) {
     T bits;
     std::memcpy(&bits, fill.bits, sizeof bits);
-    std::fill_n(static_cast<T*>(values.data), values.size, bits);
+    T* const to = static_cast<T*>(values.data);
+    in_steps(0, values.size, [&](std::int64_t begin, std::int64_t end) { std::fill(to + begin, to + end, bits); });
   });
 }
 
@@ -104,7 +108,9 @@ Part build_part(const Elements& elements, const Target& target) {
     std::int64_t e = 0;
     for (std::size_t b = 0; b < batches.size(); ++b) {
       batches[b].begin = e;
+      poll_at(static_cast<std::int64_t>(b) + 1);
       for (; e < n; ++e) {
+        poll_at(e + 1);
         std::int64_t index = 0;
         for (std::size_t l = 0; l < static_cast<std::size_t>(nb); ++l) index = index * part.ranges[l].size + elements.coordinate(l, e) - part.ranges[l].lo;
         if (index != static_cast<std::int64_t>(b)) break;
@@ -130,6 +136,7 @@ Part build_part(const Elements& elements, const Target& target) {
         const auto in = input(b);
         std::int64_t row = 0;
         for (std::int64_t e = 0; e < in.n; ++e) {
+          poll_at(e + 1);
           if (e > 0 && in.position[e] != in.position[e - 1]) row = 0;
           row += in.starts(e);
           level.arg = std::max(level.arg, row);
@@ -193,8 +200,10 @@ Part build_part(const Elements& elements, const Target& target) {
     const char* from = elements.values();
     for (std::size_t b = 0; b < batches.size(); ++b) {
       char* to = static_cast<char*>(part.values.data) + static_cast<std::int64_t>(b) * slots * width;
-      for (std::int64_t e = batches[b].begin; e < batches[b].end; ++e)
-        std::memcpy(to + position[static_cast<std::size_t>(e)] * static_cast<std::int64_t>(sizeof(T)), from + e * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+      in_steps(batches[b].begin, batches[b].end, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t e = begin; e < end; ++e)
+          std::memcpy(to + position[static_cast<std::size_t>(e)] * static_cast<std::int64_t>(sizeof(T)), from + e * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+      });
     }
   });
   if (all_dense) {

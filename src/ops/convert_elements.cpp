@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "backend/steps.h"
 #include "ops/convert_elements.h"
 #include "ops/radix_sort.h"
 #include "tensor/values.h"
@@ -109,7 +110,7 @@ int Elements::sorted_suffix() const {
     if (f.word + 1 != static_cast<int>(keys_.size()) || f.shift + f.bits > 63) break;
     const std::uint64_t mask = (std::uint64_t{1} << (f.shift + f.bits)) - 1;
     std::size_t e = 1;
-    while (e < words.size() && (words[e] & mask) >= (words[e - 1] & mask)) ++e;
+    for (; e < words.size() && (words[e] & mask) >= (words[e - 1] & mask); ++e) poll_at(static_cast<std::int64_t>(e));
     if (e < words.size()) break;
     sorted = f.shift + f.bits;
   }
@@ -119,12 +120,18 @@ int Elements::sorted_suffix() const {
 void Elements::sort_and_combine() {
   if (sorted_) return;
   const std::size_t n = keys_[0].size();
+  // f(e) for every element.
+  const auto each = [](std::size_t count, const auto& f) {
+    in_steps(0, static_cast<std::int64_t>(count), [&](std::int64_t begin, std::int64_t end) {
+      for (auto e = static_cast<std::size_t>(begin); e < static_cast<std::size_t>(end); ++e) f(e);
+    });
+  };
   // The last word first: the sort is stable, so that duplicates keep the order in which they came.
   PodArray<SortItem> items(n), spare(n);
-  for (std::size_t e = 0; e < n; ++e) items[e] = {keys_.back()[e], e};
+  each(n, [&](std::size_t e) { items[e] = {keys_.back()[e], e}; });
   radix_sort(items, spare, sorted_suffix(), layout_.used.back());
   for (std::size_t w = keys_.size() - 1; w-- > 0;) {
-    for (SortItem& item : items) item.key = keys_[w][item.index];
+    each(n, [&](std::size_t e) { items[e].key = keys_[w][items[e].index]; });
     radix_sort(items, spare, 0, layout_.used[w]);
   }
   spare = {};
@@ -135,16 +142,16 @@ void Elements::sort_and_combine() {
   };
   std::size_t runs = 0;
   const bool single = keys_.size() == 1;
-  for (std::size_t e = 0; e < n; ++e) {
+  each(n, [&](std::size_t e) {
     const bool same = e > 0 && (single ? items[e].key == items[e - 1].key : equal(items[e].index, items[e - 1].index));
     if (!same) ++runs;
-  }
+  });
   PodArray<char> values(runs * width_);
   if (runs == n) {
     with_width(width_, [&]<class T>(T) {
       const char* from = values_.data();
       char* to = values.data();
-      for (std::size_t e = 0; e < n; ++e) std::memcpy(to + e * sizeof(T), from + items[e].index * sizeof(T), sizeof(T));
+      each(n, [&](std::size_t e) { std::memcpy(to + e * sizeof(T), from + items[e].index * sizeof(T), sizeof(T)); });
     });
   } else {
     with_value_type(dtype_, [&]<class Tag>(Tag) {
@@ -161,6 +168,7 @@ void Elements::sort_and_combine() {
           first = narrow_value<Tag>(sum);
         }
         std::memcpy(values.data() + out * sizeof(Storage), &first, sizeof(Storage));
+        poll_at(static_cast<std::int64_t>(out));
         items[out++] = items[e];
         e = end;
       }
@@ -170,11 +178,11 @@ void Elements::sort_and_combine() {
   values_ = std::move(values);
   if (single) {
     keys_[0].resize(runs);
-    for (std::size_t e = 0; e < runs; ++e) keys_[0][e] = items[e].key;
+    each(runs, [&](std::size_t e) { keys_[0][e] = items[e].key; });
   } else {
     for (auto& key : keys_) {
       PodArray<std::uint64_t> words(runs);
-      for (std::size_t e = 0; e < runs; ++e) words[e] = key[items[e].index];
+      each(runs, [&](std::size_t e) { words[e] = key[items[e].index]; });
       key = std::move(words);
     }
   }
@@ -182,7 +190,9 @@ void Elements::sort_and_combine() {
 }
 
 void Elements::column(std::size_t level, std::int64_t begin, std::int64_t end, std::int64_t* out) const {
-  for (std::int64_t e = begin; e < end; ++e) out[e - begin] = coordinate(level, e);
+  in_steps(begin, end, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t e = first; e < last; ++e) out[e - begin] = coordinate(level, e);
+  });
 }
 
 PodArray<std::uint8_t> Elements::differs() const {
@@ -194,12 +204,14 @@ PodArray<std::uint8_t> Elements::differs() const {
   }
   PodArray<std::uint8_t> out(keys_[0].size());
   if (out.size() > 0) out[0] = 0;
-  for (std::size_t e = 1; e < out.size(); ++e)
+  for (std::size_t e = 1; e < out.size(); ++e) {
+    poll_at(static_cast<std::int64_t>(e));
     for (std::size_t w = 0; w < keys_.size(); ++w)  // combined elements always differ in some word
       if (const std::uint64_t x = keys_[w][e] ^ keys_[w][e - 1]) {
         out[e] = level_of[w][static_cast<std::size_t>(63 - std::countl_zero(x))];
         break;
       }
+  }
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/steps.h"
 #include "ops/convert_elements.h"
 #include "ops/radix_sort.h"
 
@@ -51,6 +52,7 @@ class Groups {
     for (std::size_t d = 0; d < rank; ++d) dims[d] = columns[d].data();
     const std::vector<char> none(step, 0);
     for (std::size_t begin = 0; begin < chosen.size(); begin += step) {
+      poll_at(static_cast<std::int64_t>(begin));
       const std::size_t n = std::min(step, chosen.size() - begin);
       for (std::size_t d = 0; d < rank; ++d)
         for (std::size_t i = 0; i < n; ++i) columns[d][i] = elements.coordinate(d, chosen[begin + i]);
@@ -66,7 +68,9 @@ class Groups {
     PodArray<SortItem> items(n), spare(n);
     for (std::size_t e = 0; e < n; ++e) items[e] = {0, e};
     for (std::size_t w = layout.used.size(); w-- > 0;) {
-      for (SortItem& item : items) {
+      for (std::size_t e = 0; e < n; ++e) {
+        SortItem& item = items[e];
+        poll_at(static_cast<std::int64_t>(e));
         item.key = 0;
         for (std::size_t l = 0; l < layout.fields.size(); ++l) {
           const auto& field = layout.fields[l];
@@ -77,6 +81,7 @@ class Groups {
     }
     std::vector<std::size_t> members;
     for (std::size_t e = 0; e < n; ++e) {
+      poll_at(static_cast<std::int64_t>(e));
       if (e > 0 && !same(items[e].index, items[e - 1].index, count)) {
         f(members);
         members.clear();
@@ -115,6 +120,7 @@ class Splitter {
       else take_automatically(k);
       std::vector<std::int64_t> rest;
       for (std::size_t e = 0; e < left_.size(); ++e) {
+        poll_at(static_cast<std::int64_t>(e));
         if (taken_[e]) where_[static_cast<std::size_t>(left_[e])] = static_cast<std::uint8_t>(k);
         else rest.push_back(left_[e]);
       }
@@ -132,6 +138,7 @@ class Splitter {
     if (rank() == 0) throw TensorError({.what = "a scalar has no rows to split", .expected = "a tensor of one dimension or more", .got = "()"});
     std::int64_t in_row = 0;
     for (std::size_t e = 0; e < left_.size(); ++e) {
+      poll_at(static_cast<std::int64_t>(e));
       bool same = e > 0;
       for (std::size_t d = 0; same && d + 1 < rank(); ++d) same = at(d, e) == at(d, e - 1);
       if (!same) in_row = 0;
@@ -142,6 +149,7 @@ class Splitter {
   void take_band(std::int64_t lo, std::int64_t hi) {
     if (rank() < 2) throw TensorError({.what = "a band needs rows and columns", .expected = "two dimensions or more", .got = std::to_string(rank())});
     for (std::size_t e = 0; e < left_.size(); ++e) {
+      poll_at(static_cast<std::int64_t>(e));
       const std::int64_t diagonal = at(rank() - 1, e) - at(rank() - 2, e);
       taken_[e] = lo <= diagonal && diagonal <= hi;
     }
@@ -155,6 +163,7 @@ class Splitter {
     mask.sort_and_combine();
     std::int64_t m = 0;
     for (std::size_t e = 0; e < left_.size(); ++e) {
+      poll_at(static_cast<std::int64_t>(e));
       const auto order = [&] {  // of mask element m against this one
         for (std::size_t d = 0; d < rank(); ++d)
           if (const auto x = mask.coordinate(d, m), y = at(d, e); x != y) return x < y ? -1 : 1;

@@ -53,5 +53,7 @@ struct SlotChunk {
   std::int64_t batch = 0;
 };
 void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f);
+/// How many slots that walk would give; a last level that lists all coordinates is counted, not walked.
+std::int64_t count_in_range(const Part& part, std::span<const std::int64_t> shape);
 
 }  // namespace strata

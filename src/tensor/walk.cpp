@@ -1,7 +1,12 @@
 // The walk over a part: level by level, in columns of bounded length, so that each kind's dispatch is paid once per piece.
+//
+// Outside slots are not visited where a level lists all coordinates (dense, range): the tests that such a level completes become bounds
+// on its coordinates, per parent. There may be 2^32 of them, all sharing one value. What other levels list is tested one by one.
 #include <algorithm>
 #include <array>
 
+#include "backend/steps.h"
+#include "base/checked.h"
 #include "tensor/part_view.h"
 
 namespace strata {
@@ -10,9 +15,13 @@ namespace {
 using storage::Children;
 using storage::LevelView;
 
+/// Rounded up, b > 0.
+Int128 ceil_div(Int128 a, std::int64_t b) { return b == 1 ? a : a / b + (a % b > 0); }
+
 class Walk {
  public:
-  Walk(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f)
+  /// Without `f` it only counts.
+  Walk(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>* f)
       : part_(part), shape_(shape), map_(part.format, part.ranges, shape), f_(f), first_(batch_levels(part)), levels_(part.format.num_levels()) {
     pieces_.resize(static_cast<std::size_t>(levels_));
     for (int l = first_; l < levels_; ++l) {
@@ -21,7 +30,12 @@ class Walk {
       piece.children = std::make_unique<Children>();
       piece.children->full = [this, l] { flush(l); };
       for (const auto& test : map_.tests)
-        if (test.completing == l) piece.clip.push_back(&test);
+        if (test.completing == l) (lists_all(l) ? piece.bound : piece.clip).push_back(&test);
+      if (piece.bound.empty()) continue;
+      piece.low.resize(Children::capacity);
+      piece.high.resize(Children::capacity);
+      piece.children->first = piece.low.data();
+      piece.children->last = piece.high.data();
     }
     for (std::size_t d = 0; d < shape.size(); ++d) dims_.emplace_back();
   }
@@ -29,6 +43,7 @@ class Walk {
   void run() {
     std::vector<std::int64_t> root(static_cast<std::size_t>(levels_) + 1, 0);
     for (std::int64_t b = 0; b < batches(part_); ++b) {
+      poll_at(b + 1);
       batch_coordinates(part_, b, root.data());
       bool outside = false;
       for (const auto& test : map_.tests)
@@ -51,16 +66,54 @@ class Walk {
     }
   }
 
+  std::int64_t count() const { return count_; }
+
  private:
   struct Piece {
     std::unique_ptr<Children> children;
     std::vector<std::array<std::int64_t, Children::capacity>> columns;  ///< coordinates of the levels above
-    std::vector<const DimensionMap::Test*> clip;                       ///< what is complete here and must be tested
+    std::vector<const DimensionMap::Test*> clip;   ///< what is complete here and must be tested
+    std::vector<const DimensionMap::Test*> bound;  ///< what is complete here and bounds the coordinates of each parent:
+    std::vector<std::int64_t> low, high;           ///< [low, high), counted from the level's first coordinate
   };
 
+  bool lists_all(int l) const { return &storage::storage_of(part_.format.level(l).kind) == &storage::dense_storage; }
+
   void descend(int l, const std::int64_t* parents, int n) {
+    poll_at(++descents_ * Children::capacity);
     const LevelView& v = views_[static_cast<std::size_t>(l)];
-    storage::storage_of(v.level.kind).walk(v, parents, n, *pieces_[static_cast<std::size_t>(l)].children);
+    Piece& piece = pieces_[static_cast<std::size_t>(l)];
+    if (!piece.bound.empty()) bound(l, n);
+    if (!f_ && l + 1 == levels_ && lists_all(l)) {
+      for (int i = 0; i < n; ++i) count_ += piece.bound.empty() ? v.range.size : piece.high[static_cast<std::size_t>(i)] - piece.low[static_cast<std::size_t>(i)];
+      return;
+    }
+    storage::storage_of(v.level.kind).walk(v, parents, n, *piece.children);
+  }
+
+  /// Which coordinates of level l lie in the matrix, below each of n parents.
+  void bound(int l, int n) {
+    Piece& piece = pieces_[static_cast<std::size_t>(l)];
+    const LevelRange& range = views_[static_cast<std::size_t>(l)].range;
+    std::fill_n(piece.low.begin(), n, 0);
+    std::fill_n(piece.high.begin(), n, range.size);
+    for (const auto* test : piece.bound) {
+      std::vector<DimensionMap::Term> above;
+      std::int64_t factor = 0;
+      for (const auto& t : test->terms)
+        if (t.level == l) factor = t.factor;
+        else above.push_back(t);
+      if (l == first_) tested_[0] = DimensionMap::sum(above, root_);
+      else evaluate(l - 1, above, n, tested_.data());
+      // 0 <= at + factor * c < extent, solved for c.
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        const Int128 at = static_cast<Int128>(tested_[i]) + static_cast<Int128>(factor) * range.lo;
+        const Int128 low = factor > 0 ? ceil_div(-at, factor) : ceil_div(at - test->extent + 1, -factor);
+        const Int128 high = factor > 0 ? ceil_div(test->extent - at, factor) : ceil_div(at + 1, -factor);
+        piece.low[i] = static_cast<std::int64_t>(std::clamp<Int128>(low, piece.low[i], piece.high[i]));
+        piece.high[i] = static_cast<std::int64_t>(std::clamp<Int128>(high, piece.low[i], piece.high[i]));
+      }
+    }
   }
 
   const std::int64_t* column(int l, int of) const {
@@ -121,6 +174,8 @@ class Walk {
   }
 
   void emit(int n, const std::int64_t* position, const Walk* columns) {
+    count_ += n;
+    if (!f_) return;
     const bool direct = part_.format.is_all_dense();
     for (int i = 0; i < n; ++i) slots_[static_cast<std::size_t>(i)] = direct ? position[i] : base_ + position[i] * part_.value_stride;
     std::array<const std::int64_t*, max_dims> dims{};
@@ -134,17 +189,17 @@ class Walk {
       else dims_[d][0] = DimensionMap::sum(terms, root_);
       dims[d] = dims_[d].data();
     }
-    f_({.n = n, .dims = dims.data(), .slot = slots_.data(), .position = position, .batch = batch_});
+    (*f_)({.n = n, .dims = dims.data(), .slot = slots_.data(), .position = position, .batch = batch_});
   }
 
   const Part& part_;
   std::span<const std::int64_t> shape_;
   DimensionMap map_;
-  const std::function<void(const SlotChunk&)>& f_;
+  const std::function<void(const SlotChunk&)>* f_;
   const int first_, levels_;
   std::vector<Piece> pieces_;
   std::vector<LevelView> views_;
-  std::int64_t base_ = 0, batch_ = 0;
+  std::int64_t base_ = 0, batch_ = 0, descents_ = 0, count_ = 0;
   const std::int64_t* root_ = nullptr;
   std::vector<std::array<std::int64_t, Children::capacity>> dims_;
   std::array<std::int64_t, Children::capacity> slots_, tested_;
@@ -155,7 +210,15 @@ class Walk {
 void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f) {
   for (auto e : shape)
     if (e == 0) return;
-  Walk(part, shape, f).run();
+  Walk(part, shape, &f).run();
+}
+
+std::int64_t count_in_range(const Part& part, std::span<const std::int64_t> shape) {
+  for (auto e : shape)
+    if (e == 0) return 0;
+  Walk walk(part, shape, nullptr);
+  walk.run();
+  return walk.count();
 }
 
 }  // namespace strata

@@ -187,6 +187,56 @@ def test_ctrl_c_in_one_long_chunk(engine, product):
     assert float(out) < 0.5
 
 
+def test_ctrl_c_while_converting_and_reading(tmp_path):
+    """Fast ways and the general one, sums, and files: each stops soon, and the memory of what was begun is not lost."""
+    out = run(
+        f"""
+        import resource
+        n, k = 300_000, 16
+        columns = np.sort((np.arange(n)[:, None] * 7 + np.arange(k) * 131_071) % n, axis=1).astype(np.int32)
+        csr = st.Tensor("CSR", (n, n), pos={{1: np.arange(0, n * k + 1, k)}}, crd={{1: columns.ravel()}},
+                        values=np.ones(n * k), check=False)
+        order = rng.permutation(n * k).astype(np.int32)
+        coo = [np.repeat(np.arange(n, dtype=np.int32), k)[order], columns.ravel()[order]]
+        part = st.Tensor("CSR", (n // 8, n), pos={{1: np.arange(0, n // 8 * k + 1, k)}},
+                         crd={{1: columns[:n // 8].ravel()}}, values=np.ones(n // 8 * k), check=False)
+        file = {str(tmp_path / "a.mtx")!r}
+        st.write(file, part)
+        jobs = [lambda f=f: csr.to(f) for f in ("CSC", "DCSC", "ELL", "delta(4)", "BSR(3, 3)", "BSR(2, 2) + COO")]
+        jobs += [
+            lambda: st.from_coo(coo, np.ones(n * k), (n, n), "CSR"),
+            lambda: csr.to("CSC", dtype="float32"),
+            lambda: csr.validate(),
+            lambda: st.read(file),
+            lambda: st.write(file.replace("a.mtx", "b.mtx"), part),
+        ]
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        worst, peaks = 0, []
+        for turn in range(2):
+            for job in jobs:
+                sent = []
+                def interrupt():
+                    time.sleep(0.02 + 0.1 * turn)
+                    sent.append(time.monotonic())
+                    os.kill(os.getpid(), signal.SIGINT)
+                thread = threading.Thread(target=interrupt)
+                try:
+                    thread.start()
+                    while True:
+                        job()
+                except KeyboardInterrupt:
+                    worst = max(worst, time.monotonic() - sent[0])
+                thread.join()
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        again = csr.to("CSC").to("CSR")
+        assert again == csr
+        print(worst, peaks[1] / peaks[0])
+    """
+    )
+    worst, growth = map(float, out.split())
+    assert worst < 0.5 and growth < 1.5
+
+
 def test_exit_is_silent():
     run("""
         import atexit

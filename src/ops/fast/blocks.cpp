@@ -115,6 +115,7 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
       };
       each([&](i64 first, i64 last, i64* seen) {
         for (i64 i = first; i < last; ++i) {
+          poll_at(i + 1);
           I n = 0;
           const i64 end = pos[std::min(rows, (i + 1) * b.rows)];
           for (i64 k = pos[i * b.rows]; k < end; ++k) {
@@ -135,6 +136,7 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
         each([&](i64 first, i64 last, i64* where) {  // where[bj]: the block's number, if it is one of this block row
           std::vector<i64> list;
           for (i64 i = first; i < last; ++i) {
+            poll_at(i + 1);
             list.clear();
             const i64 begin = bp[i], stop = std::min(rows, (i + 1) * b.rows), end = pos[stop];
             for (i64 k = pos[i * b.rows]; k < end; ++k) {

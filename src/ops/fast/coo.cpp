@@ -56,7 +56,9 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   I* next = static_cast<I*>(counts.data);
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
-    for (i64 k = stored * c / parts; k < stored * (c + 1) / parts; ++k) ++h[row[k]];
+    in_steps(stored * c / parts, stored * (c + 1) / parts, [&](i64 begin, i64 end) {
+      for (i64 k = begin; k < end; ++k) ++h[row[k]];
+    });
   });
   i64 total = 0;
   i64* start = static_cast<i64*>(starts.data);
@@ -73,7 +75,9 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   Element* elements = static_cast<Element*>(scratch.data);
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
-    for (i64 k = stored * c / parts; k < stored * (c + 1) / parts; ++k) elements[h[row[k]]++] = {static_cast<I>(column[k]), v[k]};
+    in_steps(stored * c / parts, stored * (c + 1) / parts, [&](i64 begin, i64 end) {
+      for (i64 k = begin; k < end; ++k) elements[h[row[k]]++] = {static_cast<I>(column[k]), v[k]};
+    });
   });
   // Sort each row, add what is there twice (in the order it came), and count what is left.
   I* pos = static_cast<I*>(kept.data);
@@ -108,7 +112,9 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
 template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, i64 stored, i64 rows) {
   Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
   I* pos = static_cast<I*>(out_pos.data);
-  for (i64 k = 0; k < stored; ++k) ++pos[row[k] + 1];
+  in_steps(0, stored, [&](i64 begin, i64 end) {
+    for (i64 k = begin; k < end; ++k) ++pos[row[k] + 1];
+  });
   scan(pos, rows);
   Buffer crd = t.part().levels[1].crd, values = t.part().values;
   crd.size = values.size = stored;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "backend/pool.h"
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "format/recognise.h"
 #include "ops/fast/fast.h"
@@ -144,6 +144,17 @@ template <class F> void for_even(i64 rows, i64 work, const F& f) {
   const i64 n = std::min(slices(work, 64), std::max<i64>(rows, 1));
   if (n == 1) return f(i64{0}, rows);
   parallel_for(n, [&](i64 c) { f(rows * c / n, rows * (c + 1) / n); });
+}
+
+/// Rows [begin, end) in pieces of some 64 K stored elements, one after the other: calls f(first, last), and hears Ctrl-C in between.
+template <class S, class F> void rows_in_steps(const S* pos, i64 begin, i64 end, const F& f) {
+  for (i64 at = begin; at < end;) {
+    if (at > begin) poll_interrupt();
+    const S* const next = std::upper_bound(pos + at + 1, pos + std::min(end, at + (i64{1} << 20)), pos[at], [](S from, S p) { return p - from > steps_between_polls; });
+    const i64 last = next - pos;
+    f(at, last);
+    at = last;
+  }
 }
 
 /// pos[0] = 0 and pos[i + 1] += pos[i]: counts become positions. Returns the total.

@@ -20,7 +20,9 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
       parallel_for(parts, [&](i64 c) {
         I* __restrict h = next + c * columns;
         const i64 last = pos[cut_rows(pos, rows, c + 1, parts)];
-        for (i64 k = pos[cut_rows(pos, rows, c, parts)]; k < last; ++k) ++h[crd[k]];
+        in_steps(pos[cut_rows(pos, rows, c, parts)], last, [&](i64 first, i64 stop) {
+          for (i64 k = first; k < stop; ++k) ++h[crd[k]];
+        });
       });
       i64 total = 0;
       for (i64 j = 0; j < columns; ++j) {
@@ -34,19 +36,20 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
       tp[columns] = static_cast<I>(total);
       with_width(t.dtype(), [&]<class W>(W) {
         parallel_for(parts, [&](i64 c) {
-          // Local and restrict: the compiler may then keep pos in a register while it stores coordinates of the same type.
-          I* __restrict h = next + c * columns;
-          I* __restrict to_crd = tc;
-          const S* __restrict from_crd = crd;
-          const W* __restrict v = static_cast<const W*>(t.part().values.data);
-          W* __restrict tv = static_cast<W*>(out_values.data);
-          const i64 last = cut_rows(pos, rows, c + 1, parts);
-          for (i64 i = cut_rows(pos, rows, c, parts), k = pos[i]; i < last; ++i)
-            for (const i64 end = pos[i + 1]; k < end; ++k) {
-              const I q = h[from_crd[k]]++;
-              to_crd[q] = static_cast<I>(i);
-              tv[q] = v[k];
-            }
+          rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
+            // Local and restrict: the compiler may then keep pos in a register while it stores coordinates of the same type.
+            I* __restrict h = next + c * columns;
+            I* __restrict to_crd = tc;
+            const S* __restrict from_crd = crd;
+            const W* __restrict v = static_cast<const W*>(t.part().values.data);
+            W* __restrict tv = static_cast<W*>(out_values.data);
+            for (i64 i = first, k = pos[i]; i < last; ++i)
+              for (const i64 end = pos[i + 1]; k < end; ++k) {
+                const I q = h[from_crd[k]]++;
+                to_crd[q] = static_cast<I>(i);
+                tv[q] = v[k];
+              }
+          });
         });
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, out_values);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -66,6 +67,7 @@ Built build(const BuildInput& in) {
   auto* pos = static_cast<std::int64_t*>(out.pos.data);
   std::int64_t next = 0;
   for (std::int64_t e = 0; e < in.n; ++e) {
+    poll_at(e + 1);
     if (in.starts(e)) {
       const std::int64_t parent = in.position[e], offset = in.coordinate[e] - in.range.lo;
       bits[parent * words + offset / 64] |= std::uint64_t{1} << (offset % 64);

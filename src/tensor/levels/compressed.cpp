@@ -1,6 +1,7 @@
 // Compressed: parent p owns crd[pos[p]] .. crd[pos[p + 1] - 1]. Source: Chou, Kjolstad, Amarasinghe, OOPSLA 2018.
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -57,6 +58,7 @@ std::int64_t check(const CheckInput& in) {
   std::vector<std::int64_t> sorted;
   std::array<std::int64_t, 1025> pos;
   for (std::int64_t p = 0; p < in.parents(); p += 1024) {
+    poll_at(p + 1024);
     const auto n = std::min<std::int64_t>(1024, in.parents() - p);
     v.pos.read(p, n + 1, pos.data());
     for (std::int64_t k = 0; k < n; ++k) {
@@ -106,18 +108,24 @@ Built build(const BuildInput& in) {
   require_memory(in.parents, 8);
   out.pos = Buffer::zeros(DType::i64, in.parents + 1);
   auto* pos = static_cast<std::int64_t*>(out.pos.data);
-  for (std::int64_t e = 0; e < in.n; ++e)
-    if (in.starts(e)) ++pos[in.position[e] + 1];
-  for (std::int64_t p = 0; p < in.parents; ++p) pos[p + 1] += pos[p];
+  in_steps(0, in.n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t e = begin; e < end; ++e)
+      if (in.starts(e)) ++pos[in.position[e] + 1];
+  });
+  in_steps(0, in.parents, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p) pos[p + 1] += pos[p];
+  });
   out.positions = pos[in.parents];
   out.crd = allocate_crd(in.level, in.range.size, in.crd_dtype, out.positions);
   with_index_type(in.crd_dtype, [&]<class T>(T) {
     T* crd = static_cast<T*>(out.crd.data);
     std::int64_t next = 0;
-    for (std::int64_t e = 0; e < in.n; ++e) {
-      if (in.starts(e)) crd[next++] = static_cast<T>(in.coordinate[e]);
-      in.position[e] = next - 1;
-    }
+    in_steps(0, in.n, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t e = begin; e < end; ++e) {
+        if (in.starts(e)) crd[next++] = static_cast<T>(in.coordinate[e]);
+        in.position[e] = next - 1;
+      }
+    });
   });
   return out;
 }

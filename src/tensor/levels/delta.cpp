@@ -2,6 +2,7 @@
 // wide, only in front of a stored element. A parent starts from lo - 1. Source: MACKO; nvmath-python's DELTA level.
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -11,6 +12,7 @@ std::int64_t check(const CheckInput& in) {
   const LevelView& v = in.view();
   const std::int64_t end = check_pos(v, in.parents(), v.crd_capacity());
   for (std::int64_t parent = 0; parent < in.parents(); ++parent) {
+    poll_at(parent + 1);
     std::int64_t left = v.range.size;  // coordinates that are not yet passed
     for (std::int64_t p = v.pos[parent]; p < v.pos[parent + 1]; ++p) {
       const auto gap = static_cast<std::uint64_t>(v.coordinate(p));
@@ -63,6 +65,7 @@ Built build(const BuildInput& in) {
   const auto visit = [&](auto&& f) {
     std::int64_t next = in.range.lo, parent = -1;
     for (std::int64_t e = 0; e < in.n; ++e) {
+      poll_at(e + 1);
       if (!in.starts(e)) {
         f(e, std::int64_t{-1}, std::int64_t{0});
         continue;
@@ -96,7 +99,10 @@ Built build(const BuildInput& in) {
   std::int64_t last_parent = -1;
   visit([&](std::int64_t e, std::int64_t b, std::int64_t gap) {
     if (b >= 0) {
-      for (; b > 0; --b) pack_one(crd, slot++, bits, step - 1);
+      for (; b > 0; --b) {
+        poll_at(slot);
+        pack_one(crd, slot++, bits, step - 1);
+      }
       pack_one(crd, slot++, bits, gap);
     }
     // visit compares with the parent positions, so an element's own position replaces the one before only now.

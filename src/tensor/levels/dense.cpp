@@ -1,7 +1,8 @@
-// Dense and range: position = parent * size + (coordinate - lo). No arrays. What lies off the matrix is an outside slot, which
-// the walk over a part clips by coordinate; to the storage it is a slot like any other.
+// Dense and range: position = parent * size + (coordinate - lo). No arrays. What lies off the matrix is an outside slot, left out by
+// the bounds that a walk over a part gives; to the storage it is a slot like any other.
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -14,8 +15,9 @@ std::int64_t positions(const LevelView& v, std::int64_t parents) { return parent
 void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out) {
   for (int k = 0; k < n; ++k) {
     const std::int64_t base = parents[k] * v.scale;
-    for (std::int64_t c = 0; c < v.range.size;) {
-      const auto take = static_cast<int>(std::min<std::int64_t>(out.room(), v.range.size - c));
+    const std::int64_t end = out.last ? out.last[k] : v.range.size;
+    for (std::int64_t c = out.first ? out.first[k] : 0; c < end;) {
+      const auto take = static_cast<int>(std::min<std::int64_t>(out.room(), end - c));
       auto* parent = out.parent.data() + out.n;
       auto* coordinate = out.coordinate.data() + out.n;
       auto* position = out.position.data() + out.n;
@@ -37,7 +39,9 @@ void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, cons
 Built build(const BuildInput& in) {
   const auto total = checked_mul(in.parents, in.range.size);
   if (!total) fail(in.level, in.index, "more slots than 64 bits count", {}, std::to_string(in.parents) + " x " + std::to_string(in.range.size));
-  for (std::int64_t e = 0; e < in.n; ++e) in.position[e] = in.position[e] * in.range.size + (in.coordinate[e] - in.range.lo);
+  in_steps(0, in.n, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t e = begin; e < end; ++e) in.position[e] = in.position[e] * in.range.size + (in.coordinate[e] - in.range.lo);
+  });
   return {.pos = {}, .crd = {}, .positions = *total};
 }
 

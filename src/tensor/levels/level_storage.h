@@ -57,6 +57,9 @@ struct Children {
   int n = 0;
   std::array<std::int32_t, capacity> parent;       ///< index into the parents handed to walk
   std::array<std::int64_t, capacity> coordinate, position;
+  /// Per parent handed to walk, first and last + 1 of the coordinates (counted from the level's first) that lie in the matrix; null: all
+  /// do. Only dense and range levels look at it: what the others list is tested afterwards, one by one.
+  const std::int64_t *first = nullptr, *last = nullptr;
   std::function<void()> full;
 
   int room() {

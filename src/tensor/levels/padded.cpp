@@ -1,6 +1,7 @@
 // Padded(k): k slots below every parent; the unused ones stand last and have coordinates of all ones. Source: ELLPACK.
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -13,6 +14,7 @@ std::int64_t check(const CheckInput& in) {
   if (v.crd.size < total) fail(v, "crd is too short", std::to_string(total) + " entries", std::to_string(v.crd.size));
   std::vector<std::int64_t> row(static_cast<std::size_t>(std::max<std::int64_t>(0, std::min(k, total))));
   for (std::int64_t parent = 0; parent < in.parents() && k > 0; ++parent) {
+    poll_at(parent + 1);
     v.crd.read(parent * k, k, row.data());
     auto used = static_cast<std::int64_t>(std::find(row.begin(), row.end(), unused) - row.begin());
     const auto at = [&](std::int64_t s) { return "crd[" + std::to_string(parent * k + s) + "]"; };
@@ -67,11 +69,12 @@ Built build(const BuildInput& in) {
   Built out;
   out.positions = *total;
   out.crd = allocate_crd(in.level, in.range.size, in.crd_dtype, *total);
-  std::memset(out.crd.data, 0xFF, static_cast<std::size_t>(out.crd.bytes()));
+  in_steps(0, out.crd.bytes(), [&](std::int64_t begin, std::int64_t end) { std::memset(static_cast<char*>(out.crd.data) + begin, 0xFF, static_cast<std::size_t>(end - begin)); }, 1 << 22);
   with_index_type(in.crd_dtype, [&]<class T>(T) {
     T* crd = static_cast<T*>(out.crd.data);
     std::int64_t parent = -1, used = 0;
     for (std::int64_t e = 0; e < in.n; ++e) {
+      poll_at(e + 1);
       if (in.position[e] != parent) parent = in.position[e], used = 0;
       if (used == 0 || in.starts(e)) {
         if (used == k)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -37,6 +38,7 @@ void check_siblings(const CheckInput& in, int start) {
     const std::int64_t begin = head.pos[parent], end = head.pos[parent + 1];
     if (v.level.ordered || all_ordered)
       for (std::int64_t p = begin + 1; p < end; ++p) {
+        poll_at(p);
         bool same = true;
         for (int k = start; same && k < in.l; ++k) same = column(k, p) == column(k, p - 1);
         if (!same) continue;
@@ -111,6 +113,7 @@ Built build(const BuildInput& in) {
   out.crd = allocate_crd(in.level, in.range.size, in.crd_dtype, in.parents);
   std::int64_t expected = 0;
   for (std::int64_t e = 0; e < in.n; ++e) {
+    poll_at(e + 1);
     const std::int64_t p = in.position[e];
     if (p == expected) {
       out.crd.set_index(p, in.coordinate[e]);

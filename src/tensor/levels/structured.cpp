@@ -2,6 +2,7 @@
 // Source: 2:4 sparsity; nvmath-python's STRUCTURED level.
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::storage {
@@ -64,6 +65,7 @@ Built build(const BuildInput& in) {
   std::vector<std::int64_t> group;  // coordinates of the elements of one parent
   std::int64_t e = 0;
   for (std::int64_t parent = 0; parent < in.parents; ++parent) {
+    poll_at(parent + 1);
     group.clear();
     const std::int64_t first = e;
     for (; e < in.n && in.position[e] == parent; ++e)

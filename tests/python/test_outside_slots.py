@@ -1,0 +1,103 @@
+"""Slots beyond the extents cost nothing: here there are 2^32 of them and more, all sharing one value. A walk that looked
+at each would take minutes; each of these tests takes milliseconds, and has ten seconds."""
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import strata as st
+
+BIG = 2**32
+
+
+@pytest.fixture(autouse=True)
+def quickly():
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < 10
+
+
+def shared(slots, value=3):
+    return np.broadcast_to(np.int8(value), (slots,))
+
+
+def diagonals(name, offsets, shape=(BIG, BIG)):
+    extent = shape[0] if name == "DIAI" else shape[1]
+    pos = {0: [0, len(offsets)]}
+    return st.Tensor(name, shape, pos=pos, crd={0: offsets}, values=shared(len(offsets) * extent))
+
+
+def expected_of(offsets, shape=(BIG, BIG)):
+    """What lies on diagonals that touch the matrix in a few elements only."""
+    found = []
+    for d in offsets:
+        first, last = max(0, -d), min(shape[0], shape[1] - d)
+        found += [(i, i + d) for i in range(first, last)]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("name", ["DIAI", "DIAJ"])
+@pytest.mark.parametrize("shape", [(BIG, BIG), (BIG, 7), (5, BIG), (BIG - 1, BIG // 2)])
+def test_diagonals_at_the_corners(name, shape):
+    offsets = [-shape[0] + 1, -shape[0] + 2, shape[1] - 3, shape[1] - 1]
+    t = diagonals(name, offsets, shape)
+    wanted = expected_of(offsets, shape)
+    t.validate()
+    assert t.nse == len(wanted)
+    assert sorted(c for c, _ in t) == wanted and {int(v) for _, v in t} == {3}
+    for target in ("COO", "DCSR", "(i, j) -> (j : compressed, i : compressed)"):
+        to = t.to(target)
+        assert sorted(c for c, _ in to) == wanted
+    assert t[wanted[0]] == 3 and t[wanted[-1]] == 3
+    assert st.equal(t, pickle.loads(pickle.dumps(t)))
+    assert f"{len(wanted)} stored" in str(t.draw_storage())
+
+
+def test_blocks_at_the_border():
+    """One block of 2^31 x 2^31, of which 2 x 3 elements lie in the matrix."""
+    side = 2**31
+    shape = (side + 2, side + 3)
+    t = st.Tensor(f"BSR({side}, {side})", shape, pos={1: [0, 0, 1]}, crd={1: [1]}, values=shared(side * side))
+    wanted = [(side + i, side + j) for i in range(2) for j in range(3)]
+    t.validate()
+    assert t.nse == 6 and [c for c, _ in t] == wanted
+    assert sorted(c for c, _ in t.to("COO")) == wanted
+    assert t[side + 1, side + 2] == 3
+
+
+def test_skew_below_a_padded_level():
+    shape = (4, BIG)
+    t = st.Tensor(
+        "(i, j) -> (i : dense, j / 4294967295 : padded(2), j % 4294967295 : dense)",
+        shape,
+        crd={1: np.array([1, -1, 1, -1, -1, -1, 1, -1], np.int32)},
+        values=shared(8 * (BIG - 1)),
+    )
+    wanted = [(0, BIG - 1), (1, BIG - 1), (3, BIG - 1)]
+    assert t.nse == 3 and [c for c, _ in t] == wanted
+    assert sorted(c for c, _ in t.to("COO")) == wanted
+
+
+def test_batches_of_diagonals():
+    t = st.Tensor(
+        "(b, i, j) -> (b : dense, j - i : compressed, i : range)",
+        (3, BIG, BIG),
+        pos={1: [0, 1, 1, 2]},
+        crd={1: [BIG - 1, -BIG + 1]},
+        values=shared(2 * BIG),
+    )
+    wanted = [(0, 0, BIG - 1), (2, BIG - 1, 0)]
+    assert t.nse == 2 and [c for c, _ in t] == wanted
+    assert sorted(c for c, _ in t.to("COO(3)")) == wanted
+
+
+def test_more_elements_than_memory_holds_are_refused():
+    """The main diagonal lies inside: 2^32 elements are no longer a few. Nothing is gathered before that is known."""
+    t = diagonals("DIAI", [0], (BIG * 64, BIG * 64))
+    assert t.nse == BIG * 64
+    with pytest.raises(MemoryError):
+        iter(t)
+    with pytest.raises(MemoryError):
+        t.to("COO")
