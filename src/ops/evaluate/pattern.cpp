@@ -100,6 +100,7 @@ std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std
   const bool continuous = dtype == DType::f64 || dtype == DType::f32 || is_complex(dtype);
   if (flat->scaled && !continuous) return {};
   if (is_complex(dtype) && options.dtype && !is_complex(*options.dtype)) return {};
+  if (dtype == DType::boolean && options.dtype) return {};  // "or", and only then a number
 
   // The result's format must be the operand's own, its dimensions in the output's order.
   const auto& own = e.operands[walked];
@@ -121,7 +122,7 @@ std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std
   how.output_dtype = options.dtype;  // sums in the operands' own dtype, as the general path
   if (options.dtype && *options.dtype != dtype) {
     const bool narrow = is_float(dtype) && size_of(dtype) < 4;
-    how.compute_dtype = narrow ? DType::f32 : dtype == DType::boolean ? DType::i64 : dtype;
+    how.compute_dtype = narrow ? DType::f32 : dtype;
   }
   try {
     const Plan plan = make_plan(e, types, how);
