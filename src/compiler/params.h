@@ -27,11 +27,12 @@ class Names {
 };
 
 /// Buffer and scalar parameters, each bound once, in order of first use.
-class Params {
+template <class Buffer, class Scalar>
+class ParamsOf {
  public:
-  explicit Params(Names& names) : names_(names) {}
+  explicit ParamsOf(Names& names) : names_(names) {}
 
-  int buffer(const BufferBinding& binding, const std::string& name, DType dtype, int packed_bits = 0, bool written = false) {
+  int buffer(const Buffer& binding, const std::string& name, DType dtype, int packed_bits = 0, bool written = false) {
     for (std::size_t k = 0; k < bindings_.size(); ++k)
       if (bindings_[k] == binding) return static_cast<int>(k);
     bindings_.push_back(binding);
@@ -40,7 +41,7 @@ class Params {
   }
   const ir::BufferParam& param(int buffer) const { return buffers_[static_cast<std::size_t>(buffer)]; }
 
-  ir::Expr scalar(const ScalarBinding& binding, const std::string& name) {
+  ir::Expr scalar(const Scalar& binding, const std::string& name) {
     for (std::size_t k = 0; k < scalars_.size(); ++k)
       if (scalars_[k] == binding) return ir::scalar_param(scalar_names_[k]);
     scalars_.push_back(binding);
@@ -48,17 +49,18 @@ class Params {
     return ir::scalar_param(scalar_names_.back());
   }
 
-  const std::vector<BufferBinding>& buffer_bindings() const { return bindings_; }
-  const std::vector<ScalarBinding>& scalar_bindings() const { return scalars_; }
+  const std::vector<Buffer>& buffer_bindings() const { return bindings_; }
+  const std::vector<Scalar>& scalar_bindings() const { return scalars_; }
   const std::vector<ir::BufferParam>& buffers() const { return buffers_; }
   const std::vector<std::string>& scalar_names() const { return scalar_names_; }
 
  private:
   Names& names_;
-  std::vector<BufferBinding> bindings_;
+  std::vector<Buffer> bindings_;
   std::vector<ir::BufferParam> buffers_;
-  std::vector<ScalarBinding> scalars_;
+  std::vector<Scalar> scalars_;
   std::vector<std::string> scalar_names_;
 };
+using Params = ParamsOf<BufferBinding, ScalarBinding>;
 
 }  // namespace strata::compiler

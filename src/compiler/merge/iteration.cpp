@@ -1,0 +1,88 @@
+#include "compiler/merge/iteration.h"
+
+#include <algorithm>
+
+namespace strata::merging {
+namespace {
+
+Set combined(Set::Kind kind, std::vector<Set> parts) {
+  if (parts.size() == 1) return parts[0];
+  Set out{.kind = kind};
+  for (auto& p : parts) {
+    if (p.kind == kind)
+      out.parts.insert(out.parts.end(), p.parts.begin(), p.parts.end());
+    else
+      out.parts.push_back(std::move(p));
+  }
+  return out;
+}
+
+Set of_node(const Input& input, int n, const std::function<bool(int)>& cursor) {
+  const Node& node = input.nodes[static_cast<std::size_t>(n)];
+  if (node.kind == Node::constant) return {};
+  if (node.kind == Node::access)
+    return cursor(node.operand) ? Set{.kind = Set::cursor, .operand = node.operand} : Set{};
+  std::vector<Set> parts;
+  for (int a : node.arguments) {
+    Set s = of_node(input, a, cursor);
+    if (s.kind != Set::everything)
+      parts.push_back(std::move(s));
+    else if (node.kind == Node::any)
+      return {};
+  }
+  if (parts.empty()) return {};
+  return combined(node.kind == Node::any ? Set::either : Set::both, std::move(parts));
+}
+
+double cost_of(const std::vector<int>& cursors, const std::function<double(int)>& cost) {
+  double sum = 0;
+  for (int c : cursors) sum += cost(c);
+  return sum;
+}
+
+}  // namespace
+
+std::string Set::to_string(const std::function<std::string(int)>& name) const {
+  if (kind == everything) return "all";
+  if (kind == cursor) return name(operand);
+  std::string out;
+  for (const auto& p : parts) {
+    const bool nested = p.kind == both || p.kind == either;
+    out += (out.empty() ? "" : kind == both ? " and " : " or ") + std::string(nested ? "(" : "") + p.to_string(name) +
+           (nested ? ")" : "");
+  }
+  return out;
+}
+
+Set iteration_set(const Input& input, const std::function<bool(int)>& cursor) {
+  Set set = of_node(input, static_cast<int>(input.nodes.size()) - 1, cursor);
+  if (input.mask < 0 || input.complement || !cursor(input.mask)) return set;
+  Set mask{.kind = Set::cursor, .operand = input.mask};
+  return set.kind == Set::everything ? mask : combined(Set::both, {std::move(mask), std::move(set)});
+}
+
+std::vector<int> drivers(const Set& set, const std::function<double(int)>& cost) {
+  if (set.kind == Set::cursor) return {set.operand};
+  std::vector<int> out;
+  for (const auto& p : set.parts) {
+    const auto mine = drivers(p, cost);
+    if (set.kind == Set::either) {
+      for (int c : mine)
+        if (std::find(out.begin(), out.end(), c) == out.end()) out.push_back(c);
+    } else if (out.empty() || cost_of(mine, cost) < cost_of(out, cost)) {
+      out = mine;
+    }
+  }
+  return out;
+}
+
+std::vector<int> required(const Set& set) {
+  if (set.kind == Set::cursor) return {set.operand};
+  std::vector<int> out;
+  if (set.kind == Set::both)
+    for (const auto& p : set.parts)
+      for (int c : required(p)) out.push_back(c);
+  return out;
+}
+
+}  // namespace strata::merging

@@ -1,0 +1,266 @@
+// Loops over the coordinates that operands store.
+#include <algorithm>
+#include <limits>
+
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+
+namespace {
+
+Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
+Expr truth(const Expr& e) { return e ? e : ir::bool_const(true); }
+/// 1 where it holds.
+Expr step(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
+
+}  // namespace
+
+std::string Nest::name_of_operand(int k) const { return k == in_.mask ? "mask" : "t" + std::to_string(k); }
+
+bool Nest::has_level(int k, int var, const Place& at) const {
+  const auto& vars = operand(k).vars;
+  const auto l = static_cast<std::size_t>(at.level[static_cast<std::size_t>(k)]);
+  return !operand(k).dense && l < vars.size() && vars[l] == var;
+}
+
+Expr Nest::crd(const Cursor& c, const Expr& position) {
+  const int b = buffer(Buffers::crd, c.operand, c.level, name_of_operand(c.operand) + "_crd" + std::to_string(c.level),
+                       operand(c.operand).type.crd_dtype);
+  return ir::cast(DType::i64, ir::load(params_.param(b), b, position));
+}
+
+double Nest::cost(int k) const {
+  const auto& fibers = operand(k).fibers;
+  double last = 1;
+  for (double f : fibers) last = f;
+  return last;
+}
+
+Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
+  const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
+  out.push_back(ir::declare(low, begin));
+  out.push_back(ir::declare(high, end));
+  const Expr lo = ir::var(low), hi = ir::var(high), mid = ir::var(middle);
+  const Stmt half = ir::branch(ir::lt(crd(c, mid), value), ir::assign(low, mid + 1), ir::assign(high, mid));
+  out.push_back(ir::while_loop(ir::lt(lo, hi), ir::block({ir::let(middle, lo + ir::floor_div(hi - lo, 2)), half})));
+  return lo;
+}
+
+Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
+  const auto o = static_cast<std::size_t>(k);
+  Cursor c{.operand = k, .level = at.level[o], .p = {}, .begin = {}, .end = {}, .has = {}};
+  const std::string stem = letter(var) + name_of_operand(k);
+  const int b = buffer(Buffers::pos, k, c.level, name_of_operand(k) + "_pos" + std::to_string(c.level),
+                       operand(k).type.pos_dtype);
+  const auto pos = [&](const Expr& p) {
+    const Expr e = ir::cast(DType::i64, ir::load(params_.param(b), b, p));
+    return at.present[o] ? ir::select(at.present[o], e, ir::int_const(0)) : e;
+  };
+  const std::string first = names_.fresh(stem + "_begin"), last = names_.fresh(stem + "_end");
+  out.push_back(ir::let(first, pos(at.position[o])));
+  out.push_back(ir::let(last, pos(at.position[o] + 1)));
+  c.begin = ir::var(first);
+  c.end = ir::var(last);
+  if (var == 0) {
+    const Expr from = lower_bound(c, c.begin, c.end, ir::var("begin"), out);
+    const Expr to = lower_bound(c, from, c.end, ir::var("end"), out);
+    c.begin = from;
+    c.end = to;
+  }
+  c.p = names_.fresh("p" + stem);
+  return c;
+}
+
+Stmt Nest::emit(int var, const Place& at) {
+  if (var == in_.num_vars && !(var == summed_from_ && !register_open_)) return leaf(at);
+  if (var == summed_from_ && !register_open_) return accumulate(var, at);
+  const Stmt loops = emit_loop(var, at);
+  return var == drained_ ? ir::block({loops, drain()}) : loops;
+}
+
+Stmt Nest::emit_loop(int var, const Place& at) {
+  Stmts out;
+  std::vector<Cursor> cursors;
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k)
+    if (has_level(k, var, at) && kind(k, at.level[static_cast<std::size_t>(k)]) == LevelKind::compressed)
+      cursors.push_back(open(var, k, at, out));
+  const Set set = iteration_set(in_, [&](int k) {
+    return std::any_of(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == k; });
+  });
+  std::string line = std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in " +
+                     set.to_string([this](int k) { return name_of_operand(k); });
+  if (set.kind == Set::everything) {
+    lines_.push_back(line);
+    out.push_back(every_coordinate(var, at, cursors));
+    return ir::block(std::move(out));
+  }
+  const auto driving = drivers(set, [this](int k) { return cost(k); });
+  if (cursors.size() > 1 && driving.size() == 1) line += ", " + name_of_operand(driving[0]) + " drives";
+  lines_.push_back(line);
+  if (driving.size() > 1) {
+    out.push_back(merge(var, at, cursors, driving, set));
+  } else {
+    const auto driver = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == driving[0]; });
+    out.push_back(one_driver(var, at, cursors, static_cast<std::size_t>(driver - cursors.begin()), set));
+  }
+  return ir::block(std::move(out));
+}
+
+Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors) {
+  Stmts out, body, after;
+  const std::string v = names_.fresh(letter(var));
+  for (Cursor& c : cursors) {
+    out.push_back(ir::declare(c.p, c.begin));
+    const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
+    const Expr p = ir::var(c.p);
+    body.push_back(ir::let(has, ir::logical_and(ir::lt(p, c.end), ir::eq(crd(c, p), ir::var(v)))));
+    c.has = ir::var(has, {DType::boolean, 1});
+    after.push_back(ir::assign(c.p, p + step(c.has)));
+  }
+  body.push_back(enter(var, at, ir::var(v), cursors, {}));
+  body.insert(body.end(), after.begin(), after.end());
+  const Expr first = var == 0 ? ir::var("begin") : ir::int_const(0);
+  const Expr last = var == 0 ? ir::var("end") : extent(var);
+  out.push_back(ir::loop(v, first, last, ir::block(std::move(body))));
+  return ir::block(std::move(out));
+}
+
+void Nest::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
+  const Expr p = ir::var(c.p);
+  // Long fibers beside short ones are skipped in strides first.
+  if (cost(c.operand) > 8 * cost(driver.operand)) {
+    constexpr std::int64_t stride = 16;
+    out.push_back(ir::while_loop(ir::logical_and(ir::lt(p + stride, c.end), ir::lt(crd(c, p + stride), coordinate)),
+                                 ir::assign(c.p, p + stride)));
+  }
+  out.push_back(
+      ir::while_loop(ir::logical_and(ir::lt(p, c.end), ir::lt(crd(c, p), coordinate)), ir::assign(c.p, p + 1)));
+}
+
+Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set) {
+  Stmts out, body;
+  const std::string v = names_.fresh(letter(var));
+  const Expr coordinate = ir::var(v), p = ir::var(cursors[driver].p);
+  body.push_back(ir::let(v, crd(cursors[driver], p)));
+  const auto needed = required(set);
+  Expr more = ir::lt(p, cursors[driver].end);
+  for (std::size_t k = 0; k < cursors.size(); ++k) {
+    if (k == driver) continue;
+    Cursor& c = cursors[k];
+    out.push_back(ir::declare(c.p, c.begin));
+    seek(c, coordinate, cursors[driver], body);
+    const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
+    body.push_back(ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
+    c.has = ir::var(has, {DType::boolean, 1});
+    if (std::find(needed.begin(), needed.end(), c.operand) != needed.end())
+      more = ir::logical_and(more, ir::lt(ir::var(c.p), c.end));
+  }
+  const bool alone = cursors.size() == 1;
+  body.push_back(enter(var, at, coordinate, cursors, set));
+  if (alone) return ir::loop(cursors[driver].p, cursors[driver].begin, cursors[driver].end, ir::block(std::move(body)));
+  body.push_back(ir::assign(cursors[driver].p, p + 1));
+  out.insert(out.begin(), ir::declare(cursors[driver].p, cursors[driver].begin));
+  out.push_back(ir::while_loop(more, ir::block(std::move(body))));
+  return ir::block(std::move(out));
+}
+
+Stmt Nest::merge(int var, const Place& at, std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set) {
+  Stmts out, body, after;
+  const auto needed = required(set);
+  Expr more, ends, least;
+  std::vector<std::pair<Cursor*, Expr>> heads;
+  const Cursor* first = nullptr;
+  for (Cursor& c : cursors) {
+    out.push_back(ir::declare(c.p, c.begin));
+    const Expr p = ir::var(c.p), inside = ir::lt(p, c.end);
+    if (std::find(driving.begin(), driving.end(), c.operand) == driving.end()) {
+      if (std::find(needed.begin(), needed.end(), c.operand) != needed.end()) ends = both(ends, inside);
+      continue;
+    }
+    if (!first) first = &c;
+    more = more ? ir::logical_or(more, inside) : inside;
+    const std::string head = names_.fresh("at_" + name_of_operand(c.operand));
+    body.push_back(ir::let(head, ir::select(inside, crd(c, p), ir::int_const(std::numeric_limits<std::int64_t>::max()))));
+    heads.emplace_back(&c, ir::var(head));
+    least = least ? ir::min(least, heads.back().second) : heads.back().second;
+  }
+  const std::string v = names_.fresh(letter(var));
+  const Expr coordinate = ir::var(v);
+  body.push_back(ir::let(v, least));
+  for (auto& [c, head] : heads) {
+    const std::string has = names_.fresh("has_" + name_of_operand(c->operand));
+    body.push_back(ir::let(has, ir::eq(head, coordinate)));
+    c->has = ir::var(has, {DType::boolean, 1});
+    after.push_back(ir::assign(c->p, ir::var(c->p) + step(c->has)));
+  }
+  for (Cursor& c : cursors) {
+    if (c.has) continue;
+    seek(c, coordinate, *first, body);
+    const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
+    body.push_back(ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
+    c.has = ir::var(has, {DType::boolean, 1});
+  }
+  body.push_back(enter(var, at, coordinate, cursors, set));
+  body.insert(body.end(), after.begin(), after.end());
+  out.push_back(ir::while_loop(both(ends, more), ir::block(std::move(body))));
+  return ir::block(std::move(out));
+}
+
+Expr Nest::holds(const Set& set, const std::vector<Cursor>& cursors) const {
+  if (set.kind == Set::everything) return ir::bool_const(true);
+  if (set.kind == Set::cursor) {
+    for (const Cursor& c : cursors)
+      if (c.operand == set.operand) return truth(c.has);
+  }
+  Expr out;
+  for (const Set& p : set.parts) {
+    const Expr e = holds(p, cursors);
+    out = !out ? e : set.kind == Set::both ? ir::logical_and(out, e) : ir::logical_or(out, e);
+  }
+  return out;
+}
+
+Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set) {
+  at.coordinate[static_cast<std::size_t>(var)] = coordinate;
+  Expr test;
+  // A union of the very cursors that were merged holds wherever the loop stops.
+  const bool merged = set.kind == Set::either &&
+                      std::all_of(set.parts.begin(), set.parts.end(), [](const Set& p) { return p.kind == Set::cursor; });
+  if (!merged) test = holds(set, cursors);
+  const auto certain = required(set);
+  Stmts out;
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
+    if (!has_level(k, var, at)) continue;
+    const auto o = static_cast<std::size_t>(k);
+    const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& x) { return x.operand == k; });
+    if (c != cursors.end()) {
+      at.position[o] = ir::var(c->p);
+      at.present[o] = std::find(certain.begin(), certain.end(), k) != certain.end() ? nullptr : c->has;
+    } else {
+      const Expr place = at.position[o] * extent(var) + coordinate;
+      const std::string p = names_.fresh("p" + letter(var) + name_of_operand(k));
+      out.push_back(ir::let(p, place));
+      at.position[o] = ir::var(p);
+    }
+    ++at.level[o];
+    const bool last = at.level[o] == static_cast<int>(operand(k).vars.size());
+    if (k == in_.mask && in_.complement && last) {
+      const Expr free = at.present[o] ? ir::logical_not(at.present[o]) : ir::bool_const(false);
+      test = both(test, free);
+    }
+  }
+  const int level = level_of_[static_cast<std::size_t>(var)];
+  const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
+  if (!parent) {
+    out.push_back(emit(var + 1, at));
+  } else {
+    const std::string start = names_.fresh("start");
+    out.push_back(ir::let(start, size(level + 1)));
+    out.push_back(emit(var + 1, at));
+    append_parent(level, coordinate, ir::var(start), out);
+  }
+  const Stmt body = ir::block(std::move(out));
+  return test ? ir::branch(test, body) : body;
+}
+
+}  // namespace strata::merging

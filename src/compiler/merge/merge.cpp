@@ -1,0 +1,74 @@
+#include "compiler/merge/merge.h"
+
+#include <algorithm>
+
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+
+namespace {
+
+/// The first summed variable that has one of the result inside it; -1: none.
+int first_inverted(const std::vector<char>& summed) {
+  for (std::size_t v = 0; v < summed.size(); ++v)
+    if (summed[v] && std::find(summed.begin() + static_cast<std::ptrdiff_t>(v), summed.end(), 0) != summed.end())
+      return static_cast<int>(v);
+  return -1;
+}
+
+}  // namespace
+
+bool can_assemble(const std::vector<char>& summed) {
+  const int inverted = first_inverted(summed);
+  return inverted < 0 || std::count(summed.begin() + inverted, summed.end(), 0) == 1;
+}
+
+Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.compute) {
+  level_of_.assign(static_cast<std::size_t>(in_.num_vars), -1);
+  const auto n = static_cast<std::size_t>(in_.num_vars);
+  int last = -1;
+  for (std::size_t v = 0; v < n; ++v)
+    if (!in_.summed[v]) last = static_cast<int>(v);
+  if (last + 1 < in_.num_vars) summed_from_ = last + 1;
+  if (in_.dense_result) return;
+  for (std::size_t v = 0; v < n; ++v) {
+    if (in_.summed[v]) continue;
+    level_of_[v] = static_cast<int>(levels_.size());
+    levels_.push_back(static_cast<int>(v));
+  }
+  drained_ = first_inverted(in_.summed);
+  if (drained_ >= 0) workspace_ = last;
+}
+
+Lowered Nest::build() {
+  Place at;
+  at.coordinate.resize(static_cast<std::size_t>(in_.num_vars));
+  at.position.assign(in_.operands.size(), ir::int_const(0));
+  at.present.resize(in_.operands.size());
+  at.level.resize(in_.operands.size());
+  Stmts body;
+  for (std::size_t l = 0; l < levels_.size(); ++l) body.push_back(ir::declare("n" + std::to_string(l), ir::int_const(0)));
+  body.push_back(emit(0, at));
+  if (!levels_.empty()) {
+    const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
+    for (std::size_t l = 0; l < levels_.size(); ++l)
+      body.push_back(ir::store(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)), size(static_cast<int>(l))));
+  }
+  Lowered out;
+  out.function.name = "kernel";
+  out.function.body = ir::block(std::move(body));
+  out.function.buffers = params_.buffers();
+  out.function.scalars = params_.scalar_names();
+  out.buffers = params_.buffer_bindings();
+  out.scalars = params_.scalar_bindings();
+  out.workspace = workspace_;
+  out.levels = levels_;
+  for (const auto& line : lines_) out.text += line + "\n";
+  if (workspace_ >= 0) out.text += "workspace over " + letter(workspace_) + "\n";
+  ir::verify(out.function);
+  return out;
+}
+
+Lowered lower(const Input& input) { return Nest(input).build(); }
+
+}  // namespace strata::merging

@@ -1,0 +1,107 @@
+#pragma once
+// Lowering of an elementwise tree over several sparse operands, summed over some indices: one nest that walks them
+// together.
+//
+// Loop variables are numbered from the outside in. Every sparse operand is stored in loop order in dense and compressed
+// (unique, ordered) levels; whoever calls has converted what was not. A loop iterates over what its operands store:
+// where all must be present one drives and the others seek, where any may be, the least coordinate is next.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "strata/expression.h"
+
+namespace strata::merging {
+
+/// How values combine over the summed indices, and where several stand at one place.
+enum class Combine : std::uint8_t {
+  plus,
+  minimum,
+  maximum,
+  either,
+  first
+};
+
+/// A node of the tree; children stand before their parents, the root last.
+struct Node {
+  enum Kind : std::uint8_t {
+    constant,
+    access,
+    all,  ///< absent where one argument is
+    any,  ///< absent where all arguments are; those that are absent count with the value `absent`
+    map   ///< of one argument, absent where that is
+  } kind = constant;
+  Operator op = Operator::multiply;  ///< of all, any, map
+  int operand = -1;                  ///< access
+  bool conjugate = false;            ///< access
+  Scalar value = {};                 ///< constant, in the compute dtype
+  std::vector<int> arguments = {};
+};
+
+struct Operand {
+  TensorType type;
+  std::vector<int> vars;              ///< per level: loop variable; ascending for sparse operands
+  bool dense = false;                 ///< read at strides, has a value everywhere
+  std::vector<double> fibers = {};    ///< per compressed level: children of one parent, about
+};
+
+struct Input {
+  std::vector<Node> nodes;
+  std::vector<Operand> operands;      ///< one per access, then the mask if there is one
+  int num_vars = 0;
+  std::vector<char> summed;           ///< per variable
+  Combine combine = Combine::plus;
+  Scalar absent;                      ///< in the compute dtype: 0, or the identity of a semiring's addition
+  bool ring = false;                  ///< products keep `absent` what it is
+  DType compute = DType::f64;         ///< of the result too
+  int mask = -1;                      ///< operand that must be present, its value unread
+  bool complement = false;            ///< ... absent
+  bool dense_result = false;          ///< adds to strided memory
+  bool dense_top = false;             ///< assembled: the first level of the result is dense
+  DType crd = DType::i32;             ///< assembled: of coordinates
+};
+
+struct Buffers {
+  enum Kind : std::uint8_t {
+    pos,          ///< of an operand's level
+    crd,          ///< of an operand's level
+    values,       ///< of an operand
+    out_values,   ///< dense: the result; assembled: the chunk's values
+    out_crd,      ///< assembled: the chunk's coordinates of a level
+    out_pos,      ///< assembled: i64, the chunk's ends of the children of each element one level up
+    out_counts,   ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
+    out_sizes,    ///< assembled: i64 per level, what the chunk has appended (beyond the capacity: what it would have)
+    row_values,   ///< the workspace: one value per coordinate of its variable, all `absent` between rows
+    row_bits      ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
+  } kind = pos;
+  int operand = -1, level = 0;
+  bool operator==(const Buffers&) const = default;
+};
+
+struct Scalars {
+  enum Kind : std::uint8_t {
+    extent,       ///< of variable `level`
+    stride,       ///< of a dense operand's level (operand -1: of the dense result along variable `level`)
+    offset,       ///< of a dense operand's first element
+    capacity      ///< of the chunk's arrays of a level of the result
+  } kind = extent;
+  int operand = -1, level = 0;
+  bool operator==(const Scalars&) const = default;
+};
+
+/// Call: begin and end cut the coordinates of variable 0.
+struct Lowered {
+  ir::Function function;
+  std::vector<Buffers> buffers;
+  std::vector<Scalars> scalars;
+  int workspace = -1;                 ///< variable of the workspace
+  std::vector<int> levels;            ///< assembled: variable of each level of the result
+  std::string text;                   ///< the loops, for explain()
+};
+
+/// Can the result be assembled in this order of loops: at most one of its variables inside a summed one?
+bool can_assemble(const std::vector<char>& summed);
+Lowered lower(const Input& input);
+
+}  // namespace strata::merging

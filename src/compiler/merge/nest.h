@@ -1,0 +1,104 @@
+#pragma once
+// The nest of loops under construction.
+#include <functional>
+
+#include "compiler/merge/iteration.h"
+#include "compiler/params.h"
+#include "compiler/value.h"
+
+namespace strata::merging {
+
+using compiler::Value;
+using ir::Expr;
+using ir::Stmt;
+using Stmts = std::vector<Stmt>;
+
+/// What is known at one point of the nest.
+struct Place {
+  std::vector<Expr> coordinate;  ///< per variable, null below
+  std::vector<Expr> position;    ///< per operand: in the level entered last
+  std::vector<Expr> present;     ///< per operand: is there an element so far? null: certainly
+  std::vector<int> level;        ///< per operand: the level entered next
+};
+
+class Nest {
+ public:
+  explicit Nest(const Input& input);
+  Lowered build();
+
+ private:
+  /// The children of one position of a compressed level.
+  struct Cursor {
+    int operand = -1, level = 0;
+    std::string p;            ///< the variable that counts
+    Expr begin, end;
+    Expr has;                 ///< does it stand at the loop's coordinate? null: certainly
+  };
+  struct Element {
+    Expr present;             ///< null: certainly
+    Value value;
+  };
+
+  // --- loops.cpp ---
+  Stmt emit(int var, const Place& at);
+  Stmt emit_loop(int var, const Place& at);
+  Stmt every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors);
+  Stmt one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set);
+  Stmt merge(int var, const Place& at, std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set);
+  Cursor open(int var, int operand, const Place& at, Stmts& out);
+  void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
+  /// The body of the loop at this coordinate, behind the test that the set demands.
+  Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set);
+  Expr holds(const Set& set, const std::vector<Cursor>& cursors) const;
+  Expr crd(const Cursor& c, const Expr& position);
+  Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
+  double cost(int operand) const;
+
+  // --- tree.cpp ---
+  Element evaluate(int node, const Place& at, Stmts& out);
+  Element load(const Node& node, const Place& at, Stmts& out);
+  Value apply(Operator op, const Value& a, const Value& b) const;
+  Value apply(Operator op, const Value& a) const;
+  Value combine(const Value& a, const Value& b) const;
+  Value constant(const Scalar& s) const;
+  Expr is_absent(const Value& v) const;
+  Value named(const std::string& stem, const Value& v, Stmts& out);
+
+  // --- result.cpp ---
+  Stmt leaf(const Place& at);
+  Stmt accumulate(int var, const Place& at);
+  void put(const Place& at, const Element& e, Stmts& out);
+  void append(int level, const Expr& coordinate, const Value* value, Stmts& out);
+  void append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
+  void insert(const Expr& coordinate, const Value& value, Stmts& out);
+  Stmt drain();
+  Expr size(int level) const { return ir::var("n" + std::to_string(level)); }
+
+  int buffer(Buffers::Kind kind, int operand, int level, const std::string& name, DType dtype, bool written = false) {
+    return params_.buffer({kind, operand, level}, name, dtype, 0, written);
+  }
+  Expr scalar(Scalars::Kind kind, int operand, int level, const std::string& name) {
+    return params_.scalar({kind, operand, level}, name);
+  }
+  Expr extent(int var) { return scalar(Scalars::extent, -1, var, letter(var) + "_extent"); }
+  static std::string letter(int var) { return compiler::index_letter(var); }
+  std::string name_of_operand(int k) const;
+  bool has_level(int operand, int var, const Place& at) const;
+  const Operand& operand(int k) const { return in_.operands[static_cast<std::size_t>(k)]; }
+  LevelKind kind(int operand, int level) const { return this->operand(operand).type.format.level(level).kind; }
+
+  const Input& in_;
+  compiler::Names names_;
+  compiler::ParamsOf<Buffers, Scalars> params_;
+  compiler::Arithmetic arithmetic_;
+  std::vector<int> levels_;        ///< assembled: variable of each level
+  std::vector<int> level_of_;      ///< per variable: level of the result, -1
+  int workspace_ = -1;             ///< variable held in the workspace
+  int drained_ = -1;               ///< ... which is emptied behind the loop of this variable
+  int summed_from_ = -1;           ///< from this variable on all are summed: kept in a register; -1: none
+  bool register_open_ = false;
+  std::string found_;              ///< "" where it need not be known
+  std::vector<std::string> lines_;
+};
+
+}  // namespace strata::merging

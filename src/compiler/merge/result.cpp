@@ -1,0 +1,164 @@
+// What becomes of a value: added to memory, kept in a register or a workspace, appended to the levels of the result.
+#include <algorithm>
+
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+
+namespace {
+
+constexpr std::int64_t word_bits = 64;
+
+Expr shift_right(const Expr& e, std::int64_t n) { return ir::binary(ir::Op::shift_right, e, ir::int_const(n)); }
+Expr bit_of(const Expr& e) {
+  return ir::binary(ir::Op::shift_left, ir::int_const(1), ir::binary(ir::Op::bit_and, e, ir::int_const(word_bits - 1)));
+}
+
+}  // namespace
+
+Stmt Nest::leaf(const Place& at) {
+  Stmts out;
+  Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
+  if (!register_open_) {
+    put(at, e, out);
+    return ir::block(std::move(out));
+  }
+  const Value sum{ir::var("total", e.value.re->type), e.value.im ? ir::var("total_im", e.value.im->type) : nullptr};
+  Stmts add;
+  Value next = combine(sum, e.value);
+  if (in_.combine == Combine::first) next = arithmetic_.either(ir::var(found_, {DType::boolean, 1}), sum, e.value);
+  add.push_back(ir::assign("total", next.re));
+  if (next.im) add.push_back(ir::assign("total_im", next.im));
+  if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  const Stmt all = ir::block(std::move(add));
+  out.push_back(e.present ? ir::branch(e.present, all) : all);
+  return ir::block(std::move(out));
+}
+
+Stmt Nest::accumulate(int var, const Place& at) {
+  Stmts out;
+  const Value start = constant(in_.absent);
+  out.push_back(ir::declare("total", start.re));
+  if (start.im) out.push_back(ir::declare("total_im", start.im));
+  // A dense result holds the identity already: adding it once more changes nothing.
+  found_ = in_.dense_result ? "" : "found";
+  if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
+  register_open_ = true;
+  out.push_back(emit(var, at));
+  register_open_ = false;
+  const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
+  put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), sum}, out);
+  return ir::block(std::move(out));
+}
+
+void Nest::put(const Place& at, const Element& e, Stmts& out) {
+  Stmts s;
+  if (in_.dense_result) {
+    const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
+    Expr index = ir::int_const(0);
+    for (int v = 0; v < in_.num_vars; ++v)
+      if (!in_.summed[static_cast<std::size_t>(v)])
+        index = index + at.coordinate[static_cast<std::size_t>(v)] *
+                            scalar(Scalars::stride, -1, v, "out_stride_" + letter(v));
+    const std::string place = names_.fresh("place");
+    s.push_back(ir::let(place, index));
+    const Value old = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), combine(old, e.value)));
+  } else if (workspace_ >= 0) {
+    insert(at.coordinate[static_cast<std::size_t>(workspace_)], e.value, s);
+  } else {
+    const int last = static_cast<int>(levels_.size()) - 1;
+    append(last, at.coordinate[static_cast<std::size_t>(levels_.back())], &e.value, s);
+  }
+  const Stmt all = ir::block(std::move(s));
+  out.push_back(e.present ? ir::branch(e.present, all) : all);
+}
+
+void Nest::append(int level, const Expr& coordinate, const Value* value, Stmts& out) {
+  const std::string l = std::to_string(level);
+  const Expr n = size(level);
+  const int c = buffer(Buffers::out_crd, -1, level, "out_crd" + l, in_.crd, true);
+  const int v = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+  Stmts s;
+  s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
+  s.push_back(arithmetic_.store(params_.param(v), v, in_.compute, n, *value));
+  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s))));
+  out.push_back(ir::assign("n" + l, n + 1));
+}
+
+void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {
+  const std::string l = std::to_string(level);
+  const Expr children = size(level + 1), n = size(level);
+  if (level == 0 && in_.dense_top) {
+    const int b = buffer(Buffers::out_counts, -1, 0, "out_counts", DType::i64, true);
+    out.push_back(ir::store(params_.param(b), b, coordinate, children - start));
+    return;
+  }
+  const int c = buffer(Buffers::out_crd, -1, level, "out_crd" + l, in_.crd, true);
+  const int p = buffer(Buffers::out_pos, -1, level + 1, "out_pos" + std::to_string(level + 1), DType::i64, true);
+  Stmts s;
+  s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
+  s.push_back(ir::store(params_.param(p), p, n, children));
+  const Stmt fits = ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
+  out.push_back(ir::branch(ir::gt(children, start), ir::block({fits, ir::assign("n" + l, n + 1)})));
+}
+
+/// One bit a coordinate, one a word of those, one a word of those: emptied in order, without a sort.
+void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
+  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
+  const int low = buffer(Buffers::row_bits, -1, 0, "row_bits", DType::i64, true);
+  const int middle = buffer(Buffers::row_bits, -1, 1, "row_words", DType::i64, true);
+  const int high = buffer(Buffers::row_bits, -1, 2, "row_groups", DType::i64, true);
+  const std::string word = names_.fresh("word"), bits = names_.fresh("bits");
+  out.push_back(ir::let(word, shift_right(coordinate, 6)));
+  out.push_back(ir::let(bits, ir::load(params_.param(low), low, ir::var(word))));
+  const auto mark = [&](int b, const Expr& n) {
+    const Expr at = shift_right(n, 6);
+    return ir::store(params_.param(b), b, at, ir::binary(ir::Op::bit_or, ir::load(params_.param(b), b, at), bit_of(n)));
+  };
+  const Stmt mark_middle = mark(middle, ir::var(word));
+  const Stmt mark_high = mark(high, shift_right(coordinate, 12));
+  out.push_back(ir::branch(ir::eq(ir::var(bits), ir::int_const(0)), ir::block({mark_middle, mark_high})));
+  const Expr bit = bit_of(coordinate);
+  out.push_back(ir::store(params_.param(low), low, ir::var(word), ir::binary(ir::Op::bit_or, ir::var(bits), bit)));
+  const Value old = arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false);
+  Value next = combine(old, value);
+  if (in_.combine == Combine::first)
+    next = arithmetic_.either(ir::ne(ir::binary(ir::Op::bit_and, ir::var(bits), bit), ir::int_const(0)), old, value);
+  out.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, next));
+}
+
+Stmt Nest::drain() {
+  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
+  const int bits[] = {buffer(Buffers::row_bits, -1, 0, "row_bits", DType::i64, true),
+                      buffer(Buffers::row_bits, -1, 1, "row_words", DType::i64, true),
+                      buffer(Buffers::row_bits, -1, 2, "row_groups", DType::i64, true)};
+  const std::string j = names_.fresh(letter(workspace_));
+  const Expr coordinate = ir::var(j);
+  Stmts take;
+  const Value v = named("value", arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false), take);
+  const int last = static_cast<int>(levels_.size()) - 1;
+  append(last, coordinate, &v, take);
+  take.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, constant(in_.absent)));
+  Stmt body = ir::block(std::move(take));
+  // From the coordinates outwards: walk the bits of one word, then clear it.
+  std::string inner = j;
+  for (int l = 0; l < 3; ++l) {
+    const std::string word = names_.fresh("group"), rest = names_.fresh("rest");
+    const Expr r = ir::var(rest);
+    Stmts each;
+    each.push_back(ir::let(inner, ir::var(word) * word_bits + ir::unary(ir::Op::count_trailing_zeros, r)));
+    each.push_back(body);
+    each.push_back(ir::assign(rest, ir::binary(ir::Op::bit_and, r, r - 1)));
+    Stmts all;
+    all.push_back(ir::declare(rest, ir::load(params_.param(bits[l]), bits[l], ir::var(word))));
+    all.push_back(ir::while_loop(ir::ne(r, ir::int_const(0)), ir::block(std::move(each))));
+    all.push_back(ir::store(params_.param(bits[l]), bits[l], ir::var(word), ir::int_const(0)));
+    body = ir::block(std::move(all));
+    inner = word;
+  }
+  const Expr groups = shift_right(extent(workspace_) + (word_bits * word_bits * word_bits - 1), 18);
+  return ir::loop(inner, ir::int_const(0), groups, body);
+}
+
+}  // namespace strata::merging

@@ -1,0 +1,188 @@
+#include "ops/direct/direct.h"
+
+#include <algorithm>
+
+#include "ops/direct/unit.h"
+#include "ops/evaluate/contract.h"
+#include "strata/ops.h"
+#include "strata/settings.h"
+
+namespace strata::direct {
+namespace {
+
+std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& operands) {
+  std::map<std::string, Shape> out;
+  for (const auto& [name, t] : operands) out.emplace(name, t.shape());
+  return out;
+}
+
+/// Takes reductions out of an elementwise tree: each becomes an operand of its own.
+class Lift {
+ public:
+  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+       const std::map<std::string, std::int64_t>& extents)
+      : operands_(operands), options_(options), extents_(extents) {}
+
+  Expression apply(const Expression& e) {
+    if (is_reduction(e.op())) return evaluated(e);
+    Expression::Node n = e.node();
+    bool changed = false;
+    for (auto& a : n.arguments) {
+      Expression b = apply(a);
+      changed = changed || !(b == a);
+      a = std::move(b);
+    }
+    return changed ? Expression(std::move(n)) : e;
+  }
+  const std::map<std::string, Tensor>& operands() const { return operands_; }
+  /// An operand of extent 1 alone does not know how far its index goes.
+  bool stretched() const { return stretched_; }
+
+ private:
+  /// Has it a value everywhere, because dense operands give it one?
+  bool everywhere(const Expression& e) const {
+    if (e.op() == Operator::access) return operands_.at(e.node().name).format().is_all_dense();
+    bool all = true, some = false;
+    for (const auto& a : e.node().arguments) {
+      if (a.op() == Operator::constant) continue;
+      const bool here = everywhere(a);
+      all = all && here;
+      some = some || here;
+    }
+    return e.op() == Operator::multiply ? all : some;
+  }
+
+  Expression evaluated(const Expression& e) {
+    Assignment inner;
+    inner.name = "#" + std::to_string(operands_.size());  // no user's name looks so
+    inner.indices = e.free_indices();
+    inner.value = e;
+    for (const auto& [name, extent] : index_extents(inner, shapes_of(operands_)))
+      stretched_ = stretched_ || extent != extents_.at(name);
+    if (stretched_) return e;
+    EvaluateOptions options;
+    options.semiring = options_.semiring;
+    // What is missing stays missing: in a dense tensor it would become a value.
+    const auto rank = inner.indices.size();
+    if (rank > 0 && !everywhere(e)) options.format = rank == 1 ? parse_format("(i) -> (i : compressed)") : rows(rank);
+    operands_.emplace(inner.name, strata::evaluate(inner, operands_, options));
+    return Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
+  }
+
+  /// The first dimension dense, the others compressed.
+  static Format rows(std::size_t rank) {
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < rank; ++d) names.push_back("d" + std::to_string(d));
+    FormatBuilder b(names);
+    for (std::size_t d = 0; d < rank; ++d)
+      b.level(b.dim(static_cast<int>(d)), Level{.kind = d == 0 ? LevelKind::dense : LevelKind::compressed});
+    return b.build();
+  }
+
+  std::map<std::string, Tensor> operands_;
+  const EvaluateOptions& options_;
+  const std::map<std::string, std::int64_t>& extents_;
+  bool stretched_ = false;
+};
+
+/// The sums at the root, and a cheaper order of contraction of what stands below them.
+Expression contracted(const Expression& value, const std::map<std::string, Tensor>& operands,
+                      const std::map<std::string, std::int64_t>& extents) {
+  std::vector<std::string> names;
+  bool implicit = true;
+  Expression body = value;
+  while (body.op() == Operator::sum) {
+    names.push_back(body.node().name);
+    implicit = implicit && body.node().implicit;
+    body = body.argument();
+  }
+  if (names.empty()) return value;
+  const auto describe = [&](const Expression& e) {
+    evaluation::Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
+    const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
+    if (inner.op() != Operator::access) return f;
+    const Tensor& t = operands.at(inner.node().name);
+    f.rows = static_cast<double>(t.nse());
+    f.dtype = t.dtype();
+    return f;
+  };
+  body = evaluation::contract(body, names, implicit, describe, [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
+  // A sum that was carried out inside is gone from the outside.
+  const auto free = body.free_indices();
+  for (auto n = names.rbegin(); n != names.rend(); ++n)
+    if (std::find(free.begin(), free.end(), *n) != free.end()) body = Expression::reduce(Operator::sum, *n, body, implicit);
+  return body;
+}
+
+bool has_inner_reduction(const Expression& e) {
+  if (is_reduction(e.op())) return true;
+  return std::any_of(e.node().arguments.begin(), e.node().arguments.end(), has_inner_reduction);
+}
+
+}  // namespace
+
+std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                               const EvaluateOptions& options, std::string& why) {
+  if (settings().engine == "general") {
+    why = "settings ask for the general path";
+    return std::nullopt;
+  }
+  if (a.accumulate) {
+    why = "it adds to what is there";
+    return std::nullopt;
+  }
+  Assignment unit = a;
+  const auto extents = index_extents(a, shapes_of(operands));
+  unit.value = contracted(a.value, operands, extents);
+  Expression body = unit.value;
+  std::vector<std::pair<std::string, bool>> sums;
+  while (body.op() == Operator::sum) {
+    sums.emplace_back(body.node().name, body.node().implicit);
+    body = body.argument();
+  }
+  if (is_reduction(body.op())) {
+    why = "'" + std::string(name_of(body.op())) + "' is not compiled yet";
+    return std::nullopt;
+  }
+  if (has_inner_reduction(body)) {
+    Lift lift(operands, options, extents);
+    body = lift.apply(body);
+    for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum)
+      body = Expression::reduce(Operator::sum, sum->first, body, sum->second);
+    unit.value = body;
+    bool stretched = lift.stretched();
+    if (!stretched)
+      for (const auto& [name, extent] : index_extents(unit, shapes_of(lift.operands())))
+        stretched = stretched || extent != extents.at(name);
+    if (stretched) {
+      why = "an extent of 1 is stretched";
+      return std::nullopt;
+    }
+    std::map<std::string, TensorType> types;
+    for (const auto& [name, t] : operands) types.emplace(name, t.type());
+    EvaluateOptions rest = options;
+    if (!rest.format) rest.format = result_format(a, types).format;
+    return strata::evaluate(unit, lift.operands(), rest);
+  }
+  const auto made = make_unit(unit, operands, options, why);
+  if (!made) return std::nullopt;
+  std::map<std::string, TensorType> types;
+  for (const auto& [name, t] : operands) types.emplace(name, t.type());
+  const Format wanted = options.format ? *options.format : result_format(a, types).format;
+  if (wanted.rank() != static_cast<int>(a.indices.size())) {
+    why = "the format has another rank";  // the general path says it properly
+    return std::nullopt;
+  }
+  const auto order = choose_order(*made, wanted, why);
+  if (!order) return std::nullopt;
+  auto result = run_unit(*made, *order);
+  if (!result) {
+    why = "there is no compiler";
+    return std::nullopt;
+  }
+  const DType dtype = options.dtype.value_or(result->dtype());
+  if (result->format() == wanted && result->dtype() == dtype) return result;
+  return convert(*result, wanted, {.dtype = dtype, .zeros = Zeros::keep});
+}
+
+}  // namespace strata::direct

@@ -1,0 +1,15 @@
+#pragma once
+// Expressions over several sparse operands by generated code: the direct way beside the general path.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "strata/evaluate.h"
+
+namespace strata::direct {
+
+/// The result, where the expression is of a kind that is compiled; otherwise nothing, and `why`.
+std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                               const EvaluateOptions& options, std::string& why);
+
+}  // namespace strata::direct

@@ -1,0 +1,54 @@
+#pragma once
+// What one kernel computes: a sum, over some indices, of an elementwise tree.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/merge/merge.h"
+#include "strata/evaluate.h"
+
+namespace strata::direct {
+
+/// An operand under an access; the mask is one too.
+struct Access {
+  Tensor tensor;
+  std::vector<int> indices;  ///< per dimension: number of the index, each once
+  bool dense = false;        ///< a value everywhere
+};
+
+struct Unit {
+  std::vector<merging::Node> nodes;
+  std::vector<Access> accesses;        ///< in the order of Node::operand
+  std::vector<std::int64_t> extents;   ///< per index
+  std::vector<char> summed;            ///< per index
+  std::vector<int> output;             ///< indices of the result's dimensions
+  merging::Combine combine = merging::Combine::plus;
+  Scalar absent;
+  bool ring = false;
+  DType compute = DType::f64;
+  int mask = -1;                       ///< access that must be present; under `complement`, absent
+  bool complement = false;
+
+  bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
+};
+
+/// The unit of an assignment without inner reductions, or why it is none.
+std::optional<Unit> make_unit(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                              const EvaluateOptions& options, std::string& why);
+
+/// In which order the indices are looped over, and how the operands must be stored for that.
+struct Order {
+  std::vector<int> indices;              ///< outermost first
+  std::vector<std::optional<Format>> convert;  ///< per access: to this format first
+  bool dense_result = false, dense_top = false;
+  double visits = 0;                     ///< about how often the innermost body runs
+};
+
+/// The order that promises the least work; `wanted`: the format of the result.
+std::optional<Order> choose_order(const Unit& unit, const Format& wanted, std::string& why);
+
+/// Runs the unit; the result in a format that lies at hand, in dtype `compute`. Nothing where only the interpreter
+/// could run it and nobody asked for that.
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order);
+
+}  // namespace strata::direct
