@@ -47,14 +47,17 @@ def _latest(f):
 
 
 class Strata:
-    """Our own kernels; with `vendor` the plan may also call a vendor's library."""
+    """Our own kernels alone."""
 
-    def __init__(self, threads, vendor=False):
+    def __init__(self, threads):
         import strata as st
 
-        self.st, self.vendor = st, vendor
+        self.st = st
         st.settings.threads = threads
-        st.settings.vendor = vendor
+        st.settings.vendor = False
+
+    def check(self, plan):
+        """Raises where this plan is not what is to be timed."""
 
     def variants(self, case, a, limit=6):
         if case.op == "convert":
@@ -92,24 +95,28 @@ class Strata:
         y = np.empty((a.shape[0],) + x.shape[1:], a.dtype)
         product = st.Matmul(t, x, y, beta=0)  # planned once, as the others' handles are
         plan = product.plan()
-        if self.vendor and "vendor's library" not in plan.explain():
-            raise NotImplementedError("no vendor's kernel serves this")
+        self.check(plan)
         return Prepared(product.execute, lambda: y, seconds, f"{plan.kernel_name}, {t.nbytes} bytes")
 
 
 class StrataVendor(Strata):
-    """Where a vendor's library serves the plan; elsewhere the figures would be those of our own kernels once more."""
+    """A vendor's kernels through our plans, wherever they serve: elsewhere the figures would be those of our own once more."""
 
     def __init__(self, threads):
-        super().__init__(threads, vendor=True)
+        super().__init__(threads)
+        os.environ.setdefault("STRATA_MKL", mkl_path() or "")
+        self.st.settings.vendor = True
+        self.st.settings.engine = "vendor"
 
     def variants(self, case, a):
+        """CSR and the blocks that suit the matrix; plans have the last word."""
         if case.op == "convert":
             return []
-        some = self.st.from_scipy(a[:1])  # the types decide
-        x = np.zeros((a.shape[1],) if case.columns == 1 else (a.shape[1], case.columns), a.dtype)
-        spec = "ij,j->i" if case.columns == 1 else "ij,jk->ik"
-        return super().variants(case, a) if "vendor's library" in self.st.plan(spec, some, x).explain() else []
+        return [v for v in super().variants(case, a) if v == "CSR" or v.startswith("BSR") and "+" not in v]
+
+    def check(self, plan):
+        if "vendor's library" not in plan.explain():
+            raise NotImplementedError("no vendor's kernel serves this")
 
 
 class SciPy:
@@ -276,7 +283,7 @@ def peer(name, threads):
 def names():
     """Peers that are installed, ours first."""
     here = installed()
-    out = ["strata", "strata-vendor"]
+    out = ["strata", "strata-vendor"] if "MKL" in here else ["strata"]
     for name, package in (
         ("scipy", "SciPy"),
         ("torch", "torch"),

@@ -118,7 +118,7 @@ def markdown(results):
     lines += [
         "",
         "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs. Peers count with their best variant; "
-        "SciPy has one thread. 'Own' are our own kernels alone; 'vendor' lets a plan call MKL as well. Ratio: best peer's time over ours (above 1: we are faster). "
+        "SciPy has one thread. 'Own' are our own kernels alone; 'vendor' is MKL called by our plans (engine 'vendor') on chunks of ours, each on one thread, in CSR or blocks. Ratio: best peer's time over ours (above 1: we are faster). "
         "Limit: the share of the read bandwidth that the compulsory bytes (storage, X and Y once) reach; X and Y of small matrices stay in the cache, so it can exceed 100 %.",
         "",
     ]
