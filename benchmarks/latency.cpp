@@ -1,6 +1,6 @@
 // What a planned product of a 100 x 100 CSR matrix and a vector costs from C++: the goal is less than 1 us.
 //
-//     g++ -std=c++20 -O2 benchmarks/latency.cpp -Iinclude -L<build> -lstrata -Wl,-rpath,<build> -o latency && ./latency
+//     cmake --build build --target latency && build/latency
 #include <strata/strata.h>
 
 #include <algorithm>

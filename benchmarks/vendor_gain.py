@@ -15,7 +15,15 @@ from strata.bench import matrices
 from strata.bench.case import operand
 
 #: one of each kind; complex types also on the complex one
-MATRICES = ("stencil7", "rmat20", "bar", "local_disc_galerkin_diffusion", "helmholtz_2D", "pruned4096-50", "pruned4096-90")
+MATRICES = (
+    "stencil7",
+    "rmat20",
+    "bar",
+    "local_disc_galerkin_diffusion",
+    "helmholtz_2D",
+    "pruned4096-50",
+    "pruned4096-90",
+)
 BLOCKED = ("bar", "fem3x3", "local_disc_galerkin_diffusion", "helmholtz_2D")
 LARGEST = 3e8  # multiply-adds of one call
 
@@ -79,7 +87,9 @@ def main():
                     )
     for key, values in gains.items():
         mean = math.exp(sum(map(math.log, values)) / len(values))
-        print(f"{args.threads} threads  {' '.join(key):34} gain {mean:.2f}  largest {max(values):.2f}  of {len(values)}")
+        print(
+            f"{args.threads} threads  {' '.join(key):34} gain {mean:.2f}  largest {max(values):.2f}  of {len(values)}"
+        )
 
 
 if __name__ == "__main__":

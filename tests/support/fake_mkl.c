@@ -1,7 +1,6 @@
-/* Enough of MKL's sparse BLAS to test how it is called, by plain loops: float64 with 32-bit and 64-bit integers (CSR and
-   BSR, vectors and matrices), float32 with 32-bit ones (CSR, vectors). Built as a library that tests open at run time.
-   Every handle is counted; fake_mkl_status makes the next multiplications fail; a matrix that is touched after its handle
-   is gone, or on more than one thread of MKL's, is reported. */
+/* Enough of MKL's sparse BLAS to test how it is called, by plain loops: float64 with 32-bit and 64-bit integers,
+   complex128 with 32-bit ones. Built as a library that tests open at run time. Every handle is counted; fake_mkl_status
+   and fake_mkl_create_status make the next calls fail. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +90,9 @@ int mkl_sparse_destroy(void* handle) { return destroy(handle); }
 MATRIX(D32, double, int32_t);
 CREATE(D32, mkl_sparse_d_create_csr, mkl_sparse_d_create_bsr, double, int32_t)
 MULTIPLY(D32, mkl_sparse_d_mv, mkl_sparse_d_mm, double, int32_t)
+MATRIX(Z32, double _Complex, int32_t);
+CREATE(Z32, mkl_sparse_z_create_csr, mkl_sparse_z_create_bsr, double _Complex, int32_t)
+MULTIPLY(Z32, mkl_sparse_z_mv, mkl_sparse_z_mm, double _Complex, int32_t)
 #ifndef FAKE_MKL_OLD
 int mkl_sparse_destroy_64(void* handle) { return destroy(handle); }
 MATRIX(D64, double, int64_t);

@@ -235,6 +235,23 @@ TEST_CASE("by itself a plan takes a vendor's kernel only where it was measured t
   CHECK(plan_of(c).kernel_name() == "csr_product");
 }
 
+TEST_CASE("a vendor's kernel goes before the interpreter") {
+  const VendorScope vendor(FAKE_MKL);
+  const EngineScope engine("auto");
+  const std::string before = settings().jit;
+  settings().jit = "off";
+  Rng rng(8);
+  for (const std::int64_t columns : {0, 3}) {
+    const Case c = make_case(rng, "CSR", columns, DType::c128);
+    CHECK(contains(plan_of(c).explain(), "faster than the interpreter"));
+    check_product(c, 2, -1, rng);
+    Case conjugated = make_case(rng, "CSR", columns, DType::c128);
+    conjugated.e.conjugate[0] = 1;
+    CHECK(contains(plan_of(conjugated).explain(), "an operand is conjugated"));
+  }
+  settings().jit = before;
+}
+
 TEST_CASE("one MKL is opened once, and its name is told") {
   const VendorScope vendor(FAKE_MKL);
   std::string why;
