@@ -108,6 +108,9 @@ def _guard(command):
     except BrokenPipeError:
         _drop_output()
         return 141
+    except MemoryError as e:
+        print(f"strata: {e or 'out of memory'}", file=sys.stderr)
+        return 1
     except OSError as e:
         _drop_output()
         print(f"strata: {e}", file=sys.stderr)

@@ -140,6 +140,10 @@ class Estimator {
     const auto plain = std::find_if(s_.formats.begin(), s_.formats.end(),
                                     [](const auto& f) { return f.format == "CSR" && f.crd_dtype.empty(); });
     s_.recommended = best.format;
+    if (s_.nse == 0) {
+      s_.why = "nothing is stored: the smallest";
+      return;
+    }
     const double each = std::max(1.0, nse_);
     s_.why = (best.note.empty() ? "no structure that another format could use" : best.note) + ": " +
              decimal(static_cast<double>(best.bytes) / each) + " bytes a stored element";
@@ -171,7 +175,9 @@ std::string Structure::to_string() const {
   line("rows", grouped(shortest_row) + " to " + grouped(longest_row) + " elements, " + decimal(mean_row) +
                    " on average (deviation " + decimal(deviation_row) + ")" +
                    (empty_rows ? ", " + grouped(empty_rows) + " empty" : "") +
-                   (empty_columns ? "; " + grouped(empty_columns) + " empty columns" : ""));
+                   (empty_columns == 1  ? "; 1 empty column"
+                    : empty_columns > 1 ? "; " + grouped(empty_columns) + " empty columns"
+                                        : ""));
   std::string bands = grouped(num_diagonals) + (num_diagonals == 1 ? " diagonal, " : " diagonals, ") +
                       percent(diagonal_fill) + " full, from " + std::to_string(-lower_bandwidth) + " to " +
                       std::to_string(upper_bandwidth);
@@ -182,6 +188,7 @@ std::string Structure::to_string() const {
                            percent(best_block.fill) + " full (" + grouped(best_block.blocks) + " of them)");
   std::string symmetry = rows != columns                  ? "not square"
                          : hermitian && is_complex(dtype) ? "hermitian"
+                         : nse == 0                       ? "nothing to compare"
                          : symmetric                      ? "symmetric"
                          : skew                           ? "skew-symmetric"
                          : pattern_symmetric              ? "of the pattern only"

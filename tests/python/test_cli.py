@@ -149,6 +149,21 @@ def test_demo_says_what_is_missing(tmp_path):
     )
 
 
+def test_demo_of_more_rows_than_memory_holds(tmp_path):
+    path = tmp_path / "huge.mtx"
+    path.write_text(f"%%MatrixMarket matrix coordinate pattern general\n{2**40} {2**40} 1\n{2**40} 1\n")
+    out = strata("demo", path, check=False)
+    assert out.returncode == 1 and "Traceback" not in out.stderr
+    assert "does not fit in memory" in out.stderr and "DCSR" in out.stderr
+
+
+def test_demo_of_nothing(tmp_path):
+    path = tmp_path / "nothing.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n4 4 0\n")
+    text = strata("demo", path).stdout
+    assert "nothing is stored" in text and "a stored element" not in text
+
+
 def test_demo_of_a_bad_file(tmp_path):
     path = tmp_path / "bad.mtx"
     path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 5\n")

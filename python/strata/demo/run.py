@@ -45,7 +45,8 @@ def _matrices(args):
     from ..interop.scipy import from_scipy
 
     if args.file:
-        yield os.path.basename(args.file), args.file, lambda p: read(args.file, progress=p), True
+        name, folder = os.path.basename(args.file), os.path.dirname(args.file)
+        yield name, args.file if folder else "", lambda p: read(args.file, progress=p), True
         return
     _need_pyamg()
     n = 60 if args.quick else 600
@@ -91,15 +92,22 @@ def main(args):
 
 def _one(args, style, say, name, what, load, show):
     say()
-    say(style.title(name) + "  " + style.dim(what))
+    say(style.title(name) + ("  " + style.dim(what) if what else ""))
     with progress(f"reading {name}", quiet=args.json) as p:
         t = load(p)
     say(
         f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} stored elements of {t.dtype}, there in {seconds(p.seconds)}"
     )
     with progress("converting to CSR", quiet=args.json):
-        csr = t.to("CSR")
-        a = csr.to_scipy()
+        try:
+            csr = t.to("CSR")
+            a = csr.to_scipy()
+        except MemoryError as e:
+            raise Error(
+                f"CSR of {grouped(t.shape[0])} rows does not fit in memory",
+                got=str(e),
+                fix='the demo needs CSR for SciPy; st.read(path).to("DCSR") stores only rows that are not empty',
+            ) from None
     if show:
         say()
         for line in repr(csr).splitlines():
@@ -128,7 +136,7 @@ def _one(args, style, say, name, what, load, show):
     del info["text"], info["sampled_blocks"]
     return {
         "name": name,
-        "source": what,
+        "source": what or name,
         "shape": list(t.shape),
         "nse": t.nse,
         "dtype": str(t.dtype),
@@ -165,8 +173,8 @@ def _print_formats(style, say, formats, t):
             [
                 f["format"],
                 size(f["bytes"]),
-                f"{f['bytes'] / max(1, t.nse):.1f}",
-                f"{f['nse'] / max(1, t.nse):.2f}",
+                f"{f['bytes'] / t.nse:.1f}" if t.nse else "-",
+                f"{f['nse'] / t.nse:.2f}" if t.nse else "-",
                 seconds(f["convert_seconds"]),
                 verdict,
                 style.dim(f["note"]),
