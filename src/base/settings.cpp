@@ -53,7 +53,7 @@ template <class Int> void read_int(Int& setting, const char* name, Int least, In
 Settings settings_from_environment() {
   Settings s;
   read_int(s.threads, "STRATA_NUM_THREADS", 0, 4096);
-  read_word(s.engine, "STRATA_ENGINE", {"auto", "kernels", "vendor", "jit", "interpreter", "general"});
+  read_word(s.engine, "STRATA_ENGINE", {"auto", "kernels", "vendor", "jit", "interpreter"});
   read_word(s.jit, "STRATA_JIT", {"auto", "clang", "subprocess", "off"});
   read_text(s.cc, "STRATA_CC");
   read_word(s.cache, "STRATA_CACHE", {"auto", "off"});
@@ -84,7 +84,7 @@ std::string describe_settings() {
     const char* meaning;
   } rows[] = {
       {"threads", std::to_string(s.threads), "STRATA_NUM_THREADS", "threads of the pool; 0: the cores that this process may use"},
-      {"engine", s.engine, "STRATA_ENGINE", "auto, kernels, vendor, jit, interpreter: which engine runs a plan; general: expressions go the general path"},
+      {"engine", s.engine, "STRATA_ENGINE", "auto, kernels, vendor, jit, interpreter: which engine runs a plan"},
       {"jit", s.jit, "STRATA_JIT", "auto, clang, subprocess, off: which compiler serves at run time"},
       {"cc", s.cc, "STRATA_CC", "C compiler of the subprocess back end; empty: look for cc, gcc, clang, ziglang"},
       {"cache", s.cache, "STRATA_CACHE", "auto, off: keep compiled objects on disk"},

@@ -8,8 +8,11 @@ namespace strata::merging {
 
 namespace {
 
+constexpr double search_factor = 8;  ///< fibers longer than this many times the driver's are searched
+
 Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
 Expr truth(const Expr& e) { return e ? e : ir::bool_const(true); }
+bool contains(const std::vector<int>& list, int k) { return std::find(list.begin(), list.end(), k) != list.end(); }
 /// 1 where it holds.
 Expr step(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
 
@@ -94,7 +97,10 @@ Stmt Nest::emit_loop(int var, const Place& at) {
     out.push_back(every_coordinate(var, at, cursors));
     return ir::block(std::move(out));
   }
-  const auto driving = drivers(set, [this](int k) { return cost(k); });
+  auto driving = drivers(set, [this](int k) { return cost(k); });
+  // Of an intersection the others step along where they are no longer by much: cheaper than a search for each.
+  for (int k : required(set))
+    if (!contains(driving, k) && cost(k) <= search_factor * cost(driving[0])) driving.push_back(k);
   if (cursors.size() > 1 && driving.size() == 1) line += ", " + name_of_operand(driving[0]) + " drives";
   lines_.push_back(line);
   if (driving.size() > 1) {
@@ -128,7 +134,7 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
 void Nest::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
   const Expr p = ir::var(c.p);
   // Long fibers beside short ones are skipped in strides first.
-  if (cost(c.operand) > 8 * cost(driver.operand)) {
+  if (cost(c.operand) > search_factor * cost(driver.operand)) {
     constexpr std::int64_t stride = 16;
     out.push_back(ir::while_loop(ir::logical_and(ir::lt(p + stride, c.end), ir::lt(crd(c, p + stride), coordinate)),
                                  ir::assign(c.p, p + stride)));
@@ -152,7 +158,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
     body.push_back(ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
     c.has = ir::var(has, {DType::boolean, 1});
-    if (std::find(needed.begin(), needed.end(), c.operand) != needed.end())
+    if (contains(needed, c.operand))
       more = ir::logical_and(more, ir::lt(ir::var(c.p), c.end));
   }
   const bool alone = cursors.size() == 1;
@@ -164,25 +170,40 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
   return ir::block(std::move(out));
 }
 
-Stmt Nest::merge(int var, const Place& at, std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set) {
-  Stmts out, body, after;
+/// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have
+/// elements left: it reads without asking, so that nothing but the end of a fiber is a jump.
+Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set) {
+  Stmts out;
+  for (const Cursor& c : cursors) out.push_back(ir::declare(c.p, c.begin));
   const auto needed = required(set);
-  Expr more, ends, least;
+  const bool all_needed = std::all_of(driving.begin(), driving.end(), [&](int k) { return contains(needed, k); });
+  if (all_needed || var + 1 == in_.num_vars) out.push_back(merge_while(var, at, cursors, driving, set, true));
+  if (!all_needed) out.push_back(merge_while(var, at, cursors, driving, set, false));
+  return ir::block(std::move(out));
+}
+
+Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
+                       bool all_inside) {
+  Stmts body, after;
+  const auto needed = required(set);
+  Expr certain, possible, least;
   std::vector<std::pair<Cursor*, Expr>> heads;
-  const Cursor* first = nullptr;
   for (Cursor& c : cursors) {
-    out.push_back(ir::declare(c.p, c.begin));
     const Expr p = ir::var(c.p), inside = ir::lt(p, c.end);
-    if (std::find(driving.begin(), driving.end(), c.operand) == driving.end()) {
-      if (std::find(needed.begin(), needed.end(), c.operand) != needed.end()) ends = both(ends, inside);
+    const bool always = contains(needed, c.operand);
+    if (!contains(driving, c.operand)) {
+      if (always) certain = both(certain, inside);
       continue;
     }
-    if (!first) first = &c;
-    more = more ? ir::logical_or(more, inside) : inside;
+    if (always || all_inside) certain = both(certain, inside);
+    else possible = possible ? ir::logical_or(possible, inside) : inside;
     const std::string head = names_.fresh("at_" + name_of_operand(c.operand));
-    body.push_back(ir::let(head, ir::select(inside, crd(c, p), ir::int_const(std::numeric_limits<std::int64_t>::max()))));
+    const Expr here = crd(c, p);
+    const bool guarded = !always && !all_inside;
+    body.push_back(ir::let(head, guarded ? ir::select(inside, here, ir::int_const(std::numeric_limits<std::int64_t>::max())) : here));
     heads.emplace_back(&c, ir::var(head));
     least = least ? ir::min(least, heads.back().second) : heads.back().second;
+    at.readable[static_cast<std::size_t>(c.operand)] = all_inside;
   }
   const std::string v = names_.fresh(letter(var));
   const Expr coordinate = ir::var(v);
@@ -195,15 +216,14 @@ Stmt Nest::merge(int var, const Place& at, std::vector<Cursor>& cursors, const s
   }
   for (Cursor& c : cursors) {
     if (c.has) continue;
-    seek(c, coordinate, *first, body);
+    seek(c, coordinate, *heads.front().first, body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
     body.push_back(ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
     c.has = ir::var(has, {DType::boolean, 1});
   }
   body.push_back(enter(var, at, coordinate, cursors, set));
   body.insert(body.end(), after.begin(), after.end());
-  out.push_back(ir::while_loop(both(ends, more), ir::block(std::move(body))));
-  return ir::block(std::move(out));
+  return ir::while_loop(both(certain, possible), ir::block(std::move(body)));
 }
 
 Expr Nest::holds(const Set& set, const std::vector<Cursor>& cursors) const {
@@ -229,18 +249,24 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   if (!merged) test = holds(set, cursors);
   const auto certain = required(set);
   Stmts out;
+  bool known = true, changed = false;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
-    if (!has_level(k, var, at)) continue;
+    if (!has_level(k, var, at)) {
+      known = known && (operand(k).dense || !at.present[static_cast<std::size_t>(k)]);
+      continue;
+    }
     const auto o = static_cast<std::size_t>(k);
     const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& x) { return x.operand == k; });
     if (c != cursors.end()) {
       at.position[o] = ir::var(c->p);
-      at.present[o] = std::find(certain.begin(), certain.end(), k) != certain.end() ? nullptr : c->has;
+      at.present[o] = contains(certain, k) ? nullptr : c->has;
+      changed = true;
     } else {
       const Expr place = at.position[o] * extent(var) + coordinate;
       const std::string p = names_.fresh("p" + letter(var) + name_of_operand(k));
       out.push_back(ir::let(p, place));
       at.position[o] = ir::var(p);
+      known = known && !at.present[o];
     }
     ++at.level[o];
     const bool last = at.level[o] == static_cast<int>(operand(k).vars.size());
@@ -249,6 +275,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
       test = both(test, free);
     }
   }
+  if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];
   const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
   if (!parent) {

@@ -46,8 +46,12 @@ Lowered Nest::build() {
   at.position.assign(in_.operands.size(), ir::int_const(0));
   at.present.resize(in_.operands.size());
   at.level.resize(in_.operands.size());
+  at.readable.resize(in_.operands.size());
   Stmts body;
-  for (std::size_t l = 0; l < levels_.size(); ++l) body.push_back(ir::declare("n" + std::to_string(l), ir::int_const(0)));
+  for (std::size_t l = 0; l < levels_.size(); ++l) {  // goes on where the call before has stopped
+    const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
+    body.push_back(ir::declare("n" + std::to_string(l), ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
+  }
   body.push_back(emit(0, at));
   if (!levels_.empty()) {
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);

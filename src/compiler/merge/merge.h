@@ -71,7 +71,7 @@ struct Buffers {
     out_crd,      ///< assembled: the chunk's coordinates of a level
     out_pos,      ///< assembled: i64, the chunk's ends of the children of each element one level up
     out_counts,   ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
-    out_sizes,    ///< assembled: i64 per level, what the chunk has appended (beyond the capacity: what it would have)
+    out_sizes,    ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have been)
     row_values,   ///< the workspace: one value per coordinate of its variable, all `absent` between rows
     row_bits      ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
   } kind = pos;

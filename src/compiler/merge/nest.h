@@ -19,6 +19,8 @@ struct Place {
   std::vector<Expr> position;    ///< per operand: in the level entered last
   std::vector<Expr> present;     ///< per operand: is there an element so far? null: certainly
   std::vector<int> level;        ///< per operand: the level entered next
+  bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
+  std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
 };
 
 class Nest {
@@ -44,7 +46,9 @@ class Nest {
   Stmt emit_loop(int var, const Place& at);
   Stmt every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set);
-  Stmt merge(int var, const Place& at, std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set);
+  Stmt merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set);
+  Stmt merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
+                   bool all_inside);
   Cursor open(int var, int operand, const Place& at, Stmts& out);
   void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
   /// The body of the loop at this coordinate, behind the test that the set demands.

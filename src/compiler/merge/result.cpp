@@ -19,6 +19,7 @@ Expr bit_of(const Expr& e) {
 Stmt Nest::leaf(const Place& at) {
   Stmts out;
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
+  if (at.holds) e.present = nullptr;
   if (!register_open_) {
     put(at, e, out);
     return ir::block(std::move(out));

@@ -100,6 +100,7 @@ Nest::Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   }
   Value v = arithmetic_.load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
+  if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);
   if (present) v = arithmetic_.either(present, v, constant(in_.absent));
   return {present, named("v_" + name_of_operand(k), v, out)};
 }

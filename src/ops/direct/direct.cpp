@@ -5,7 +5,6 @@
 #include "ops/direct/unit.h"
 #include "ops/evaluate/contract.h"
 #include "strata/ops.h"
-#include "strata/settings.h"
 
 namespace strata::direct {
 namespace {
@@ -123,10 +122,6 @@ bool has_inner_reduction(const Expression& e) {
 
 std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                const EvaluateOptions& options, std::string& why) {
-  if (settings().engine == "general") {
-    why = "settings ask for the general path";
-    return std::nullopt;
-  }
   if (a.accumulate) {
     why = "it adds to what is there";
     return std::nullopt;

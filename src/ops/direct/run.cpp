@@ -3,12 +3,9 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
-#include "compiler/emit/emit_c.h"
 #include "ops/convert_elements.h"
+#include "ops/direct/kernels.h"
 #include "ops/direct/unit.h"
-#include "plan/chunks.h"
-#include "plan/dense_view.h"
-#include "plan/executable.h"
 #include "strata/settings.h"
 
 namespace strata::direct {
@@ -33,10 +30,8 @@ class Run {
 
   std::optional<Tensor> run() {
     prepare();
-    lowered_ = merging::lower(input_);
-    planning::dump("schedule", lowered_.text);
-    kernel_ = planning::make_executable(lowered_.function, emit_c(lowered_.function));
-    if (!kernel_.function && settings().engine != "interpreter") return std::nullopt;
+    kernel_ = kernel_for(input_);
+    if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
     cut();
     return o_.dense_result ? dense() : assembled();
   }
@@ -176,7 +171,7 @@ class Run {
 
   Workspace workspace() const {
     Workspace w;
-    const i64 n = extents_[static_cast<std::size_t>(lowered_.workspace)];
+    const i64 n = extents_[static_cast<std::size_t>(kernel_->lowered.workspace)];
     w.values = filled(n);
     i64 words = n;
     for (auto& b : w.bits) {
@@ -198,7 +193,7 @@ class Run {
   void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts) const {
     std::vector<void*> buffers;
     std::vector<i64> scalars;
-    for (const auto& b : lowered_.buffers) {
+    for (const auto& b : kernel_->lowered.buffers) {
       const auto l = static_cast<std::size_t>(b.level);
       const Part* part = b.operand >= 0 ? &tensors_[static_cast<std::size_t>(b.operand)].part() : nullptr;
       switch (b.kind) {
@@ -214,7 +209,7 @@ class Run {
         case Buffers::row_bits: buffers.push_back(w->bits[l].data); break;
       }
     }
-    for (const auto& s : lowered_.scalars) {
+    for (const auto& s : kernel_->lowered.scalars) {
       const auto l = static_cast<std::size_t>(s.level);
       const Part* part = s.operand >= 0 ? &tensors_[static_cast<std::size_t>(s.operand)].part() : nullptr;
       switch (s.kind) {
@@ -224,7 +219,7 @@ class Run {
         case Scalars::capacity: scalars.push_back(piece->capacity[l]); break;
       }
     }
-    kernel_.call(buffers.data(), scalars.data(), cuts_[chunk], cuts_[chunk + 1], static_cast<i64>(chunk));
+    kernel_->executable.call(buffers.data(), scalars.data(), cuts_[chunk], cuts_[chunk + 1], static_cast<i64>(chunk));
   }
 
   // --- dense results -----------------------------------------------------------------------------------------------
@@ -253,29 +248,21 @@ class Run {
 
   // --- assembled results -------------------------------------------------------------------------------------------
 
-  std::size_t levels() const { return lowered_.levels.size(); }
-  i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(lowered_.levels[l])]; }
+  std::size_t levels() const { return kernel_->lowered.levels.size(); }
+  i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(kernel_->lowered.levels[l])]; }
 
-  /// How many elements the tree may have in a chunk; a guess where indices of the result are not among an operand's.
-  double expected(int node, std::size_t chunk) const {
+  /// How many elements the tree may have between two coordinates of the outermost index; a guess where indices of the
+  /// result are not among an operand's.
+  double expected(int node, i64 begin, i64 end) const {
     const merging::Node& n = u_.nodes[static_cast<std::size_t>(node)];
     if (n.kind == merging::Node::constant) return -1;
     if (n.kind == merging::Node::access) {
       const auto k = static_cast<std::size_t>(n.operand);
-      if (input_.operands[k].dense) return -1;
-      const Part& part = tensors_[k].part();
-      double stored = static_cast<double>(cuts(k) ? stored_before(part, cuts_[chunk + 1]) - stored_before(part, cuts_[chunk])
-                                                  : tensors_[k].nse());
-      for (std::size_t l = 0; l < levels(); ++l) {
-        const auto& vars = input_.operands[k].vars;
-        if (std::find(vars.begin(), vars.end(), lowered_.levels[l]) == vars.end())
-          stored *= l == 0 ? static_cast<double>(cuts_[chunk + 1] - cuts_[chunk]) : static_cast<double>(level_extent(l));
-      }
-      return stored;
+      return input_.operands[k].dense ? -1 : expected_of(k, begin, end);
     }
     double least = -1, sum = 0;
     for (int a : n.arguments) {
-      const double e = expected(a, chunk);
+      const double e = expected(a, begin, end);
       if (e < 0) {
         if (n.kind == merging::Node::any) return -1;
         continue;
@@ -286,57 +273,80 @@ class Run {
     return n.kind == merging::Node::any ? sum : least;
   }
 
-  Piece piece_for(std::size_t chunk) const {
-    const i64 rows = cuts_[chunk + 1] - cuts_[chunk];
-    double all = static_cast<double>(rows);
-    for (std::size_t l = 1; l < levels(); ++l) all *= static_cast<double>(level_extent(l));
-    double guess = expected(static_cast<int>(u_.nodes.size()) - 1, chunk);
-    if (guess < 0) guess = all;
-    if (u_.mask >= 0 && !u_.complement) {
-      const auto k = static_cast<std::size_t>(u_.mask);
-      const Part& part = tensors_[k].part();
-      if (cuts(k)) guess = std::min(guess, static_cast<double>(stored_before(part, cuts_[chunk + 1]) - stored_before(part, cuts_[chunk])));
-    }
-    if (lowered_.workspace >= 0) guess = std::max(1.5 * o_.visits / static_cast<double>(chunks()), 1024.0);
-    guess = std::min({guess, all, 1e8});
-    Piece p;
-    p.sizes.assign(levels(), 0);
-    p.capacity.assign(levels(), static_cast<i64>(guess) + 1);
-    for (std::size_t l = 0; l + 1 < levels(); ++l) {  // as many parents as fit at most
-      double most = static_cast<double>(rows);
-      for (std::size_t q = 1; q <= l; ++q) most *= static_cast<double>(level_extent(q));
-      p.capacity[l] = static_cast<i64>(std::min(most, guess)) + 1;
-    }
-    return p;
+  double expected_of(std::size_t k, i64 begin, i64 end) const {
+    const Part& part = tensors_[k].part();
+    double stored = static_cast<double>(cuts(k) ? stored_before(part, end) - stored_before(part, begin) : tensors_[k].nse());
+    const auto& vars = input_.operands[k].vars;
+    for (std::size_t l = 0; l < levels(); ++l)
+      if (std::find(vars.begin(), vars.end(), kernel_->lowered.levels[l]) == vars.end())
+        stored *= l == 0 ? static_cast<double>(end - begin) : static_cast<double>(level_extent(l));
+    return stored;
   }
 
-  void allocate(Piece& p) const {
+  std::vector<i64> first_capacity(i64 begin, i64 end) const {
+    const auto rows = static_cast<double>(end - begin);
+    double all = rows;
+    for (std::size_t l = 1; l < levels(); ++l) all *= static_cast<double>(level_extent(l));
+    double guess = expected(static_cast<int>(u_.nodes.size()) - 1, begin, end);
+    if (guess < 0) guess = all;
+    if (kernel_->lowered.workspace >= 0) guess = o_.visits * rows / static_cast<double>(extents_[0]);
+    if (u_.mask >= 0 && !u_.complement) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
+    guess = std::min({std::max(guess, 1024.0), all, 1e8});
+    std::vector<i64> capacity(levels(), static_cast<i64>(guess) + 1);
+    for (std::size_t l = 0; l + 1 < levels(); ++l) {  // parents are no more than there are coordinates
+      double most = rows;
+      for (std::size_t q = 1; q <= l; ++q) most *= static_cast<double>(level_extent(q));
+      capacity[l] = static_cast<i64>(std::min(most, guess)) + 1;
+    }
+    return capacity;
+  }
+
+  /// Larger arrays with the same beginning.
+  static void grow(Buffer& b, DType dtype, i64 used, i64 size) {
+    Buffer more = Buffer::allocate(dtype, size);
+    if (used > 0) std::memcpy(more.data, b.data, static_cast<std::size_t>(used) * size_of(dtype));
+    b = std::move(more);
+  }
+
+  void reserve(Piece& p, std::vector<i64> capacity) const {
     p.crd.resize(levels());
     p.pos.resize(levels());
+    p.sizes.resize(levels());
     for (std::size_t l = 0; l < levels(); ++l) {
-      if (l > 0 || !input_.dense_top) p.crd[l] = Buffer::allocate(input_.crd, p.capacity[l]);
-      if (l > 0 && !(l == 1 && input_.dense_top)) p.pos[l] = Buffer::allocate(DType::i64, p.capacity[l - 1]);
+      if (l > 0 || !input_.dense_top) grow(p.crd[l], input_.crd, p.sizes[l], capacity[l]);
+      if (l > 0 && !(l == 1 && input_.dense_top)) grow(p.pos[l], DType::i64, p.sizes[l - 1], capacity[l - 1]);
     }
-    p.values = Buffer::allocate(u_.compute, p.capacity.back());
+    grow(p.values, u_.compute, p.sizes.back(), capacity.back());
+    p.capacity = std::move(capacity);
   }
 
   Tensor assembled() const {
-    std::vector<Piece> pieces(chunks());
+    // Every row is computed alone, so how rows are gathered into pieces may follow the threads: one thread has nothing
+    // to stitch.
+    const i64 windows = static_cast<i64>(chunks()), threads = thread_count();
+    const i64 n = threads == 1 ? 1 : std::min<i64>(windows, 4 * threads);
+    std::vector<Piece> pieces(static_cast<std::size_t>(n));
     Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, extents_[0]) : Buffer();
-    parallel_for(static_cast<i64>(chunks()), [&](i64 c) {
-      const auto n = static_cast<std::size_t>(c);
-      Piece& p = pieces[n] = piece_for(n);
-      const Workspace w = lowered_.workspace >= 0 ? workspace() : Workspace();
-      allocate(p);
-      call(n, &p, &w, nullptr, {}, counts.data);
-      bool fits = true;
-      for (std::size_t l = 0; l < levels(); ++l) {
-        fits = fits && p.sizes[l] <= p.capacity[l];
-        p.capacity[l] = p.sizes[l];
+    parallel_for(n, [&](i64 c) {
+      Piece& p = pieces[static_cast<std::size_t>(c)];
+      const i64 first = windows * c / n, last = windows * (c + 1) / n;
+      const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
+      reserve(p, first_capacity(cuts_[static_cast<std::size_t>(first)], cuts_[static_cast<std::size_t>(last)]));
+      for (i64 window = first; window < last; ++window) {
+        if (window > first) poll_interrupt();
+        const std::vector<i64> before = p.sizes;
+        call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
+        std::vector<i64> needed = p.sizes;
+        bool fits = true;
+        for (std::size_t l = 0; l < levels(); ++l) {
+          fits = fits && needed[l] <= p.capacity[l];
+          needed[l] = needed[l] <= p.capacity[l] ? p.capacity[l] : needed[l] + needed[l] / 2;
+        }
+        if (fits) continue;
+        p.sizes = before;  // once more, now that it is known how much is needed
+        reserve(p, std::move(needed));
+        call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
       }
-      if (fits) return;
-      allocate(p);  // now it is known how much is needed
-      call(n, &p, &w, nullptr, {}, counts.data);
     });
     return stitch(pieces, counts);
   }
@@ -416,7 +426,7 @@ class Run {
     for (std::size_t d = 0; d < u_.output.size(); ++d) names.push_back("d" + std::to_string(d));
     FormatBuilder b(names);
     for (std::size_t l = 0; l < levels(); ++l) {
-      const int index = o_.indices[static_cast<std::size_t>(lowered_.levels[l])];
+      const int index = o_.indices[static_cast<std::size_t>(kernel_->lowered.levels[l])];
       const auto d = std::find(u_.output.begin(), u_.output.end(), index) - u_.output.begin();
       b.level(b.dim(static_cast<int>(d)), Level{.kind = l == 0 && input_.dense_top ? LevelKind::dense : LevelKind::compressed});
     }
@@ -428,8 +438,7 @@ class Run {
   merging::Input input_;
   std::vector<Tensor> tensors_;
   std::vector<i64> extents_;  ///< per variable
-  merging::Lowered lowered_;
-  planning::Executable kernel_;
+  std::shared_ptr<const Kernel> kernel_;
   std::vector<i64> cuts_;
 };
 

@@ -1,0 +1,58 @@
+#include "ops/direct/kernels.h"
+
+#include "base/lru_cache.h"
+#include "compiler/emit/emit_c.h"
+#include "plan/epoch.h"
+
+namespace strata::direct {
+namespace {
+
+/// All that decides about the text, and the settings that decide about the engine.
+std::string key_of(const merging::Input& in) {
+  std::string key;
+  const auto number = [&](auto n) { key += std::to_string(static_cast<std::int64_t>(n)) + ","; };
+  const auto scalar = [&](const Scalar& s) { key.append(reinterpret_cast<const char*>(s.bits), sizeof s.bits); };
+  number(in.num_vars);
+  for (char s : in.summed) number(s);
+  for (const auto& n : in.nodes) {
+    number(n.kind), number(n.op), number(n.operand), number(n.conjugate);
+    if (n.kind == merging::Node::constant) scalar(n.value);
+    for (int a : n.arguments) number(a);
+    key += ';';
+  }
+  for (const auto& o : in.operands) {
+    number(o.dense), number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);
+    for (int l = 0; l < o.type.format.num_levels(); ++l) number(o.type.format.level(l).kind);
+    for (int v : o.vars) number(v);
+    for (double f : o.fibers) number(f);
+    key += ';';
+  }
+  number(in.combine), number(in.ring), number(in.compute), number(in.mask), number(in.complement);
+  number(in.dense_result), number(in.dense_top), number(in.crd);
+  scalar(in.absent);
+  const auto epoch = planning::Epoch::now();
+  return key + epoch.engine + "," + epoch.jit + "," + epoch.cc;
+}
+
+using Cache = LruCache<Kernel, std::string, std::shared_ptr<const Kernel>>;
+Cache& cache() {
+  static Cache& c = *new Cache(1024);  // never destroyed: expressions may be evaluated while the program ends
+  return c;
+}
+/// Made when the library is loaded: a fork in the middle of its making would leave the child waiting for the end of it.
+[[maybe_unused]] const Cache& made_early = cache();
+
+}  // namespace
+
+std::shared_ptr<const Kernel> kernel_for(const merging::Input& input) {
+  std::string key = key_of(input);
+  if (auto found = cache().find(key)) return *found;
+  auto made = std::make_shared<Kernel>();
+  made->lowered = merging::lower(input);
+  planning::dump("schedule", made->lowered.text);
+  made->executable = planning::make_executable(made->lowered.function, emit_c(made->lowered.function));
+  cache().insert(std::move(key), made);
+  return made;
+}
+
+}  // namespace strata::direct

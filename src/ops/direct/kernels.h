@@ -1,0 +1,18 @@
+#pragma once
+// Kernels of units, by structure.
+#include <memory>
+
+#include "compiler/merge/merge.h"
+#include "plan/executable.h"
+
+namespace strata::direct {
+
+struct Kernel {
+  merging::Lowered lowered;
+  planning::Executable executable;
+};
+
+/// Lowers and compiles, or finds what was made before for an input of this structure.
+std::shared_ptr<const Kernel> kernel_for(const merging::Input& input);
+
+}  // namespace strata::direct

@@ -1,0 +1,151 @@
+"""Expressions over several sparse operands, compiled: against SciPy and NumPy at sizes that need many chunks."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import strata as st
+
+
+def matrix(rng, rows, columns, density, dtype=np.float64):
+    n = int(rows * columns * density)
+    values = rng.integers(1, 9, n).astype(dtype)
+    return sp.coo_matrix((values, (rng.integers(0, rows, n), rng.integers(0, columns, n))), (rows, columns)).tocsr()
+
+
+def same(result, reference):
+    """Equal as matrices; the values are small integers, so every order of summation gives the same bits."""
+    result.validate()
+    difference = abs(sp.csr_array(result.to_scipy()) - sp.csr_array(reference))
+    assert difference.nnz == 0 or difference.max() == 0
+
+
+FORMATS = ["CSR", "CSC", "COO", "DCSR", "DCSC", "BSR(2, 3)", "ELL", "bitmap", "delta(3)", "DIAI"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_formats_in_and_out(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(20, 90, 2)
+    A, B, C = (matrix(rng, rows, columns, d) for d in (0.05, 0.2, 0.02))
+    fa, fb, fc, out = rng.choice(FORMATS, 4)
+    a, b, c = (st.from_scipy(m).to(f) for m, f in ((A, fa), (B, fb), (C, fc)))
+    same(st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=a, B=b, format=out), A + B)
+    same(st.evaluate("R(i,j) = A(i,j) * B(i,j)", A=a, B=b, format=out), A.multiply(B))
+    same(st.evaluate("R(i,j) = A(i,j) - B(i,j) + 2 * C(i,j)", A=a, B=b, C=c, format=out), A - B + 2 * C)
+    same(st.evaluate("R(i,j) = (A(i,j) + C(i,j)) * B(i,j)", A=a, B=b, C=c, format=out), (A + C).multiply(B))
+    same(st.evaluate("R(i,k) = A(i,j) * B(k,j)", A=a, B=b, format=out), A @ B.T)
+    same(st.evaluate("R(j,k) = A(i,j) * B(i,k)", A=a, B=b, format=out), A.T @ B)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_many_chunks(threads, monkeypatch):
+    rng = np.random.default_rng(5)
+    A, B, C = (matrix(rng, 20_000, 20_000, 4e-4) for _ in range(3))
+    a, b, c = map(st.from_scipy, (A, B, C))
+    before = st.settings.threads
+    st.settings.threads = threads
+    try:
+        same(st.evaluate("R(i,j) = A(i,j) + B(i,j) + C(i,j)", A=a, B=b, C=c), A + B + C)
+        same(st.evaluate("R(i,k) = A(i,j) * B(j,k) + C(i,k)", A=a, B=b, C=c), A @ B + C)
+        same(st.evaluate("R(i,j) = A(i,j) * B(j,i)", A=a, B=b), A.multiply(B.T))
+        total = st.evaluate("r = A(i,j) * B(i,j)", A=a, B=b)
+        assert total == A.multiply(B).sum()
+    finally:
+        st.settings.threads = before
+
+
+def test_a_result_larger_than_expected_grows():
+    # One full row and one full column: the product is full, though both operands are nearly empty.
+    n = 700
+    A = sp.coo_matrix((np.ones(n), (np.arange(n), np.zeros(n, int))), (n, n)).tocsr()
+    B = sp.coo_matrix((np.ones(n), (np.zeros(n, int), np.arange(n))), (n, n)).tocsr()
+    a, b = st.from_scipy(A), st.from_scipy(B)
+    out = st.evaluate("R(i,k) = A(i,j) * B(j,k) * 2", A=a, B=b)
+    assert out.nse == n * n
+    same(out, 2 * (A @ B))
+
+
+def test_masks():
+    rng = np.random.default_rng(6)
+    A, B, M = (matrix(rng, 400, 400, 0.02) for _ in range(3))
+    a, b, m = map(st.from_scipy, (A, B, M))
+    full = (A @ B).toarray()
+    inside = M.toarray() != 0
+    out = st.evaluate("R(i,k) = A(i,j) * B(j,k)", A=a, B=b, mask=m)
+    assert np.array_equal(out.to_dense(), np.where(inside, full, 0))
+    out = st.evaluate("R(i,k) = A(i,j) * B(j,k)", A=a, B=b, mask=m.to("COO"), complement_mask=True)
+    assert np.array_equal(out.to_dense(), np.where(inside, 0, full))
+
+
+def test_triangles():
+    rng = np.random.default_rng(7)
+    G = matrix(rng, 300, 300, 0.05)
+    G = ((G + G.T) != 0).astype(np.int64)
+    G.setdiag(0)
+    G.eliminate_zeros()
+    g = st.from_scipy(G)
+    assert st.evaluate("t = A(i,j) * A(j,k) * A(k,i)", A=g) == (G @ G).multiply(G).sum()
+
+
+@pytest.mark.parametrize("semiring,zero", [("min-plus", np.inf), ("max-plus", -np.inf)])
+def test_shortest_paths(semiring, zero):
+    rng = np.random.default_rng(8)
+    W = matrix(rng, 60, 60, 0.1)
+    dense = np.where(W.toarray() != 0, W.toarray(), zero)
+    best = np.min if semiring == "min-plus" else np.max
+    want = best(dense[:, :, None] + dense[None, :, :], axis=1)
+    w = st.from_scipy(W)
+    out = st.evaluate("R(i,k) = A(i,j) * B(j,k)", A=w, B=w.to("CSC"), semiring=semiring)
+    assert np.array_equal(out.to_dense(), want)
+    v = st.from_coo((np.array([3]),), np.array([0.0]), (60,), "(i) -> (i : compressed)")
+    out = st.evaluate("r(j) = v(i) * A(i,j) + v(j)", v=v, A=w, semiring=semiring)
+    start = np.full(60, zero)
+    start[3] = 0
+    pick = np.minimum if semiring == "min-plus" else np.maximum
+    assert np.array_equal(np.asarray(out.to_dense()), pick(best(start[:, None] + dense, axis=0), start))
+
+
+def test_three_dimensions():
+    rng = np.random.default_rng(9)
+    shape = (30, 20, 25)
+    x, y = ((rng.random(shape) < 0.05) * rng.integers(1, 9, shape).astype(float) for _ in range(2))
+    u = (rng.random((20, 7)) < 0.3) * rng.integers(1, 9, (20, 7)).astype(float)
+    sx, sy = (st.from_dense(t, "CSF") for t in (x, y))
+    su = st.from_dense(u, "CSR")
+    for spec, ops, want in (
+        ("R(i,j,k) = A(i,j,k) + B(i,j,k)", dict(A=sx, B=sy), x + y),
+        ("R(i,j,k) = A(i,j,k) * B(i,j,k)", dict(A=sx, B=sy.to("COO(3)")), x * y),
+        ("R(i,r,k) = A(i,j,k) * U(j,r)", dict(A=sx, U=su), np.einsum("ijk,jr->irk", x, u)),
+        ("R(k,i) = A(i,j,k) * B(i,j,k)", dict(A=sx, B=sy), np.einsum("ijk,ijk->ki", x, y)),
+        ("R(i,r) = A(i,j,k) * B(i,j,k) * U(j,r)", dict(A=sx, B=sy, U=su), np.einsum("ijk,ijk,jr->ir", x, y, u)),
+    ):
+        out = st.evaluate(spec, ops)
+        assert np.array_equal(np.asarray(out.to_dense()), want), spec
+
+
+def test_absent_is_not_zero():
+    """What is not stored annihilates NaN and Inf; what is stored does not."""
+    a = st.from_coo((np.array([0, 1]), np.array([0, 1])), np.array([np.nan, 0.0]), (2, 2), "CSR")
+    b = st.from_coo((np.array([0, 1]), np.array([1, 1])), np.array([1.0, np.inf]), (2, 2), "CSR")
+    out = st.evaluate("R(i,j) = A(i,j) * B(i,j)", A=a, B=b)
+    assert out.nse == 1 and np.isnan(out[1, 1])
+    out = st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=a, B=b)
+    assert out.nse == 3 and np.isnan(out[0, 0]) and out[0, 1] == 1 and out[1, 1] == np.inf
+
+
+def test_interpreter_agrees():
+    A, B = (sp.random(50, 40, 0.1, random_state=k, format="csr") for k in (1, 2))
+    a, b = map(st.from_scipy, (A, B))
+    specs = ("R(i,j) = A(i,j) + B(i,j)", "R(i,k) = A(i,j) * B(k,j)", "R(j,k) = A(i,j) * B(i,k)", "R(i) = A(i,j) * B(i,j)")
+    compiled = [st.evaluate(s, A=a, B=b) for s in specs]
+    before = st.settings.engine
+    st.settings.engine = "interpreter"
+    try:
+        for spec, want in zip(specs, compiled):
+            got = st.evaluate(spec, A=a, B=b)
+            if isinstance(want, st.Tensor):
+                assert got.format == want.format
+                got, want = got.to_dense(), want.to_dense()
+            assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+    finally:
+        st.settings.engine = before
