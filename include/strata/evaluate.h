@@ -1,6 +1,5 @@
 #pragma once
-// The general path (design 6.2): any expression over any formats, into any format. Right before it is fast; the check
-// of what is fast.
+// Any expression over any formats, into any format (design 4).
 #include <map>
 #include <optional>
 #include <string>
@@ -13,26 +12,44 @@
 namespace strata {
 
 struct EvaluateOptions {
-  std::optional<Format> format = {};  ///< of the result; inferred as result_format says where not given
-  std::optional<DType> dtype = {};    ///< of the result; NumPy's promotion where not given
+  std::optional<Format> format = {};        ///< of the result; inferred as result_format says where not given
+  std::optional<DType> dtype = {};          ///< of the result; NumPy's promotion where not given
+  std::optional<DType> compute_dtype = {};  ///< to accumulate in, where a plan serves
   Semiring semiring = Semiring::plus_times;
   /// Structural: the result has elements only where the mask has. Of a sparse mask its stored elements, without
   /// fill-in; of a dense one those that are not 0.
   std::optional<Tensor> mask = {};
   bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
+  bool general = false;          ///< by the general path alone, which checks the others
 };
 
-/// Evaluates on tensors by name. Cost follows the stored elements wherever the expression lets it. ExpressionError,
-/// DTypeError, TensorError (a format that cannot hold the result).
+/// Evaluates on tensors by name, by the first way that serves: a plan (one product, at most one sparse operand, a dense
+/// result), the product of two sparse matrices by rows, generated code, the general path. Cost follows the stored
+/// elements wherever the expression lets it. ExpressionError, DTypeError, TensorError (a format that cannot hold the
+/// result).
 Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
                 const EvaluateOptions& options = {});
 Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands,
                 const EvaluateOptions& options = {});
+/// out = alpha * expression + beta * out; `out` is all-dense with any strides, beta 0 never reads it. `format` does not
+/// count. PlanError: another shape, alpha or beta in a semiring; DTypeError: `out` is of a lower kind.
+void evaluate_into(const Assignment& a, const std::map<std::string, Tensor>& operands, const Tensor& out,
+                   const EvaluateOptions& options = {}, const Scalar& alpha = Scalar::of(std::int64_t{1}),
+                   const Scalar& beta = Scalar::of(std::int64_t{0}));
 
 /// The einsum as an assignment over operands "A", "B", ... (beyond the 26th "T26", ...).
 Assignment to_assignment(const Einsum& e);
 std::string operand_name(std::size_t k);
-Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options = {});
+/// alpha * einsum. PlanError: alpha is not 1 where no plan serves.
+Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options = {},
+                const Scalar& alpha = Scalar::of(std::int64_t{1}));
+void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out,
+                   const EvaluateOptions& options = {}, const Scalar& alpha = Scalar::of(std::int64_t{1}),
+                   const Scalar& beta = Scalar::of(std::int64_t{0}));
+/// NumPy's einsum with these options. With at most one sparse operand the result is dense where no format is given.
+Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options);
+/// The options with the format that einsum() gives its result.
+EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands, EvaluateOptions options);
 
 /// The format that a result gets, and why (design 4).
 struct ResultFormat {
@@ -40,5 +57,10 @@ struct ResultFormat {
   std::string why;
 };
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands);
+
+/// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused,
+/// and the plan's own explanation where one serves. ExpressionError.
+std::string explain(const Assignment& a, const std::map<std::string, TensorType>& operands,
+                    const EvaluateOptions& options = {});
 
 }  // namespace strata

@@ -19,16 +19,59 @@ Semiring to_semiring(nb::handle h) {
 
 double to_double(nb::handle h) { return to_scalar(h, DType::f64, "the additive identity").to_complex().real(); }
 
-EvaluateOptions options_of(nb::handle format, nb::handle semiring, nb::handle mask, bool complement_mask,
-                           nb::handle dtype, int rank) {
+/// The keywords that evaluate() and einsum() share.
+struct Given {
+  nb::handle format, semiring, mask;
+  bool complement_mask;
+  nb::handle dtype, compute_dtype;
+};
+EvaluateOptions options_of(const Given& given, int rank) {
+  const auto& [format, semiring, mask, complement_mask, dtype, compute_dtype] = given;
   EvaluateOptions o;
   if (!format.is_none()) o.format = to_format(format, rank);
   if (!semiring.is_none()) o.semiring = to_semiring(semiring);
   if (!mask.is_none()) o.mask = to_operand(mask);
   o.complement_mask = complement_mask;
   o.dtype = to_optional_dtype(dtype);
+  o.compute_dtype = to_optional_dtype(compute_dtype);
   return o;
 }
+
+/// What an assignment reads, in order; of '+=' the result last.
+std::vector<std::string> needed(const Assignment& a) {
+  auto out = a.value.operands();
+  if (a.accumulate && std::find(out.begin(), out.end(), a.name) == out.end()) out.push_back(a.name);
+  return out;
+}
+
+/// Each operand given once by its name, and none that the expression lacks.
+void check_names(const std::string& spec, const std::vector<std::string>& names, const nb::dict& given) {
+  bool right = true;
+  for (const auto& n : names) right = right && given.contains(n.c_str());
+  std::string all, got;
+  for (auto [name, value] : given) {
+    const auto n = nb::cast<std::string>(name);
+    right = right && std::find(names.begin(), names.end(), n) != names.end();
+    got += (got.empty() ? "" : ", ") + n + "=";
+  }
+  if (right) return;
+  for (auto n = names.begin(); n != names.end(); ++n)
+    if (std::find(names.begin(), n, *n) == n) all += (all.empty() ? "" : ", ") + *n + "=";
+  throw ExpressionError({.what = "'" + spec + "' needs its operands by name",
+                         .expected = all.empty() ? "none" : all,
+                         .got = got.empty() ? "none" : got});
+}
+
+struct Named {
+  std::map<std::string, Tensor> tensors;
+  std::vector<nb::handle> given;
+  explicit Named(const nb::dict& operands) {
+    for (auto [name, value] : operands) {
+      tensors.emplace(nb::cast<std::string>(name), to_operand(value));
+      given.push_back(value);
+    }
+  }
+};
 
 nb::object result_of(const Tensor& t, Package package) {
   return t.format().is_all_dense() && t.format().is_identity() ? dense_result(to_dense(t), package) : nb::cast(t);
@@ -73,30 +116,41 @@ void bind_evaluate(nb::module_& m) {
       .def("__repr__", [](const Semiring& s) { return "<strata.Semiring " + s.to_string() + ">"; });
   m.def(
       "evaluate",
-      [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
-         nb::handle dtype, bool complement_mask) {
+      [](const std::string& spec, nb::dict operands, nb::handle out, nb::handle format, nb::handle semiring,
+         nb::handle mask, bool complement_mask, nb::handle dtype, nb::handle compute_dtype, bool general) {
         const Assignment a = parse_assignment(spec);
-        std::map<std::string, Tensor> named;
-        std::vector<nb::handle> given;
-        for (auto [name, value] : operands) {
-          named.emplace(nb::cast<std::string>(name), to_operand(value));
-          given.push_back(value);
+        check_names(spec, needed(a), operands);
+        const Named named(operands);
+        EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                                             static_cast<int>(a.indices.size()));
+        options.general = general;
+        nb::object target = nb::borrow(out);
+        if (target.is_none() && a.accumulate) {  // '+=' writes into the array that it adds to
+          const nb::object held = operands[a.name.c_str()];
+          if (!is_tensor(held) && nb::hasattr(held, "__setitem__") && nb::hasattr(held, "shape")) target = held;
         }
-        const EvaluateOptions options = options_of(format, semiring, mask, complement_mask, dtype, static_cast<int>(a.indices.size()));
-        Tensor out;
+        if (!target.is_none()) {
+          const Tensor written = to_output(target);
+          NoGil no_gil;
+          evaluate_into(a, named.tensors, written, options);
+        }
+        if (!target.is_none()) return target;
+        Tensor result;
         {
           NoGil no_gil;
-          out = evaluate(a, named, options);
+          result = evaluate(a, named.tensors, options);
         }
-        return result_of(out, package_of(given));
+        return result_of(result, package_of(named.given));
       },
-      nb::arg("spec"), nb::arg("operands"), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(),
-      nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("complement_mask") = false,
-      "The general path for index notation; `operands`: {name: tensor}. ExpressionError, DTypeError, TensorError.");
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("format") = nb::none(),
+      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
+      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("general") = false,
+      "Index notation over {name: tensor}; `general`: by the general path alone.");
   m.def(
-      "evaluate_einsum",
-      [](const std::string& spec, nb::args operands, nb::handle format, nb::handle semiring, nb::handle mask,
-         nb::handle dtype, bool complement_mask) {
+      "einsum",
+      [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta,
+         nb::handle format, nb::handle semiring, nb::handle mask, bool complement_mask, nb::handle dtype,
+         nb::handle compute_dtype) -> nb::object {
         std::vector<Tensor> list;
         std::vector<int> ranks;
         std::vector<nb::handle> given;
@@ -106,44 +160,65 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        return evaluate_einsum(e, list, options_of(format, semiring, mask, complement_mask, dtype, static_cast<int>(e.output.size())),
-                               package_of(given));
+        const EvaluateOptions options = einsum_options(
+            e, list,
+            options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                       static_cast<int>(e.output.size())));
+        const Scalar a = to_scalar(alpha), b = beta.is_none() ? Scalar::of(std::int64_t{0}) : to_scalar(beta);
+        if (!out.is_none()) {
+          const Tensor written = to_output(out);
+          NoGil no_gil;
+          evaluate_into(e, list, written, options, a, b);
+        }
+        if (!out.is_none()) return nb::borrow(out);
+        if (!b.is_zero())
+          throw PlanError({.what = "beta scales what out holds, and there is no out",
+                           .expected = "out=array, or no beta",
+                           .fix = "give out="});
+        Tensor result;
+        {
+          NoGil no_gil;
+          result = evaluate(e, list, options, a);
+        }
+        return result_of(result, package_of(given));
+      },
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
+      nb::arg("beta") = nb::none(), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(),
+      nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false, nb::arg("dtype") = nb::none(),
+      nb::arg("compute_dtype") = nb::none(), "NumPy's einsum over sparse and dense operands.");
+  m.def(
+      "explain",
+      [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
+         bool complement_mask, nb::handle dtype, nb::handle compute_dtype) {
+        const Assignment a = parse_assignment(spec);
+        check_names(spec, needed(a), operands);
+        const Named named(operands);
+        std::map<std::string, TensorType> types;
+        for (const auto& [name, t] : named.tensors) types.emplace(name, t.type());
+        const EvaluateOptions options = options_of(
+            {format, semiring, mask, complement_mask, dtype, compute_dtype}, static_cast<int>(a.indices.size()));
+        return nb::module_::import_("strata._text").attr("Text")(explain(a, types, options));
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
-      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("complement_mask") = false,
-      "The general path for an einsum. ExpressionError, DTypeError, TensorError.");
+      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
+      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
+      "Which way an expression goes, and why its result has its format.");
   m.def(
-      "plan_serves",
+      "operands_by_name",
       [](const std::string& spec, nb::dict operands) {
-        std::map<std::string, TensorType> types;
-        int sparse = 0;
-        for (auto [name, value] : operands) {
-          const Tensor t = to_operand(value);
-          sparse += is_sparse(t);
-          types.emplace(nb::cast<std::string>(name), t.type());
-        }
-        if (sparse > 1) return false;
-        const Assignment a = parse_assignment(spec);
-        const auto names = a.value.operands();
-        if (a.accumulate || std::any_of(names.begin(), names.end(), [&](const auto& n) { return !types.contains(n); }))
-          return false;
-        std::vector<std::string> unused;
-        try {
-          static_cast<void>(parse_index_notation(spec, unused));
-        } catch (const Error&) {
-          return false;
-        }
-        return result_format(a, types).format.is_all_dense();
+        std::vector<std::string> names;
+        static_cast<void>(parse_index_notation(spec, names));
+        check_names(spec, names, operands);
+        nb::list out;
+        for (const auto& n : names) out.append(operands[n.c_str()]);
+        return nb::tuple(out);
       },
-      nb::arg("spec"), nb::arg("operands"),
-      "Is this one product with at most one sparse operand and a dense result? Then a plan serves it.");
+      nb::arg("spec"), nb::arg("operands"), "The operands of one product in order of appearance. ExpressionError.");
   m.def(
       "expression_operands",
       [](const std::string& spec) {
-        const Assignment a = parse_assignment(spec);
         nb::list out;
-        for (const auto& name : a.value.operands()) out.append(name);
-        if (a.accumulate) out.append(a.name);
+        for (const auto& name : needed(parse_assignment(spec))) out.append(name);
         return out;
       },
       nb::arg("spec"), "The operands that an assignment names, in order; of '+=' the result last. ExpressionError.");
@@ -156,12 +231,7 @@ void bind_evaluate(nb::module_& m) {
         std::map<std::string, TensorType> types;
         for (auto [name, value] : operands) types.emplace(nb::cast<std::string>(name), to_operand(value).type());
         const Assignment a = parse_assignment(spec);
-        for (const auto& n : a.value.operands())
-          if (!types.contains(n))
-            throw ExpressionError({.what = "no operand '" + n + "'",
-                                   .expected = "a tensor of this name",
-                                   .got = "none",
-                                   .fix = "give " + n + "="});
+        check_names(spec, needed(a), operands);
         const ResultFormat r = result_format(a, types);
         return nb::make_tuple(r.format, r.why);
       },

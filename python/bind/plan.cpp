@@ -148,20 +148,6 @@ void bind_plan(nb::module_& m) {
       "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
       "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
   m.def(
-      "einsum",
-      [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta,
-         nb::handle dtype, nb::handle compute_dtype) {
-        const std::vector<Tensor> list = to_operands(operands);
-        return run_plan(plan_of(spec, list, plan_options(dtype, compute_dtype)), list, out, alpha, beta,
-                        package_of(handles(operands)));
-      },
-      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
-      nb::arg("beta") = nb::none(), nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
-      "NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense "
-      "operands.\n\n"
-      "    einsum('ij,j->i', A, x)\n\nout = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). "
-      "ExpressionError, TensorError, Unsupported.");
-  m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
         std::map<std::string, SymbolicOperand> symbolic;

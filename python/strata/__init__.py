@@ -27,7 +27,7 @@ from ._core import (
     write_matrix_market,
 )
 from ._io import read, write
-from ._evaluate import einsum, evaluate
+from ._evaluate import einsum, evaluate, explain
 from ._plan import plan
 from .errors import (
     CopyWarning,
@@ -76,6 +76,7 @@ __all__ = [
     "einsum",
     "equal",
     "evaluate",
+    "explain",
     "formats",
     "from_coo",
     "from_cupy",

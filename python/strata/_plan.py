@@ -1,27 +1,7 @@
-"""Plans and index notation with operands by name."""
+"""Plans."""
 
 from . import _core
 from .errors import ExpressionError
-
-
-def _operands(spec, tensors, named):
-    if "=" not in spec:
-        if named:
-            raise ExpressionError(
-                "an einsum takes its operands by position", expected='plan("ij,j->i", A, x)', got=", ".join(named)
-            )
-        return tensors
-    names = _core.index_notation_operands(spec)
-    if tensors:
-        return tensors
-    missing = [n for n in names if n not in named]
-    if missing or len(named) != len(set(names)):
-        raise ExpressionError(
-            f"'{spec}' needs its operands by name",
-            expected=", ".join(f"{n}=" for n in dict.fromkeys(names)),
-            got=", ".join(f"{n}=" for n in named) or "none",
-        )
-    return tuple(named[n] for n in names)
 
 
 def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
@@ -32,4 +12,10 @@ def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
 
     dtype : of the result; compute_dtype : to accumulate in. ExpressionError, DTypeError, Unsupported.
     """
-    return _core.plan(spec, *_operands(spec, tensors, named), dtype=dtype, compute_dtype=compute_dtype)
+    if "=" in spec and not tensors:
+        tensors = _core.operands_by_name(spec, named)
+    elif named:
+        raise ExpressionError(
+            "an einsum takes its operands by position", expected='plan("ij,j->i", A, x)', got=", ".join(named)
+        )
+    return _core.plan(spec, *tensors, dtype=dtype, compute_dtype=compute_dtype)

@@ -317,3 +317,70 @@ def test_refused_semirings():
     ]:
         with pytest.raises(error, match=message):
             call()
+
+
+def test_a_number_as_an_operand_fills_a_sum():
+    c = np.zeros((3, 3))
+    c[1, 1] = 2
+    C, b = st.from_dense(c, "(i, j) -> (i: dense, j: padded)"), np.array(3.0)
+    got = st.evaluate("R(i,j) = b + C(i,j)", b=b, C=C)
+    assert isinstance(got, np.ndarray) and np.array_equal(got, b + c)
+    assert st.evaluate("R(i,j) = b * C(i,j)", b=b, C=C).format == C.format
+
+
+def test_every_way_gives_the_same(rng):
+    x, y, v = matrix(rng, 6, 5), matrix(rng, 5, 7), rng.random(5)
+    A, B = st.from_dense(x, "CSR"), st.from_dense(y, "CSR")
+    for spec, named, want in [
+        ("y(i) = A(i,j) * v(j)", dict(A=A, v=v), x @ v),
+        ("C(i,k) = A(i,j) * Y(j,k)", dict(A=A, Y=y), x @ y),
+        ("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), x @ y),
+        ("C(i,j) = A(i,j) * v(j)", dict(A=A, v=v), x * v),
+        ("C(i,j) = A(i,j) + A(i,j)", dict(A=A), x + x),
+        ("y(i) = A(i,j) * A(i,j) * v(j)", dict(A=A, v=v), x * x @ v),
+    ]:
+        for general in (False, True):
+            got = st._core.evaluate(spec, named, general=general)
+            got = got if isinstance(got, np.ndarray) else got.to_dense()
+            assert np.allclose(got, want), (spec, general)
+        out = np.full((*want.shape, 2), np.nan)[..., 0]
+        assert st.evaluate(spec, named, out=out) is out and np.allclose(out, want)
+
+
+def test_writing_into_memory_that_is_given(rng):
+    x, y = matrix(rng, 4, 5), matrix(rng, 5, 3)
+    A, B = st.from_dense(x, "CSR"), st.from_dense(y, "CSC")
+    for a, b in [(A, B), (A, y), (x, y), (x, B)]:
+        c = np.ones((4, 3))
+        out = c.copy()
+        assert st.einsum("ij,jk->ik", a, b, out=out, alpha=2, beta=3) is out and np.allclose(out, 2 * (x @ y) + 3 * c)
+        out = c.astype("float32")
+        assert st.einsum("ij,jk->ik", a, b, out=out) is out and np.allclose(out, x @ y)
+        with pytest.raises(st.DTypeError, match="cannot hold"):
+            st.einsum("ij,jk->ik", a, b, out=np.ones((4, 3), int))
+        with pytest.raises(st.PlanError, match="another shape"):
+            st.einsum("ij,jk->ik", a, b, out=np.ones((3, 4)))
+        with pytest.raises(st.PlanError, match="no out"):
+            st.einsum("ij,jk->ik", a, b, beta=1)
+        with pytest.raises(st.PlanError, match="semiring"):
+            st.einsum("ij,jk->ik", a, b, out=c, alpha=2, semiring="min-plus")
+    held = np.ones((4, 3))
+    assert st.evaluate("C(i,k) += A(i,j) * Y(j,k)", C=held, A=A, Y=y) is held and np.allclose(held, 1 + x @ y)
+    with pytest.raises(st.PlanError, match="alpha"):
+        st.einsum("ij,jk->ik", A, B, alpha=2)
+
+
+def test_explain(rng):
+    A, v = st.from_dense(matrix(rng, 5, 5), "CSR"), rng.random(5)
+    text = str(st.explain("y(i) = A(i,j) * v(j)", A=A, v=v))
+    assert "a plan serves" in text and "dense" in text
+    text = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=A))
+    assert "2 operands are sparse" in text and "CSR: all operands are sparse" in text and "by rows" in text
+    assert "pattern of 'A'" in str(st.explain("C(i,j) = sqrt(A(i,j)) * v(j)", A=A, v=v))
+    text = str(st.explain("y(i) = A(i,j) * v(j)", A=A, v=v, semiring="min(a, b); a + b; inf", format="dense"))
+    assert "semiring is min(a, b); a + b; inf" in text and "as asked for" in text
+    assert "not one product" in str(st.explain("y(i) = v(i) + A(i,j) * v(j)", A=A, v=v))
+    with pytest.raises(st.ExpressionError, match="by name"):
+        st.explain("y(i) = A(i,j) * v(j)", A=A)
+    with pytest.raises(st.ExpressionError, match="two extents"):
+        st.explain("y(i) = A(i,j) * v(j)", A=A, v=rng.random(4))

@@ -1,17 +1,17 @@
 // The general path: reads operands, carries out reductions from the inside out, assembles the result.
-#include "strata/evaluate.h"
+#include "ops/evaluate/front.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/direct/direct.h"
 #include "ops/evaluate/assemble.h"
 #include "ops/evaluate/contract.h"
 #include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"
 #include "ops/evaluate/semiring_arithmetic.h"
 
-namespace strata {
-namespace evaluation {
+namespace strata::evaluation {
 namespace {
 
 /// As NumPy's sum, where a sum was written; what a notation implies keeps the dtype, as NumPy's einsum.
@@ -309,23 +309,14 @@ class Evaluator {
 };
 
 }  // namespace
-}  // namespace evaluation
 
-Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  auto needed = a.value.operands();
-  if (a.accumulate) needed.push_back(a.name);
-  for (const auto& name : needed)
-    if (!operands.contains(name))
-      throw ExpressionError({.what = "no operand '" + name + "'",
-                             .expected = "a tensor of this name",
-                             .got = "none",
-                             .fix = "give " + name + "="});
-  if (auto result = evaluation::product_in_pattern(a, operands, options)) return *result;
-  return evaluation::Evaluator(a, operands, options).run();
+Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                       const EvaluateOptions& options) {
+  if (options.general) return Evaluator(a, operands, options).run();
+  if (auto result = product_in_pattern(a, operands, options)) return *result;
+  std::string why;
+  if (auto result = direct::evaluate(a, operands, options, why)) return *result;
+  return Evaluator(a, operands, options).run();
 }
 
-Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return evaluate(parse_assignment(text), operands, options);
-}
-
-}  // namespace strata
+}  // namespace strata::evaluation

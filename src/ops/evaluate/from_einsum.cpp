@@ -1,6 +1,8 @@
-// Einsums as assignments.
-#include "ops/fast/sparse_product.h"
-#include "strata/evaluate.h"
+// Einsums as assignments, and back.
+#include <algorithm>
+
+#include "ops/evaluate/contract.h"
+#include "ops/evaluate/front.h"
 
 namespace strata {
 
@@ -25,15 +27,42 @@ Assignment to_assignment(const Einsum& e) {
   return out;
 }
 
-Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options) {
-  if (e.operands.size() != operands.size())
-    throw ExpressionError({.what = "the expression and the operands differ in number",
-                           .expected = std::to_string(e.operands.size()),
-                           .got = std::to_string(operands.size())});
-  if (auto product = fast::sparse_product(e, operands, options)) return *product;
-  std::map<std::string, Tensor> named;
-  for (std::size_t k = 0; k < operands.size(); ++k) named.emplace(operand_name(k), operands[k]);
-  return evaluate(to_assignment(e), named, options);
+namespace evaluation {
+
+std::optional<Einsum> as_einsum(const Assignment& a, std::vector<std::string>& operands) {
+  Einsum e;
+  operands.clear();
+  const auto number = [&](const std::string& name) {
+    const auto at = std::find(e.names.begin(), e.names.end(), name);
+    if (at == e.names.end()) e.names.push_back(name);
+    return static_cast<int>(std::find(e.names.begin(), e.names.end(), name) - e.names.begin());
+  };
+  Expression body = a.value;
+  std::vector<std::string> summed;
+  while (body.op() == Operator::sum && body.node().implicit) {  // a written sum has NumPy's dtype of sums
+    summed.push_back(body.node().name);
+    body = body.argument();
+  }
+  for (const Expression& f : factors_of(body)) {
+    const bool conjugate = f.op() == Operator::conjugate;
+    const Expression& access = conjugate ? f.argument() : f;
+    if (access.op() != Operator::access) return std::nullopt;
+    std::vector<int> indices;
+    for (const auto& i : access.node().indices) {
+      if (!i.is_plain()) return std::nullopt;
+      indices.push_back(number(i.terms[0].index));
+    }
+    operands.push_back(access.node().name);
+    e.operands.push_back(std::move(indices));
+    e.conjugate.push_back(conjugate ? 1 : 0);
+  }
+  e.num_indices = static_cast<int>(e.names.size());
+  for (const auto& i : a.indices) {
+    e.output.push_back(number(i));
+    if (e.output.back() >= e.num_indices) return std::nullopt;
+  }
+  return e;
 }
 
+}  // namespace evaluation
 }  // namespace strata

@@ -9,7 +9,8 @@ namespace strata {
 namespace {
 
 struct Choice {
-  enum Kind : std::uint8_t { neutral, pattern, compressed, dense } kind = neutral;
+  /// neutral: a constant; scalar: a number that is an operand, so that its sums have a value everywhere
+  enum Kind : std::uint8_t { neutral, scalar, pattern, compressed, dense } kind = neutral;
   std::optional<Format> format;    ///< pattern
   std::vector<char> dense_levels;  ///< compressed: per output dimension
   std::vector<int> order;          ///< of the output's dimensions in storage
@@ -42,7 +43,7 @@ class Chooser {
       case Operator::floor_divide:
       case Operator::modulo: {
         const Choice left = choose(e.argument(0)), right = choose(e.argument(1));
-        if (right.kind == Choice::neutral ||
+        if (right.kind == Choice::neutral || right.kind == Choice::scalar ||
             (right.kind == Choice::dense && left.kind == Choice::pattern && left.zero_fill))
           return left;
         return unite(left, right);
@@ -72,7 +73,7 @@ class Chooser {
     const TensorType& type = operands_.at(n.name);
     Choice c;
     if (type.format.is_all_dense()) {
-      c.kind = n.indices.empty() ? Choice::neutral : Choice::dense;
+      c.kind = n.indices.empty() ? Choice::scalar : Choice::dense;
       c.why = "'" + n.name + "' is dense";
       return c;
     }
@@ -127,8 +128,10 @@ class Chooser {
     const Choice left = choose(e.argument(0)), right = choose(e.argument(1));
     for (const Choice* c : {&left, &right})
       if (c->kind == Choice::pattern && c->zero_fill) return *c;
-    if (left.kind == Choice::neutral) return right;
-    if (right.kind == Choice::neutral) return left;
+    for (const auto kind : {Choice::neutral, Choice::scalar}) {
+      if (left.kind == kind) return right;
+      if (right.kind == kind) return left;
+    }
     for (const Choice* c : {&left, &right})
       if (c->kind == Choice::dense) return *c;
     Choice out = left.kind == Choice::compressed ? left : right;
@@ -144,6 +147,7 @@ class Chooser {
     if (left.kind == Choice::neutral) return right;
     if (right.kind == Choice::neutral) return left;
     if (left.kind == Choice::dense || right.kind == Choice::dense) return left.kind == Choice::dense ? left : right;
+    if (left.kind == Choice::scalar || right.kind == Choice::scalar) return left.kind == Choice::scalar ? left : right;
     if (left.kind == Choice::pattern && right.kind == Choice::pattern && *left.format == *right.format &&
         takes_any(*left.format))
       return left;

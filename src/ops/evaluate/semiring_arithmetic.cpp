@@ -80,10 +80,10 @@ Column product(const Semiring& semiring, const Column& a, const Column& b) {
   if (plus.kind() == Monoid::minimum || plus.kind() == Monoid::maximum || plus.kind() == Monoid::user) {
     // The identity of the sums stands for what is missing: -inf times 0 is not NaN, nor is inf - inf, and the largest
     // integer plus one stays.
-    const Column none = repeat(identity(plus, a.dtype), a.size());
+    const Column none = identity(plus, a.dtype), nothing = repeat(none, a.size());
     std::vector<std::uint8_t> there(a.size());
-    const Column in_a = apply(Operator::not_equal, a, none, DType::boolean),
-                 in_b = apply(Operator::not_equal, b, none, DType::boolean);
+    const Column in_a = apply(Operator::not_equal, a, nothing, DType::boolean),
+                 in_b = apply(Operator::not_equal, b, nothing, DType::boolean);
     for (std::size_t k = 0; k < there.size(); ++k)
       there[k] = std::get<Ints>(in_a.data)[k] && std::get<Ints>(in_b.data)[k];
     keep(out, there, none);

@@ -1,0 +1,104 @@
+// Products that a plan serves, and writing into memory that a caller gives.
+#include <algorithm>
+
+#include "ops/convert_elements.h"
+#include "ops/evaluate/front.h"
+#include "strata/ops.h"
+
+namespace strata::evaluation {
+namespace {
+
+bool is_one(const Scalar& s) { return s.to_complex() == std::complex<double>(1); }
+
+std::string shape_text(const Shape& shape) {
+  std::string out = "(";
+  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+int kind(DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; }
+
+/// A tensor like this one, in memory of its own.
+Tensor empty_dense(const TensorType& type) {
+  std::vector<std::int64_t> strides(type.shape.size());
+  std::int64_t step = 1, size = 1;
+  for (std::size_t d = strides.size(); d-- > 0;) {
+    strides[d] = step;
+    step *= std::max<std::int64_t>(type.shape[d], 1);  // make_plan has checked the product
+    size *= type.shape[d];
+  }
+  return borrow_dense(Buffer::allocate(type.dtype, size), type.shape, strides);
+}
+
+}  // namespace
+
+bool Destination::scales() const { return !is_one(alpha) || !beta.is_zero(); }
+
+void check_kind(DType from, DType to) {
+  if (kind(to) < kind(from))
+    throw DTypeError({.what = "the output cannot hold the values of the result",
+                      .expected = "a dtype of the kind of " + std::string(name_of(from)),
+                      .got = std::string(name_of(to))});
+}
+
+std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                         const Format& result) {
+  if (options.general) return "the general path is asked for";
+  if (options.semiring != Semiring::plus_times) return "the semiring is " + options.semiring.to_string();
+  if (options.mask) return "there is a mask";
+  const auto sparse =
+      std::count_if(operands.begin(), operands.end(), [](const auto& t) { return !t.format.is_all_dense(); });
+  if (sparse > 1) return std::to_string(sparse) + " operands are sparse";
+  if (!(result == conversion::dense_format(static_cast<int>(e.output.size()))))
+    return "the result is in " + result.to_string();
+  return {};
+}
+
+std::optional<Tensor> by_plan(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                              const Destination& to) {
+  std::vector<TensorType> types;
+  std::vector<Shape> shapes;
+  for (const auto& t : operands) {
+    types.push_back(t.type());
+    shapes.push_back(t.shape());
+  }
+  PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
+  if (to.out && !how.output_dtype) {
+    DType product = types.empty() ? to.out->dtype() : types[0].dtype;
+    for (const auto& t : types) product = promote(product, t.dtype);
+    check_kind(product, to.out->dtype());
+    how.output_dtype = to.out->dtype();
+  }
+  std::optional<Plan> plan;
+  try {
+    plan = make_plan(e, types, how);
+  } catch (const Unsupported&) {
+    return std::nullopt;
+  }
+  if (!to.out && is_one(to.alpha)) return plan->run(operands);
+  const Tensor out = to.out ? *to.out : empty_dense(plan->output_type());
+  plan->run(operands, out, to.alpha, to.beta);
+  return out;
+}
+
+void write(const Tensor& result, const Destination& to) {
+  const Tensor& out = *to.out;
+  if (out.shape() != result.shape())
+    throw PlanError({.what = "out has another shape than the result",
+                     .expected = shape_text(result.shape()),
+                     .got = shape_text(out.shape())});
+  check_kind(result.dtype(), out.dtype());
+  Einsum copy;
+  for (int d = 0; d < out.rank(); ++d) {
+    copy.output.push_back(d);
+    copy.names.push_back("d" + std::to_string(d));
+  }
+  copy.operands = {copy.output};
+  copy.conjugate = {0};
+  copy.num_indices = out.rank();
+  const Tensor dense[] = {to_dense(result)};
+  const TensorType types[] = {dense[0].type()};
+  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype()}).run(dense, out, to.alpha, to.beta);
+}
+
+}  // namespace strata::evaluation

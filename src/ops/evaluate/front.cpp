@@ -1,0 +1,198 @@
+// The front door of expressions: which way one goes.
+#include "ops/evaluate/front.h"
+
+#include <algorithm>
+
+#include "ops/convert_elements.h"
+#include "ops/fast/sparse_product.h"
+#include "strata/ops.h"
+
+namespace strata {
+namespace {
+
+using evaluation::Destination;
+
+void check_names(const Assignment& a, const auto& operands) {
+  auto needed = a.value.operands();
+  if (a.accumulate) needed.push_back(a.name);
+  for (const auto& name : needed)
+    if (!operands.contains(name))
+      throw ExpressionError({.what = "no operand '" + name + "'",
+                             .expected = "a tensor of this name",
+                             .got = "none",
+                             .fix = "give " + name + "="});
+}
+
+void check_scales(const Destination& to, const EvaluateOptions& options) {
+  if (to.scales() && options.semiring != Semiring::plus_times)
+    throw PlanError({.what = "alpha and beta have no meaning in a semiring",
+                     .expected = "alpha 1 and beta 0",
+                     .got = "semiring " + options.semiring.to_string()});
+}
+
+Format format_of(const Assignment& a, const std::map<std::string, TensorType>& types, const EvaluateOptions& options,
+                 bool into) {
+  if (into) return conversion::dense_format(static_cast<int>(a.indices.size()));
+  return options.format ? *options.format : result_format(a, types).format;
+}
+
+std::vector<TensorType> types_of(std::span<const Tensor> operands) {
+  std::vector<TensorType> out;
+  for (const auto& t : operands) out.push_back(t.type());
+  return out;
+}
+
+/// A product of tensors: by a plan, or as a product of sparse matrices.
+std::optional<Tensor> product(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                              const Format& format, const Destination& to) {
+  const auto types = types_of(operands);
+  if (evaluation::plan_refusal(e, types, options, format).empty())
+    if (auto out = evaluation::by_plan(e, operands, options, to)) return out;
+  if (options.general || to.out || to.scales()) return std::nullopt;
+  return fast::sparse_product(e, operands, options);
+}
+
+std::map<std::string, Tensor> by_name(std::span<const Tensor> operands) {
+  std::map<std::string, Tensor> out;
+  for (std::size_t k = 0; k < operands.size(); ++k) out.emplace(operand_name(k), operands[k]);
+  return out;
+}
+
+std::map<std::string, TensorType> types_of(const std::map<std::string, Tensor>& operands) {
+  std::map<std::string, TensorType> out;
+  for (const auto& [name, t] : operands) out.emplace(name, t.type());
+  return out;
+}
+
+Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& operands, EvaluateOptions options,
+                    const Destination& to) {
+  if (!to.out && to.scales())
+    throw PlanError({.what = "alpha and beta need memory to write into", .expected = "an output", .fix = "give out="});
+  if (to.out) options.format.reset();
+  Tensor result = evaluation::evaluate_sparse(a, operands, options);
+  if (!to.out) return result;
+  evaluation::write(result, to);
+  return *to.out;
+}
+
+Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+           Destination to) {
+  check_names(a, operands);
+  check_scales(to, options);
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
+  static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
+  std::vector<std::string> names;
+  const auto e = evaluation::as_einsum(a, names);
+  // What adds to its own memory may do so in place.
+  const bool in_place = a.accumulate && to.out && !to.scales() && to.out->type() == operands.at(a.name).type() &&
+                        to.out->format().is_all_dense() &&
+                        to.out->part().values.data == operands.at(a.name).part().values.data;
+  if (e && (!a.accumulate || in_place)) {
+    std::vector<Tensor> list;
+    for (const auto& n : names) list.push_back(operands.at(n));
+    Destination whole = to;
+    if (in_place) whole.beta = Scalar::of(std::int64_t{1});
+    if (auto out = product(*e, list, options, format_of(a, types_of(operands), options, to.out.has_value()), whole))
+      return *out;
+  }
+  return without_plan(a, operands, options, to);
+}
+
+Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {
+  if (e.operands.size() != operands.size())
+    throw ExpressionError({.what = "the expression and the operands differ in number",
+                           .expected = std::to_string(e.operands.size()),
+                           .got = std::to_string(operands.size())});
+  check_scales(to, options);
+  std::vector<Shape> shapes;
+  for (const auto& t : operands) shapes.push_back(t.shape());
+  static_cast<void>(index_extents(e, shapes));
+  const auto named = by_name(operands);
+  const Assignment a = to_assignment(e);
+  if (auto out = product(e, operands, options, format_of(a, types_of(named), options, to.out.has_value()), to))
+    return *out;
+  return without_plan(a, named, options, to);
+}
+
+}  // namespace
+
+Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  return run(a, operands, options, {});
+}
+Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  return run(parse_assignment(text), operands, options, {});
+}
+Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                const Scalar& alpha) {
+  return run(e, operands, options, {.alpha = alpha});
+}
+void evaluate_into(const Assignment& a, const std::map<std::string, Tensor>& operands, const Tensor& out,
+                   const EvaluateOptions& options, const Scalar& alpha, const Scalar& beta) {
+  run(a, operands, options, {out, alpha, beta});
+}
+void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out, const EvaluateOptions& options,
+                   const Scalar& alpha, const Scalar& beta) {
+  run(e, operands, options, {out, alpha, beta});
+}
+
+Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options) {
+  std::vector<int> ranks;
+  for (const auto& t : operands) ranks.push_back(t.rank());
+  const Einsum e = parse_einsum(text, ranks);
+  return evaluate(e, operands, einsum_options(e, operands, options));
+}
+
+EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands, EvaluateOptions options) {
+  const auto sparse = [](const Tensor& t) { return !t.format().is_all_dense(); };
+  if (!options.format && !options.mask && options.semiring == Semiring::plus_times &&
+      std::count_if(operands.begin(), operands.end(), sparse) < 2)
+    options.format = conversion::dense_format(static_cast<int>(e.output.size()));
+  return options;
+}
+
+std::string explain(const Assignment& a, const std::map<std::string, TensorType>& operands,
+                    const EvaluateOptions& options) {
+  check_names(a, operands);
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, t] : operands) shapes.emplace(name, t.shape);
+  static_cast<void>(index_extents(a, shapes));
+  std::string out = a.to_string() + "\n";
+  for (const auto& name : a.value.operands()) out += "  " + name + "  " + operands.at(name).to_string() + "\n";
+  const ResultFormat inferred = result_format(a, operands);
+  const Format format = options.format.value_or(inferred.format);
+  const std::string name = format.name();
+  out += "result  " + (format.is_all_dense() ? "dense" : name.empty() ? format.to_string() : name) + ": " +
+         (options.format ? "as asked for" : inferred.why) + "\n";
+  if (options.semiring != Semiring::plus_times) out += "semiring  " + options.semiring.to_string() + "\n";
+  if (options.mask) {
+    out += std::string("mask  ") + (options.complement_mask ? "complement of " : "") + options.mask->type().to_string() +
+           "\n";
+  }
+  out += "ways, in the order tried\n";
+  std::vector<std::string> names;
+  const auto e = a.accumulate ? std::nullopt : evaluation::as_einsum(a, names);
+  std::string refusal = a.accumulate ? "it adds to what is there" : "it is not one product of tensors";
+  std::vector<TensorType> types;
+  if (e) {
+    for (const auto& n : names) types.push_back(operands.at(n));
+    refusal = evaluation::plan_refusal(*e, types, options, format);
+  }
+  if (refusal.empty()) try {
+      const std::string plan =
+          make_plan(*e, types, {.compute_dtype = options.compute_dtype, .output_dtype = options.dtype}).explain();
+      return out + "  a plan serves:\n" + plan;
+    } catch (const Unsupported& problem) {
+      refusal = problem.problem().what;
+    }
+  out += "  a plan: " + refusal + "\n";
+  if (!options.general) {
+    const bool matrices = e && types.size() == 2 && !types[0].format.is_all_dense() && !types[1].format.is_all_dense() &&
+                          e->output.size() == 2 && options.semiring == Semiring::plus_times && !options.mask;
+    if (matrices) out += "  the product of two sparse matrices by rows, where formats and dtypes let it\n";
+    out += "  generated code, where the expression is of a kind that is compiled\n";
+  }
+  return out + "  the general path: serves every expression\n";
+}
+
+}  // namespace strata

@@ -1,0 +1,38 @@
+#pragma once
+// What stands behind the front door of expressions.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "strata/evaluate.h"
+
+namespace strata::evaluation {
+
+/// Without a plan: into the pattern of an operand, by generated code for several sparse operands, or by the general
+/// path.
+Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                       const EvaluateOptions& options);
+
+/// out = alpha * einsum + beta * out.
+struct Destination {
+  std::optional<Tensor> out = {};  ///< a fresh row-major tensor otherwise
+  Scalar alpha = Scalar::of(std::int64_t{1}), beta = Scalar::of(std::int64_t{0});
+  bool scales() const;  ///< is alpha not 1, or beta not 0?
+};
+/// Why no plan serves; empty where one does: a product with at most one sparse operand and a dense result.
+std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                         const Format& result);
+/// By a plan, where one serves.
+std::optional<Tensor> by_plan(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                              const Destination& to);
+/// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
+/// lower kind.
+void write(const Tensor& result, const Destination& to);
+/// DTypeError where values of `from` lose their kind in `to` (complex, float, integer, truth value).
+void check_kind(DType from, DType to);
+
+/// The assignment as an einsum over operands in order of appearance, if it is one product of plain accesses; `a += b`
+/// is read as `a = b`.
+std::optional<Einsum> as_einsum(const Assignment& a, std::vector<std::string>& operands);
+
+}  // namespace strata::evaluation
