@@ -118,6 +118,46 @@ bool has_inner_reduction(const Expression& e) {
   return std::any_of(e.node().arguments.begin(), e.node().arguments.end(), has_inner_reduction);
 }
 
+/// Peels the sums off the root.
+Expression peeled(const Expression& value, std::vector<std::pair<std::string, bool>>& sums) {
+  Expression body = value;
+  while (body.op() == Operator::sum) {
+    sums.emplace_back(body.node().name, body.node().implicit);
+    body = body.argument();
+  }
+  return body;
+}
+
+Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  if (options.format) return *options.format;
+  std::map<std::string, TensorType> types;
+  for (const auto& [name, t] : operands) types.emplace(name, t.type());
+  return result_format(a, types).format;
+}
+
+/// Reductions inside first, then what is left.
+std::optional<Tensor> in_steps(const Assignment& a, const Expression& body,
+                               const std::vector<std::pair<std::string, bool>>& sums,
+                               const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+                               const std::map<std::string, std::int64_t>& extents, std::string& why) {
+  Lift lift(operands, options, extents);
+  Assignment rest = a;
+  rest.value = lift.apply(body);
+  for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum)
+    rest.value = Expression::reduce(Operator::sum, sum->first, rest.value, sum->second);
+  bool stretched = lift.stretched();
+  if (!stretched)
+    for (const auto& [name, extent] : index_extents(rest, shapes_of(lift.operands())))
+      stretched = stretched || extent != extents.at(name);
+  if (stretched) {
+    why = "an extent of 1 is stretched";
+    return std::nullopt;
+  }
+  EvaluateOptions last = options;
+  last.format = wanted_format(a, operands, options);
+  return strata::evaluate(rest, lift.operands(), last);
+}
+
 }  // namespace
 
 std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
@@ -129,41 +169,16 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   Assignment unit = a;
   const auto extents = index_extents(a, shapes_of(operands));
   unit.value = contracted(a.value, operands, extents);
-  Expression body = unit.value;
   std::vector<std::pair<std::string, bool>> sums;
-  while (body.op() == Operator::sum) {
-    sums.emplace_back(body.node().name, body.node().implicit);
-    body = body.argument();
-  }
+  const Expression body = peeled(unit.value, sums);
   if (is_reduction(body.op())) {
     why = "'" + std::string(name_of(body.op())) + "' is not compiled yet";
     return std::nullopt;
   }
-  if (has_inner_reduction(body)) {
-    Lift lift(operands, options, extents);
-    body = lift.apply(body);
-    for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum)
-      body = Expression::reduce(Operator::sum, sum->first, body, sum->second);
-    unit.value = body;
-    bool stretched = lift.stretched();
-    if (!stretched)
-      for (const auto& [name, extent] : index_extents(unit, shapes_of(lift.operands())))
-        stretched = stretched || extent != extents.at(name);
-    if (stretched) {
-      why = "an extent of 1 is stretched";
-      return std::nullopt;
-    }
-    std::map<std::string, TensorType> types;
-    for (const auto& [name, t] : operands) types.emplace(name, t.type());
-    EvaluateOptions rest = options;
-    if (!rest.format) rest.format = result_format(a, types).format;
-    return strata::evaluate(unit, lift.operands(), rest);
-  }
+  if (has_inner_reduction(body)) return in_steps(a, body, sums, operands, options, extents, why);
   const auto made = make_unit(unit, operands, options, why);
   if (!made) return std::nullopt;
-  std::map<std::string, TensorType> types;
-  for (const auto& [name, t] : operands) types.emplace(name, t.type());
-  const Format wanted = options.format ? *options.format : result_format(a, types).format;
+  const Format wanted = wanted_format(a, operands, options);
   if (wanted.rank() != static_cast<int>(a.indices.size())) {
     why = "the format has another rank";  // the general path says it properly
     return std::nullopt;
@@ -178,6 +193,22 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   const DType dtype = options.dtype.value_or(result->dtype());
   if (result->format() == wanted && result->dtype() == dtype) return result;
   return convert(*result, wanted, {.dtype = dtype, .zeros = Zeros::keep});
+}
+
+std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  if (a.accumulate) return "refused: it adds to what is there\n";
+  Assignment unit = a;
+  unit.value = contracted(a.value, operands, index_extents(a, shapes_of(operands)));
+  std::vector<std::pair<std::string, bool>> sums;
+  const Expression body = peeled(unit.value, sums);
+  if (is_reduction(body.op())) return "refused: '" + std::string(name_of(body.op())) + "' is not compiled yet\n";
+  if (has_inner_reduction(body)) return "in steps, sums from the inside out: " + unit.value.to_string() + "\n";
+  std::string why;
+  const auto made = make_unit(unit, operands, options, why);
+  if (!made) return "refused: " + why + "\n";
+  const Format wanted = wanted_format(a, operands, options);
+  const auto order = choose_order(*made, wanted, why);
+  return order ? describe_unit(*made, *order, wanted) : "refused: " + why + "\n";
 }
 
 }  // namespace strata::direct

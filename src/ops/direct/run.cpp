@@ -28,6 +28,22 @@ class Run {
  public:
   Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {}
 
+  /// The loops that would run, and what stands before and behind them.
+  std::string describe(const Format& wanted) {
+    std::string out;
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k)
+      if (o_.convert[k]) out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + "\n";
+    prepare();
+    std::string loops = merging::lower(input_).text;
+    for (std::size_t v = 0; v < o_.indices.size(); ++v)
+      out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
+    out += " (below: i, j, ... in this order; t0, t1, ... are the operands as they occur)\n" + loops;
+    if (o_.dense_result) return out + "adds to a dense result\n";
+    const Format built = format();
+    out += "appends to " + built.to_string() + "\n";
+    return built == wanted ? out : out + "then converts to " + wanted.to_string() + "\n";
+  }
+
   std::optional<Tensor> run() {
     prepare();
     kernel_ = kernel_for(input_);
@@ -425,10 +441,12 @@ class Run {
     std::vector<std::string> names;
     for (std::size_t d = 0; d < u_.output.size(); ++d) names.push_back("d" + std::to_string(d));
     FormatBuilder b(names);
-    for (std::size_t l = 0; l < levels(); ++l) {
-      const int index = o_.indices[static_cast<std::size_t>(kernel_->lowered.levels[l])];
+    std::size_t l = 0;
+    for (int index : o_.indices) {
+      if (!u_.is_output(index)) continue;
       const auto d = std::find(u_.output.begin(), u_.output.end(), index) - u_.output.begin();
       b.level(b.dim(static_cast<int>(d)), Level{.kind = l == 0 && input_.dense_top ? LevelKind::dense : LevelKind::compressed});
+      ++l;
     }
     return b.build();
   }
@@ -444,6 +462,9 @@ class Run {
 
 }  // namespace
 
+std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted) {
+  return Run(unit, order).describe(wanted);
+}
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return Run(unit, order).run(); }
 
 }  // namespace strata::direct

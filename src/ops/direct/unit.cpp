@@ -38,6 +38,7 @@ class Builder {
     for (const auto& [name, extent] : index_extents(assignment_, shapes)) {
       numbers_[name] = static_cast<int>(unit_.extents.size());
       unit_.extents.push_back(extent);
+      unit_.names.push_back(name);
       if (extent == 0) return refuse("an extent is 0");
     }
     if (unit_.extents.empty()) return refuse("there is no index to loop over");
@@ -116,7 +117,7 @@ class Builder {
     const auto indices = plain(e.node().indices, t.shape());
     if (!indices) return std::nullopt;
     if (is_float(t.dtype()) && size_of(t.dtype()) < 4) return refuse("an operand is " + std::string(name_of(t.dtype())));
-    Access a{.tensor = t, .indices = *indices, .dense = t.format().is_all_dense()};
+    Access a{.name = e.node().name, .tensor = t, .indices = *indices, .dense = t.format().is_all_dense()};
     if (!a.dense && !t.fill().is_zero()) {
       const DType own = options_.semiring.kind() == Semiring::or_and ? DType::boolean : t.dtype();
       if (!ring_ || !t.fill().as(own).same_bits(to_scalar(identity(evaluation::addition(options_.semiring), own))))
@@ -202,7 +203,7 @@ class Builder {
     if (unit_.output.empty()) return refuse("a number under a mask"), false;
     unit_.mask = static_cast<int>(unit_.accesses.size());
     unit_.complement = options_.complement_mask;
-    unit_.accesses.push_back({.tensor = m, .indices = unit_.output, .dense = false});
+    unit_.accesses.push_back({.name = "mask", .tensor = m, .indices = unit_.output, .dense = false});
     return true;
   }
 

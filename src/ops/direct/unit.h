@@ -11,6 +11,7 @@ namespace strata::direct {
 
 /// An operand under an access; the mask is one too.
 struct Access {
+  std::string name;
   Tensor tensor;
   std::vector<int> indices;  ///< per dimension: number of the index, each once
   bool dense = false;        ///< a value everywhere
@@ -20,6 +21,7 @@ struct Unit {
   std::vector<merging::Node> nodes;
   std::vector<Access> accesses;        ///< in the order of Node::operand
   std::vector<std::int64_t> extents;   ///< per index
+  std::vector<std::string> names;      ///< of the indices, for explain()
   std::vector<char> summed;            ///< per index
   std::vector<int> output;             ///< indices of the result's dimensions
   merging::Combine combine = merging::Combine::plus;
@@ -50,5 +52,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, std::s
 /// Runs the unit; the result in a format that lies at hand, in dtype `compute`. Nothing where only the interpreter
 /// could run it and nobody asked for that.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order);
+/// The same as text.
+std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted);
 
 }  // namespace strata::direct

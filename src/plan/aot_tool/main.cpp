@@ -13,6 +13,8 @@
 #include <sstream>
 
 #include "backend/kernel.h"
+#include "compiler/emit/emit_c.h"
+#include "compiler/merge/merge.h"
 #include "plan/compiled.h"
 #include "strata/format.h"
 
@@ -89,6 +91,29 @@ std::vector<Common> products() {
   return out;
 }
 
+/// Sums and products of two CSR matrices: the loops that walk both together.
+std::vector<ir::Function> of_two_sparse() {
+  std::vector<ir::Function> out;
+  for (DType t : {DType::f64, DType::f32})
+    for (const bool product : {true, false}) {
+      merging::Input in;
+      const TensorType csr = sparse_type("CSR", {960, 720}, t, DType::i32);
+      in.operands = {{.type = csr, .vars = {0, 1}, .fibers = {1}}, {.type = csr, .vars = {product ? 1 : 0, product ? 2 : 1}, .fibers = {1}}};
+      in.nodes = {{.kind = merging::Node::access, .operand = 0},
+                  {.kind = merging::Node::access, .operand = 1},
+                  {.kind = product ? merging::Node::all : merging::Node::any,
+                   .op = product ? Operator::multiply : Operator::add,
+                   .arguments = {0, 1}}};
+      in.num_vars = product ? 3 : 2;
+      in.summed = product ? std::vector<char>{0, 1, 0} : std::vector<char>{0, 0};
+      in.absent = Scalar::zero(t);
+      in.compute = t;
+      in.dense_top = true;
+      out.push_back(merging::lower(in).function);
+    }
+  return out;
+}
+
 /// Writes a file unless it already has this content.
 void write(const std::filesystem::path& path, const std::string& content) {
   {
@@ -136,6 +161,13 @@ int main(int argc, char** argv) {
           t.isas.insert(isa.name);
         }
       }
+    for (const ir::Function& f : of_two_sparse()) {
+      const std::string source = emit_c(f);
+      Text& t = texts[text_hash(source)];
+      t.source = source;
+      t.function = f.name;
+      for (const Isa& isa : isas) t.isas.insert(isa.name);
+    }
     std::string list;
     for (const auto& [hash, t] : texts) {
       write(dir / (hash + ".c"), t.source);
