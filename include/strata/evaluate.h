@@ -56,7 +56,9 @@ struct ResultFormat {
   Format format;
   std::string why;
 };
-ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands);
+/// Of `options` the mask counts: what would be dense is sparse under a sparse one.
+ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
+                           const EvaluateOptions& options = {});
 
 /// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused,
 /// and the plan's own explanation where one serves. ExpressionError.

@@ -116,7 +116,7 @@ class Estimator {
     }
     const double n = static_cast<double>(s_.num_diagonals), slots = n * rows_;
     add("DIAI", "", 2 * pos + n * (crd + rows_ * value_), slots, dia, n, vectors,
-        grouped(s_.num_diagonals) + " diagonals, " + percent(s_.diagonal_fill) + " full, no column index");
+        grouped(s_.num_diagonals) + (s_.num_diagonals == 1 ? " diagonal, " : " diagonals, ") + percent(s_.diagonal_fill) + " full, no column index");
     if (s_.diagonal_fill < 0.9) mixed(vectors, pos, crd);
   }
 
@@ -130,7 +130,7 @@ class Estimator {
     const double rest = nse_ - inside, slots = n * rows_ + rest;
     const double bytes = 2 * pos + n * (crd + rows_ * value_) + pos * (rows_ + 1) + rest * (crd + value_);
     add("DIAI + CSR", "", bytes, slots, csr, 2 * rows_, vectors,
-        std::to_string(static_cast<std::int64_t>(n)) + " full diagonals hold " + percent(inside / nse_) +
+        std::to_string(static_cast<std::int64_t>(n)) + (n == 1 ? " full diagonal holds " : " full diagonals hold ") + percent(inside / nse_) +
             ", CSR the rest");
   }
 
@@ -151,7 +151,8 @@ class Estimator {
       s_.why += ", CSR takes " + decimal(static_cast<double>(plain->bytes) / each);
     if (static_cast<double>(best.slots) > 1.005 * nse_)
       s_.why += "; " + decimal(static_cast<double>(best.slots) / each, 2) +
-                " multiplications for each that is needed, which cost less than the bytes saved";
+                " multiplications for each that is needed, which cost less than the " +
+                (best.bytes < plain->bytes ? "bytes" : "rows and columns to walk") + " saved";
   }
 
   Structure& s_;

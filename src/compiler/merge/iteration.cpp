@@ -23,7 +23,10 @@ Set of_node(const Input& input, int n, const std::function<bool(int)>& cursor) {
   if (node.kind == Node::access)
     return cursor(node.operand) ? Set{.kind = Set::cursor, .operand = node.operand} : Set{};
   std::vector<Set> parts;
-  for (int a : node.arguments) {
+  for (std::size_t k = 0; k < node.arguments.size(); ++k) {
+    const int a = node.arguments[k];
+    if (input.nodes[static_cast<std::size_t>(a)].kind == Node::constant) continue;
+    if (node.kind == Node::all && !node.needed[k]) continue;
     Set s = of_node(input, a, cursor);
     if (s.kind != Set::everything)
       parts.push_back(std::move(s));

@@ -30,6 +30,7 @@ Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.
   for (std::size_t v = 0; v < n; ++v)
     if (!in_.summed[v]) last = static_cast<int>(v);
   if (last + 1 < in_.num_vars) summed_from_ = last + 1;
+  inverted_ = first_inverted(in_.summed) >= 0;
   if (in_.dense_result) return;
   for (std::size_t v = 0; v < n; ++v) {
     if (in_.summed[v]) continue;

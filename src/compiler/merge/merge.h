@@ -6,6 +6,7 @@
 // (unique, ordered) levels; whoever calls has converted what was not. A loop iterates over what its operands store:
 // where all must be present one drives and the others seek, where any may be, the least coordinate is next.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ enum class Combine : std::uint8_t {
   minimum,
   maximum,
   either,
+  both,
   first
 };
 
@@ -28,15 +30,18 @@ struct Node {
   enum Kind : std::uint8_t {
     constant,
     access,
-    all,  ///< absent where one argument is
-    any,  ///< absent where all arguments are; those that are absent count with the value `absent`
+    all,  ///< absent where one needed argument is
+    any,  ///< absent where all arguments but constants are
     map   ///< of one argument, absent where that is
   } kind = constant;
   Operator op = Operator::multiply;  ///< of all, any, map
   int operand = -1;                  ///< access
   bool conjugate = false;            ///< access
-  Scalar value = {};                 ///< constant, in the compute dtype
+  DType dtype = DType::f64;          ///< of the value
+  DType compute = DType::f64;        ///< that the arguments are brought to
+  Scalar value = {};                 ///< constant: its value; otherwise what it counts as where it is absent. In `dtype`
   std::vector<int> arguments = {};
+  std::vector<char> needed = {};     ///< all: per argument; the others count with their value where they are absent
 };
 
 struct Operand {
@@ -52,12 +57,15 @@ struct Input {
   int num_vars = 0;
   std::vector<char> summed;           ///< per variable
   Combine combine = Combine::plus;
-  Scalar absent;                      ///< in the compute dtype: 0, or the identity of a semiring's addition
+  Scalar absent;                      ///< in the compute dtype: the identity of `combine`
   bool ring = false;                  ///< products keep `absent` what it is
-  DType compute = DType::f64;         ///< of the result too
+  /// Of a reduction: elements that are absent count too, each with this value (compute dtype). The summed variables are
+  /// then the innermost ones.
+  std::optional<Scalar> others = {};
+  DType compute = DType::f64;         ///< of sums and of the result
   int mask = -1;                      ///< operand that must be present, its value unread
   bool complement = false;            ///< ... absent
-  bool dense_result = false;          ///< adds to strided memory
+  bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   DType crd = DType::i32;             ///< assembled: of coordinates
 };

@@ -8,6 +8,7 @@
 
 namespace strata::merging {
 
+using compiler::Arithmetic;
 using compiler::Value;
 using ir::Expr;
 using ir::Stmt;
@@ -61,8 +62,11 @@ class Nest {
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
   Element load(const Node& node, const Place& at, Stmts& out);
-  Value apply(Operator op, const Value& a, const Value& b) const;
-  Value apply(Operator op, const Value& a) const;
+  /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.
+  Element argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out);
+  Value apply(const Node& n, const Value& a, const Value& b) const;
+  Value apply(const Node& n, const Value& a) const;
+  Value cast(const Value& v, DType from, DType to) const;
   Value combine(const Value& a, const Value& b) const;
   Value constant(const Scalar& s) const;
   Expr is_absent(const Value& v) const;
@@ -100,6 +104,7 @@ class Nest {
   int workspace_ = -1;             ///< variable held in the workspace
   int drained_ = -1;               ///< ... which is emptied behind the loop of this variable
   int summed_from_ = -1;           ///< from this variable on all are summed: kept in a register; -1: none
+  bool inverted_ = false;          ///< a variable of the result stands inside a summed one
   bool register_open_ = false;
   std::string found_;              ///< "" where it need not be known
   std::vector<std::string> lines_;

@@ -20,6 +20,7 @@ Stmt Nest::leaf(const Place& at) {
   Stmts out;
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
   if (at.holds) e.present = nullptr;
+  e.value = cast(e.value, in_.nodes.back().dtype, in_.compute);
   if (!register_open_) {
     put(at, e, out);
     return ir::block(std::move(out));
@@ -31,6 +32,7 @@ Stmt Nest::leaf(const Place& at) {
   add.push_back(ir::assign("total", next.re));
   if (next.im) add.push_back(ir::assign("total_im", next.im));
   if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  if (in_.others) add.push_back(ir::assign("count", ir::var("count") + 1));
   const Stmt all = ir::block(std::move(add));
   out.push_back(e.present ? ir::branch(e.present, all) : all);
   return ir::block(std::move(out));
@@ -42,12 +44,18 @@ Stmt Nest::accumulate(int var, const Place& at) {
   out.push_back(ir::declare("total", start.re));
   if (start.im) out.push_back(ir::declare("total_im", start.im));
   // A dense result holds the identity already: adding it once more changes nothing.
-  found_ = in_.dense_result ? "" : "found";
+  found_ = in_.dense_result && in_.combine != Combine::first ? "" : "found";
   if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
+  if (in_.others) out.push_back(ir::declare("count", ir::int_const(0)));
   register_open_ = true;
   out.push_back(emit(var, at));
   register_open_ = false;
   const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
+  if (in_.others) {
+    Expr all = ir::int_const(1);
+    for (int v = var; v < in_.num_vars; ++v) all = all * extent(v);
+    out.push_back(ir::branch(ir::lt(ir::var("count"), all), ir::assign("total", combine(sum, constant(*in_.others)).re)));
+  }
   put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), sum}, out);
   return ir::block(std::move(out));
 }
@@ -63,8 +71,10 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
                             scalar(Scalars::stride, -1, v, "out_stride_" + letter(v));
     const std::string place = names_.fresh("place");
     s.push_back(ir::let(place, index));
-    const Value old = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
-    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), combine(old, e.value)));
+    // Where summed variables stand inside alone, or nowhere, a place is met once.
+    const bool once = !inverted_;
+    const Value old = once ? Value() : arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), once ? e.value : combine(old, e.value)));
   } else if (workspace_ >= 0) {
     insert(at.coordinate[static_cast<std::size_t>(workspace_)], e.value, s);
   } else {

@@ -10,8 +10,9 @@ Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_a
 
 /// As NumPy's minimum and maximum: NaN wins.
 Expr extreme(const Expr& a, const Expr& b, bool least) {
+  if (a->type.dtype == DType::boolean) return ir::binary(least ? ir::Op::bit_and : ir::Op::bit_or, a, b);
   if (!is_float(a->type.dtype)) return least ? ir::min(a, b) : ir::max(a, b);
-  const Expr better = least ? ir::lt(a, b) : ir::gt(a, b);
+  const Expr better = least ? ir::le(a, b) : ir::ge(a, b);
   return ir::select(ir::logical_or(better, ir::ne(a, a)), a, b);
 }
 
@@ -22,6 +23,9 @@ ir::Op function_of(Operator op) {
     case Operator::hyperbolic_tangent: return ir::Op::tanh;
     case Operator::error_function: return ir::Op::erf;
     case Operator::absolute: return ir::Op::abs;
+    case Operator::exponential: return ir::Op::exp;
+    case Operator::logarithm: return ir::Op::log;
+    case Operator::cosine: return ir::Op::cos;
     default: throw InternalError("merge: no such function");
   }
 }
@@ -29,18 +33,22 @@ ir::Op function_of(Operator op) {
 }  // namespace
 
 Value Nest::constant(const Scalar& s) const {
-  const Scalar v = s.as(in_.compute);
-  if (!arithmetic_.complex()) return {ir::constant(v), nullptr};
-  Value out;
-  if (in_.compute == DType::c64) {
+  if (!is_complex(s.dtype)) return {ir::constant(s), nullptr};
+  if (s.dtype == DType::c64) {
     float parts[2];
-    std::memcpy(parts, v.bits, sizeof parts);
-    out = {ir::constant(Scalar::of(parts[0])), ir::constant(Scalar::of(parts[1]))};
-  } else {
-    double parts[2];
-    std::memcpy(parts, v.bits, sizeof parts);
-    out = {ir::constant(Scalar::of(parts[0])), ir::constant(Scalar::of(parts[1]))};
+    std::memcpy(parts, s.bits, sizeof parts);
+    return {ir::constant(Scalar::of(parts[0])), ir::constant(Scalar::of(parts[1]))};
   }
+  double parts[2];
+  std::memcpy(parts, s.bits, sizeof parts);
+  return {ir::constant(Scalar::of(parts[0])), ir::constant(Scalar::of(parts[1]))};
+}
+
+Value Nest::cast(const Value& v, DType from, DType to) const {
+  if (from == to) return v;
+  const DType part = Arithmetic::part_of(to);
+  Value out{ir::cast(part, v.re), nullptr};
+  if (is_complex(to)) out.im = v.im ? ir::cast(part, v.im) : Arithmetic(to).zero().re;
   return out;
 }
 
@@ -58,28 +66,40 @@ Value Nest::named(const std::string& stem, const Value& v, Stmts& out) {
 
 Expr Nest::is_absent(const Value& v) const { return ir::eq(v.re, constant(in_.absent).re); }
 
-Value Nest::apply(Operator op, const Value& a, const Value& b) const {
-  switch (op) {
-    case Operator::multiply: return arithmetic_.mul(a, b);
-    case Operator::add: return arithmetic_.add(a, b);
+Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
+  const Arithmetic arithmetic(n.compute);
+  const auto compared = [&](ir::Op op) { return Value{ir::binary(op, a.re, b.re), nullptr}; };
+  switch (n.op) {
+    case Operator::multiply: return arithmetic.mul(a, b);
+    case Operator::add: return arithmetic.add(a, b);
     case Operator::subtract: return {a.re - b.re, a.im ? a.im - b.im : nullptr};
     case Operator::divide: return {ir::binary(ir::Op::div, a.re, b.re), nullptr};
     case Operator::minimum: return {extreme(a.re, b.re, true), nullptr};
     case Operator::maximum: return {extreme(a.re, b.re, false), nullptr};
+    case Operator::equal: return compared(ir::Op::eq);
+    case Operator::not_equal: return compared(ir::Op::ne);
+    case Operator::less: return compared(ir::Op::lt);
+    case Operator::less_equal: return compared(ir::Op::le);
+    case Operator::greater: return compared(ir::Op::gt);
+    case Operator::greater_equal: return compared(ir::Op::ge);
     default: throw InternalError("merge: no such operator");
   }
 }
 
-Value Nest::apply(Operator op, const Value& a) const {
-  if (op == Operator::negate) return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
-  if (op == Operator::relu) return {extreme(a.re, ir::constant(Scalar::zero(arithmetic_.part())), false), nullptr};
-  return {ir::unary(function_of(op), a.re), nullptr};
+Value Nest::apply(const Node& n, const Value& a) const {
+  const Expr zero = ir::constant(Scalar::zero(Arithmetic::part_of(n.compute)));
+  switch (n.op) {
+    case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
+    case Operator::relu: return {extreme(a.re, zero, false), nullptr};
+    default: return {ir::unary(function_of(n.op), a.re), nullptr};
+  }
 }
 
 Value Nest::combine(const Value& a, const Value& b) const {
   switch (in_.combine) {
     case Combine::plus: return arithmetic_.add(a, b);
     case Combine::either: return {ir::binary(ir::Op::bit_or, a.re, b.re), nullptr};
+    case Combine::both: return {ir::binary(ir::Op::bit_and, a.re, b.re), nullptr};
     case Combine::first: return a;
     default: return {extreme(a.re, b.re, in_.combine == Combine::minimum), nullptr};
   }
@@ -89,7 +109,7 @@ Nest::Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
-  const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", compiler::Arithmetic::part_of(storage));
+  const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", Arithmetic::part_of(storage));
   Expr index = at.position[static_cast<std::size_t>(k)];
   if (o.dense) {
     index = scalar(Scalars::offset, k, 0, name_of_operand(k) + "_offset");
@@ -98,48 +118,58 @@ Nest::Element Nest::load(const Node& node, const Place& at, Stmts& out) {
       index = index + at.coordinate[static_cast<std::size_t>(o.vars[l])] * stride;
     }
   }
-  Value v = arithmetic_.load(params_.param(b), b, storage, index, 1, node.conjugate);
+  Value v = Arithmetic(node.dtype).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
   if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);
-  if (present) v = arithmetic_.either(present, v, constant(in_.absent));
+  if (present) v = arithmetic_.either(present, v, constant(node.value));
   return {present, named("v_" + name_of_operand(k), v, out)};
+}
+
+Nest::Element Nest::argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
+  const int n = node.arguments[which];
+  const Node& child = in_.nodes[static_cast<std::size_t>(n)];
+  Element e = evaluate(n, at, out);
+  // An access and a union have their fill where they are absent.
+  if (filled && e.present && (child.kind == Node::all || child.kind == Node::map))
+    e.value = named("term", arithmetic_.either(e.present, e.value, constant(child.value)), out);
+  e.value = cast(e.value, child.dtype, node.compute);
+  return e;
 }
 
 Nest::Element Nest::evaluate(int n, const Place& at, Stmts& out) {
   const Node& node = in_.nodes[static_cast<std::size_t>(n)];
-  switch (node.kind) {
-    case Node::constant: return {nullptr, constant(node.value)};
-    case Node::access: return load(node, at, out);
-    case Node::map: {
-      Element a = evaluate(node.arguments[0], at, out);
-      return {a.present, apply(node.op, a.value)};
-    }
-    case Node::all: {
-      Element left = evaluate(node.arguments[0], at, out);
-      for (std::size_t k = 1; k < node.arguments.size(); ++k) {
-        const Element right = evaluate(node.arguments[k], at, out);
-        Value v = apply(node.op, left.value, right.value);
-        if (in_.ring && in_.compute != DType::boolean)
-          v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)), constant(in_.absent), v);
-        left = {both(left.present, right.present), named("product", v, out)};
-      }
-      return left;
-    }
-    default: break;
+  if (node.kind == Node::constant) return {nullptr, constant(node.value)};
+  if (node.kind == Node::access) return load(node, at, out);
+  if (node.kind == Node::map) {
+    const Element a = argument(node, 0, false, at, out);
+    return {a.present, cast(apply(node, a.value), node.compute, node.dtype)};
   }
-  const auto guarded = [&](int argument) {
-    Element e = evaluate(argument, at, out);
-    const Node::Kind kind = in_.nodes[static_cast<std::size_t>(argument)].kind;
-    if (e.present && kind != Node::access)
-      e.value = named("term", arithmetic_.either(e.present, e.value, constant(in_.absent)), out);
-    return e;
+  const bool all = node.kind == Node::all;
+  const auto counts = [&](std::size_t k) {
+    return all ? node.needed[k] != 0 : in_.nodes[static_cast<std::size_t>(node.arguments[k])].kind != Node::constant;
   };
-  Element left = guarded(node.arguments[0]);
-  for (std::size_t k = 1; k < node.arguments.size(); ++k) {
-    const Element right = guarded(node.arguments[k]);
-    const Expr present = left.present && right.present ? ir::logical_or(left.present, right.present) : nullptr;
-    left = {present, named("sum", apply(node.op, left.value, right.value), out)};
+  Element left;
+  bool known = false;  // an argument that counts was there everywhere
+  for (std::size_t k = 0; k < node.arguments.size(); ++k) {
+    const Element right = argument(node, k, !all || !node.needed[k], at, out);
+    if (counts(k)) {
+      if (all)
+        left.present = both(left.present, right.present);
+      else if (!right.present)
+        known = true;
+      else
+        left.present = left.present ? ir::logical_or(left.present, right.present) : right.present;
+    }
+    if (k == 0) {
+      left.value = right.value;
+      continue;
+    }
+    Value v = apply(node, left.value, right.value);
+    if (all && in_.ring && in_.compute != DType::boolean)
+      v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)), constant(in_.absent), v);
+    left.value = named(all ? "product" : "sum", v, out);
   }
+  if (known) left.present = nullptr;
   return left;
 }
 

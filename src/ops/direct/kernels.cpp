@@ -15,9 +15,10 @@ std::string key_of(const merging::Input& in) {
   number(in.num_vars);
   for (char s : in.summed) number(s);
   for (const auto& n : in.nodes) {
-    number(n.kind), number(n.op), number(n.operand), number(n.conjugate);
-    if (n.kind == merging::Node::constant) scalar(n.value);
+    number(n.kind), number(n.op), number(n.operand), number(n.conjugate), number(n.dtype), number(n.compute);
+    scalar(n.value);
     for (int a : n.arguments) number(a);
+    for (char c : n.needed) number(c);
     key += ';';
   }
   for (const auto& o : in.operands) {
@@ -30,6 +31,8 @@ std::string key_of(const merging::Input& in) {
   number(in.combine), number(in.ring), number(in.compute), number(in.mask), number(in.complement);
   number(in.dense_result), number(in.dense_top), number(in.crd);
   scalar(in.absent);
+  number(in.others.has_value());
+  if (in.others) scalar(*in.others);
   const auto epoch = planning::Epoch::now();
   return key + epoch.engine + "," + epoch.jit + "," + epoch.cc;
 }

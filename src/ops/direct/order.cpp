@@ -54,7 +54,7 @@ class Model {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
       kept_.push_back(a.dense ? std::nullopt : storage_order(a.tensor.format()));
       // Fill-in is missing in a semiring and in a mask.
-      const bool drops = u_.combine != merging::Combine::plus || static_cast<int>(stored_.size()) - 1 == u_.mask;
+      const bool drops = u_.drops_fill_in || static_cast<int>(stored_.size()) - 1 == u_.mask;
       if (kept_.back() && drops && holds_fill_in(a.tensor.format())) kept_.back().reset();
     }
     input_.nodes = u_.nodes;
@@ -90,6 +90,8 @@ class Model {
     std::vector<char> summed;
     for (int i : order) summed.push_back(u_.summed[static_cast<std::size_t>(i)]);
     if (!dense_result_ && !merging::can_assemble(summed)) return std::nullopt;
+    // Who counts what a reduction has met needs it to be complete in a register.
+    if (u_.others && !std::is_sorted(summed.begin(), summed.end())) return std::nullopt;
     out.indices = order;
     out.dense_result = dense_result_;
     double cost = 0;

@@ -60,6 +60,7 @@ class Run {
     input_.num_vars = static_cast<int>(o_.indices.size());
     input_.combine = u_.combine;
     input_.absent = u_.absent;
+    input_.others = u_.others;
     input_.ring = u_.ring;
     input_.compute = u_.compute;
     input_.mask = u_.mask;
@@ -114,7 +115,7 @@ class Run {
       if (o_.convert[p] && *o_.convert[p] == *o_.convert[k] && u_.accesses[p].tensor.same_object(a.tensor) &&
           (static_cast<int>(k) == u_.mask) == (static_cast<int>(p) == u_.mask))
         return tensors_[p];
-    const bool drops = u_.combine != merging::Combine::plus || static_cast<int>(k) == u_.mask;
+    const bool drops = u_.drops_fill_in || static_cast<int>(k) == u_.mask;
     return convert(a.tensor, *o_.convert[k], {.zeros = drops ? Zeros::automatic : Zeros::keep});
   }
 
@@ -188,7 +189,7 @@ class Run {
   Workspace workspace() const {
     Workspace w;
     const i64 n = extents_[static_cast<std::size_t>(kernel_->lowered.workspace)];
-    w.values = filled(n);
+    w.values = filled(n, u_.absent);
     i64 words = n;
     for (auto& b : w.bits) {
       words = ceil_div(words, 64);
@@ -197,12 +198,12 @@ class Run {
     return w;
   }
 
-  /// n times the identity.
-  Buffer filled(i64 n) const {
-    if (u_.absent.same_bits(Scalar::zero(u_.compute))) return Buffer::zeros(u_.compute, n);
+  /// n times this value.
+  Buffer filled(i64 n, const Scalar& value) const {
+    if (value.same_bits(Scalar::zero(u_.compute))) return Buffer::zeros(u_.compute, n);
     Buffer b = Buffer::allocate(u_.compute, n);
     const auto width = static_cast<i64>(size_of(u_.compute));
-    for (i64 k = 0; k < n; ++k) std::memcpy(static_cast<char*>(b.data) + k * width, u_.absent.bits, static_cast<std::size_t>(width));
+    for (i64 k = 0; k < n; ++k) std::memcpy(static_cast<char*>(b.data) + k * width, value.bits, static_cast<std::size_t>(width));
     return b;
   }
 
@@ -245,7 +246,7 @@ class Run {
     for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
     const auto n = checked_product(shape);
     if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
-    Buffer out = filled(*n);
+    Buffer out = filled(*n, u_.fill);
     std::vector<i64> strides(shape.size()), by_var(extents_.size(), 0);
     i64 step = 1;
     for (std::size_t d = strides.size(); d-- > 0;) {
@@ -256,9 +257,9 @@ class Run {
     }
     parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, out.data, by_var, nullptr); });
     Tensor t = borrow_dense(out, shape, strides);
-    if (u_.absent.is_zero()) return t;
+    if (u_.fill.is_zero()) return t;
     TensorType type = t.type();
-    type.fill = u_.absent;
+    type.fill = u_.fill;
     return make_from_parts(type, {t.part()});
   }
 
@@ -277,7 +278,10 @@ class Run {
       return input_.operands[k].dense ? -1 : expected_of(k, begin, end);
     }
     double least = -1, sum = 0;
-    for (int a : n.arguments) {
+    for (std::size_t k = 0; k < n.arguments.size(); ++k) {
+      const int a = n.arguments[k];
+      if (n.kind == merging::Node::all && !n.needed[k]) continue;
+      if (u_.nodes[static_cast<std::size_t>(a)].kind == merging::Node::constant) continue;
       const double e = expected(a, begin, end);
       if (e < 0) {
         if (n.kind == merging::Node::any) return -1;
@@ -416,7 +420,7 @@ class Run {
                     static_cast<std::size_t>(p.sizes.back() * width));
       if (!adopt) p = {};
     });
-    return make_tensor(format(), shape(), std::move(arrays), u_.absent, false);
+    return make_tensor(format(), shape(), std::move(arrays), u_.fill, false);
   }
 
   static Buffer prefix(Buffer b, i64 size) {

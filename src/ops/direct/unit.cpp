@@ -46,6 +46,7 @@ class Builder {
     if (kind == Semiring::user) return refuse("the semiring is a user's");
     ring_ = kind != Semiring::plus_times;
     unit_.ring = ring_ && kind != Semiring::or_and && kind != Semiring::any;
+    unit_.drops_fill_in = ring_;
     unit_.combine = combine_of(options_.semiring);
     unit_.summed.assign(unit_.extents.size(), 1);
     for (const auto& i : assignment_.indices) {
@@ -53,8 +54,9 @@ class Builder {
       unit_.summed[static_cast<std::size_t>(unit_.output.back())] = 0;
     }
     Expression body = assignment_.value;
+    const Operator reduction = body.op();
     bool implicit = true;
-    while (body.op() == Operator::sum) {
+    while (is_reduction(reduction) && body.op() == reduction) {
       implicit = implicit && body.node().implicit;
       body = body.argument();
     }
@@ -63,24 +65,8 @@ class Builder {
     if (!root) return std::nullopt;
     const auto& facts = tree.node(root->second);
     if (facts.constant) return refuse("it is a constant");
-    const bool sums = std::find(unit_.summed.begin(), unit_.summed.end(), 1) != unit_.summed.end();
-    unit_.compute = facts.dtype;
-    if (!ring_ && sums && !implicit && is_integer(facts.dtype) && size_of(facts.dtype) < 8)
-      return refuse("the sum is wider than its terms");
-    if (!ring_ && sums && !implicit && facts.dtype == DType::boolean) return refuse("the sum counts");
-    const DType t = unit_.compute;
-    if (is_float(t) && size_of(t) < 4) return refuse(std::string(name_of(t)) + " is rounded at every step");
-    for (std::size_t n = 0; n < unit_.nodes.size(); ++n) {
-      const auto& f = tree.node(static_cast<int>(n));
-      const bool leaf = unit_.nodes[n].kind == merging::Node::access || unit_.nodes[n].kind == merging::Node::constant;
-      if (!leaf && (f.dtype != t || f.compute != t)) return refuse("its steps have several dtypes");
-      if (!ring_ && !f.always && !f.constant && !is_zero(f.fill)) return refuse("where nothing is stored it is not 0");
-      if (leaf && unit_.nodes[n].kind == merging::Node::constant) unit_.nodes[n].value = to_scalar(f.fill).as(t);
-    }
-    if (is_complex(t) && ring_) return refuse("complex numbers have no order");
-    if (is_complex(t) && !complex_ok_) return refuse("a function of complex numbers");
-    if (t == DType::boolean && !ring_ && !boolean_ok_) return refuse("arithmetic of booleans");
-    unit_.absent = ring_ ? to_scalar(identity(evaluation::addition(options_.semiring), t)) : Scalar::zero(t);
+    if (!choose_result(facts, is_reduction(reduction) ? std::optional(reduction) : std::nullopt, implicit))
+      return std::nullopt;
     if (std::all_of(unit_.accesses.begin(), unit_.accesses.end(), [](const Access& x) { return x.dense; }))
       return refuse("no operand is sparse");
     if (options_.mask && !add_mask()) return std::nullopt;
@@ -93,9 +79,56 @@ class Builder {
     return std::nullopt;
   }
 
+  /// What the root's values become: the dtype of sums, the fill of the result, what absent elements count as.
+  bool choose_result(const evaluation::Node& root, std::optional<Operator> reduction, bool implicit) {
+    DType t = root.dtype;
+    const Scalar fill = to_scalar(root.fill);
+    const bool everywhere = root.always;
+    if (ring_) {
+      if (is_complex(t)) return refuse("complex numbers have no order"), false;
+    } else if (reduction == Operator::sum) {
+      if (!everywhere && !is_zero(root.fill)) return refuse("it sums what is not 0 where nothing is stored"), false;
+      if (!implicit && (t == DType::boolean || is_signed_int(t))) t = DType::i64;
+      if (!implicit && is_unsigned_int(t)) t = DType::u64;
+    } else if (reduction) {
+      const bool any = *reduction == Operator::any, all = *reduction == Operator::all;
+      if (any || all) t = DType::boolean;
+      if (is_complex(t)) return refuse("complex numbers have no order"), false;
+      unit_.combine = any   ? Combine::either
+                      : all ? Combine::both
+                            : *reduction == Operator::reduce_max ? Combine::maximum : Combine::minimum;
+      if (!everywhere) unit_.others = fill.as(t);
+      double places = 1;
+      for (std::size_t v = 0; v < unit_.extents.size(); ++v)
+        if (unit_.summed[v]) places *= static_cast<double>(unit_.extents[v]);
+      if (places > 9e18) return refuse("it counts beyond 64 bits"), false;
+    }
+    unit_.compute = t;
+    unit_.absent = ring_ ? to_scalar(identity(evaluation::addition(options_.semiring), t)) : Scalar::zero(t);
+    if (!ring_ && reduction && *reduction != Operator::sum) unit_.absent = to_scalar(identity(monoid_of(*reduction), t));
+    unit_.fill = ring_ || reduction == Operator::sum || everywhere ? unit_.absent : fill.as(t);
+    if (!ring_ && everywhere) unit_.fill = Scalar::zero(t);
+    return true;
+  }
+
+  static evaluation::Monoid monoid_of(Operator reduction) {
+    switch (reduction) {
+      case Operator::any: return evaluation::Monoid::either;
+      case Operator::all: return evaluation::Monoid::both;
+      case Operator::reduce_max: return evaluation::Monoid::maximum;
+      default: return evaluation::Monoid::minimum;
+    }
+  }
+
   /// Numbers of the node in both trees.
   using Added = std::optional<std::pair<int, int>>;
-  Added node(merging::Node n, int fact) {
+  Added node(merging::Node n, const evaluation::Tree& tree, int fact) {
+    const evaluation::Node& facts = tree.node(fact);
+    n.dtype = facts.dtype;
+    n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
+    if (is_float(n.dtype) && size_of(n.dtype) < 4)
+      return refuse(std::string(name_of(n.dtype)) + " is rounded at every step");
+    n.value = to_scalar(facts.fill).as(n.dtype);
     unit_.nodes.push_back(std::move(n));
     return std::pair(static_cast<int>(unit_.nodes.size()) - 1, fact);
   }
@@ -116,12 +149,11 @@ class Builder {
     const Tensor& t = operands_.at(e.node().name);
     const auto indices = plain(e.node().indices, t.shape());
     if (!indices) return std::nullopt;
-    if (is_float(t.dtype()) && size_of(t.dtype()) < 4) return refuse("an operand is " + std::string(name_of(t.dtype())));
     Access a{.name = e.node().name, .tensor = t, .indices = *indices, .dense = t.format().is_all_dense()};
-    if (!a.dense && !t.fill().is_zero()) {
+    if (ring_ && !a.dense && !t.fill().is_zero()) {
       const DType own = options_.semiring.kind() == Semiring::or_and ? DType::boolean : t.dtype();
-      if (!ring_ || !t.fill().as(own).same_bits(to_scalar(identity(evaluation::addition(options_.semiring), own))))
-        return refuse("the fill of '" + e.node().name + "' is not 0");
+      if (!t.fill().as(own).same_bits(to_scalar(identity(evaluation::addition(options_.semiring), own))))
+        return refuse("the fill of '" + e.node().name + "' is a value of the semiring");
     }
     const DType dtype = options_.semiring.kind() == Semiring::or_and ? DType::boolean : t.dtype();
     // Of a leaf only the facts are asked: it has no elements here.
@@ -129,45 +161,56 @@ class Builder {
     leaf.id = static_cast<int>(unit_.accesses.size());
     leaf.dense = a.dense;
     leaf.values = std::make_shared<Column>(evaluation::zeros(dtype, 0));
-    leaf.fill = evaluation::zeros(dtype, 1);
+    leaf.fill = evaluation::cast(evaluation::of_scalar(t.fill()), dtype);
     const int fact = tree.add_leaf(std::move(leaf), *indices);
     unit_.accesses.push_back(std::move(a));
     return node({.kind = merging::Node::access,
                  .operand = static_cast<int>(unit_.accesses.size()) - 1,
                  .conjugate = conjugate},
-                fact);
+                tree, fact);
   }
 
   /// Children first: the numbers of nodes in both trees stay equal.
   Added add(evaluation::Tree& tree, const Expression& e) {
     const Operator op = e.op();
-    if (op == Operator::constant) return node({}, tree.add_constant(e));
+    if (op == Operator::constant) return node({}, tree, tree.add_constant(e));
     if (op == Operator::access) return access(tree, e, false);
     if (op == Operator::conjugate && e.argument().op() == Operator::access) return access(tree, e.argument(), true);
     if (is_reduction(op)) return refuse("a reduction stands inside");
     if (is_unary(op)) return add_function(tree, e);
     const bool multiplies = op == Operator::multiply;
-    if (!multiplies && op != Operator::add && op != Operator::subtract && op != Operator::minimum &&
-        op != Operator::maximum && op != Operator::divide)
+    if (op == Operator::floor_divide || op == Operator::modulo)
       return refuse("'" + std::string(name_of(op)) + "' is not compiled yet");
     if (ring_ && !multiplies && op != Operator::add) return refuse("it has no meaning in a semiring");
     if (options_.semiring.kind() == Semiring::any && !multiplies) return refuse("a sum of terms in the semiring 'any'");
-    if (!multiplies && op != Operator::add) boolean_ok_ = false;
-    if (op == Operator::minimum || op == Operator::maximum || op == Operator::divide) complex_ok_ = false;
     const auto left = add(tree, e.argument(0));
     if (!left) return std::nullopt;
     const auto right = add(tree, e.argument(1));
     if (!right) return std::nullopt;
-    if (op == Operator::divide) {
-      const auto& by = tree.node(right->second);
-      if (!by.always && !by.constant) return refuse("it divides by something sparse");
-      if (is_integer(by.dtype) && is_integer(tree.node(left->second).dtype)) return refuse("it divides integers");
+    const int fact = tree.add_operation(op, {left->second, right->second});
+    const DType t = tree.node(fact).compute;
+    if (is_complex(t) && (ring_ || (!multiplies && op != Operator::add && op != Operator::subtract)))
+      return refuse("'" + std::string(name_of(op)) + "' of complex numbers");
+    if (t == DType::boolean && is_comparison(op) && op != Operator::equal && op != Operator::not_equal)
+      return refuse("an order of booleans");
+    const auto& l = tree.node(left->second);
+    const auto& r = tree.node(right->second);
+    // What is absent annihilates: as the general path says it.
+    const auto absent_somewhere = [](const evaluation::Node& n) { return !n.always && !n.constant; };
+    const bool quotient = op == Operator::divide && l.annihilates() && !absent_somewhere(r);
+    merging::Node n{.op = op, .arguments = {left->first, right->first}, .needed = {0, 0}};
+    if (multiplies) {
+      n.needed[0] = absent_somewhere(l) && (ring_ || l.annihilates());
+      n.needed[1] = absent_somewhere(r) && (ring_ || r.annihilates());
+    } else if (quotient) {
+      n.needed[0] = 1;
     }
-    merging::Node n{.kind = multiplies || op == Operator::divide ? merging::Node::all : merging::Node::any,
-                    .op = op,
-                    .arguments = {left->first, right->first}};
-    if (ring_) n.op = operator_in_ring(multiplies);
-    return node(std::move(n), tree.add_operation(op, {left->second, right->second}));
+    n.kind = n.needed[0] || n.needed[1] ? merging::Node::all : merging::Node::any;
+    if (ring_) {
+      n.op = operator_in_ring(multiplies);
+      n.kind = multiplies ? merging::Node::all : merging::Node::any;
+    }
+    return node(std::move(n), tree, fact);
   }
 
   Operator operator_in_ring(bool multiplies) const {
@@ -180,17 +223,17 @@ class Builder {
   Added add_function(evaluation::Tree& tree, const Expression& e) {
     const Operator op = e.op();
     if (ring_) return refuse("a function has no meaning in a semiring");
-    if (op != Operator::negate && op != Operator::absolute && op != Operator::square_root && op != Operator::sine &&
-        op != Operator::hyperbolic_tangent && op != Operator::error_function && op != Operator::relu)
+    if (op == Operator::sign || op == Operator::tangent || op == Operator::conjugate)
       return refuse("'" + std::string(name_of(op)) + "' is not compiled yet");
-    boolean_ok_ = false;
-    if (op != Operator::negate) complex_ok_ = false;
     const auto a = add(tree, e.argument());
     if (!a) return std::nullopt;
+    const int fact = tree.add_unary(op, a->second);
+    const DType t = tree.node(fact).compute;
+    if (is_complex(t) && op != Operator::negate) return refuse("a function of complex numbers");
     const bool exact = op == Operator::negate || op == Operator::absolute || op == Operator::relu;
-    if (!exact && !is_float(tree.node(a->second).dtype)) return refuse("a function of integers");
-    if (op == Operator::absolute && is_unsigned_int(tree.node(a->second).dtype)) return refuse("abs of unsigned numbers");
-    return node({.kind = merging::Node::map, .op = op, .arguments = {a->first}}, tree.add_unary(op, a->second));
+    if (exact && t == DType::boolean) return refuse("arithmetic of booleans");
+    if (op == Operator::absolute && is_unsigned_int(t)) return refuse("abs of unsigned numbers");
+    return node({.kind = merging::Node::map, .op = op, .arguments = {a->first}}, tree, fact);
   }
 
   bool add_mask() {
@@ -213,7 +256,7 @@ class Builder {
   std::string& why_;
   std::map<std::string, int> numbers_;
   Unit unit_;
-  bool ring_ = false, complex_ok_ = true, boolean_ok_ = true;
+  bool ring_ = false;
 };
 
 }  // namespace

@@ -25,8 +25,11 @@ struct Unit {
   std::vector<char> summed;            ///< per index
   std::vector<int> output;             ///< indices of the result's dimensions
   merging::Combine combine = merging::Combine::plus;
-  Scalar absent;
-  bool ring = false;
+  Scalar absent;                       ///< the identity of `combine`
+  Scalar fill;                         ///< of the result
+  std::optional<Scalar> others;        ///< value of each absent element that a reduction counts
+  bool ring = false;                   ///< `absent` annihilates in a product
+  bool drops_fill_in = false;          ///< fill-in is missing: it is no value of a semiring
   DType compute = DType::f64;
   int mask = -1;                       ///< access that must be present; under `complement`, absent
   bool complement = false;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "ops/convert_elements.h"
-#include "ops/fast/sparse_product.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -33,7 +32,7 @@ void check_scales(const Destination& to, const EvaluateOptions& options) {
 Format format_of(const Assignment& a, const std::map<std::string, TensorType>& types, const EvaluateOptions& options,
                  bool into) {
   if (into) return conversion::dense_format(static_cast<int>(a.indices.size()));
-  return options.format ? *options.format : result_format(a, types).format;
+  return options.format ? *options.format : result_format(a, types, options).format;
 }
 
 std::vector<TensorType> types_of(std::span<const Tensor> operands) {
@@ -42,14 +41,12 @@ std::vector<TensorType> types_of(std::span<const Tensor> operands) {
   return out;
 }
 
-/// A product of tensors: by a plan, or as a product of sparse matrices.
+/// A product of tensors by a plan, where one can serve.
 std::optional<Tensor> product(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
                               const Format& format, const Destination& to) {
   const auto types = types_of(operands);
-  if (evaluation::plan_refusal(e, types, options, format).empty())
-    if (auto out = evaluation::by_plan(e, operands, options, to)) return out;
-  if (options.general || to.out || to.scales()) return std::nullopt;
-  return fast::sparse_product(e, operands, options);
+  if (!evaluation::plan_refusal(e, types, options, format).empty()) return std::nullopt;
+  return evaluation::by_plan(e, operands, options, to);
 }
 
 std::map<std::string, Tensor> by_name(std::span<const Tensor> operands) {
@@ -159,7 +156,7 @@ std::string explain(const Assignment& a, const std::map<std::string, TensorType>
   static_cast<void>(index_extents(a, shapes));
   std::string out = a.to_string() + "\n";
   for (const auto& name : a.value.operands()) out += "  " + name + "  " + operands.at(name).to_string() + "\n";
-  const ResultFormat inferred = result_format(a, operands);
+  const ResultFormat inferred = result_format(a, operands, options);
   const Format format = options.format.value_or(inferred.format);
   const std::string name = format.name();
   out += "result  " + (format.is_all_dense() ? "dense" : name.empty() ? format.to_string() : name) + ": " +

@@ -115,7 +115,7 @@ std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std
       return {};
   }
   const Format format = types[walked].format.transpose(perm);
-  if (!((options.format ? *options.format : result_format(a, by_name).format) == format)) return {};
+  if (!((options.format ? *options.format : result_format(a, by_name, options).format) == format)) return {};
 
   PlanOptions how;
   how.pattern = true;

@@ -199,7 +199,8 @@ Format compressed_format(const Choice& c) {
 
 }  // namespace
 
-ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands) {
+ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
+                           const EvaluateOptions& options) {
   const int rank = static_cast<int>(a.indices.size());
   if (rank == 0) return {Format(), "the result is a single number"};
   const Chooser chooser(a, operands);
@@ -214,6 +215,9 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
     case Choice::compressed:
       return {compressed_format(c), c.why};
     default:
+      if (options.mask && !options.complement_mask && !options.mask->format().is_all_dense() &&
+          options.mask->rank() == rank)
+        return {options.mask->format(), "pattern of the mask"};
       return {conversion::dense_format(rank), c.why.empty() ? "no operand is sparse" : c.why};
   }
 }

@@ -99,11 +99,16 @@ std::vector<ir::Function> of_two_sparse() {
       merging::Input in;
       const TensorType csr = sparse_type("CSR", {960, 720}, t, DType::i32);
       in.operands = {{.type = csr, .vars = {0, 1}, .fibers = {1}}, {.type = csr, .vars = {product ? 1 : 0, product ? 2 : 1}, .fibers = {1}}};
-      in.nodes = {{.kind = merging::Node::access, .operand = 0},
-                  {.kind = merging::Node::access, .operand = 1},
+      const Scalar zero = Scalar::zero(t);
+      in.nodes = {{.kind = merging::Node::access, .operand = 0, .dtype = t, .compute = t, .value = zero},
+                  {.kind = merging::Node::access, .operand = 1, .dtype = t, .compute = t, .value = zero},
                   {.kind = product ? merging::Node::all : merging::Node::any,
                    .op = product ? Operator::multiply : Operator::add,
-                   .arguments = {0, 1}}};
+                   .dtype = t,
+                   .compute = t,
+                   .value = zero,
+                   .arguments = {0, 1},
+                   .needed = {1, 1}}};
       in.num_vars = product ? 3 : 2;
       in.summed = product ? std::vector<char>{0, 1, 0} : std::vector<char>{0, 0};
       in.absent = Scalar::zero(t);
