@@ -1,10 +1,13 @@
-"""Long runs of the random tests: python tests/campaign.py [--kind conversions|expressions] [--start N] [--count N]
-[--minutes M]
-                                [--engine auto|jit|interpreter] [--no-ledger]
+"""Long runs of the random tests.
+
+    python tests/campaign.py [--kind KIND] [--start N] [--count N] [--minutes M] [--engine auto|jit|interpreter]
+                             [--no-ledger]
+
+Kinds: conversions (between random formats), expressions (products of one sparse operand, planned and compiled) and
+evaluate (any expression of several sparse operands, by the general path and by the way that comes first).
 
 Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds. A seed that
-fails is printed, and
-belongs into tests/python/test_differential.py (REGRESSIONS) before it is mended.
+fails is printed, and belongs into the list of its kind in tests/python/test_differential.py before it is mended.
 """
 
 import argparse
@@ -15,8 +18,11 @@ import subprocess
 import sys
 import time
 
+import random_expressions
 import strata
 from differential import check_conversion, check_expression
+
+KINDS = {"conversions": check_conversion, "expressions": check_expression, "evaluate": random_expressions.check}
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEDGER = HERE / "ledger.csv"
@@ -45,14 +51,14 @@ def commit():
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--kind", choices=["conversions", "expressions"], default="conversions")
+    p.add_argument("--kind", choices=KINDS, default="conversions")
     p.add_argument("--start", type=int, help="first seed (default: after the last one of the ledger)")
     p.add_argument("--count", type=int, default=10_000)
     p.add_argument("--minutes", type=float, help="stop after this time")
     p.add_argument("--engine", default="auto", help="auto, kernels, jit or interpreter")
     p.add_argument("--no-ledger", action="store_true")
     a = p.parse_args()
-    check = check_conversion if a.kind == "conversions" else check_expression
+    check = KINDS[a.kind]
     first = next_seed(a.kind, a.engine) if a.start is None else a.start
     strata.settings.engine = a.engine
     begin, done, failures, shown = time.monotonic(), 0, 0, 0.0

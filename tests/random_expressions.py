@@ -1,17 +1,14 @@
 """Random expressions, formats and results of the general path against NumPy's dense arithmetic. One seed is one case.
 
-python tests/random_expressions.py [--start N] [--count N] [--minutes M]
+python tests/campaign.py --kind evaluate
 
 A case is 1 to 4 operands of 0 to 4 dimensions over up to 5 indices, sums of products with functions, written
 reductions, semirings, masks, a format for each operand and for the result. Values are small integers; a case that
 fails is made smaller and printed.
 """
 
-import argparse
 import copy
 import itertools
-import sys
-import time
 import warnings
 
 import numpy as np
@@ -405,27 +402,3 @@ def check(seed):
         if failure(case):
             case = shrink(case)
             raise AssertionError(f"{describe(case)}\n  {failure(case)}")
-
-
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--start", type=int, default=0)
-    p.add_argument("--count", type=int, default=10_000)
-    p.add_argument("--minutes", type=float)
-    a = p.parse_args()
-    begin, failures, done = time.monotonic(), 0, 0
-    for seed in range(a.start, a.start + a.count):
-        try:
-            check(seed)
-        except AssertionError as e:
-            failures += 1
-            print(f"FAILED {e}", flush=True)
-        done += 1
-        if a.minutes and time.monotonic() - begin > 60 * a.minutes:
-            break
-    print(f"evaluate: seeds {a.start} to {a.start + done - 1}, {failures} failures, {time.monotonic() - begin:.1f} s")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,8 +9,13 @@ from .errors import FileError
 def _kind(path):
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix != ".mtx":
+        tools = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip", ".tar": "tar xf", ".tgz": "tar xf"}
+        tool = "tar xf" if ".tar." in os.path.basename(os.fspath(path)).lower() else tools.get(suffix)
         raise FileError(
-            f"files of suffix '{suffix}' are not known", expected="'.mtx' (Matrix Market)", got=os.fspath(path)
+            f"files of suffix '{suffix}' are not known" if suffix else "this file has no suffix that says what it is",
+            expected="'.mtx' (Matrix Market)",
+            got=os.fspath(path),
+            fix=f"unpack it first: {tool} {os.fspath(path)}" if tool else "",
         )
 
 

@@ -57,6 +57,19 @@ def test_show():
     assert wrong.returncode == 1 and "crs" in wrong.stderr
 
 
+def test_show_of_any_expression():
+    """Several sparse operands, sums, functions: which way it goes, and the loops that are generated."""
+    text = strata("show", "C(i,j) = A(i,j) + B(i,j)", "A=csr", "B=coo").stdout
+    assert "result  CSR" in text and "for j in t0 or t1" in text and "--- source ---" in text
+    text = strata("show", "C(i,k) = A(i,j) * B(j,k)", "A=csr", "B=csr", "--explain").stdout
+    assert "2 operands are sparse" in text and "dense at each run" not in text and "--- source" not in text
+    text = strata("show", "s(i) = sum(j, A(i,j)) - max(j, A(i,j))", "A=csr", "--dtype", "float32").stdout
+    assert "it is not one product" in text and "f32" in text
+    assert "it adds to what" not in strata("show", "y(i) += A(i,j) * B(j,i)", "A=csr", "B=csr").stderr
+    wrong = strata("show", "s(i) = sum(j, A(i,j) - max(j, A(i,j))", "A=csr", check=False)
+    assert wrong.returncode == 1 and "^" in wrong.stderr and "Traceback" not in wrong.stderr and wrong.stdout == ""
+
+
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory):
     """A user's file: 3x3 blocks, symmetric storage."""
@@ -162,6 +175,18 @@ def test_demo_of_nothing(tmp_path):
     path.write_text("%%MatrixMarket matrix coordinate real general\n4 4 0\n")
     text = strata("demo", path).stdout
     assert "nothing is stored" in text and "a stored element" not in text
+
+
+def test_demo_counts_what_its_csr_holds(tmp_path):
+    """A dense file stores its zeros too; the formats do not."""
+    path = tmp_path / "mostly_zero.mtx"
+    path.write_text("%%MatrixMarket matrix array real general\n20 1\n" + "0\n" * 19 + "7\n")
+    text = strata("demo", path, "--no-timing").stdout
+    csr = next(line.split() for line in text.split("Formats")[1].splitlines() if line.startswith("  CSR  "))
+    assert csr[1:5] == ["96", "B", "96.0", "1.00"] and "1 diagonal," in text and "1 diagonals" not in text
+    assert json.loads(strata("demo", path, "--json", "--no-timing").stdout)["matrices"][0]["nse"] == 1
+    path.write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 7\n")
+    assert "1 stored element of float64" in strata("demo", path, "--no-timing").stdout
 
 
 def test_demo_of_a_bad_file(tmp_path):

@@ -8,12 +8,14 @@ interpreter.
 import pytest
 import strata as st
 from differential import check_conversion, check_expression
+from random_expressions import check as check_evaluation
 
 BLOCKS, PER_BLOCK = 20, 100
 
 # Seeds that once failed.
 CONVERSIONS = []
 EXPRESSIONS = []
+EVALUATIONS = []
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -38,3 +40,22 @@ def test_conversions_that_failed_once(seed):
 @pytest.mark.parametrize("seed", EXPRESSIONS)
 def test_expressions_that_failed_once(seed):
     check_expression(seed)
+
+
+@pytest.mark.parametrize("seed", EVALUATIONS)
+def test_evaluations_that_failed_once(seed):
+    check_evaluation(seed)
+
+
+def test_campaigns_know_every_kind(tmp_path, monkeypatch):
+    """A run adds its line, and the next one begins where it ended."""
+    import campaign
+
+    monkeypatch.setattr(campaign, "LEDGER", tmp_path / "ledger.csv")
+    monkeypatch.setattr(st.settings, "engine", "interpreter")
+    for kind in campaign.KINDS:
+        for first in (0, 3):
+            monkeypatch.setattr("sys.argv", ["campaign.py", "--kind", kind, "--count", "3", "--engine", "interpreter"])
+            assert campaign.main() == 0
+            assert campaign.next_seed(kind, "interpreter") == first + 3
+    assert (tmp_path / "ledger.csv").read_text().count("\n") == 1 + 2 * len(campaign.KINDS)

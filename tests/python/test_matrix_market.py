@@ -292,3 +292,16 @@ def test_links_and_pipes(tmp_path):
     writer.start()
     assert st.read(tmp_path / "pipe.mtx").to_dense().tolist() == [[0, 0], [1, 0]]
     writer.join()
+
+
+def test_other_files_are_refused_with_a_remedy(tmp_path):
+    for name, fix in (
+        ("bar.mtx.gz", "gunzip"),
+        ("bar.tar.gz", "tar xf"),
+        ("bar.zip", "unzip"),
+        ("bar.txt", ""),
+        ("bar", ""),
+    ):
+        with pytest.raises(st.FileError, match="'.mtx'") as e:
+            st.read(tmp_path / name)
+        assert fix in e.value.fix and bool(e.value.fix) == bool(fix), name

@@ -95,8 +95,9 @@ def _one(args, style, say, name, what, load, show):
     say(style.title(name) + ("  " + style.dim(what) if what else ""))
     with progress(f"reading {name}", quiet=args.json) as p:
         t = load(p)
+    elements = "stored element" if t.nse == 1 else "stored elements"
     say(
-        f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} stored elements of {t.dtype}, there in {seconds(p.seconds)}"
+        f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} {elements} of {t.dtype}, there in {seconds(p.seconds)}"
     )
     with progress("converting to CSR", quiet=args.json):
         try:
@@ -124,8 +125,8 @@ def _one(args, style, say, name, what, load, show):
         say("  " + style.bold(f"{key:<10}") + rest.strip())
     with progress("converting and multiplying", quiet=args.json) as p:
         formats = survey(csr, a, info, p)
-    _print_formats(style, say, formats, t)
-    timings = {} if args.no_timing or not t.nse else _time(args, a)
+    _print_formats(style, say, formats, csr)
+    timings = {} if args.no_timing or not csr.nse else _time(args, a)
     if timings:
         _print_timings(style, say, timings)
     advice = _advise(info, formats, timings)
@@ -138,7 +139,7 @@ def _one(args, style, say, name, what, load, show):
         "name": name,
         "source": what or name,
         "shape": list(t.shape),
-        "nse": t.nse,
+        "nse": csr.nse,
         "dtype": str(t.dtype),
         "structure": info,
         "formats": formats,
@@ -151,7 +152,7 @@ def _cut(text, columns):
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def _print_formats(style, say, formats, t):
+def _print_formats(style, say, formats, csr):
     say()
     say(
         style.title("Formats")
@@ -173,8 +174,8 @@ def _print_formats(style, say, formats, t):
             [
                 f["format"],
                 size(f["bytes"]),
-                f"{f['bytes'] / t.nse:.1f}" if t.nse else "-",
-                f"{f['nse'] / t.nse:.2f}" if t.nse else "-",
+                f"{f['bytes'] / csr.nse:.1f}" if csr.nse else "-",
+                f"{f['nse'] / csr.nse:.2f}" if csr.nse else "-",
                 seconds(f["convert_seconds"]),
                 verdict,
                 style.dim(f["note"]),
