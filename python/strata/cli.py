@@ -1,7 +1,9 @@
 """The command `strata` (also `python -m strata`)."""
 
 import argparse
+import importlib
 import os
+import signal
 import sys
 
 
@@ -74,27 +76,23 @@ def parser():
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     if argv[:1] == ["bench"]:  # its options are its own
-        from .bench.run import main as bench
-
-        return _guard(lambda: bench(argv[1:]))
+        return _guard(lambda: importlib.import_module("strata.bench.run").main(argv[1:]))
     p = parser()
     args = p.parse_args(argv)
     if args.command is None:
-        p.print_help()
-        return 0
-    if args.command == "demo":
-        from .demo.run import main as command
-    elif args.command == "show":
-        from .demo.show import main as command
-    else:
-        from .demo.info import main as command
-    return _guard(lambda: command(args))
+        return _guard(p.print_help)
+    module = {"demo": "strata.demo.run", "show": "strata.demo.show", "info": "strata.demo.info"}[args.command]
+    return _guard(lambda: importlib.import_module(module).main(args))
 
 
 def _guard(command):
     """Mistakes of the user are told without a traceback; a closed pipe is no mistake."""
     from .errors import Error
 
+    # Being ended, or losing the terminal, unwinds like Ctrl-C: temporary files and worker processes go too.
+    for sign in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(sign) == signal.SIG_DFL:
+            signal.signal(sign, lambda number, _: sys.exit(128 + number))
     try:
         status = command() or 0
         sys.stdout.flush()  # here, not at exit, so that a full disk is told

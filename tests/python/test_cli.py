@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -187,6 +189,37 @@ def test_demo_counts_what_its_csr_holds(tmp_path):
     assert json.loads(strata("demo", path, "--json", "--no-timing").stdout)["matrices"][0]["nse"] == 1
     path.write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 7\n")
     assert "1 stored element of float64" in strata("demo", path, "--no-timing").stdout
+
+
+@pytest.mark.parametrize("sign,status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_demo_that_is_ended_leaves_nothing_behind(sign, status, matrix, tmp_path):
+    """In the middle of the timings, where there are worker processes and a copy of the matrix on disk."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "strata", "demo", str(matrix)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    ) as p:
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob("strata-demo-*/shape.json")):
+            assert p.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(0.3)
+        os.kill(p.pid, sign)
+        said = p.communicate(timeout=60)[1]
+    assert p.returncode == status and "Traceback" not in said, said
+    assert ("interrupted" in said) == (sign == signal.SIGINT)
+    assert not list(tmp_path.glob("strata-demo-*"))
+    until = time.monotonic() + 20  # workers see the end of their input
+    while True:
+        try:
+            os.killpg(p.pid, 0)
+        except ProcessLookupError:
+            break
+        assert time.monotonic() < until, "a worker lives on"
+        time.sleep(0.1)
 
 
 def test_demo_of_a_bad_file(tmp_path):
