@@ -10,13 +10,18 @@ import time
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def moves(stream):
+    """Is it a terminal whose lines can be written again?"""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class Style:
     """Colours, if `stream` is a terminal that wants them (NO_COLOR, TERM=dumb)."""
 
     def __init__(self, stream=None, colour=None):
         stream = sys.stdout if stream is None else stream
         if colour is None:
-            colour = stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+            colour = moves(stream) and "NO_COLOR" not in os.environ
         self.colour = colour
 
     def _wrap(self, code, text):
@@ -89,6 +94,11 @@ def seconds(t):
             return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
 
 
+def times(ratio):
+    """How many times as fast, with two figures at least."""
+    return f"{ratio:.2f}x" if ratio >= 0.1 else f"{ratio:.2g}x"
+
+
 class progress:
     """Says on stderr what runs, once it has run for a second: a line that moves on a terminal, one line in a pipe.
 
@@ -119,12 +129,12 @@ class progress:
         if self._thread:
             self._thread.join()
         self.seconds = time.monotonic() - self._start
-        if self._shown and self.stream.isatty():
+        if self._shown and moves(self.stream):
             self.stream.write("\r\x1b[K")
             self.stream.flush()
 
     def _run(self):
-        terminal = self.stream.isatty()
+        terminal = moves(self.stream)
         step = 0
         while not self._stop.wait(1.0 if step == 0 else 0.2 if terminal else 10.0):
             elapsed = time.monotonic() - self._start

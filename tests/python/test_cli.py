@@ -1,5 +1,6 @@
 """The command strata, as users call it."""
 
+import io
 import json
 import os
 import signal
@@ -277,10 +278,31 @@ def test_tables_align():
     )
 
 
-def test_progress_is_shown_after_a_second(capsys):
-    import io
-    import time
+def test_terminals(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
 
+    def written(**environment):
+        for name in ("TERM", "NO_COLOR"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        stream = Terminal()
+        with _terminal.progress("long", stream=stream):
+            time.sleep(1.1)
+        return _terminal.Style(stream).good("a"), stream.getvalue()
+
+    coloured, line = written(TERM="xterm")
+    assert coloured == "\x1b[32ma\x1b[0m" and line.startswith("\r") and line.endswith("\r\x1b[K")
+    plain, line = written(TERM="xterm", NO_COLOR="1")  # forbids colours, not a line that moves
+    assert plain == "a" and line.endswith("\r\x1b[K")
+    plain, line = written(TERM="dumb")
+    assert plain == "a" and line == "... long (1 s)\n"
+    assert _terminal.times(1.234) == "1.23x" and _terminal.times(0.000412) == "0.00041x"
+
+
+def test_progress_is_shown_after_a_second(capsys):
     stream = io.StringIO()
     with _terminal.progress("short", stream=stream):
         pass

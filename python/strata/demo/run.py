@@ -6,7 +6,7 @@ import tempfile
 
 from .. import __version__, _core, settings
 from .._io import read
-from .._terminal import Style, grouped, progress, seconds, size, table, width
+from .._terminal import Style, grouped, progress, seconds, size, table, times, width
 from ..errors import Error
 from .formats import label as format_label
 from .formats import survey
@@ -237,7 +237,7 @@ def _print_timings(style, say, timings):
                 )
                 continue
             best = r["seconds"] == fastest
-            ratio = f"{base / r['seconds']:.2f}x" if base else ""
+            ratio = times(base / r["seconds"]) if base else ""
             rows.append(
                 [
                     style.bold(name) if name == "strata" else name,
@@ -255,7 +255,7 @@ def _print_timings(style, say, timings):
                                 "",
                                 style.dim(variant),
                                 style.dim(seconds(v["seconds"])),
-                                style.dim(f"{base / v['seconds']:.2f}x" if base else ""),
+                                style.dim(times(base / v["seconds"]) if base else ""),
                                 "",
                             ]
                         )
