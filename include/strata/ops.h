@@ -33,8 +33,9 @@ struct ConvertOptions {
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options = {});
 /// The general path only (emit, sort, build): right for every pair; the check of the fast paths.
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options = {});
-/// From a dense tensor, dropping elements with |x - fill| <= threshold (0: only those with the bits of the fill).
-Tensor from_dense(const Tensor& dense, const Format& format, double threshold = 0, std::optional<Scalar> fill = {});
+/// From a dense tensor, dropping elements with |x - fill| <= threshold (-0.0 is no more than 0, as for NumPy and SciPy); without a
+/// threshold only those with the very bits of the fill.
+Tensor from_dense(const Tensor& dense, const Format& format, std::optional<double> threshold = 0.0, std::optional<Scalar> fill = {});
 /// From coordinate lists: coords[d][k] is the d-th coordinate of element k (any index dtype); duplicates are added.
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options = {});
 /// Row-major dense, fill where absent.

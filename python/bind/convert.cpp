@@ -93,7 +93,7 @@ void bind_convert(nb::module_& m) {
       "cannot hold the tensor.");
   m.def(
       "from_dense",
-      [](nb::handle array, nb::handle format, double threshold, nb::handle fill) {
+      [](nb::handle array, nb::handle format, std::optional<double> threshold, nb::handle fill) {
         const Tensor dense = to_operand(array);
         const Format f = to_format(format, dense.rank());
         std::optional<Scalar> filler;
@@ -101,9 +101,9 @@ void bind_convert(nb::module_& m) {
         NoGil no_gil;
         return from_dense(dense, f, threshold, filler);
       },
-      nb::arg("array"), nb::arg("format"), nb::arg("threshold") = 0.0, nb::arg("fill") = nb::none(),
-      "From a dense array of any package. Elements with |x - fill| <= threshold are dropped (threshold 0: those with "
-      "the bits of the fill; -0.0 and NaN stay).");
+      nb::arg("array"), nb::arg("format"), nb::arg("threshold").none() = 0.0, nb::arg("fill") = nb::none(),
+      "From a dense array of any package. Elements with |x - fill| <= threshold are dropped: with 0 all that equal the "
+      "fill, -0.0 too, as in NumPy and SciPy. None drops only those with the very bits of the fill. NaN stays.");
   m.def(
       "from_coo",
       [](nb::handle coords, nb::handle values, nb::handle shape, nb::handle format, nb::handle dtype,

@@ -451,7 +451,7 @@ def convert(t: Tensor, format: object | None = None, dtype: object | None = None
     The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all others. TensorError where the format cannot hold the tensor.
     """
 
-def from_dense(array: object, format: object, threshold: float = 0.0, fill: object | None = None) -> Tensor:
+def from_dense(array: object, format: object, threshold: float | None = 0.0, fill: object | None = None) -> Tensor:
     """
     From a dense array of any package. Elements with |x - fill| <= threshold are dropped (threshold 0: those with the bits of the fill; -0.0 and NaN stay).
     """

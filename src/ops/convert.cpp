@@ -30,6 +30,35 @@ bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& 
 /// |x - fill| <= threshold, in double; never for NaN.
 bool near(const Scalar& x, const Scalar& fill, double threshold) { return std::abs(x.to_complex() - fill.to_complex()) <= threshold; }
 
+/// Zeros without their sign; the same tensor where none has one. `parts`: 2 of complex numbers, whose parts stay where one is not 0.
+template <class Bits> Tensor without_signed_zeros(const Tensor& t, std::size_t parts) {
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  const auto n = static_cast<std::size_t>(t.part().values.size);
+  const auto* from = static_cast<const Bits*>(t.part().values.data);
+  const auto zero = [&](std::size_t k) { return (from[k] & static_cast<Bits>(~sign)) == 0; };
+  bool any = false;
+  for (std::size_t k = 0; k < n * parts; ++k) any |= from[k] == sign;
+  if (!any) return t;
+  Part part = t.part();
+  part.values = Buffer::allocate(t.dtype(), t.part().values.size);
+  auto* to = static_cast<Bits*>(part.values.data);
+  for (std::size_t k = 0; k < n * parts; ++k) to[k] = zero(k) && (parts == 1 || zero(k ^ 1)) ? Bits{0} : from[k];
+  return make_from_parts(t.type(), {std::move(part)});
+}
+
+Tensor without_signed_zeros(const Tensor& given) {
+  const bool complex = is_complex(given.dtype());
+  if (!complex && !is_float(given.dtype())) return given;
+  const Tensor t = to_dense(given);
+  const std::size_t parts = complex ? 2 : 1;
+  switch (size_of(t.dtype()) / parts) {
+    case 1: return without_signed_zeros<std::uint8_t>(t, parts);
+    case 2: return without_signed_zeros<std::uint16_t>(t, parts);
+    case 4: return without_signed_zeros<std::uint32_t>(t, parts);
+    default: return without_signed_zeros<std::uint64_t>(t, parts);
+  }
+}
+
 /// A split has a meaning, and there are parts to split into.
 void check_split(const Split& split, const Format& format) {
   const auto refuse = [](const std::string& what, const std::string& expected, const std::string& got) {
@@ -59,13 +88,15 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
   return convert_general(t, format, options);
 }
 
-Tensor from_dense(const Tensor& given, const Format& format, double threshold, std::optional<Scalar> fill) {
+Tensor from_dense(const Tensor& given, const Format& format, std::optional<double> least, std::optional<Scalar> fill) {
   check_rank(given, format);
+  const double threshold = least.value_or(0);
   if (!(threshold >= 0)) throw TensorError({.what = "a threshold is a magnitude", .expected = "0 or more", .got = std::to_string(threshold)});
   const Scalar absent = fill ? fill->as(given.dtype()) : given.fill();
   // What a sparse tensor does not store has its fill: under another one it must be written out.
   const bool whole = given.num_parts() == 1 && given.format().is_all_dense();
-  const Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
+  Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
+  if (whole && least && absent.is_zero()) dense = without_signed_zeros(dense);
   if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
   const Source all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());

@@ -54,7 +54,7 @@ def test_every_pair(shape):
     dense = np.where(rng.random(shape) < 0.3, rng.integers(1, 9, shape), 0).astype(float)
     dense[(0,) * len(shape)] = np.nan
     dense[(-1,) * len(shape)] = -0.0
-    tensors = {t: st.from_dense(dense, t) for t in BY_RANK[len(shape)]}
+    tensors = {t: st.from_dense(dense, t, threshold=None) for t in BY_RANK[len(shape)]}
     for a, b in itertools.product(tensors, repeat=2):
         t = tensors[a].to(b)
         t.validate()

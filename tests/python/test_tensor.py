@@ -106,8 +106,15 @@ def test_fill():
 def test_threshold():
     t = st.from_dense(np.array([0.0, 0.1, -0.2, 3.0, -0.0, np.nan]), "(i) -> (i: compressed)", threshold=0.15)
     assert t.crd(0).tolist() == [2, 3, 5]
-    t = st.from_dense(np.array([0.0, -0.0, np.nan]), "(i) -> (i: compressed)")
+    signed = np.array([0.0, -0.0, np.nan])
+    t = st.from_dense(signed, "(i) -> (i: compressed)", threshold=None)
     assert t.crd(0).tolist() == [1, 2] and np.signbit(t.values[0])
+    assert st.from_dense(signed, "(i) -> (i: compressed)").crd(0).tolist() == [2]
+    for dtype in ("float16", "float32", "complex64", "complex128"):
+        mixed = np.array([-0.0, 0, 1, -2], dtype)
+        if mixed.dtype.kind == "c":
+            mixed.imag[2:] = -0.0
+        assert st.from_dense(mixed, "(i) -> (i: compressed)").values.tobytes() == mixed[2:].tobytes()
 
 
 def test_iteration():
@@ -226,7 +233,7 @@ def test_zeros():
     assert blocks.to("CSR").nse == 3 and blocks.to("CSR", zeros="keep").nse == blocks.nse
     explicit = csr(values=np.array([0.0, 1.0, 3.0]))
     assert explicit.to("CSC").nse == 3
-    minus = st.from_dense(np.array([[-0.0, 0.0], [1.0, np.nan]]), "BSR(2, 2)").to("CSR")
+    minus = st.from_dense(np.array([[-0.0, 0.0], [1.0, np.nan]]), "BSR(2, 2)", threshold=None).to("CSR")
     assert minus.nse == 3 and np.signbit(minus[0, 0])
 
 
@@ -375,7 +382,7 @@ def test_fill_in_of_sums_is_not_kept_under_another_fill():
 def test_a_sparse_tensor_under_another_fill():
     d = np.array([[0, 2.0, 0], [-0.0, 0, 5]])
     for text in ("CSR", "BSR(2, 2) + COO", "DIA"):
-        t = st.from_dense(st.from_dense(d, text), "CSR", fill=5)
+        t = st.from_dense(st.from_dense(d, text, threshold=None), "CSR", fill=5)
         assert t.to_dense().tobytes() == d.tobytes() and t.fill == 5 and t.nse == 5
 
 
