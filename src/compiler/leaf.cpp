@@ -105,9 +105,10 @@ Stmt Nest::emit_open(std::size_t step, const Place& at) {
   accumulators_.clear();
   Stmts out;
   const auto groups = accumulator_groups(at);
+  const int chains = at.careful || !s_.sums.empty() ? 1 : s_.chains;  // copies are of the innermost sum
   for_each_row(at, [&](Place row) {
     for (std::size_t k = 0; k < groups.size(); ++k)
-      for (int c = 0; c < (at.careful ? 1 : s_.chains); ++c) {
+      for (int c = 0; c < chains; ++c) {
         row.chain = c;
         const std::int64_t id = group_id(k, groups[k]);
         const Key name = key(row, id);
@@ -125,7 +126,12 @@ Stmt Nest::emit_open(std::size_t step, const Place& at) {
   });
   Place inner = at;
   inner.open = true;
+  if (s_.open_times >= 0) {
+    inner.met = names_.fresh("met");
+    out.push_back(ir::declare(inner.met, ir::int_const(0)));
+  }
   out.push_back(emit(step + 1, inner));
+  if (s_.open_times >= 0) out.push_back(ir::branch(ir::lt(ir::int_const(0), ir::var(inner.met)), scale_accumulators(at, s_.open_times, groups)));
   // One statement each, here and wherever names are given: the order in which C++ evaluates arguments differs by compiler.
   const Stmt fresh = s_.applies_beta ? store_all(at, false) : nullptr, add = store_all(at, true);
   out.push_back(fresh ? ir::branch(arithmetic_.is_zero(beta_), fresh, add) : add);
@@ -255,7 +261,7 @@ Stmt Nest::emit_leaf(const Place& at) {
   std::vector<Value> shared;
   if (sparse && !lanes_in_driver) shared.push_back(keep(out, "v", driver_value({})));
   for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a)
-    if (!depends_on_tile(g_.dense[a])) shared.push_back(at.loaded[a].front());
+    if (!depends_on_tile(g_.dense[a]) && !is_waiting(a) && !at.folded[a]) shared.push_back(at.loaded[a].front());
   // A complex alpha multiplies last, where it is not 1.
   const bool alpha_last = !s_.accumulate && alpha_is_one_;
   if (!s_.accumulate && !alpha_last) shared.push_back(alpha_);
@@ -264,7 +270,7 @@ Stmt Nest::emit_leaf(const Place& at) {
   // One accumulator and scalars alone: the last factor goes into the fma itself.
   std::vector<Value> factors;
   bool any_tiled = lanes_in_driver;
-  for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) any_tiled = any_tiled || depends_on_tile(g_.dense[a]);
+  for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) any_tiled = any_tiled || (depends_on_tile(g_.dense[a]) && !is_waiting(a));
   if (!shared.empty()) {
     const std::size_t folded = any_tiled || !single ? shared.size() : shared.size() - 1;
     if (folded > 0) {
@@ -280,7 +286,7 @@ Stmt Nest::emit_leaf(const Place& at) {
     std::vector<Value> all = factors;
     if (lanes_in_driver) all.push_back(keep(one, "v", driver_value(groups[g])));
     for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) {
-      if (!depends_on_tile(g_.dense[a])) continue;
+      if (!depends_on_tile(g_.dense[a]) || is_waiting(a) || at.folded[a]) continue;
       all.push_back(at.loaded[a].empty() ? keep(one, "x", load(at, a, groups[g])) : at.loaded[a][g]);
     }
     Value first = all[0];
@@ -319,6 +325,7 @@ Stmt Nest::emit_leaf(const Place& at) {
     if (at.tile_limit) s = ir::branch(ir::lt(ir::int_const(groups[g].offset), at.tile_limit), s);
     out.push_back(s);
   }
+  if (!at.met.empty()) out.push_back(ir::assign(at.met, ir::int_const(1)));
   return ir::block(std::move(out));
 }
 

@@ -147,7 +147,7 @@ void Nest::settle(Place& at, Stmts& out) {
   for (std::size_t a = 0; a < g_.dense.size(); ++a) {
     const DenseAccess& access = g_.dense[a];
     const bool is_output = access.operand < 0;
-    if (is_output) continue;
+    if (is_output || is_waiting(a)) continue;
     if (!at.loaded[a].empty() || !known(at, access)) continue;
     if (access.operand != in_.driver)
       for (std::size_t k = 0; k < access.late_levels.size(); ++k) {
@@ -185,6 +185,7 @@ void Nest::settle(Place& at, Stmts& out) {
         at.loaded[a].push_back(kept);
       }
     }
+    fold(at, a, out);
   }
 }
 
@@ -262,6 +263,7 @@ Place Nest::start(Stmts& out) {
   at.row.resize(s_.rows.size());
   at.row_base.resize(s_.rows.size());
   at.loaded.resize(g_.dense.size());
+  at.folded.resize(g_.dense.size());
   for (const auto& access : g_.dense) {
     if (access.operand < 0 && in_.pattern_output) {  // its place is the driver's slot
       at.address.push_back(ir::int_const(0));

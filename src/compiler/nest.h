@@ -28,6 +28,8 @@ struct Place {
   ir::Expr run_begin, run_end;          ///< positions of the current run
   int chain = 0;
   bool open = false;                    ///< accumulators are declared: the output's address is of no interest below
+  std::string met;                      ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
+  std::vector<char> folded;             ///< per dense access: its value is in that of another, which is known further down
   bool careful = false;                 ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
 };
 
@@ -109,6 +111,15 @@ class Nest {
   ir::Stmt store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group);
   Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
   Value kept(Stmts& out, const std::string& stem, const Value& v);
+
+  // --- sums.cpp: factors that multiply sums ---
+  ir::Stmt emit_sum(std::size_t step, const Place& at);
+  /// What multiplies the sum below `levels` levels, for one piece of the tile.
+  Value factor_of(const Place& at, int levels, const Group& group, Stmts& out);
+  ir::Stmt scale_accumulators(const Place& at, int levels, const std::vector<Group>& groups);
+  bool is_waiting(std::size_t access) const { return !s_.at_the_leaf(access); }
+  /// Multiplies a value that has become known by those known above, where levels below repeat.
+  void fold(Place& at, std::size_t access, Stmts& out);
 
   // --- leaf.cpp: products, accumulators, stores ---
   ir::Stmt emit_split(std::size_t step, const Place& at);

@@ -47,6 +47,7 @@ class Scheduler {
       find_tile();
       find_early();
       find_rows();
+      find_sums(g_, depth_, run_first_ >= 0, s_);
       find_chains();
     } else {
       depth_ = n_;
@@ -272,14 +273,22 @@ class Scheduler {
     if (s_.tile_index >= 0 && s_.lanes > 1 && s_.block_begin == n_) s_.stream_level = -1;
     if (s_.unroll_level < 0) return;
     if (s_.tile_sums && s_.tile_level < s_.block_begin) return;
+    if (!s_.sums.empty() && !tiled_below(s_.sums.back())) accumulators_ = 1;
     std::int64_t body = accumulators_;
     for (int l = s_.block_begin; l < n_; ++l) body *= moves_output(l) ? 1 : level(l).constant_size;
     // Below another sparse loop the fibers are mostly short: more copies would only be stepped over.
-    const bool nested = s_.unroll_level > depth_ && level(s_.unroll_level - 1).level.kind != LevelKind::dense;
+    const bool nested = run_last_ > run_first_ || (s_.unroll_level > depth_ && level(s_.unroll_level - 1).level.kind != LevelKind::dense);
     if (nested && accumulators_ > 2) s_.chains = 1, s_.stream_level = -1;
     else if (accumulators_ <= 2 && body <= 8) s_.chains = 4;
     else if (accumulators_ <= 4 && body <= 32) s_.chains = 2;
     if (s_.chains == 1) s_.unroll_level = -1;
+  }
+
+  /// Does an element's product, above which nothing is entered any more, have lanes?
+  bool tiled_below(int sum) const {
+    for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a)
+      if (s_.times[a] > sum && stride_along_index(g_.dense[a], s_.tile_index) != StrideKind::broadcast) return true;
+    return false;
   }
 
   void find_launch() {
@@ -401,10 +410,15 @@ class Scheduler {
       if (s_.row_pieces[r] != level(s_.rows[r]).constant_size) steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
     if (s_.tile_index >= 0) tile_step();
     steps.push_back({Step::open, -1, -1, -1, 0});
-    if (run_last_ >= 0) steps.push_back({Step::slots, run_last_ + 1, -1, -1, 0});
-    for (; l < s_.block_begin; ++l)
+    if (run_last_ >= 0) {  // the first sum, if it is of the run, stands above its slots
+      if (!s_.sums.empty() && s_.sums.front() == run_last_ + 1) steps.push_back({Step::sum, run_last_ + 1, -1, -1, 0});
+      steps.push_back({Step::slots, run_last_ + 1, -1, -1, 0});
+    }
+    for (; l < s_.block_begin; ++l) {
+      if (std::find(s_.sums.begin(), s_.sums.end(), l) != s_.sums.end() && (run_last_ < 0 || l > run_last_ + 1)) steps.push_back({Step::sum, l, -1, -1, 0});
       if (l == s_.tile_level) tile_step();
       else if (l != s_.early_level) level_step(l);
+    }
     block_steps(false);
     block_steps(true);
     if (s_.tile_level >= s_.block_begin) tile_step();

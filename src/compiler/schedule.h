@@ -24,6 +24,7 @@ struct Step {
     row_tile,   ///< loop over the block level `level` in pieces of `piece`; the pieces are held in accumulators
     split,      ///< blocks that do not divide: one version for whole blocks, and a short one that tests each row for the last
     open,       ///< accumulators are declared here and stored when everything below is done
+    sum,        ///< what lies below `level` levels is summed by itself, then times the factors known here added to the sum around it
     constant,   ///< block level `level`, unrolled where `piece` is 1
   } kind;
   int level = -1, last = -1, index = -1;
@@ -33,6 +34,11 @@ struct Step {
 struct Schedule {
   std::vector<Step> steps;
   bool accumulate = false;            ///< there is an `open` step; otherwise every stored element adds to memory
+  std::vector<int> times;             ///< per dense access: it multiplies the sum of what lies below so many levels (at_leaf: each element)
+  std::vector<int> sums;              ///< the `sum` steps, as numbers of levels entered, ascending
+  int open_times = -1;                ///< the same of the `open` step, where factors multiply its sum; otherwise -1
+  static constexpr int at_leaf = 1 << 20;
+  bool at_the_leaf(std::size_t access) const { return access >= times.size() || times[access] == at_leaf; }
   int block_begin = 0;                ///< levels from here on are dense with constant sizes: positions are affine in them
   std::vector<int> rows;              ///< block levels whose coordinate selects an accumulator
   std::vector<std::int64_t> row_pieces;  ///< how many coordinates of each are held at once
@@ -55,6 +61,8 @@ Schedule make_schedule(const Graph& graph);
 Schedule make_pattern_schedule(const Graph& graph);
 /// Readable: the loop order and what was decided.
 std::string describe(const Graph& graph, const Schedule& schedule);
+/// Which factors multiply sums instead of elements (schedule_sums.cpp). `depth`: levels entered where the accumulators open; `run`: as a run.
+void find_sums(const Graph& graph, int depth, bool run, Schedule& schedule);
 /// The first of the dense levels of constant size at the end: blocks.
 int first_block_level(const Graph& graph);
 /// The first later level with a pos array: what chunks of level 0 weigh. -1: none.

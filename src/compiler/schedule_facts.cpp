@@ -58,6 +58,14 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
   std::string t;
   const auto level = [&](int l) -> const LevelFacts& { return graph.levels[static_cast<std::size_t>(l)]; };
   const auto stem = [&](int l) { return level(l).stem; };
+  // ", then times B(j,r)": the operands that multiply the sum below so many levels.
+  const auto times = [&](int levels) {
+    std::string list;
+    for (std::size_t a = 0; a + 1 < graph.dense.size(); ++a)
+      if (!schedule.at_the_leaf(a) && schedule.times[a] == levels)
+        list += (list.empty() ? ", then times operand " : ", ") + std::to_string(graph.dense[a].operand);
+    return list;
+  };
   int indent = 0;
   for (const auto& step : schedule.steps) {
     if (step.kind == Step::split) continue;
@@ -78,7 +86,8 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
         break;
       case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;
       case Step::split: break;
-      case Step::open: t += "accumulate in registers"; break;
+      case Step::open: t += "accumulate in registers" + times(schedule.open_times); break;
+      case Step::sum: t += "sum by itself" + times(step.level); break;
       case Step::constant: t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : ""); break;
     }
     t += "\n";

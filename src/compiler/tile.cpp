@@ -78,7 +78,14 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
 Stmt Nest::emit_tile(std::size_t step, const Place& at) {
   const Step& s = s_.steps[step];
   if (s.index >= 0) {
-    if (s_.window_index == s.index) return tile_range(step, at, ir::var("begin"), ir::var("end"));
+    if (s_.window_index == s.index) {
+      // A window as wide as the piece is the common one: the loops over its tails, each of which asks whether there is one, are not for it.
+      const std::int64_t width = std::int64_t{s_.lanes} * s_.vectors;
+      const Stmt any = tile_range(step, at, ir::var("begin"), ir::var("end"));
+      if (s_.lanes == 1) return any;
+      const Stmt whole = tile_piece(step, at, ir::var("begin"), pieces(width, s_.lanes));
+      return ir::branch(ir::eq(ir::var("end") - ir::var("begin"), ir::int_const(width)), whole, any);
+    }
     const Expr extent = index_extent(s.index);
     if (extent->kind != ir::ExprNode::constant || at.careful) return tile_range(step, at, ir::int_const(0), extent);
     const std::int64_t n = extent->value.to_int64(), width = std::int64_t{s_.lanes} * s_.vectors;

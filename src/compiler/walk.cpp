@@ -90,6 +90,7 @@ Stmt Nest::emit(std::size_t step, const Place& at) {
     case Step::row_tile: return emit_row_tile(step, at);
     case Step::split: return emit_split(step, at);
     case Step::open: return in_.pattern_output ? emit_pattern_open(step, at) : emit_open(step, at);
+    case Step::sum: return emit_sum(step, at);
     case Step::constant: return emit_constant(step, at);
   }
   throw InternalError("a step of no kind");

@@ -1,0 +1,105 @@
+"""Kernels of one sparse tensor with dense ones, of three dimensions and more: MTTKRP, TTM, TTV, inner products, sums, against NumPy."""
+
+import numpy as np
+import pytest
+import strata as st
+from differential import _restrided, random_dense, random_format
+
+KERNELS = [
+    "ijk,jr,kr->ir", "ijk,ir,kr->jr", "ijk,ir,jr->kr", "ijk,kr->ijr", "ijk,jr->ikr", "ijk,k->ij", "ijk,j->ik", "ijk,i->jk", "ijk,ijk->",
+    "ijk,j,k->i", "ijk,jr->ir", "ijk,ir->ir", "ijk,r->ir", "ijk,jr,kr,ir->ir", "ijk,jr,kr,i->ir", "ijk,jr,ks->irs", "ijk,ir,jr,kr->r",
+    "ijkl,jr,kr,lr->ir", "ijkl,ir,jr,kr->lr", "ijkl,ir,kr,lr->jr", "ijkl,lr->ijkr", "ijkl,k,lr,jr->ir", "ijkl,ijkl->", "ijkl,j,l->ik",
+    "ij,jr,i->ir", "ij,jr,ir->ir", "ij,jr,ir->r",
+    "ijk->", "ijk->i", "ijk->k", "ijk->ij", "ijk->jk", "ij->", "ij->i", "ij->j", "i->", "ijkl->jl", "ij,i->i", "ij,j->",
+]  # fmt: skip
+PATTERN = ["ijk,jr,kr,ir->ijk", "ijk,k->ijk", "ijk,i->ijk", "ij->ij", "ij,i->ij", "ijk->ijk", "ijk,->ijk"]
+
+
+@pytest.fixture
+def engine():
+    before = st.settings.engine, st.settings.threads
+    yield st.settings
+    st.settings.engine, st.settings.threads = before
+
+
+def case(rng, spec, dtype):
+    inputs, output = spec.split("->")
+    extent = {c: int(rng.choice([1, 2, 3, 5, 8, 9])) for c in "ijkl"}
+    extent |= {c: int(rng.choice([1, 3, 8, 16, 20, 32, 64, 130] if "l" not in inputs else [1, 8, 20])) for c in "rs"}
+    arrays = [random_dense(rng, tuple(extent[c] for c in ids), dtype) for ids in inputs.split(",")]
+    return arrays, [_restrided(rng, x) for x in arrays[1:]]
+
+
+def tolerance(dtype):
+    return {"rtol": 1e-4 if dtype == "float32" else 1e-11, "atol": 1e-4 if dtype == "float32" else 1e-11}
+
+
+@pytest.mark.parametrize("spec", KERNELS)
+def test_against_numpy(spec, engine):
+    rng = np.random.default_rng([11, KERNELS.index(spec)])
+    for n in range(8):
+        dtype = str(rng.choice(["float64", "float32", "int32", "complex128"], p=[0.5, 0.3, 0.1, 0.1]))
+        arrays, dense = case(rng, spec, dtype)
+        text = random_format(rng, arrays[0].ndim) if n > 3 else ("CSF", "COO", "CSF", "COO")[n]
+        a = st.from_dense(arrays[0], text)
+        engine.engine = "jit" if n < 2 else "interpreter"
+        expected = np.einsum(spec, *arrays)
+        plan = st.plan(spec, a, *dense)
+        assert np.array_equal(plan.run(a, *dense), expected), f"{spec} {text} {dtype} {[x.shape for x in arrays]}"
+        out = np.full_like(expected, 3)
+        plan.run(a, *dense, out=out, alpha=2, beta=1)
+        assert np.array_equal(out, 2 * expected + np.full_like(expected, 3)), f"{spec} {text} {dtype} alpha, beta"
+
+
+@pytest.mark.parametrize("spec", KERNELS + PATTERN)
+@pytest.mark.parametrize("text", ["CSF", "COO"])
+def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
+    rng = np.random.default_rng(7)
+    inputs = spec.split("->")[0].split(",")
+    extent = dict(i=30, j=20, k=12, l=5, r=32, s=5)
+    shape = tuple(extent[c] for c in inputs[0])
+    x = np.where(rng.random(shape) < 0.15, rng.standard_normal(shape), 0).astype("float32")
+    a = st.from_dense(x, text)
+    dense = [rng.standard_normal(tuple(extent[c] for c in ids)).astype("float32") for ids in inputs[1:]]
+    expected = np.einsum(spec, x.astype("float64"), *(d.astype("float64") for d in dense))
+
+    def run():
+        if spec in PATTERN:
+            return st._core.plan(spec, a, *dense, pattern=True).run(a, *dense).to_dense()
+        return np.asarray(st.plan(spec, a, *dense).run(a, *dense))
+
+    results = []
+    for threads in (1, 2, 7):
+        engine.threads = threads
+        results.append(run())
+    np.testing.assert_allclose(results[0], expected, rtol=1e-3, atol=1e-3)
+    assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
+    if spec in PATTERN or st.plan(spec, a, *dense).kernel_name == "compiled":
+        engine.engine = "interpreter"
+        assert run().tobytes() == results[0].tobytes()
+
+
+def test_a_sum_over_nothing_is_not_multiplied(engine):
+    # Fiber (0, 1) holds nothing, nor does row 1: the factors there are infinite, and no element asks for them.
+    csf = st.Tensor("CSF", (3, 3, 4), pos={0: [0, 2], 1: [0, 2, 3], 2: [0, 2, 2, 3]}, crd={0: [0, 2], 1: [0, 1, 2], 2: [1, 3, 0]},
+                    values=np.array([2.0, 3.0, 5.0]))  # fmt: skip
+    b, c = np.ones((3, 16)), np.ones((4, 16))
+    b[1] = np.inf
+    for engine.engine in ("jit", "interpreter"):
+        got = st.einsum("ijk,jr,kr->ir", csf, b, c)
+        assert np.array_equal(got, np.broadcast_to([[5.0], [0], [5]], (3, 16)))
+        rows = st.from_dense(np.array([[1.0, 2], [0, 0]]), "CSR")
+        got = st.einsum("ij,jr,i->ir", rows, np.ones((2, 16)), np.array([2, np.nan]))
+        assert np.array_equal(got, np.broadcast_to([[6.0], [0]], (2, 16)))
+        stored = st.Tensor("CSR", (1, 1), pos={1: [0, 1]}, crd={1: [0]}, values=np.zeros(1))  # a stored zero is a number like any other
+        assert np.isnan(st.einsum("ij,jr,i->ir", stored, np.ones((1, 16)), np.array([np.inf]))).all()
+
+
+def test_factors_are_hoisted_to_the_level_that_knows_them(engine):
+    engine.engine = "jit"
+    t = st.from_dense(np.ones((4, 5, 6)), "CSF")
+    m = [np.ones((n, 32)) for n in (4, 5, 6)]
+    text = st.plan("ijk,jr,kr->ir", t, m[1], m[2]).show()
+    assert "sum by itself, then times operand 1" in text
+    text = st.plan("ijk,ir,kr->jr", t, m[0], m[2]).show()
+    assert "accumulate in registers, then times operand 1" in text
