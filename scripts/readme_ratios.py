@@ -36,7 +36,8 @@ def geometric(values):
 def main() -> int:
     from strata.bench.report import rows
 
-    found = sorted(p for p in (root / "benchmarks" / "results").glob("*.json") if not p.name.startswith("quick"))
+    found = sorted(p for p in (root / "benchmarks" / "results").glob("*.json"))
+    found = [p for p in found if not p.name.startswith("quick") and not p.name.endswith("-kernels.json")]
     if not found:
         print("no full results in benchmarks/results/", file=sys.stderr)
         return 1

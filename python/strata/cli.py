@@ -65,7 +65,7 @@ def parser():
     )
     show.add_argument("--explain", action="store_true", help="print which kernels a plan would choose from, and why")
 
-    bench = sub.add_parser("bench", help="SpMV, SpMM and conversions beside other libraries", add_help=False)
+    bench = sub.add_parser("bench", help="SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries", add_help=False)
     bench.add_argument("rest", nargs=argparse.REMAINDER)
 
     info = sub.add_parser("info", help="version, compiler, threads, settings")

@@ -13,8 +13,12 @@ import time
 from .case import same
 
 
+#: seconds for an answer; a library that once needed more is not asked again for that case
+TIMEOUT = 600
+
+
 class Process:
-    def __init__(self, peer, threads):
+    def __init__(self, peer, threads, kernels=False, python=None):
         self.peer, self.threads = peer, threads
         environment = dict(os.environ)
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "STRATA_NUM_THREADS"):
@@ -22,7 +26,7 @@ class Process:
         environment["PYTHONWARNINGS"] = "ignore"
         self._complaints = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "strata.bench.worker", peer, str(threads)],
+            [python or sys.executable, "-m", "strata.bench.worker", peer, str(threads), *["kernels"] * kernels],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
@@ -31,7 +35,7 @@ class Process:
         )
         self.first = self._read(120)
 
-    def ask(self, timeout=600, **request):
+    def ask(self, timeout=TIMEOUT, **request):
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -69,15 +73,16 @@ class Process:
 
 
 class Pool:
-    """Processes by (peer, threads), started when first needed."""
+    """Processes by (peer, threads), started when first needed; `pythons`: {peer: interpreter} where it is not this one."""
 
-    def __init__(self):
-        self._processes = {}
+    def __init__(self, kernels=False, pythons=None):
+        self._processes, self._kernels, self._pythons = {}, kernels, pythons or {}
 
     def get(self, peer, threads):
         key = (peer, threads)
-        if key not in self._processes or not self._processes[key].alive():
-            self._processes[key] = Process(peer, threads)
+        known = self._processes.get(key)
+        if known is None or ("error" not in known.first and not known.alive()):  # what is not installed stays so
+            self._processes[key] = Process(peer, threads, self._kernels, self._pythons.get(peer))
         return self._processes[key]
 
     def __enter__(self):
@@ -149,8 +154,8 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             answer = (
                 p.first
                 if "error" in p.first
-                else {"refused": known["refused"]}
-                if known.get("refused") and "variant" not in known
+                else {k: known[k] for k in ("refused", "error") if k in known}
+                if "variant" not in known and (known.get("refused") or "no answer" in known.get("error", ""))
                 else p.ask(do="open", case=request, variants=contenders(known))
             )
             if "error" in answer or "best" not in answer:

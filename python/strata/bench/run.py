@@ -1,4 +1,5 @@
 """strata bench: SpMV, SpMM and conversions on generated and real matrices, beside other libraries.
+strata bench --kernels: the named kernels of the sparse compiler (SpGEMM, SDDMM, MTTKRP, attention, ...), beside more of them.
 
 One process per library and number of threads, visited in turn; the minimum of each run counts, and the median over runs is
 reported. Results are saved after every case: run it again to go on where it stopped.
@@ -36,6 +37,9 @@ def parser():
         "--quick", action="store_true", help="small matrices, few rounds: does everything work? (no figures to quote)"
     )
     p.add_argument(
+        "--kernels", action="store_true", help="the named kernels of the sparse compiler instead, beside more libraries"
+    )
+    p.add_argument(
         "--only",
         action="append",
         default=[],
@@ -46,13 +50,24 @@ def parser():
     p.add_argument("--threads", default="", help="numbers of threads (default 1,2)")
     p.add_argument("--dtype", default="", help="float64, float32, ... (default: the matrix's own)")
     p.add_argument("--peers", default="", help="libraries (default: all that are installed)")
+    p.add_argument(
+        "--python",
+        action="append",
+        default=[],
+        metavar="LIBRARY=PATH",
+        help="the interpreter to run a library with, where its packages fit beside no other's (repeatable)",
+    )
     p.add_argument("--rounds", type=int, help="visits of each process in a run (default 8; quick 2)")
     p.add_argument("--budget", type=float, help="seconds of timing a visit (default 0.3; quick 0.05)")
     p.add_argument("--runs", type=int, help="separate runs over all cases (default 3; quick 1)")
     p.add_argument("--minutes", type=float, help="stop after so long (run again to go on)")
     p.add_argument("--no-conversions", action="store_true")
     p.add_argument("--no-products", action="store_true")
-    p.add_argument("--out", metavar="FILE.json", help="results (default benchmarks/results/DATE.json; a .md beside it)")
+    p.add_argument(
+        "--out",
+        metavar="FILE.json",
+        help="results (default benchmarks/results/DATE.json, DATE-kernels.json; a .md beside it)",
+    )
     p.add_argument("--report", metavar="FILE.json", help="only write the .md of earlier results")
     p.add_argument("--list", action="store_true", help="print the cases")
     p.add_argument("--priority", action="store_true", help="ask for a higher scheduling priority first (root)")
@@ -60,7 +75,19 @@ def parser():
 
 
 def cases(args):
-    """(name, matrix, Case without its folder) of everything asked for."""
+    """(name, input, function that generates the input and returns the case) of everything asked for."""
+    if args.kernels:
+        from .kernels.cases import KERNELS, KernelCase, folder_of
+
+        def kernel_case(kernel, kind):
+            return lambda: KernelCase(kernel, folder_of(kernel, kind, args.quick), args.dtype)
+
+        found = [(f"{k} {kind}", kind, kernel_case(k, kind)) for k, of in KERNELS.items() for kind in of.kinds]
+        return [c for c in found if not args.only or any(text in c[0] for text in args.only)]
+
+    def matrix_case(matrix, **spec):
+        return lambda: Case(matrices.folder_of(matrix, args.quick), dtype=args.dtype, **spec)
+
     table = matrices.QUICK if args.quick else matrices.FULL
     out = []
     if not args.no_products:
@@ -70,7 +97,7 @@ def cases(args):
                     (
                         f"{'spmv' if k == 1 else f'spmm{k}'} {matrix}",
                         matrix,
-                        {"op": "product", "columns": k, "dtype": args.dtype},
+                        matrix_case(matrix, op="product", columns=k),
                     )
                 )
     if not args.no_conversions:
@@ -81,7 +108,7 @@ def cases(args):
                         (
                             f"{source}->{target.replace(' ', '')} {matrix}",
                             matrix,
-                            {"op": "convert", "source": source, "target": target, "dtype": args.dtype},
+                            matrix_case(matrix, op="convert", source=source, target=target),
                         )
                     )
     return [c for c in out if not args.only or any(text in c[0] for text in args.only)]
@@ -125,18 +152,23 @@ def save(path, results):
     temporary.rename(path)
 
 
-def default_out(quick):
+def default_out(quick, kernels=False):
     folder = pathlib.Path("benchmarks/results") if pathlib.Path("benchmarks").is_dir() else pathlib.Path(".")
-    return folder / f"{'quick-' if quick else ''}{datetime.date.today()}.json"
+    return folder / f"{'quick-' if quick else ''}{datetime.date.today()}{'-kernels' if kernels else ''}.json"
+
+
+def page(results):
+    from .kernels.report import markdown as kernels
+    from .report import markdown
+
+    return (kernels if results.get("kernels") else markdown)(results)
 
 
 def main(argv):
     args = parser().parse_args(argv)
-    from .report import markdown
-
     if args.report:
         path = pathlib.Path(args.report)
-        path.with_suffix(".md").write_text(markdown(json.loads(path.read_text())))
+        path.with_suffix(".md").write_text(page(json.loads(path.read_text())))
         print(path.with_suffix(".md"))
         return 0
     todo = cases(args)
@@ -147,15 +179,18 @@ def main(argv):
         print("no case matches; see --list", file=sys.stderr)
         return 1
     from . import peers as peers_module
+    from .kernels import peer as kernel_peers
 
     rounds = args.rounds or (2 if args.quick else 8)
     budget = args.budget or (0.05 if args.quick else 0.3)
     runs = args.runs or (1 if args.quick else 3)
     threads = [int(n) for n in args.threads.split(",")] if args.threads else [1, 2]
-    peers = args.peers.split(",") if args.peers else peers_module.names()
+    everyone = list(kernel_peers.PEERS) if args.kernels else peers_module.names()
+    peers = args.peers.split(",") if args.peers else everyone
+    pythons = dict(p.split("=", 1) for p in args.python)
     if args.priority:
         ask_for_priority()
-    path = pathlib.Path(args.out) if args.out else default_out(args.quick)
+    path = pathlib.Path(args.out) if args.out else default_out(args.quick, args.kernels)
     style = Style()
     results = json.loads(path.read_text()) if path.exists() else None
     if results is None:
@@ -165,15 +200,19 @@ def main(argv):
             "date": str(datetime.date.today()),
             "quick": args.quick,
             "machine": machine(),
+            "kernels": args.kernels,
             "limits": bandwidth,
-            "peers": peers_module.installed(),
+            "peers": {} if args.kernels else peers_module.installed(),
             "protocol": {"rounds": rounds, "budget": budget},
             "cases": {},
         }
     end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
-    with Pool() as pool:
+    with Pool(args.kernels, pythons) as pool:
+        if args.kernels:  # versions, or why a library is not here
+            first = {name: pool.get(name, threads[0]).first for name in peers}
+            results["peers"].update({name: f.get("version") or f["error"] for name, f in first.items()})
         for run in range(runs):
-            for name, matrix, spec in todo:
+            for name, matrix, make in todo:
                 name += f" {args.dtype}" if args.dtype else ""
                 done = results["cases"].setdefault(name, [])
                 if len(done) > run:
@@ -183,18 +222,18 @@ def main(argv):
                     return 0
                 with progress(f"generating {matrix}", quiet=not sys.stderr.isatty()) as p:
                     try:
-                        folder = matrices.folder_of(matrix, args.quick)
+                        case = make()
                     except ImportError as e:
                         print(f"{name}: skipped, {e}", file=sys.stderr)
                         results["cases"].pop(name)
                         continue
                     p.say(name)
                     earlier = done[-1] if done else None
-                    one = measure(pool, Case(folder, **spec), peers, threads, rounds, budget, p, earlier=earlier)
+                    one = measure(pool, case, peers, threads, rounds, budget, p, earlier=earlier)
                 done.append(one)
                 save(path, results)
                 print(one_line(style, run, name, one, threads), flush=True)
-    path.with_suffix(".md").write_text(markdown(results))
+    path.with_suffix(".md").write_text(page(results))
     print(style.dim(f"{path}  {path.with_suffix('.md')}"))
     return 0
 

@@ -1,14 +1,17 @@
 """One library with one number of threads, in a process of its own; told by lines of JSON what to time."""
 
+import importlib.metadata
 import json
 import os
+import resource
 import sys
 import time
 import traceback
 
 import numpy as np
 
-from .case import Case, fingerprint
+from . import case as matrix_case
+from .case import Case
 
 
 def _limits(threads):
@@ -24,28 +27,34 @@ def _limits(threads):
 
 
 class Worker:
-    def __init__(self, name, threads):
+    def __init__(self, name, threads, kernels=False):
+        """kernels: the named kernels of the compiler are timed, not products and conversions of a matrix."""
+        from .kernels import cases, peer as kernel_peers
         from .peers import peer
 
         self.name = name
-        self.peer = peer(name, threads)
+        self.case = cases.KernelCase if kernels else Case
+        self.fingerprint = cases.fingerprint if kernels else matrix_case.fingerprint
+        self.peer = kernel_peers.kernel_peer(name, threads) if kernels else peer(name, threads)
         self.prepared = None
 
     def open(self, case, variants=None):
         """Prepares every variant (or those named), times each shortly, keeps the fastest."""
         self.close()
-        case = Case(**case)
+        case = self.case(**case)
         a, x = case.data()
         found, refused, front = {}, {}, []
         for name in variants or self.peer.variants(case, a):
             try:
                 p = self.peer.prepare(case, a, x, name)
+                start = time.perf_counter()
                 p.run()
+                first = time.perf_counter() - start
             except Exception as e:  # a peer without this conversion or dtype is no failure of the benchmark
                 refused[name] = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
                 continue
             seconds = min(self._time(p, 0.15))
-            found[name] = {"seconds": seconds, "prepare": p.seconds, "note": p.note}
+            found[name] = {"seconds": seconds, "first": first, "prepare": p.seconds, "note": p.note}
             front = sorted([*front, (seconds, name, p)], key=lambda f: f[0])[:2]
             del p
         if not front:
@@ -67,7 +76,7 @@ class Worker:
         }
         result = self.prepared.result() if case.op == "product" else None
         if result is not None:
-            answer["fingerprint"] = fingerprint(result)
+            answer["fingerprint"] = self.fingerprint(result)
         return answer
 
     def close(self):
@@ -95,8 +104,18 @@ class Worker:
         return times
 
 
+def version(name):
+    """Of the library behind a peer."""
+    from .kernels.peer import PEERS
+
+    try:
+        return importlib.metadata.version(PEERS[name][2])
+    except importlib.metadata.PackageNotFoundError:
+        return "not from PyPI"
+
+
 def main():
-    name, threads = sys.argv[1], int(sys.argv[2])
+    name, threads, kernels = sys.argv[1], int(sys.argv[2]), sys.argv[3:] == ["kernels"]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints goes to stderr
 
@@ -105,8 +124,11 @@ def main():
         answers.flush()
 
     try:
-        worker = None if name == "limits" else Worker(name, threads)
-        answer({"ready": True} if worker else _limits(threads))
+        if kernels:  # a library that wants it all gets a MemoryError, not the machine
+            half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+            resource.setrlimit(resource.RLIMIT_DATA, (half, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        worker = None if name == "limits" else Worker(name, threads, kernels)
+        answer({"ready": True, "version": version(name) if kernels else None} if worker else _limits(threads))
     except Exception as e:
         answer({"error": f"{type(e).__name__}: {e}"})
         return

@@ -1,0 +1,122 @@
+"""Results of the named kernels as a page of Markdown: ratios by kernel, every case, every library, and why one is missing."""
+
+from ..._terminal import seconds
+from ..measure import best_peer
+from ..report import _geometric, _median, _ratio, _seconds, _times
+from .cases import KERNELS
+from .peer import PEERS
+
+
+def rows(results):
+    """One dict for each case and number of threads."""
+    out = []
+    for name, runs in results["cases"].items():
+        for n in sorted({int(k.split("/")[1]) for k in runs[0]}) if runs else ():
+            own, last = f"strata/{n}", runs[-1].get(f"strata/{n}", {})
+            key, peer = best_peer(runs[-1], n)
+            refused = "refused: " + "; ".join((last.get("refused") or {}).values())
+            out.append(
+                {
+                    "case": name,
+                    "kernel": name.split()[0],
+                    "threads": n,
+                    "own": _median(runs, _seconds(own)),
+                    "format": last.get("variant"),
+                    "first": runs[0].get(own, {}).get("variants", {}).get(last.get("variant"), {}).get("first"),
+                    "peer": key and f"{key.split('/')[0]} {peer['variant']}",
+                    "peer_seconds": _median(runs, lambda r, n=n: (best_peer(r, n)[1] or {}).get("seconds")),
+                    "ratio": _median(runs, _ratio("strata", n)),
+                    "spread": max((r.get(own, {}).get("spread", 1) for r in runs), default=1),
+                    "runs": len(runs),
+                    "error": last.get("error") or (None if "seconds" in last else refused),
+                }
+            )
+    return out
+
+
+def summary(results):
+    """{(kernel, threads): (geometric mean of the ratio to the best peer, the worst, cases)}, own kernels only."""
+    table, out = rows(results), {}
+    for kernel, n in dict.fromkeys((r["kernel"], r["threads"]) for r in table):
+        ratios = [r["ratio"] for r in table if (r["kernel"], r["threads"]) == (kernel, n) and r["ratio"]]
+        if ratios:
+            out[kernel, n] = (_geometric(ratios), min(ratios), len(ratios))
+    return out
+
+
+def _note(r):
+    notes = [r["error"].replace("|", "/")] if r["error"] else []
+    if r["ratio"] is not None and r["ratio"] < 0.9:
+        notes.append("**below 0.9**")
+    if r["spread"] > 1.3:
+        notes.append(f"noisy ({r['spread']:.1f})")
+    return "; ".join(notes)
+
+
+def _libraries(results):
+    """A column for each library: its version and what it does not do, with the reason."""
+    lines = ["## Libraries", "", "| library | version, or why it is not here | not timed, and why |", "|---|---|---|"]
+    for name, version in results["peers"].items():
+        why = {}
+        for case, runs in results["cases"].items():
+            for r in runs[-1:]:
+                for key, one in r.items():
+                    if key.split("/")[0] == name and ("error" in one or "seconds" not in one) and "ready" not in one:
+                        reason = one.get("error") or "; ".join(dict.fromkeys((one.get("refused") or {}).values()))
+                        why.setdefault(_short(reason), {})[case.split()[0]] = None
+        missing = "; ".join(
+            f"{', '.join(cases)}: {reason}" for reason, cases in why.items() if _short(version) != reason
+        )
+        lines.append(f"| {name} ({PEERS[name][2]}) | {_short(version)} | {missing} |")
+    return [*lines, ""]
+
+
+def _short(text):
+    text = text.replace("LookupError: ", "").replace("|", "/").replace("\n", " ")
+    return text if len(text) < 160 else text[:157] + "..."
+
+
+def _times_of_all(results):
+    names = [n for n in results["peers"]]
+    lines = ["## Every library", "", "Milliseconds, medians over the runs.", ""]
+    lines += ["| case | threads | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    for r in rows(results):
+        runs, cells = results["cases"][r["case"]], []
+        for name in names:
+            s = _median(runs, _seconds(f"{name}/{r['threads']}"))
+            cells.append("-" if s is None else f"{s * 1e3:.3g}")
+        lines.append(f"| {r['case']} | {r['threads']} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def markdown(results):
+    m = results["machine"]
+    lines = [f"# The named kernels, {results['date']}", ""]
+    if results.get("quick"):
+        lines += ["A quick run on small inputs: it shows that everything works, its figures mean little.", ""]
+    lines += [
+        f"{m['processor']}, {m['cores']} cores, {m.get('memory_gb', '?')} GB, {m['system']}, Python {m['python']}.",
+        "",
+        "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over "
+        "the runs. Libraries count with their best variant, SciPy's one thread for any number. Ours is the call of a user "
+        "(st.evaluate), with our own kernels alone. Ratio: the best library's time over ours (above 1: we are faster). Results "
+        "are checked against SciPy's and NumPy's; those of sparse products are sorted. First call: with compiling, or from the "
+        "cache on disk.",
+        "",
+        "| kernel | computes | threads | geometric mean of the ratio | worst | cases |",
+        "|---|---|---|---|---|---|",
+    ]
+    for (kernel, n), (mean, worst, count) in summary(results).items():
+        lines.append(f"| {kernel} | {KERNELS[kernel].text} | {n} | {mean:.2f} | {worst:.2f} | {count} |")
+    lines += ["", "## Cases", ""]
+    lines += [
+        "| case | threads | own | format | first call | best library | its time | ratio | runs | note |",
+        "|---" * 10 + "|",
+    ]
+    for r in rows(results):
+        own, first, theirs = (seconds(r[k]) if r[k] else "-" for k in ("own", "first", "peer_seconds"))
+        lines.append(
+            f"| {r['case']} | {r['threads']} | {own} | {r['format'] or '-'} | {first} | {r['peer'] or '-'} | {theirs} | "
+            f"{_times(r['ratio'])} | {r['runs']} | {_note(r)} |"
+        )
+    return "\n".join([*lines, "", *_times_of_all(results), *_libraries(results)])

@@ -1,0 +1,174 @@
+"""strata bench --kernels: what is timed is right, a wrong result is seen, and every library stands in the page."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from strata.bench.case import same
+from strata.bench.kernels import cases, peer, report
+
+ALL = [(k, kind) for k, of in cases.KERNELS.items() for kind in of.kinds]
+each = pytest.mark.parametrize("kernel, kind", ALL, ids=lambda x: x)
+
+
+def small(kernel, kind):
+    """The kernel's operands, a few hundred stored elements."""
+    shape = tuple(
+        {2: 64, 3: 24, 4: 16}[len(cases.KERNELS[kernel].shape)] + 4 * n for n in range(len(cases.KERNELS[kernel].shape))
+    )
+    shape = shape if kernel in ("moe", "softmax", "distmult", "rescal") or len(shape) > 2 else (64, 64)
+    at = [cases.generate(kind, shape, 6, 31 + n) for n in range(3)]
+    return cases.operands(kernel, shape, at, np.dtype("float32"))
+
+
+def prints(library, kernel, d):
+    """{variant: fingerprint} of what a library offers."""
+    case, out = cases.KernelCase(kernel, ""), {}
+    for variant in library.variants(case, d):
+        try:
+            p = library.prepare(case, d, None, variant)
+        except LookupError:
+            continue
+        p.run()
+        out[variant] = cases.fingerprint(p.result())
+    return out
+
+
+@pytest.fixture(scope="module")
+def libraries():
+    import strata as st
+
+    before = st.settings.vendor
+    yield {name: peer.kernel_peer(name, 1) for name in ("strata", "scipy")}
+    st.settings.vendor = before
+
+
+@each
+def test_ours_agrees_with_the_reference(kernel, kind, libraries):
+    d = small(kernel, kind)
+    ours, reference = (prints(libraries[name], kernel, d) for name in ("strata", "scipy"))
+    assert ours and reference and d.nnz > 50
+    want = next(iter(reference.values()))
+    assert want[-1][0] > 0
+    for variant, got in [*ours.items(), *reference.items()]:
+        assert same(got, want, d.dtype), variant
+
+
+@pytest.mark.parametrize(
+    "name, module", [("torch", "torch"), ("mkl", "mkl"), ("numba", "numba"), ("graphblas", "graphblas")]
+)
+def test_other_libraries_agree_with_the_reference(name, module, libraries):
+    """In a process of its own: a library may set threads, or bring an OpenMP of its own."""
+    script = f"""
+import sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import test_bench_kernels as t
+try:
+    library, scipy = (t.peer.kernel_peer(n, 1) for n in ({name!r}, "scipy"))
+except (ImportError, OSError) as e:
+    print("not here", e)
+    sys.exit()
+done = 0
+for kernel, kind in t.ALL:
+    if kind == "blocked":
+        d = t.small(kernel, kind)
+        want = next(iter(t.prints(scipy, kernel, d).values()))
+        for variant, got in t.prints(library, kernel, d).items():
+            assert t.same(got, want, d.dtype), (kernel, variant)
+            done += 1
+assert done >= 7
+"""
+    if name in ("numba", "graphblas"):
+        pytest.importorskip(module)  # compiling the loops takes minutes where their cache is empty
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert out.returncode == 0, out.stderr
+    if "not here" in out.stdout:
+        pytest.skip(out.stdout)
+
+
+def test_fingerprints():
+    a = sp.random(30, 20, density=0.2, format="coo", rng=np.random.default_rng(1))
+    f = cases.fingerprint
+    sparse, dense = f(cases.plain((a.row, a.col), a.data, a.shape)), f(a.toarray())
+    assert same(sparse, dense, a.dtype)
+    order = np.random.default_rng(2).permutation(a.nnz)
+    assert same(f(cases.plain((a.row[order], a.col[order]), a.data[order], a.shape)), dense, a.dtype)
+    moved, other = a.col.copy(), a.data.copy()
+    moved[0] = (moved[0] + 1) % 20
+    other[-1] *= 1.001
+    assert not same(f(cases.plain((a.row, moved), a.data, a.shape)), dense, a.dtype)
+    assert not same(f(cases.plain((a.row, a.col), other, a.shape)), dense, a.dtype)
+    tensor = np.random.default_rng(3).random((4, 5, 6))
+    at = np.indices((4, 5)).reshape(2, -1)  # fibres: what follows the coordinates is dense
+    assert same(f(cases.plain(at, tensor.reshape(20, 6), tensor.shape)), f(tensor), a.dtype)
+    assert same(f(np.array(3.0)), f(np.float32(3)), a.dtype) and not same(f(np.array(3.0)), f(np.array(3.1)), a.dtype)
+
+
+@pytest.mark.parametrize("kind", cases.KINDS)
+@pytest.mark.parametrize("shape", [(400, 300), (60, 50, 40), (20, 16, 12, 8)])
+def test_inputs(kind, shape):
+    at = cases.generate(kind, shape, 20, 5)
+    assert at.shape[0] == len(shape) and 0.3 * 20 * shape[0] < at.shape[1] <= 20 * shape[0]
+    key = np.ravel_multi_index(at.astype(np.int64), shape)
+    assert (np.diff(key) > 0).all()
+    assert np.array_equal(at, cases.generate(kind, shape, 20, 5))
+    rows = np.bincount(at[0], minlength=shape[0])
+    if kind == "powerlaw":
+        assert rows.max() > 4 * rows.mean()
+    if kind == "banded":
+        assert np.abs(at[1] - at[0] * shape[1] // shape[0]).max() <= 20
+
+
+def test_page():
+    def times(own, other):
+        one = {"seconds": own, "variant": "CSR", "spread": 1.0, "variants": {"CSR": {"first": 0.05}}}
+        return {
+            "strata/1": one,
+            "scipy/1": {"seconds": other, "variant": "csr"},
+            "sesum/1": {"error": "ImportError: No module named 'sesum'"},
+            "mkl/1": {"refused": {"-": "LookupError: has no such kernel"}},
+        }
+
+    results = {
+        "date": "2026-01-01",
+        "quick": False,
+        "kernels": True,
+        "machine": {"processor": "a", "cores": 2, "system": "b", "python": "3"},
+        "peers": {"strata": "1", "scipy": "2", "sesum": "ImportError: No module named 'sesum'", "mkl": "3"},
+        "cases": {"add uniform": [times(1e-3, 2e-3), times(1e-3, 8e-3)], "add banded": [times(2e-3, 1e-3)]},
+    }
+    mean, worst, count = report.summary(results)["add", 1]
+    assert np.isclose(mean, np.sqrt(5 * 0.5)) and worst == 0.5 and count == 2
+    page = report.markdown(results)
+    assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 2 |" in page
+    assert "**below 0.9**" in page and "add: has no such kernel" in page
+    assert page.count("No module named 'sesum'") == 1
+
+
+def test_command(tmp_path):
+    path = tmp_path / "results.json"
+    (tmp_path / "sesum.py").write_text("raise ImportError('hidden')")
+    args = ["--kernels", "--quick", "--only", "add blocked", "--only", "ttv banded", "--threads", "1"]
+    out = subprocess.run(
+        [sys.executable, "-m", "strata", "bench", *args, "--peers", "strata,scipy,sesum", "--out", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={
+            **os.environ,
+            "STRATA_BENCH_CACHE": str(tmp_path / "cache"),
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+        },
+    )
+    assert out.returncode == 0, out.stderr
+    results = json.loads(path.read_text())
+    assert set(results["cases"]) == {"add blocked", "ttv banded"} and "hidden" in results["peers"]["sesum"]
+    for (run,) in results["cases"].values():
+        assert run["strata/1"]["seconds"] > 0 and run["scipy/1"]["seconds"] > 0 and "hidden" in run["sesum/1"]["error"]
+        assert "error" not in run["strata/1"]
+    page = path.with_suffix(".md").read_text()
+    assert "geometric mean" in page and "ttv banded" in page and "hidden" in page
