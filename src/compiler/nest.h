@@ -75,6 +75,8 @@ class Nest {
   void settle(Place& at, Stmts& out);   ///< late terms and loads that have become possible
 
   // --- walk.cpp: levels as loops ---
+  /// The positions of level flat_last that flat_first and the levels between hold below this place.
+  std::pair<ir::Expr, ir::Expr> flat_span(const Place& at);
   levels::CursorInputs cursor_inputs(int level);
   /// The part of a contiguous level that lies in the tensor, as far as the dimensions it completes demand; null ends: everything.
   levels::Window clip(const Place& at, int level, bool& clipped);

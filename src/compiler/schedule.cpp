@@ -43,6 +43,7 @@ class Scheduler {
     batches();
     if (in_.optimize) {
       s_.block_begin = first_block_level(g_);
+      find_flat(g_, s_);
       find_depth();
       find_tile();
       find_early();
@@ -54,6 +55,7 @@ class Scheduler {
     }
     find_launch();
     arrange();
+    merge_flat(s_);
     find_beta();
     s_.text = describe(g_, s_);
     return std::move(s_);
@@ -176,7 +178,16 @@ class Scheduler {
   void find_level_tile(int most_lanes) {
     const int l = n_ - 1;
     const LevelFacts& f = level(l);
-    if (!f.contiguous() || !g_.free_sum.empty()) return;
+    if (!g_.free_sum.empty()) return;
+    if (s_.is_flat(l) && !s_.flat_is_read && s_.accumulate) {
+      // Rows are mostly short; a run through all of them is long.
+      s_.lanes = most_lanes;
+      s_.vectors = s_.flat_first == 0 ? 4 : 2;
+      s_.stream_level = s_.tile_level = l;
+      s_.tile_sums = true;
+      return;
+    }
+    if (!f.contiguous()) return;
     const bool block = l >= s_.block_begin;
     for (const auto& a : g_.dense) {
       const StrideKind k = stride_along_level(g_, a, l);
@@ -259,7 +270,9 @@ class Scheduler {
       if (l >= s_.block_begin || level(l).level.kind == LevelKind::structured) continue;
       if (l == s_.tile_level || l == s_.early_level) continue;
       const LevelKind k = level(l).level.kind;
-      const bool counted = k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta;
+      // A singleton is one slot: the level above it loops.
+      if (k == LevelKind::singleton && !s_.is_flat(l) && run_last_ < 0 && l > depth_) continue;
+      const bool counted = s_.is_flat(l) || k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta;
       if (counted && s_.stream_level < 0 && k != LevelKind::dense && k != LevelKind::range) s_.stream_level = l;
       if (run_last_ >= 0 && l == run_last_ + 1 && l == s_.block_begin - 1) {
         s_.stream_level = l;

@@ -49,6 +49,9 @@ struct Schedule {
   int stream_level = -1;              ///< its crd and the values are prefetched
   int window_level = -1, window_index = -1;  ///< clipped by [begin, end)
   bool sliced = false;                       ///< every window walks the whole driver: level 0 from walk_begin to walk_end
+  int flat_first = -1, flat_last = -1;       ///< these levels are one run of positions (schedule_flat.cpp); -1: none
+  bool flat_is_read = false;                 ///< somebody reads the coordinates of flat_last
+  bool is_flat(int l) const { return l == flat_last && l >= 0; }
   int early_level = -1;               ///< the contiguous last level, walked before its parents: its position follows at the leaf
   Launch launch;
   bool applies_beta = false, initializes = false;  ///< initializes: a loop of its own applies beta to the window first
@@ -63,6 +66,9 @@ Schedule make_pattern_schedule(const Graph& graph);
 std::string describe(const Graph& graph, const Schedule& schedule);
 /// Which factors multiply sums instead of elements (schedule_sums.cpp). `depth`: levels entered where the accumulators open; `run`: as a run.
 void find_sums(const Graph& graph, int depth, bool run, Schedule& schedule);
+/// Which levels at the end are one run of positions; and, once the steps stand, their walks become one.
+void find_flat(const Graph& graph, Schedule& schedule);
+void merge_flat(Schedule& schedule);
 /// The first of the dense levels of constant size at the end: blocks.
 int first_block_level(const Graph& graph);
 /// The first later level with a pos array: what chunks of level 0 weigh. -1: none.

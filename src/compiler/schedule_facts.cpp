@@ -72,7 +72,9 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
     t += std::string(static_cast<std::size_t>(2 * indent), ' ');
     switch (step.kind) {
       case Step::walk:
-        t += "for " + stem(step.level) + " in level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
+        t += "for " + stem(step.level) + " in ";
+        if (schedule.is_flat(step.level) && schedule.flat_first < step.level) t += "levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
+        else t += "level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
         if (step.level == schedule.unroll_level) t += ", " + std::to_string(schedule.chains) + " chains";
         if (step.level == schedule.stream_level) t += ", prefetched";
         break;
@@ -82,6 +84,7 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
       case Step::tile:
         t += "for " + (step.index >= 0 ? index_letter(step.index) : stem(step.level)) + " in pieces of " + std::to_string(schedule.vectors) +
              " x " + std::to_string(schedule.lanes) + " lanes";
+        if (step.index < 0 && schedule.is_flat(step.level) && schedule.flat_first < step.level) t += ", levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
         if (schedule.tile_sums) t += ", summed";
         break;
       case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;

@@ -18,6 +18,7 @@ class PatternScheduler {
     s_.block_begin = n_;
     if (in_.optimize) {
       s_.block_begin = first_block_level(g_);
+      find_flat(g_, s_);
       if (g_.free_sum.empty()) find_level_tile();
       else find_sum_tile();
       find_stream();
@@ -26,6 +27,7 @@ class PatternScheduler {
     if (s_.accumulate) find_rows();
     find_launch();
     arrange();
+    merge_flat(s_);
     s_.applies_beta = true;
     s_.text = describe(g_, s_);
     return std::move(s_);
@@ -74,11 +76,12 @@ class PatternScheduler {
   void find_level_tile() {
     const int l = n_ - 1, lanes = most_lanes();
     const LevelFacts& f = level(l);
-    if (lanes < 2 || l < 1 || !f.contiguous()) return;
+    const bool flat = s_.is_flat(l) && !s_.flat_is_read;
+    if (lanes < 2 || !(flat || (l > 0 && f.contiguous()))) return;
     const bool block = l >= s_.block_begin;
     for (const auto& a : g_.dense) {
       if (a.operand < 0) continue;
-      if (stride_along_level(g_, a, l) == StrideKind::general) return;
+      if (!flat && stride_along_level(g_, a, l) == StrideKind::general) return;
       for (const auto& d : g_.dims)
         if (touches(d, l) && d.index >= 0 && uses_late(g_, a, d.index)) return;
     }

@@ -37,7 +37,7 @@ Stmt Nest::tile_piece(std::size_t step, const Place& at, const Expr& first, std:
   if (s.index >= 0) return enter_index(std::move(next), s.index, first, [&](Place p) { return emit(step + 1, p); });
   if (s.level < s_.block_begin) {
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
-    next.position = child_position(at.position, f, first);
+    next.position = s_.is_flat(s.level) ? first : child_position(at.position, f, first);
   }
   return enter_level(std::move(next), s.level, first, true, [&](Place p) { return emit(step + 1, p); });
 }
@@ -66,7 +66,8 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
     Stmts inner;
     if (w == 0 && s_.stream_level >= 0 && s_.stream_level == s_.tile_level) {
       const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.tile_level)];
-      inner.push_back(emit_prefetch(s_.tile_level, child_position(at.position, f, ir::var(v)), s_.lanes * s_.vectors));
+      const Expr position = s_.is_flat(s_.tile_level) ? ir::var(v) : child_position(at.position, f, ir::var(v));
+      inner.push_back(emit_prefetch(s_.tile_level, position, s_.lanes * s_.vectors));
     }
     inner.push_back(tile_piece(step, at, ir::var(v), widths[w]));
     out.push_back(ir::loop(v, from, stop, ir::block(std::move(inner)), width));
@@ -102,6 +103,10 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
   }
 
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
+  if (s_.is_flat(s.level)) {
+    const auto span = flat_span(at);
+    return tile_range(step, at, span.first, span.second);
+  }
   if (s.level < s_.block_begin) {
     bool clipped = false;
     levels::Window window = clip(at, s.level, clipped);

@@ -100,7 +100,7 @@ Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
   Stmts out;
   const bool has_crd = f.level.kind == LevelKind::compressed || f.level.kind == LevelKind::singleton || f.level.kind == LevelKind::padded;
-  if (has_crd && f.packed_bits == 0)
+  if (has_crd && f.packed_bits == 0 && (!s_.is_flat(level) || s_.flat_is_read))
     out.push_back(ir::prefetch(crd_buffer(level), position + prefetch_bytes / static_cast<std::int64_t>(size_of(g_.driver_type().crd_dtype))));
   std::int64_t slots = 1;
   for (int l = level + 1; l < g_.num_levels(); ++l) {
@@ -151,6 +151,26 @@ std::optional<std::pair<Expr, Expr>> Nest::call_span(int level) {
   return std::pair{begin, scalar(ScalarBinding::walk_end, in_.driver, f.number, "walk_end")};
 }
 
+std::pair<Expr, Expr> Nest::flat_span(const Place& at) {
+  const auto level = [&](int l) -> const LevelFacts& { return g_.levels[static_cast<std::size_t>(l)]; };
+  // Of the children at level l of the positions [from, to).
+  const auto below = [&](int l, const std::pair<Expr, Expr>& span) -> std::pair<Expr, Expr> {
+    const LevelFacts& f = level(l);
+    if (f.level.kind == LevelKind::singleton) return span;
+    if (f.level.kind == LevelKind::dense) {
+      const Expr size = level_size(f);
+      return {span.first * size, span.second * size};
+    }
+    const levels::CursorInputs in = cursor_inputs(l);
+    const Expr from = in.pos(span.first);
+    return {from, in.pos(span.second)};
+  };
+  const auto call = call_span(s_.flat_first);
+  std::pair<Expr, Expr> span = call ? *call : below(s_.flat_first, {at.position, at.position + 1});
+  for (int l = s_.flat_first + 1; l <= s_.flat_last; ++l) span = below(l, span);
+  return span;
+}
+
 Stmt Nest::emit_level(std::size_t step, const Place& at) {
   const int l = s_.steps[step].level;
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(l)];
@@ -174,6 +194,12 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     cursor.counted->begin = outer->first;
     cursor.counted->end = outer->second;
   }
+  const bool flat = s_.is_flat(l);
+  if (flat) {
+    const auto span = flat_span(at);
+    cursor.counted->begin = span.first;
+    cursor.counted->end = span.second;
+  }
   const auto inside = [&](const levels::Cursor& c, int chain) {
     Place next = at;
     next.position = l == s_.early_level ? at.position : c.position;
@@ -184,7 +210,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   Stmts out{cursor.before};
   for (const auto& v : cursor.state) out.push_back(ir::declare(v.name, v.initial));
   const int prefetched = s_.stream_level == l && !at.careful ? l : -1;
-  if (f.level.kind == LevelKind::singleton) {
+  if (f.level.kind == LevelKind::singleton && !flat) {
     out.push_back(ir::let(cursor.counted->variable, cursor.counted->begin));
     out.push_back(inside(cursor, at.chain));
   } else if (!cursor.counted) {
