@@ -16,21 +16,16 @@ class MKL(KernelPeer):
         self.mkl = Binding(threads)
         self.rest = self.mkl.rest
 
-    def _product(self, name, d):
-        """spmv and spmm as the other benchmark calls them."""
-        x = d.x if name == "spmv" else d.X
-        return {v: self.mkl.prepare(_Product, d.A, x, v) for v in ("csr", "csr hinted")}
-
     def variants(self, case, d):
-        if case.kernel in ("spmv", "spmm64"):
-            self.mkl.keep, self.ready = [], self._product(case.kernel, d)
-            return list(self.ready)
-        self.ready = None
-        self.mkl.keep = []
-        return super().variants(case, d)
+        self.mkl.keep = []  # what the handles of this case point to
+        self.plain_call = case.kernel in ("spmv", "spmm64")
+        return ["csr", "csr hinted"] if self.plain_call else super().variants(case, d)
 
     def prepare(self, case, d, x, variant):
-        return self.ready[variant] if self.ready else super().prepare(case, d, x, variant)
+        """spmv and spmm as the other benchmark calls them."""
+        if self.plain_call:
+            return self.mkl.prepare(case, d.A, d.x if case.kernel == "spmv" else d.X, variant)
+        return super().prepare(case, d, x, variant)
 
     def plain(self, handle):
         return super().plain(handle.to_scipy())
@@ -71,10 +66,6 @@ class MKL(KernelPeer):
         scalar = ctypes.c_float if a.letter == "s" else ctypes.c_double
         self.mkl._check(f(10, a.pointer, scalar(1), b.pointer, ctypes.byref(out)), "add")
         return Handle(self.mkl, out, a.letter, a.block)
-
-
-class _Product:
-    op = "product"
 
 
 class Handle:
