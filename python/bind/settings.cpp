@@ -3,6 +3,7 @@
 
 #include "backend/kernel.h"
 #include "backend/pool.h"
+#include "base/setting_words.h"
 #include "bind.h"
 #include "kernels/vendor/mkl_library.h"
 
@@ -18,6 +19,29 @@ void check_signals() {
   if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+/// A misspelt word must not be taken for one of the others in silence.
+void set_word(std::string& setting, const char* name, const std::string& value, std::span<const std::string_view> allowed) {
+  std::string expected;
+  for (const auto word : allowed) {
+    if (value == word) {
+      setting = value;
+      return;
+    }
+    expected += (expected.empty() ? "" : ", ") + std::string(word);
+  }
+  throw PlanError({.what = std::string("the setting '") + name + "' has no such value", .expected = expected, .got = value});
+}
+
+std::int64_t whole_number(nb::handle h, const char* name, std::int64_t most) {
+  const Index n = to_index(h);
+  const std::string expected = "a whole number from 0 to " + std::to_string(most);
+  if (!n.is_integer)
+    throw DTypeError({.what = std::string("the setting '") + name + "' is a number", .expected = expected, .got = Py_TYPE(h.ptr())->tp_name});
+  if (n.overflow != 0 || n.value < 0 || n.value > most)
+    throw PlanError({.what = std::string("the setting '") + name + "' is out of range", .expected = expected, .got = str_of(nb::borrow(h))});
+  return n.value;
+}
+
 }  // namespace
 
 void bind_settings(nb::module_& m) {
@@ -26,21 +50,31 @@ void bind_settings(nb::module_& m) {
       "Every knob, in one place; read from the environment once. Change them at start, not while kernels run.")
       .def_prop_rw(
           "threads", [](const Settings&) { return thread_count(); },
-          [](Settings&, int n) {
-            if (n < 0)
-              throw PlanError({.what = "a number of threads cannot be negative",
-                               .expected = "1 or more; 0: as many as this process may use",
-                               .got = std::to_string(n)});
-            set_thread_count(n);
+          [](Settings&, nb::handle n) {
+            set_thread_count(static_cast<int>(whole_number(n, "threads", words::most_threads)));
           },
+          nb::for_setter(nb::sig("def threads(self, arg: int, /) -> None")),
           "Threads that kernels use; 0 goes back to the default.")
-      .def_rw("engine", &Settings::engine, "auto, kernels, vendor, jit or interpreter")
-      .def_rw("jit", &Settings::jit, "auto, clang, subprocess or off")
+      .def_prop_rw(
+          "engine", [](const Settings& s) { return s.engine; },
+          [](Settings& s, const std::string& word) { set_word(s.engine, "engine", word, words::engine); },
+          "auto, kernels, vendor, jit or interpreter")
+      .def_prop_rw(
+          "jit", [](const Settings& s) { return s.jit; },
+          [](Settings& s, const std::string& word) { set_word(s.jit, "jit", word, words::jit); },
+          "auto, clang, subprocess or off")
       .def_rw("cc", &Settings::cc)
-      .def_rw("cache", &Settings::cache, "auto or off: compiled objects on disk")
+      .def_prop_rw(
+          "cache", [](const Settings& s) { return s.cache; },
+          [](Settings& s, const std::string& word) { set_word(s.cache, "cache", word, words::cache); },
+          "auto or off: compiled objects on disk")
       .def_rw("cache_dir", &Settings::cache_dir)
       .def_rw("dump", &Settings::dump, "stages to print, e.g. 'graph,loops,source'")
-      .def_rw("int32_limit", &Settings::int32_limit)
+      .def_prop_rw(
+          "int32_limit", [](const Settings& s) { return s.int32_limit; },
+          [](Settings& s, nb::handle n) { s.int32_limit = whole_number(n, "int32_limit", words::most_int32); },
+          nb::for_setter(nb::sig("def int32_limit(self, arg: int, /) -> None")),
+          "Largest value of an automatic int32 index.")
       .def_rw("vendor", &Settings::vendor, "may plans use vendors' kernels where those were measured to be faster?")
       .def("__repr__", [](const Settings&) { return describe_settings(); });
   m.attr("settings") = nb::cast(&settings(), nb::rv_policy::reference);

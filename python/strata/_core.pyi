@@ -653,7 +653,8 @@ class Settings:
     def dump(self, arg: str, /) -> None: ...
 
     @property
-    def int32_limit(self) -> int: ...
+    def int32_limit(self) -> int:
+        """Largest value of an automatic int32 index."""
 
     @int32_limit.setter
     def int32_limit(self, arg: int, /) -> None: ...

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <initializer_list>
+#include <span>
 #include <string_view>
 
+#include "base/setting_words.h"
 #include "strata/error.h"
 
 namespace strata {
@@ -23,7 +24,7 @@ std::string_view environment(const char* name) {
                .fix = std::string("unset ") + name + " or give it one of these values"});
 }
 
-void read_word(std::string& setting, const char* name, std::initializer_list<std::string_view> allowed) {
+void read_word(std::string& setting, const char* name, std::span<const std::string_view> allowed) {
   const auto value = environment(name);
   if (value.empty()) return;
   std::string expected;
@@ -52,18 +53,18 @@ template <class Int> void read_int(Int& setting, const char* name, Int least, In
 
 Settings settings_from_environment() {
   Settings s;
-  read_int(s.threads, "STRATA_NUM_THREADS", 0, 4096);
-  read_word(s.engine, "STRATA_ENGINE", {"auto", "kernels", "vendor", "jit", "interpreter"});
-  read_word(s.jit, "STRATA_JIT", {"auto", "clang", "subprocess", "off"});
+  read_int(s.threads, "STRATA_NUM_THREADS", 0, words::most_threads);
+  read_word(s.engine, "STRATA_ENGINE", words::engine);
+  read_word(s.jit, "STRATA_JIT", words::jit);
   read_text(s.cc, "STRATA_CC");
-  read_word(s.cache, "STRATA_CACHE", {"auto", "off"});
+  read_word(s.cache, "STRATA_CACHE", words::cache);
   if (const auto base = environment("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
     s.cache_dir = std::string(base) + "/strata/v1";
   else if (const auto home = environment("HOME"); !home.empty())
     s.cache_dir = std::string(home) + "/.cache/strata/v1";
   read_text(s.cache_dir, "STRATA_CACHE_DIR");
   read_text(s.dump, "STRATA_DUMP");
-  read_int(s.int32_limit, "STRATA_INT32_LIMIT", 0LL, 2147483647LL);
+  read_int(s.int32_limit, "STRATA_INT32_LIMIT", 0LL, words::most_int32);
   int vendor = s.vendor;
   read_int(vendor, "STRATA_VENDOR", 0, 1);
   s.vendor = vendor != 0;

@@ -39,7 +39,11 @@ class Parser : private Scanner {
   Expression whole() {
     check_length();
     const Expression value = comparison();
-    if (peek() != 0) refuse("the expression does not end here", {at_, at_ + 1}, "an operator or the end", here());
+    if (const char c = peek(); c != 0) {
+      std::string fix;
+      if (c == '@') fix = "write the indices, y(i) = A(i,j) * x(j), or call matmul";
+      refuse("the expression does not end here", {at_, at_ + 1}, "an operator or the end", here(), fix);
+    }
     if (value.operands().size() > 64) refuse("too many operands", {0, text_.size()}, "at most 64");
     return value;
   }
@@ -50,6 +54,7 @@ class Parser : private Scanner {
     out.text = std::string(text_);
     const Word name = word("the name of the result");
     out.name = name.text;
+    refuse_brackets(name);
     if (take('(') && !take(')')) {
       do {
         const Word index = word("an index");
@@ -64,6 +69,10 @@ class Parser : private Scanner {
       out.accumulate = true;
       at_ += 2;
     } else {
+      if (const char c = peek(); c != '=' && c != 0) {
+        const std::string got = here();
+        refuse("no result is assigned", {at_, at_ + 1}, "'=' or '+='", got, "name the result first: y(i) = ...");
+      }
       expect('=', "'=' or '+='");
     }
     const Expression value = whole();
@@ -76,6 +85,10 @@ class Parser : private Scanner {
   }
 
  private:
+  void refuse_brackets(const Word& name) {
+    if (peek() == '[')
+      refuse("indices stand in parentheses", {at_, at_ + 1}, "'('", "'['", "write " + name.text + "(i) for " + name.text + "[i]");
+  }
   void check_length() const {
     if (text_.size() > max_expression_text)
       throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
@@ -196,10 +209,18 @@ class Parser : private Scanner {
       refuse("'" + name.text + "' is not a number here", name.where, "a number or an operand", name.text,
              "give it as an operand without dimensions");
     }
+    refuse_brackets(name);
     std::vector<AffineIndex> indices;
     if (take('(') && !take(')')) {
       do {
         indices.push_back(affine());
+        if (peek() == '(') {
+          std::string all;
+          for (const auto f : functions()) all += (all.empty() ? "" : ", ") + std::string(f);
+          const auto near = closest(name.text, functions());
+          refuse("there is no function '" + name.text + "'", name.where, all, name.text,
+                 near.empty() ? "" : "write '" + std::string(near) + "'");
+        }
         if (indices.size() > max_dims) refuse("too many dimensions", name.where, "at most 32");
       } while (take(','));
       if (peek() != ')' && (function_like(name.text))) {

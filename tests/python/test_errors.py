@@ -127,9 +127,31 @@ def test_messages_name_place_and_thing(call, words):
 
 def test_int_shapes_and_settings():
     assert st.from_coo(([0],), [1.0], 3).shape == (3,)
-    with pytest.raises(st.PlanError, match="negative"):
-        st.settings.threads = -1
     assert "STRATA_NUM_THREADS" in repr(st.settings)
+
+
+def test_settings_refuse_what_they_do_not_know():
+    before = repr(st.settings)
+    for name, value, expected in (
+        ("engine", "jitt", "interpreter"),
+        ("jit", "on", "subprocess"),
+        ("cache", "", "off"),
+        ("threads", -1, "4096"),
+        ("threads", 5000, "4096"),
+        ("threads", 2**70, "4096"),
+        ("int32_limit", 2**31, "2147483647"),  # would make indices that wrap
+        ("int32_limit", -1, "2147483647"),
+    ):
+        with pytest.raises(st.PlanError, match=f"'{name}'") as e:
+            setattr(st.settings, name, value)
+        assert expected in e.value.expected and e.value.got == str(value)
+    with pytest.raises(st.DTypeError, match="'threads' is a number"):
+        st.settings.threads = "two"
+    assert repr(st.settings) == before
+    engine = st.settings.engine
+    for word in ("kernels", "vendor", "jit", "interpreter", "auto", engine):
+        st.settings.engine = word
+        assert st.settings.engine == word
 
 
 class Raises(Exception):
@@ -246,3 +268,22 @@ def test_a_split_needs_parts():
     ):
         with pytest.raises(st.TensorError, match="which elements go to which part"):
             call()
+
+
+@pytest.mark.parametrize(
+    "spec,message",
+    [
+        ("y(i) = sqr(A(i,j))", "there is no function 'sqr'"),
+        ("y(i) = sqr(A(i,j))", "write 'sqrt'"),
+        ("y(i) = foo(A(i,j))", "abs, sign"),
+        ("y[i] = A[i,j] * x[j]", "write y(i) for y[i]"),
+        ("y(i) = A[i,j] * x[j]", "write A(i) for A[i]"),
+        ("y = A @ x", "call matmul"),
+        ("A(i,j) * x(j)", "name the result first"),
+        ("A", "the end of the text"),
+    ],
+)
+def test_what_newcomers_write(spec, message):
+    with pytest.raises(st.ExpressionError, match="\\^") as e:
+        st._core.expression_operands(spec)
+    assert message in str(e.value)

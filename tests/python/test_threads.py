@@ -135,3 +135,53 @@ def test_names_and_kernels_registered_meanwhile():
             assert st.Format("CSR").name and st.plan("ij,j->i", A, x).explain()
 
     together(register(0), register(1), use, use)
+
+
+@pytest.mark.filterwarnings("ignore::strata.CopyWarning")
+@pytest.mark.parametrize("engine", ["auto", "interpreter"])
+def test_expressions_of_several_sparse_operands(engine, monkeypatch):
+    """Cold kernels, the same and different ones at once; every thread has operands of its own formats and shares them."""
+    monkeypatch.setattr(st.settings, "engine", engine)
+    a, _ = sample(7)
+    b, _ = sample(8)
+    d, e = a.toarray(), b.toarray()
+    A = [st.from_scipy(a).to(f) for f in FORMATS]
+    B = [st.from_scipy(b).to(f) for f in FORMATS]
+    spread = np.where(d == 0, np.inf, d)
+
+    def job(turn):
+        def run():
+            for k in range(turn, turn + 4):
+                x, y = A[k % len(A)], B[(k + turn) % len(B)]
+                assert np.array_equal(st.evaluate("C(i,j) = A(i,j) + B(i,j)", A=x, B=y).to_dense(), d + e)
+                product = st.einsum("ij,kj->ik", x, y)
+                assert np.array_equal(product if isinstance(product, np.ndarray) else product.to_dense(), d @ e.T)
+                least = st.evaluate("m(i) = A(i,j)", A=x, semiring="min-plus")
+                least = least if isinstance(least, np.ndarray) else least.to_dense()
+                assert np.array_equal(least, spread.min(axis=1))
+                assert "result" in str(st.explain("C(i,j) = A(i,j) * B(i,j)", A=x, B=y))
+
+        return run
+
+    together(*[job(turn) for turn in (0, 0, 3, 5)])
+
+
+def test_settings_are_read_and_written_meanwhile():
+    """Whoever changes them while others compute gets the old or the new ones, and right results."""
+    a, x = sample()
+    A, y = st.from_scipy(a), a @ x
+    before = st.settings.threads
+
+    def change():
+        for n in range(60):
+            st.settings.threads = 1 + n % 3
+            assert "STRATA_ENGINE" in repr(st.settings)
+
+    def use():
+        for _ in range(60):
+            assert np.array_equal(A @ x, y)
+
+    try:
+        together(change, use, use)
+    finally:
+        st.settings.threads = before
