@@ -143,7 +143,9 @@ def test_page():
     }
     mean, worst, count = report.summary(results)["add", 1]
     assert np.isclose(mean, np.sqrt(5 * 0.5)) and worst == 0.5 and count == 2
+    assert np.isclose(report.against(results)["add", 1]["scipy"], np.sqrt(5 * 0.5))
     page = report.markdown(results)
+    assert "| add | 1 | 1.58 | - | - |" in page
     assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 2 |" in page
     assert "**below 0.9**" in page and "add: has no such kernel" in page
     assert page.count("No module named 'sesum'") == 1

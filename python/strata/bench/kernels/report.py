@@ -44,6 +44,26 @@ def summary(results):
     return out
 
 
+def against(results):
+    """{(kernel, threads): {library: geometric mean of its time over ours, where both ran}}."""
+    out = {}
+    for name, runs in results["cases"].items():
+        for key in dict.fromkeys(k for r in runs for k in r):
+            library, n = key.split("/")
+            ratio = _median(runs, _over(key, f"strata/{n}"))
+            if ratio and library != "strata":
+                out.setdefault((name.split()[0], int(n)), {}).setdefault(library, []).append(ratio)
+    return {k: {library: _geometric(ratios) for library, ratios in of.items()} for k, of in out.items()}
+
+
+def _over(theirs, ours):
+    def pick(run):
+        a, b = _seconds(theirs)(run), _seconds(ours)(run)
+        return a / b if a and b else None
+
+    return pick
+
+
 def _note(r):
     notes = [r["error"].replace("|", "/")] if r["error"] else []
     if r["ratio"] is not None and r["ratio"] < 0.9:
@@ -108,6 +128,17 @@ def markdown(results):
     ]
     for (kernel, n), (mean, worst, count) in summary(results).items():
         lines.append(f"| {kernel} | {KERNELS[kernel].text} | {n} | {mean:.2f} | {worst:.2f} | {count} |")
+    names = [n for n in results["peers"] if n != "strata"]
+    lines += [
+        "",
+        "## Against each library",
+        "",
+        "Geometric means of its time over ours, over the inputs on which it ran.",
+        "",
+    ]
+    lines += ["| kernel | threads | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    for (kernel, n), of in against(results).items():
+        lines.append(f"| {kernel} | {n} | " + " | ".join(_times(of.get(name)) for name in names) + " |")
     lines += ["", "## Cases", ""]
     lines += [
         "| case | threads | own | format | first call | best library | its time | ratio | runs | note |",
