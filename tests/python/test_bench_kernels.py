@@ -151,6 +151,15 @@ def test_page():
     assert page.count("No module named 'sesum'") == 1
 
 
+def test_libraries_far_behind_are_not_timed_again():
+    from strata.bench.measure import far_behind
+
+    seconds = {"strata/1": 9, "scipy/1": 8, "torch/1": 1, "jax/1": 5.1, "mkl/1": 4.9, "torch/2": 0.5, "jax/2": 2.4}
+    earlier = {k: {"seconds": s} for k, s in seconds.items()}
+    assert [k for k in seconds if far_behind(earlier, k)] == ["jax/1"]
+    assert not any(far_behind(None, k) for k in seconds)
+
+
 def test_command(tmp_path):
     path = tmp_path / "results.json"
     (tmp_path / "sesum.py").write_text("raise ImportError('hidden')")

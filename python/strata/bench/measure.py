@@ -138,6 +138,18 @@ def contenders(known):
     return [name for name in seconds if seconds[name] < 1.5 * min(seconds.values())]
 
 
+#: times the best library's time, at which another is not prepared again in later runs
+FAR_BEHIND = 5.0
+
+
+def far_behind(earlier, key):
+    """Was this library out of the race in an earlier run? Ours and the reference never are."""
+    name, threads = key.split("/")
+    best = best_peer(earlier or {}, int(threads))[1]
+    known = (earlier or {}).get(key, {}).get("seconds")
+    return bool(best and known and not name.startswith(("strata", "scipy")) and known > FAR_BEHIND * best["seconds"])
+
+
 def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None, earlier=None):
     """Times one case; after `limit` seconds of rounds no further one starts. `earlier`: the results of an earlier run, whose
     variants are taken again. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), rounds, variant, note,
@@ -147,6 +159,9 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
     for n in threads:
         for peer in peers:
             key = f"{peer}/{n}"
+            if far_behind(earlier, key) or (earlier or {}).get(key, {}).get("behind"):
+                results[key] = {"behind": f"more than {FAR_BEHIND:.0f} times the best in an earlier run"}
+                continue
             if progress:
                 progress.say(f"preparing {key}")
             p = pool.get(peer, n)

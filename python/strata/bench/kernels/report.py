@@ -79,7 +79,7 @@ def _libraries(results):
     for name, version in results["peers"].items():
         why = {}
         for case, runs in results["cases"].items():
-            for r in runs[-1:]:
+            for r in runs[:1]:
                 for key, one in r.items():
                     if key.split("/")[0] == name and ("error" in one or "seconds" not in one) and "ready" not in one:
                         reason = one.get("error") or "; ".join(dict.fromkeys((one.get("refused") or {}).values()))
