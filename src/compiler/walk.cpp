@@ -224,7 +224,10 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   } else if (s_.unroll_level == l && s_.chains > 1 && !at.careful) {
     // Every copy has variables of its own; a carried state passes from copy to copy, and at the end back to the loop's.
     std::vector<std::string> carried;
-    out.push_back(counted_loop("q" + f.stem, cursor.counted->begin, cursor.counted->end, s_.chains, prefetched, [&](const Expr& q, int chain, bool last) {
+    const Expr& begin = cursor.counted->begin;
+    // A window may end before it begins (the whole piece lies beyond the extent); rounded to chains it would begin before itself.
+    const Expr end = window.begin || window.end ? ir::max(begin, cursor.counted->end) : cursor.counted->end;
+    out.push_back(counted_loop("q" + f.stem, begin, end, s_.chains, prefetched, [&](const Expr& q, int chain, bool last) {
       const levels::Cursor c = levels::open(in, at.position, window);
       Stmts copy{ir::let(c.counted->variable, q)};
       if (chain == 0) {

@@ -101,3 +101,29 @@ def test_more_elements_than_memory_holds_are_refused():
         iter(t)
     with pytest.raises(MemoryError):
         t.to("COO")
+
+
+NESTED = [
+    "(i, j) -> (j / 6 : dense, i : dense, (j % 6) / 2 : dense, (j % 6) % 2 : dense)",
+    "(i, j) -> (i : dense, j / 12 : compressed, (j % 12) / 4 : dense, (j % 12) % 4 : dense)",
+    "(i, j) -> (i / 8 : dense, j : compressed, (i % 8) / 2 : dense, (i % 8) % 2 : dense)",
+    "(i, j) -> (i / 8 : compressed, j / 8 : compressed, (i % 8) / 2 : dense, (j % 8) / 2 : dense, (i % 8) % 2 : dense, (j % 8) % 2 : dense)",
+]
+
+
+@pytest.mark.parametrize("format", NESTED)
+@pytest.mark.parametrize("engine", ["auto", "jit", "interpreter"])
+def test_pieces_that_lie_outside_as_a_whole(format, engine, monkeypatch):
+    """Of a block split once more the last pieces begin beyond the extent: nothing of them is read, in front of them neither."""
+    monkeypatch.setattr(st.settings, "engine", engine)
+    rng = np.random.default_rng(5)
+    for rows, columns in ((6, 1), (1, 6), (3, 13), (13, 3), (9, 7), (17, 25)):
+        d = np.where(rng.random((rows, columns)) < 0.6, rng.integers(1, 9, (rows, columns)), 0).astype(float)
+        t, x = st.from_dense(d, format), rng.integers(-5, 5, (columns, 3)).astype(float)
+        assert np.array_equal(t @ x, d @ x) and np.array_equal(t @ x[:, 0], d @ x[:, 0])
+        assert np.array_equal(st.einsum("ij->", t), d.sum()) and np.array_equal(st.einsum("ij->j", t), d.sum(0))
+        assert np.array_equal(st.einsum("ij,i->j", t, x[:1, 0].repeat(rows)), d.sum(0) * x[0, 0])
+        assert np.array_equal(st.einsum("ij,ij->", t, d), (d * d).sum())
+        wide = np.broadcast_to(rng.integers(-5, 5, (rows, 4)).astype(float), (rows, 4))
+        if columns == 1:  # stretched
+            assert np.array_equal(st.einsum("ki,ki->", t, wide), (d * wide).sum())
