@@ -114,6 +114,11 @@ class Nest {
   Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
   Value kept(Stmts& out, const std::string& stem, const Value& v);
 
+  // --- ahead.cpp: rows for elements to come ---
+  ir::Stmt emit_rows_ahead(const Place& at, int level, const ir::Expr& position);
+  /// Behind the last position of a level that this call walks; none where that is not known in front of the loops.
+  std::optional<ir::Expr> last_position(int level);
+
   // --- sums.cpp: factors that multiply sums ---
   ir::Stmt emit_sum(std::size_t step, const Place& at);
   /// What multiplies the sum below `levels` levels, for one piece of the tile.

@@ -50,6 +50,7 @@ class Scheduler {
       find_rows();
       find_sums(g_, depth_, run_first_ >= 0, s_);
       find_chains();
+      find_rows_ahead();
     } else {
       depth_ = n_;
     }
@@ -295,6 +296,14 @@ class Scheduler {
     else if (accumulators_ <= 2 && body <= 8) s_.chains = 4;
     else if (accumulators_ <= 4 && body <= 32) s_.chains = 2;
     if (s_.chains == 1) s_.unroll_level = -1;
+  }
+
+  /// Where rows of several operands meet in each element; one alone keeps the memory busy by itself.
+  void find_rows_ahead() {
+    int rows = 0;
+    for (const auto& a : g_.dense)
+      if (a.operand >= 0 && s_.tile_index >= 0 && stride_along_index(a, s_.tile_index) != StrideKind::broadcast) ++rows;
+    s_.rows_ahead = rows > 1 && s_.lanes > 1 && s_.block_begin == n_ && !g_.dense_driver && s_.early_level < 0;
   }
 
   /// Does an element's product, above which nothing is entered any more, have lanes?

@@ -47,6 +47,7 @@ struct Schedule {
   int lanes = 1, vectors = 1;         ///< the main piece of the tile
   int chains = 1, unroll_level = -1;  ///< copies of the loop over this level, each with accumulators of its own
   int stream_level = -1;              ///< its crd and the values are prefetched
+  bool rows_ahead = false;            ///< rows of dense operands are prefetched for elements to come
   int window_level = -1, window_index = -1;  ///< clipped by [begin, end)
   bool sliced = false;                       ///< every window walks the whole driver: level 0 from walk_begin to walk_end
   int flat_first = -1, flat_last = -1;       ///< these levels are one run of positions (schedule_flat.cpp); -1: none

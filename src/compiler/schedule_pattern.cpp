@@ -25,6 +25,7 @@ class PatternScheduler {
     }
     s_.accumulate = !g_.free_sum.empty() && !straight_;
     if (s_.accumulate) find_rows();
+    s_.rows_ahead = in_.optimize && s_.tile_index >= 0 && s_.lanes > 1 && s_.block_begin == n_;
     find_launch();
     arrange();
     merge_flat(s_);

@@ -246,6 +246,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   } else {
     Stmts inner;
     if (prefetched >= 0) inner.push_back(emit_prefetch(l, cursor.position, 1));
+    inner.push_back(emit_rows_ahead(at, l, cursor.position));
     inner.push_back(inside(cursor, at.chain));
     out.push_back(ir::loop(cursor.counted->variable, cursor.counted->begin, cursor.counted->end, ir::block(std::move(inner))));
   }
@@ -292,7 +293,7 @@ Stmt Nest::emit_slots(std::size_t step, const Place& at) {
                         Place next = at;
                         next.position = q;
                         next.chain = chain;
-                        return emit(step + 1, next);
+                        return ir::block({emit_rows_ahead(next, below, q), emit(step + 1, next)});
                       });
 }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import strata as st
 from differential import _restrided, random_dense, random_format
 
@@ -103,3 +104,22 @@ def test_factors_are_hoisted_to_the_level_that_knows_them(engine):
     assert "sum by itself, then times operand 1" in text
     text = st.plan("ijk,ir,kr->jr", t, m[0], m[2]).show()
     assert "accumulate in registers, then times operand 1" in text
+
+
+@pytest.mark.parametrize("text", ["CSR", "COO", "CSC", "DCSR"])
+def test_rows_of_large_operands_are_asked_for_ahead(text, engine):
+    rng = np.random.default_rng(2)
+    s = sp.random_array((300, 40000), density=3e-4, rng=rng, format="csr")
+    x, y = rng.standard_normal((300, 32)), rng.standard_normal((40000, 32))
+    a = st.from_scipy(s).to(text)
+    spec = "C(i,j) = S(i,j) * X(i,k) * Y(j,k)"
+    got = st.evaluate(spec, S=a, X=x, Y=y)
+    i, j = s.nonzero()
+    expected = sp.csr_array((s.data * (x[i] * y[j]).sum(1), (i, j)), s.shape)
+    assert abs(got.to("CSR").to_scipy() - expected).max() < 1e-12
+    engine.engine = "interpreter"
+    assert st.evaluate(spec, S=a, X=x, Y=y).values.tobytes() == got.values.tobytes()
+    engine.engine = "jit"
+    if text in ("CSR", "DCSR"):
+        assert "ahead" in st._core.plan("ij,ik,jk->ij", a, x, y, pattern=True).show()
+        assert "ahead" not in st._core.plan("ij,ik,jk->ij", a, x[:, :4], y[:, :4], pattern=True).show()
