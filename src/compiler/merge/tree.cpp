@@ -48,6 +48,8 @@ Value Nest::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
   const DType part = Arithmetic::part_of(to);
   Value out{ir::cast(part, v.re), nullptr};
+  // A complex number is true unless both of its parts are 0.
+  if (to == DType::boolean && v.im) out.re = ir::logical_or(out.re, ir::cast(part, v.im));
   if (is_complex(to)) out.im = v.im ? ir::cast(part, v.im) : Arithmetic(to).zero().re;
   return out;
 }
