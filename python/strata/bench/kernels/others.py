@@ -84,6 +84,10 @@ class JAX(KernelPeer):
     """JAX's BCOO, compiled by XLA; it sees as many cores as it may have threads."""
 
     why = "BCOO cannot say it"
+    whys = dict.fromkeys(
+        ("spgemm", "spgemm-csc", "chain", "triangles"),
+        "a product of two BCOO pairs every element of one with every element of the other: out of memory",
+    )
 
     def __init__(self, threads):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
@@ -146,6 +150,36 @@ class JAX(KernelPeer):
         return self._call(f, self.np.asarray(d.T.at.T), self.np.asarray(d.T.values), *factors)
 
     mttkrp3 = mttkrp4 = _mttkrp
+
+    def attention(self, d):
+        n, (row, col), ops = d.A.shape[0], map(self.np.asarray, coordinates(d.A)), self.jax.ops
+
+        def f(row, col, p, q, H):
+            e = self.jax.nn.leaky_relu(p[row] + q[col], 0.2)
+            w = self.np.exp(e - ops.segment_max(e, row, n, indices_are_sorted=True)[row])
+            s = ops.segment_sum(w, row, n, indices_are_sorted=True)
+            return ops.segment_sum((w / s[row])[:, None] * H[col], row, n, indices_are_sorted=True)
+
+        return self._call(f, row, col, *map(self.np.asarray, (d.p, d.q, d.H)))
+
+    def sssp(self, d):
+        n, (row, col) = d.A.shape[0], map(self.np.asarray, coordinates(d.A))
+        f = lambda row, col, values, far: self.np.minimum(far, self.jax.ops.segment_min(values + far[row], col, n))
+        return self._call(f, row, col, *map(self.np.asarray, (d.A.data, d.far)))
+
+    def bfs(self, d):
+        n, (row, col), v = d.A.shape[0], map(self.np.asarray, coordinates(d.A)), self.np.asarray(d.front)
+        f = lambda row, col, v: (self.jax.ops.segment_sum(v[row].astype(self.np.int32), col, n) > 0) & ~v
+        return self._call(f, row, col, v)
+
+    def softmax(self, d):
+        n, (row, col) = d.A.shape[0], map(self.np.asarray, coordinates(d.A))
+
+        def f(row, col, values, U, V):
+            z = values * (U[row] * V[col]).sum(1)
+            return self.jax.ops.segment_sum(self.np.exp(z), row, n, indices_are_sorted=True)
+
+        return self._call(f, row, col, *map(self.np.asarray, (d.A.data, d.U, d.V)))
 
     def distmult(self, d):
         def f(at, values, E, R, F):

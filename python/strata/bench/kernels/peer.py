@@ -11,7 +11,8 @@ from .cases import plain
 
 
 class KernelPeer:
-    why = "has no such kernel"  # said of every kernel without a method
+    why = "has no such kernel"  # said of every kernel without a method,
+    whys = {}  # except of these
 
     def variants(self, case, d):
         f = getattr(self, case.kernel.replace("-", "_").replace("+", "_"), None)
@@ -20,7 +21,7 @@ class KernelPeer:
 
     def prepare(self, case, d, _, variant):
         if not self.found:
-            raise LookupError(self.why)
+            raise LookupError(self.whys.get(case.kernel, self.why))
         p = _latest(self.found[variant])
         result = p.result
         p.result = lambda: self.plain(result())
