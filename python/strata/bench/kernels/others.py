@@ -86,7 +86,7 @@ class JAX(KernelPeer):
     why = "BCOO cannot say it"
     whys = dict.fromkeys(
         ("spgemm", "spgemm-csc", "chain", "triangles"),
-        "a product of two BCOO pairs every element of one with every element of the other: out of memory",
+        "a product of two BCOO reserves room for every element of the dense result: out of memory",
     )
 
     def __init__(self, threads):
