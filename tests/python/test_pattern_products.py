@@ -161,6 +161,18 @@ def test_every_length_of_the_sum(k, dtype):
     np.testing.assert_allclose(got.values, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("k", [4, 5, 8, 31, 64])
+@pytest.mark.parametrize("n", [1, 3, 64, 70, 131])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int8", "complex64"])
+def test_factors_that_lie_across_are_turned(k, n, dtype, engine):
+    engine.engine = "interpreter"
+    rng = np.random.default_rng([k, n])
+    s, x, y = (random_dense(rng, shape, dtype) for shape in ((6, n), (6, k), (k, n)))
+    for right in (y, np.asfortranarray(y), np.repeat(y, 2, 1)[:, ::2]):
+        got = st.evaluate("C(i,j) = S(i,j) * X(i,k) * Y(k,j)", S=st.from_dense(s, "CSR"), X=x, Y=right)
+        assert np.array_equal(got.to_dense(), s * (x @ y))
+
+
 @pytest.mark.parametrize("dtype", COMMON)
 @pytest.mark.parametrize("other", ["float32", "int8", "complex128", "bool", "float16"])
 def test_promotion(dtype, other, engine):
