@@ -16,8 +16,9 @@ struct EvaluateOptions {
   std::optional<DType> dtype = {};          ///< of the result; NumPy's promotion where not given
   std::optional<DType> compute_dtype = {};  ///< to accumulate in, where a plan serves
   Semiring semiring = Semiring::plus_times;
-  /// Structural: the result has elements only where the mask has. Of a sparse mask its stored elements, without
-  /// fill-in; of a dense one those that are not 0.
+  /// Structural: the result has elements only where the mask has, and its fill elsewhere: the expression's value
+  /// where operands are absent. Of a sparse mask its stored elements count, without fill-in; of a dense one those that
+  /// are not 0.
   std::optional<Tensor> mask = {};
   bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
   bool general = false;          ///< by the general path alone, which checks the others
@@ -60,9 +61,23 @@ struct ResultFormat {
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                            const EvaluateOptions& options = {});
 
-/// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused,
-/// and the plan's own explanation where one serves. ExpressionError.
-std::string explain(const Assignment& a, const std::map<std::string, TensorType>& operands,
+/// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused and
+/// why, and how the one that serves goes about it. Nothing is computed. ExpressionError.
+std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                     const EvaluateOptions& options = {});
+/// Evaluates, and gives what was generated for that: iteration graph or loops, schedule, loop IR and C text of each step.
+std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                 const EvaluateOptions& options = {});
+
+/// An operand that has a type but no data.
+struct SymbolicOperand {
+  std::string format = "dense";  ///< a format text or name
+  DType dtype = DType::f64;
+};
+/// show() for index notation such as "y(i) = A(i,j) * x(j)" without data: every index has this extent, sparse operands
+/// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. Without `code`
+/// explain() alone. ExpressionError, FormatError.
+std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
+                            std::int64_t extent = 1000, bool code = true);
 
 }  // namespace strata

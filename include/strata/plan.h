@@ -50,15 +50,6 @@ class Plan {
 /// Plans; results are cached in memory by structure (least recently used ones leave).
 Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options = {});
 
-/// An operand that has a type but no data.
-struct SymbolicOperand {
-  std::string format = "dense";  ///< a format text or name
-  DType dtype = DType::f64;
-};
-/// What would be generated for index notation such as "y(i) = A(i,j) * x(j)": iteration graph, schedule, loop IR and C text. Operands
-/// that the map lacks are dense f64; every index has this extent. ExpressionError, FormatError, Unsupported.
-std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands, std::int64_t extent = 1000);
-
 /// A user's own kernel. It is asked first, and serves plans whose structure equals its key.
 struct UserKernel {
   std::string name;

@@ -4,6 +4,7 @@
 #include "strata/draw.h"
 #include "strata/dtype.h"
 #include "strata/error.h"
+#include "strata/evaluate.h"
 #include "strata/expr.h"
 #include "strata/format.h"
 #include "strata/io.h"

@@ -93,13 +93,15 @@ void bind_convert(nb::module_& m) {
       "cannot hold the tensor.");
   m.def(
       "from_dense",
-      [](nb::handle array, nb::handle format, std::optional<double> threshold, nb::handle fill) {
+      [](nb::handle array, nb::handle format, nb::handle threshold, nb::handle fill) {
         const Tensor dense = to_operand(array);
         const Format f = to_format(format, dense.rank());
         std::optional<Scalar> filler;
         if (!fill.is_none()) filler = to_scalar(fill, dense.dtype(), "fill");
+        std::optional<double> least;
+        if (!threshold.is_none()) least = to_scalar(threshold, DType::f64, "threshold").to_complex().real();
         NoGil no_gil;
-        return from_dense(dense, f, threshold, filler);
+        return from_dense(dense, f, least, filler);
       },
       nb::arg("array"), nb::arg("format"), nb::arg("threshold").none() = 0.0, nb::arg("fill") = nb::none(),
       "From a dense array of any package. Elements with |x - fill| <= threshold are dropped: with 0 all that equal the "

@@ -193,11 +193,9 @@ void bind_evaluate(nb::module_& m) {
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a), operands);
         const Named named(operands);
-        std::map<std::string, TensorType> types;
-        for (const auto& [name, t] : named.tensors) types.emplace(name, t.type());
         const EvaluateOptions options = options_of(
             {format, semiring, mask, complement_mask, dtype, compute_dtype}, static_cast<int>(a.indices.size()));
-        return nb::module_::import_("strata._text").attr("Text")(explain(a, types, options));
+        return nb::module_::import_("strata._text").attr("Text")(explain(a, named.tensors, options));
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,

@@ -128,7 +128,9 @@ class PlannedProduct {
     if (released_ && (a.is_none() || b.is_none() || (c_.is_valid() && c.is_none())))
       throw PlanError({.what = "the operands were released: all of them are needed again",
                        .expected = c_.is_valid() ? "a, b and c" : "a and b"});
-    auto new_a = operand(a), new_b = operand(b), new_c = c.is_none() ? std::nullopt : std::optional(to_output(c));
+    auto new_a = operand(a), new_b = operand(b);
+    std::optional<Tensor> new_c;
+    if (!c.is_none()) new_c.emplace(to_output(c));
     auto new_alpha = scalar(alpha), new_beta = scalar(beta);
     // Only now, as all of these may run Python. What goes away goes last, for the same reason.
     std::shared_ptr<Matmul> m = std::make_shared<Matmul>(*alive());

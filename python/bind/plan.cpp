@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "strata/evaluate.h"
 
 namespace strata::bind {
 namespace {
@@ -149,15 +150,16 @@ void bind_plan(nb::module_& m) {
       "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
   m.def(
       "show_expression",
-      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
+      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code) {
         std::map<std::string, SymbolicOperand> symbolic;
         for (auto [name, format] : operands)
           symbolic[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)),
                                                    .dtype = to_dtype(dtype)};
         NoGil no_gil;
-        return show_expression(expression, symbolic, extent);
+        return show_expression(expression, symbolic, extent, code);
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
+      nb::arg("code") = true,
       "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: "
       "format}; others are dense. "
       "ExpressionError, FormatError, Unsupported.");

@@ -24,4 +24,7 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
 /// Iteration graph, schedule, loop IR and C text of these kernels.
 std::string show_kernels(std::span<const KernelText> parts);
 
+/// The same of one product with at most one sparse operand, behind a line of its operands. Unsupported.
+std::string show_product(const Einsum& e, std::span<const TensorType> types, std::span<const std::string> names);
+
 }  // namespace strata::planning

@@ -63,9 +63,9 @@ def test_show():
 def test_show_of_any_expression():
     """Several sparse operands, sums, functions: which way it goes, and the loops that are generated."""
     text = strata("show", "C(i,j) = A(i,j) + B(i,j)", "A=csr", "B=coo").stdout
-    assert "result  CSR" in text and "for j in t0 or t1" in text and "--- source ---" in text
+    assert "result  CSR" in text and "for j in t0 or t1" in text and "--- C ---" in text
     text = strata("show", "C(i,k) = A(i,j) * B(j,k)", "A=csr", "B=csr", "--explain").stdout
-    assert "2 operands are sparse" in text and "dense at each run" not in text and "--- source" not in text
+    assert "2 operands are sparse" in text and "dense at each run" not in text and "--- C ---" not in text
     text = strata("show", "s(i) = sum(j, A(i,j)) - max(j, A(i,j))", "A=csr", "--dtype", "float32").stdout
     assert "it is not one product" in text and "f32" in text
     assert "it adds to what" not in strata("show", "y(i) += A(i,j) * B(j,i)", "A=csr", "B=csr").stderr

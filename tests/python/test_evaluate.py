@@ -42,6 +42,9 @@ def test_formats_of_results(rng):
     assert st.evaluate("C(i,j) = A(i,j) * x(j)", A=csc, x=x[0]).format == st.Format("CSC")
     assert st.evaluate("C(j,i) = A(i,j)", A=csr).format == st.Format("CSC")
     assert st.evaluate("C(i,j) = A(i,j) + B(i,j)", A=csr, B=csr).format == st.Format("CSR")
+    assert st.einsum("ij,jk->ki", csr, csr).format == st.Format("CSC")
+    masked = st.evaluate("C(i,j) = exp(A(i,j) - v(i))", A=csr, v=x[0], mask=csc)
+    assert masked.format == st.Format("CSC") and masked.nse == csc.nse
     assert st.evaluate("C(i,j) = A(i,j) + B(i,j)", A=csr, B=coo, format="BSR(2, 2)").format == st.Format("BSR(2, 2)")
     assert isinstance(st.evaluate("C(i,j) = A(i,j) + X(i,j)", A=csr, X=y), np.ndarray)
     assert isinstance(st.evaluate("y(i) = A(i,j) * x(j)", A=csr, x=x[0]), np.ndarray)
@@ -375,7 +378,7 @@ def test_explain(rng):
     text = str(st.explain("y(i) = A(i,j) * v(j)", A=A, v=v))
     assert "a plan serves" in text and "dense" in text
     text = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=A))
-    assert "2 operands are sparse" in text and "CSR: all operands are sparse" in text and "by rows" in text
+    assert "2 operands are sparse" in text and "CSR: all operands are sparse" in text and "workspace over k" in text
     assert "pattern of 'A'" in str(st.explain("C(i,j) = sqrt(A(i,j)) * v(j)", A=A, v=v))
     text = str(st.explain("y(i) = A(i,j) * v(j)", A=A, v=v, semiring="min(a, b); a + b; inf", format="dense"))
     assert "semiring is min(a, b); a + b; inf" in text and "as asked for" in text
@@ -384,3 +387,55 @@ def test_explain(rng):
         st.explain("y(i) = A(i,j) * v(j)", A=A)
     with pytest.raises(st.ExpressionError, match="two extents"):
         st.explain("y(i) = A(i,j) * v(j)", A=A, v=rng.random(4))
+
+
+def test_what_is_asked_for_alone_is_computed(rng):
+    """Inside a sparse factor, or under a mask, dense sums are taken where that stores something."""
+    s, x, w = matrix(rng, 6, 7, density=0.3), rng.random((6, 4)), rng.random((7, 4))
+    s[0, 0] = 2
+    full = x @ w.T
+    for f in FORMATS:
+        S = st.from_dense(s, f)
+        got = st.evaluate("y(i) = sum(j, S(i,j) * exp(sum(k, X(i,k) * W(j,k))))", S=S, X=x, W=w)
+        assert np.allclose(got if isinstance(got, np.ndarray) else got.to_dense(), (s * np.exp(full)).sum(1)), f
+        got = st.evaluate("C(i,j) = S(i,j) * (2 + sum(k, X(i,k) * W(j,k)))", S=S, X=x, W=w)
+        assert np.allclose(got.to_dense(), s * (2 + full)), f
+        got = st.evaluate("C(i,j) = X(i,k) * W(j,k)", X=x, W=w, mask=S)
+        assert np.allclose(got.to_dense(), np.where(s != 0, full, 0)) and got.nse >= np.count_nonzero(s), f
+    with np.errstate(invalid="ignore"):
+        e = np.where(s != 0, np.exp(s - s.max(1, keepdims=True)), 0)
+        want = np.where(s != 0, e / e.sum(1, keepdims=True), 0)
+    S = st.from_dense(s, "CSR")
+    ones = st.from_dense((s != 0) * 1.0, "CSR")
+    text = "P(i,j) = O(i,j) * exp(S(i,j) - max(k, S(i,k))) / sum(k, O(i,k) * exp(S(i,k) - max(l, S(i,l))))"
+    got = st.evaluate(text, O=ones, S=S, mask=S)
+    assert got.nse == S.nse and np.allclose([v for _, v in got], want[s != 0]) and np.isnan(got.fill)  # 0 / 0
+
+
+@pytest.mark.parametrize("f", FORMATS)
+def test_accesses_that_are_not_plain(f, rng):
+    x, k, d = matrix(rng, 8, 8), rng.random((3, 2)), rng.random(20)
+    A, K = st.from_dense(x, f), st.from_dense(k, "CSR")
+    dense = lambda t: t.to_dense() if isinstance(t, st.Tensor) else t  # noqa: E731
+    want = sum(x[r : r + 6, s : s + 7] * k[r, s] for r in range(3) for s in range(2))
+    for kernel in (k, K):
+        for format in (None, "dense", "CSR", "CSC"):
+            got = st.evaluate("Y(i,j) = A(i+r, j+s) * K(r,s)", A=A, K=kernel, format=format)
+            assert np.allclose(dense(got), want), (format, type(kernel))
+    for spec, want in [
+        ("y(i) = A(i,i) * d(19-2*i)", x.diagonal() * d[19:3:-2]),
+        ("C(i,j) = A(2*i,j) + A(j,2*i+1) * 0 + B(i,j)", None),
+        ("y(j) = A(3,j) * d(j+5)", x[3] * d[5:13]),
+        ("s = A(i,i)", np.trace(x)),
+        ("y(i) = max(j, A(2*i,j) * d(i+j))", np.stack([x[2 * i] * d[i : i + 8] for i in range(4)]).max(1)),
+    ]:
+        named = dict(A=A)
+        if "B(" in spec:
+            named["B"] = st.from_dense(x[:4], "COO")
+            want = x[::2] + x[:4]
+        if "d(" in spec:
+            named["d"] = d
+        got = st.evaluate(spec, named)
+        assert np.allclose(dense(got), want), spec
+        got = st._core.evaluate(spec, named, general=True)
+        assert np.allclose(dense(got), want), spec

@@ -151,7 +151,7 @@ def test_malformed(data, line, column, fragment, tmp_path):
     start = time.perf_counter()
     with pytest.raises(st.FileError) as e:
         read_bytes(data, tmp_path)
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 10  # told at once, not after reading on
     assert f"file.mtx, line {line}, column {column}: " in str(e.value)
     assert fragment in str(e.value)
     assert e.value.what and isinstance(e.value, OSError) and isinstance(e.value, ValueError)

@@ -366,10 +366,10 @@ def test_elements_of_sums(text, fill, split):
     rng = np.random.default_rng(3)
     d = np.where(rng.random((5, 7)) < 0.4, rng.integers(10, 20, (5, 7)), fill)
     d[rng.random((5, 7)) < 0.2] = -0.0
-    t = st.from_dense(d, "COO", fill=fill).to(text, split=split)
+    t = st.from_dense(d, "COO", threshold=None, fill=fill).to(text, split=split)
     assert t.to_dense().tobytes() == d.tobytes()
     assert np.array([[t[i, j] for j in range(7)] for i in range(5)]).tobytes() == d.tobytes()
-    assert t.to("CSR") == st.from_dense(d, "CSR", fill=fill)
+    assert t.to("CSR") == st.from_dense(d, "CSR", threshold=None, fill=fill)
 
 
 def test_fill_in_of_sums_is_not_kept_under_another_fill():

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "ops/direct/plain.h"
 #include "ops/direct/unit.h"
 #include "ops/evaluate/contract.h"
+#include "ops/evaluate/pattern.h"
+#include "plan/trace.h"
 #include "strata/ops.h"
 
 namespace strata::direct {
@@ -24,6 +27,31 @@ class Lift {
 
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);
+    if (e.op() == Operator::multiply && options_.semiring == Semiring::plus_times)
+      for (const Expression& f : evaluation::factors_of(e))
+        if (f.op() == Operator::access && holds_zeros(operands_.at(f.node().name))) {
+          // Beside a sparse factor the others matter where that stores something.
+          Places inside{operands_.at(f.node().name), f.free_indices()};
+          std::swap(places_, inside);
+          const Expression out = arguments(e);
+          std::swap(places_, inside);
+          return out;
+        }
+    return arguments(e);
+  }
+  const std::map<std::string, Tensor>& operands() const { return operands_; }
+  /// An operand of extent 1 alone does not know how far its index goes.
+  bool stretched() const { return stretched_; }
+
+ private:
+  /// Where values are asked for: where this tensor stores something.
+  struct Places {
+    std::optional<Tensor> tensor = {};
+    std::vector<std::string> indices = {};
+  };
+  static bool holds_zeros(const Tensor& t) { return !t.format().is_all_dense() && t.fill().is_zero() && evaluation::stores_all(t.format()); }
+
+  Expression arguments(const Expression& e) {
     Expression::Node n = e.node();
     bool changed = false;
     for (auto& a : n.arguments) {
@@ -33,11 +61,7 @@ class Lift {
     }
     return changed ? Expression(std::move(n)) : e;
   }
-  const std::map<std::string, Tensor>& operands() const { return operands_; }
-  /// An operand of extent 1 alone does not know how far its index goes.
-  bool stretched() const { return stretched_; }
 
- private:
   /// Has it a value everywhere, because dense operands give it one?
   bool everywhere(const Expression& e) const {
     if (e.op() == Operator::access) return operands_.at(e.node().name).format().is_all_dense();
@@ -63,7 +87,13 @@ class Lift {
     options.semiring = options_.semiring;
     // What is missing stays missing: in a dense tensor it would become a value.
     const auto rank = inner.indices.size();
-    if (rank > 0 && !everywhere(e)) options.format = rank == 1 ? parse_format("(i) -> (i : compressed)") : rows(rank);
+    if (rank > 1 && everywhere(e) && places_.tensor && std::is_permutation(inner.indices.begin(), inner.indices.end(), places_.indices.begin(), places_.indices.end())) {
+      inner.indices = places_.indices;
+      options.mask = places_.tensor;
+      options.format = places_.tensor->format();
+    } else if (rank > 0 && !everywhere(e)) {
+      options.format = rank == 1 ? parse_format("(i) -> (i : compressed)") : rows(rank);
+    }
     operands_.emplace(inner.name, strata::evaluate(inner, operands_, options));
     return Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
   }
@@ -81,6 +111,7 @@ class Lift {
   std::map<std::string, Tensor> operands_;
   const EvaluateOptions& options_;
   const std::map<std::string, std::int64_t>& extents_;
+  Places places_;
   bool stretched_ = false;
 };
 
@@ -160,14 +191,20 @@ std::optional<Tensor> in_steps(const Assignment& a, const Expression& body,
 
 }  // namespace
 
-std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                               const EvaluateOptions& options, std::string& why) {
-  if (a.accumulate) {
+std::optional<Tensor> evaluate(const Assignment& given, const std::map<std::string, Tensor>& named,
+                               const EvaluateOptions& asked, std::string& why) {
+  if (given.accumulate) {
     why = "it adds to what is there";
     return std::nullopt;
   }
+  const auto extents = index_extents(given, shapes_of(named));
+  EvaluateOptions options = asked;
+  options.format = wanted_format(given, named, asked);
+  const auto plain = with_plain_accesses(given, named, extents, asked.semiring != Semiring::plus_times, why);
+  if (!plain) return std::nullopt;
+  const Assignment& a = plain->assignment;
+  const auto& operands = plain->operands;
   Assignment unit = a;
-  const auto extents = index_extents(a, shapes_of(operands));
   unit.value = contracted(a.value, operands, extents);
   std::vector<std::pair<std::string, bool>> sums;
   const Expression body = peeled(unit.value, sums);
@@ -181,6 +218,8 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   }
   const auto order = choose_order(*made, wanted, why);
   if (!order) return std::nullopt;
+  if (planning::Trace::on())
+    planning::Trace::add("generated code: " + unit.to_string(), describe_unit(*made, *order, wanted, true));
   auto result = run_unit(*made, *order);
   if (!result) {
     why = "there is no compiler";
@@ -191,19 +230,30 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   return convert(*result, wanted, {.dtype = dtype, .zeros = Zeros::keep});
 }
 
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  if (a.accumulate) return "refused: it adds to what is there\n";
+std::optional<std::string> explain(const Assignment& given, const std::map<std::string, Tensor>& named,
+                                   const EvaluateOptions& asked, std::string& why) {
+  if (given.accumulate) {
+    why = "it adds to what is there";
+    return std::nullopt;
+  }
+  EvaluateOptions options = asked;
+  options.format = wanted_format(given, named, asked);
+  const auto plain = with_plain_accesses(given, named, index_extents(given, shapes_of(named)),
+                                         asked.semiring != Semiring::plus_times, why);
+  if (!plain) return std::nullopt;
+  const Assignment& a = plain->assignment;
+  const auto& operands = plain->operands;
   Assignment unit = a;
   unit.value = contracted(a.value, operands, index_extents(a, shapes_of(operands)));
   std::vector<std::pair<std::string, bool>> sums;
   const Expression body = peeled(unit.value, sums);
-  if (has_inner_reduction(body)) return "in steps, sums from the inside out: " + unit.value.to_string() + "\n";
-  std::string why;
+  if (has_inner_reduction(body)) return "in steps, reductions from the inside out: " + unit.value.to_string() + "\n";
   const auto made = make_unit(unit, operands, options, why);
-  if (!made) return "refused: " + why + "\n";
+  if (!made) return std::nullopt;
   const Format wanted = wanted_format(a, operands, options);
   const auto order = choose_order(*made, wanted, why);
-  return order ? describe_unit(*made, *order, wanted) : "refused: " + why + "\n";
+  if (!order) return std::nullopt;
+  return describe_unit(*made, *order, wanted);
 }
 
 }  // namespace strata::direct

@@ -11,7 +11,8 @@ namespace strata::direct {
 /// The result, where the expression is of a kind that is compiled; otherwise nothing, and `why`.
 std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                const EvaluateOptions& options, std::string& why);
-/// How it would be computed: order of loops, conversions, what each loop runs over. Or why it is not.
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+/// How it would be computed: order of loops, conversions, what each loop runs over. Nothing where it is not, and `why`.
+std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                   const EvaluateOptions& options, std::string& why);
 
 }  // namespace strata::direct

@@ -3,6 +3,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "compiler/emit/emit_c.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/kernels.h"
 #include "ops/direct/unit.h"
@@ -29,19 +30,24 @@ class Run {
   Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {}
 
   /// The loops that would run, and what stands before and behind them.
-  std::string describe(const Format& wanted) {
+  std::string describe(const Format& wanted, bool code) {
     std::string out;
     for (std::size_t k = 0; k < u_.accesses.size(); ++k)
       if (o_.convert[k]) out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + "\n";
     prepare();
-    std::string loops = merging::lower(input_).text;
+    const merging::Lowered lowered = merging::lower(input_);
     for (std::size_t v = 0; v < o_.indices.size(); ++v)
       out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
-    out += " (below: i, j, ... in this order; t0, t1, ... are the operands as they occur)\n" + loops;
-    if (o_.dense_result) return out + "adds to a dense result\n";
-    const Format built = format();
-    out += "appends to " + built.to_string() + "\n";
-    return built == wanted ? out : out + "then converts to " + wanted.to_string() + "\n";
+    out += " (below: i, j, ... in this order; t0, t1, ... are the operands as they occur)\n" + lowered.text;
+    if (o_.dense_result) {
+      out += "into a dense result\n";
+    } else {
+      const Format built = format();
+      out += "appends to " + built.to_string() + "\n";
+      if (!(built == wanted)) out += "then converts to " + wanted.to_string() + "\n";
+    }
+    if (code) out += "\n--- loop IR ---\n" + ir::to_string(lowered.function) + "\n--- C ---\n" + emit_c(lowered.function);
+    return out;
   }
 
   std::optional<Tensor> run() {
@@ -246,7 +252,9 @@ class Run {
     for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
     const auto n = checked_product(shape);
     if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
-    Buffer out = filled(*n, u_.fill);
+    // Where several values meet in memory, it must hold what changes none of them.
+    const bool meets = !std::is_sorted(input_.summed.begin(), input_.summed.end());
+    Buffer out = filled(*n, meets ? u_.absent : u_.fill);
     std::vector<i64> strides(shape.size()), by_var(extents_.size(), 0);
     i64 step = 1;
     for (std::size_t d = strides.size(); d-- > 0;) {
@@ -443,7 +451,7 @@ class Run {
   /// Levels in the order of the loops.
   Format format() const {
     std::vector<std::string> names;
-    for (std::size_t d = 0; d < u_.output.size(); ++d) names.push_back("d" + std::to_string(d));
+    for (int index : u_.output) names.push_back(u_.names[static_cast<std::size_t>(index)]);
     FormatBuilder b(names);
     std::size_t l = 0;
     for (int index : o_.indices) {
@@ -466,8 +474,8 @@ class Run {
 
 }  // namespace
 
-std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted) {
-  return Run(unit, order).describe(wanted);
+std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
+  return Run(unit, order).describe(wanted, code);
 }
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return Run(unit, order).run(); }
 

@@ -55,7 +55,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, std::s
 /// Runs the unit; the result in a format that lies at hand, in dtype `compute`. Nothing where only the interpreter
 /// could run it and nobody asked for that.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order);
-/// The same as text.
-std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted);
+/// The same as text; `code`: with loop IR and C text.
+std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);
 
 }  // namespace strata::direct

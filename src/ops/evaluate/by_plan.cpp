@@ -3,6 +3,7 @@
 
 #include "ops/convert_elements.h"
 #include "ops/evaluate/front.h"
+#include "plan/trace.h"
 #include "strata/ops.h"
 
 namespace strata::evaluation {
@@ -75,6 +76,7 @@ std::optional<Tensor> by_plan(const Einsum& e, std::span<const Tensor> operands,
   } catch (const Unsupported&) {
     return std::nullopt;
   }
+  if (planning::Trace::on()) planning::Trace::add("a plan: " + plan->kernel_name(), plan->show());
   if (!to.out && is_one(to.alpha)) return plan->run(operands);
   const Tensor out = to.out ? *to.out : empty_dense(plan->output_type());
   plan->run(operands, out, to.alpha, to.beta);
@@ -98,7 +100,7 @@ void write(const Tensor& result, const Destination& to) {
   copy.num_indices = out.rank();
   const Tensor dense[] = {to_dense(result)};
   const TensorType types[] = {dense[0].type()};
-  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype()}).run(dense, out, to.alpha, to.beta);
+  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false}).run(dense, out, to.alpha, to.beta);
 }
 
 }  // namespace strata::evaluation

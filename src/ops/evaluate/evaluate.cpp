@@ -10,6 +10,7 @@
 #include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"
 #include "ops/evaluate/semiring_arithmetic.h"
+#include "plan/trace.h"
 
 namespace strata::evaluation {
 namespace {
@@ -310,13 +311,19 @@ class Evaluator {
 
 }  // namespace
 
+static Tensor general(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                      const EvaluateOptions& options) {
+  planning::Trace::add("the general path (nothing is generated)", a.to_string() + "\n");
+  return Evaluator(a, operands, options).run();
+}
+
 Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
                        const EvaluateOptions& options) {
-  if (options.general) return Evaluator(a, operands, options).run();
+  if (options.general) return general(a, operands, options);
   if (auto result = product_in_pattern(a, operands, options)) return *result;
   std::string why;
   if (auto result = direct::evaluate(a, operands, options, why)) return *result;
-  return Evaluator(a, operands, options).run();
+  return general(a, operands, options);
 }
 
 }  // namespace strata::evaluation

@@ -9,18 +9,8 @@
 namespace strata {
 namespace {
 
+using evaluation::check_names;
 using evaluation::Destination;
-
-void check_names(const Assignment& a, const auto& operands) {
-  auto needed = a.value.operands();
-  if (a.accumulate) needed.push_back(a.name);
-  for (const auto& name : needed)
-    if (!operands.contains(name))
-      throw ExpressionError({.what = "no operand '" + name + "'",
-                             .expected = "a tensor of this name",
-                             .got = "none",
-                             .fix = "give " + name + "="});
-}
 
 void check_scales(const Destination& to, const EvaluateOptions& options) {
   if (to.scales() && options.semiring != Semiring::plus_times)
@@ -146,50 +136,6 @@ EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands
       std::count_if(operands.begin(), operands.end(), sparse) < 2)
     options.format = conversion::dense_format(static_cast<int>(e.output.size()));
   return options;
-}
-
-std::string explain(const Assignment& a, const std::map<std::string, TensorType>& operands,
-                    const EvaluateOptions& options) {
-  check_names(a, operands);
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, t] : operands) shapes.emplace(name, t.shape);
-  static_cast<void>(index_extents(a, shapes));
-  std::string out = a.to_string() + "\n";
-  for (const auto& name : a.value.operands()) out += "  " + name + "  " + operands.at(name).to_string() + "\n";
-  const ResultFormat inferred = result_format(a, operands, options);
-  const Format format = options.format.value_or(inferred.format);
-  const std::string name = format.name();
-  out += "result  " + (format.is_all_dense() ? "dense" : name.empty() ? format.to_string() : name) + ": " +
-         (options.format ? "as asked for" : inferred.why) + "\n";
-  if (options.semiring != Semiring::plus_times) out += "semiring  " + options.semiring.to_string() + "\n";
-  if (options.mask) {
-    out += std::string("mask  ") + (options.complement_mask ? "complement of " : "") + options.mask->type().to_string() +
-           "\n";
-  }
-  out += "ways, in the order tried\n";
-  std::vector<std::string> names;
-  const auto e = a.accumulate ? std::nullopt : evaluation::as_einsum(a, names);
-  std::string refusal = a.accumulate ? "it adds to what is there" : "it is not one product of tensors";
-  std::vector<TensorType> types;
-  if (e) {
-    for (const auto& n : names) types.push_back(operands.at(n));
-    refusal = evaluation::plan_refusal(*e, types, options, format);
-  }
-  if (refusal.empty()) try {
-      const std::string plan =
-          make_plan(*e, types, {.compute_dtype = options.compute_dtype, .output_dtype = options.dtype}).explain();
-      return out + "  a plan serves:\n" + plan;
-    } catch (const Unsupported& problem) {
-      refusal = problem.problem().what;
-    }
-  out += "  a plan: " + refusal + "\n";
-  if (!options.general) {
-    const bool matrices = e && types.size() == 2 && !types[0].format.is_all_dense() && !types[1].format.is_all_dense() &&
-                          e->output.size() == 2 && options.semiring == Semiring::plus_times && !options.mask;
-    if (matrices) out += "  the product of two sparse matrices by rows, where formats and dtypes let it\n";
-    out += "  generated code, where the expression is of a kind that is compiled\n";
-  }
-  return out + "  the general path: serves every expression\n";
 }
 
 }  // namespace strata

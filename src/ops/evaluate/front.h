@@ -8,6 +8,19 @@
 
 namespace strata::evaluation {
 
+/// ExpressionError where an operand that `a` names is missing.
+template <class T>
+void check_names(const Assignment& a, const std::map<std::string, T>& operands) {
+  auto needed = a.value.operands();
+  if (a.accumulate) needed.push_back(a.name);
+  for (const auto& name : needed)
+    if (!operands.contains(name))
+      throw ExpressionError({.what = "no operand '" + name + "'",
+                             .expected = "a tensor of this name",
+                             .got = "none",
+                             .fix = "give " + name + "="});
+}
+
 /// Without a plan: into the pattern of an operand, by generated code for several sparse operands, or by the general
 /// path.
 Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,

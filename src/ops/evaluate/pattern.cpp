@@ -1,9 +1,11 @@
 #include "ops/evaluate/pattern.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "ops/evaluate/contract.h"
+#include "plan/trace.h"
 #include "strata/plan.h"
 #include "strata/settings.h"
 
@@ -68,13 +70,62 @@ bool one_sum(const Flat& f) {
   return true;
 }
 
-}  // namespace
+/// Dense operands under a sparse mask are a product with ones in its pattern.
+bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  const Tensor& mask = *options.mask;
+  if (options.complement_mask || !stores_all(mask.format()) || mask.rank() != static_cast<int>(a.indices.size()))
+    return false;
+  std::optional<DType> dtype;
+  for (const auto& name : a.value.operands()) {
+    const Tensor& t = operands.at(name);
+    if (!t.format().is_all_dense()) return false;
+    dtype = dtype ? promote(*dtype, t.dtype()) : t.dtype();
+  }
+  if (!dtype || !(is_float(*dtype) || is_complex(*dtype))) return false;
+  TensorType type = mask.type();
+  type.dtype = *dtype;
+  type.fill = Scalar::zero(*dtype);
+  Part part = mask.part();
+  const Scalar one = Scalar::one(*dtype);
+  const auto width = size_of(*dtype);
+  part.values = Buffer::allocate(*dtype, mask.part().values.size);
+  for (std::int64_t k = 0; k < part.values.size; ++k)
+    std::memcpy(static_cast<char*>(part.values.data) + static_cast<std::size_t>(k) * width, one.bits, width);
+  const std::string name = "#mask";  // no user's name looks so
+  operands.emplace(name, make_from_parts(std::move(type), {std::move(part)}));
+  std::vector<std::string> reduced;
+  Expression body = a.value;
+  while (body.op() == Operator::sum && body.node().implicit) {
+    reduced.push_back(body.node().name);
+    body = body.argument();
+  }
+  body = Expression::access(name, std::vector<AffineIndex>(a.indices.begin(), a.indices.end())) * body;
+  for (auto i = reduced.rbegin(); i != reduced.rend(); ++i) body = Expression::reduce(Operator::sum, *i, body, true);
+  a.value = body;
+  return true;
+}
 
-std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                         const EvaluateOptions& options) {
-  if (a.accumulate || a.indices.empty() || options.mask || options.semiring != Semiring::plus_times) return {};
+struct Found {
+  Plan plan;
+  std::vector<Tensor> operands;
+  Scalar alpha;
+};
+
+std::optional<Found> find(const Assignment& given, const std::map<std::string, Tensor>& named,
+                          const EvaluateOptions& options, std::string& why) {
+  const auto refuse = [&](const char* text) {
+    why = text;
+    return std::nullopt;
+  };
+  if (given.accumulate) return refuse("it adds to what is there");
+  if (given.indices.empty()) return refuse("the result is a number");
+  if (options.semiring != Semiring::plus_times) return refuse("it is over a semiring");
+  Assignment a = given;
+  std::map<std::string, Tensor> operands = named;
+  if (options.mask && !times_mask(a, operands, options)) return refuse("there is a mask");
   std::optional<Flat> flat = flatten(a);
-  if (!flat || flat->names.empty() || !one_sum(*flat)) return {};
+  if (!flat || flat->names.empty()) return refuse("it is not one product");
+  if (!one_sum(*flat)) return refuse("its sums stand in different factors");
   Einsum& e = flat->einsum;
 
   std::vector<Tensor> list;
@@ -85,7 +136,7 @@ std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std
   DType dtype = operands.at(flat->names[0]).dtype();
   for (std::size_t k = 0; k < flat->names.size(); ++k) {
     const Tensor& t = operands.at(flat->names[k]);
-    if (e.operands[k].size() != t.shape().size()) return {};  // the general path says what is wrong
+    if (e.operands[k].size() != t.shape().size()) return refuse("ranks differ");  // the general path says it properly
     if (!t.format().is_all_dense()) {
       walked = k;
       ++sparse;
@@ -96,26 +147,28 @@ std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std
     by_name.emplace(flat->names[k], t.type());
     shapes[flat->names[k]] = t.shape();
   }
-  if (sparse != 1 || !types[walked].fill.is_zero()) return {};
+  if (sparse != 1) return refuse(sparse ? "several operands are sparse" : "no operand is sparse");
+  if (!types[walked].fill.is_zero()) return refuse("its fill is not 0");
   const bool continuous = dtype == DType::f64 || dtype == DType::f32 || is_complex(dtype);
-  if (flat->scaled && !continuous) return {};
-  if (is_complex(dtype) && options.dtype && !is_complex(*options.dtype)) return {};
-  if (dtype == DType::boolean && options.dtype) return {};  // "or", and only then a number
+  if (flat->scaled && !continuous) return refuse("it is scaled, and of integers");
+  if (is_complex(dtype) && options.dtype && !is_complex(*options.dtype)) return refuse("complex numbers become real ones");
+  if (dtype == DType::boolean && options.dtype) return refuse("booleans become numbers");  // "or", and only then a number
 
   // The result's format must be the operand's own, its dimensions in the output's order.
   const auto& own = e.operands[walked];
   const auto extents = index_extents(a, shapes);
-  if (own.size() != e.output.size()) return {};
+  if (own.size() != e.output.size()) return refuse("the result has not the indices of the sparse operand");
   std::vector<int> perm;
   for (int i : e.output) {
     const auto at = std::find(own.begin(), own.end(), i);
-    if (at == own.end()) return {};
+    if (at == own.end()) return refuse("the result has not the indices of the sparse operand");
     perm.push_back(static_cast<int>(at - own.begin()));
     if (types[walked].shape[static_cast<std::size_t>(perm.back())] != extents.at(e.names[static_cast<std::size_t>(i)]))
-      return {};
+      return refuse("an extent of 1 is stretched");
   }
   const Format format = types[walked].format.transpose(perm);
-  if (!((options.format ? *options.format : result_format(a, by_name, options).format) == format)) return {};
+  if (!((options.format ? *options.format : result_format(a, by_name, options).format) == format))
+    return refuse("the result is in another format");
 
   PlanOptions how;
   how.pattern = true;
@@ -125,13 +178,42 @@ std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std
     how.compute_dtype = narrow ? DType::f32 : dtype;
   }
   try {
-    const Plan plan = make_plan(e, types, how);
-    if (plan.kernel_name() == "interpreted" && settings().engine != "interpreter") return {};
+    Plan plan = make_plan(e, types, how);
+    if (plan.kernel_name() == "interpreted" && settings().engine != "interpreter") return refuse("there is no compiler");
     const bool real = flat->factor.imag() == 0;
-    return plan.run(list, real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor));
-  } catch (const Unsupported&) {
-    return {};
+    return Found{std::move(plan), std::move(list),
+                 real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor)};
+  } catch (const Unsupported& problem) {
+    why = problem.problem().what;
+    return std::nullopt;
   }
+}
+
+}  // namespace
+
+bool stores_all(const Format& f) {
+  if (f.num_parts() != 1 || f.is_all_dense() || !f.level(f.num_levels() - 1).unique) return false;
+  for (int l = f.num_levels(); l-- > 0;) {
+    const LevelKind kind = f.level(l).kind;
+    if (kind == LevelKind::compressed || kind == LevelKind::bitmap) return true;
+    if (kind != LevelKind::singleton) return false;
+  }
+  return false;
+}
+
+std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                         const EvaluateOptions& options) {
+  std::string why;
+  const auto found = find(a, operands, options, why);
+  if (!found) return std::nullopt;
+  if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", found->plan.show());
+  return found->plan.run(found->operands, found->alpha);
+}
+
+std::optional<Plan> plan_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                    const EvaluateOptions& options, std::string& why) {
+  auto found = find(a, operands, options, why);
+  return found ? std::optional(std::move(found->plan)) : std::nullopt;
 }
 
 }  // namespace strata::evaluation

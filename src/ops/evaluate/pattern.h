@@ -1,5 +1,6 @@
 #pragma once
 #include "strata/evaluate.h"
+#include "strata/plan.h"
 
 namespace strata::evaluation {
 
@@ -8,5 +9,10 @@ namespace strata::evaluation {
 /// or nothing compiles here.
 std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                          const EvaluateOptions& options);
+/// Every element that the format has room for is a stored one, and there once.
+bool stores_all(const Format& f);
+/// The plan that would serve it; otherwise nothing, and why.
+std::optional<Plan> plan_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                    const EvaluateOptions& options, std::string& why);
 
 }  // namespace strata::evaluation

@@ -183,15 +183,18 @@ class Chooser {
   const std::map<std::string, TensorType>& operands_;
 };
 
-Format compressed_format(const Choice& c) {
-  std::vector<std::string> dims;
-  for (std::size_t d = 0; d < c.order.size(); ++d) dims.push_back("d" + std::to_string(d));
-  FormatBuilder b(dims);
+/// Its dimensions are called as the indices of the result.
+Format compressed_format(const Choice& c, const std::vector<std::string>& indices) {
+  FormatBuilder b(indices);
   // CSR times CSC would be dense in both: a product of sparse matrices must not fill memory.
   bool all_dense = c.order.size() > 1;
   for (char dense : c.dense_levels) all_dense = all_dense && dense;
-  for (int d : c.order) {
-    const bool dense = c.dense_levels[static_cast<std::size_t>(d)] && !(all_dense && d == c.order.back());
+  // A dense level below a compressed one would be filled in: it stands above.
+  std::vector<int> order = c.order;
+  const auto is_dense = [&](int d) { return c.dense_levels[static_cast<std::size_t>(d)] != 0; };
+  if (!all_dense) std::stable_partition(order.begin(), order.end(), is_dense);
+  for (int d : order) {
+    const bool dense = is_dense(d) && !(all_dense && d == order.back());
     b.level(b.dim(d), Level{.kind = dense ? LevelKind::dense : LevelKind::compressed});
   }
   return b.build();
@@ -213,7 +216,7 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
     case Choice::pattern:
       return {*c.format, c.why};
     case Choice::compressed:
-      return {compressed_format(c), c.why};
+      return {compressed_format(c, a.indices), c.why};
     default:
       if (options.mask && !options.complement_mask && !options.mask->format().is_all_dense() &&
           options.mask->rank() == rank)

@@ -79,15 +79,6 @@ TEST_CASE("show prints graph, schedule, loop IR and C; without data too") {
     for (const char* part : {"--- iteration graph ---", "--- schedule ---", "--- loop IR ---", "--- C ---"})
       CHECK(contains(text, part));
   }
-  const std::string text = show_expression("y(i) = A(i,j) * x(j)", {{"A", {"CSR", DType::f32}}});
-  CHECK(text.find("A: CSR 1000 x 1000, float32") == 0);
-  CHECK(contains(text, "x: "));
-  CHECK(contains(text, "--- C ---"));
-  CHECK(contains(show_expression("C(i,k) = A(i,j) * B(j,k)", {{"A", {"COO"}}, {"B", {"csr"}}}),
-                 "(made dense at each run)"));
-  CHECK(contains(message([] { show_expression("y(i) = A(i,j) * x(j)", {{"a", {"CSR"}}}); }), "write 'A'"));
-  CHECK(contains(message([] { show_expression("y(i) = A(i,j) * x(j)", {{"x", {"CSR"}}}); }),
-                 "operand x does not fit its format"));
 }
 
 TEST_CASE("users' kernels are asked first, and only for their structure") {

@@ -1,0 +1,24 @@
+#pragma once
+// Accesses by plain indices alone.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "strata/evaluate.h"
+
+namespace strata::direct {
+
+/// An assignment whose accesses have distinct plain indices of full extent, over operands that were made for it.
+struct Plain {
+  Assignment assignment;
+  std::map<std::string, Tensor> operands;
+};
+
+/// A(i + r, j) becomes an access to a tensor over i, r and j: a view of dense memory, or the sparse elements once for
+/// each way to write their coordinates. So do A(i, i), A(2*i, 0) and, of dense operands, an extent of 1 that is stretched.
+/// Nothing, and `why`, where a sparse operand would become much larger or has a stretched extent.
+std::optional<Plain> with_plain_accesses(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                         const std::map<std::string, std::int64_t>& extents, bool drops_fill_in,
+                                         std::string& why);
+
+}  // namespace strata::direct

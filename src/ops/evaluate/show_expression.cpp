@@ -1,0 +1,111 @@
+// Expressions without data: stand-ins of the same formats are as good.
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/suggest.h"
+#include "ops/convert_elements.h"
+#include "ops/evaluate/front.h"
+#include "plan/compiled.h"
+#include "strata/ops.h"
+
+namespace strata {
+namespace {
+
+constexpr std::int64_t most_values = 1 << 20;  ///< of a dense stand-in
+constexpr std::int64_t per_row = 16;
+
+/// How often each operand is indexed.
+void collect_ranks(const Expression& e, std::map<std::string, int>& ranks) {
+  if (e.op() == Operator::access) ranks[e.node().name] = static_cast<int>(e.node().indices.size());
+  for (const auto& a : e.node().arguments) collect_ranks(a, ranks);
+}
+
+TensorType type_of(const std::string& name, int rank, const SymbolicOperand& operand, std::int64_t extent,
+                   std::string_view text) {
+  TensorType t = planning::dense_type(Shape(static_cast<std::size_t>(rank), extent), operand.dtype);
+  t.format = parse_format(operand.format, rank);
+  if (t.format.rank() != rank)
+    throw ExpressionError({.what = "operand " + name + " does not fit its format",
+                           .expected = std::to_string(t.format.rank()) + " dimensions, as in " + t.format.to_string(),
+                           .got = std::to_string(rank) + " in the expression",
+                           .text = std::string(text),
+                           .where = {0, text.size()}});
+  return t;
+}
+
+/// Ones, at places of no meaning where the tensor is sparse.
+Tensor stand_in(const TensorType& t) {
+  const std::int64_t extent = t.shape.empty() ? 1 : t.shape[0];
+  std::int64_t all = 1;
+  for (auto n : t.shape) all *= n;
+  const bool dense = t.format.is_all_dense();
+  const std::int64_t n = dense ? all : std::min(all, per_row * extent);
+  std::minstd_rand random(1);
+  std::vector<Buffer> coordinates;
+  for (std::size_t d = 0; d < t.shape.size(); ++d) {
+    Buffer b = Buffer::allocate(DType::i64, n);
+    std::int64_t step = 1;
+    for (std::size_t q = d + 1; q < t.shape.size(); ++q) step *= t.shape[q];
+    for (std::int64_t k = 0; k < n; ++k)
+      b.set_index(k, dense ? k / step % t.shape[d] : static_cast<std::int64_t>(random()) % t.shape[d]);
+    coordinates.push_back(std::move(b));
+  }
+  Buffer values = Buffer::allocate(t.dtype, n);
+  const Scalar one = Scalar::one(t.dtype);
+  const auto width = size_of(t.dtype);
+  for (std::int64_t k = 0; k < n; ++k)
+    std::copy_n(one.bits, width, static_cast<unsigned char*>(values.data) + static_cast<std::size_t>(k) * width);
+  return from_coo(coordinates, values, t.shape, t.format);
+}
+
+}  // namespace
+
+std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
+                            std::int64_t extent, bool code) {
+  const Assignment a = parse_assignment(text);
+  std::map<std::string, int> ranks;
+  collect_ranks(a.value, ranks);
+  if (a.accumulate) ranks[a.name] = static_cast<int>(a.indices.size());
+  for (const auto& [name, unused] : operands) {
+    if (ranks.contains(name)) continue;
+    std::vector<std::string_view> known;
+    std::string all;
+    for (const auto& [n, rank] : ranks) {
+      known.push_back(n);
+      all += (all.empty() ? "" : ", ") + n;
+    }
+    const std::string close(closest(name, known));
+    throw ExpressionError({.what = "the expression has no operand '" + name + "'",
+                           .expected = all.empty() ? "none" : all,
+                           .got = name,
+                           .fix = close.empty() ? "" : "write '" + close + "'",
+                           .text = std::string(text),
+                           .where = {0, text.size()}});
+  }
+  std::map<std::string, TensorType> types;
+  int most = static_cast<int>(a.indices.size()), sparse = 0;
+  for (const auto& [name, rank] : ranks) {
+    const auto it = operands.find(name);
+    types.emplace(name, type_of(name, rank, it == operands.end() ? SymbolicOperand{} : it->second, extent, text));
+    most = std::max(most, rank);
+    sparse += !types.at(name).format.is_all_dense();
+  }
+  std::vector<std::string> names;
+  const auto e = evaluation::as_einsum(a, names);
+  if (code && e && sparse <= 1 && !a.accumulate) {
+    std::vector<TensorType> list;
+    for (const auto& n : names) list.push_back(types.at(n));
+    return planning::show_product(*e, list, names);
+  }
+  // Tensors must be made for what several sparse operands become: small enough ones.
+  while (extent > 2 && std::pow(static_cast<double>(extent), most) > static_cast<double>(most_values)) extent = extent * 9 / 10;
+  std::map<std::string, Tensor> tensors;
+  for (auto& [name, t] : types) {
+    t.shape.assign(t.shape.size(), extent);
+    tensors.emplace(name, stand_in(t));
+  }
+  return code ? explain(a, tensors) + "\n" + show(a, tensors) : explain(a, tensors);
+}
+
+}  // namespace strata
