@@ -15,7 +15,7 @@ BLOCKS, PER_BLOCK = 20, 100
 # Seeds that once failed.
 CONVERSIONS = []
 EXPRESSIONS = []
-EVALUATIONS = [206432, 210357, 225955]
+EVALUATIONS = [200125, 206432, 210357, 225955]
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
