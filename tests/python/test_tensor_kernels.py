@@ -123,3 +123,14 @@ def test_rows_of_large_operands_are_asked_for_ahead(text, engine):
     if text in ("CSR", "DCSR"):
         assert "ahead" in st._core.plan("ij,ik,jk->ij", a, x, y, pattern=True).show()
         assert "ahead" not in st._core.plan("ij,ik,jk->ij", a, x[:, :4], y[:, :4], pattern=True).show()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int8"])
+def test_large_results_are_cleared_to_the_last_byte(dtype):
+    rows, columns = 1001, (35 << 20) // 1001 // np.dtype(dtype).itemsize + 3
+    s = sp.coo_array((np.ones(2, dtype), ([0, rows - 1], [1, 0])), (rows, 2)).tocsr()
+    whole = np.full(rows * columns + 2, 7, dtype)
+    out = whole[1:-1].reshape(rows, columns)
+    x = np.full((2, columns), 3, dtype)
+    st.plan("ij,jk->ik", st.from_scipy(s.tocsc()), x).run(st.from_scipy(s.tocsc()), x, out=out)
+    assert (out[[0, -1]] == 3).all() and not out[1:-1].any() and whole[0] == whole[-1] == 7
