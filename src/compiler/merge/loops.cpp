@@ -240,6 +240,14 @@ Expr Nest::holds(const Set& set, const std::vector<Cursor>& cursors) const {
   return out;
 }
 
+Expr Nest::dense_mask(const Place& at) {
+  const DType storage = operand(in_.mask).type.dtype;
+  const Arithmetic arithmetic(is_complex(storage) ? storage : ir::compute_dtype(storage));
+  const int b = buffer(Buffers::values, in_.mask, 0, "mask_values", Arithmetic::part_of(storage));
+  const Expr zero = arithmetic.is_zero(arithmetic.load(params_.param(b), b, storage, dense_index(in_.mask, at), 1, false));
+  return in_.complement ? zero : ir::logical_not(zero);
+}
+
 Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set) {
   at.coordinate[static_cast<std::size_t>(var)] = coordinate;
   Expr test;
@@ -274,6 +282,10 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
       const Expr free = at.present[o] ? ir::logical_not(at.present[o]) : ir::bool_const(false);
       test = both(test, free);
     }
+  }
+  if (in_.mask >= 0 && operand(in_.mask).dense) {
+    const auto& vars = operand(in_.mask).vars;
+    if (!vars.empty() && *std::max_element(vars.begin(), vars.end()) == var) test = both(test, dense_mask(at));
   }
   if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];

@@ -63,8 +63,8 @@ struct Input {
   /// then the innermost ones.
   std::optional<Scalar> others = {};
   DType compute = DType::f64;         ///< of sums and of the result
-  int mask = -1;                      ///< operand that must be present, its value unread
-  bool complement = false;            ///< ... absent
+  int mask = -1;                      ///< operand that must be present, its value unread; a dense one must not be 0
+  bool complement = false;            ///< ... absent; ... must be 0
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   DType crd = DType::i32;             ///< assembled: of coordinates

@@ -54,6 +54,8 @@ class Nest {
   void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
   /// The body of the loop at this coordinate, behind the test that the set demands.
   Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set);
+  /// Does a dense mask let this place through?
+  Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Cursor>& cursors) const;
   Expr crd(const Cursor& c, const Expr& position);
   Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
@@ -61,6 +63,7 @@ class Nest {
 
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
+  Expr dense_index(int operand, const Place& at);
   Element load(const Node& node, const Place& at, Stmts& out);
   /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.
   Element argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out);

@@ -107,19 +107,22 @@ Value Nest::combine(const Value& a, const Value& b) const {
   }
 }
 
+Expr Nest::dense_index(int k, const Place& at) {
+  const auto& vars = operand(k).vars;
+  Expr index = scalar(Scalars::offset, k, 0, name_of_operand(k) + "_offset");
+  for (std::size_t l = 0; l < vars.size(); ++l) {
+    const Expr stride = scalar(Scalars::stride, k, static_cast<int>(l), name_of_operand(k) + "_stride" + std::to_string(l));
+    index = index + at.coordinate[static_cast<std::size_t>(vars[l])] * stride;
+  }
+  return index;
+}
+
 Nest::Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
   const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", Arithmetic::part_of(storage));
-  Expr index = at.position[static_cast<std::size_t>(k)];
-  if (o.dense) {
-    index = scalar(Scalars::offset, k, 0, name_of_operand(k) + "_offset");
-    for (std::size_t l = 0; l < o.vars.size(); ++l) {
-      const Expr stride = scalar(Scalars::stride, k, static_cast<int>(l), name_of_operand(k) + "_stride" + std::to_string(l));
-      index = index + at.coordinate[static_cast<std::size_t>(o.vars[l])] * stride;
-    }
-  }
+  const Expr index = o.dense ? dense_index(k, at) : at.position[static_cast<std::size_t>(k)];
   Value v = Arithmetic(node.dtype).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
   if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);

@@ -318,7 +318,7 @@ class Run {
     double guess = expected(static_cast<int>(u_.nodes.size()) - 1, begin, end);
     if (guess < 0) guess = all;
     if (kernel_->lowered.workspace >= 0) guess = o_.visits * rows / static_cast<double>(extents_[0]);
-    if (u_.mask >= 0 && !u_.complement) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
+    if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
     guess = std::min({std::max(guess, 1024.0), all, 1e8});
     std::vector<i64> capacity(levels(), static_cast<i64>(guess) + 1);
     for (std::size_t l = 0; l + 1 < levels(); ++l) {  // parents are no more than there are coordinates

@@ -67,9 +67,9 @@ class Builder {
     if (facts.constant) return refuse("it is a constant");
     if (!choose_result(facts, is_reduction(reduction) ? std::optional(reduction) : std::nullopt, implicit))
       return std::nullopt;
+    if (options_.mask && !add_mask()) return std::nullopt;
     if (std::all_of(unit_.accesses.begin(), unit_.accesses.end(), [](const Access& x) { return x.dense; }))
       return refuse("no operand is sparse");
-    if (options_.mask && !add_mask()) return std::nullopt;
     return std::move(unit_);
   }
 
@@ -238,7 +238,6 @@ class Builder {
 
   bool add_mask() {
     const Tensor& m = *options_.mask;
-    if (m.format().is_all_dense()) return refuse("the mask is dense"), false;
     if (static_cast<std::size_t>(m.rank()) != unit_.output.size()) return refuse("the mask has another rank"), false;
     for (std::size_t d = 0; d < unit_.output.size(); ++d)
       if (m.shape()[d] != unit_.extents[static_cast<std::size_t>(unit_.output[d])])
@@ -246,7 +245,7 @@ class Builder {
     if (unit_.output.empty()) return refuse("a number under a mask"), false;
     unit_.mask = static_cast<int>(unit_.accesses.size());
     unit_.complement = options_.complement_mask;
-    unit_.accesses.push_back({.name = "mask", .tensor = m, .indices = unit_.output, .dense = false});
+    unit_.accesses.push_back({.name = "mask", .tensor = m, .indices = unit_.output, .dense = m.format().is_all_dense()});
     return true;
   }
 
