@@ -1,0 +1,127 @@
+"""Arithmetic on tensors. Each operator is an expression of its own, evaluated at once; st.evaluate fuses many into one."""
+
+import math
+
+import numpy as np
+
+from . import _core
+from ._core import Tensor
+from .errors import ExpressionError, Unsupported
+
+
+def _indices(rank):
+    return [f"i{d}" for d in range(rank)]
+
+
+def _access(name, indices):
+    return f"{name}({','.join(indices)})" if indices else name
+
+
+def _result(indices, value, operands, **options):
+    return _core.evaluate(f"{_access('R', indices)} = {value}", operands, **options)
+
+
+def _term(name, x, indices, operands):
+    """The text of an operand, which joins `operands` unless it is a Python number (these take the dtype of what they meet)."""
+    if type(x) in (bool, int, float) and math.isfinite(x):
+        return repr(x + 0) if x >= 0 else f"({x!r})"
+    operands[name] = x
+    return _access(name, indices[len(indices) - x.ndim :])
+
+
+def _operand(x):
+    """What takes part, or None where it cannot."""
+    if isinstance(x, Tensor) or type(x) in (bool, int, float):
+        return x
+    if isinstance(x, (complex, np.generic, list, tuple)):
+        return np.asarray(x)
+    return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
+
+
+def _binary(operator, a, b):
+    a, b = _operand(a), _operand(b)
+    if a is None or b is None:
+        return NotImplemented
+    if type(a) is float and not math.isfinite(a):
+        a = np.asarray(a)
+    if type(b) is float and not math.isfinite(b):
+        b = np.asarray(b)
+    indices = _indices(max(getattr(x, "ndim", 0) for x in (a, b)))
+    operands = {}
+    left, right = _term("A", a, indices, operands), _term("B", b, indices, operands)
+    return _result(indices, f"{left} {operator} {right}", operands)
+
+
+def _define(name, operator, reflected=None):
+    setattr(Tensor, name, lambda a, b: _binary(operator, a, b))
+    if reflected:
+        setattr(Tensor, reflected, lambda a, b: _binary(operator, b, a))
+
+
+for _name, _operator in dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%").items():
+    _define(f"__{_name}__", _operator, f"__r{_name}__")
+for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=").items():
+    _define(f"__{_name}__", _operator)
+
+
+def _unary(text):
+    def f(self):
+        indices = _indices(self.ndim)
+        return _result(indices, text.format(_access("A", indices)), {"A": self})
+
+    return f
+
+
+Tensor.__neg__ = _unary("-{}")
+Tensor.__abs__ = _unary("abs({})")
+Tensor.__pos__ = lambda self: self
+
+
+def _power(self, exponent):
+    if type(exponent) is int and 1 <= exponent <= 16:
+        indices = _indices(self.ndim)
+        return _result(indices, " * ".join([_access("A", indices)] * exponent), {"A": self})
+    if exponent == 0.5:
+        return _unary("sqrt({})")(self)
+    raise Unsupported(
+        "this power of a tensor", expected="a whole exponent from 1 to 16, or 0.5", got=repr(exponent), fix="exp and log"
+    )
+
+
+Tensor.__pow__ = _power
+
+
+def _axes(axis, rank):
+    if axis is None:
+        return list(range(rank))
+    given = [axis] if isinstance(axis, (int, np.integer)) else list(axis)
+    for a in given:
+        if not -rank <= a < rank:
+            raise ExpressionError("there is no such axis", expected=f"{-rank} to {rank - 1}", got=str(a))
+    axes = [int(a) % rank for a in given]
+    if len(set(axes)) < len(axes):
+        raise ExpressionError("an axis is named twice", expected="each once", got=str(axis))
+    return axes
+
+
+def _reduction(name, doc):
+    def f(self, axis=None, keepdims=False):
+        indices = _indices(self.ndim)
+        axes = _axes(axis, self.ndim)
+        value = _access("A", indices)
+        for d in axes:
+            value = f"{name}({indices[d]}, {value})"
+        kept = [i for d, i in enumerate(indices) if d not in axes]
+        out = _result(kept, value, {"A": self}, format="dense" if kept else None)
+        return np.reshape(out, [1 if d in axes else n for d, n in enumerate(self.shape)]) if keepdims else out
+
+    f.__name__ = name
+    f.__doc__ = f"{doc} over all axes, one, or several: a dense array, as NumPy's of to_dense(). ExpressionError."
+    return f
+
+
+for _name, _doc in dict(
+    sum="The sum", max="The largest element", min="The least element", any="Is an element not 0", all="Is no element 0"
+).items():
+    setattr(Tensor, _name, _reduction(_name, _doc))
+del _name, _operator, _doc
