@@ -166,61 +166,84 @@ Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& o
   return result_format(a, types, options).format;
 }
 
+/// An expression made ready: accesses plain, factors in a cheap order, the reductions of the root apart.
+struct Prepared {
+  Plain plain;
+  std::map<std::string, std::int64_t> extents;
+  EvaluateOptions options;  ///< with the result's format
+  Assignment unit;
+  std::vector<std::pair<std::string, bool>> sums;
+  Expression body;          ///< below `sums`
+};
+
+std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                const EvaluateOptions& options, std::string& why) {
+  if (a.accumulate) {
+    why = "it adds to what is there";
+    return std::nullopt;
+  }
+  Prepared p;
+  p.options = options;
+  p.options.format = wanted_format(a, operands, options);
+  if (p.options.format->rank() != static_cast<int>(a.indices.size())) {
+    why = "the format has another rank";  // the general path says it properly
+    return std::nullopt;
+  }
+  p.extents = index_extents(a, shapes_of(operands));
+  auto plain = with_plain_accesses(a, operands, p.extents, options.semiring != Semiring::plus_times, why);
+  if (!plain) return std::nullopt;
+  p.plain = std::move(*plain);
+  p.unit = p.plain.assignment;
+  p.unit.value = contracted(p.unit.value, p.plain.operands, p.extents);
+  p.body = peeled(p.unit.value, p.sums);
+  return p;
+}
+
 /// Reductions inside first, then what is left.
-std::optional<Tensor> in_steps(const Assignment& a, const Expression& body,
-                               const std::vector<std::pair<std::string, bool>>& sums,
-                               const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-                               const std::map<std::string, std::int64_t>& extents, std::string& why) {
-  Lift lift(operands, options, extents);
-  Assignment rest = a;
-  rest.value = lift.apply(body);
-  for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum)
-    rest.value = Expression::reduce(a.value.op(), sum->first, rest.value, sum->second);
+std::optional<Tensor> in_steps(const Prepared& p, std::string& why) {
+  Lift lift(p.plain.operands, p.options, p.extents);
+  Assignment rest = p.plain.assignment;
+  rest.value = lift.apply(p.body);
+  for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
+    rest.value = Expression::reduce(p.unit.value.op(), sum->first, rest.value, sum->second);
   bool stretched = lift.stretched();
   if (!stretched)
     for (const auto& [name, extent] : index_extents(rest, shapes_of(lift.operands())))
-      stretched = stretched || extent != extents.at(name);
+      stretched = stretched || extent != p.extents.at(name);
   if (stretched) {
     why = "an extent of 1 is stretched";
     return std::nullopt;
   }
-  EvaluateOptions last = options;
-  last.format = wanted_format(a, operands, options);
-  return strata::evaluate(rest, lift.operands(), last);
+  return strata::evaluate(rest, lift.operands(), p.options);
+}
+
+/// The one nest of loops of an expression without inner reductions.
+struct Loops {
+  Unit unit;
+  Order order;
+};
+
+std::optional<Loops> loops_of(const Prepared& p, std::string& why) {
+  auto unit = make_unit(p.unit, p.plain.operands, p.options, why);
+  if (!unit) return std::nullopt;
+  auto order = choose_order(*unit, *p.options.format, why);
+  if (!order) return std::nullopt;
+  return Loops{std::move(*unit), std::move(*order)};
 }
 
 }  // namespace
 
-std::optional<Tensor> evaluate(const Assignment& given, const std::map<std::string, Tensor>& named,
-                               const EvaluateOptions& asked, std::string& why) {
-  if (given.accumulate) {
-    why = "it adds to what is there";
-    return std::nullopt;
-  }
-  const auto extents = index_extents(given, shapes_of(named));
-  EvaluateOptions options = asked;
-  options.format = wanted_format(given, named, asked);
-  const auto plain = with_plain_accesses(given, named, extents, asked.semiring != Semiring::plus_times, why);
-  if (!plain) return std::nullopt;
-  const Assignment& a = plain->assignment;
-  const auto& operands = plain->operands;
-  Assignment unit = a;
-  unit.value = contracted(a.value, operands, extents);
-  std::vector<std::pair<std::string, bool>> sums;
-  const Expression body = peeled(unit.value, sums);
-  if (has_inner_reduction(body)) return in_steps(a, body, sums, operands, options, extents, why);
-  const auto made = make_unit(unit, operands, options, why);
-  if (!made) return std::nullopt;
-  const Format wanted = wanted_format(a, operands, options);
-  if (wanted.rank() != static_cast<int>(a.indices.size())) {
-    why = "the format has another rank";  // the general path says it properly
-    return std::nullopt;
-  }
-  const auto order = choose_order(*made, wanted, why);
-  if (!order) return std::nullopt;
+std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                               const EvaluateOptions& options, std::string& why) {
+  const auto p = prepare(a, operands, options, why);
+  if (!p) return std::nullopt;
+  if (has_inner_reduction(p->body)) return in_steps(*p, why);
+  const auto loops = loops_of(*p, why);
+  if (!loops) return std::nullopt;
+  const Format& wanted = *p->options.format;
   if (planning::Trace::on())
-    planning::Trace::add("generated code: " + unit.to_string(), describe_unit(*made, *order, wanted, true));
-  auto result = run_unit(*made, *order);
+    planning::Trace::add("generated code: " + p->unit.to_string(), describe_unit(loops->unit, loops->order, wanted, true));
+  auto result = run_unit(loops->unit, loops->order);
   if (!result) {
     why = "there is no compiler";
     return std::nullopt;
@@ -230,30 +253,14 @@ std::optional<Tensor> evaluate(const Assignment& given, const std::map<std::stri
   return convert(*result, wanted, {.dtype = dtype, .zeros = Zeros::keep});
 }
 
-std::optional<std::string> explain(const Assignment& given, const std::map<std::string, Tensor>& named,
-                                   const EvaluateOptions& asked, std::string& why) {
-  if (given.accumulate) {
-    why = "it adds to what is there";
-    return std::nullopt;
-  }
-  EvaluateOptions options = asked;
-  options.format = wanted_format(given, named, asked);
-  const auto plain = with_plain_accesses(given, named, index_extents(given, shapes_of(named)),
-                                         asked.semiring != Semiring::plus_times, why);
-  if (!plain) return std::nullopt;
-  const Assignment& a = plain->assignment;
-  const auto& operands = plain->operands;
-  Assignment unit = a;
-  unit.value = contracted(a.value, operands, index_extents(a, shapes_of(operands)));
-  std::vector<std::pair<std::string, bool>> sums;
-  const Expression body = peeled(unit.value, sums);
-  if (has_inner_reduction(body)) return "in steps, reductions from the inside out: " + unit.value.to_string() + "\n";
-  const auto made = make_unit(unit, operands, options, why);
-  if (!made) return std::nullopt;
-  const Format wanted = wanted_format(a, operands, options);
-  const auto order = choose_order(*made, wanted, why);
-  if (!order) return std::nullopt;
-  return describe_unit(*made, *order, wanted);
+std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                   const EvaluateOptions& options, std::string& why) {
+  const auto p = prepare(a, operands, options, why);
+  if (!p) return std::nullopt;
+  if (has_inner_reduction(p->body)) return "in steps, reductions from the inside out: " + p->unit.value.to_string() + "\n";
+  const auto loops = loops_of(*p, why);
+  if (!loops) return std::nullopt;
+  return describe_unit(loops->unit, loops->order, *p->options.format);
 }
 
 }  // namespace strata::direct

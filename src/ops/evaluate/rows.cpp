@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "ops/pod_array.h"
 #include "ops/radix_sort.h"
@@ -67,8 +68,10 @@ Rows Rows::take(std::span<const std::int64_t> where) const {
            .slots = {}};
   const auto pick = [&](const Ints& from, std::int64_t absent) {
     Ints to(where.size());
-    for (std::size_t k = 0; k < where.size(); ++k)
-      to[k] = where[k] < 0 ? absent : from[static_cast<std::size_t>(where[k])];
+    in_steps(0, static_cast<std::int64_t>(where.size()), [&](std::int64_t begin, std::int64_t end) {
+      for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
+        to[k] = where[k] < 0 ? absent : from[static_cast<std::size_t>(where[k])];
+    });
     return to;
   };
   for (std::size_t v = 0; v < vars.size(); ++v) out.coords[v] = pick(coords[v], 0);
@@ -121,6 +124,7 @@ std::vector<std::vector<std::uint64_t>> keys_of(std::span<const Rows* const> tab
 
 std::vector<std::int64_t> sorting(const std::vector<std::uint64_t>& keys) {
   const std::size_t n = keys.size();
+  poll_interrupt();
   if (std::is_sorted(keys.begin(), keys.end())) return iota(static_cast<std::int64_t>(n));
   const std::uint64_t most = *std::max_element(keys.begin(), keys.end());
   PodArray<conversion::SortItem> items(n), spare(n);
@@ -141,6 +145,7 @@ Rows join(const Rows& a, const Rows& b, const Extents& extents) {
     if (!n || *n >= std::int64_t{1} << 40) too_many();
     for (std::int64_t x = 0; x < a.n; ++x)
       for (std::int64_t y = 0; y < b.n; ++y) {
+        poll_at(x * b.n + y);
         left.push_back(x);
         right.push_back(y);
       }
@@ -161,6 +166,7 @@ Rows join(const Rows& a, const Rows& b, const Extents& extents) {
         while (end < order_b.size() && key_b(end) == key) ++end;
         for (; x < order_a.size() && key_a(x) == key; ++x)
           for (std::size_t z = y; z < end; ++z) {
+            poll_at(static_cast<std::int64_t>(left.size()));
             left.push_back(order_a[x]);
             right.push_back(order_b[z]);
           }

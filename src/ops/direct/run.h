@@ -1,0 +1,95 @@
+#pragma once
+// A unit at work: operands in loop order, one kernel over chunks of the outermost index.
+#include <algorithm>
+#include <memory>
+
+#include "ops/direct/kernels.h"
+#include "ops/direct/unit.h"
+
+namespace strata::direct {
+
+using i64 = std::int64_t;
+
+/// What one chunk of an assembled result appends to.
+struct Piece {
+  std::vector<Buffer> crd, pos;  ///< per level
+  Buffer values;
+  std::vector<i64> sizes, capacity;
+};
+
+class Run {
+ public:
+  Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {}
+  /// The loops that would run, and what stands before and behind them.
+  std::string describe(const Format& wanted, bool code);
+  std::optional<Tensor> run();
+
+ private:
+  // --- what the kernel sees ----------------------------------------------------------------------------------------
+  void prepare();
+  /// Dense with a stride per dimension.
+  static Tensor strided(const Tensor& t);
+  Tensor stored(std::size_t k) const;
+
+  // --- chunks ------------------------------------------------------------------------------------------------------
+  /// First position of the outermost level whose coordinate is at least x.
+  static i64 first_position(const Part& part, i64 x);
+  /// Stored elements before outermost coordinate x.
+  static i64 stored_before(const Part& part, i64 x);
+
+  bool cuts(std::size_t k) const { return !input_.operands[k].dense && input_.operands[k].vars[0] == 0; }
+  void cut();
+
+  std::size_t chunks() const { return cuts_.size() - 1; }
+
+  // --- calls -------------------------------------------------------------------------------------------------------
+
+  struct Workspace {
+    Buffer values, bits[3];
+  };
+  Workspace workspace() const;
+  /// n times this value.
+  Buffer filled(i64 n, const Scalar& value) const;
+  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts) const;
+
+  // --- dense results -----------------------------------------------------------------------------------------------
+  Tensor dense() const;
+  /// A single number of several chunks: each makes its own, which are combined in their order.
+  bool in_parts() const;
+  void combine_parts(Buffer& parts) const;
+
+  // --- assembled results -------------------------------------------------------------------------------------------
+
+  std::size_t levels() const { return kernel_->lowered.levels.size(); }
+  i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(kernel_->lowered.levels[l])]; }
+  /// How many elements the tree may have between two coordinates of the outermost index; a guess where indices of the
+  /// result are not among an operand's.
+  double expected(int node, i64 begin, i64 end) const;
+  double expected_of(std::size_t k, i64 begin, i64 end) const;
+  std::vector<i64> first_capacity(i64 begin, i64 end) const;
+  /// Larger arrays with the same beginning.
+  static void grow(Buffer& b, DType dtype, i64 used, i64 size);
+  void reserve(Piece& p, std::vector<i64> capacity) const;
+  Tensor assembled() const;
+  Tensor stitch(std::vector<Piece>& pieces, const Buffer& counts) const;
+  static Buffer prefix(Buffer b, i64 size);
+
+  template <class F>
+  static void with_index(const Buffer& b, const F& f) {
+    if (b.dtype == DType::i32) f(static_cast<std::int32_t*>(b.data));
+    else f(static_cast<i64*>(b.data));
+  }
+  Shape shape() const;
+  /// Levels in the order of the loops.
+  Format format() const;
+
+  const Unit& u_;
+  const Order& o_;
+  merging::Input input_;
+  std::vector<Tensor> tensors_;
+  std::vector<i64> extents_;  ///< per variable
+  std::shared_ptr<const Kernel> kernel_;
+  std::vector<i64> cuts_;
+};
+
+}  // namespace strata::direct
