@@ -149,3 +149,27 @@ def test_interpreter_agrees():
             assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
     finally:
         st.settings.engine = before
+
+
+TAILS = ["(i,j,r)->(i: compressed, j: compressed, r: dense)", "(i,j,r)->(i: dense, j: compressed, r: dense)"]
+TAILS += ["(i,j,r)->(i: compressed, j: dense, r: dense)", "(i,j,r)->(j: compressed, r: dense, i: dense)"]
+
+
+@pytest.mark.parametrize("format", TAILS)
+def test_dense_blocks_below_the_last_compressed_level(format):
+    rng = np.random.default_rng(3)
+    a = np.where(rng.random((5, 5, 5)) < 0.3, rng.integers(-3, 4, (5, 5, 5)), 0.0)
+    b = np.where(rng.random((5, 5)) < 0.5, rng.integers(-3, 4, (5, 5)), 0.0)
+    A = st.from_dense(a, "CSF")
+    for B in (b, st.from_dense(b, "CSR")):
+        for spec, want in [
+            ("Y(i,j,r) = A(i,j,k) * B(k,r)", np.einsum("ijk,kr->ijr", a, b)),
+            ("Y(i,j,r) = 2 * A(i,j,k) * B(k,r) + A(i,r,j)", 2 * np.einsum("ijk,kr->ijr", a, b) + a.transpose(0, 2, 1)),
+            ("Y(i,j,r) = max(k, A(i,j,k) * B(r,k))", (a[:, :, None, :] * b[None, None]).max(3)),
+            ("Y(i,j,r) = exp(A(i,j,r)) + 0 * B(i,j)", np.exp(a)),
+        ]:
+            got = st.evaluate(spec, A=A, B=B, format=format)
+            assert got.format == st.Format(format)
+            np.testing.assert_allclose(got.to_dense(), want, err_msg=spec)
+            other = st._core.evaluate(spec, dict(A=A, B=B), format=format, general=True)
+            assert got.nse == other.nse and np.array_equal(got.to_dense(), other.to_dense()), spec

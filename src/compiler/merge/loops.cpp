@@ -290,7 +290,9 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];
   const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
-  if (!parent) {
+  if (!tail_.empty() && level >= 0 && !parent) {
+    append_block(var + 1, at, coordinate, out);
+  } else if (!parent) {
     out.push_back(emit(var + 1, at));
   } else {
     const std::string start = names_.fresh("start");

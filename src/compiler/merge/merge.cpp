@@ -32,11 +32,12 @@ Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.
   if (last + 1 < in_.num_vars) summed_from_ = last + 1;
   inverted_ = first_inverted(in_.summed) >= 0;
   if (in_.dense_result) return;
-  for (std::size_t v = 0; v < n; ++v) {
-    if (in_.summed[v]) continue;
-    level_of_[v] = static_cast<int>(levels_.size());
-    levels_.push_back(static_cast<int>(v));
-  }
+  for (std::size_t v = 0; v < n; ++v)
+    if (!in_.summed[v]) levels_.push_back(static_cast<int>(v));
+  tail_.assign(levels_.end() - in_.dense_tail, levels_.end());
+  levels_.resize(levels_.size() - tail_.size());
+  for (std::size_t l = 0; l < levels_.size(); ++l) level_of_[static_cast<std::size_t>(levels_[l])] = static_cast<int>(l);
+  if (!tail_.empty()) return;  // a block is its own workspace
   drained_ = first_inverted(in_.summed);
   if (drained_ >= 0) workspace_ = last;
 }
@@ -68,6 +69,7 @@ Lowered Nest::build() {
   out.scalars = params_.scalar_bindings();
   out.workspace = workspace_;
   out.levels = levels_;
+  out.tail = tail_;
   for (const auto& line : lines_) out.text += line + "\n";
   if (workspace_ >= 0) out.text += "workspace over " + letter(workspace_) + "\n";
   ir::verify(out.function);

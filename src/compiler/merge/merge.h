@@ -67,6 +67,9 @@ struct Input {
   bool complement = false;            ///< ... absent; ... must be 0
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   bool dense_top = false;             ///< assembled: the first level of the result is dense
+  /// Assembled: so many of the result's last variables are a dense block below each element of the others.
+  int dense_tail = 0;
+  Scalar fill;                        ///< of the result, in the compute dtype: what a block holds where nothing is put
   DType crd = DType::i32;             ///< assembled: of coordinates
 };
 
@@ -104,7 +107,8 @@ struct Lowered {
   std::vector<Buffers> buffers;
   std::vector<Scalars> scalars;
   int workspace = -1;                 ///< variable of the workspace
-  std::vector<int> levels;            ///< assembled: variable of each level of the result
+  std::vector<int> levels;            ///< assembled: variable of each level of the result, without its dense tail
+  std::vector<int> tail;              ///< ... of each level of that
   std::string text;                   ///< the loops, for explain()
 };
 

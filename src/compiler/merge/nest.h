@@ -80,6 +80,9 @@ class Nest {
   Stmt accumulate(int var, const Place& at);
   void put(const Place& at, const Element& e, Stmts& out);
   void append(int level, const Expr& coordinate, const Value* value, Stmts& out);
+  /// The block below the last level: cleared, filled by the loops of the variables from `var` on, kept if anything came.
+  void append_block(int var, const Place& at, const Expr& coordinate, Stmts& out);
+  Expr block_size();
   void append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
   void insert(const Expr& coordinate, const Value& value, Stmts& out);
   Stmt drain();
@@ -103,6 +106,7 @@ class Nest {
   compiler::ParamsOf<Buffers, Scalars> params_;
   compiler::Arithmetic arithmetic_;
   std::vector<int> levels_;        ///< assembled: variable of each level
+  std::vector<int> tail_;          ///< assembled: variables of the dense block below the last level
   std::vector<int> level_of_;      ///< per variable: level of the result, -1
   int workspace_ = -1;             ///< variable held in the workspace
   int drained_ = -1;               ///< ... which is emptied behind the loop of this variable

@@ -75,6 +75,16 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
     const bool once = !inverted_;
     const Value old = once ? Value() : arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
     s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), once ? e.value : combine(old, e.value)));
+  } else if (!tail_.empty()) {
+    const int b = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+    Expr index = ir::int_const(0);
+    for (int v : tail_) index = index * extent(v) + at.coordinate[static_cast<std::size_t>(v)];
+    const std::string place = names_.fresh("place");
+    s.push_back(ir::let(place, ir::var("block") + index));
+    const Value old =
+        inverted_ ? arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false) : Value();
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), inverted_ ? combine(old, e.value) : e.value));
+    s.push_back(ir::assign("filled", ir::bool_const(true)));
   } else if (workspace_ >= 0) {
     insert(at.coordinate[static_cast<std::size_t>(workspace_)], e.value, s);
   } else {
@@ -95,6 +105,32 @@ void Nest::append(int level, const Expr& coordinate, const Value* value, Stmts& 
   s.push_back(arithmetic_.store(params_.param(v), v, in_.compute, n, *value));
   out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s))));
   out.push_back(ir::assign("n" + l, n + 1));
+}
+
+Expr Nest::block_size() {
+  Expr out = ir::int_const(1);
+  for (int v : tail_) out = out * extent(v);
+  return out;
+}
+
+void Nest::append_block(int var, const Place& at, const Expr& coordinate, Stmts& out) {
+  const int last = static_cast<int>(levels_.size()) - 1;
+  const std::string l = std::to_string(last);
+  const Expr n = size(last), filled = ir::var("filled", {DType::boolean, 1});
+  const int c = buffer(Buffers::out_crd, -1, last, "out_crd" + l, in_.crd, true);
+  const int b = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+  Stmts fits;
+  fits.push_back(ir::let("block", n * block_size()));
+  const std::string t = names_.fresh("t");
+  fits.push_back(ir::loop(t, ir::var("block"), ir::var("block") + block_size(),
+                          arithmetic_.store(params_.param(b), b, in_.compute, ir::var(t), constant(inverted_ ? in_.absent : in_.fill))));
+  fits.push_back(emit(var, at));
+  fits.push_back(ir::branch(filled, ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate))));
+  out.push_back(ir::declare("filled", ir::bool_const(false)));
+  // What does not fit counts: there will be a second run with more room.
+  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, last, "capacity" + l)), ir::block(std::move(fits)),
+                           ir::assign("filled", ir::bool_const(true))));
+  out.push_back(ir::branch(filled, ir::assign("n" + l, n + 1)));
 }
 
 void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {

@@ -47,7 +47,8 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
   if (guess < 0) guess = all;
   if (kernel_->lowered.workspace >= 0) guess = o_.visits * rows / static_cast<double>(extents_[0]);
   if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
-  guess = std::min({std::max(guess, 1024.0), all, 1e8});
+  const auto least = std::max(1.0, 1024.0 / static_cast<double>(block()));
+  guess = std::min({std::max(guess, least), all, 1e8});
   std::vector<i64> capacity(levels(), static_cast<i64>(guess) + 1);
   for (std::size_t l = 0; l + 1 < levels(); ++l) {  // parents are no more than there are coordinates
     double most = rows;
@@ -71,7 +72,7 @@ void Run::reserve(Piece& p, std::vector<i64> capacity) const {
     if (l > 0 || !input_.dense_top) grow(p.crd[l], input_.crd, p.sizes[l], capacity[l]);
     if (l > 0 && !(l == 1 && input_.dense_top)) grow(p.pos[l], DType::i64, p.sizes[l - 1], capacity[l - 1]);
   }
-  grow(p.values, u_.compute, p.sizes.back(), capacity.back());
+  grow(p.values, u_.compute, p.sizes.back() * block(), capacity.back() * block());
   p.capacity = std::move(capacity);
 }
 
@@ -110,8 +111,8 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts) const {
   std::vector<std::vector<i64>> starts(levels(), std::vector<i64>(pieces.size() + 1, 0));
   for (std::size_t l = 0; l < levels(); ++l)
     for (std::size_t c = 0; c < pieces.size(); ++c) starts[l][c + 1] = starts[l][c] + pieces[c].sizes[l];
-  const i64 stored = starts.back().back();
-  const DType pos_dtype = index_dtype_for(stored);
+  const i64 each = block(), stored = starts.back().back() * each;
+  const DType pos_dtype = index_dtype_for(starts.back().back());
   RawArrays arrays;
   const auto crd_width = static_cast<i64>(size_of(input_.crd)), width = static_cast<i64>(size_of(u_.compute));
   const bool alone = pieces.size() == 1;
@@ -151,11 +152,11 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts) const {
       });
     }
     if (!adopt && p.sizes.back() > 0)
-      std::memcpy(static_cast<char*>(arrays.values.data) + starts.back()[c] * width, p.values.data,
-                  static_cast<std::size_t>(p.sizes.back() * width));
+      std::memcpy(static_cast<char*>(arrays.values.data) + starts.back()[c] * each * width, p.values.data,
+                  static_cast<std::size_t>(p.sizes.back() * each * width));
     if (!adopt) p = {};
   });
-  return make_tensor(format(), shape(), std::move(arrays), u_.fill, false);
+  return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
 Buffer Run::prefix(Buffer b, i64 size) {
@@ -169,7 +170,7 @@ Shape Run::shape() const {
   return out;
 }
 
-Format Run::format() const {
+Format Run::format(std::size_t levels) const {
   std::vector<std::string> names;
   for (int index : u_.output) names.push_back(u_.names[static_cast<std::size_t>(index)]);
   FormatBuilder b(names);
@@ -177,7 +178,8 @@ Format Run::format() const {
   for (int index : o_.indices) {
     if (!u_.is_output(index)) continue;
     const auto d = std::find(u_.output.begin(), u_.output.end(), index) - u_.output.begin();
-    b.level(b.dim(static_cast<int>(d)), Level{.kind = l == 0 && input_.dense_top ? LevelKind::dense : LevelKind::compressed});
+    const bool dense = (l == 0 && input_.dense_top) || l >= levels;
+    b.level(b.dim(static_cast<int>(d)), Level{.kind = dense ? LevelKind::dense : LevelKind::compressed});
     ++l;
   }
   return b.build();

@@ -57,6 +57,7 @@ class Model {
       const bool drops = u_.drops_fill_in || static_cast<int>(stored_.size()) - 1 == u_.mask;
       if (kept_.back() && drops && holds_fill_in(a.tensor.format())) kept_.back().reset();
     }
+    tail_ = wanted_tail();
     input_.nodes = u_.nodes;
     input_.mask = u_.mask;
     input_.complement = u_.complement;
@@ -89,9 +90,16 @@ class Model {
   std::optional<double> judge(const std::vector<int>& order, Order& out) {
     std::vector<char> summed;
     for (int i : order) summed.push_back(u_.summed[static_cast<std::size_t>(i)]);
-    if (!dense_result_ && !merging::can_assemble(summed)) return std::nullopt;
+    out.dense_tail = ends_in_tail(order) ? static_cast<int>(tail_.size()) : 0;
     // Who counts what a reduction has met needs it to be complete in a register.
     if (u_.others && !std::is_sorted(summed.begin(), summed.end())) return std::nullopt;
+    if (out.dense_tail > 0) {  // a block takes sums in any order; what stands above it does not
+      int left = out.dense_tail;
+      for (std::size_t v = summed.size(); v-- > 0 && left > 0;)
+        if (!summed[v]) summed[v] = 1, --left;
+      if (!std::is_sorted(summed.begin(), summed.end())) return std::nullopt;
+    }
+    if (!dense_result_ && !merging::can_assemble(summed)) return std::nullopt;
     out.indices = order;
     out.dense_result = dense_result_;
     double cost = 0;
@@ -159,6 +167,26 @@ class Model {
     return cost + finish(order, entries, out);
   }
 
+  /// Indices of the dense levels below the last compressed one of the wanted format, as a block may hold them.
+  std::vector<int> wanted_tail() const {
+    const auto dims = storage_order(wanted_);
+    if (dense_result_ || !dims || u_.combine == merging::Combine::first) return {};
+    std::vector<int> out;
+    double size = 1;
+    for (int l = wanted_.num_levels(); l-- > 0 && wanted_.level(l).kind == LevelKind::dense;) {
+      out.insert(out.begin(), u_.output[static_cast<std::size_t>((*dims)[static_cast<std::size_t>(l)])]);
+      size *= extent(out.front());
+    }
+    return size < 1e9 ? out : std::vector<int>();
+  }
+
+  bool ends_in_tail(const std::vector<int>& order) const {
+    std::vector<int> results;
+    for (int i : order)
+      if (u_.is_output(i)) results.push_back(i);
+    return !tail_.empty() && std::equal(tail_.rbegin(), tail_.rend(), results.rbegin());
+  }
+
   double count(const merging::Set& set, const std::vector<double>& fibers, double all) const {
     if (set.kind == merging::Set::everything) return all;
     if (set.kind == merging::Set::cursor) return std::min(all, fibers[static_cast<std::size_t>(set.operand)]);
@@ -179,15 +207,16 @@ class Model {
         dims.push_back(static_cast<int>(std::find(u_.output.begin(), u_.output.end(), i) - u_.output.begin()));
     if (dims.empty()) return 0;
     const auto wanted = storage_order(wanted_);
-    const bool same = wanted && *wanted == dims;
+    const bool same = wanted && *wanted == dims && out.dense_tail == static_cast<int>(tail_.size());
     const double first = extent(u_.output[static_cast<std::size_t>(dims[0])]);
-    out.dense_top = dims.size() > 1 && (same ? wanted_.level(0).kind == LevelKind::dense : first <= 4 * entries + 1024);
+    out.dense_top = dims.size() > 1 + static_cast<std::size_t>(out.dense_tail) && (same ? wanted_.level(0).kind == LevelKind::dense : first <= 4 * entries + 1024);
     return same ? 0 : convert_cost * entries;
   }
 
   const Unit& u_;
   const Format& wanted_;
   bool dense_result_ = false;
+  std::vector<int> tail_;  ///< indices
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;
   merging::Input input_;

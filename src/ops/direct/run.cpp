@@ -31,7 +31,7 @@ std::string Run::describe(const Format& wanted, bool code) {
   if (o_.dense_result) {
     out += "into a dense result\n";
   } else {
-    const Format built = format();
+    const Format built = format(lowered.levels.size());
     out += "appends to " + built.to_string() + "\n";
     if (!(built == wanted)) out += "then converts to " + wanted.to_string() + "\n";
   }
@@ -59,6 +59,8 @@ void Run::prepare() {
   input_.complement = u_.complement;
   input_.dense_result = o_.dense_result;
   input_.dense_top = o_.dense_top;
+  input_.dense_tail = o_.dense_tail;
+  input_.fill = u_.fill;
   std::vector<int> var(o_.indices.size());  // of an index
   for (std::size_t v = 0; v < o_.indices.size(); ++v) {
     var[static_cast<std::size_t>(o_.indices[v])] = static_cast<int>(v);

@@ -62,6 +62,12 @@ class Run {
 
   std::size_t levels() const { return kernel_->lowered.levels.size(); }
   i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(kernel_->lowered.levels[l])]; }
+  /// Values below one element of the last level.
+  i64 block() const {
+    i64 out = 1;
+    for (int v : kernel_->lowered.tail) out *= extents_[static_cast<std::size_t>(v)];
+    return out;
+  }
   /// How many elements the tree may have between two coordinates of the outermost index; a guess where indices of the
   /// result are not among an operand's.
   double expected(int node, i64 begin, i64 end) const;
@@ -80,8 +86,8 @@ class Run {
     else f(static_cast<i64*>(b.data));
   }
   Shape shape() const;
-  /// Levels in the order of the loops.
-  Format format() const;
+  /// Levels in the order of the loops; behind so many of them a dense tail.
+  Format format(std::size_t levels) const;
 
   const Unit& u_;
   const Order& o_;

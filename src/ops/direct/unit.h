@@ -46,6 +46,7 @@ struct Order {
   std::vector<int> indices;              ///< outermost first
   std::vector<std::optional<Format>> convert;  ///< per access: to this format first
   bool dense_result = false, dense_top = false;
+  int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   double visits = 0;                     ///< about how often the innermost body runs
 };
 

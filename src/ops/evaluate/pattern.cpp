@@ -141,6 +141,8 @@ std::optional<Found> find(const Assignment& given, const std::map<std::string, T
       walked = k;
       ++sparse;
     }
+    // A number meets one operand, not the product: False * 0.5 is a float64.
+    if (flat->scaled && !is_float(t.dtype()) && !is_complex(t.dtype())) return refuse("it scales integers");
     dtype = promote(dtype, t.dtype());
     list.push_back(t);
     types.push_back(t.type());
