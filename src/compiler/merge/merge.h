@@ -48,6 +48,7 @@ struct Operand {
   TensorType type;
   std::vector<int> vars;              ///< per level: loop variable; ascending for sparse operands
   bool dense = false;                 ///< read at strides, has a value everywhere
+  int contiguous = -1;                ///< dense: level whose stride is 1
   std::vector<double> fibers = {};    ///< per compressed level: children of one parent, about
 };
 
@@ -66,6 +67,7 @@ struct Input {
   int mask = -1;                      ///< operand that must be present, its value unread; a dense one must not be 0
   bool complement = false;            ///< ... absent; ... must be 0
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
+  int contiguous = -1;                ///< dense result: variable whose stride is 1
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;

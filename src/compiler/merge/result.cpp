@@ -67,8 +67,9 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
     Expr index = ir::int_const(0);
     for (int v = 0; v < in_.num_vars; ++v)
       if (!in_.summed[static_cast<std::size_t>(v)])
-        index = index + at.coordinate[static_cast<std::size_t>(v)] *
-                            scalar(Scalars::stride, -1, v, "out_stride_" + letter(v));
+        index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
+                                             : at.coordinate[static_cast<std::size_t>(v)] *
+                                                   scalar(Scalars::stride, -1, v, "out_stride_" + letter(v)));
     const std::string place = names_.fresh("place");
     s.push_back(ir::let(place, index));
     // Where summed variables stand inside alone, or nowhere, a place is met once.

@@ -111,8 +111,10 @@ Expr Nest::dense_index(int k, const Place& at) {
   const auto& vars = operand(k).vars;
   Expr index = scalar(Scalars::offset, k, 0, name_of_operand(k) + "_offset");
   for (std::size_t l = 0; l < vars.size(); ++l) {
-    const Expr stride = scalar(Scalars::stride, k, static_cast<int>(l), name_of_operand(k) + "_stride" + std::to_string(l));
-    index = index + at.coordinate[static_cast<std::size_t>(vars[l])] * stride;
+    Expr step = at.coordinate[static_cast<std::size_t>(vars[l])];
+    if (static_cast<int>(l) != operand(k).contiguous)
+      step = step * scalar(Scalars::stride, k, static_cast<int>(l), name_of_operand(k) + "_stride" + std::to_string(l));
+    index = index + step;
   }
   return index;
 }

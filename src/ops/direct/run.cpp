@@ -67,6 +67,7 @@ void Run::prepare() {
     input_.summed.push_back(u_.summed[static_cast<std::size_t>(o_.indices[v])]);
     extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
   }
+  if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
   i64 largest = 0;
   for (std::size_t v = 0; v < extents_.size(); ++v)
     if (!input_.summed[v]) largest = std::max(largest, extents_[v] - 1);
@@ -78,6 +79,7 @@ void Run::prepare() {
     const Format& f = t.format();
     i64 parents = 1;
     for (int l = 0; l < f.num_levels(); ++l) {
+      if (a.dense && t.part().strides[static_cast<std::size_t>(l)] == 1) operand.contiguous = l;
       const auto d = static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a);
       operand.vars.push_back(var[static_cast<std::size_t>(a.indices[d])]);
       if (f.level(l).kind != LevelKind::compressed) {

@@ -149,8 +149,11 @@ class Chooser {
     if (left.kind == Choice::dense || right.kind == Choice::dense) return left.kind == Choice::dense ? left : right;
     if (left.kind == Choice::scalar || right.kind == Choice::scalar) return left.kind == Choice::scalar ? left : right;
     if (left.kind == Choice::pattern && right.kind == Choice::pattern && *left.format == *right.format &&
-        takes_any(*left.format))
-      return left;
+        takes_any(*left.format)) {
+      Choice out = left;
+      out.why = "all terms are stored so";
+      return out;
+    }
     Choice out = left;
     out.kind = Choice::compressed;
     out.why = "terms of different patterns unite, in the first one's order";

@@ -1,0 +1,99 @@
+// Loops over several sparse operands, as text. STRATA_GOLDEN=update renews the files; read the difference.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/merge/merge.h"
+
+using namespace strata;
+using merging::Node;
+
+namespace {
+
+merging::Operand operand(const std::string& format, std::vector<int> vars) {
+  merging::Operand o;
+  o.type.format = parse_format(format, static_cast<int>(vars.size()));
+  o.type.shape.assign(vars.size(), 1000);
+  o.type.fill = Scalar::zero(o.type.dtype);
+  o.dense = o.type.format.is_all_dense();
+  if (o.dense) o.contiguous = static_cast<int>(vars.size()) - 1;
+  for (int l = 0; l < o.type.format.num_levels(); ++l)
+    if (o.type.format.level(l).kind == LevelKind::compressed) o.fibers.push_back(4);
+  o.vars = std::move(vars);
+  return o;
+}
+
+/// All operands joined by one operator.
+merging::Input input(std::vector<merging::Operand> operands, Operator op, std::vector<char> summed) {
+  merging::Input in;
+  in.operands = std::move(operands);
+  in.num_vars = static_cast<int>(summed.size());
+  in.summed = std::move(summed);
+  in.absent = in.fill = Scalar::zero(DType::f64);
+  const bool product = op == Operator::multiply;
+  Node root{.kind = product ? Node::all : Node::any, .op = op, .value = in.fill};
+  for (std::size_t k = 0; k < in.operands.size(); ++k) {
+    in.nodes.push_back({.kind = Node::access, .operand = static_cast<int>(k), .value = in.fill});
+    root.arguments.push_back(static_cast<int>(k));
+    root.needed.push_back(product && !in.operands[k].dense);
+  }
+  in.nodes.push_back(std::move(root));
+  in.dense_top = true;
+  return in;
+}
+
+void check(const std::string& name, const merging::Input& in) {
+  const merging::Lowered lowered = merging::lower(in);
+  const std::string text = lowered.text + "\n" + ir::to_string(lowered.function);
+  const std::string path = std::string(STRATA_TEST_DIR) + "/golden/merge_" + name + ".txt";
+  if (const char* mode = std::getenv("STRATA_GOLDEN"); mode && std::string(mode) == "update") std::ofstream(path) << text;
+  std::ifstream file(path);
+  std::ostringstream expected;
+  expected << file.rdbuf();
+  INFO(path << " differs; STRATA_GOLDEN=update renews it. Now:\n" << text);
+  CHECK(expected.str() == text);
+}
+
+}  // namespace
+
+TEST_CASE("golden merges") {
+  const auto csr = operand("CSR", {0, 1});
+  check("csr_add", input({csr, csr}, Operator::add, {0, 0}));
+  check("csr_add_three", input({csr, csr, csr}, Operator::add, {0, 0}));
+  check("csr_times_csr_elementwise", input({csr, csr}, Operator::multiply, {0, 0}));
+  check("spgemm", input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0}));
+
+  merging::Input masked = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
+  masked.operands.push_back(operand("CSR", {0, 2}));
+  masked.mask = 2;
+  check("spgemm_masked", masked);
+
+  merging::Input inner = input({csr, csr}, Operator::multiply, {1, 1});
+  inner.dense_result = true;
+  inner.dense_top = false;
+  check("inner_product", inner);
+
+  // Fibres of a sparse tensor times a matrix: the sums gather in a block.
+  merging::Input ttm = input({operand("CSF", {0, 1, 2}), operand("dense", {2, 3})}, Operator::multiply, {0, 0, 1, 0});
+  ttm.dense_tail = 1;
+  ttm.dense_top = false;
+  check("ttm_fibres", ttm);
+
+  merging::Input most = input({csr}, Operator::add, {0, 1});
+  most.combine = merging::Combine::maximum;
+  most.absent = Scalar::of(-std::numeric_limits<double>::infinity());
+  most.others = Scalar::zero(DType::f64);  // what is not stored counts as 0
+  most.dense_result = true;
+  most.contiguous = 0;
+  most.dense_top = false;
+  check("row_maximum", most);
+}
+
+TEST_CASE("a result's index may stand inside a sum once") {
+  CHECK(merging::can_assemble({0, 0, 1}));
+  CHECK(merging::can_assemble({0, 1, 0}));
+  CHECK_FALSE(merging::can_assemble({1, 0, 0}));
+  CHECK_FALSE(merging::can_assemble({0, 1, 0, 0}));
+}
