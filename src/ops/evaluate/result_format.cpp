@@ -29,7 +29,11 @@ bool takes_any(const Format& f) {
 
 class Chooser {
  public:
-  Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands) : a_(a), operands_(operands) {}
+  Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands) : a_(a), operands_(operands) {
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, type] : operands) shapes.emplace(name, type.shape);
+    extents_ = index_extents(a, shapes);
+  }
 
   Choice choose(const Expression& e) const {
     switch (e.op()) {
@@ -93,6 +97,7 @@ class Chooser {
         exact = false;
         continue;
       }
+      exact = exact && type.shape[d] == extents_.at(n.indices[d].terms[0].index);  // an extent of 1 may be stretched
       perm[static_cast<std::size_t>(o)] = static_cast<int>(d);
       c.dense_levels[static_cast<std::size_t>(o)] = stored_densely(type.format, static_cast<int>(d));
     }
@@ -184,6 +189,7 @@ class Chooser {
 
   const Assignment& a_;
   const std::map<std::string, TensorType>& operands_;
+  std::map<std::string, std::int64_t> extents_;
 };
 
 /// Its dimensions are called as the indices of the result.
