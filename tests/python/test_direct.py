@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import strata as st
+import torch
 
 
 def matrix(rng, rows, columns, density, dtype=np.float64):
@@ -173,3 +174,24 @@ def test_dense_blocks_below_the_last_compressed_level(format):
             np.testing.assert_allclose(got.to_dense(), want, err_msg=spec)
             other = st._core.evaluate(spec, dict(A=A, B=B), format=format, general=True)
             assert got.nse == other.nse and np.array_equal(got.to_dense(), other.to_dense()), spec
+
+
+def test_one_value_for_all_slots():
+    shared = torch.full((1,), 2.0, dtype=torch.float64).expand(3)
+    A = st.Tensor("CSR", (3, 3), values=shared, pos={1: np.array([0, 1, 2, 3])}, crd={1: np.array([0, 2, 1])})
+    a = A.to_dense()
+    assert A._shares_value and np.array_equal((A @ A).to_dense(), a @ a)
+    for spec, want in [("C(i,j) = A(i,j) * A(j,i)", a * a.T), ("C(i,j) = 3 * abs(A(i,j))", 3 * a), ("C(i,j) = A(i,j) + A(j,i)", a + a.T)]:
+        assert np.array_equal(st.evaluate(spec, A=A).to_dense(), want), spec
+
+
+def test_functions_share_the_pattern():
+    a = np.where(np.random.default_rng(0).random((6, 7)) < 0.4, 1.5, 0)
+    for f in ("CSR", "DCSR", "CSC", "(i, j) -> (i: compressed, j: dense)"):
+        A = st.from_dense(a, f)
+        for spec, want in [("C(i,j) = exp(A(i,j))", np.exp(a)), ("C(i,j) = A(i,j) > 1", a > 1), ("C(i,j) = A(i,j) * A(i,j) + A(i,j)", a * a + a)]:
+            got = st.evaluate(spec, A=A)
+            assert got.format == A.format and got.nse == A.nse and np.array_equal(got.to_dense(), want), (f, spec)
+            assert str(st.explain(spec, A=A)).count("into the pattern of A") == 1
+    csr = st.from_dense(a, "CSR")
+    assert np.shares_memory(st.evaluate("C(i,j) = abs(A(i,j))", A=csr).crd(1), csr.crd(1))

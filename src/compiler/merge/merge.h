@@ -68,6 +68,7 @@ struct Input {
   bool complement = false;            ///< ... absent; ... must be 0
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;                ///< dense result: variable whose stride is 1
+  int pattern = -1;                   ///< the result has the pattern of this operand: a value in each of its slots
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
@@ -80,7 +81,7 @@ struct Buffers {
     pos,          ///< of an operand's level
     crd,          ///< of an operand's level
     values,       ///< of an operand
-    out_values,   ///< dense: the result; assembled: the chunk's values
+    out_values,   ///< dense: the result; in a pattern: its values; assembled: the chunk's values
     out_crd,      ///< assembled: the chunk's coordinates of a level
     out_pos,      ///< assembled: i64, the chunk's ends of the children of each element one level up
     out_counts,   ///< assembled with a dense top: i64 children per coordinate, shared by all chunks

@@ -62,7 +62,10 @@ Stmt Nest::accumulate(int var, const Place& at) {
 
 void Nest::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
-  if (in_.dense_result) {
+  if (in_.pattern >= 0) {
+    const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, at.position[static_cast<std::size_t>(in_.pattern)], e.value));
+  } else if (in_.dense_result) {
     const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
     Expr index = ir::int_const(0);
     for (int v = 0; v < in_.num_vars; ++v)

@@ -63,6 +63,28 @@ class Model {
     input_.complement = u_.complement;
   }
 
+  /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
+  std::optional<Order> in_pattern() const {
+    if (u_.mask >= 0 || u_.everywhere || std::find(u_.summed.begin(), u_.summed.end(), 1) != u_.summed.end()) return {};
+    int first = -1;
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
+      const Access& a = u_.accesses[k];
+      if (a.dense) continue;
+      if (a.indices != u_.output || !kept_[k] || !(a.tensor.format() == wanted_)) return {};
+      if (first < 0) first = static_cast<int>(k);
+      if (!a.tensor.same_object(u_.accesses[static_cast<std::size_t>(first)].tensor)) return {};
+    }
+    if (first < 0) return {};
+    const Access& a = u_.accesses[static_cast<std::size_t>(first)];
+    Order out;
+    for (int d : *kept_[static_cast<std::size_t>(first)]) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
+    if (out.indices.size() != u_.extents.size()) return {};
+    out.convert.assign(u_.accesses.size(), std::nullopt);
+    out.pattern = first;
+    out.visits = stored_[static_cast<std::size_t>(first)];
+    return out;
+  }
+
   std::optional<Order> best(std::string& why) {
     const int n = static_cast<int>(u_.extents.size());
     if (n > most_indices) {
@@ -225,7 +247,9 @@ class Model {
 }  // namespace
 
 std::optional<Order> choose_order(const Unit& unit, const Format& wanted, std::string& why) {
-  return Model(unit, wanted).best(why);
+  Model model(unit, wanted);
+  if (auto order = model.in_pattern()) return order;
+  return model.best(why);
 }
 
 }  // namespace strata::direct

@@ -28,7 +28,9 @@ std::string Run::describe(const Format& wanted, bool code) {
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
   out += " (below: i, j, ... in this order; t0, t1, ... are the operands as they occur)\n" + lowered.text;
-  if (o_.dense_result) {
+  if (o_.pattern >= 0) {
+    out += "into the pattern of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "\n";
+  } else if (o_.dense_result) {
     out += "into a dense result\n";
   } else {
     const Format built = format(lowered.levels.size());
@@ -44,7 +46,7 @@ std::optional<Tensor> Run::run() {
   kernel_ = kernel_for(input_);
   if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
   cut();
-  return o_.dense_result ? dense() : assembled();
+  return o_.pattern >= 0 ? in_pattern() : o_.dense_result ? dense() : assembled();
 }
 
 void Run::prepare() {
@@ -58,6 +60,7 @@ void Run::prepare() {
   input_.mask = u_.mask;
   input_.complement = u_.complement;
   input_.dense_result = o_.dense_result;
+  input_.pattern = o_.pattern;
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
   input_.fill = u_.fill;
@@ -93,6 +96,7 @@ void Run::prepare() {
       operand.fibers.push_back(fiber);
       parents = children;
     }
+    if (!a.dense && t.part().value_stride != 1) t = with_own_values(t, parents);
     tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));
   }
@@ -101,6 +105,17 @@ void Run::prepare() {
 Tensor Run::strided(const Tensor& t) {
   const bool plain = t.num_parts() == 1 && t.format().is_identity() && t.format().num_batch_levels() == 0;
   return plain ? t : convert(t, conversion::dense_format(t.rank()));
+}
+
+Tensor Run::with_own_values(const Tensor& t, i64 slots) {
+  Part part = t.part();
+  const auto width = static_cast<i64>(size_of(t.dtype()));
+  part.values = Buffer::allocate(t.dtype(), slots);
+  for (i64 k = 0; k < slots; ++k)
+    std::memcpy(static_cast<char*>(part.values.data) + k * width,
+                static_cast<const char*>(t.part().values.data) + k * t.part().value_stride * width, static_cast<std::size_t>(width));
+  part.value_stride = 1;
+  return make_from_parts(t.type(), {std::move(part)});
 }
 
 Tensor Run::stored(std::size_t k) const {
@@ -247,6 +262,17 @@ Tensor Run::dense() const {
   TensorType type = t.type();
   type.fill = u_.fill;
   return make_from_parts(type, {t.part()});
+}
+
+Tensor Run::in_pattern() const {
+  const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
+  Part part = t.part();
+  part.values = Buffer::allocate(u_.compute, part.values.size);
+  parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, part.values.data, {}, nullptr); });
+  TensorType type = t.type();
+  type.dtype = u_.compute;
+  type.fill = u_.fill;
+  return make_from_parts(std::move(type), {std::move(part)});
 }
 
 bool Run::in_parts() const {

@@ -29,6 +29,8 @@ class Run {
   void prepare();
   /// Dense with a stride per dimension.
   static Tensor strided(const Tensor& t);
+  /// A value of its own for every slot, where one served for all.
+  static Tensor with_own_values(const Tensor& t, i64 slots);
   Tensor stored(std::size_t k) const;
 
   // --- chunks ------------------------------------------------------------------------------------------------------
@@ -54,6 +56,7 @@ class Run {
 
   // --- dense results -----------------------------------------------------------------------------------------------
   Tensor dense() const;
+  Tensor in_pattern() const;
   /// A single number of several chunks: each makes its own, which are combined in their order.
   bool in_parts() const;
   void combine_parts(Buffer& parts) const;

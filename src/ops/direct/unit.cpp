@@ -83,7 +83,7 @@ class Builder {
   bool choose_result(const evaluation::Node& root, std::optional<Operator> reduction, bool implicit) {
     DType t = root.dtype;
     const Scalar fill = to_scalar(root.fill);
-    const bool everywhere = root.always;
+    const bool everywhere = unit_.everywhere = root.always;
     if (ring_) {
       if (is_complex(t)) return refuse("complex numbers have no order"), false;
     } else if (reduction == Operator::sum) {

@@ -29,6 +29,7 @@ struct Unit {
   Scalar fill;                         ///< of the result
   std::optional<Scalar> others;        ///< value of each absent element that a reduction counts
   bool ring = false;                   ///< `absent` annihilates in a product
+  bool everywhere = false;             ///< dense operands give the root a value at every place
   bool drops_fill_in = false;          ///< fill-in is missing: it is no value of a semiring
   DType compute = DType::f64;
   int mask = -1;                       ///< access that must be present; under `complement`, absent
@@ -46,6 +47,7 @@ struct Order {
   std::vector<int> indices;              ///< outermost first
   std::vector<std::optional<Format>> convert;  ///< per access: to this format first
   bool dense_result = false, dense_top = false;
+  int pattern = -1;                      ///< the result is this access's tensor with other values
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   double visits = 0;                     ///< about how often the innermost body runs
 };
