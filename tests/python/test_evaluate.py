@@ -439,3 +439,13 @@ def test_accesses_that_are_not_plain(f, rng):
         assert np.allclose(dense(got), want), spec
         got = st._core.evaluate(spec, named, general=True)
         assert np.allclose(dense(got), want), spec
+
+
+def test_written_sums_of_floats_are_planned(rng):
+    x = matrix(rng, 5, 6)
+    for dtype in ("float64", "float32", "int32", "bool"):
+        A = st.from_dense(x.astype(dtype), "CSR")
+        whole = st.evaluate("s = sum(i, sum(j, A(i,j)))", A=A)
+        assert whole == x.astype(dtype).sum() and np.asarray(whole).dtype == x.astype(dtype).sum().dtype
+    text = str(st.explain("s(i) = sum(j, A(i,j))", A=st.from_dense(x, "CSR"), format="dense"))
+    assert "a plan serves" in text

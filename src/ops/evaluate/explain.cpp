@@ -24,7 +24,7 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
                  const std::map<std::string, TensorType>& types, const EvaluateOptions& options, const Format& format) {
   std::string out;
   std::vector<std::string> names;
-  const auto e = a.accumulate ? std::nullopt : evaluation::as_einsum(a, names);
+  const auto e = a.accumulate ? std::nullopt : evaluation::as_einsum(a, types, names);
   std::string why = a.accumulate ? "it adds to what is there" : "it is not one product of tensors";
   if (e) {
     std::vector<TensorType> list;

@@ -29,7 +29,10 @@ Assignment to_assignment(const Einsum& e) {
 
 namespace evaluation {
 
-std::optional<Einsum> as_einsum(const Assignment& a, std::vector<std::string>& operands) {
+std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
+                                std::vector<std::string>& operands) {
+  // A written sum has NumPy's dtype of sums: of floats that is their own.
+  const bool floats = std::all_of(types.begin(), types.end(), [](const auto& t) { return is_float(t.second.dtype) || is_complex(t.second.dtype); });
   Einsum e;
   operands.clear();
   const auto number = [&](const std::string& name) {
@@ -39,7 +42,8 @@ std::optional<Einsum> as_einsum(const Assignment& a, std::vector<std::string>& o
   };
   Expression body = a.value;
   std::vector<std::string> summed;
-  while (body.op() == Operator::sum && body.node().implicit) {  // a written sum has NumPy's dtype of sums
+  while (body.op() == Operator::sum && (floats || body.node().implicit)) {
+    if (std::find(summed.begin(), summed.end(), body.node().name) != summed.end()) return std::nullopt;
     summed.push_back(body.node().name);
     body = body.argument();
   }
@@ -56,6 +60,8 @@ std::optional<Einsum> as_einsum(const Assignment& a, std::vector<std::string>& o
     e.operands.push_back(std::move(indices));
     e.conjugate.push_back(conjugate ? 1 : 0);
   }
+  for (const auto& i : summed)
+    if (std::find(e.names.begin(), e.names.end(), i) == e.names.end()) return std::nullopt;
   e.num_indices = static_cast<int>(e.names.size());
   for (const auto& i : a.indices) {
     e.output.push_back(number(i));

@@ -70,7 +70,7 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
   std::vector<std::string> names;
-  const auto e = evaluation::as_einsum(a, names);
+  const auto e = evaluation::as_einsum(a, types_of(operands), names);
   // What adds to its own memory may do so in place.
   const bool in_place = a.accumulate && to.out && !to.scales() && to.out->type() == operands.at(a.name).type() &&
                         to.out->format().is_all_dense() &&

@@ -46,6 +46,7 @@ void check_kind(DType from, DType to);
 
 /// The assignment as an einsum over operands in order of appearance, if it is one product of plain accesses; `a += b`
 /// is read as `a = b`.
-std::optional<Einsum> as_einsum(const Assignment& a, std::vector<std::string>& operands);
+std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
+                                std::vector<std::string>& operands);
 
 }  // namespace strata::evaluation

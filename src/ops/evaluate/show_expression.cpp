@@ -92,7 +92,7 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
     sparse += !types.at(name).format.is_all_dense();
   }
   std::vector<std::string> names;
-  const auto e = evaluation::as_einsum(a, names);
+  const auto e = evaluation::as_einsum(a, types, names);
   if (code && e && sparse <= 1 && !a.accumulate) {
     std::vector<TensorType> list;
     for (const auto& n : names) list.push_back(types.at(n));
