@@ -215,6 +215,7 @@ def test_demo_that_is_ended_leaves_nothing_behind(sign, status, matrix, tmp_path
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background has it ignored
     ) as p:
         until = time.monotonic() + 60
         while not list(tmp_path.glob("strata-demo-*/shape.json")):
