@@ -74,6 +74,10 @@ struct SymbolicOperand {
   std::string format = "dense";  ///< a format text or name
   DType dtype = DType::f64;
 };
+/// The kernel of one product with at most one sparse operand, as a C file that needs nothing of Strata: its first comment
+/// says how to compile and call it. ExpressionError, FormatError, Unsupported.
+std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
+                            std::int64_t extent = 1000);
 /// show() for index notation such as "y(i) = A(i,j) * x(j)" without data: every index has this extent, sparse operands
 /// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. Without `code`
 /// explain() alone. ExpressionError, FormatError.

@@ -8,6 +8,14 @@
 namespace strata::bind {
 namespace {
 
+/// {name: format}, all of one dtype.
+std::map<std::string, SymbolicOperand> symbolic_operands(nb::dict operands, nb::handle dtype) {
+  std::map<std::string, SymbolicOperand> out;
+  for (auto [name, format] : operands)
+    out[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)), .dtype = to_dtype(dtype)};
+  return out;
+}
+
 nb::object text(const std::string& s) { return nb::module_::import_("strata._text").attr("Text")(s); }
 
 std::vector<Tensor> to_operands(nb::args args) {
@@ -151,10 +159,7 @@ void bind_plan(nb::module_& m) {
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code) {
-        std::map<std::string, SymbolicOperand> symbolic;
-        for (auto [name, format] : operands)
-          symbolic[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)),
-                                                   .dtype = to_dtype(dtype)};
+        const auto symbolic = symbolic_operands(operands, dtype);
         NoGil no_gil;
         return show_expression(expression, symbolic, extent, code);
       },
@@ -162,6 +167,16 @@ void bind_plan(nb::module_& m) {
       nb::arg("code") = true,
       "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: "
       "format}; others are dense. "
+      "ExpressionError, FormatError, Unsupported.");
+  m.def(
+      "emit_expression",
+      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
+        const auto symbolic = symbolic_operands(operands, dtype);
+        NoGil no_gil;
+        return emit_expression(expression, symbolic, extent);
+      },
+      nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
+      "The kernel of one product with at most one sparse operand, as a C file that needs nothing of Strata. "
       "ExpressionError, FormatError, Unsupported.");
   m.def(
       "index_notation_operands",

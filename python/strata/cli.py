@@ -65,6 +65,18 @@ def parser():
     )
     show.add_argument("--explain", action="store_true", help="print which kernels a plan would choose from, and why")
 
+    emit = sub.add_parser(
+        "emit",
+        help="the generated kernel as a C file that needs nothing of Strata",
+        description='strata emit "y(i) = A(i,j) * x(j)" A=csr > spmv.c      one product with at most one sparse operand; the first '
+        "comment of the file says how to compile and call it",
+    )
+    emit.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
+    emit.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr)")
+    emit.add_argument("--dtype", default="float64")
+    emit.add_argument("--extent", type=int, default=1000, metavar="N", help="extent of every index")
+    emit.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of the terminal")
+
     bench = sub.add_parser("bench", help="SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries", add_help=False)
     bench.add_argument("rest", nargs=argparse.REMAINDER)
 
@@ -81,7 +93,8 @@ def main(argv=None):
     args = p.parse_args(argv)
     if args.command is None:
         return _guard(p.print_help)
-    module = {"demo": "strata.demo.run", "show": "strata.demo.show", "info": "strata.demo.info"}[args.command]
+    modules = {"demo": "strata.demo.run", "show": "strata.demo.show", "emit": "strata.demo.emit", "info": "strata.demo.info"}
+    module = modules[args.command]
     return _guard(lambda: importlib.import_module(module).main(args))
 
 

@@ -24,6 +24,11 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
 /// Iteration graph, schedule, loop IR and C text of these kernels.
 std::string show_kernels(std::span<const KernelText> parts);
 
+/// The product as the compiler takes it, and its operand to walk: the sparse one, if there is one.
+std::pair<Product, int> product_of(const Einsum& e, std::span<const TensorType> types);
+/// Its kernel as a C file, with a comment that repeats `text` and says how to call it. Unsupported.
+std::string emit_product(const std::string& text, const Einsum& e, std::span<const TensorType> types,
+                         std::span<const std::string> names);
 /// The same of one product with at most one sparse operand, behind a line of its operands. Unsupported.
 std::string show_product(const Einsum& e, std::span<const TensorType> types, std::span<const std::string> names);
 

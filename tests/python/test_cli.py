@@ -36,7 +36,7 @@ def test_version():
 
 def test_help_names_every_command():
     text = strata().stdout
-    for command in ("demo", "show", "bench", "info"):
+    for command in ("demo", "show", "emit", "bench", "info"):
         assert command in text
 
 

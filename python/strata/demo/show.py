@@ -43,5 +43,6 @@ def operand_formats(arguments, names):
 
 def main(args):
     notation = index_notation(args.expression)
-    formats = operand_formats(args.formats, _core.expression_operands(notation))
+    names = _core.expression_operands(notation)
+    formats = dict.fromkeys(names, "dense") | operand_formats(args.formats, names)  # all of this dtype
     print(_core.show_expression(notation, formats, args.extent, args.dtype, code=not args.explain))

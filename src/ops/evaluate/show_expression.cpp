@@ -59,11 +59,17 @@ Tensor stand_in(const TensorType& t) {
   return from_coo(coordinates, values, t.shape, t.format);
 }
 
-}  // namespace
+/// The expression over operands that have types alone.
+struct Symbolic {
+  Assignment assignment;
+  std::map<std::string, TensorType> types;
+  int most = 0;    ///< the largest number of dimensions
+  int sparse = 0;  ///< operands
+};
 
-std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent, bool code) {
-  const Assignment a = parse_assignment(text);
+Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOperand>& operands, std::int64_t extent) {
+  Symbolic out{.assignment = parse_assignment(text), .types = {}};
+  const Assignment& a = out.assignment;
   std::map<std::string, int> ranks;
   collect_ranks(a.value, ranks);
   if (a.accumulate) ranks[a.name] = static_cast<int>(a.indices.size());
@@ -83,14 +89,21 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
                            .text = std::string(text),
                            .where = {0, text.size()}});
   }
-  std::map<std::string, TensorType> types;
-  int most = static_cast<int>(a.indices.size()), sparse = 0;
+  out.most = static_cast<int>(a.indices.size());
   for (const auto& [name, rank] : ranks) {
     const auto it = operands.find(name);
-    types.emplace(name, type_of(name, rank, it == operands.end() ? SymbolicOperand{} : it->second, extent, text));
-    most = std::max(most, rank);
-    sparse += !types.at(name).format.is_all_dense();
+    out.types.emplace(name, type_of(name, rank, it == operands.end() ? SymbolicOperand{} : it->second, extent, text));
+    out.most = std::max(out.most, rank);
+    out.sparse += !out.types.at(name).format.is_all_dense();
   }
+  return out;
+}
+
+}  // namespace
+
+std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
+                            std::int64_t extent, bool code) {
+  auto [a, types, most, sparse] = symbolic(text, operands, extent);
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(a, types, names);
   if (code && e && sparse <= 1 && !a.accumulate) {
@@ -106,6 +119,21 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
     tensors.emplace(name, stand_in(t));
   }
   return code ? explain(a, tensors) + "\n" + show(a, tensors) : explain(a, tensors);
+}
+
+std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
+                            std::int64_t extent) {
+  const Symbolic s = symbolic(text, operands, extent);
+  std::vector<std::string> names;
+  const auto e = evaluation::as_einsum(s.assignment, s.types, names);
+  if (!e || s.sparse > 1 || s.assignment.accumulate)
+    throw Unsupported({.what = "only a kernel that one call runs can be emitted",
+                       .expected = "one product with at most one sparse operand",
+                       .got = std::string(text),
+                       .fix = "strata show prints the code of any other expression"});
+  std::vector<TensorType> list;
+  for (const auto& n : names) list.push_back(s.types.at(n));
+  return planning::emit_product(s.assignment.to_string(), *e, list, names);
 }
 
 }  // namespace strata
