@@ -9,7 +9,7 @@ import sys
 ORDER = ["base", "backend", "ir", "format", "tensor", "expr", "compiler", "kernels", "plan", "ops", "io", "draw"]
 # Public headers that are not named after their folder.
 HEADERS = {"error": "base", "dtype": "base", "settings": "base", "buffer": "backend", "static_format": "format", "structure": "ops",
-           "expression": "expr", "semiring": "expr", "evaluate": "ops",
+           "expression": "expr", "semiring": "expr", "schedule": "expr", "evaluate": "ops",
            "strata": "draw"}
 
 root = pathlib.Path(__file__).resolve().parent.parent

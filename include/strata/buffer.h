@@ -36,6 +36,8 @@ struct Buffer {
   /// Throws std::bad_alloc, also where size times width overflows.
   static Buffer allocate(DType dtype, std::int64_t size);
   static Buffer zeros(DType dtype, std::int64_t size);
+  /// `size` times this value.
+  static Buffer filled(const Scalar& value, std::int64_t size);
   /// Borrow the caller's memory; `owner` is released when the last user is gone.
   static Buffer borrow(DType dtype, const void* data, std::int64_t size, std::shared_ptr<void> owner = {});
   template <class T> static Buffer borrow(std::span<const T> data, std::shared_ptr<void> owner = {}) {

@@ -42,6 +42,7 @@ class DTypeError : public TensorError { using TensorError::TensorError; };  ///<
 class IndexError : public TensorError { using TensorError::TensorError; };  ///< a coordinate out of range
 class ExpressionError : public Error { using Error::Error; };  ///< an einsum or index notation is wrong
 class PlanError : public Error { using Error::Error; };        ///< a plan is used wrongly
+class ScheduleError : public Error { using Error::Error; };    ///< a schedule that the expression does not allow
 class FileError : public Error { using Error::Error; };        ///< a file is malformed or cannot be read or written
 class Unsupported : public Error { using Error::Error; };      ///< legal, but not built: says what would work
 

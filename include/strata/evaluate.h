@@ -6,6 +6,7 @@
 
 #include "strata/expr.h"
 #include "strata/expression.h"
+#include "strata/schedule.h"
 #include "strata/semiring.h"
 #include "strata/tensor.h"
 
@@ -21,6 +22,8 @@ struct EvaluateOptions {
   /// are not 0.
   std::optional<Tensor> mask = {};
   bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
+  /// A user's decisions about the loops: the whole expression is one nest then, in generated code.
+  std::optional<Schedule> schedule = {};
   bool general = false;          ///< by the general path alone, which checks the others
 };
 
@@ -80,8 +83,9 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
                             std::int64_t extent = 1000);
 /// show() for index notation such as "y(i) = A(i,j) * x(j)" without data: every index has this extent, sparse operands
 /// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. Without `code`
-/// explain() alone. ExpressionError, FormatError.
+/// explain() alone. ExpressionError, FormatError, ScheduleError.
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent = 1000, bool code = true);
+                            std::int64_t extent = 1000, bool code = true,
+                            const std::optional<Schedule>& schedule = {});
 
 }  // namespace strata

@@ -10,6 +10,7 @@
 #include "strata/io.h"
 #include "strata/ops.h"
 #include "strata/plan.h"
+#include "strata/schedule.h"
 #include "strata/settings.h"
 #include "strata/static_format.h"
 #include "strata/structure.h"

@@ -37,6 +37,8 @@ void translate(const std::exception_ptr& caught, void*) {
       raise("ExpressionError", e.problem(), e.what());
     } catch (const PlanError& e) {
       raise("PlanError", e.problem(), e.what());
+    } catch (const ScheduleError& e) {
+      raise("ScheduleError", e.problem(), e.what());
     } catch (const FileError& e) {
       raise("FileError", e.problem(), e.what());
     } catch (const Unsupported& e) {

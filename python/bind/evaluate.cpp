@@ -117,12 +117,13 @@ void bind_evaluate(nb::module_& m) {
   m.def(
       "evaluate",
       [](const std::string& spec, nb::dict operands, nb::handle out, nb::handle format, nb::handle semiring,
-         nb::handle mask, bool complement_mask, nb::handle dtype, nb::handle compute_dtype, bool general) {
+         nb::handle mask, bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule, bool general) {
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a), operands);
         const Named named(operands);
         EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
                                              static_cast<int>(a.indices.size()));
+        options.schedule = to_schedule(schedule);
         options.general = general;
         nb::object target = nb::borrow(out);
         if (target.is_none() && a.accumulate) {  // '+=' writes into the array that it adds to
@@ -144,7 +145,8 @@ void bind_evaluate(nb::module_& m) {
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("format") = nb::none(),
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
-      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("general") = false,
+      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
+      nb::arg("general") = false,
       "Index notation over {name: tensor}; `general`: by the general path alone.");
   m.def(
       "einsum",
@@ -189,17 +191,18 @@ void bind_evaluate(nb::module_& m) {
   m.def(
       "explain",
       [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
-         bool complement_mask, nb::handle dtype, nb::handle compute_dtype) {
+         bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a), operands);
         const Named named(operands);
-        const EvaluateOptions options = options_of(
+        EvaluateOptions options = options_of(
             {format, semiring, mask, complement_mask, dtype, compute_dtype}, static_cast<int>(a.indices.size()));
+        options.schedule = to_schedule(schedule);
         return nb::module_::import_("strata._text").attr("Text")(explain(a, named.tensors, options));
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
-      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
+      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
       "Which way an expression goes, and why its result has its format.");
   m.def(
       "operands_by_name",

@@ -1,11 +1,16 @@
 #pragma once
 // What the binding of the general path offers to others.
+#include <optional>
+
 #include "bind.h"
 #include "strata/evaluate.h"
 
 namespace strata::bind {
 
 void bind_evaluate(nb::module_& m);
+void bind_schedule(nb::module_& m);
+/// A Schedule, a text, or None.
+std::optional<Schedule> to_schedule(nb::handle h);
 /// Two sparse operands or more: the general path serves them.
 bool needs_general_path(std::span<const Tensor> operands);
 /// By the general path: a tensor, or an array where the result is dense.

@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   bind_border(m);
   bind_convert(m);
   bind_plan(m);
+  bind_schedule(m);
   bind_evaluate(m);
   bind_matmul(m);
   bind_io(m);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "evaluate.h"
 #include "strata/evaluate.h"
 
 namespace strata::bind {
@@ -158,16 +159,18 @@ void bind_plan(nb::module_& m) {
       "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
   m.def(
       "show_expression",
-      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code) {
+      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,
+         nb::handle schedule) {
         const auto symbolic = symbolic_operands(operands, dtype);
+        const auto given = to_schedule(schedule);
         NoGil no_gil;
-        return show_expression(expression, symbolic, extent, code);
+        return show_expression(expression, symbolic, extent, code, given);
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
-      nb::arg("code") = true,
+      nb::arg("code") = true, nb::arg("schedule") = nb::none(),
       "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: "
       "format}; others are dense. "
-      "ExpressionError, FormatError, Unsupported.");
+      "ExpressionError, FormatError, ScheduleError, Unsupported.");
   m.def(
       "emit_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {

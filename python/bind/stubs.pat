@@ -21,3 +21,28 @@ strata._core.Tensor.__suffix__:
     def to_package(self, like: object | None = None) -> object:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
+
+    def sum(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """The sum over all axes, one, or several."""
+
+    def max(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """The largest element over all axes, one, or several."""
+
+    def min(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """The least element over all axes, one, or several."""
+
+    def any(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """Is an element not 0, over all axes, one, or several?"""
+
+    def all(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """Is no element 0, over all axes, one, or several?"""
+
+# ... and python/strata/_operators.py.
+strata._core.Tensor.__(r?add|r?sub|r?mul|r?truediv|r?floordiv|r?mod|lt|le|gt|ge|pow)__:
+    def __\1__(self, other: object) -> object: ...
+
+strata._core.Tensor.__(neg|abs|pos)__:
+    def __\1__(self) -> Tensor: ...
+
+strata._core.Tensor.(sum|max|min|any|all):
+

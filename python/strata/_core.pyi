@@ -372,6 +372,46 @@ class Tensor:
 
     __array_priority__: float = 1000.0
 
+    def __add__(self, other: object) -> object: ...
+
+    def __radd__(self, other: object) -> object: ...
+
+    def __sub__(self, other: object) -> object: ...
+
+    def __rsub__(self, other: object) -> object: ...
+
+    def __mul__(self, other: object) -> object: ...
+
+    def __rmul__(self, other: object) -> object: ...
+
+    def __truediv__(self, other: object) -> object: ...
+
+    def __rtruediv__(self, other: object) -> object: ...
+
+    def __floordiv__(self, other: object) -> object: ...
+
+    def __rfloordiv__(self, other: object) -> object: ...
+
+    def __mod__(self, other: object) -> object: ...
+
+    def __rmod__(self, other: object) -> object: ...
+
+    def __lt__(self, other: object) -> object: ...
+
+    def __le__(self, other: object) -> object: ...
+
+    def __gt__(self, other: object) -> object: ...
+
+    def __ge__(self, other: object) -> object: ...
+
+    def __neg__(self) -> Tensor: ...
+
+    def __abs__(self) -> Tensor: ...
+
+    def __pos__(self) -> Tensor: ...
+
+    def __pow__(self, other: object) -> object: ...
+
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 
@@ -392,6 +432,22 @@ class Tensor:
 
     def to_package(self, like: object | None = None) -> object:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
+
+
+    def sum(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """The sum over all axes, one, or several."""
+
+    def max(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """The largest element over all axes, one, or several."""
+
+    def min(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """The least element over all axes, one, or several."""
+
+    def any(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """Is an element not 0, over all axes, one, or several?"""
+
+    def all(self, axis: object | None = None, keepdims: bool = False) -> object:
+        """Is no element 0, over all axes, one, or several?"""
 
 def fill_of(t: Tensor) -> Memory:
     """The fill as memory of one element."""
@@ -431,7 +487,7 @@ def from_array(array: object) -> Tensor:
 def to_operand(x: object) -> Tensor:
     """Anything that can stand in a product, as a Tensor."""
 
-def has_buffer(x: object) -> bool:
+def has_buffer(x: object | None) -> bool:
     """
     Does this object speak the buffer protocol? (bytes do, and are no numbers.)
     """
@@ -451,9 +507,9 @@ def convert(t: Tensor, format: object | None = None, dtype: object | None = None
     The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all others. TensorError where the format cannot hold the tensor.
     """
 
-def from_dense(array: object, format: object, threshold: float | None = 0.0, fill: object | None = None) -> Tensor:
+def from_dense(array: object, format: object, threshold: object | None = 0.0, fill: object | None = None) -> Tensor:
     """
-    From a dense array of any package. Elements with |x - fill| <= threshold are dropped (threshold 0: those with the bits of the fill; -0.0 and NaN stay).
+    From a dense array of any package. Elements with |x - fill| <= threshold are dropped: with 0 all that equal the fill, -0.0 too, as in NumPy and SciPy. None drops only those with the very bits of the fill. NaN stays.
     """
 
 def from_coo(coords: object, values: object, shape: object, format: object = 'COO', dtype: object | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None) -> Tensor:
@@ -498,23 +554,19 @@ class Plan:
 
     def __repr__(self) -> str: ...
 
-def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None) -> Plan:
+def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None, pattern: bool = False) -> Plan:
     """
-    Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter.
-    """
-
-def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, dtype: object | None = None, compute_dtype: object | None = None) -> object:
-    """
-    NumPy's einsum over sparse and dense operands; the result is dense, an array of the package of the dense operands.
-
-        einsum('ij,j->i', A, x)
-
-    out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). ExpressionError, TensorError, Unsupported.
+    Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
     """
 
-def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64') -> str:
+def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, schedule: object | None = None) -> str:
     """
-    What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}; others are dense. ExpressionError, FormatError, Unsupported.
+    What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}; others are dense. ExpressionError, FormatError, ScheduleError, Unsupported.
+    """
+
+def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64') -> str:
+    """
+    The kernel of one product with at most one sparse operand, as a C file that needs nothing of Strata. ExpressionError, FormatError, Unsupported.
     """
 
 def index_notation_operands(spec: str) -> list[str]:
@@ -531,20 +583,104 @@ def register_kernel(name: str, expression: str, formats: object, run: object, dt
 def unregister_kernel(name: str) -> bool:
     """Removes a registered kernel; False where there is none of this name."""
 
-def evaluate(spec: str, operands: dict, format: object | None = None, semiring: object | None = None, mask: object | None = None, dtype: object | None = None) -> object:
+class Schedule:
     """
-    The general path for index notation; `operands`: {name: tensor}. ExpressionError, DTypeError, TensorError.
+    How the loops of one expression are arranged, for evaluate(schedule=) and explain(schedule=). What is left open is decided as without it. Loops are named after indices; verbs return the schedule.
+
+        Schedule().split('k', 'ko', 'ki', 64).reorder('ko', 'i', 'j', 'ki').vectorize('ki')
+        Schedule('split(k, ko, ki, 64); reorder(ko, i, j, ki); vectorize(ki)')     # the same
+
+    ExpressionError: a text that is none. ScheduleError where it is used, if the expression does not allow it: the message names the dependence.
     """
 
-def evaluate_einsum(spec: str, *operands, format: object | None = None, semiring: object | None = None, mask: object | None = None, dtype: object | None = None) -> object:
+    @overload
+    def __init__(self) -> None: ...
+
+    @overload
+    def __init__(self, text: str) -> None: ...
+
+    def split(self, index: str, outer: str, inner: str, size: int) -> Schedule:
+        """index = outer * size + inner."""
+
+    def reorder(self, *indices) -> Schedule:
+        """
+        These loops stand in this order, from the outside in; where others stand is left open.
+        """
+
+    def parallelize(self, index: str) -> Schedule:
+        """The outermost loop, which is cut into chunks for the threads."""
+
+    def vectorize(self, index: str) -> Schedule:
+        """The innermost loop; several of its iterations run at once."""
+
+    def unroll(self, index: str) -> Schedule:
+        """
+        Written out; its extent must be known, as that of a split's inner loop is.
+        """
+
+    def precompute(self, assignment: str, format: object | None = None) -> Schedule:
+        """
+        'T(i,k) = A(i,j) * B(j,k)' is computed first and stands for what it is in the expression.
+        """
+
+    def assemble(self, how: str) -> Schedule:
+        """
+        How a sparse result is built: 'append' (elements come in their order), 'workspace' (one index is gathered in a row first), or 'pattern' (of an operand).
+        """
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+    @overload
+    def __eq__(self, arg: Schedule, /) -> bool: ...
+
+    @overload
+    def __eq__(self, arg: object, /) -> object: ...
+
+    def __hash__(self) -> int: ...
+
+class Semiring:
     """
-    The general path for an einsum. ExpressionError, DTypeError, TensorError.
+    What *, + and sums mean in evaluate() and einsum(), by expressions of the scalars a and b.
+
+        Semiring(add='min(a, b)', multiply='a + b', zero=float('inf'))      # min-plus
+        Semiring(add='max(a, b)', multiply='min(a, b)', zero=float('-inf'))  # widest paths
+
+    add : commutative and associative, which each evaluation checks on samples of the values at hand
+    multiply : with the operators and functions of index notation
+    zero : the identity of add, which absent elements stand for; with it every product is zero (inf of integers is the largest one)
+
+    Expressions compute in the dtype of the operands. Products of three factors or more may be taken in any order where the samples let them. ExpressionError; in an evaluation DTypeError too.
     """
 
-def plan_serves(spec: str, operands: dict) -> bool:
+    def __init__(self, add: str, multiply: str, zero: object) -> None: ...
+
+    @overload
+    def __eq__(self, arg: Semiring, /) -> bool: ...
+
+    @overload
+    def __eq__(self, arg: object, /) -> object: ...
+
+    def __hash__(self) -> int: ...
+
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str: ...
+
+def evaluate(spec: str, operands: dict, *, out: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None, general: bool = False) -> object:
     """
-    Is this one product with at most one sparse operand and a dense result? Then a plan serves it.
+    Index notation over {name: tensor}; `general`: by the general path alone.
     """
+
+def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> object:
+    """NumPy's einsum over sparse and dense operands."""
+
+def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+    """Which way an expression goes, and why its result has its format."""
+
+def operands_by_name(spec: str, operands: dict) -> tuple:
+    """The operands of one product in order of appearance. ExpressionError."""
 
 def expression_operands(spec: str) -> list:
     """

@@ -15,6 +15,7 @@ def evaluate(
     complement_mask=False,
     dtype=None,
     compute_dtype=None,
+    schedule=None,
     **named,
 ):
     """Evaluates an expression in index notation over sparse and dense operands.
@@ -38,8 +39,11 @@ def evaluate(
     mask : the result has elements only where the mask has; of a dense mask where it is not 0
     complement_mask : only where the mask has none instead, as GraphBLAS's complemented mask
     dtype : of the result (NumPy's promotion); compute_dtype : to accumulate in, where a plan serves
+    schedule : how the loops are arranged, a Schedule or its text such as "reorder(i, k, j); vectorize(k)": the whole
+        expression is one nest of loops then
 
-    ExpressionError, DTypeError, TensorError; PlanError where out does not fit.
+    ExpressionError, DTypeError, TensorError; PlanError where out does not fit;
+    ScheduleError where the schedule is not allowed.
     """
     return _core.evaluate(
         spec,
@@ -51,6 +55,7 @@ def evaluate(
         complement_mask=complement_mask,
         dtype=dtype,
         compute_dtype=compute_dtype,
+        schedule=schedule,
     )
 
 
@@ -104,13 +109,14 @@ def explain(
     complement_mask=False,
     dtype=None,
     compute_dtype=None,
+    schedule=None,
     **named,
 ):
     """Says which way evaluate() would go with these operands, and which format the result gets and why.
 
     explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
 
-    Returns text. Only types are looked at, never data. ExpressionError.
+    Returns text. Only types are looked at, never data. ExpressionError, ScheduleError.
     """
     return _core.explain(
         spec,
@@ -121,4 +127,5 @@ def explain(
         complement_mask=complement_mask,
         dtype=dtype,
         compute_dtype=compute_dtype,
+        schedule=schedule,
     )

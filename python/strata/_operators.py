@@ -1,4 +1,4 @@
-"""Arithmetic on tensors. Each operator is an expression of its own, evaluated at once; st.evaluate fuses many into one."""
+"""Arithmetic on tensors: each operator is an expression of its own, evaluated at once; st.evaluate fuses many."""
 
 import math
 
@@ -22,8 +22,8 @@ def _result(indices, value, operands, **options):
 
 
 def _term(name, x, indices, operands):
-    """The text of an operand, which joins `operands` unless it is a Python number (these take the dtype of what they meet)."""
-    if type(x) in (bool, int, float) and math.isfinite(x):
+    """The text of an operand, which joins `operands` unless it is a Python number (which takes the dtype of the other)."""
+    if type(x) in (bool, int, float):
         return repr(x + 0) if x >= 0 else f"({x!r})"
     operands[name] = x
     return _access(name, indices[len(indices) - x.ndim :])
@@ -31,9 +31,9 @@ def _term(name, x, indices, operands):
 
 def _operand(x):
     """What takes part, or None where it cannot."""
-    if isinstance(x, Tensor) or type(x) in (bool, int, float):
+    if isinstance(x, Tensor) or type(x) in (bool, int) or (type(x) is float and math.isfinite(x)):
         return x
-    if isinstance(x, (complex, np.generic, list, tuple)):
+    if isinstance(x, (float, complex, np.generic, list, tuple)):
         return np.asarray(x)
     return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
 
@@ -42,10 +42,6 @@ def _binary(operator, a, b):
     a, b = _operand(a), _operand(b)
     if a is None or b is None:
         return NotImplemented
-    if type(a) is float and not math.isfinite(a):
-        a = np.asarray(a)
-    if type(b) is float and not math.isfinite(b):
-        b = np.asarray(b)
     indices = _indices(max(getattr(x, "ndim", 0) for x in (a, b)))
     operands = {}
     left, right = _term("A", a, indices, operands), _term("B", b, indices, operands)

@@ -63,6 +63,7 @@ def parser():
         metavar="N",
         help="extent of every index (a trailing dense one of at most 128 is specialised)",
     )
+    show.add_argument("--schedule", metavar="VERBS", help='how to arrange the loops, e.g. "reorder(i, k, j); vectorize(k)"')
     show.add_argument("--explain", action="store_true", help="print which kernels a plan would choose from, and why")
 
     emit = sub.add_parser(

@@ -21,6 +21,7 @@ __all__ = [
     "IndexError",
     "InternalError",
     "PlanError",
+    "ScheduleError",
     "RuntimeFailure",
     "TensorError",
     "Unsupported",
@@ -84,6 +85,10 @@ class ExpressionError(Error, ValueError):
 
 class PlanError(Error, ValueError):
     """A plan is used wrongly."""
+
+
+class ScheduleError(Error, ValueError):
+    """A schedule that the expression does not allow; says what forbids it."""
 
 
 class FileError(Error, OSError, ValueError):

@@ -24,6 +24,15 @@ Buffer Buffer::allocate(DType dtype, std::int64_t size) {
   return b;
 }
 
+Buffer Buffer::filled(const Scalar& value, std::int64_t size) {
+  if (value.same_bits(Scalar::zero(value.dtype))) return zeros(value.dtype, size);
+  Buffer b = allocate(value.dtype, size);
+  const std::size_t width = size_of(value.dtype);
+  auto* to = static_cast<unsigned char*>(b.data);
+  for (std::int64_t k = 0; k < size; ++k, to += width) std::memcpy(to, value.bits, width);
+  return b;
+}
+
 Buffer Buffer::zeros(DType dtype, std::int64_t size) {
   Buffer b = allocate(dtype, size);
   constexpr std::int64_t chunk = std::int64_t{4} << 20;

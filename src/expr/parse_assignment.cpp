@@ -399,7 +399,14 @@ class Parser : private Scanner {
 
 }  // namespace
 
-Assignment parse_assignment(std::string_view text) { return Parser(text).parse(); }
+Assignment parse_assignment(std::string_view text) {
+  // Loops evaluate the same few texts over and over.
+  thread_local std::array<Assignment, 8> recent;
+  thread_local std::size_t next = 0;
+  for (const Assignment& a : recent)
+    if (!a.text.empty() && a.text == text) return a;
+  return recent[next++ % recent.size()] = Parser(text).parse();
+}
 Expression parse_expression(std::string_view text) { return Parser(text).whole(); }
 
 }  // namespace strata

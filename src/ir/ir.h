@@ -69,7 +69,8 @@ struct ExprNode {
 struct StmtNode;
 using Stmt = std::shared_ptr<const StmtNode>;
 
-enum class LoopKind : std::uint8_t { serial, unrolled /*a hint: constant extent, print it unrolled*/ };
+/// Hints. unrolled: constant extent, print it unrolled; simd: no iteration reads what another writes.
+enum class LoopKind : std::uint8_t { serial, unrolled, simd };
 
 struct StmtNode {
   enum Kind : std::uint8_t {

@@ -179,7 +179,7 @@ class Printer {
       }
       case StmtNode::store_or: line(buffer(s.buffer) + "[" + to_string(s.index) + "] |= " + to_string(s.value)); break;
       case StmtNode::loop:
-        line((s.loop_kind == LoopKind::unrolled ? "unrolled " : "for ") + s.name + " = " + to_string(s.begin) + " .. " + to_string(s.end) +
+        line((s.loop_kind == LoopKind::unrolled ? "unrolled " : s.loop_kind == LoopKind::simd ? "simd " : "for ") + s.name + " = " + to_string(s.begin) + " .. " + to_string(s.end) +
              (s.step == 1 ? "" : " by " + std::to_string(s.step)));
         body(s.body.at(0));
         break;

@@ -1,4 +1,5 @@
 // A kernel as a C file that needs nothing of ours.
+#include "compiler/emit/prologue.h"
 #include "compiler/graph.h"
 #include "plan/compiled.h"
 #include "plan/plan_impl.h"
@@ -6,20 +7,8 @@
 namespace strata::planning {
 namespace {
 
-std::string_view c_type(DType t) {
-  switch (t) {
-    case DType::f64: return "double";
-    case DType::f32: return "float";
-    case DType::i8: return "signed char";
-    case DType::i16: return "short";
-    case DType::i32: return "int";
-    case DType::i64: return "long long";
-    case DType::u16: case DType::f16: case DType::bf16: return "unsigned short";
-    case DType::u32: return "unsigned";
-    case DType::u64: return "unsigned long long";
-    default: return "unsigned char";
-  }
-}
+/// Of an element in memory.
+std::string_view c_type(DType t) { return c_name(Prologue::storage_type(t)); }
 
 std::string meaning(const BufferBinding& b, std::span<const std::string> names) {
   const std::string of = b.operand < 0 ? "" : " of " + names[static_cast<std::size_t>(b.operand)];

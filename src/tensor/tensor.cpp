@@ -48,15 +48,29 @@ namespace {
 Part expand_shared(Part p, DType dtype) {
   if (p.format.is_all_dense() || p.value_stride != 0) return p;
   if (batch_levels(p) > 0) throw Unsupported({.what = "a batched part of a sum shares one value", .expected = "a value for each slot", .got = p.format.to_string()});
-  const auto width = static_cast<std::int64_t>(size_of(dtype));
-  const std::int64_t n = used_values(p);
-  Buffer all = Buffer::allocate(dtype, n);
-  for (std::int64_t k = 0; k < n; ++k) std::memcpy(static_cast<char*>(all.data) + k * width, p.values.data, static_cast<std::size_t>(width));
-  p.values = std::move(all);
-  p.value_stride = 1;
-  return p;
+  return with_own_values(std::move(p), dtype);
 }
 }  // namespace
+
+Part with_own_values(Part part, DType dtype) {
+  const auto width = static_cast<std::int64_t>(size_of(dtype));
+  Buffer all = Buffer::allocate(dtype, used_values(part));
+  for (std::int64_t k = 0; k < all.size; ++k)
+    std::memcpy(static_cast<char*>(all.data) + k * width, static_cast<const char*>(part.values.data) + k * part.value_stride * width,
+                static_cast<std::size_t>(width));
+  part.values = std::move(all);
+  part.value_stride = 1;
+  return part;
+}
+
+Tensor with_fill(const Tensor& t, const Scalar& fill) {
+  if (t.fill().same_bits(fill)) return t;
+  TensorType type = t.type();
+  type.fill = fill;
+  std::vector<Part> parts;
+  for (int k = 0; k < t.num_parts(); ++k) parts.push_back(t.part(k));
+  return make_from_parts(std::move(type), std::move(parts));
+}
 
 Tensor make_sum(std::span<const Tensor> parts) {
   if (parts.empty()) throw TensorError({.what = "a sum without parts", .expected = "at least one tensor", .got = "none"});

@@ -18,6 +18,10 @@ void check_part(const Part& part, const Shape& shape, DType dtype);
 std::int64_t count_slots(const Part& part, const Shape& shape);
 /// Positions in use over all batches (values that are in use, outside slots included).
 std::int64_t used_values(const Part& part);
+/// The part with a value for each position in use, where one served for several.
+Part with_own_values(Part part, DType dtype);
+/// The same tensor with another fill (of its dtype).
+Tensor with_fill(const Tensor& t, const Scalar& fill);
 /// Throws TensorError unless every extent is a legal size.
 void check_shape(const Format& format, const Shape& shape);
 /// Strides per level of row-major storage in level order (all-dense), and what a type records of given ones (empty: row-major).

@@ -195,3 +195,36 @@ def test_functions_share_the_pattern():
             assert str(st.explain(spec, A=A)).count("into the pattern of A") == 1
     csr = st.from_dense(a, "CSR")
     assert np.shares_memory(st.evaluate("C(i,j) = abs(A(i,j))", A=csr).crd(1), csr.crd(1))
+
+
+@pytest.mark.parametrize("complement", [False, True])
+@pytest.mark.parametrize("format", ["CSR", "DCSR", "COO", "(i,k)->(i: dense, k: dense)"])
+def test_a_mask_beside_the_workspace(format, complement):
+    """Rows of the mask that are empty, full, and longer than a word of bits."""
+    rng = np.random.default_rng(8)
+    A, B = matrix(rng, 60, 200, 0.05), matrix(rng, 200, 300, 0.05)
+    pattern = rng.random((60, 300)) < rng.choice([0, 0.1, 1], 60)[:, None]
+    mask = st.from_dense(pattern.astype(float), format)
+    out = st.evaluate("R(i,k) = A(i,j) * B(j,k)", A=st.from_scipy(A), B=st.from_scipy(B), mask=mask, complement_mask=complement)
+    out = out if isinstance(out, np.ndarray) else out.to_dense()
+    assert np.array_equal(out, np.where(pattern != complement, (A @ B).toarray(), 0))
+    # A vector's mask has one row.
+    seen = st.from_dense(pattern[7].astype(float), "(k) -> (k : compressed)")
+    x = st.from_dense(np.where(np.arange(200) % 9 == 0, 1.0, 0.0), "(j) -> (j : compressed)")
+    out = st.evaluate("r(k) = x(j) * B(j,k)", x=x, B=st.from_scipy(B), mask=seen, complement_mask=complement)
+    want = np.where(pattern[7] != complement, np.asarray(x.to_dense()) @ B.toarray(), 0)
+    assert np.array_equal(np.asarray(out if isinstance(out, np.ndarray) else out.to_dense()), want)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_affine_views_of_dense_operands_in_any_order(order):
+    rng = np.random.default_rng(9)
+    x = np.asarray(rng.integers(-4, 5, (6, 5, 7)).astype(float), order=order)
+    a, b = matrix(rng, 4, 5, 0.5), matrix(rng, 4, 5, 0.5)
+    A, B = st.from_scipy(a), st.from_scipy(b).to("CSC")
+    got = st.evaluate("R(i,j) = A(i,j) * X(i+2, j, 3) * B(i,j)", A=A, B=B, X=x)
+    assert np.array_equal(got.to_dense(), a.toarray() * x[2:, :, 3] * b.toarray())
+    x = x.transpose(1, 2, 0)
+    got = st.evaluate("R(i,j) = A(i,j) * X(j, 2*i, i+1) + B(i,j)", A=A, B=B, X=x)
+    want = a.toarray() * np.array([[x[j, 2 * i, i + 1] for j in range(5)] for i in range(4)]) + b.toarray()
+    assert np.array_equal(got.to_dense(), want)

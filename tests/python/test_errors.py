@@ -37,6 +37,7 @@ def test_classes():
         "IndexError",
         "ExpressionError",
         "PlanError",
+        "ScheduleError",
         "FileError",
         "Unsupported",
     ):

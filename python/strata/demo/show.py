@@ -41,8 +41,13 @@ def operand_formats(arguments, names):
     return formats
 
 
-def main(args):
+def expression_of(args):
+    """The expression as index notation, and the format of each operand (dense where none is given)."""
     notation = index_notation(args.expression)
     names = _core.expression_operands(notation)
-    formats = dict.fromkeys(names, "dense") | operand_formats(args.formats, names)  # all of this dtype
-    print(_core.show_expression(notation, formats, args.extent, args.dtype, code=not args.explain))
+    return notation, dict.fromkeys(names, "dense") | operand_formats(args.formats, names)
+
+
+def main(args):
+    notation, formats = expression_of(args)
+    print(_core.show_expression(notation, formats, args.extent, args.dtype, code=not args.explain, schedule=args.schedule))

@@ -230,6 +230,10 @@ class Emitter {
         line("UNROLL(" + std::to_string(times) + ")");
       }
     }
+    if (s.loop_kind == ir::LoopKind::simd) {
+      prologue_.simd();
+      line("SIMD");
+    }
     scopes_.emplace_back();
     const std::string name = declare(s.name, false);
     const std::string next = s.step == 1 ? "++" + name : name + " += " + std::to_string(s.step);

@@ -19,23 +19,6 @@ std::string_view short_name(DType t) {
   return names[static_cast<std::size_t>(t)];
 }
 
-/// What C calls it on every machine we know.
-std::string_view c_name(DType t) {
-  switch (t) {
-    case DType::f64: return "double";
-    case DType::f32: return "float";
-    case DType::i8: return "signed char";
-    case DType::i16: return "short";
-    case DType::i32: return "int";
-    case DType::i64: return "long long";
-    case DType::u8: return "unsigned char";
-    case DType::u16: return "unsigned short";
-    case DType::u32: return "unsigned";
-    case DType::u64: return "unsigned long long";
-    default: return "_Bool";
-  }
-}
-
 DType signed_type(std::size_t bytes) { return bytes == 1 ? DType::i8 : bytes == 2 ? DType::i16 : bytes == 4 ? DType::i32 : DType::i64; }
 
 /// "name_f64x8": helpers are named after what they work on.
@@ -51,6 +34,22 @@ std::string fill(std::string text, std::initializer_list<std::pair<std::string_v
 }
 
 }  // namespace
+
+std::string_view c_name(DType t) {
+  switch (t) {
+    case DType::f64: return "double";
+    case DType::f32: return "float";
+    case DType::i8: return "signed char";
+    case DType::i16: return "short";
+    case DType::i32: return "int";
+    case DType::i64: return "long long";
+    case DType::u8: return "unsigned char";
+    case DType::u16: return "unsigned short";
+    case DType::u32: return "unsigned";
+    case DType::u64: return "unsigned long long";
+    default: return "_Bool";
+  }
+}
 
 DType Prologue::storage_type(DType t) {
   switch (t) {
@@ -346,6 +345,10 @@ std::string Prologue::text() const {
     result +=
         "#define PRAGMA(text) _Pragma(#text)\n#ifdef __clang__\n#define UNROLL(n) PRAGMA(clang loop unroll(full))\n#else\n"
         "#define UNROLL(n) PRAGMA(GCC unroll n)\n#endif\n";
+  if (simd_)
+    result +=
+        "#ifdef __clang__\n#define SIMD _Pragma(\"clang loop vectorize(assume_safety)\")\n#else\n"
+        "#define SIMD _Pragma(\"GCC ivdep\")\n#endif\n";
   // Some helpers serve only compilers that lack a builtin: unused is no mistake.
   if (functions_.find("HELPER ") != std::string::npos) result += "#define HELPER static inline __attribute__((always_inline, unused))\n";
   return result + functions_;

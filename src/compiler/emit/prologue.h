@@ -2,10 +2,14 @@
 // What stands above an emitted kernel: typedefs and small inline helpers, each only where it is used.
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "ir/ir.h"
 
 namespace strata {
+
+/// What C calls this type on every machine we know.
+std::string_view c_name(DType t);
 
 /// Collects what the text of a kernel needs. Every function gives the C name of what it adds.
 class Prologue {
@@ -34,6 +38,7 @@ class Prologue {
   std::string or_packed();
   std::string prefetch();
   void unroll() { unroll_ = true; }
+  void simd() { simd_ = true; }
 
   std::string text() const;
 
@@ -51,7 +56,7 @@ class Prologue {
   std::set<std::pair<DType, int>> vectors_;
   std::set<std::string> names_;
   std::string functions_;
-  bool unroll_ = false;
+  bool unroll_ = false, simd_ = false;
 };
 
 }  // namespace strata

@@ -17,7 +17,7 @@ Set combined(Set::Kind kind, std::vector<Set> parts) {
   return out;
 }
 
-Set of_node(const Input& input, int n, const std::function<bool(int)>& cursor) {
+Set of_node(const Computation& input, int n, const std::function<bool(int)>& cursor) {
   const Node& node = input.nodes[static_cast<std::size_t>(n)];
   if (node.kind == Node::constant) return {};
   if (node.kind == Node::access)
@@ -57,7 +57,7 @@ std::string Set::to_string(const std::function<std::string(int)>& name) const {
   return out;
 }
 
-Set iteration_set(const Input& input, const std::function<bool(int)>& cursor) {
+Set iteration_set(const Computation& input, const std::function<bool(int)>& cursor) {
   Set set = of_node(input, static_cast<int>(input.nodes.size()) - 1, cursor);
   if (input.mask < 0 || input.complement || !cursor(input.mask)) return set;
   Set mask{.kind = Set::cursor, .operand = input.mask};

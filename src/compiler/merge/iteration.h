@@ -16,7 +16,7 @@ struct Set {
 };
 
 /// The set of variable `var`; `cursor(operand)`: does it have a compressed level there?
-Set iteration_set(const Input& input, const std::function<bool(int)>& cursor);
+Set iteration_set(const Computation& input, const std::function<bool(int)>& cursor);
 /// Cursors that together meet every coordinate of the set: the smaller side of an intersection, all sides of a union.
 std::vector<int> drivers(const Set& set, const std::function<double(int)>& cost);
 /// Cursors that every coordinate of the set has.

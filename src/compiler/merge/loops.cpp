@@ -23,6 +23,7 @@ std::string Nest::name_of_operand(int k) const { return k == in_.mask ? "mask" :
 bool Nest::has_level(int k, int var, const Place& at) const {
   const auto& vars = operand(k).vars;
   const auto l = static_cast<std::size_t>(at.level[static_cast<std::size_t>(k)]);
+  if (holds_mask_ && k == in_.mask && var == workspace_) return false;  // its bits are asked instead
   return !operand(k).dense && l < vars.size() && vars[l] == var;
 }
 
@@ -78,7 +79,9 @@ Stmt Nest::emit(int var, const Place& at) {
   if (var == in_.num_vars && !(var == summed_from_ && !register_open_)) return leaf(at);
   if (var == summed_from_ && !register_open_) return accumulate(var, at);
   const Stmt loops = emit_loop(var, at);
-  return var == drained_ ? ir::block({loops, drain()}) : loops;
+  if (var != drained_) return loops;
+  const Stmt whole = ir::block({loops, drain()});
+  return holds_mask_ ? with_mask_held(at, whole) : whole;
 }
 
 Stmt Nest::emit_loop(int var, const Place& at) {
@@ -127,7 +130,11 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   body.insert(body.end(), after.begin(), after.end());
   const Expr first = var == 0 ? ir::var("begin") : ir::int_const(0);
   const Expr last = var == 0 ? ir::var("end") : extent(var);
-  out.push_back(ir::loop(v, first, last, ir::block(std::move(body))));
+  auto kind = ir::LoopKind::serial;
+  const Hint hint = static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;
+  if (hint == Hint::simd && cursors.empty()) kind = ir::LoopKind::simd;
+  if (hint == Hint::unrolled && var > 0) kind = ir::LoopKind::unrolled;
+  out.push_back(ir::loop(v, first, last, ir::block(std::move(body)), 1, kind));
   return ir::block(std::move(out));
 }
 
@@ -248,6 +255,24 @@ Expr Nest::dense_mask(const Place& at) {
   return in_.complement ? zero : ir::logical_not(zero);
 }
 
+Expr Nest::inside_bounds(int var, const Place& at) {
+  Expr test;
+  for (std::size_t b = 0; b < in_.bounds.size(); ++b) {
+    const auto& terms = in_.bounds[b].terms;
+    int last = -1;
+    for (const auto& [v, c] : terms) last = std::max(last, v);
+    if (last != var) continue;
+    Expr sum;
+    for (const auto& [v, c] : terms) {
+      const Expr term = at.coordinate[static_cast<std::size_t>(v)] * c;
+      sum = sum ? sum + term : term;
+    }
+    const int number = static_cast<int>(b);
+    test = both(test, ir::lt(sum, scalar(Scalars::bound, -1, number, "bound" + std::to_string(b))));
+  }
+  return test;
+}
+
 Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set) {
   at.coordinate[static_cast<std::size_t>(var)] = coordinate;
   Expr test;
@@ -287,10 +312,14 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
     const auto& vars = operand(in_.mask).vars;
     if (!vars.empty() && *std::max_element(vars.begin(), vars.end()) == var) test = both(test, dense_mask(at));
   }
+  if (holds_mask_ && var == workspace_) test = both(test, held_mask(coordinate));
+  test = both(inside_bounds(var, at), test);
   if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];
   const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
-  if (!tail_.empty() && level >= 0 && !parent) {
+  if (!tail_.empty() && var == workspace_) {
+    gather_block(var + 1, at, coordinate, out);
+  } else if (!tail_.empty() && level >= 0 && !parent) {
     append_block(var + 1, at, coordinate, out);
   } else if (!parent) {
     out.push_back(emit(var + 1, at));

@@ -23,6 +23,12 @@ bool can_assemble(const std::vector<char>& summed) {
   return inverted < 0 || std::count(summed.begin() + inverted, summed.end(), 0) == 1;
 }
 
+int workspace_of(const std::vector<char>& summed) {
+  const int inverted = first_inverted(summed);
+  if (inverted < 0) return -1;
+  return static_cast<int>(std::find(summed.begin() + inverted, summed.end(), 0) - summed.begin());
+}
+
 Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.compute) {
   level_of_.assign(static_cast<std::size_t>(in_.num_vars), -1);
   const auto n = static_cast<std::size_t>(in_.num_vars);
@@ -37,9 +43,11 @@ Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.
   tail_.assign(levels_.end() - in_.dense_tail, levels_.end());
   levels_.resize(levels_.size() - tail_.size());
   for (std::size_t l = 0; l < levels_.size(); ++l) level_of_[static_cast<std::size_t>(levels_[l])] = static_cast<int>(l);
-  if (!tail_.empty()) return;  // a block is its own workspace
-  drained_ = first_inverted(in_.summed);
-  if (drained_ >= 0) workspace_ = last;
+  std::vector<char> above = in_.summed;  // a block takes sums in any order
+  for (int v : tail_) above[static_cast<std::size_t>(v)] = 1;
+  workspace_ = workspace_of(above);
+  if (workspace_ >= 0) drained_ = first_inverted(above);
+  holds_mask_ = can_hold_mask();
 }
 
 Lowered Nest::build() {
@@ -68,10 +76,15 @@ Lowered Nest::build() {
   out.buffers = params_.buffer_bindings();
   out.scalars = params_.scalar_bindings();
   out.workspace = workspace_;
+  out.holds_mask = holds_mask_;
   out.levels = levels_;
   out.tail = tail_;
   for (const auto& line : lines_) out.text += line + "\n";
-  if (workspace_ >= 0) out.text += "workspace over " + letter(workspace_) + "\n";
+  if (workspace_ >= 0) {
+    out.text += "workspace over " + letter(workspace_);
+    for (int v : tail_) out.text += (v == tail_[0] ? ", in blocks of " : " x ") + letter(v);
+    out.text += std::string(holds_mask_ ? ", and the mask's row beside it" : "") + "\n";
+  }
   ir::verify(out.function);
   return out;
 }

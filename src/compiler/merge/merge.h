@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/ir.h"
@@ -44,6 +45,15 @@ struct Node {
   std::vector<char> needed = {};     ///< all: per argument; the others count with their value where they are absent
 };
 
+/// sum of coefficient * coordinate of variable < an extent: places beyond are stepped over.
+struct Bound {
+  std::vector<std::pair<int, std::int64_t>> terms;
+  std::int64_t extent = 0;
+};
+
+/// How a loop over all coordinates is written down.
+enum class Hint : std::uint8_t { none, simd, unrolled };
+
 struct Operand {
   TensorType type;
   std::vector<int> vars;              ///< per level: loop variable; ascending for sparse operands
@@ -52,11 +62,9 @@ struct Operand {
   std::vector<double> fibers = {};    ///< per compressed level: children of one parent, about
 };
 
-struct Input {
+/// What is computed, whatever the order of the loops.
+struct Computation {
   std::vector<Node> nodes;
-  std::vector<Operand> operands;      ///< one per access, then the mask if there is one
-  int num_vars = 0;
-  std::vector<char> summed;           ///< per variable
   Combine combine = Combine::plus;
   Scalar absent;                      ///< in the compute dtype: the identity of `combine`
   bool ring = false;                  ///< products keep `absent` what it is
@@ -64,15 +72,25 @@ struct Input {
   /// then the innermost ones.
   std::optional<Scalar> others = {};
   DType compute = DType::f64;         ///< of sums and of the result
+  Scalar fill;                        ///< of the result, in the compute dtype: what it holds where nothing is put
   int mask = -1;                      ///< operand that must be present, its value unread; a dense one must not be 0
   bool complement = false;            ///< ... absent; ... must be 0
+};
+
+/// ... in one order of the loops, over operands stored for it.
+struct Input : Computation {
+  std::vector<Operand> operands;      ///< one per access, then the mask if there is one
+  int num_vars = 0;
+  std::vector<char> summed;           ///< per variable
+  std::vector<std::int64_t> constants;  ///< per variable: an extent that the kernel is made for, or 0
+  std::vector<Hint> hints;            ///< per variable; simd: the innermost one, of the result
+  std::vector<Bound> bounds;          ///< the extent is an argument of the kernel
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;                ///< dense result: variable whose stride is 1
   int pattern = -1;                   ///< the result has the pattern of this operand: a value in each of its slots
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
-  Scalar fill;                        ///< of the result, in the compute dtype: what a block holds where nothing is put
   DType crd = DType::i32;             ///< assembled: of coordinates
 };
 
@@ -86,8 +104,9 @@ struct Buffers {
     out_pos,      ///< assembled: i64, the chunk's ends of the children of each element one level up
     out_counts,   ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
     out_sizes,    ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have been)
-    row_values,   ///< the workspace: one value per coordinate of its variable, all `absent` between rows
-    row_bits      ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
+    row_values,   ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
+    row_bits,     ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
+    row_mask      ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
   } kind = pos;
   int operand = -1, level = 0;
   bool operator==(const Buffers&) const = default;
@@ -96,6 +115,7 @@ struct Buffers {
 struct Scalars {
   enum Kind : std::uint8_t {
     extent,       ///< of variable `level`
+    bound,        ///< extent of bound `level`
     stride,       ///< of a dense operand's level (operand -1: of the dense result along variable `level`)
     offset,       ///< of a dense operand's first element
     capacity      ///< of the chunk's arrays of a level of the result
@@ -110,13 +130,17 @@ struct Lowered {
   std::vector<Buffers> buffers;
   std::vector<Scalars> scalars;
   int workspace = -1;                 ///< variable of the workspace
+  bool holds_mask = false;            ///< the mask's bits stand beside it
   std::vector<int> levels;            ///< assembled: variable of each level of the result, without its dense tail
   std::vector<int> tail;              ///< ... of each level of that
   std::string text;                   ///< the loops, for explain()
 };
 
-/// Can the result be assembled in this order of loops: at most one of its variables inside a summed one?
+/// Can the result be assembled in this order of loops: at most one of its variables inside a summed one? Those of its
+/// dense tail count as summed.
 bool can_assemble(const std::vector<char>& summed);
+/// Position of the variable that needs a workspace then, or -1.
+int workspace_of(const std::vector<char>& summed);
 Lowered lower(const Input& input);
 
 }  // namespace strata::merging

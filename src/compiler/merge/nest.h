@@ -14,6 +14,13 @@ using ir::Expr;
 using ir::Stmt;
 using Stmts = std::vector<Stmt>;
 
+constexpr std::int64_t word_bits = 64;
+inline Expr shift_right(const Expr& e, std::int64_t n) { return ir::binary(ir::Op::shift_right, e, ir::int_const(n)); }
+/// The bit of a coordinate in its word.
+inline Expr bit_of(const Expr& e) {
+  return ir::binary(ir::Op::shift_left, ir::int_const(1), ir::binary(ir::Op::bit_and, e, ir::int_const(word_bits - 1)));
+}
+
 /// What is known at one point of the nest.
 struct Place {
   std::vector<Expr> coordinate;  ///< per variable, null below
@@ -42,6 +49,13 @@ class Nest {
     Value value;
   };
 
+  // --- held_mask.cpp ---
+  bool can_hold_mask() const;
+  /// The loops below the mask's row, which is spread before and wiped behind them.
+  Stmt with_mask_held(const Place& at, Stmt loops);
+  /// Does the mask let this coordinate through?
+  Expr held_mask(const Expr& coordinate);
+
   // --- loops.cpp ---
   Stmt emit(int var, const Place& at);
   Stmt emit_loop(int var, const Place& at);
@@ -54,6 +68,8 @@ class Nest {
   void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
   /// The body of the loop at this coordinate, behind the test that the set demands.
   Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set);
+  /// Is the place inside the bounds that are complete with this variable? null: there are none
+  Expr inside_bounds(int var, const Place& at);
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Cursor>& cursors) const;
@@ -78,15 +94,25 @@ class Nest {
   // --- result.cpp ---
   Stmt leaf(const Place& at);
   Stmt accumulate(int var, const Place& at);
+  /// Stores at this index of the buffer, or adds to what is there.
+  void meet(int buffer, const Expr& index, const Value& value, Stmts& out);
   void put(const Place& at, const Element& e, Stmts& out);
   void append(int level, const Expr& coordinate, const Value* value, Stmts& out);
   /// The block below the last level: cleared, filled by the loops of the variables from `var` on, kept if anything came.
   void append_block(int var, const Place& at, const Expr& coordinate, Stmts& out);
   Expr block_size();
   void append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
-  void insert(const Expr& coordinate, const Value& value, Stmts& out);
-  Stmt drain();
   Expr size(int level) const { return ir::var("n" + std::to_string(level)); }
+
+  // --- workspace.cpp ---
+  /// As append_block, into the workspace.
+  void gather_block(int var, const Place& at, const Expr& coordinate, Stmts& out);
+  void insert(const Expr& coordinate, const Value& value, Stmts& out);
+  /// Notes in the workspace's bits that something came; says whether it is the first time.
+  Expr mark(const Expr& coordinate, Stmts& out);
+  Stmt drain();
+  void take(const Expr& coordinate, Stmts& out);
+  void take_block(const Expr& coordinate, Stmts& out);
 
   int buffer(Buffers::Kind kind, int operand, int level, const std::string& name, DType dtype, bool written = false) {
     return params_.buffer({kind, operand, level}, name, dtype, 0, written);
@@ -94,7 +120,11 @@ class Nest {
   Expr scalar(Scalars::Kind kind, int operand, int level, const std::string& name) {
     return params_.scalar({kind, operand, level}, name);
   }
-  Expr extent(int var) { return scalar(Scalars::extent, -1, var, letter(var) + "_extent"); }
+  Expr extent(int var) {
+    const auto v = static_cast<std::size_t>(var);
+    if (v < in_.constants.size() && in_.constants[v] > 0) return ir::int_const(in_.constants[v]);
+    return scalar(Scalars::extent, -1, var, letter(var) + "_extent");
+  }
   static std::string letter(int var) { return compiler::index_letter(var); }
   std::string name_of_operand(int k) const;
   bool has_level(int operand, int var, const Place& at) const;
@@ -110,6 +140,7 @@ class Nest {
   std::vector<int> level_of_;      ///< per variable: level of the result, -1
   int workspace_ = -1;             ///< variable held in the workspace
   int drained_ = -1;               ///< ... which is emptied behind the loop of this variable
+  bool holds_mask_ = false;        ///< the mask's row is scattered beside the workspace
   int summed_from_ = -1;           ///< from this variable on all are summed: kept in a register; -1: none
   bool inverted_ = false;          ///< a variable of the result stands inside a summed one
   bool register_open_ = false;

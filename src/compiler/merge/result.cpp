@@ -5,17 +5,6 @@
 
 namespace strata::merging {
 
-namespace {
-
-constexpr std::int64_t word_bits = 64;
-
-Expr shift_right(const Expr& e, std::int64_t n) { return ir::binary(ir::Op::shift_right, e, ir::int_const(n)); }
-Expr bit_of(const Expr& e) {
-  return ir::binary(ir::Op::shift_left, ir::int_const(1), ir::binary(ir::Op::bit_and, e, ir::int_const(word_bits - 1)));
-}
-
-}  // namespace
-
 Stmt Nest::leaf(const Place& at) {
   Stmts out;
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
@@ -73,21 +62,13 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
         index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
                                              : at.coordinate[static_cast<std::size_t>(v)] *
                                                    scalar(Scalars::stride, -1, v, "out_stride_" + letter(v)));
-    const std::string place = names_.fresh("place");
-    s.push_back(ir::let(place, index));
-    // Where summed variables stand inside alone, or nowhere, a place is met once.
-    const bool once = !inverted_;
-    const Value old = once ? Value() : arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
-    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), once ? e.value : combine(old, e.value)));
+    meet(b, index, e.value, s);
   } else if (!tail_.empty()) {
-    const int b = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+    const int b = workspace_ >= 0 ? buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true)
+                                  : buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
     Expr index = ir::int_const(0);
     for (int v : tail_) index = index * extent(v) + at.coordinate[static_cast<std::size_t>(v)];
-    const std::string place = names_.fresh("place");
-    s.push_back(ir::let(place, ir::var("block") + index));
-    const Value old =
-        inverted_ ? arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false) : Value();
-    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), inverted_ ? combine(old, e.value) : e.value));
+    meet(b, ir::var("block") + index, e.value, s);
     s.push_back(ir::assign("filled", ir::bool_const(true)));
   } else if (workspace_ >= 0) {
     insert(at.coordinate[static_cast<std::size_t>(workspace_)], e.value, s);
@@ -97,6 +78,14 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
   }
   const Stmt all = ir::block(std::move(s));
   out.push_back(e.present ? ir::branch(e.present, all) : all);
+}
+
+void Nest::meet(int b, const Expr& index, const Value& value, Stmts& out) {
+  const std::string place = names_.fresh("place");
+  out.push_back(ir::let(place, index));
+  // Where summed variables stand inside alone, or nowhere, a place is met once.
+  const Value all = inverted_ ? combine(arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false), value) : value;
+  out.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), all));
 }
 
 void Nest::append(int level, const Expr& coordinate, const Value* value, Stmts& out) {
@@ -152,64 +141,6 @@ void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, S
   s.push_back(ir::store(params_.param(p), p, n, children));
   const Stmt fits = ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
   out.push_back(ir::branch(ir::gt(children, start), ir::block({fits, ir::assign("n" + l, n + 1)})));
-}
-
-/// One bit a coordinate, one a word of those, one a word of those: emptied in order, without a sort.
-void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
-  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
-  const int low = buffer(Buffers::row_bits, -1, 0, "row_bits", DType::i64, true);
-  const int middle = buffer(Buffers::row_bits, -1, 1, "row_words", DType::i64, true);
-  const int high = buffer(Buffers::row_bits, -1, 2, "row_groups", DType::i64, true);
-  const std::string word = names_.fresh("word"), bits = names_.fresh("bits");
-  out.push_back(ir::let(word, shift_right(coordinate, 6)));
-  out.push_back(ir::let(bits, ir::load(params_.param(low), low, ir::var(word))));
-  const auto mark = [&](int b, const Expr& n) {
-    const Expr at = shift_right(n, 6);
-    return ir::store(params_.param(b), b, at, ir::binary(ir::Op::bit_or, ir::load(params_.param(b), b, at), bit_of(n)));
-  };
-  const Stmt mark_middle = mark(middle, ir::var(word));
-  const Stmt mark_high = mark(high, shift_right(coordinate, 12));
-  out.push_back(ir::branch(ir::eq(ir::var(bits), ir::int_const(0)), ir::block({mark_middle, mark_high})));
-  const Expr bit = bit_of(coordinate);
-  out.push_back(ir::store(params_.param(low), low, ir::var(word), ir::binary(ir::Op::bit_or, ir::var(bits), bit)));
-  const Value old = arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false);
-  Value next = combine(old, value);
-  if (in_.combine == Combine::first)
-    next = arithmetic_.either(ir::ne(ir::binary(ir::Op::bit_and, ir::var(bits), bit), ir::int_const(0)), old, value);
-  out.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, next));
-}
-
-Stmt Nest::drain() {
-  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
-  const int bits[] = {buffer(Buffers::row_bits, -1, 0, "row_bits", DType::i64, true),
-                      buffer(Buffers::row_bits, -1, 1, "row_words", DType::i64, true),
-                      buffer(Buffers::row_bits, -1, 2, "row_groups", DType::i64, true)};
-  const std::string j = names_.fresh(letter(workspace_));
-  const Expr coordinate = ir::var(j);
-  Stmts take;
-  const Value v = named("value", arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false), take);
-  const int last = static_cast<int>(levels_.size()) - 1;
-  append(last, coordinate, &v, take);
-  take.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, constant(in_.absent)));
-  Stmt body = ir::block(std::move(take));
-  // From the coordinates outwards: walk the bits of one word, then clear it.
-  std::string inner = j;
-  for (int l = 0; l < 3; ++l) {
-    const std::string word = names_.fresh("group"), rest = names_.fresh("rest");
-    const Expr r = ir::var(rest);
-    Stmts each;
-    each.push_back(ir::let(inner, ir::var(word) * word_bits + ir::unary(ir::Op::count_trailing_zeros, r)));
-    each.push_back(body);
-    each.push_back(ir::assign(rest, ir::binary(ir::Op::bit_and, r, r - 1)));
-    Stmts all;
-    all.push_back(ir::declare(rest, ir::load(params_.param(bits[l]), bits[l], ir::var(word))));
-    all.push_back(ir::while_loop(ir::ne(r, ir::int_const(0)), ir::block(std::move(each))));
-    all.push_back(ir::store(params_.param(bits[l]), bits[l], ir::var(word), ir::int_const(0)));
-    body = ir::block(std::move(all));
-    inner = word;
-  }
-  const Expr groups = shift_right(extent(workspace_) + (word_bits * word_bits * word_bits - 1), 18);
-  return ir::loop(inner, ir::int_const(0), groups, body);
 }
 
 }  // namespace strata::merging

@@ -45,7 +45,10 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
   for (std::size_t l = 1; l < levels(); ++l) all *= static_cast<double>(level_extent(l));
   double guess = expected(static_cast<int>(u_.nodes.size()) - 1, begin, end);
   if (guess < 0) guess = all;
-  if (kernel_->lowered.workspace >= 0) guess = o_.visits * rows / static_cast<double>(extents_[0]);
+  if (const int w = kernel_->lowered.workspace; w >= 0) {
+    guess = o_.visits * rows / static_cast<double>(extents_[0]);
+    for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents_.size(); ++v) guess /= static_cast<double>(extents_[v]);
+  }
   if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
   const auto least = std::max(1.0, 1024.0 / static_cast<double>(block()));
   guess = std::min({std::max(guess, least), all, 1e8});

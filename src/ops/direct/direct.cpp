@@ -1,9 +1,11 @@
 #include "ops/direct/direct.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "ops/convert_elements.h"
+#include "ops/direct/loops.h"
 #include "ops/direct/plain.h"
-#include "ops/direct/unit.h"
 #include "ops/evaluate/contract.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -21,9 +23,8 @@ std::map<std::string, Shape> shapes_of(const std::map<std::string, Tensor>& oper
 /// Takes reductions out of an elementwise tree: each becomes an operand of its own.
 class Lift {
  public:
-  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-       const std::map<std::string, std::int64_t>& extents)
-      : operands_(operands), options_(options), extents_(extents) {}
+  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options)
+      : operands_(operands), options_(options) {}
 
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);
@@ -40,8 +41,6 @@ class Lift {
     return arguments(e);
   }
   const std::map<std::string, Tensor>& operands() const { return operands_; }
-  /// An operand of extent 1 alone does not know how far its index goes.
-  bool stretched() const { return stretched_; }
 
  private:
   /// Where values are asked for: where this tensor stores something.
@@ -49,7 +48,7 @@ class Lift {
     std::optional<Tensor> tensor = {};
     std::vector<std::string> indices = {};
   };
-  static bool holds_zeros(const Tensor& t) { return !t.format().is_all_dense() && t.fill().is_zero() && evaluation::stores_all(t.format()); }
+  static bool holds_zeros(const Tensor& t) { return t.fill().is_zero() && evaluation::stores_all(t.format()); }
 
   Expression arguments(const Expression& e) {
     Expression::Node n = e.node();
@@ -80,9 +79,6 @@ class Lift {
     inner.name = "#" + std::to_string(operands_.size());  // no user's name looks so
     inner.indices = e.free_indices();
     inner.value = e;
-    for (const auto& [name, extent] : index_extents(inner, shapes_of(operands_)))
-      stretched_ = stretched_ || extent != extents_.at(name);
-    if (stretched_) return e;
     EvaluateOptions options;
     options.semiring = options_.semiring;
     // What is missing stays missing: in a dense tensor it would become a value.
@@ -92,27 +88,17 @@ class Lift {
       options.mask = places_.tensor;
       options.format = places_.tensor->format();
     } else if (rank > 0 && !everywhere(e)) {
-      options.format = rank == 1 ? parse_format("(i) -> (i : compressed)") : rows(rank);
+      std::vector<int> dims(rank);
+      std::iota(dims.begin(), dims.end(), 0);
+      options.format = conversion::levels_in_order(dims, rank > 1);
     }
     operands_.emplace(inner.name, strata::evaluate(inner, operands_, options));
     return Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
   }
 
-  /// The first dimension dense, the others compressed.
-  static Format rows(std::size_t rank) {
-    std::vector<std::string> names;
-    for (std::size_t d = 0; d < rank; ++d) names.push_back("d" + std::to_string(d));
-    FormatBuilder b(names);
-    for (std::size_t d = 0; d < rank; ++d)
-      b.level(b.dim(static_cast<int>(d)), Level{.kind = d == 0 ? LevelKind::dense : LevelKind::compressed});
-    return b.build();
-  }
-
   std::map<std::string, Tensor> operands_;
   const EvaluateOptions& options_;
-  const std::map<std::string, std::int64_t>& extents_;
   Places places_;
-  bool stretched_ = false;
 };
 
 /// The sums at the root, and a cheaper order of contraction of what stands below them.
@@ -200,35 +186,23 @@ std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string,
 }
 
 /// Reductions inside first, then what is left.
-std::optional<Tensor> in_steps(const Prepared& p, std::string& why) {
-  Lift lift(p.plain.operands, p.options, p.extents);
+Tensor in_steps(const Prepared& p) {
+  Lift lift(p.plain.operands, p.options);
   Assignment rest = p.plain.assignment;
   rest.value = lift.apply(p.body);
   for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
     rest.value = Expression::reduce(p.unit.value.op(), sum->first, rest.value, sum->second);
-  bool stretched = lift.stretched();
-  if (!stretched)
-    for (const auto& [name, extent] : index_extents(rest, shapes_of(lift.operands())))
-      stretched = stretched || extent != p.extents.at(name);
-  if (stretched) {
-    why = "an extent of 1 is stretched";
-    return std::nullopt;
-  }
   return strata::evaluate(rest, lift.operands(), p.options);
 }
 
 /// The one nest of loops of an expression without inner reductions.
-struct Loops {
-  Unit unit;
-  Order order;
-};
-
 std::optional<Loops> loops_of(const Prepared& p, std::string& why) {
-  auto unit = make_unit(p.unit, p.plain.operands, p.options, why);
-  if (!unit) return std::nullopt;
-  auto order = choose_order(*unit, *p.options.format, why);
-  if (!order) return std::nullopt;
-  return Loops{std::move(*unit), std::move(*order)};
+  Problem problem;
+  problem.assignment = p.unit;
+  problem.operands = p.plain.operands;
+  problem.options = p.options;
+  problem.extents = p.extents;
+  return make_loops(problem, {}, why);
 }
 
 }  // namespace
@@ -237,13 +211,13 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
                                const EvaluateOptions& options, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
-  if (has_inner_reduction(p->body)) return in_steps(*p, why);
+  if (has_inner_reduction(p->body)) return in_steps(*p);
   const auto loops = loops_of(*p, why);
   if (!loops) return std::nullopt;
   const Format& wanted = *p->options.format;
   if (planning::Trace::on())
-    planning::Trace::add("generated code: " + p->unit.to_string(), describe_unit(loops->unit, loops->order, wanted, true));
-  auto result = run_unit(loops->unit, loops->order);
+    planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
+  auto result = loops->run();
   if (!result) {
     why = "there is no compiler";
     return std::nullopt;
@@ -260,7 +234,7 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   if (has_inner_reduction(p->body)) return "in steps, reductions from the inside out: " + p->unit.value.to_string() + "\n";
   const auto loops = loops_of(*p, why);
   if (!loops) return std::nullopt;
-  return describe_unit(loops->unit, loops->order, *p->options.format);
+  return loops->describe();
 }
 
 }  // namespace strata::direct

@@ -15,4 +15,9 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
 std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                    const EvaluateOptions& options, std::string& why);
 
+/// With `options.schedule`: as it says. ScheduleError where that is illegal, Unsupported where the expression does not
+/// become one nest of loops.
+Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+
 }  // namespace strata::direct

@@ -14,6 +14,12 @@ std::string key_of(const merging::Input& in) {
   const auto scalar = [&](const Scalar& s) { key.append(reinterpret_cast<const char*>(s.bits), sizeof s.bits); };
   number(in.num_vars);
   for (char s : in.summed) number(s);
+  for (auto c : in.constants) number(c);
+  for (auto h : in.hints) number(h);
+  for (const auto& b : in.bounds) {
+    for (const auto& [v, c] : b.terms) number(v), number(c);
+    key += ';';
+  }
   for (const auto& n : in.nodes) {
     number(n.kind), number(n.op), number(n.operand), number(n.conjugate), number(n.dtype), number(n.compute);
     scalar(n.value);

@@ -1,66 +1,47 @@
 // The order of the loops: every order is tried on a model of its work.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "compiler/merge/iteration.h"
+#include "ops/convert_elements.h"
 #include "ops/direct/unit.h"
 
 namespace strata::direct {
-namespace {
 
-constexpr double convert_cost = 15;   ///< ns an element to store an operand in another order
-constexpr double step_cost = 1.5;     ///< ns an iteration or a coordinate compared
-constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
-constexpr int most_indices = 7;
-
-/// The dimension that a level is, where it is a plain one.
-std::optional<int> plain_dimension(const Format& f, int level) {
-  const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(level).expr)];
-  if (e.op != ExprNode::dim) return std::nullopt;
-  return e.a;
-}
-
-/// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.
 std::optional<std::vector<int>> storage_order(const Format& f) {
   if (f.num_parts() != 1) return std::nullopt;
   std::vector<int> out;
   for (int l = 0; l < f.num_levels(); ++l) {
     const Level& level = f.level(l);
-    const auto d = plain_dimension(f, l);
+    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
     const bool usable = level.kind == LevelKind::dense || (level.kind == LevelKind::compressed && level.unique && level.ordered);
-    if (!d || !usable) return std::nullopt;
-    out.push_back(*d);
+    if (e.op != ExprNode::dim || !usable) return std::nullopt;
+    out.push_back(e.a);
   }
   return out;
 }
 
-/// Dense levels below the last compressed one hold fill-in.
-bool holds_fill_in(const Format& f) { return f.level(f.num_levels() - 1).kind == LevelKind::dense; }
+namespace {
 
-Format levels_in_order(int rank, const std::vector<int>& dims, bool dense_top) {
-  std::vector<std::string> names;
-  for (int d = 0; d < rank; ++d) names.push_back("d" + std::to_string(d));
-  FormatBuilder b(names);
-  for (std::size_t l = 0; l < dims.size(); ++l)
-    b.level(b.dim(dims[l]), Level{.kind = l == 0 && dense_top ? LevelKind::dense : LevelKind::compressed});
-  return b.build();
-}
+constexpr double convert_cost = 15;   ///< ns an element to store an operand in another order
+constexpr double step_cost = 1.5;     ///< ns an iteration or a coordinate compared
+constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
+constexpr double most_orders = 5040;
+constexpr double poor_block_cost = 0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
 class Model {
  public:
-  Model(const Unit& unit, const Format& wanted) : u_(unit), wanted_(wanted) {
+  Model(const Unit& unit, const Format& wanted, const Wishes& wishes) : u_(unit), wanted_(wanted), wishes_(wishes) {
     dense_result_ = wanted.is_all_dense();
     for (const Access& a : u_.accesses) {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
       kept_.push_back(a.dense ? std::nullopt : storage_order(a.tensor.format()));
       // Fill-in is missing in a semiring and in a mask.
       const bool drops = u_.drops_fill_in || static_cast<int>(stored_.size()) - 1 == u_.mask;
-      if (kept_.back() && drops && holds_fill_in(a.tensor.format())) kept_.back().reset();
+      if (kept_.back() && drops && a.tensor.format().can_hold_fill()) kept_.back().reset();
     }
     tail_ = wanted_tail();
-    input_.nodes = u_.nodes;
-    input_.mask = u_.mask;
-    input_.complement = u_.complement;
   }
 
   /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
@@ -74,11 +55,11 @@ class Model {
       if (first < 0) first = static_cast<int>(k);
       if (!a.tensor.same_object(u_.accesses[static_cast<std::size_t>(first)].tensor)) return {};
     }
-    if (first < 0) return {};
+    if (first < 0 || wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern) return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
     Order out;
     for (int d : *kept_[static_cast<std::size_t>(first)]) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
-    if (out.indices.size() != u_.extents.size()) return {};
+    if (out.indices.size() != u_.extents.size() || !granted(out.indices)) return {};
     out.convert.assign(u_.accesses.size(), std::nullopt);
     out.pattern = first;
     out.visits = stored_[static_cast<std::size_t>(first)];
@@ -86,42 +67,77 @@ class Model {
   }
 
   std::optional<Order> best(std::string& why) {
-    const int n = static_cast<int>(u_.extents.size());
-    if (n > most_indices) {
-      why = "it has more than " + std::to_string(most_indices) + " indices";
+    // Blocks outside, what is within them inside.
+    std::vector<int> outer, inner;
+    for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i) (u_.inside[static_cast<std::size_t>(i)] ? inner : outer).push_back(i);
+    const auto orders = [](const std::vector<int>& list) { return std::tgamma(static_cast<double>(list.size()) + 1); };
+    if (orders(outer) * orders(inner) > most_orders) {
+      why = "it has too many indices: " + std::to_string(u_.extents.size());
       return std::nullopt;
     }
-    std::vector<int> order(static_cast<std::size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
     std::optional<Order> best;
     double least = 0;
     do {
-      Order candidate;
-      const auto cost = judge(order, candidate);
-      if (!cost || (best && *cost >= least)) continue;
-      least = *cost;
-      best = std::move(candidate);
-    } while (std::next_permutation(order.begin(), order.end()));
-    if (!best) why = "no order of loops builds the result";
+      do {
+        std::vector<int> order = outer;
+        order.insert(order.end(), inner.begin(), inner.end());
+        if (!granted(order)) continue;
+        Order candidate;
+        const auto cost = judge(order, candidate);
+        if (!cost || (best && *cost >= least)) continue;
+        least = *cost;
+        best = std::move(candidate);
+      } while (std::next_permutation(inner.begin(), inner.end()));
+    } while (std::next_permutation(outer.begin(), outer.end()));
+    if (!best) why = refusal_;
     return best;
   }
 
  private:
   double extent(int index) const { return static_cast<double>(u_.extents[static_cast<std::size_t>(index)]); }
 
+  const std::string& name(int index) const { return u_.names[static_cast<std::size_t>(index)]; }
+
+  /// Does the order stand as a user wants it?
+  bool granted(const std::vector<int>& order) const {
+    if (!wishes_.outermost.empty() && name(order.front()) != wishes_.outermost) return false;
+    if (!wishes_.innermost.empty() && name(order.back()) != wishes_.innermost) return false;
+    std::size_t next = 0;
+    for (int i : order) {
+      const auto at = static_cast<std::size_t>(std::find(wishes_.order.begin(), wishes_.order.end(), name(i)) - wishes_.order.begin());
+      if (at == wishes_.order.size()) continue;
+      if (at != next++) return false;
+    }
+    return true;
+  }
+
+  std::optional<double> refuse(std::string why) {
+    refusal_ = std::move(why);
+    return std::nullopt;
+  }
+
+  /// Names of results inside the first sum: what stands in the way of assembling.
+  std::string inside_a_sum(const std::vector<int>& order, const std::vector<char>& summed) const {
+    std::string sum, results;
+    for (std::size_t v = 0; v < order.size(); ++v) {
+      if (summed[v] && sum.empty() && !u_.is_output(order[v])) sum = name(order[v]);
+      if (!sum.empty() && !summed[v]) results += (results.empty() ? "" : ", ") + name(order[v]);
+    }
+    return results + " of the result would stand inside the sum over " + sum;
+  }
+
   std::optional<double> judge(const std::vector<int>& order, Order& out) {
     std::vector<char> summed;
     for (int i : order) summed.push_back(u_.summed[static_cast<std::size_t>(i)]);
     out.dense_tail = ends_in_tail(order) ? static_cast<int>(tail_.size()) : 0;
     // Who counts what a reduction has met needs it to be complete in a register.
-    if (u_.others && !std::is_sorted(summed.begin(), summed.end())) return std::nullopt;
-    if (out.dense_tail > 0) {  // a block takes sums in any order; what stands above it does not
+    if (u_.others && !std::is_sorted(summed.begin(), summed.end())) return refuse("a reduction that counts what is absent must be complete before the next begins: " + inside_a_sum(order, summed));
+    if (out.dense_tail > 0) {  // a block takes sums in any order
       int left = out.dense_tail;
       for (std::size_t v = summed.size(); v-- > 0 && left > 0;)
         if (!summed[v]) summed[v] = 1, --left;
-      if (!std::is_sorted(summed.begin(), summed.end())) return std::nullopt;
     }
-    if (!dense_result_ && !merging::can_assemble(summed)) return std::nullopt;
+    if (!dense_result_ && !merging::can_assemble(summed)) return refuse(inside_a_sum(order, summed) + ", and only one can be gathered in a workspace");
     out.indices = order;
     out.dense_result = dense_result_;
     double cost = 0;
@@ -141,21 +157,25 @@ class Model {
       formats[k] = a.tensor.format();
       if (kept_[k] == dims) continue;
       const bool top = dims.size() > 1 && extent(sequence[k][0]) <= 4 * stored_[k] + 1024;
-      formats[k] = levels_in_order(static_cast<int>(dims.size()), dims, top);
+      formats[k] = conversion::levels_in_order(dims, top);
       out.convert[k] = formats[k];
       cost += convert_cost * stored_[k];
     }
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
-    const auto fiber = [&](std::size_t k) {
-      double before = 1, here = 1;
-      for (std::size_t l = 0; l <= level[k]; ++l) {
-        here *= extent(sequence[k][l]);
-        if (l + 1 == level[k]) before = here;
-      }
-      return std::max(1e-3, std::min(here, stored_[k]) / std::min(before, stored_[k]));
+    const auto elements = [&](std::size_t k, std::size_t levels) {  // of the first so many levels
+      double places = 1, stored = stored_[k];
+      for (std::size_t l = 0; l < levels; ++l) places *= extent(sequence[k][l]);
+      for (std::size_t l = sequence[k].size(); l-- > levels && formats[k].level(static_cast<int>(l)).kind == LevelKind::dense;)
+        stored /= extent(sequence[k][l]);
+      return std::min(places, stored);
     };
+    const auto fiber = [&](std::size_t k) { return std::max(1e-3, elements(k, level[k] + 1) / elements(k, level[k])); };
     double entries = 1;
+    const int workspace = dense_result_ ? -1 : merging::workspace_of(summed);
+    if (wishes_.assembly == Assembly::append && workspace >= 0)
+      return refuse(inside_a_sum(order, summed) + ": its elements do not come in their order, and none can be appended");
+    if (wishes_.assembly == Assembly::workspace && workspace < 0) return refuse("no index of the result stands inside a sum: nothing is to be gathered");
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -163,10 +183,12 @@ class Model {
       for (std::size_t k = 0; k < n; ++k) {
         if (u_.accesses[k].dense || level[k] >= sequence[k].size() || sequence[k][level[k]] != order[v]) continue;
         touched[k] = 1;
-        cursor[k] = formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
+        // Beside a workspace the mask's row is held as bits.
+        const bool held = static_cast<int>(k) == u_.mask && static_cast<int>(v) == workspace && level[k] + 1 == sequence[k].size();
+        cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
         fibers[k] = fiber(k);
       }
-      const auto set = merging::iteration_set(input_, [&](int k) { return cursor[static_cast<std::size_t>(k)] != 0; });
+      const auto set = merging::iteration_set(u_, [&](int k) { return cursor[static_cast<std::size_t>(k)] != 0; });
       double walked = set.kind == merging::Set::everything ? all : 0;
       for (std::size_t k = 0; k < n; ++k)
         if (cursor[k]) walked += std::min(all, fibers[k]);
@@ -177,15 +199,16 @@ class Model {
     out.visits = entries;
     cost += entries * step_cost;
     if (dense_result_) return cost;
-    bool seen = false;
-    for (std::size_t v = 0; v < summed.size(); ++v) {
-      if (seen && !summed[v]) {
-        // A workspace as long as this index: it must stay small beside the work.
-        if (extent(order[v]) > 65536 + 64 * std::min(entries, 1e6)) return std::nullopt;
-        cost += entries * insert_cost + extent(order[v]) * step_cost;
-      }
-      seen = seen || summed[v];
+    double block = 1;
+    for (int i : tail_) block *= out.dense_tail > 0 ? extent(i) : 1;
+    if (workspace >= 0) {
+      // As long as its index, blocks and all: it must stay small beside the work.
+      const double length = extent(order[static_cast<std::size_t>(workspace)]) * block;
+      if (length > 65536 + 64 * std::min(entries, 1e6))
+        return refuse("a workspace over " + name(order[static_cast<std::size_t>(workspace)]) + " would be large beside the work");
+      cost += entries / block * insert_cost + length * step_cost;
     }
+    if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())]) cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
   }
 
@@ -237,19 +260,31 @@ class Model {
 
   const Unit& u_;
   const Format& wanted_;
+  const Wishes& wishes_;
+  std::string refusal_ = "no order of loops builds the result";
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;
-  merging::Input input_;
 };
 
 }  // namespace
 
-std::optional<Order> choose_order(const Unit& unit, const Format& wanted, std::string& why) {
-  Model model(unit, wanted);
-  if (auto order = model.in_pattern()) return order;
-  return model.best(why);
+std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, std::string& why) {
+  Model model(unit, wanted, wishes);
+  auto order = model.in_pattern();
+  if (!order && wishes.assembly == Assembly::pattern) {
+    why = "the result has not the pattern of an operand in its own format";
+    return std::nullopt;
+  }
+  if (!order) order = model.best(why);
+  if (!order) return std::nullopt;
+  order->hints.assign(unit.names.size(), merging::Hint::none);
+  for (std::size_t i = 0; i < unit.names.size(); ++i) {
+    if (unit.names[i] == wishes.innermost) order->hints[i] = merging::Hint::simd;
+    if (std::find(wishes.unrolled.begin(), wishes.unrolled.end(), unit.names[i]) != wishes.unrolled.end()) order->hints[i] = merging::Hint::unrolled;
+  }
+  return order;
 }
 
 }  // namespace strata::direct

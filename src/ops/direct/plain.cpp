@@ -1,6 +1,7 @@
 #include "ops/direct/plain.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/checked.h"
 #include "ops/convert_elements.h"
@@ -48,20 +49,16 @@ Affine affine(const Expression& e, const Shape& shape, const Extents& extents) {
 
 /// Dense memory seen through the access.
 Tensor view(const Tensor& given, const Affine& a) {
-  const bool plain = given.num_parts() == 1 && given.format().is_identity() && given.format().num_batch_levels() == 0;
-  const Tensor t = plain ? given : convert(given, conversion::dense_format(given.rank()));
+  const Tensor t = strided(given);
   std::vector<i64> strides(a.names.size(), 0);
+  const std::vector<i64> own = dimension_strides(t);
   i64 offset = t.part().values_offset;
   for (std::size_t d = 0; d < a.terms.size(); ++d) {
-    const i64 stride = t.part().strides[d];
+    const i64 stride = own[d];
     offset += a.constants[d] * stride;
     for (const auto& term : a.terms[d]) strides[term.index] += term.coefficient * stride;
   }
-  const Tensor out = borrow_dense(t.part().values, a.extents, strides, offset);
-  if (t.fill().is_zero()) return out;
-  TensorType type = out.type();
-  type.fill = t.fill();
-  return make_from_parts(std::move(type), {out.part()});
+  return dense_view(t.part().values, a.extents, strides, offset, t.fill());
 }
 
 /// Finds the values of the indices for which an access names a given element.
@@ -136,17 +133,15 @@ class Solver {
   const i64* coordinates_ = nullptr;
 };
 
-Format compressed_rows(int rank) {
-  std::vector<std::string> names;
-  for (int d = 0; d < rank; ++d) names.push_back("d" + std::to_string(d));
-  FormatBuilder b(names);
-  for (int d = 0; d < rank; ++d) b.level(b.dim(d), Level{.kind = LevelKind::compressed});
-  return b.build();
+Format compressed(int rank) {
+  std::vector<int> dims(static_cast<std::size_t>(rank));
+  std::iota(dims.begin(), dims.end(), 0);
+  return conversion::levels_in_order(dims, false);
 }
 
 Tensor expanded(const Tensor& given, const Affine& a, bool drops_fill_in) {
   // Sorted, and each element once.
-  const Tensor t = convert(given, compressed_rows(given.rank()), {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
+  const Tensor t = convert(given, compressed(given.rank()), {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
   Solver solver(a);
   const auto width = size_of(t.dtype());
   std::vector<std::vector<i64>> columns(a.names.size());
@@ -167,11 +162,7 @@ Tensor expanded(const Tensor& given, const Affine& a, bool drops_fill_in) {
   }
   Buffer v = Buffer::allocate(t.dtype(), n);
   std::copy(values.begin(), values.end(), static_cast<char*>(v.data));
-  const Tensor out = from_coo(coords, v, a.extents, compressed_rows(rank));
-  if (t.fill().same_bits(out.fill())) return out;
-  TensorType type = out.type();
-  type.fill = t.fill();
-  return make_from_parts(std::move(type), {out.part()});
+  return with_fill(from_coo(coords, v, a.extents, compressed(rank)), t.fill());
 }
 
 class Rewriter {
@@ -239,6 +230,36 @@ class Rewriter {
 };
 
 }  // namespace
+
+Tensor strided(const Tensor& t) {
+  const bool plain = t.num_parts() == 1 && t.format().is_identity() && t.format().num_batch_levels() == 0;
+  return plain ? t : convert(t, conversion::dense_format(t.rank()));
+}
+
+std::vector<i64> dimension_strides(const Tensor& strided) {
+  const FormatSpec& s = strided.format().spec();
+  std::vector<i64> out(strided.shape().size());
+  for (int l = 0; l < strided.format().num_levels(); ++l)
+    out[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(strided.format().level(l).expr)].a)] = strided.part().strides[static_cast<std::size_t>(l)];
+  return out;
+}
+
+Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i64>& strides, i64 offset, const Scalar& fill) {
+  TensorType type;
+  type.format = conversion::dense_format(static_cast<int>(shape.size()));
+  type.shape = shape;
+  type.dtype = values.dtype;
+  type.fill = fill;
+  Part part;
+  part.format = type.format;
+  part.ranges = type.format.level_ranges(shape);
+  part.levels.resize(shape.size());
+  part.values = values;
+  part.strides = strides;
+  part.values_offset = offset;
+  type.strides = stride_record(part.ranges, part.strides);
+  return make_from_parts(std::move(type), {std::move(part)});
+}
 
 std::optional<Plain> with_plain_accesses(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                          const Extents& extents, bool drops_fill_in, std::string& why) {

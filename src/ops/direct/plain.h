@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "strata/evaluate.h"
 
@@ -20,5 +21,12 @@ struct Plain {
 std::optional<Plain> with_plain_accesses(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                          const std::map<std::string, std::int64_t>& extents, bool drops_fill_in,
                                          std::string& why);
+
+/// Of a dense tensor: one that has a stride per dimension.
+Tensor strided(const Tensor& t);
+/// ... and these, dimension by dimension.
+std::vector<std::int64_t> dimension_strides(const Tensor& strided);
+/// Row-major levels over memory with these strides. Nothing is checked: places that nobody reads may lie outside.
+Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<std::int64_t>& strides, std::int64_t offset, const Scalar& fill);
 
 }  // namespace strata::direct

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "compiler/emit/emit_c.h"
 #include "ops/convert_elements.h"
+#include "ops/direct/plain.h"
 #include "ops/evaluate/column.h"
 #include "strata/settings.h"
 
@@ -16,6 +17,7 @@ using merging::Scalars;
 
 constexpr i64 work_per_chunk = 16384;  ///< visits and stored elements: some 20 us
 constexpr i64 most_chunks = 64;
+constexpr i64 largest_constant = 32;     ///< extents of blocks up to this stand in the kernel's text
 
 }  // namespace
 
@@ -50,27 +52,26 @@ std::optional<Tensor> Run::run() {
 }
 
 void Run::prepare() {
-  input_.nodes = u_.nodes;
+  static_cast<merging::Computation&>(input_) = u_;
   input_.num_vars = static_cast<int>(o_.indices.size());
-  input_.combine = u_.combine;
-  input_.absent = u_.absent;
-  input_.others = u_.others;
-  input_.ring = u_.ring;
-  input_.compute = u_.compute;
-  input_.mask = u_.mask;
-  input_.complement = u_.complement;
   input_.dense_result = o_.dense_result;
   input_.pattern = o_.pattern;
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
-  input_.fill = u_.fill;
   std::vector<int> var(o_.indices.size());  // of an index
   for (std::size_t v = 0; v < o_.indices.size(); ++v) {
     var[static_cast<std::size_t>(o_.indices[v])] = static_cast<int>(v);
     input_.summed.push_back(u_.summed[static_cast<std::size_t>(o_.indices[v])]);
     extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
+    const auto i = static_cast<std::size_t>(o_.indices[v]);
+    const bool constant = u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled);
+    input_.constants.push_back(constant ? extents_.back() : 0);
+    input_.hints.push_back(o_.hints[i]);
   }
   if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
+  input_.bounds = u_.bounds;
+  for (auto& bound : input_.bounds)
+    for (auto& [v, c] : bound.terms) v = var[static_cast<std::size_t>(v)];
   i64 largest = 0;
   for (std::size_t v = 0; v < extents_.size(); ++v)
     if (!input_.summed[v]) largest = std::max(largest, extents_[v] - 1);
@@ -96,26 +97,10 @@ void Run::prepare() {
       operand.fibers.push_back(fiber);
       parents = children;
     }
-    if (!a.dense && t.part().value_stride != 1) t = with_own_values(t, parents);
+    if (!a.dense && t.part().value_stride != 1) t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
     tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));
   }
-}
-
-Tensor Run::strided(const Tensor& t) {
-  const bool plain = t.num_parts() == 1 && t.format().is_identity() && t.format().num_batch_levels() == 0;
-  return plain ? t : convert(t, conversion::dense_format(t.rank()));
-}
-
-Tensor Run::with_own_values(const Tensor& t, i64 slots) {
-  Part part = t.part();
-  const auto width = static_cast<i64>(size_of(t.dtype()));
-  part.values = Buffer::allocate(t.dtype(), slots);
-  for (i64 k = 0; k < slots; ++k)
-    std::memcpy(static_cast<char*>(part.values.data) + k * width,
-                static_cast<const char*>(t.part().values.data) + k * t.part().value_stride * width, static_cast<std::size_t>(width));
-  part.value_stride = 1;
-  return make_from_parts(t.type(), {std::move(part)});
 }
 
 Tensor Run::stored(std::size_t k) const {
@@ -185,21 +170,14 @@ void Run::cut() {
 Run::Workspace Run::workspace() const {
   Workspace w;
   const i64 n = extents_[static_cast<std::size_t>(kernel_->lowered.workspace)];
-  w.values = filled(n, u_.absent);
+  w.values = Buffer::filled(u_.absent, n * block());
+  if (kernel_->lowered.holds_mask) w.mask = Buffer::zeros(DType::i64, ceil_div(n, 64));
   i64 words = n;
   for (auto& b : w.bits) {
     words = ceil_div(words, 64);
     b = Buffer::zeros(DType::i64, words);
   }
   return w;
-}
-
-Buffer Run::filled(i64 n, const Scalar& value) const {
-  if (value.same_bits(Scalar::zero(u_.compute))) return Buffer::zeros(u_.compute, n);
-  Buffer b = Buffer::allocate(u_.compute, n);
-  const auto width = static_cast<i64>(size_of(u_.compute));
-  for (i64 k = 0; k < n; ++k) std::memcpy(static_cast<char*>(b.data) + k * width, value.bits, static_cast<std::size_t>(width));
-  return b;
 }
 
 void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts) const {
@@ -219,6 +197,7 @@ void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, s
       case Buffers::out_sizes: buffers.push_back(piece->sizes.data()); break;
       case Buffers::row_values: buffers.push_back(w->values.data); break;
       case Buffers::row_bits: buffers.push_back(w->bits[l].data); break;
+      case Buffers::row_mask: buffers.push_back(w->mask.data); break;
     }
   }
   for (const auto& s : kernel_->lowered.scalars) {
@@ -226,6 +205,7 @@ void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, s
     const Part* part = s.operand >= 0 ? &tensors_[static_cast<std::size_t>(s.operand)].part() : nullptr;
     switch (s.kind) {
       case Scalars::extent: scalars.push_back(extents_[l]); break;
+      case Scalars::bound: scalars.push_back(u_.bounds[l].extent); break;
       case Scalars::stride: scalars.push_back(part ? part->strides[l] : out_strides[l]); break;
       case Scalars::offset: scalars.push_back(part->values_offset); break;
       case Scalars::capacity: scalars.push_back(piece->capacity[l]); break;
@@ -237,17 +217,16 @@ void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, s
 Tensor Run::dense() const {
   Shape shape;
   for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
-  const auto n = checked_product(shape);
+  const auto n = u_.strides.empty() ? checked_product(shape) : std::optional(u_.size);
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
   // Where several values meet in memory, it must hold what changes none of them.
   const bool parts = in_parts();
   const bool meets = !std::is_sorted(input_.summed.begin(), input_.summed.end());
-  Buffer out = filled(parts ? static_cast<i64>(chunks()) : *n, meets || parts ? u_.absent : u_.fill);
-  std::vector<i64> strides(shape.size()), by_var(extents_.size(), 0);
-  i64 step = 1;
-  for (std::size_t d = strides.size(); d-- > 0;) {
-    strides[d] = step;
-    step *= shape[d];
+  Buffer out = Buffer::filled(meets || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : *n);
+  std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
+  if (strides.empty()) strides.assign(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (u_.strides.empty() && d + 1 < shape.size()) strides[d] = strides[d + 1] * shape[d + 1];
     const auto v = std::find(o_.indices.begin(), o_.indices.end(), u_.output[d]) - o_.indices.begin();
     by_var[static_cast<std::size_t>(v)] = strides[d];
   }
@@ -257,17 +236,14 @@ Tensor Run::dense() const {
     call(static_cast<std::size_t>(c), nullptr, nullptr, to, by_var, nullptr);
   });
   if (parts) combine_parts(out);
-  Tensor t = borrow_dense(out, shape, strides);
-  if (u_.fill.is_zero()) return t;
-  TensorType type = t.type();
-  type.fill = u_.fill;
-  return make_from_parts(type, {t.part()});
+  return dense_view(out, shape, strides, 0, u_.fill);
 }
 
 Tensor Run::in_pattern() const {
   const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
   Part part = t.part();
-  part.values = Buffer::allocate(u_.compute, part.values.size);
+  // What lies beyond the bounds of a block is not met.
+  part.values = u_.bounds.empty() ? Buffer::allocate(u_.compute, part.values.size) : Buffer::filled(u_.fill, part.values.size);
   parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, part.values.data, {}, nullptr); });
   TensorType type = t.type();
   type.dtype = u_.compute;

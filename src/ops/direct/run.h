@@ -27,10 +27,6 @@ class Run {
  private:
   // --- what the kernel sees ----------------------------------------------------------------------------------------
   void prepare();
-  /// Dense with a stride per dimension.
-  static Tensor strided(const Tensor& t);
-  /// A value of its own for every slot, where one served for all.
-  static Tensor with_own_values(const Tensor& t, i64 slots);
   Tensor stored(std::size_t k) const;
 
   // --- chunks ------------------------------------------------------------------------------------------------------
@@ -47,11 +43,9 @@ class Run {
   // --- calls -------------------------------------------------------------------------------------------------------
 
   struct Workspace {
-    Buffer values, bits[3];
+    Buffer values, bits[3], mask;
   };
   Workspace workspace() const;
-  /// n times this value.
-  Buffer filled(i64 n, const Scalar& value) const;
   void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts) const;
 
   // --- dense results -----------------------------------------------------------------------------------------------

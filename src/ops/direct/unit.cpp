@@ -49,6 +49,8 @@ class Builder {
     unit_.drops_fill_in = ring_;
     unit_.combine = combine_of(options_.semiring);
     unit_.summed.assign(unit_.extents.size(), 1);
+    unit_.inside.assign(unit_.extents.size(), 0);
+    unit_.constants.assign(unit_.extents.size(), 0);
     for (const auto& i : assignment_.indices) {
       unit_.output.push_back(numbers_.at(i));
       unit_.summed[static_cast<std::size_t>(unit_.output.back())] = 0;
@@ -133,23 +135,15 @@ class Builder {
     return std::pair(static_cast<int>(unit_.nodes.size()) - 1, fact);
   }
 
-  std::optional<std::vector<int>> plain(const std::vector<AffineIndex>& indices, const Shape& shape) {
+  std::vector<int> numbers(const std::vector<AffineIndex>& indices) const {
     std::vector<int> out;
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      if (!indices[d].is_plain()) return refuse("an access is not a plain index");
-      const int i = numbers_.at(indices[d].terms[0].index);
-      if (std::find(out.begin(), out.end(), i) != out.end()) return refuse("an operand has one index twice");
-      if (shape[d] != unit_.extents[static_cast<std::size_t>(i)]) return refuse("an extent of 1 is stretched");
-      out.push_back(i);
-    }
+    for (const auto& i : indices) out.push_back(numbers_.at(i.terms[0].index));
     return out;
   }
 
   Added access(evaluation::Tree& tree, const Expression& e, bool conjugate) {
     const Tensor& t = operands_.at(e.node().name);
-    const auto indices = plain(e.node().indices, t.shape());
-    if (!indices) return std::nullopt;
-    Access a{.name = e.node().name, .tensor = t, .indices = *indices, .dense = t.format().is_all_dense()};
+    Access a{.name = e.node().name, .tensor = t, .indices = numbers(e.node().indices), .dense = t.format().is_all_dense()};
     if (ring_ && !a.dense && !t.fill().is_zero()) {
       const DType own = options_.semiring.kind() == Semiring::or_and ? DType::boolean : t.dtype();
       if (!t.fill().as(own).same_bits(to_scalar(identity(evaluation::addition(options_.semiring), own))))
@@ -162,7 +156,7 @@ class Builder {
     leaf.dense = a.dense;
     leaf.values = std::make_shared<Column>(evaluation::zeros(dtype, 0));
     leaf.fill = evaluation::cast(evaluation::of_scalar(t.fill()), dtype);
-    const int fact = tree.add_leaf(std::move(leaf), *indices);
+    const int fact = tree.add_leaf(std::move(leaf), a.indices);
     unit_.accesses.push_back(std::move(a));
     return node({.kind = merging::Node::access,
                  .operand = static_cast<int>(unit_.accesses.size()) - 1,

@@ -6,6 +6,7 @@
 
 #include "compiler/merge/merge.h"
 #include "strata/evaluate.h"
+#include "strata/schedule.h"
 
 namespace strata::direct {
 
@@ -17,30 +18,39 @@ struct Access {
   bool dense = false;        ///< a value everywhere
 };
 
-struct Unit {
-  std::vector<merging::Node> nodes;
-  std::vector<Access> accesses;        ///< in the order of Node::operand
+/// `nodes`, `mask` and the rest of the computation count accesses.
+struct Unit : merging::Computation {
+  std::vector<Access> accesses;        ///< in the order of Node::operand, the mask last
   std::vector<std::int64_t> extents;   ///< per index
   std::vector<std::string> names;      ///< of the indices, for explain()
   std::vector<char> summed;            ///< per index
+  std::vector<char> inside;            ///< per index: it counts within a block, inside all loops over blocks
+  std::vector<std::int64_t> constants; ///< per index: an extent that a kernel may be made for, or 0
+  std::vector<merging::Bound> bounds;  ///< indices where merging speaks of variables
+  std::vector<std::int64_t> strides;   ///< of a dense result, where it is not row-major; per dimension
+  std::int64_t size = 0;               ///< ... its elements
   std::vector<int> output;             ///< indices of the result's dimensions
-  merging::Combine combine = merging::Combine::plus;
-  Scalar absent;                       ///< the identity of `combine`
-  Scalar fill;                         ///< of the result
-  std::optional<Scalar> others;        ///< value of each absent element that a reduction counts
-  bool ring = false;                   ///< `absent` annihilates in a product
   bool everywhere = false;             ///< dense operands give the root a value at every place
   bool drops_fill_in = false;          ///< fill-in is missing: it is no value of a semiring
-  DType compute = DType::f64;
-  int mask = -1;                       ///< access that must be present; under `complement`, absent
-  bool complement = false;
 
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
 };
 
-/// The unit of an assignment without inner reductions, or why it is none.
+/// The unit of an assignment of plain accesses without inner reductions, or why it is none.
 std::optional<Unit> make_unit(const Assignment& a, const std::map<std::string, Tensor>& operands,
                               const EvaluateOptions& options, std::string& why);
+
+/// What a user asks of the loops.
+struct Wishes {
+  bool given = false;                  ///< is there a schedule?
+  std::vector<std::string> order;      ///< these from the outside in
+  std::string outermost, innermost;    ///< of all; "": any
+  std::vector<std::string> unrolled;
+  std::optional<Assembly> assembly;
+};
+
+/// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.
+std::optional<std::vector<int>> storage_order(const Format& f);
 
 /// In which order the indices are looped over, and how the operands must be stored for that.
 struct Order {
@@ -50,10 +60,11 @@ struct Order {
   int pattern = -1;                      ///< the result is this access's tensor with other values
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   double visits = 0;                     ///< about how often the innermost body runs
+  std::vector<merging::Hint> hints;      ///< per index
 };
 
-/// The order that promises the least work; `wanted`: the format of the result.
-std::optional<Order> choose_order(const Unit& unit, const Format& wanted, std::string& why);
+/// The order that promises the least work and grants the wishes; `wanted`: the format of the result.
+std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, std::string& why);
 
 /// Runs the unit; the result in a format that lies at hand, in dtype `compute`. Nothing where only the interpreter
 /// could run it and nobody asked for that.

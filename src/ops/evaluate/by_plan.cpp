@@ -47,6 +47,7 @@ std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, 
   if (options.general) return "the general path is asked for";
   if (options.semiring != Semiring::plus_times) return "the semiring is " + options.semiring.to_string();
   if (options.mask) return "there is a mask";
+  if (options.schedule) return "there is a schedule";
   const auto sparse =
       std::count_if(operands.begin(), operands.end(), [](const auto& t) { return !t.format.is_all_dense(); });
   if (sparse > 1) return std::to_string(sparse) + " operands are sparse";
@@ -55,31 +56,28 @@ std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, 
   return {};
 }
 
-std::optional<Tensor> by_plan(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                              const Destination& to) {
-  std::vector<TensorType> types;
-  std::vector<Shape> shapes;
-  for (const auto& t : operands) {
-    types.push_back(t.type());
-    shapes.push_back(t.shape());
-  }
+std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                             const Destination& to) {
   PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
   if (to.out && !how.output_dtype) {
-    DType product = types.empty() ? to.out->dtype() : types[0].dtype;
-    for (const auto& t : types) product = promote(product, t.dtype);
+    DType product = operands.empty() ? to.out->dtype() : operands[0].dtype;
+    for (const auto& t : operands) product = promote(product, t.dtype);
     check_kind(product, to.out->dtype());
     how.output_dtype = to.out->dtype();
   }
-  std::optional<Plan> plan;
   try {
-    plan = make_plan(e, types, how);
+    Plan plan = make_plan(e, operands, how);
+    if (planning::Trace::on()) planning::Trace::add("a plan: " + plan.kernel_name(), plan.show());
+    return plan;
   } catch (const Unsupported&) {
     return std::nullopt;
   }
-  if (planning::Trace::on()) planning::Trace::add("a plan: " + plan->kernel_name(), plan->show());
-  if (!to.out && is_one(to.alpha)) return plan->run(operands);
-  const Tensor out = to.out ? *to.out : empty_dense(plan->output_type());
-  plan->run(operands, out, to.alpha, to.beta);
+}
+
+Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to) {
+  if (!to.out && is_one(to.alpha)) return plan.run(operands);
+  const Tensor out = to.out ? *to.out : empty_dense(plan.output_type());
+  plan.run(operands, out, to.alpha, to.beta);
   return out;
 }
 

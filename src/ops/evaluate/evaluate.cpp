@@ -320,6 +320,7 @@ static Tensor general(const Assignment& a, const std::map<std::string, Tensor>& 
 Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
                        const EvaluateOptions& options) {
   if (options.general) return general(a, operands, options);
+  if (options.schedule) return direct::evaluate_scheduled(a, operands, options);
   if (auto result = product_in_pattern(a, operands, options)) return *result;
   std::string why;
   if (auto result = direct::evaluate(a, operands, options, why)) return *result;

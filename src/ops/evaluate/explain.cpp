@@ -74,6 +74,7 @@ std::string explain(const Assignment& a, const std::map<std::string, Tensor>& op
   if (options.mask)
     out += std::string("mask  ") + (options.complement_mask ? "complement of " : "") +
            options.mask->type().to_string() + "\n";
+  if (options.schedule && !options.general) return out + direct::explain_scheduled(a, operands, options);
   return out + "ways, in the order tried\n" + ways(a, operands, types, options, format);
 }
 

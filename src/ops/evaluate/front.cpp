@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/convert_elements.h"
+#include "ops/evaluate/memo.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -32,12 +33,26 @@ std::vector<TensorType> types_of(std::span<const Tensor> operands) {
 }
 
 /// A product of tensors by a plan, where one can serve.
-std::optional<Tensor> product(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                              const Format& format, const Destination& to) {
-  const auto types = types_of(operands);
+std::optional<Plan> plan_of_product(const Einsum& e, std::span<const TensorType> types, const EvaluateOptions& options,
+                                    const Format& format, const Destination& to) {
   if (!evaluation::plan_refusal(e, types, options, format).empty()) return std::nullopt;
-  return evaluation::by_plan(e, operands, options, to);
+  return evaluation::plan_for(e, types, options, to);
 }
+
+/// What may be remembered: masks, semirings and schedules never lead to a plan.
+bool may_have_plan(const EvaluateOptions& o) {
+  return !o.mask && !o.general && !o.schedule && o.semiring == Semiring::plus_times;
+}
+evaluation::Choices choices_of(const EvaluateOptions& o, const Destination& to) {
+  return {o.format, o.dtype, o.compute_dtype, to.out ? std::optional(to.out->dtype()) : std::nullopt};
+}
+
+/// What makes an assignment; the name of its result does not count.
+struct AssignmentKey {
+  Expression value;
+  std::vector<std::string> indices;
+  bool operator==(const AssignmentKey&) const = default;
+};
 
 std::map<std::string, Tensor> by_name(std::span<const Tensor> operands) {
   std::map<std::string, Tensor> out;
@@ -66,11 +81,25 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
            Destination to) {
   check_names(a, operands);
   check_scales(to, options);
+  thread_local evaluation::Memo<AssignmentKey> memo;
+  const bool memorable = !a.accumulate && may_have_plan(options);
+  if (memorable) {
+    const auto type = [&](const auto& entry, std::size_t k) {
+      const auto it = operands.find(entry.names[k]);
+      return it == operands.end() ? nullptr : &it->second.type();
+    };
+    if (const auto* known = memo.find({a.value, a.indices}, choices_of(options, to), type)) {
+      std::vector<Tensor> list;
+      for (const auto& n : known->names) list.push_back(operands.at(n));
+      return evaluation::run_plan(Plan(known->plan), list, to);
+    }
+  }
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
   std::vector<std::string> names;
-  const auto e = evaluation::as_einsum(a, types_of(operands), names);
+  const auto types = types_of(operands);
+  const auto e = evaluation::as_einsum(a, types, names);
   // What adds to its own memory may do so in place.
   const bool in_place = a.accumulate && to.out && !to.scales() && to.out->type() == operands.at(a.name).type() &&
                         to.out->format().is_all_dense() &&
@@ -80,8 +109,11 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
     for (const auto& n : names) list.push_back(operands.at(n));
     Destination whole = to;
     if (in_place) whole.beta = Scalar::of(std::int64_t{1});
-    if (auto out = product(*e, list, options, format_of(a, types_of(operands), options, to.out.has_value()), whole))
-      return *out;
+    const auto list_types = types_of(list);
+    if (const auto plan = plan_of_product(*e, list_types, options, format_of(a, types, options, to.out.has_value()), whole)) {
+      if (memorable) memo.insert({{a.value, a.indices}, choices_of(options, to), list_types, planning::Epoch::now(), names, *plan});
+      return evaluation::run_plan(*plan, list, whole);
+    }
   }
   return without_plan(a, operands, options, to);
 }
@@ -92,13 +124,22 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
                            .expected = std::to_string(e.operands.size()),
                            .got = std::to_string(operands.size())});
   check_scales(to, options);
+  thread_local evaluation::Memo<Einsum> memo;
+  const bool memorable = may_have_plan(options);
+  if (memorable) {
+    const auto type = [&](const auto&, std::size_t k) { return &operands[k].type(); };
+    if (const auto* known = memo.find(e, choices_of(options, to), type)) return evaluation::run_plan(Plan(known->plan), operands, to);
+  }
   std::vector<Shape> shapes;
   for (const auto& t : operands) shapes.push_back(t.shape());
   static_cast<void>(index_extents(e, shapes));
   const auto named = by_name(operands);
   const Assignment a = to_assignment(e);
-  if (auto out = product(e, operands, options, format_of(a, types_of(named), options, to.out.has_value()), to))
-    return *out;
+  const auto types = types_of(operands);
+  if (const auto plan = plan_of_product(e, types, options, format_of(a, types_of(named), options, to.out.has_value()), to)) {
+    if (memorable) memo.insert({e, choices_of(options, to), types, planning::Epoch::now(), {}, *plan});
+    return evaluation::run_plan(*plan, operands, to);
+  }
   return without_plan(a, named, options, to);
 }
 

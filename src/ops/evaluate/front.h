@@ -5,6 +5,7 @@
 #include <string>
 
 #include "strata/evaluate.h"
+#include "strata/plan.h"
 
 namespace strata::evaluation {
 
@@ -35,9 +36,10 @@ struct Destination {
 /// Why no plan serves; empty where one does: a product with at most one sparse operand and a dense result.
 std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
                          const Format& result);
-/// By a plan, where one serves.
-std::optional<Tensor> by_plan(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                              const Destination& to);
+/// The plan that serves such operands, if there is one.
+std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                             const Destination& to);
+Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to);
 /// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
 /// lower kind.
 void write(const Tensor& result, const Destination& to);

@@ -86,11 +86,7 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
   type.dtype = *dtype;
   type.fill = Scalar::zero(*dtype);
   Part part = mask.part();
-  const Scalar one = Scalar::one(*dtype);
-  const auto width = size_of(*dtype);
-  part.values = Buffer::allocate(*dtype, mask.part().values.size);
-  for (std::int64_t k = 0; k < part.values.size; ++k)
-    std::memcpy(static_cast<char*>(part.values.data) + static_cast<std::size_t>(k) * width, one.bits, width);
+  part.values = Buffer::filled(Scalar::one(*dtype), mask.part().values.size);
   const std::string name = "#mask";  // no user's name looks so
   operands.emplace(name, make_from_parts(std::move(type), {std::move(part)}));
   std::vector<std::string> reduced;
@@ -194,13 +190,7 @@ std::optional<Found> find(const Assignment& given, const std::map<std::string, T
 }  // namespace
 
 bool stores_all(const Format& f) {
-  if (f.num_parts() != 1 || f.is_all_dense() || !f.level(f.num_levels() - 1).unique) return false;
-  for (int l = f.num_levels(); l-- > 0;) {
-    const LevelKind kind = f.level(l).kind;
-    if (kind == LevelKind::compressed || kind == LevelKind::bitmap) return true;
-    if (kind != LevelKind::singleton) return false;
-  }
-  return false;
+  return f.num_parts() == 1 && !f.can_hold_fill() && f.level(f.num_levels() - 1).unique;
 }
 
 std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,

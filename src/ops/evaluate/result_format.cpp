@@ -29,11 +29,7 @@ bool takes_any(const Format& f) {
 
 class Chooser {
  public:
-  Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands) : a_(a), operands_(operands) {
-    std::map<std::string, Shape> shapes;
-    for (const auto& [name, type] : operands) shapes.emplace(name, type.shape);
-    extents_ = index_extents(a, shapes);
-  }
+  Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands) : a_(a), operands_(operands) {}
 
   Choice choose(const Expression& e) const {
     switch (e.op()) {
@@ -72,6 +68,13 @@ class Chooser {
     return it == a_.indices.end() ? -1 : static_cast<int>(it - a_.indices.begin());
   }
 
+  /// Does an extent of 1 stand for more?
+  bool stretched(const std::string& index) const {
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, type] : operands_) shapes.emplace(name, type.shape);
+    return index_extents(a_, shapes).at(index) != 1;
+  }
+
   Choice access(const Expression& e) const {
     const auto& n = e.node();
     const TensorType& type = operands_.at(n.name);
@@ -97,7 +100,7 @@ class Chooser {
         exact = false;
         continue;
       }
-      exact = exact && type.shape[d] == extents_.at(n.indices[d].terms[0].index);  // an extent of 1 may be stretched
+      exact = exact && !(type.shape[d] == 1 && stretched(n.indices[d].terms[0].index));
       perm[static_cast<std::size_t>(o)] = static_cast<int>(d);
       c.dense_levels[static_cast<std::size_t>(o)] = stored_densely(type.format, static_cast<int>(d));
     }
@@ -189,7 +192,6 @@ class Chooser {
 
   const Assignment& a_;
   const std::map<std::string, TensorType>& operands_;
-  std::map<std::string, std::int64_t> extents_;
 };
 
 /// Its dimensions are called as the indices of the result.

@@ -51,12 +51,7 @@ Tensor stand_in(const TensorType& t) {
       b.set_index(k, dense ? k / step % t.shape[d] : static_cast<std::int64_t>(random()) % t.shape[d]);
     coordinates.push_back(std::move(b));
   }
-  Buffer values = Buffer::allocate(t.dtype, n);
-  const Scalar one = Scalar::one(t.dtype);
-  const auto width = size_of(t.dtype);
-  for (std::int64_t k = 0; k < n; ++k)
-    std::copy_n(one.bits, width, static_cast<unsigned char*>(values.data) + static_cast<std::size_t>(k) * width);
-  return from_coo(coordinates, values, t.shape, t.format);
+  return from_coo(coordinates, Buffer::filled(Scalar::one(t.dtype), n), t.shape, t.format);
 }
 
 /// The expression over operands that have types alone.
@@ -102,11 +97,11 @@ Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOpe
 }  // namespace
 
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent, bool code) {
+                            std::int64_t extent, bool code, const std::optional<Schedule>& schedule) {
   auto [a, types, most, sparse] = symbolic(text, operands, extent);
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(a, types, names);
-  if (code && e && sparse <= 1 && !a.accumulate) {
+  if (code && e && sparse <= 1 && !a.accumulate && !schedule) {
     std::vector<TensorType> list;
     for (const auto& n : names) list.push_back(types.at(n));
     return planning::show_product(*e, list, names);
@@ -118,7 +113,8 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
     t.shape.assign(t.shape.size(), extent);
     tensors.emplace(name, stand_in(t));
   }
-  return code ? explain(a, tensors) + "\n" + show(a, tensors) : explain(a, tensors);
+  const EvaluateOptions options{.schedule = schedule};
+  return explain(a, tensors, options) + (code ? "\n" + show(a, tensors, options) : "");
 }
 
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,

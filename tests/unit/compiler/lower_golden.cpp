@@ -1,11 +1,6 @@
 // The nests of well-known kernels, as text. STRATA_GOLDEN=update renews the files; read the difference.
-#include <doctest/doctest.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
 #include "compiler/lower.h"
+#include "golden.h"
 
 using namespace strata;
 
@@ -31,14 +26,7 @@ void check(const std::string& name, const std::string& einsum, const std::vector
   const auto lowered = lower(in, why);
   REQUIRE_MESSAGE(lowered.has_value(), why);
   const std::string text = lowered->graph + "\n" + lowered->schedule + "\n" + ir::to_string(lowered->function);
-
-  const std::string path = std::string(STRATA_TEST_DIR) + "/golden/lower_" + name + ".txt";
-  if (const char* mode = std::getenv("STRATA_GOLDEN"); mode && std::string(mode) == "update") std::ofstream(path) << text;
-  std::ifstream file(path);
-  std::ostringstream expected;
-  expected << file.rdbuf();
-  INFO(path << " differs; STRATA_GOLDEN=update renews it. Now:\n" << text);
-  CHECK(expected.str() == text);
+  check_golden("lower_" + name + ".txt", text);
 }
 
 }  // namespace

@@ -1,0 +1,310 @@
+#include "ops/direct/blocks.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "ops/convert_elements.h"
+#include "ops/direct/plain.h"
+
+namespace strata::direct {
+namespace {
+
+using i64 = std::int64_t;
+using Names = std::vector<std::string>;
+
+std::vector<i64> row_major(const Shape& shape) {
+  std::vector<i64> out(shape.size(), 1);
+  for (std::size_t d = shape.size(); d-- > 1;) out[d - 1] = out[d] * shape[d];
+  return out;
+}
+
+Names plain_names(const Expression& access) {
+  Names out;
+  for (const auto& i : access.node().indices) out.push_back(i.terms[0].index);
+  return out;
+}
+
+class Splitter {
+ public:
+  Splitter(const Problem& given, std::span<const Split> asked) : given_(given) {
+    for (const Split& s : asked) splits_.emplace(s.index, s);
+    asked_ = !asked.empty();
+  }
+
+  std::optional<Blocked> split() {
+    if (given_.options.semiring == Semiring::plus_times) collect(given_.assignment.value);
+    if (!ok_ || splits_.empty()) return std::nullopt;
+    // A reduction that counts what is absent counts whole blocks.
+    const Operator root = given_.assignment.value.op();
+    if (is_reduction(root) && root != Operator::sum && ragged()) return std::nullopt;
+    Blocked out;
+    Problem& p = out.problem;
+    p.assignment = given_.assignment;
+    p.assignment.value = rewritten(p.assignment.value);
+    p.assignment.indices = names(given_.assignment.indices);
+    p.options = given_.options;
+    if (p.options.mask) p.options.mask = split_tensor(*p.options.mask, given_.assignment.indices);
+    if (!ok_) return std::nullopt;
+    p.operands = std::move(made_);
+    for (const auto& i : given_.assignment.indices) out.shape.push_back(given_.extents.at(i));
+    set_format(out);
+    set_extents(p);
+    if (out.format.is_all_dense()) set_strides(out);
+    p.wishes = given_.wishes;
+    return out;
+  }
+
+ private:
+  const Split* find(const std::string& index) const {
+    const auto it = splits_.find(index);
+    return it == splits_.end() ? nullptr : &it->second;
+  }
+  bool ragged() const {
+    return std::any_of(splits_.begin(), splits_.end(), [&](const auto& s) { return given_.extents.at(s.first) % s.second.size != 0; });
+  }
+
+  // --- which indices, and into what -------------------------------------------------------------------------------
+  void collect(const Expression& e) {
+    if (e.op() == Operator::access) return collect(given_.operands.at(e.node().name).format(), plain_names(e));
+    for (const auto& x : e.node().arguments) collect(x);
+  }
+
+  void collect(const Format& f, const Names& indices) {
+    if (f.is_all_dense()) return;
+    if (f.num_parts() != 1 || f.num_batch_levels() > 0) {
+      ok_ = asked_;
+      return;
+    }
+    const FormatSpec& s = f.spec();
+    for (int k = 0; k < s.num_exprs; ++k) {
+      const ExprNode& x = s.exprs[static_cast<std::size_t>(k)];
+      if (x.op != ExprNode::div && x.op != ExprNode::mod) continue;
+      const ExprNode& of = s.exprs[static_cast<std::size_t>(x.a)];
+      if (of.op != ExprNode::dim) continue;
+      const std::string& i = indices[static_cast<std::size_t>(of.a)];
+      const auto [it, fresh] = splits_.try_emplace(i, Split{i, unused(i + "_block"), unused(i + "_in"), x.n});
+      ok_ = ok_ && (asked_ || it->second.size == x.n);
+    }
+  }
+
+  std::string unused(std::string name) const {
+    while (given_.extents.contains(name)) name += "_";
+    return name;
+  }
+
+  Names names(const Names& indices) const {
+    Names out;
+    for (const auto& i : indices) {
+      const Split* s = find(i);
+      out.push_back(s ? s->outer : i);
+      if (s) out.push_back(s->inner);
+    }
+    return out;
+  }
+
+  Shape shape(const Shape& given, const Names& indices) const {
+    Shape out;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const Split* s = find(indices[d]);
+      out.push_back(s ? ceil_div(given[d], s->size) : given[d]);
+      if (s) out.push_back(s->size);
+    }
+    return out;
+  }
+
+  std::vector<i64> strides(const std::vector<i64>& given, const Names& indices) const {
+    std::vector<i64> out;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const Split* s = find(indices[d]);
+      out.push_back(s ? given[d] * s->size : given[d]);
+      if (s) out.push_back(given[d]);
+    }
+    return out;
+  }
+
+  // --- expressions and tensors ------------------------------------------------------------------------------------
+  Expression rewritten(const Expression& e) {
+    if (e.op() == Operator::access) {
+      const Names indices = plain_names(e);
+      const std::string key = e.to_string();
+      if (!made_.contains(key)) made_.emplace(key, split_tensor(given_.operands.at(e.node().name), indices));
+      const Names cut = names(indices);
+      return Expression::access(key, std::vector<AffineIndex>(cut.begin(), cut.end()));
+    }
+    if (const Split* s = is_reduction(e.op()) ? find(e.node().name) : nullptr) {
+      const bool implicit = e.node().implicit;
+      return Expression::reduce(e.op(), s->outer, Expression::reduce(e.op(), s->inner, rewritten(e.argument()), implicit), implicit);
+    }
+    Expression::Node n = e.node();
+    for (auto& x : n.arguments) x = rewritten(x);
+    return Expression(std::move(n));
+  }
+
+  Tensor split_tensor(const Tensor& given, const Names& indices) {
+    if (given.format().is_all_dense()) {
+      const Tensor t = strided(given);
+      return dense_view(t.part().values, shape(t.shape(), indices), strides(dimension_strides(t), indices), t.part().values_offset, t.fill());
+    }
+    const bool drops = given_.options.semiring != Semiring::plus_times;
+    Tensor t = given;
+    auto format = drops && t.format().can_hold_fill() ? std::nullopt : split_format(t.format(), indices);
+    if (!format && asked_) {
+      t = convert(t, in_splits(t.format(), indices), {.zeros = drops ? Zeros::automatic : Zeros::keep});
+      format = split_format(t.format(), indices);
+    }
+    if (!format) {
+      ok_ = false;
+      return given;
+    }
+    TensorType type = t.type();
+    type.format = *format;
+    type.shape = shape(t.shape(), indices);
+    Part part = t.part();
+    part.format = *format;
+    return make_from_parts(std::move(type), {std::move(part)});
+  }
+
+  // --- formats ----------------------------------------------------------------------------------------------------
+  /// The same levels over the cut dimensions; nothing where the levels are not cut like that.
+  std::optional<Format> split_format(const Format& f, const Names& indices) const {
+    const Names cut = names(indices);
+    if (f.is_all_dense()) return conversion::dense_format(static_cast<int>(cut.size()));
+    if (f.num_parts() != 1 || f.num_batch_levels() > 0) return std::nullopt;
+    FormatBuilder b(cut);
+    for (const Level& level : f.levels()) {
+      const auto e = split_expression(f.spec(), level.expr, indices, cut, b);
+      if (!e) return std::nullopt;
+      b.level(*e, level);
+    }
+    return b.build();
+  }
+
+  std::optional<int> split_expression(const FormatSpec& s, int node, const Names& indices, const Names& cut, FormatBuilder& b) const {
+    const ExprNode& x = s.exprs[static_cast<std::size_t>(node)];
+    const auto dimension = [&](const std::string& name) { return b.dim(static_cast<int>(std::find(cut.begin(), cut.end(), name) - cut.begin())); };
+    if (x.op == ExprNode::dim) {
+      const std::string& i = indices[static_cast<std::size_t>(x.a)];
+      if (find(i)) return std::nullopt;  // whole here, in blocks elsewhere
+      return dimension(i);
+    }
+    const bool divides = x.op == ExprNode::div;
+    if (!divides && x.op != ExprNode::mod) return std::nullopt;
+    const ExprNode& of = s.exprs[static_cast<std::size_t>(x.a)];
+    if (of.op == ExprNode::dim) {
+      const Split* split = find(indices[static_cast<std::size_t>(of.a)]);
+      if (!split || split->size != x.n) return std::nullopt;
+      return dimension(divides ? split->outer : split->inner);
+    }
+    const auto inner = split_expression(s, x.a, indices, cut, b);
+    if (!inner) return std::nullopt;
+    return divides ? b.div(*inner, x.n) : b.mod(*inner, x.n);
+  }
+
+  /// Dense and compressed levels, those of an index to be cut twice: its blocks, then the places within.
+  Format in_splits(const Format& f, const Names& indices) const {
+    const auto order = storage_order(f);
+    FormatBuilder b(indices);
+    for (std::size_t l = 0; l < indices.size(); ++l) {
+      const int d = order ? (*order)[l] : static_cast<int>(l);
+      const Level level{.kind = order ? f.level(static_cast<int>(l)).kind : LevelKind::compressed};
+      const Split* s = find(indices[static_cast<std::size_t>(d)]);
+      b.level(s ? b.div(b.dim(d), s->size) : b.dim(d), level);
+      if (s) b.level(b.mod(b.dim(d), s->size), level);
+    }
+    return b.build();
+  }
+
+  /// Blocks of the result as the operands have them: blocks outside, places inside.
+  Format in_blocks(const Names& indices) const {
+    FormatBuilder b(indices);
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      const int i = b.dim(static_cast<int>(d));
+      const Split* s = find(indices[d]);
+      b.level(s ? b.div(i, s->size) : i, Level{.kind = d == 0 ? LevelKind::dense : LevelKind::compressed});
+    }
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      if (const Split* s = find(indices[d])) b.level(b.mod(b.dim(static_cast<int>(d)), s->size), Level{});
+    return b.build();
+  }
+
+  void set_format(Blocked& out) const {
+    const Names& indices = given_.assignment.indices;
+    out.format = *given_.options.format;
+    auto format = split_format(out.format, indices);
+    if (!format) {  // it is converted afterwards
+      out.format = asked_ ? in_splits(out.format, indices) : in_blocks(indices);
+      format = split_format(out.format, indices);
+    }
+    out.problem.options.format = *format;
+  }
+
+  // --- the rest of the problem ------------------------------------------------------------------------------------
+  void set_extents(Problem& p) const {
+    const auto each = [&](const std::string& index, const auto& whole, const auto& cut) {
+      const Split* s = find(index);
+      if (s) cut(*s);
+      else whole();
+    };
+    for (const auto& [index, n] : given_.extents)
+      each(index, [&, i = index, n = n] { p.extents.emplace(i, n); },
+           [&, n = n](const Split& s) {
+             p.extents.emplace(s.outer, ceil_div(n, s.size));
+             p.extents.emplace(s.inner, s.size);
+             p.constants.emplace(s.inner, s.size);
+             if (!given_.wishes.given) p.inside.push_back(s.inner);
+             if (n % s.size != 0) p.bounds.push_back({.terms = {{s.outer, s.size}, {s.inner, 1}}, .extent = n});
+           });
+    for (const auto& index : given_.inside)
+      each(index, [&] { p.inside.push_back(index); },
+           [&](const Split& s) {
+             p.inside.push_back(s.outer);
+             if (std::find(p.inside.begin(), p.inside.end(), s.inner) == p.inside.end()) p.inside.push_back(s.inner);
+           });
+    for (const auto& [index, n] : given_.constants)
+      each(index, [&, i = index, n = n] { p.constants.emplace(i, n); }, [&, n = n](const Split& s) { p.constants.emplace(s.outer, ceil_div(n, s.size)); });
+    for (const auto& bound : given_.bounds) {
+      Problem::Bound cut{.terms = {}, .extent = bound.extent};
+      for (const auto& [index, c] : bound.terms)
+        each(index, [&, i = index, c = c] { cut.terms.emplace_back(i, c); },
+             [&, c = c](const Split& s) {
+               cut.terms.emplace_back(s.outer, c * s.size);
+               cut.terms.emplace_back(s.inner, c);
+             });
+      p.bounds.push_back(std::move(cut));
+    }
+  }
+
+  void set_strides(Blocked& out) const {
+    const auto n = checked_product(out.shape);
+    if (!n) throw std::bad_alloc();
+    out.strides = given_.strides.empty() ? row_major(out.shape) : given_.strides;
+    out.problem.size = given_.strides.empty() ? *n : given_.size;
+    out.problem.strides = strides(out.strides, given_.assignment.indices);
+  }
+
+  const Problem& given_;
+  std::map<std::string, Split> splits_;
+  bool asked_ = false;
+  std::map<std::string, Tensor> made_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits) {
+  return Splitter(problem, splits).split();
+}
+
+Tensor Blocked::joined(const Tensor& result) const {
+  if (format.is_all_dense()) return dense_view(result.part().values, shape, strides, 0, result.fill());
+  FormatSpec spec = format.spec();
+  for (int l = 0; l < spec.num_levels; ++l) spec.levels[static_cast<std::size_t>(l)].arg = result.format().level(l).arg;  // of padded levels: the longest row
+  TensorType type = result.type();
+  type.format = Format(spec);
+  type.shape = shape;
+  Part part = result.part();
+  part.format = type.format;
+  return make_from_parts(std::move(type), {std::move(part)});
+}
+
+}  // namespace strata::direct

@@ -1,0 +1,35 @@
+#pragma once
+// Indices cut in two: the block and the place within it.
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/direct/problem.h"
+
+namespace strata::direct {
+
+/// index = outer * size + inner.
+struct Split {
+  std::string index, outer, inner;
+  std::int64_t size = 0;
+};
+
+/// C(i,j) = A(i,k) * B(k,j) as C(i_block, i_in, ...) = A(i_block, i_in, ...) * ... over tensors that share their memory.
+struct Blocked {
+  Problem problem;
+
+  /// A result of this problem, in its format, over whole indices.
+  Tensor joined(const Tensor& result) const;
+
+  Format format;                      ///< of the joined result: the one asked for, where that has the same blocks
+  Shape shape;
+  std::vector<std::int64_t> strides;  ///< of a dense one
+};
+
+/// Cuts the indices of `splits`, and those that operands store in blocks. Nothing where that is no index, or where an
+/// operand stores one whole that another stores in blocks. Operands that store an index of `splits` otherwise are converted.
+std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits);
+
+}  // namespace strata::direct

@@ -1,0 +1,67 @@
+#include "ops/direct/loops.h"
+
+#include <algorithm>
+
+#include "strata/ops.h"
+
+namespace strata::direct {
+namespace {
+
+constexpr std::size_t most_cuts = 8;  ///< blocks in blocks
+
+bool contains(const std::vector<std::string>& list, const std::string& s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+
+/// What the problem says by name, by number.
+void number(const Problem& p, Unit& unit) {
+  const auto number_of = [&](const std::string& name) {
+    return static_cast<int>(std::find(unit.names.begin(), unit.names.end(), name) - unit.names.begin());
+  };
+  for (std::size_t i = 0; i < unit.names.size(); ++i) {
+    unit.inside[i] = contains(p.inside, unit.names[i]);
+    const auto constant = p.constants.find(unit.names[i]);
+    if (constant != p.constants.end()) unit.constants[i] = constant->second;
+  }
+  for (const auto& bound : p.bounds) {
+    merging::Bound b{.terms = {}, .extent = bound.extent};
+    for (const auto& [name, c] : bound.terms) b.terms.emplace_back(number_of(name), c);
+    unit.bounds.push_back(std::move(b));
+  }
+  unit.strides = p.strides;
+  unit.size = p.size;
+}
+
+}  // namespace
+
+std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why) {
+  while (cuts.size() < most_cuts) {
+    auto next = by_blocks(cuts.empty() ? problem : cuts.back().problem, {});
+    if (!next) break;
+    cuts.push_back(std::move(*next));
+  }
+  const Problem& p = cuts.empty() ? problem : cuts.back().problem;
+  auto unit = make_unit(p.assignment, p.operands, p.options, why);
+  if (!unit) return std::nullopt;
+  number(p, *unit);
+  auto order = choose_order(*unit, *p.options.format, p.wishes, why);
+  if (!order) return std::nullopt;
+  Loops out{.cuts = {}, .assignment = p.assignment, .unit = std::move(*unit), .order = std::move(*order), .format = *p.options.format};
+  out.cuts = std::move(cuts);  // what `p` refers to
+  return out;
+}
+
+std::string Loops::describe(bool code) const { return describe_unit(unit, order, format, code); }
+
+std::optional<Tensor> Loops::run() const {
+  auto result = run_unit(unit, order);
+  if (!result) return std::nullopt;
+  if (!cuts.empty() && !(result->format() == format)) result = convert(*result, format, {.zeros = Zeros::keep});
+  for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
+    const Tensor whole = cut->joined(*result);
+    const auto outer = cut + 1;
+    const Format& next = outer == cuts.rend() ? whole.format() : *outer->problem.options.format;
+    result = whole.format() == next ? whole : convert(whole, next, {.zeros = Zeros::keep});
+  }
+  return result;
+}
+
+}  // namespace strata::direct

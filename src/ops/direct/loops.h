@@ -1,0 +1,25 @@
+#pragma once
+// One nest of loops, ready to run: indices cut, unit made, order chosen.
+#include <span>
+
+#include "ops/direct/blocks.h"
+
+namespace strata::direct {
+
+struct Loops {
+  std::vector<Blocked> cuts;  ///< one after the other
+  Assignment assignment;
+  Unit unit;
+  Order order;
+  Format format;              ///< that the loops are to build
+
+  std::string describe(bool code = false) const;
+  /// The result over whole indices, in a format that lies at hand. Nothing where only the interpreter could run it and
+  /// nobody asked for that.
+  std::optional<Tensor> run() const;
+};
+
+/// Blocks of operands are cut after `cuts`. Nothing where it cannot be done, and `why`.
+std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why);
+
+}  // namespace strata::direct

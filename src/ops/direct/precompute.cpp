@@ -1,0 +1,102 @@
+#include "ops/direct/precompute.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/evaluate/contract.h"
+
+namespace strata::direct {
+namespace {
+
+/// Sums over a product, taken apart.
+struct Chain {
+  std::vector<Expression> sums;  ///< outermost first
+  std::vector<Expression> factors;
+  bool sums_over(const std::string& index) const {
+    return std::any_of(sums.begin(), sums.end(), [&](const Expression& s) { return s.node().name == index; });
+  }
+};
+
+Chain chain_of(const Expression& e) {
+  Chain out;
+  Expression body = e;
+  for (; body.op() == Operator::sum; body = body.argument()) out.sums.push_back(body);
+  out.factors = evaluation::factors_of(body);
+  return out;
+}
+
+class Replacer {
+ public:
+  explicit Replacer(const Assignment& w)
+      : w_(w),
+        chain_(chain_of(w.value)),
+        access_(Expression::access(w.name, std::vector<AffineIndex>(w.indices.begin(), w.indices.end()))) {}
+
+  Expression apply(const Expression& e) {
+    if (e == w_.value) return found();
+    if (auto product = within_product(e)) return found(*product);
+    Expression::Node n = e.node();
+    for (auto& a : n.arguments) a = apply(a);
+    return n.arguments.empty() ? e : Expression(std::move(n));
+  }
+
+  bool done() const { return found_; }
+  const std::string& needed() const { return needed_; }
+
+ private:
+  Expression found() { return found(access_); }
+  Expression found(const Expression& e) {
+    found_ = true;
+    return e;
+  }
+
+  std::optional<Expression> within_product(const Expression& e) {
+    Chain whole = chain_of(e);
+    if (whole.factors.size() < 2 && whole.sums.empty()) return std::nullopt;
+    std::size_t first = whole.factors.size();
+    for (const Expression& f : chain_.factors) {
+      const auto at = std::find(whole.factors.begin(), whole.factors.end(), f);
+      if (at == whole.factors.end()) return std::nullopt;
+      first = std::min(first, static_cast<std::size_t>(at - whole.factors.begin()));
+      whole.factors.erase(at);
+    }
+    for (const Expression& s : chain_.sums) {
+      const std::string& i = s.node().name;
+      if (!whole.sums_over(i)) return std::nullopt;
+      for (const Expression& f : whole.factors) {
+        const auto free = f.free_indices();
+        if (std::find(free.begin(), free.end(), i) == free.end()) continue;
+        needed_ = i + " in " + f.to_string();
+        return std::nullopt;
+      }
+    }
+    whole.factors.insert(whole.factors.begin() + static_cast<std::ptrdiff_t>(first), access_);
+    Expression out = whole.factors[0];
+    for (std::size_t k = 1; k < whole.factors.size(); ++k) out = out * whole.factors[k];
+    for (auto s = whole.sums.rbegin(); s != whole.sums.rend(); ++s)
+      if (!chain_.sums_over(s->node().name)) out = Expression::reduce(Operator::sum, s->node().name, out, s->node().implicit);
+    return out;
+  }
+
+  const Assignment& w_;
+  Chain chain_;
+  Expression access_;
+  bool found_ = false;
+  std::string needed_;
+};
+
+}  // namespace
+
+Expression with_workspace(const Expression& value, const Assignment& workspace) {
+  Replacer replacer(workspace);
+  Expression out = replacer.apply(value);
+  if (replacer.done()) return out;
+  const bool needed = !replacer.needed().empty();
+  throw ScheduleError({.what = needed ? "precompute would sum an index that is needed after it" : "the expression does not hold what is to be precomputed",
+                       .expected = needed ? "sums over indices that stand in " + workspace.value.to_string() + " alone"
+                                          : "a part, or factors of a product, of " + value.to_string(),
+                       .got = needed ? replacer.needed() : workspace.value.to_string(),
+                       .fix = needed ? "let it stand among the indices of " + workspace.name : ""});
+}
+
+}  // namespace strata::direct
