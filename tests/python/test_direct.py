@@ -228,3 +228,101 @@ def test_affine_views_of_dense_operands_in_any_order(order):
     got = st.evaluate("R(i,j) = A(i,j) * X(j, 2*i, i+1) + B(i,j)", A=A, B=B, X=x)
     want = a.toarray() * np.array([[x[j, 2 * i, i + 1] for j in range(5)] for i in range(4)]) + b.toarray()
     assert np.array_equal(got.to_dense(), want)
+
+
+SEMIRINGS = [
+    ("max(a, b); min(a, b); -inf", lambda x: x.max(1), np.minimum, -np.inf),
+    ("min(b, a); max(b, a); inf", lambda x: x.min(1), np.maximum, np.inf),
+    ("min(a, b); a * b; inf", lambda x: x.min(1), np.multiply, np.inf),
+    ("a + b; min(a, b); 0", lambda x: x.sum(1), np.minimum, 0),
+    ("a + b; b + a; 0", lambda x: x.sum(1), np.add, 0),
+]
+
+
+@pytest.mark.parametrize("definition,add,multiply,zero", SEMIRINGS)
+@pytest.mark.parametrize("format", ["CSR", "COO", "BSR(2, 2)"])
+def test_semirings_of_users(definition, add, multiply, zero, format):
+    rng = np.random.default_rng(10)
+    a, b = matrix(rng, 30, 40, 0.1), matrix(rng, 40, 20, 0.1)
+    A, B = st.from_scipy(a).to(format), st.from_scipy(b).to(format)
+    assert "generated code for the whole expression serves" in st.explain(
+        "C(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring=definition
+    )
+    got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring=definition)
+    x, y = a.toarray()[:, :, None], b.toarray()[None]
+    products = np.where((x != 0) & (y != 0), multiply(x, y), zero)
+    assert np.array_equal(got.to_dense(), add(products))
+    other = st._core.evaluate("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), semiring=definition, general=True)
+    assert np.array_equal(got.to_dense(), other.to_dense())
+    # What is not of these operators alone, or has a zero of its own, goes the way that looks at samples.
+    with pytest.raises(st.ExpressionError, match="makes no semiring"):
+        st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring="min(a, b); a + b; 0")
+
+
+def edges(seed, n=60, features=5):
+    rng = np.random.default_rng(seed)
+    a = sp.random(n, n, 0.1, format="csr", random_state=seed)
+    q, k, v = (rng.standard_normal((n, features)) for _ in range(3))
+    return a, q, k, v
+
+
+def test_attention_in_one_expression():
+    """SDDMM, exp, row sums and SpMM; rows without an edge are 0 / 0, as NumPy has it."""
+    a, q, k, v = edges(1)
+    a.data[a.indptr[7] : a.indptr[8]] = 0
+    a.eliminate_zeros()
+    A, D = st.from_scipy(a), a.toarray()
+    weight = "A(i,j) * exp(sum(k, Q(i,k) * K(j,k)))"
+    got = st.evaluate(f"Y(i,d) = sum(j, {weight} * V(j,d)) / sum(j, {weight})", A=A, Q=q, K=k, V=v)
+    w = D * np.exp(q @ k.T)
+    with np.errstate(invalid="ignore"):
+        want = (w @ v) / w.sum(1)[:, None]
+    np.testing.assert_allclose(np.asarray(got), want)
+    assert np.isnan(want[7]).all()
+
+
+def test_elements_are_worked_on_once_and_then_multiplied():
+    a, q, k, v = edges(2)
+    A = st.from_scipy(a)
+    E = st.evaluate("E(i,j) = A(i,j) * Q(i,k) * K(j,k)", A=A, Q=q, K=k)
+    how = st.explain("Y(i,d) = A(i,j) * exp(E(i,j)) * V(j,d)", A=A, E=E, V=v)
+    assert "in the pattern of its sparse operand" in how and "* V(j,d)" in how.splitlines()[-1]
+    got = st.evaluate("Y(i,d) = A(i,j) * exp(E(i,j)) * V(j,d)", A=A, E=E, V=v)
+    D = a.toarray()
+    np.testing.assert_allclose(got, (D * np.exp(D * (q @ k.T))) @ v)
+    # Of another dtype, or with elements elsewhere, it stays one nest.
+    B = st.from_scipy(sp.random(60, 60, 0.1, format="csr", random_state=5))
+    for other in (E.to(dtype="float32"), B):
+        assert "loops over" in st.explain("Y(i,d) = A(i,j) * exp(E(i,j)) * V(j,d)", A=A, E=other, V=v)
+        got = st.evaluate("Y(i,d) = A(i,j) * exp(E(i,j)) * V(j,d)", A=A, E=other, V=v)
+        np.testing.assert_allclose(got, (D * np.exp(other.to_dense())) @ v, rtol=1e-4, atol=1e-6)
+
+
+def test_tensors_that_differ_in_values_alone_are_walked_once():
+    a, q, k, v = edges(3)
+    A = st.from_scipy(a)
+    E = st.evaluate("E(i,j) = exp(A(i,j)) * A(i,j)", A=A)
+    F = st.evaluate("F(i,j) = -A(i,j)", A=A)
+    spec = "R(i,j) = A(i,j) * E(i,j) + F(i,j) / x(j)"
+    x = np.arange(1.0, 61)
+    d = a.toarray()
+    want = d * d * np.exp(d) - d / x
+    how = st.explain(spec, A=A, E=E, F=F, x=x)
+    assert "for j in t0\n" in how and "into the pattern of A" in how
+    np.testing.assert_allclose(st.evaluate(spec, A=A, E=E, F=F, x=x).to_dense(), want)
+    got = st.evaluate("y(i) = sum(j, A(i,j) * E(i,j) + F(i,j) / x(j))", A=A, E=E, F=F, x=x)
+    np.testing.assert_allclose(got, want.sum(1))
+    # Equal patterns in arrays of their own are merged as ever.
+    G = st.from_scipy(sp.csr_array(-a))
+    assert "for j in t0 or t2" in st.explain(spec, A=A, E=E, F=G, x=x)
+    np.testing.assert_allclose(st.evaluate(spec, A=A, E=E, F=G, x=x).to_dense(), want)
+
+
+def test_dense_expressions_are_compiled():
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((30, 40)), rng.standard_normal(30)
+    for x in (a, np.asfortranarray(a)):
+        got = st.evaluate("R(i,j) = exp(A(i,j)) / (1 + abs(b(i)))", A=x, b=b)
+        np.testing.assert_allclose(got, np.exp(a) / (1 + abs(b))[:, None])
+        np.testing.assert_allclose(st.evaluate("m(j) = max(i, A(i,j) - b(i))", A=x, b=b), (a - b[:, None]).max(0))
+    assert "generated code for the whole expression serves" in st.explain("R(i,j) = exp(A(i,j)) / b(i)", A=a, b=b)

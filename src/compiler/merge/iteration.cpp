@@ -5,23 +5,27 @@
 namespace strata::merging {
 namespace {
 
-Set combined(Set::Kind kind, std::vector<Set> parts) {
-  if (parts.size() == 1) return parts[0];
-  Set out{.kind = kind};
-  for (auto& p : parts) {
-    if (p.kind == kind)
-      out.parts.insert(out.parts.end(), p.parts.begin(), p.parts.end());
-    else
-      out.parts.push_back(std::move(p));
-  }
-  return out;
+/// Twins are one cursor: each stands once.
+void add_part(std::vector<Set>& parts, Set part) {
+  const auto same = [&](const Set& p) { return p.kind == Set::cursor && part.kind == Set::cursor && p.operand == part.operand; };
+  if (std::none_of(parts.begin(), parts.end(), same)) parts.push_back(std::move(part));
 }
 
-Set of_node(const Computation& input, int n, const std::function<bool(int)>& cursor) {
+Set combined(Set::Kind kind, std::vector<Set> parts) {
+  Set out{.kind = kind};
+  for (auto& p : parts) {
+    if (p.kind != kind) add_part(out.parts, std::move(p));
+    else
+      for (auto& q : p.parts) add_part(out.parts, std::move(q));
+  }
+  return out.parts.size() == 1 ? Set(out.parts[0]) : out;
+}
+
+Set of_node(const Computation& input, int n, const std::function<int(int)>& cursor) {
   const Node& node = input.nodes[static_cast<std::size_t>(n)];
   if (node.kind == Node::constant) return {};
   if (node.kind == Node::access)
-    return cursor(node.operand) ? Set{.kind = Set::cursor, .operand = node.operand} : Set{};
+    return cursor(node.operand) >= 0 ? Set{.kind = Set::cursor, .operand = cursor(node.operand)} : Set{};
   std::vector<Set> parts;
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
     const int a = node.arguments[k];
@@ -57,9 +61,9 @@ std::string Set::to_string(const std::function<std::string(int)>& name) const {
   return out;
 }
 
-Set iteration_set(const Computation& input, const std::function<bool(int)>& cursor) {
+Set iteration_set(const Computation& input, const std::function<int(int)>& cursor) {
   Set set = of_node(input, static_cast<int>(input.nodes.size()) - 1, cursor);
-  if (input.mask < 0 || input.complement || !cursor(input.mask)) return set;
+  if (input.mask < 0 || input.complement || cursor(input.mask) < 0) return set;
   Set mask{.kind = Set::cursor, .operand = input.mask};
   return set.kind == Set::everything ? mask : combined(Set::both, {std::move(mask), std::move(set)});
 }

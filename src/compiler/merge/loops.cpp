@@ -88,10 +88,11 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   Stmts out;
   std::vector<Cursor> cursors;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k)
-    if (has_level(k, var, at) && kind(k, at.level[static_cast<std::size_t>(k)]) == LevelKind::compressed)
+    if (operand(k).twin < 0 && has_level(k, var, at) && kind(k, at.level[static_cast<std::size_t>(k)]) == LevelKind::compressed)
       cursors.push_back(open(var, k, at, out));
   const Set set = iteration_set(in_, [&](int k) {
-    return std::any_of(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == k; });
+    const int own = operand(k).twin < 0 ? k : operand(k).twin;
+    return std::any_of(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == own; }) ? own : -1;
   });
   std::string line = std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in " +
                      set.to_string([this](int k) { return name_of_operand(k); });
@@ -289,6 +290,14 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
       continue;
     }
     const auto o = static_cast<std::size_t>(k);
+    if (operand(k).twin >= 0) {  // which stands before it
+      const auto twin = static_cast<std::size_t>(operand(k).twin);
+      at.position[o] = at.position[twin];
+      at.present[o] = at.present[twin];
+      at.readable[o] = at.readable[twin];
+      ++at.level[o];
+      continue;
+    }
     const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& x) { return x.operand == k; });
     if (c != cursors.end()) {
       at.position[o] = ir::var(c->p);
@@ -314,6 +323,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   }
   if (holds_mask_ && var == workspace_) test = both(test, held_mask(coordinate));
   test = both(inside_bounds(var, at), test);
+  if (var + 1 < in_.num_vars) hoist(var, at, out);
   if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];
   const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());

@@ -31,6 +31,16 @@ int workspace_of(const std::vector<char>& summed) {
 
 Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.compute) {
   level_of_.assign(static_cast<std::size_t>(in_.num_vars), -1);
+  last_var_.assign(in_.nodes.size(), -1);
+  parent_.assign(in_.nodes.size(), -1);
+  for (std::size_t k = 0; k < in_.nodes.size(); ++k) {
+    if (in_.nodes[k].kind == Node::access)
+      for (int v : operand(in_.nodes[k].operand).vars) last_var_[k] = std::max(last_var_[k], v);
+    for (int a : in_.nodes[k].arguments) {
+      parent_[static_cast<std::size_t>(a)] = static_cast<int>(k);
+      last_var_[k] = std::max(last_var_[k], last_var_[static_cast<std::size_t>(a)]);
+    }
+  }
   const auto n = static_cast<std::size_t>(in_.num_vars);
   int last = -1;
   for (std::size_t v = 0; v < n; ++v)
@@ -57,6 +67,7 @@ Lowered Nest::build() {
   at.present.resize(in_.operands.size());
   at.level.resize(in_.operands.size());
   at.readable.resize(in_.operands.size());
+  at.known.resize(in_.nodes.size());
   Stmts body;
   for (std::size_t l = 0; l < levels_.size(); ++l) {  // goes on where the call before has stopped
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);

@@ -60,6 +60,7 @@ struct Operand {
   bool dense = false;                 ///< read at strides, has a value everywhere
   int contiguous = -1;                ///< dense: level whose stride is 1
   std::vector<double> fibers = {};    ///< per compressed level: children of one parent, about
+  int twin = -1;                      ///< an operand before it that has the same variables, levels and arrays but for the values
 };
 
 /// What is computed, whatever the order of the loops.

@@ -1,6 +1,7 @@
 #pragma once
 // The nest of loops under construction.
 #include <functional>
+#include <optional>
 
 #include "compiler/merge/iteration.h"
 #include "compiler/params.h"
@@ -21,6 +22,11 @@ inline Expr bit_of(const Expr& e) {
   return ir::binary(ir::Op::shift_left, ir::int_const(1), ir::binary(ir::Op::bit_and, e, ir::int_const(word_bits - 1)));
 }
 
+struct Element {
+  Expr present;  ///< null: certainly
+  Value value;
+};
+
 /// What is known at one point of the nest.
 struct Place {
   std::vector<Expr> coordinate;  ///< per variable, null below
@@ -29,6 +35,7 @@ struct Place {
   std::vector<int> level;        ///< per operand: the level entered next
   bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
   std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
+  std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
 };
 
 class Nest {
@@ -43,10 +50,6 @@ class Nest {
     std::string p;            ///< the variable that counts
     Expr begin, end;
     Expr has;                 ///< does it stand at the loop's coordinate? null: certainly
-  };
-  struct Element {
-    Expr present;             ///< null: certainly
-    Value value;
   };
 
   // --- held_mask.cpp ---
@@ -79,6 +82,8 @@ class Nest {
 
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
+  /// Computes what is complete with this variable and stands below a loop that does not change it.
+  void hoist(int var, Place& at, Stmts& out);
   Expr dense_index(int operand, const Place& at);
   Element load(const Node& node, const Place& at, Stmts& out);
   /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.
@@ -135,6 +140,7 @@ class Nest {
   compiler::Names names_;
   compiler::ParamsOf<Buffers, Scalars> params_;
   compiler::Arithmetic arithmetic_;
+  std::vector<int> last_var_, parent_;  ///< per node of the tree: the last variable that it depends on, -1; its parent, -1
   std::vector<int> levels_;        ///< assembled: variable of each level
   std::vector<int> tail_;          ///< assembled: variables of the dense block below the last level
   std::vector<int> level_of_;      ///< per variable: level of the result, -1

@@ -119,7 +119,7 @@ Expr Nest::dense_index(int k, const Place& at) {
   return index;
 }
 
-Nest::Element Nest::load(const Node& node, const Place& at, Stmts& out) {
+Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
@@ -132,7 +132,7 @@ Nest::Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   return {present, named("v_" + name_of_operand(k), v, out)};
 }
 
-Nest::Element Nest::argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
+Element Nest::argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
   const int n = node.arguments[which];
   const Node& child = in_.nodes[static_cast<std::size_t>(n)];
   Element e = evaluate(n, at, out);
@@ -143,7 +143,18 @@ Nest::Element Nest::argument(const Node& node, std::size_t which, bool filled, c
   return e;
 }
 
-Nest::Element Nest::evaluate(int n, const Place& at, Stmts& out) {
+void Nest::hoist(int var, Place& at, Stmts& out) {
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
+    const int parent = parent_[n];
+    if (last_var_[n] != var || (parent >= 0 && last_var_[static_cast<std::size_t>(parent)] == var)) continue;
+    Element e = evaluate(static_cast<int>(n), at, out);
+    if (in_.nodes[n].kind == Node::map) e.value = named("value", e.value, out);
+    at.known[n] = std::move(e);
+  }
+}
+
+Element Nest::evaluate(int n, const Place& at, Stmts& out) {
+  if (const auto& known = at.known[static_cast<std::size_t>(n)]) return *known;
   const Node& node = in_.nodes[static_cast<std::size_t>(n)];
   if (node.kind == Node::constant) return {nullptr, constant(node.value)};
   if (node.kind == Node::access) return load(node, at, out);

@@ -240,36 +240,31 @@ class Splitter {
 
   // --- the rest of the problem ------------------------------------------------------------------------------------
   void set_extents(Problem& p) const {
-    const auto each = [&](const std::string& index, const auto& whole, const auto& cut) {
+    for (const auto& [index, n] : given_.extents) {
       const Split* s = find(index);
-      if (s) cut(*s);
-      else whole();
-    };
-    for (const auto& [index, n] : given_.extents)
-      each(index, [&, i = index, n = n] { p.extents.emplace(i, n); },
-           [&, n = n](const Split& s) {
-             p.extents.emplace(s.outer, ceil_div(n, s.size));
-             p.extents.emplace(s.inner, s.size);
-             p.constants.emplace(s.inner, s.size);
-             if (!given_.wishes.given) p.inside.push_back(s.inner);
-             if (n % s.size != 0) p.bounds.push_back({.terms = {{s.outer, s.size}, {s.inner, 1}}, .extent = n});
-           });
-    for (const auto& index : given_.inside)
-      each(index, [&] { p.inside.push_back(index); },
-           [&](const Split& s) {
-             p.inside.push_back(s.outer);
-             if (std::find(p.inside.begin(), p.inside.end(), s.inner) == p.inside.end()) p.inside.push_back(s.inner);
-           });
-    for (const auto& [index, n] : given_.constants)
-      each(index, [&, i = index, n = n] { p.constants.emplace(i, n); }, [&, n = n](const Split& s) { p.constants.emplace(s.outer, ceil_div(n, s.size)); });
+      p.extents.emplace(s ? s->outer : index, s ? ceil_div(n, s->size) : n);
+      if (!s) continue;
+      p.extents.emplace(s->inner, s->size);
+      p.constants.emplace(s->inner, s->size);
+      if (!given_.wishes.given) p.inside.push_back(s->inner);
+      if (n % s->size != 0) p.bounds.push_back({.terms = {{s->outer, s->size}, {s->inner, 1}}, .extent = n});
+    }
+    for (const auto& index : given_.inside) {
+      const Split* s = find(index);
+      p.inside.push_back(s ? s->outer : index);
+      if (s && given_.wishes.given) p.inside.push_back(s->inner);
+    }
+    for (const auto& [index, n] : given_.constants) {
+      const Split* s = find(index);
+      p.constants.emplace(s ? s->outer : index, s ? ceil_div(n, s->size) : n);
+    }
     for (const auto& bound : given_.bounds) {
       Problem::Bound cut{.terms = {}, .extent = bound.extent};
-      for (const auto& [index, c] : bound.terms)
-        each(index, [&, i = index, c = c] { cut.terms.emplace_back(i, c); },
-             [&, c = c](const Split& s) {
-               cut.terms.emplace_back(s.outer, c * s.size);
-               cut.terms.emplace_back(s.inner, c);
-             });
+      for (const auto& [index, c] : bound.terms) {
+        const Split* s = find(index);
+        cut.terms.emplace_back(s ? s->outer : index, s ? c * s->size : c);
+        if (s) cut.terms.emplace_back(s->inner, c);
+      }
       p.bounds.push_back(std::move(cut));
     }
   }

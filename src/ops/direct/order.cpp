@@ -22,11 +22,23 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   return out;
 }
 
+bool are_twins(const Access& a, const Access& b) { return !a.dense && !b.dense && a.indices == b.indices && are_twins(a.tensor, b.tensor); }
+
+bool are_twins(const Tensor& a, const Tensor& b) {
+  const TensorType &s = a.type(), &t = b.type();
+  if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype || a.num_parts() != 1) return false;
+  const Part &p = a.part(), &q = b.part();
+  for (std::size_t l = 0; l < p.levels.size(); ++l)
+    if (p.levels[l].pos.data != q.levels[l].pos.data || p.levels[l].crd.data != q.levels[l].crd.data) return false;
+  return true;
+}
+
 namespace {
 
 constexpr double convert_cost = 15;   ///< ns an element to store an operand in another order
 constexpr double step_cost = 1.5;     ///< ns an iteration or a coordinate compared
 constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
+constexpr double stride_cost = 0.5;   ///< ns an access to dense memory that the innermost loop does not run along
 constexpr double most_orders = 5040;
 constexpr double poor_block_cost = 0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
@@ -53,7 +65,7 @@ class Model {
       if (a.dense) continue;
       if (a.indices != u_.output || !kept_[k] || !(a.tensor.format() == wanted_)) return {};
       if (first < 0) first = static_cast<int>(k);
-      if (!a.tensor.same_object(u_.accesses[static_cast<std::size_t>(first)].tensor)) return {};
+      if (static_cast<int>(k) != first && !are_twins(u_.accesses[static_cast<std::size_t>(first)], a)) return {};
     }
     if (first < 0 || wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern) return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
@@ -161,6 +173,13 @@ class Model {
       out.convert[k] = formats[k];
       cost += convert_cost * stored_[k];
     }
+    const auto leader = [&](int k) {  // whose loop it shares
+      for (int p = 0; p < k; ++p)
+        if (p != u_.mask && k != u_.mask && !out.convert[static_cast<std::size_t>(p)] && !out.convert[static_cast<std::size_t>(k)] &&
+            are_twins(u_.accesses[static_cast<std::size_t>(p)], u_.accesses[static_cast<std::size_t>(k)]))
+          return p;
+      return k;
+    };
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
     const auto elements = [&](std::size_t k, std::size_t levels) {  // of the first so many levels
@@ -188,16 +207,16 @@ class Model {
         cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
         fibers[k] = fiber(k);
       }
-      const auto set = merging::iteration_set(u_, [&](int k) { return cursor[static_cast<std::size_t>(k)] != 0; });
+      const auto set = merging::iteration_set(u_, [&](int k) { return cursor[static_cast<std::size_t>(k)] != 0 ? leader(k) : -1; });
       double walked = set.kind == merging::Set::everything ? all : 0;
       for (std::size_t k = 0; k < n; ++k)
-        if (cursor[k]) walked += std::min(all, fibers[k]);
+        if (cursor[k] && leader(static_cast<int>(k)) == static_cast<int>(k)) walked += std::min(all, fibers[k]);
       cost += entries * (2 + walked) * step_cost;
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
     }
     out.visits = entries;
-    cost += entries * step_cost;
+    cost += entries * (step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
     double block = 1;
     for (int i : tail_) block *= out.dense_tail > 0 ? extent(i) : 1;
@@ -210,6 +229,20 @@ class Model {
     }
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())]) cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
+  }
+
+  /// How many dense operands, or the dense result, the loop over this index strides through.
+  int strided(int index) const {
+    int out = dense_result_ && !u_.output.empty() && u_.is_output(index) && u_.output.back() != index;
+    for (const Access& a : u_.accesses) {
+      if (!a.dense || !a.tensor.format().is_identity() || a.tensor.num_parts() != 1) continue;
+      const FormatSpec& s = a.tensor.format().spec();
+      for (int l = 0; l < a.tensor.format().num_levels(); ++l) {
+        const auto d = static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(a.tensor.format().level(l).expr)].a);
+        if (a.indices[d] == index) out += a.tensor.part().strides[static_cast<std::size_t>(l)] > 1;
+      }
+    }
+    return out;
   }
 
   /// Indices of the dense levels below the last compressed one of the wanted format, as a block may hold them.

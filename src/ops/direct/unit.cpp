@@ -1,6 +1,7 @@
 #include "ops/direct/unit.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/evaluate/tree.h"
 
@@ -13,14 +14,40 @@ using evaluation::is_zero;
 using evaluation::to_scalar;
 using merging::Combine;
 
-Combine combine_of(const Semiring& s) {
+/// A semiring as generated code has it: one way to combine, one operator.
+struct Ring {
+  Combine add = Combine::plus;
+  Operator multiply = Operator::multiply;
+};
+
+/// min(a, b) of a user's two scalars, in either order.
+std::optional<Operator> single_operator(const Expression& e) {
+  const auto is = [&](std::size_t k, const char* name) { return e.argument(k).op() == Operator::access && e.argument(k).node().name == name; };
+  const bool known = e.op() == Operator::add || e.op() == Operator::multiply || e.op() == Operator::minimum || e.op() == Operator::maximum;
+  if (!known || !((is(0, "a") && is(1, "b")) || (is(0, "b") && is(1, "a")))) return std::nullopt;
+  return e.op();
+}
+
+/// A user's semiring whose laws need no samples: sums by min, max or +, with their own identity.
+std::optional<Ring> ring_of(const Semiring::Definition& d) {
+  const auto add = single_operator(d.add), multiply = single_operator(d.multiply);
+  if (!add || !multiply) return std::nullopt;
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (add == Operator::minimum && d.zero == infinity) return Ring{Combine::minimum, *multiply};
+  if (add == Operator::maximum && d.zero == -infinity) return Ring{Combine::maximum, *multiply};
+  if (add == Operator::add && d.zero == 0) return Ring{Combine::plus, *multiply};
+  return std::nullopt;
+}
+
+std::optional<Ring> ring_of(const Semiring& s) {
   switch (s.kind()) {
-    case Semiring::min_plus: return Combine::minimum;
-    case Semiring::max_plus:
-    case Semiring::max_times: return Combine::maximum;
-    case Semiring::or_and: return Combine::either;
-    case Semiring::any: return Combine::first;
-    default: return Combine::plus;
+    case Semiring::min_plus: return Ring{Combine::minimum, Operator::add};
+    case Semiring::max_plus: return Ring{Combine::maximum, Operator::add};
+    case Semiring::max_times: return Ring{Combine::maximum, Operator::multiply};
+    case Semiring::or_and: return Ring{Combine::either, Operator::multiply};
+    case Semiring::any: return Ring{Combine::first, Operator::multiply};
+    case Semiring::user: return ring_of(*s.definition());
+    default: return Ring{};
   }
 }
 
@@ -43,11 +70,13 @@ class Builder {
     }
     if (unit_.extents.empty()) return refuse("there is no index to loop over");
     const Semiring::Kind kind = options_.semiring.kind();
-    if (kind == Semiring::user) return refuse("the semiring is a user's");
+    const auto ring = ring_of(options_.semiring);
+    if (!ring) return refuse("the semiring is not of min, max, + and * alone");
+    multiply_ = ring->multiply;
     ring_ = kind != Semiring::plus_times;
     unit_.ring = ring_ && kind != Semiring::or_and && kind != Semiring::any;
     unit_.drops_fill_in = ring_;
-    unit_.combine = combine_of(options_.semiring);
+    unit_.combine = ring->add;
     unit_.summed.assign(unit_.extents.size(), 1);
     unit_.inside.assign(unit_.extents.size(), 0);
     unit_.constants.assign(unit_.extents.size(), 0);
@@ -70,8 +99,6 @@ class Builder {
     if (!choose_result(facts, is_reduction(reduction) ? std::optional(reduction) : std::nullopt, implicit))
       return std::nullopt;
     if (options_.mask && !add_mask()) return std::nullopt;
-    if (std::all_of(unit_.accesses.begin(), unit_.accesses.end(), [](const Access& x) { return x.dense; }))
-      return refuse("no operand is sparse");
     return std::move(unit_);
   }
 
@@ -185,6 +212,11 @@ class Builder {
     const DType t = tree.node(fact).compute;
     if (is_complex(t) && (ring_ || (!multiplies && op != Operator::add && op != Operator::subtract)))
       return refuse("'" + std::string(name_of(op)) + "' of complex numbers");
+    if (options_.semiring.kind() == Semiring::user) {
+      if (t == DType::boolean) return refuse("booleans in a user's semiring");
+      for (const auto& x : e.node().arguments)
+        if (multiplies && x.op() == Operator::multiply) return refuse("a product of three in a user's semiring");
+    }
     if (t == DType::boolean && is_comparison(op) && op != Operator::equal && op != Operator::not_equal)
       return refuse("an order of booleans");
     const auto& l = tree.node(left->second);
@@ -208,10 +240,12 @@ class Builder {
   }
 
   Operator operator_in_ring(bool multiplies) const {
-    const Semiring::Kind s = options_.semiring.kind();
-    if (multiplies) return s == Semiring::min_plus || s == Semiring::max_plus ? Operator::add : Operator::multiply;
-    if (s == Semiring::min_plus) return Operator::minimum;
-    return s == Semiring::or_and ? Operator::add : Operator::maximum;
+    if (multiplies) return multiply_;
+    switch (unit_.combine) {
+      case Combine::minimum: return Operator::minimum;
+      case Combine::maximum: return Operator::maximum;
+      default: return Operator::add;
+    }
   }
 
   Added add_function(evaluation::Tree& tree, const Expression& e) {
@@ -250,6 +284,7 @@ class Builder {
   std::map<std::string, int> numbers_;
   Unit unit_;
   bool ring_ = false;
+  Operator multiply_ = Operator::multiply;  ///< what '*' is in the ring
 };
 
 }  // namespace

@@ -40,6 +40,11 @@ struct Unit : merging::Computation {
 std::optional<Unit> make_unit(const Assignment& a, const std::map<std::string, Tensor>& operands,
                               const EvaluateOptions& options, std::string& why);
 
+/// Do two sparse tensors of one part differ in their values alone?
+bool are_twins(const Tensor& a, const Tensor& b);
+/// ... and stand under the same indices?
+bool are_twins(const Access& a, const Access& b);
+
 /// What a user asks of the loops.
 struct Wishes {
   bool given = false;                  ///< is there a schedule?

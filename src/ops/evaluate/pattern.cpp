@@ -21,8 +21,8 @@ struct Flat {
   std::set<int> summed;
 };
 
-/// A product under sums, of plain accesses (or their conjugates) and numbers.
-std::optional<Flat> flatten(const Assignment& a) {
+/// A product under sums, of plain accesses (or their conjugates) and numbers. `floats`: a written sum has their dtype too.
+std::optional<Flat> flatten(const Assignment& a, bool floats) {
   Flat out;
   std::map<std::string, int> numbers;
   const auto number = [&](const std::string& name) {
@@ -36,7 +36,7 @@ std::optional<Flat> flatten(const Assignment& a) {
   for (const auto& i : a.indices) out.einsum.output.push_back(number(i));
   Expression body = a.value;
   while (body.op() == Operator::sum) {
-    if (!body.node().implicit || !out.summed.insert(number(body.node().name)).second) return std::nullopt;
+    if (!(floats || body.node().implicit) || !out.summed.insert(number(body.node().name)).second) return std::nullopt;
     body = body.argument();
   }
   for (const Expression& f : factors_of(body)) {
@@ -91,7 +91,7 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
   operands.emplace(name, make_from_parts(std::move(type), {std::move(part)}));
   std::vector<std::string> reduced;
   Expression body = a.value;
-  while (body.op() == Operator::sum && body.node().implicit) {
+  while (body.op() == Operator::sum) {  // floats: however it is written
     reduced.push_back(body.node().name);
     body = body.argument();
   }
@@ -119,7 +119,12 @@ std::optional<Found> find(const Assignment& given, const std::map<std::string, T
   Assignment a = given;
   std::map<std::string, Tensor> operands = named;
   if (options.mask && !times_mask(a, operands, options)) return refuse("there is a mask");
-  std::optional<Flat> flat = flatten(a);
+  bool floats = true;
+  for (const auto& name : a.value.operands()) {
+    const DType t = operands.at(name).dtype();
+    floats = floats && (is_float(t) || is_complex(t));
+  }
+  std::optional<Flat> flat = flatten(a, floats);
   if (!flat || flat->names.empty()) return refuse("it is not one product");
   if (!one_sum(*flat)) return refuse("its sums stand in different factors");
   Einsum& e = flat->einsum;

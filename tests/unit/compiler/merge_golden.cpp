@@ -78,6 +78,20 @@ TEST_CASE("golden merges") {
   most.dense_top = false;
   check("row_maximum", most);
 
+  // Weights of edges times features: one walk for what differs in values alone, exp once an edge.
+  merging::Input attention = input({csr, csr, operand("dense", {1, 2})}, Operator::multiply, {0, 1, 0});
+  attention.operands[1].twin = 0;
+  attention.nodes = {{.kind = Node::access, .operand = 0, .value = attention.fill},
+                     {.kind = Node::access, .operand = 1, .value = attention.fill},
+                     {.kind = Node::map, .op = Operator::exponential, .value = Scalar::of(1.0), .arguments = {1}},
+                     {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {0, 2}, .needed = {1, 0}},
+                     {.kind = Node::access, .operand = 2, .value = attention.fill},
+                     {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {3, 4}, .needed = {1, 0}}};
+  attention.dense_result = true;
+  attention.dense_top = false;
+  attention.contiguous = 2;
+  check("attention", attention);
+
   // Blocks: the row of the workspace holds one for each coordinate. The last ones are not whole.
   const std::string blocks = "(i, j, k, l) -> (i : dense, j : compressed, k : dense, l : dense)";
   merging::Input blocked = input({operand(blocks, {0, 1, 3, 4}), operand(blocks, {1, 2, 4, 5})}, Operator::multiply, {0, 1, 0, 0, 1, 0});
