@@ -1,0 +1,171 @@
+#include "ops/direct/lift.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "ops/convert_elements.h"
+#include "ops/evaluate/contract.h"
+#include "ops/evaluate/pattern.h"
+
+namespace strata::direct {
+namespace {
+
+/// Takes reductions out of an elementwise tree: each becomes an operand of its own.
+class Lift {
+ public:
+  /// `output`: the indices of the whole result.
+  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, const std::vector<std::string>& output)
+      : operands_(operands), options_(options), output_(output) {
+    zeros_are_values_ = options.format->is_all_dense() && options.semiring == Semiring::plus_times;
+  }
+
+  Expression apply(const Expression& e) {
+    if (is_reduction(e.op())) return evaluated(e);
+    const bool before = zeros_are_values_;
+    zeros_are_values_ = before && asks_for_values(e);
+    const Expression out = below(e);
+    zeros_are_values_ = before;
+    return out;
+  }
+  /// What several reductions hold is carried out once, before them.
+  Expression shared(const Expression& e) {
+    const bool before = std::exchange(zeros_are_values_, false);
+    static_cast<void>(inner(e, 0, true));
+    const Expression out = inner(e, 0, false);
+    zeros_are_values_ = before;
+    return out;
+  }
+  std::map<std::string, Tensor> take_operands() { return std::move(operands_); }
+
+ private:
+  /// Is this the same where an argument is absent and where it is 0? In a dense result; an absent factor, or numerator of a
+  /// dense denominator, hides infinities and zeros beside it.
+  static bool asks_for_values(const Expression& e) {
+    if (e.op() == Operator::divide) return e.argument(0).op() == Operator::sum && e.argument(1).op() == Operator::sum;
+    return e.op() != Operator::multiply && e.op() != Operator::floor_divide && e.op() != Operator::modulo;
+  }
+
+  Expression below(const Expression& e) {
+    return within(e, [&] { return arguments(e, [&](const Expression& a) { return apply(a); }); });
+  }
+
+  /// Calls f with the places that e's arguments are asked for.
+  template <class F>
+  Expression within(const Expression& e, const F& f) {
+    if (e.op() == Operator::multiply && options_.semiring == Semiring::plus_times)
+      for (const Expression& x : evaluation::factors_of(e))
+        if (x.op() == Operator::access && holds_zeros(operands_.at(x.node().name))) {
+          // Beside a sparse factor the others matter where that stores something.
+          Places inside{operands_.at(x.node().name), x.free_indices()};
+          std::swap(places_, inside);
+          const Expression out = f();
+          std::swap(places_, inside);
+          return out;
+        }
+    return f();
+  }
+
+  /// Notes the reductions inside of reductions, or carries out those that were noted twice.
+  Expression inner(const Expression& e, int depth, bool notes) {
+    if (is_reduction(e.op()) && depth > 0) {
+      const auto same = [&](const auto& x) { return x.first == e && x.second == places_; };
+      if (notes) noted_.emplace_back(e, places_);
+      else if (std::count_if(noted_.begin(), noted_.end(), same) > 1) return evaluated(e);
+    }
+    const int below = depth + (is_reduction(e.op()) ? 1 : 0);
+    return within(e, [&] { return arguments(e, [&](const Expression& a) { return inner(a, below, notes); }); });
+  }
+
+  /// Where values are asked for: where this tensor stores something.
+  struct Places {
+    std::optional<Tensor> tensor = {};
+    std::vector<std::string> indices = {};
+    bool operator==(const Places& o) const {
+      return indices == o.indices && tensor.has_value() == o.tensor.has_value() && (!tensor || tensor->same_object(*o.tensor));
+    }
+  };
+  /// A reduction that occurs twice is carried out once.
+  struct Done {
+    Expression reduction;
+    Places places;
+    bool dense;
+    Expression access;
+  };
+  static bool holds_zeros(const Tensor& t) { return t.fill().is_zero() && evaluation::stores_all(t.format()); }
+
+  template <class F>
+  static Expression arguments(const Expression& e, const F& f) {
+    Expression::Node n = e.node();
+    bool changed = false;
+    for (auto& a : n.arguments) {
+      Expression b = f(a);
+      changed = changed || !(b == a);
+      a = std::move(b);
+    }
+    return changed ? Expression(std::move(n)) : e;
+  }
+
+  /// Has it a value everywhere, because dense operands give it one?
+  bool everywhere(const Expression& e) const {
+    if (e.op() == Operator::access) return operands_.at(e.node().name).format().is_all_dense();
+    bool all = true, some = false;
+    for (const auto& a : e.node().arguments) {
+      if (a.op() == Operator::constant) continue;
+      const bool here = everywhere(a);
+      all = all && here;
+      some = some || here;
+    }
+    return e.op() == Operator::multiply ? all : some;
+  }
+
+  Expression evaluated(const Expression& e) {
+    Assignment inner;
+    inner.name = "#" + std::to_string(operands_.size());  // no user's name looks so
+    inner.indices = e.free_indices();
+    const bool dense = zeros_are_values_ && e.op() == Operator::sum && std::all_of(inner.indices.begin(), inner.indices.end(), [&](const auto& i) {
+                         return std::find(output_.begin(), output_.end(), i) != output_.end();
+                       });
+    for (const Done& d : done_)
+      if (d.reduction == e && d.places == places_ && d.dense == dense) return d.access;
+    inner.value = e;
+    EvaluateOptions options;
+    options.semiring = options_.semiring;
+    // What is missing stays missing: in a dense tensor it would become a value.
+    const auto rank = inner.indices.size();
+    if (rank > 1 && everywhere(e) && places_.tensor && std::is_permutation(inner.indices.begin(), inner.indices.end(), places_.indices.begin(), places_.indices.end())) {
+      inner.indices = places_.indices;
+      options.mask = places_.tensor;
+      options.format = places_.tensor->format();
+    } else if (dense) {
+      options.format = conversion::dense_format(static_cast<int>(rank));
+    } else if (rank > 0 && !everywhere(e)) {
+      std::vector<int> dims(rank);
+      std::iota(dims.begin(), dims.end(), 0);
+      options.format = conversion::levels_in_order(dims, rank > 1);
+    }
+    operands_.emplace(inner.name, strata::evaluate(inner, operands_, options));
+    const Expression access = Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
+    done_.push_back({e, places_, dense, access});
+    return access;
+  }
+
+  std::map<std::string, Tensor> operands_;
+  const EvaluateOptions& options_;
+  const std::vector<std::string>& output_;
+  bool zeros_are_values_ = false;
+  Places places_;
+  std::vector<Done> done_;
+  std::vector<std::pair<Expression, Places>> noted_;
+};
+
+}  // namespace
+
+Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
+              const EvaluateOptions& options) {
+  Lift lift(operands, options, indices);
+  Expression value = lift.apply(lift.shared(body));
+  return {std::move(value), lift.take_operands()};
+}
+
+}  // namespace strata::direct

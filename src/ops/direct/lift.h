@@ -1,0 +1,21 @@
+#pragma once
+// Reductions inside of an expression, carried out before it.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "strata/evaluate.h"
+
+namespace strata::direct {
+
+/// An elementwise tree, and the operands that it names: among them the reductions that stood in it.
+struct Lifted {
+  Expression value;
+  std::map<std::string, Tensor> operands;
+};
+
+/// `body` is a tree of an assignment with these indices, `options` have its result's format.
+Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
+              const EvaluateOptions& options);
+
+}  // namespace strata::direct
