@@ -326,3 +326,16 @@ def test_dense_expressions_are_compiled():
         np.testing.assert_allclose(got, np.exp(a) / (1 + abs(b))[:, None])
         np.testing.assert_allclose(st.evaluate("m(j) = max(i, A(i,j) - b(i))", A=x, b=b), (a - b[:, None]).max(0))
     assert "generated code for the whole expression serves" in st.explain("R(i,j) = exp(A(i,j)) / b(i)", A=a, b=b)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
+def test_sign(dtype):
+    a = np.array([[0, 3, -2], [5, 0, 0]]).astype(dtype)
+    A = st.from_dense(a, "CSR")
+    assert "generated code for the whole expression serves" in st.explain("R(i,j) = sign(A(i,j))", A=A)
+    got = st.evaluate("R(i,j) = sign(A(i,j))", A=A)
+    assert got.dtype == dtype and np.array_equal(got.to_dense(), np.sign(a)) and got.nse == A.nse
+    if dtype.startswith("float"):
+        x = np.array([np.nan, -0.0, np.inf, -np.inf], dtype)
+        got = st.evaluate("r(i) = sign(X(i))", X=st.from_dense(x, "(i) -> (i : compressed)", threshold=None))
+        assert np.array_equal(got.to_dense(), np.sign(x), equal_nan=True)

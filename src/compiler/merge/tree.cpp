@@ -93,6 +93,12 @@ Value Nest::apply(const Node& n, const Value& a) const {
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
     case Operator::relu: return {extreme(a.re, zero, false), nullptr};
+    case Operator::sign: {  // NaN stays
+      const auto number = [&](double x) { return ir::constant(Scalar::of(x).as(a.re->type.dtype)); };
+      const Expr rest = ir::select(ir::eq(a.re, zero), number(0), a.re);
+      const Expr below = is_unsigned_int(n.compute) ? rest : ir::select(ir::lt(a.re, zero), number(-1), rest);
+      return {ir::select(ir::gt(a.re, zero), number(1), below), nullptr};
+    }
     default: return {ir::unary(function_of(n.op), a.re), nullptr};
   }
 }

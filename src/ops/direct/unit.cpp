@@ -251,14 +251,14 @@ class Builder {
   Added add_function(evaluation::Tree& tree, const Expression& e) {
     const Operator op = e.op();
     if (ring_) return refuse("a function has no meaning in a semiring");
-    if (op == Operator::sign || op == Operator::tangent || op == Operator::conjugate)
+    if (op == Operator::tangent || op == Operator::conjugate)
       return refuse("'" + std::string(name_of(op)) + "' is not compiled yet");
     const auto a = add(tree, e.argument());
     if (!a) return std::nullopt;
     const int fact = tree.add_unary(op, a->second);
     const DType t = tree.node(fact).compute;
     if (is_complex(t) && op != Operator::negate) return refuse("a function of complex numbers");
-    const bool exact = op == Operator::negate || op == Operator::absolute || op == Operator::relu;
+    const bool exact = op == Operator::negate || op == Operator::absolute || op == Operator::relu || op == Operator::sign;
     if (exact && t == DType::boolean) return refuse("arithmetic of booleans");
     if (op == Operator::absolute && is_unsigned_int(t)) return refuse("abs of unsigned numbers");
     return node({.kind = merging::Node::map, .op = op, .arguments = {a->first}}, tree, fact);
