@@ -279,3 +279,9 @@ def test_bits_do_not_depend_on_threads():
     finally:
         st.settings.threads = before
     assert results[0] == results[1] == results[2]
+
+
+def test_a_format_of_another_rank():
+    A = st.from_dense(np.eye(4), "CSR")
+    with pytest.raises(st.Unsupported, match="the format has another rank"):
+        st.evaluate("y(i) = A(i,j)", A=A, format="CSR", schedule="split(i, io, ii, 2)")

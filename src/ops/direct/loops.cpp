@@ -32,12 +32,21 @@ void number(const Problem& p, Unit& unit) {
 
 }  // namespace
 
-std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why) {
+void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
   while (cuts.size() < most_cuts) {
     auto next = by_blocks(cuts.empty() ? problem : cuts.back().problem, {});
     if (!next) break;
     cuts.push_back(std::move(*next));
   }
+}
+
+std::optional<Loops> make_loops(const Problem& problem, std::string& why) {
+  std::vector<Blocked> cuts;
+  cut_blocks(problem, cuts);
+  return make_loops(problem, std::move(cuts), why);
+}
+
+std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why) {
   const Problem& p = cuts.empty() ? problem : cuts.back().problem;
   auto unit = make_unit(p.assignment, p.operands, p.options, why);
   if (!unit) return std::nullopt;
@@ -51,7 +60,7 @@ std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cut
 
 std::string Loops::describe(bool code) const { return describe_unit(unit, order, format, code); }
 
-std::optional<Tensor> Loops::run() const {
+std::optional<Tensor> Loops::run(const Format& wanted, std::optional<DType> dtype) const {
   auto result = run_unit(unit, order);
   if (!result) return std::nullopt;
   if (!cuts.empty() && !(result->format() == format)) result = convert(*result, format, {.zeros = Zeros::keep});
@@ -61,7 +70,9 @@ std::optional<Tensor> Loops::run() const {
     const Format& next = outer == cuts.rend() ? whole.format() : *outer->problem.options.format;
     result = whole.format() == next ? whole : convert(whole, next, {.zeros = Zeros::keep});
   }
-  return result;
+  const DType own = dtype.value_or(result->dtype());
+  if (result->format() == wanted && result->dtype() == own) return result;
+  return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
 }
 
 }  // namespace strata::direct

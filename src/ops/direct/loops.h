@@ -14,12 +14,14 @@ struct Loops {
   Format format;              ///< that the loops are to build
 
   std::string describe(bool code = false) const;
-  /// The result over whole indices, in a format that lies at hand. Nothing where only the interpreter could run it and
-  /// nobody asked for that.
-  std::optional<Tensor> run() const;
+  /// The result over whole indices. Nothing where only the interpreter could run it and nobody asked for that.
+  std::optional<Tensor> run(const Format& wanted, std::optional<DType> dtype) const;
 };
 
-/// Blocks of operands are cut after `cuts`. Nothing where it cannot be done, and `why`.
+/// Cuts the blocks that operands have after `cuts`.
+void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts);
+/// Nothing where it cannot be done, and `why`. `cuts` have been made of the problem, down to the last block.
 std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why);
+std::optional<Loops> make_loops(const Problem& problem, std::string& why);
 
 }  // namespace strata::direct

@@ -22,8 +22,6 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   return out;
 }
 
-bool are_twins(const Access& a, const Access& b) { return !a.dense && !b.dense && a.indices == b.indices && are_twins(a.tensor, b.tensor); }
-
 bool are_twins(const Tensor& a, const Tensor& b) {
   const TensorType &s = a.type(), &t = b.type();
   if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype || a.num_parts() != 1) return false;
@@ -65,7 +63,7 @@ class Model {
       if (a.dense) continue;
       if (a.indices != u_.output || !kept_[k] || !(a.tensor.format() == wanted_)) return {};
       if (first < 0) first = static_cast<int>(k);
-      if (static_cast<int>(k) != first && !are_twins(u_.accesses[static_cast<std::size_t>(first)], a)) return {};
+      if (static_cast<int>(k) != first && a.twin != first) return {};
     }
     if (first < 0 || wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern) return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
@@ -89,11 +87,13 @@ class Model {
     }
     std::optional<Order> best;
     double least = 0;
+    std::vector<int> last;
     do {
       do {
         std::vector<int> order = outer;
         order.insert(order.end(), inner.begin(), inner.end());
         if (!granted(order)) continue;
+        last = order;
         Order candidate;
         const auto cost = judge(order, candidate);
         if (!cost || (best && *cost >= least)) continue;
@@ -101,8 +101,12 @@ class Model {
         best = std::move(candidate);
       } while (std::next_permutation(inner.begin(), inner.end()));
     } while (std::next_permutation(outer.begin(), outer.end()));
-    if (!best) why = refusal_;
-    return best;
+    if (best) return best;
+    telling_ = true;  // why the last one was refused
+    Order unused;
+    if (!last.empty()) judge(last, unused);
+    why = refusal_;
+    return std::nullopt;
   }
 
  private:
@@ -123,8 +127,9 @@ class Model {
     return true;
   }
 
-  std::optional<double> refuse(std::string why) {
-    refusal_ = std::move(why);
+  template <class F>
+  std::optional<double> refuse(const F& why) {
+    if (telling_) refusal_ = why();
     return std::nullopt;
   }
 
@@ -143,13 +148,13 @@ class Model {
     for (int i : order) summed.push_back(u_.summed[static_cast<std::size_t>(i)]);
     out.dense_tail = ends_in_tail(order) ? static_cast<int>(tail_.size()) : 0;
     // Who counts what a reduction has met needs it to be complete in a register.
-    if (u_.others && !std::is_sorted(summed.begin(), summed.end())) return refuse("a reduction that counts what is absent must be complete before the next begins: " + inside_a_sum(order, summed));
+    if (u_.others && !std::is_sorted(summed.begin(), summed.end())) return refuse([&] { return "a reduction that counts what is absent must be complete before the next begins: " + inside_a_sum(order, summed); });
     if (out.dense_tail > 0) {  // a block takes sums in any order
       int left = out.dense_tail;
       for (std::size_t v = summed.size(); v-- > 0 && left > 0;)
         if (!summed[v]) summed[v] = 1, --left;
     }
-    if (!dense_result_ && !merging::can_assemble(summed)) return refuse(inside_a_sum(order, summed) + ", and only one can be gathered in a workspace");
+    if (!dense_result_ && !merging::can_assemble(summed)) return refuse([&] { return inside_a_sum(order, summed) + ", and only one can be gathered in a workspace"; });
     out.indices = order;
     out.dense_result = dense_result_;
     double cost = 0;
@@ -173,13 +178,6 @@ class Model {
       out.convert[k] = formats[k];
       cost += convert_cost * stored_[k];
     }
-    const auto leader = [&](int k) {  // whose loop it shares
-      for (int p = 0; p < k; ++p)
-        if (p != u_.mask && k != u_.mask && !out.convert[static_cast<std::size_t>(p)] && !out.convert[static_cast<std::size_t>(k)] &&
-            are_twins(u_.accesses[static_cast<std::size_t>(p)], u_.accesses[static_cast<std::size_t>(k)]))
-          return p;
-      return k;
-    };
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
     const auto elements = [&](std::size_t k, std::size_t levels) {  // of the first so many levels
@@ -193,8 +191,8 @@ class Model {
     double entries = 1;
     const int workspace = dense_result_ ? -1 : merging::workspace_of(summed);
     if (wishes_.assembly == Assembly::append && workspace >= 0)
-      return refuse(inside_a_sum(order, summed) + ": its elements do not come in their order, and none can be appended");
-    if (wishes_.assembly == Assembly::workspace && workspace < 0) return refuse("no index of the result stands inside a sum: nothing is to be gathered");
+      return refuse([&] { return inside_a_sum(order, summed) + ": its elements do not come in their order, and none can be appended"; });
+    if (wishes_.assembly == Assembly::workspace && workspace < 0) return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -207,10 +205,14 @@ class Model {
         cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
         fibers[k] = fiber(k);
       }
-      const auto set = merging::iteration_set(u_, [&](int k) { return cursor[static_cast<std::size_t>(k)] != 0 ? leader(k) : -1; });
+      const auto set = merging::iteration_set(u_, [&](int k) {
+        if (!cursor[static_cast<std::size_t>(k)]) return -1;
+        const int twin = out.shared(u_, static_cast<std::size_t>(k));
+        return twin < 0 ? k : twin;
+      });
       double walked = set.kind == merging::Set::everything ? all : 0;
       for (std::size_t k = 0; k < n; ++k)
-        if (cursor[k] && leader(static_cast<int>(k)) == static_cast<int>(k)) walked += std::min(all, fibers[k]);
+        if (cursor[k] && out.shared(u_, k) < 0) walked += std::min(all, fibers[k]);
       cost += entries * (2 + walked) * step_cost;
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
@@ -224,7 +226,7 @@ class Model {
       // As long as its index, blocks and all: it must stay small beside the work.
       const double length = extent(order[static_cast<std::size_t>(workspace)]) * block;
       if (length > 65536 + 64 * std::min(entries, 1e6))
-        return refuse("a workspace over " + name(order[static_cast<std::size_t>(workspace)]) + " would be large beside the work");
+        return refuse([&] { return "a workspace over " + name(order[static_cast<std::size_t>(workspace)]) + " would be large beside the work"; });
       cost += entries / block * insert_cost + length * step_cost;
     }
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())]) cost += entries * poor_block_cost;
@@ -294,6 +296,7 @@ class Model {
   const Unit& u_;
   const Format& wanted_;
   const Wishes& wishes_;
+  bool telling_ = false;
   std::string refusal_ = "no order of loops builds the result";
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices

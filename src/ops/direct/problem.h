@@ -1,6 +1,7 @@
 #pragma once
 // What one nest of loops is to compute.
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,5 +32,13 @@ struct Problem {
   // --- what a user asks for ---------------------------------------------------------------------------------------
   Wishes wishes;
 };
+
+/// Accesses made plain, the result's format inferred where `options` has none. Nothing where that cannot be, and `why`.
+std::optional<Problem> make_problem(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                    const EvaluateOptions& options, std::string& why);
+
+bool has_reduction(const Expression& e);
+/// Peels the reductions of one kind off the root, outermost first: index, and whether the notation implied it.
+Expression peeled(const Expression& value, std::vector<std::pair<std::string, bool>>& reductions);
 
 }  // namespace strata::direct

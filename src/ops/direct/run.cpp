@@ -97,9 +97,7 @@ void Run::prepare() {
       operand.fibers.push_back(fiber);
       parents = children;
     }
-    for (std::size_t q = 0; q < k && operand.twin < 0; ++q)
-      if (static_cast<int>(q) != u_.mask && static_cast<int>(k) != u_.mask && !o_.convert[q] && !o_.convert[k] && are_twins(u_.accesses[q], a))
-        operand.twin = static_cast<int>(q);
+    operand.twin = o_.shared(u_, k);
     if (!a.dense && t.part().value_stride != 1) t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
     tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));

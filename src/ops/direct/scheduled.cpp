@@ -4,10 +4,8 @@
 #include "base/suggest.h"
 #include "ops/direct/direct.h"
 #include "ops/direct/loops.h"
-#include "ops/direct/plain.h"
 #include "ops/direct/precompute.h"
 #include "plan/trace.h"
-#include "strata/ops.h"
 
 namespace strata::direct {
 namespace {
@@ -22,17 +20,6 @@ std::string joined(const Names& names) {
   std::string out;
   for (const auto& n : names) out += (out.empty() ? "" : ", ") + n;
   return out.empty() ? "none" : out;
-}
-
-std::map<std::string, Shape> shapes_of(const Operands& operands) {
-  std::map<std::string, Shape> out;
-  for (const auto& [name, t] : operands) out.emplace(name, t.shape());
-  return out;
-}
-
-bool has_inner_reduction(const Expression& e) {
-  if (is_reduction(e.op())) return true;
-  return std::any_of(e.node().arguments.begin(), e.node().arguments.end(), has_inner_reduction);
 }
 
 [[noreturn]] void unsupported(const std::string& why) {
@@ -109,23 +96,16 @@ class Scheduler {
   }
 
   void make_problem() {
-    Assignment& a = problem_.assignment;
+    const EvaluateOptions options = problem_.options;
+    const Assignment a = problem_.assignment;
     Operands used;
     for (const auto& name : a.value.operands()) used.emplace(name, operands_.at(name));
-    if (!problem_.options.format) {
-      std::map<std::string, TensorType> types;
-      for (const auto& [name, t] : used) types.emplace(name, t.type());
-      problem_.options.format = result_format(a, types, problem_.options).format;
-    }
-    problem_.extents = index_extents(a, shapes_of(used));
     std::string why;
-    auto plain = with_plain_accesses(a, used, problem_.extents, problem_.options.semiring != Semiring::plus_times, why);
-    if (!plain) unsupported(why);
-    a = std::move(plain->assignment);
-    problem_.operands = std::move(plain->operands);
-    Expression body = a.value;
-    while (is_reduction(a.value.op()) && body.op() == a.value.op()) body = body.argument();
-    if (has_inner_reduction(body)) unsupported("a reduction stands inside it: precompute that");
+    auto problem = direct::make_problem(a, used, options, why);
+    if (!problem) unsupported(why);
+    problem_ = std::move(*problem);
+    std::vector<std::pair<std::string, bool>> sums;
+    if (has_reduction(peeled(problem_.assignment.value, sums))) unsupported("a reduction stands inside it: precompute that");
     problem_.wishes.given = true;
   }
 
@@ -157,7 +137,7 @@ class Scheduler {
                std::to_string(current().extents.at(v.indices[0])));
       cuts_.push_back(std::move(*cut));
     }
-    while (auto cut = by_blocks(current(), {})) cuts_.push_back(std::move(*cut));  // their loops can be named too
+    cut_blocks(problem_, cuts_);  // their loops can be named too
   }
 
   void wish() {
@@ -248,16 +228,10 @@ Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tenso
   if (scheduler.leaves_loops_open()) return strata::evaluate(scheduler.assignment(), scheduler.operands(), scheduler.options());
   const Loops loops = scheduler.apply();
   if (planning::Trace::on()) planning::Trace::add("as scheduled: " + loops.assignment.to_string(), scheduler.before() + loops.describe(true));
-  auto result = loops.run();
-  if (!result) {  // without a compiler there are no loops to arrange
-    EvaluateOptions open = options;
-    open.schedule.reset();
-    return strata::evaluate(a, operands, open);
-  }
-  const Format& wanted = *scheduler.options().format;
-  const DType dtype = options.dtype.value_or(result->dtype());
-  if (result->format() == wanted && result->dtype() == dtype) return *result;
-  return convert(*result, wanted, {.dtype = dtype, .zeros = Zeros::keep});
+  if (auto result = loops.run(*scheduler.options().format, options.dtype)) return *result;
+  EvaluateOptions open = options;  // without a compiler there are no loops to arrange
+  open.schedule.reset();
+  return strata::evaluate(a, operands, open);
 }
 
 std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {

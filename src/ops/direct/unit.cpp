@@ -184,6 +184,10 @@ class Builder {
     leaf.values = std::make_shared<Column>(evaluation::zeros(dtype, 0));
     leaf.fill = evaluation::cast(evaluation::of_scalar(t.fill()), dtype);
     const int fact = tree.add_leaf(std::move(leaf), a.indices);
+    for (std::size_t p = 0; p < unit_.accesses.size() && a.twin < 0; ++p) {
+      const Access& before = unit_.accesses[p];
+      if (!a.dense && !before.dense && before.indices == a.indices && are_twins(before.tensor, a.tensor)) a.twin = static_cast<int>(p);
+    }
     unit_.accesses.push_back(std::move(a));
     return node({.kind = merging::Node::access,
                  .operand = static_cast<int>(unit_.accesses.size()) - 1,

@@ -16,6 +16,7 @@ struct Access {
   Tensor tensor;
   std::vector<int> indices;  ///< per dimension: number of the index, each once
   bool dense = false;        ///< a value everywhere
+  int twin = -1;             ///< an access before it under the same indices, of the same elements with other values
 };
 
 /// `nodes`, `mask` and the rest of the computation count accesses.
@@ -42,8 +43,6 @@ std::optional<Unit> make_unit(const Assignment& a, const std::map<std::string, T
 
 /// Do two sparse tensors of one part differ in their values alone?
 bool are_twins(const Tensor& a, const Tensor& b);
-/// ... and stand under the same indices?
-bool are_twins(const Access& a, const Access& b);
 
 /// What a user asks of the loops.
 struct Wishes {
@@ -66,6 +65,12 @@ struct Order {
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   double visits = 0;                     ///< about how often the innermost body runs
   std::vector<merging::Hint> hints;      ///< per index
+
+  /// The twin whose loops access k shares, or -1.
+  int shared(const Unit& u, std::size_t k) const {
+    const int twin = u.accesses[k].twin;
+    return twin >= 0 && !convert[static_cast<std::size_t>(twin)] && !convert[k] ? twin : -1;
+  }
 };
 
 /// The order that promises the least work and grants the wishes; `wanted`: the format of the result.
