@@ -12,12 +12,6 @@ namespace {
 using i64 = std::int64_t;
 using Names = std::vector<std::string>;
 
-std::vector<i64> row_major(const Shape& shape) {
-  std::vector<i64> out(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;) out[d - 1] = out[d] * shape[d];
-  return out;
-}
-
 Names plain_names(const Expression& access) {
   Names out;
   for (const auto& i : access.node().indices) out.push_back(i.terms[0].index);
@@ -272,7 +266,8 @@ class Splitter {
   void set_strides(Blocked& out) const {
     const auto n = checked_product(out.shape);
     if (!n) throw std::bad_alloc();
-    out.strides = given_.strides.empty() ? row_major(out.shape) : given_.strides;
+    const Format plain = conversion::dense_format(static_cast<int>(out.shape.size()));
+    out.strides = given_.strides.empty() ? row_major_strides(plain.level_ranges(out.shape)) : given_.strides;
     out.problem.size = given_.strides.empty() ? *n : given_.size;
     out.problem.strides = strides(out.strides, given_.assignment.indices);
   }
