@@ -160,6 +160,15 @@ def test_libraries_far_behind_are_not_timed_again():
     assert not any(far_behind(None, k) for k in seconds)
 
 
+def test_libraries_far_behind_get_no_round():
+    from strata.bench.measure import left_at_once
+
+    seconds = {"strata/1": 60, "scipy/1": 8, "torch/1": 1, "jax/1": 5.1, "mkl/1": 4.9, "torch/2": 9, "jax/2": 2.4}
+    results = {k: {"variant": "csr", "variants": {"csr": {"seconds": s}}} for k, s in seconds.items()}
+    assert left_at_once(results, list(seconds)) == ["jax/1"]
+    assert left_at_once(results, ["strata/1"]) == []
+
+
 def test_command(tmp_path):
     path = tmp_path / "results.json"
     (tmp_path / "sesum.py").write_text("raise ImportError('hidden')")

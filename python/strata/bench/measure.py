@@ -111,6 +111,12 @@ def limits(threads):
     return out
 
 
+def split(key):
+    """(library, number of threads) of "library/threads"."""
+    name, threads = key.split("/")
+    return name, int(threads)
+
+
 #: After two rounds a library this much slower than the best one beside us has had its say: no further visit can make it the best.
 HOPELESS = 2.0
 
@@ -119,13 +125,29 @@ def hopeless(results, open_keys):
     """Which of the other libraries are out of the race of their number of threads."""
     out = []
     for key in open_keys:
-        name, threads = key.split("/")
+        name, threads = split(key)
         rivals = [
             min(results[k]["times"])
             for k in open_keys
-            if k.split("/")[1] == threads and not k.startswith("strata") and results[k]["times"]
+            if split(k)[1] == threads and not k.startswith("strata") and results[k]["times"]
         ]
         if not name.startswith("strata") and rivals and min(results[key]["times"]) > HOPELESS * min(rivals):
+            out.append(key)
+    return out
+
+
+#: times the best library's time, at which another gets no round of its own, and is not prepared again in later runs
+FAR_BEHIND = 5.0
+
+
+def left_at_once(results, open_keys):
+    """Which of the other libraries are so far behind by the timings of their preparation that no round is spent on them."""
+    seconds = {k: results[k]["variants"][results[k]["variant"]]["seconds"] for k in open_keys}
+    out = []
+    for key in open_keys:
+        name, threads = split(key)
+        rivals = [s for k, s in seconds.items() if split(k)[1] == threads and not k.startswith("strata")]
+        if not name.startswith(("strata", "scipy")) and seconds[key] > FAR_BEHIND * min(rivals):
             out.append(key)
     return out
 
@@ -138,14 +160,10 @@ def contenders(known):
     return [name for name in seconds if seconds[name] < 1.5 * min(seconds.values())]
 
 
-#: times the best library's time, at which another is not prepared again in later runs
-FAR_BEHIND = 5.0
-
-
 def far_behind(earlier, key):
     """Was this library out of the race in an earlier run? Ours and the reference never are."""
-    name, threads = key.split("/")
-    best = best_peer(earlier or {}, int(threads))[1]
+    name, threads = split(key)
+    best = best_peer(earlier or {}, threads)[1]
     known = (earlier or {}).get(key, {}).get("seconds")
     return bool(best and known and not name.startswith(("strata", "scipy")) and known > FAR_BEHIND * best["seconds"])
 
@@ -191,6 +209,10 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             if memory_available() < (2 << 30):
                 p.ask(do="close")
                 results[key]["reopen"] = True
+    for key in left_at_once(results, [key for key, _ in open_]):
+        results[key]["times"].append(results[key]["variants"][results[key]["variant"]]["seconds"])
+        pool.get(*split(key)).ask(do="close")
+    open_ = [(key, p) for key, p in open_ if not results[key]["times"]]
     start = time.monotonic()
     for turn in range(rounds):
         if turn and limit is not None and time.monotonic() - start > limit:
