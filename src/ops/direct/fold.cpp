@@ -3,16 +3,13 @@
 #include <algorithm>
 
 #include "ops/direct/unit.h"
-#include "ops/evaluate/contract.h"
+#include "ops/evaluate/chain.h"
 
 namespace strata::direct {
 
 std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
-  std::vector<Expression> sums;
-  Expression body = a.value;
-  for (; body.op() == Operator::sum; body = body.argument()) sums.push_back(body);
-  const auto factors = evaluation::factors_of(body);
+  const auto [sums, factors] = evaluation::chain_of(a.value);
   const Expression* sparse = nullptr;
   for (const Expression& f : factors) {
     if (f.op() != Operator::access || operands.at(f.node().name).format().is_all_dense()) continue;
@@ -23,7 +20,7 @@ std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Te
   const auto own = sparse->free_indices();
   if (!pattern.fill().is_zero() || pattern.format().can_hold_fill()) return std::nullopt;
   // All that is sparse has the same elements. Other dtypes would round or wrap differently in another order.
-  for (const auto& name : body.operands()) {
+  for (const auto& name : a.value.operands()) {
     const Tensor& t = operands.at(name);
     if (t.dtype() != pattern.dtype()) return std::nullopt;
     if (!t.format().is_all_dense() && !are_twins(pattern, t)) return std::nullopt;
@@ -45,9 +42,8 @@ std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Te
   out.work.name = "#" + std::to_string(operands.size());  // no user's name looks so
   out.work.indices = own;
   out.work.value = *work;
-  out.product.value = Expression::access(out.work.name, std::vector<AffineIndex>(own.begin(), own.end())) * *rest;
-  for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum)
-    out.product.value = Expression::reduce(Operator::sum, sum->node().name, out.product.value, sum->node().implicit);
+  const auto access = Expression::access(out.work.name, std::vector<AffineIndex>(own.begin(), own.end()));
+  out.product.value = evaluation::under(sums, access * *rest);
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/convert_elements.h"
-#include "ops/evaluate/contract.h"
+#include "ops/evaluate/chain.h"
 #include "ops/evaluate/pattern.h"
 
 namespace strata::direct {

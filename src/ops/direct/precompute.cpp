@@ -3,27 +3,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/evaluate/contract.h"
+#include "ops/evaluate/chain.h"
 
 namespace strata::direct {
 namespace {
 
-/// Sums over a product, taken apart.
-struct Chain {
-  std::vector<Expression> sums;  ///< outermost first
-  std::vector<Expression> factors;
-  bool sums_over(const std::string& index) const {
-    return std::any_of(sums.begin(), sums.end(), [&](const Expression& s) { return s.node().name == index; });
-  }
-};
-
-Chain chain_of(const Expression& e) {
-  Chain out;
-  Expression body = e;
-  for (; body.op() == Operator::sum; body = body.argument()) out.sums.push_back(body);
-  out.factors = evaluation::factors_of(body);
-  return out;
-}
+using evaluation::Chain;
+using evaluation::chain_of;
 
 class Replacer {
  public:
@@ -71,11 +57,8 @@ class Replacer {
       }
     }
     whole.factors.insert(whole.factors.begin() + static_cast<std::ptrdiff_t>(first), access_);
-    Expression out = whole.factors[0];
-    for (std::size_t k = 1; k < whole.factors.size(); ++k) out = out * whole.factors[k];
-    for (auto s = whole.sums.rbegin(); s != whole.sums.rend(); ++s)
-      if (!chain_.sums_over(s->node().name)) out = Expression::reduce(Operator::sum, s->node().name, out, s->node().implicit);
-    return out;
+    std::erase_if(whole.sums, [&](const Expression& s) { return chain_.sums_over(s.node().name); });
+    return evaluation::under(whole.sums, evaluation::product_of(whole.factors));
   }
 
   const Assignment& w_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/evaluate/chain.h"
+
 namespace strata::evaluation {
 namespace {
 
@@ -26,14 +28,6 @@ double join_rows(const std::vector<const Factor*>& factors, const std::function<
 }
 
 }  // namespace
-
-std::vector<Expression> factors_of(const Expression& e) {
-  if (e.op() != Operator::multiply) return {e};
-  std::vector<Expression> out;
-  for (const auto& a : e.node().arguments)
-    for (auto& f : factors_of(a)) out.push_back(std::move(f));
-  return out;
-}
 
 Expression contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
                     const std::function<Factor(const Expression&)>& describe,

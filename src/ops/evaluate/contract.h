@@ -14,8 +14,6 @@ struct Factor {
   std::optional<DType> dtype;  ///< where it is known to be an operand
 };
 
-/// The factors of a product from left to right.
-std::vector<Expression> factors_of(const Expression& e);
 /// `body` is summed over `reduced`: sums that may be carried out earlier and promise fewer rows are, and leave
 /// `reduced`' indices to themselves. Only products of three or more operands of one dtype: others would round or wrap
 /// differently.

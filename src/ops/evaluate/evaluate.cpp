@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/assemble.h"
+#include "ops/evaluate/chain.h"
 #include "ops/evaluate/contract.h"
 #include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"

@@ -1,7 +1,7 @@
 // Einsums as assignments, and back.
 #include <algorithm>
 
-#include "ops/evaluate/contract.h"
+#include "ops/evaluate/chain.h"
 #include "ops/evaluate/front.h"
 
 namespace strata {
@@ -33,41 +33,17 @@ std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string,
                                 std::vector<std::string>& operands) {
   // A written sum has NumPy's dtype of sums: of floats that is their own.
   const bool floats = std::all_of(types.begin(), types.end(), [](const auto& t) { return is_float(t.second.dtype) || is_complex(t.second.dtype); });
-  Einsum e;
-  operands.clear();
-  const auto number = [&](const std::string& name) {
-    const auto at = std::find(e.names.begin(), e.names.end(), name);
-    if (at == e.names.end()) e.names.push_back(name);
-    return static_cast<int>(std::find(e.names.begin(), e.names.end(), name) - e.names.begin());
+  auto flat = flatten(a, floats);
+  if (!flat || flat->scaled) return std::nullopt;
+  const auto& lists = flat->einsum.operands;
+  const auto stands = [&](int i) {
+    return std::any_of(lists.begin(), lists.end(), [&](const auto& l) { return std::find(l.begin(), l.end(), i) != l.end(); });
   };
-  Expression body = a.value;
-  std::vector<std::string> summed;
-  while (body.op() == Operator::sum && (floats || body.node().implicit)) {
-    if (std::find(summed.begin(), summed.end(), body.node().name) != summed.end()) return std::nullopt;
-    summed.push_back(body.node().name);
-    body = body.argument();
-  }
-  for (const Expression& f : factors_of(body)) {
-    const bool conjugate = f.op() == Operator::conjugate;
-    const Expression& access = conjugate ? f.argument() : f;
-    if (access.op() != Operator::access) return std::nullopt;
-    std::vector<int> indices;
-    for (const auto& i : access.node().indices) {
-      if (!i.is_plain()) return std::nullopt;
-      indices.push_back(number(i.terms[0].index));
-    }
-    operands.push_back(access.node().name);
-    e.operands.push_back(std::move(indices));
-    e.conjugate.push_back(conjugate ? 1 : 0);
-  }
-  for (const auto& i : summed)
-    if (std::find(e.names.begin(), e.names.end(), i) == e.names.end()) return std::nullopt;
-  e.num_indices = static_cast<int>(e.names.size());
-  for (const auto& i : a.indices) {
-    e.output.push_back(number(i));
-    if (e.output.back() >= e.num_indices) return std::nullopt;
-  }
-  return e;
+  const auto& output = flat->einsum.output;
+  if (!std::all_of(output.begin(), output.end(), stands) || !std::all_of(flat->summed.begin(), flat->summed.end(), stands))
+    return std::nullopt;
+  operands = std::move(flat->names);
+  return std::move(flat->einsum);
 }
 
 }  // namespace evaluation

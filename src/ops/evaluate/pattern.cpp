@@ -2,63 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
-#include "ops/evaluate/contract.h"
+#include "ops/evaluate/chain.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
 #include "strata/settings.h"
 
 namespace strata::evaluation {
 namespace {
-
-/// An assignment as an einsum with a factor in front, as far as it is one.
-struct Flat {
-  Einsum einsum;
-  std::vector<std::string> names;  ///< of the operands
-  std::complex<double> factor = 1;
-  bool scaled = false;
-  std::set<int> summed;
-};
-
-/// A product under sums, of plain accesses (or their conjugates) and numbers. `floats`: a written sum has their dtype too.
-std::optional<Flat> flatten(const Assignment& a, bool floats) {
-  Flat out;
-  std::map<std::string, int> numbers;
-  const auto number = [&](const std::string& name) {
-    const auto [it, fresh] = numbers.try_emplace(name, out.einsum.num_indices);
-    if (fresh) {
-      ++out.einsum.num_indices;
-      out.einsum.names.push_back(name);
-    }
-    return it->second;
-  };
-  for (const auto& i : a.indices) out.einsum.output.push_back(number(i));
-  Expression body = a.value;
-  while (body.op() == Operator::sum) {
-    if (!(floats || body.node().implicit) || !out.summed.insert(number(body.node().name)).second) return std::nullopt;
-    body = body.argument();
-  }
-  for (const Expression& f : factors_of(body)) {
-    const bool conjugate = f.op() == Operator::conjugate;
-    const Expression& e = conjugate ? f.argument() : f;
-    if (e.op() == Operator::constant && !conjugate) {
-      out.factor *= e.node().is_integer ? static_cast<double>(e.node().integer) : e.node().value;
-      out.scaled = true;
-      continue;
-    }
-    if (e.op() != Operator::access) return std::nullopt;
-    std::vector<int> indices;
-    for (const auto& i : e.node().indices) {
-      if (!i.is_plain()) return std::nullopt;
-      indices.push_back(number(i.terms[0].index));
-    }
-    out.names.push_back(e.node().name);
-    out.einsum.operands.push_back(std::move(indices));
-    out.einsum.conjugate.push_back(conjugate);
-  }
-  return out;
-}
 
 /// Do all summed indices stand in the same factors? Otherwise sums that come first may cost less than one nest of all.
 bool one_sum(const Flat& f) {
