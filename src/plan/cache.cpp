@@ -1,11 +1,7 @@
 // Choices by structure, least recently used ones leave. Making one takes milliseconds, finding one again less than a
 // microsecond.
-#include <list>
-#include <mutex>
-#include <unordered_map>
-
 #include "base/checked.h"
-#include "base/fork_mutex.h"
+#include "base/lru_cache.h"
 #include "plan/epoch.h"
 #include "plan/pattern.h"
 #include "plan/plan_impl.h"
@@ -37,36 +33,10 @@ struct Hash {
   }
 };
 
-/// The lock is held across fork: a child never finds it taken by a thread that it does not have.
-struct Cache {
-  std::mutex& mutex = fork_mutex<Cache>();
-  std::list<std::pair<const Key*, ChoicePtr>> recent;  // newest first
-  std::unordered_map<Key, std::list<std::pair<const Key*, ChoicePtr>>::iterator, Hash> map;
-
-  ChoicePtr find(const Key& key) {
-    const std::lock_guard lock(mutex);
-    const auto it = map.find(key);
-    if (it == map.end()) return nullptr;
-    recent.splice(recent.begin(), recent, it->second);
-    return it->second->second;
-  }
-  void insert(Key key, ChoicePtr choice) {
-    ChoicePtr leaving;  // released after the lock: its kernel may wait for Python, or for a fork
-    const std::lock_guard lock(mutex);
-    const auto [it, fresh] = map.try_emplace(std::move(key));
-    if (!fresh) return;  // another thread was faster
-    recent.emplace_front(&it->first, std::move(choice));
-    it->second = recent.begin();
-    if (map.size() <= capacity) return;
-    const Key* oldest = recent.back().first;
-    leaving = std::move(recent.back().second);
-    recent.pop_back();
-    map.erase(map.find(*oldest));
-  }
-};
+using Cache = LruCache<Key, Key, ChoicePtr, Hash>;
 
 Cache& cache() {
-  static Cache& c = *new Cache;  // never destroyed: plans may be made while the program ends
+  static Cache& c = *new Cache(capacity);  // never destroyed: plans may be made while the program ends
   return c;
 }
 
@@ -77,7 +47,7 @@ Cache& cache() {
 
 ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, const TensorType& output, DType compute) {
   Key key{canonical(e), {operands.begin(), operands.end()}, output, compute, Epoch::now()};
-  if (ChoicePtr found = cache().find(key)) return found;
+  if (auto found = cache().find(key)) return std::move(*found);
   auto choice = std::make_shared<Choice>();
   choice->product = {normalise(e, operands), key.operands, output, compute, pattern_operand(operands, output)};
   if (choice->product.pattern_of >= 0) {

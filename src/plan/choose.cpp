@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "kernels/registry.h"
+#include "plan/align_first.h"
 #include "plan/compiled.h"
 #include "plan/convert_first.h"
 #include "plan/product.h"
@@ -191,14 +192,14 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
       if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
     const char* vendor_first = engine == "vendor" ? "settings().engine is 'vendor'" : nullptr;
     if (RunnerPtr r = choose_vendor(product, reports, depth, vendor_first)) return r;
-    if (RunnerPtr r = choose_builtin(product, reports, depth, false)) return r;
+    if (RunnerPtr r = choose_builtin(product, reports, depth, false)) return align_first(product, r);
     if (engine == "kernels" || settings().jit == "off")
-      if (RunnerPtr r = choose_builtin(product, reports, depth, true)) return r;
-    if (RunnerPtr r = choose_parts(product, reports, depth)) return r;
+      if (RunnerPtr r = choose_builtin(product, reports, depth, true)) return align_first(product, r);
+    if (RunnerPtr r = choose_parts(product, reports, depth)) return align_first(product, r);
   } else {
     reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
   }
-  RunnerPtr compiled = choose_compiled(product, reports, depth);
+  RunnerPtr compiled = align_first(product, choose_compiled(product, reports, depth));
   if (!automatic || (compiled && compiled->name() == "compiled")) return compiled;
   const std::size_t before = reports.size();
   RunnerPtr plain = choose_builtin(product, reports, depth, true);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/align_first.h"
 #include "plan/compiled.h"
 #include "plan/pack_first.h"
 #include "tensor/part_view.h"
@@ -107,7 +108,7 @@ TensorType type_in_pattern(const Einsum& e, std::span<const TensorType> operands
 RunnerPtr choose_in_pattern(const Product& product, std::vector<Report>& reports) {
   const std::string name = operand_name(static_cast<std::size_t>(product.pattern_of));
   std::string why;
-  RunnerPtr runner = pack_first(product, why);
+  RunnerPtr runner = align_first(product, pack_first(product, why));
   const std::string candidate = "compiled, walking " + name;
   if (!runner)
     throw Unsupported({.what = "nothing here computes " + product.einsum.to_string() + " in the pattern of " + name,

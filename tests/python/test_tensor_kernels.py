@@ -134,3 +134,45 @@ def test_large_results_are_cleared_to_the_last_byte(dtype):
     x = np.full((2, columns), 3, dtype)
     st.plan("ij,jk->ik", st.from_scipy(s.tocsc()), x).run(st.from_scipy(s.tocsc()), x, out=out)
     assert (out[[0, -1]] == 3).all() and not out[1:-1].any() and whole[0] == whole[-1] == 7
+
+
+def astray(x, offset):
+    """x in memory that starts so many bytes after a cache line."""
+    block = np.empty(x.nbytes + 128, np.uint8)
+    at = -block.ctypes.data % 64 + offset
+    out = block[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
+    out[...] = x
+    return out
+
+
+STRADDLING = [("ij,jk->ik", "CSR"), ("ij,jk->ik", "CSR + COO"), ("ijk,jr,kr->ir", "CSF"), ("ijk,jr,kr,ir->ijk", "COO")]
+
+
+@pytest.mark.parametrize("spec,text", STRADDLING)
+def test_rows_that_straddle_cache_lines_are_moved(spec, text, engine):
+    rng = np.random.default_rng(3)
+    inputs, output = spec.split("->")
+    first, *others = inputs.split(",")
+    extent = dict(i=90, j=9, k=8, r=16)
+    shape = tuple(extent[c] for c in first)
+    x = np.where(rng.random(shape) < 0.8, rng.standard_normal(shape), 0)
+    a = st.from_dense(x, text)
+    dense = [rng.standard_normal(tuple(extent[c] for c in ids)) for ids in others]
+    how = {"pattern": True} if output == first else {}
+    results = []
+    for offset in (0, 8, 16, 32, 48):
+        placed = [astray(d, offset) for d in dense]
+        plan = st._core.plan(spec, a, *placed, **how)
+        assert "to the start of a cache line" in plan.explain()
+        for threads in (1, 2):
+            engine.threads = threads
+            results.append(np.asarray(plan.run(a, *placed).to_dense() if how else plan.run(a, *placed)))
+    np.testing.assert_allclose(results[0], np.einsum(spec, x, *dense), rtol=1e-12, atol=1e-12)
+    assert all(r.tobytes() == results[0].tobytes() for r in results)
+
+
+def test_few_elements_move_no_row():
+    a, x = st.from_dense(np.eye(100), "CSR"), astray(np.ones((100, 8)), 16)
+    assert "where it stands elsewhere and at least 6400 values" in st.plan("ij,jk->ik", a, x).explain()
+    assert "cache line" not in st.plan("ij,jk->ik", a, np.ones((100, 3))).explain()  # rows of 24 bytes straddle anyway
+    assert "cache line" not in st.plan("ij,j->i", a, np.ones(100)).explain()
