@@ -168,14 +168,17 @@ def far_behind(earlier, key):
     return bool(best and known and not name.startswith(("strata", "scipy")) and known > FAR_BEHIND * best["seconds"])
 
 
-def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None, earlier=None):
+def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None, earlier=None, serial=()):
     """Times one case; after `limit` seconds of rounds no further one starts. `earlier`: the results of an earlier run, whose
-    variants are taken again. Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), rounds, variant, note,
+    variants are taken again. `serial`: libraries that have one thread, whose figures serve for any number.
+    Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), rounds, variant, note,
     variants; or "refused" / "error". A product that differs from SciPy's is an error."""
     request = dataclasses.asdict(case)
     results, open_ = {}, []
     for n in threads:
         for peer in peers:
+            if peer in serial and n != threads[0]:
+                continue
             key = f"{peer}/{n}"
             if far_behind(earlier, key) or (earlier or {}).get(key, {}).get("behind"):
                 results[key] = {"behind": f"more than {FAR_BEHIND:.0f} times the best in an earlier run"}
@@ -242,7 +245,7 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
         if p.alive():
             p.ask(do="close")
     _judge(results)
-    return results
+    return results | {f"{peer}/{n}": results[f"{peer}/{threads[0]}"] for peer in serial if peer in peers for n in threads}
 
 
 def _judge(results):

@@ -229,7 +229,8 @@ def main(argv):
                         continue
                     p.say(name)
                     earlier = done[-1] if done else None
-                    one = measure(pool, case, peers, threads, rounds, budget, p, earlier=earlier)
+                    serial = () if args.kernels else ("scipy",)
+                    one = measure(pool, case, peers, threads, rounds, budget, p, earlier=earlier, serial=serial)
                 done.append(one)
                 save(path, results)
                 print(one_line(style, run, name, one, threads), flush=True)

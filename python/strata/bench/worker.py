@@ -26,6 +26,10 @@ def _limits(threads):
     return {"read_bandwidth": 2 * x.nbytes / best}
 
 
+#: seconds of a call from which on it is long enough to need no warming up, and few repetitions
+LONG = 0.25
+
+
 class Worker:
     def __init__(self, name, threads, kernels=False):
         """kernels: the named kernels of the compiler are timed, not products and conversions of a matrix."""
@@ -61,11 +65,12 @@ class Worker:
             return {"refused": refused}
         # The two best once more, in turn: one disturbed moment must not choose.
         if len(front) > 1 and front[1][0] < 1.5 * front[0][0]:
-            for _ in range(2):
+            for _ in range(2 if front[0][0] < LONG else 1):
                 for _, name, p in front:
                     found[name]["seconds"] = min(found[name]["seconds"], min(self._time(p, 0.1)))
             front.sort(key=lambda f: found[f[1]]["seconds"])
         best, self.prepared = front[0][1:]
+        self.seconds = found[best]["seconds"]
         answer = {
             "best": best,
             "variants": found,
@@ -84,7 +89,8 @@ class Worker:
         return {}
 
     def time(self, budget):
-        self.prepared.run()
+        if self.seconds < LONG:
+            self.prepared.run()
         return {"times": self._time(self.prepared, budget)}
 
     def _time(self, p, budget):
