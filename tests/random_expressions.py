@@ -23,6 +23,7 @@ FUNCTIONS = {
     "sqrt": lambda x: np.sqrt(np.abs(x)),  # written sqrt(abs(...))
     "exp": np.exp,
     "cos": np.cos,
+    "tan": np.tan,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, np.zeros((), x.dtype)),
     "conj": lambda x: np.conj(x) if x.dtype.kind == "c" else x,

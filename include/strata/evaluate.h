@@ -65,7 +65,8 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
                            const EvaluateOptions& options = {});
 
 /// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused and
-/// why, and how the one that serves goes about it. Nothing is computed. ExpressionError.
+/// why, and how the one that serves goes about it. Nothing is computed, but for the steps before the last one of an
+/// expression that takes several. ExpressionError.
 std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                     const EvaluateOptions& options = {});
 /// Evaluates, and gives what was generated for that: iteration graph or loops, schedule, loop IR and C text of each step.

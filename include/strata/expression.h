@@ -52,6 +52,9 @@ enum class Operator : std::uint8_t {
 };
 constexpr bool is_binary(Operator op) { return op >= Operator::add && op <= Operator::greater_equal; }
 constexpr bool is_comparison(Operator op) { return op >= Operator::equal && op <= Operator::greater_equal; }
+constexpr bool is_quotient(Operator op) {
+  return op == Operator::divide || op == Operator::floor_divide || op == Operator::modulo;
+}
 constexpr bool is_unary(Operator op) { return op >= Operator::negate && op <= Operator::conjugate; }
 constexpr bool is_reduction(Operator op) { return op >= Operator::sum; }
 /// As it is written: "+", "max", "exp".

@@ -116,7 +116,8 @@ def explain(
 
     explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
 
-    Returns text. Only types are looked at, never data. ExpressionError, ScheduleError.
+    Returns text. Nothing is computed, but for the steps before the last one of an expression that takes several.
+    ExpressionError, ScheduleError.
     """
     return _core.explain(
         spec,

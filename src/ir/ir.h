@@ -4,9 +4,9 @@
 // Values are scalars or short vectors (`lanes`) of bool, integers or floats. Complex numbers are pairs (the lowering
 // prints them by components); f16, bf16 and fp8 live in buffers only: a load widens to f32, a store narrows.
 //
-// The same in every engine, bit for bit (but for the payload and sign of a NaN, and the last bit of exp, log, sin, cos, tanh, erf):
+// The same in every engine, bit for bit (but for the payload and sign of a NaN, and the last bit of exp, log, sin, cos, tan, tanh, erf):
 //   integers     wrap; division and remainder floor, and give 0 for a zero divisor; shift counts are taken modulo the width
-//   floats       IEEE, round to nearest, never contracted (`fma` is explicit); min is a < b ? a : b, max is a > b ? a : b
+//   floats       IEEE, round to nearest, never contracted (`fma` is explicit); floor_div and floor_mod as NumPy's; min is a < b ? a : b, max is a > b ? a : b
 //   casts        float to integer truncates and saturates, NaN gives 0; integer to integer wraps; to boolean: != 0
 //   select       with a scalar condition evaluates only the arm it takes, so the other may hold a load that is out of bounds
 //   loops        evaluate begin and end once, before the first iteration
@@ -48,7 +48,7 @@ enum class Op : std::uint8_t {
   bit_and, bit_or, bit_xor, shift_left, shift_right /*logical*/,
   eq, ne, lt, le, gt, ge,
   // unary
-  neg, bit_not, logical_not, abs, sqrt, exp, log, sin, cos, tanh, erf, floor, ceil,
+  neg, bit_not, logical_not, abs, sqrt, exp, log, sin, cos, tan, tanh, erf, floor, ceil,
   popcount, count_trailing_zeros /*of u64 or i64, give i64; 64 zeros for 0*/,
 };
 std::string_view name_of(Op op);

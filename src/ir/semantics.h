@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/division.h"
 #include "ir/ir.h"
 
 namespace strata::ir {
@@ -23,7 +24,7 @@ template <class T> constexpr bool takes(Op op) {
   if (is_compare(op) || op == Op::min || op == Op::max) return true;
   const bool bits = op == Op::bit_and || op == Op::bit_or || op == Op::bit_xor;
   if constexpr (std::is_same_v<T, bool>) return bits;
-  if constexpr (std::is_floating_point_v<T>) return op == Op::add || op == Op::sub || op == Op::mul || op == Op::div;
+  if constexpr (std::is_floating_point_v<T>) return (op >= Op::add && op <= Op::floor_mod);
   return is_binary(op) && op != Op::div;
 }
 
@@ -35,27 +36,6 @@ template <class T> constexpr bool takes_unary(Op op) {
     case Op::logical_not: return std::is_same_v<T, bool>;
     case Op::popcount: case Op::count_trailing_zeros: return std::is_integral_v<T> && sizeof(T) == 8;
     default: return !is_binary(op) && std::is_floating_point_v<T>;
-  }
-}
-
-template <class T> constexpr T floor_div_of(T a, T b) {
-  if (b == 0) return 0;
-  if constexpr (std::is_signed_v<T>) {
-    if (b == -1) return static_cast<T>(0 - static_cast<std::uint64_t>(a));  // the machine's division traps on the least value
-    return static_cast<T>(a / b - (a % b != 0 && (a % b < 0) != (b < 0)));
-  } else {
-    return static_cast<T>(a / b);
-  }
-}
-
-template <class T> constexpr T floor_mod_of(T a, T b) {
-  if (b == 0) return 0;
-  if constexpr (std::is_signed_v<T>) {
-    if (b == -1) return 0;
-    const T r = static_cast<T>(a % b);
-    return static_cast<T>(r + (r != 0 && (r < 0) != (b < 0) ? b : 0));
-  } else {
-    return static_cast<T>(a % b);
   }
 }
 
@@ -73,9 +53,11 @@ template <Op op, class T> auto apply(T a, T b) {
     if constexpr (op == Op::add) return a + b;
     else if constexpr (op == Op::sub) return a - b;
     else if constexpr (op == Op::mul) return a * b;
-    else return a / b;
-  } else if constexpr (op == Op::floor_div) return floor_div_of(a, b);
-  else if constexpr (op == Op::floor_mod) return floor_mod_of(a, b);
+    else if constexpr (op == Op::div) return a / b;
+    else if constexpr (op == Op::floor_div) return floor_divide(a, b);
+    else return floor_modulo(a, b);
+  } else if constexpr (op == Op::floor_div) return floor_divide(a, b);
+  else if constexpr (op == Op::floor_mod) return floor_modulo(a, b);
   else {
     // In 64 bits without sign nothing overflows; the cast wraps.
     const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
@@ -112,6 +94,7 @@ template <Op op, class T> auto apply_unary(T a) {
   else if constexpr (op == Op::log) return std::log(a);
   else if constexpr (op == Op::sin) return std::sin(a);
   else if constexpr (op == Op::cos) return std::cos(a);
+  else if constexpr (op == Op::tan) return std::tan(a);
   else if constexpr (op == Op::tanh) return std::tanh(a);
   else if constexpr (op == Op::erf) return std::erf(a);
   else if constexpr (op == Op::floor) return std::floor(a);
@@ -166,7 +149,7 @@ template <class F> decltype(auto) with_binary(Op op, F&& f) {
 template <class F> decltype(auto) with_unary(Op op, F&& f) {
   switch (op) {
     STRATA_CASE(neg) STRATA_CASE(bit_not) STRATA_CASE(logical_not) STRATA_CASE(abs) STRATA_CASE(sqrt) STRATA_CASE(exp)
-    STRATA_CASE(log) STRATA_CASE(sin) STRATA_CASE(cos) STRATA_CASE(tanh) STRATA_CASE(erf) STRATA_CASE(floor)
+    STRATA_CASE(log) STRATA_CASE(sin) STRATA_CASE(cos) STRATA_CASE(tan) STRATA_CASE(tanh) STRATA_CASE(erf) STRATA_CASE(floor)
     STRATA_CASE(ceil) STRATA_CASE(popcount) default: return f(std::integral_constant<Op, Op::count_trailing_zeros>{});
 #undef STRATA_CASE
   }

@@ -164,7 +164,7 @@ std::string CExpression::binary(const Expr& e, int outer) {
 /// By a power of two the floor is an arithmetic shift or a mask; everything else is a helper, cheap where the divisor is constant.
 std::string CExpression::divide(const Expr& e, int outer) {
   const Expr &a = e->args[0], &b = e->args[1];
-  const auto power = power_of_two(b);
+  const auto power = is_float(b->type.dtype) ? std::nullopt : power_of_two(b);
   if (!power || a->kind == ExprNode::constant) return call(prologue_.binary(e->op, a->type), e);
   const bool vector = a->type.lanes > 1;
   const std::string left = (*this)(a, prefix);

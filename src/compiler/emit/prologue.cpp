@@ -112,6 +112,15 @@ std::string Prologue::binary(Op op, Type t) {
     return lanewise(name, t, t, 2, one + "(a[i], b[i])");
   }
   const bool divides = op == Op::floor_div;
+  if (is_float(t.dtype)) {
+    const std::string f = t.dtype == DType::f32 ? "f" : "", remainder = "  const " + v + " r = __builtin_fmod" + f + "(a, b);\n";
+    if (!divides)
+      return add(name, v, parameters, remainder + "  if (b == 0 || r != r) return r;\n  if (r == 0) return __builtin_copysign" + f + "(0, b);\n" +
+                 "  return (b < 0) != (r < 0) ? r + b : r;\n");
+    return add(name, v, parameters, "  if (b == 0) return a / b;\n" + remainder + "  " + v + " q = (a - r) / b;\n" +
+               "  if (r != 0 && (b < 0) != (r < 0)) q -= 1;\n  if (q == 0) return __builtin_copysign" + f + "(0, a / b);\n" +
+               "  const " + v + " whole = __builtin_floor" + f + "(q);\n  return q - whole > (" + v + ")0.5 ? whole + 1 : whole;\n");
+  }
   if (is_unsigned_int(t.dtype)) return add(name, v, parameters, "  return b == 0 ? 0 : (" + v + ")(a " + (divides ? "/" : "%") + " b);\n");
   // -1 stands apart because the machine traps on dividing the least value by it.
   return add(name, v, parameters,

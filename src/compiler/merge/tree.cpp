@@ -20,6 +20,7 @@ ir::Op function_of(Operator op) {
   switch (op) {
     case Operator::square_root: return ir::Op::sqrt;
     case Operator::sine: return ir::Op::sin;
+    case Operator::tangent: return ir::Op::tan;
     case Operator::hyperbolic_tangent: return ir::Op::tanh;
     case Operator::error_function: return ir::Op::erf;
     case Operator::absolute: return ir::Op::abs;
@@ -76,6 +77,8 @@ Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
     case Operator::add: return arithmetic.add(a, b);
     case Operator::subtract: return {a.re - b.re, a.im ? a.im - b.im : nullptr};
     case Operator::divide: return {ir::binary(ir::Op::div, a.re, b.re), nullptr};
+    case Operator::floor_divide: return {ir::binary(ir::Op::floor_div, a.re, b.re), nullptr};
+    case Operator::modulo: return {ir::binary(ir::Op::floor_mod, a.re, b.re), nullptr};
     case Operator::minimum: return {extreme(a.re, b.re, true), nullptr};
     case Operator::maximum: return {extreme(a.re, b.re, false), nullptr};
     case Operator::equal: return compared(ir::Op::eq);

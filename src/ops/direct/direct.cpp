@@ -48,13 +48,27 @@ struct Prepared {
   Expression body;          ///< below `sums`
 };
 
+/// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
+std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                const EvaluateOptions& options, std::string& why) {
+  const DType own = operands.at(a.name).dtype();
+  for (const auto& name : a.value.operands())
+    if (!is_float(own) || operands.at(name).dtype() != own) {
+      why = "it adds to what is there, and not floats of one dtype";
+      return std::nullopt;
+    }
+  Assignment sum = a;
+  sum.name = "#" + a.name;  // no user's name looks so
+  sum.accumulate = false;
+  sum.value = Expression::access(a.name, std::vector<AffineIndex>(a.indices.begin(), a.indices.end())) + a.value;
+  EvaluateOptions how = options;
+  if (!how.dtype) how.dtype = own;
+  return make_problem(sum, operands, how, why);
+}
+
 std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                 const EvaluateOptions& options, std::string& why) {
-  if (a.accumulate) {
-    why = "it adds to what is there";
-    return std::nullopt;
-  }
-  auto problem = make_problem(a, operands, options, why);
+  auto problem = a.accumulate ? make_sum(a, operands, options, why) : make_problem(a, operands, options, why);
   if (!problem) return std::nullopt;
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
   Expression& value = p.problem.assignment.value;
@@ -64,15 +78,45 @@ std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string,
   return p;
 }
 
-/// Reductions inside first, then what is left.
-Tensor in_steps(const Prepared& p) {
-  const Assignment& a = p.problem.assignment;
-  const Lifted lift = lifted(p.body, a.indices, p.problem.operands, p.problem.options);
-  Assignment rest = a;
-  rest.value = lift.value;
-  for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
-    rest.value = Expression::reduce(a.value.op(), sum->first, rest.value, sum->second);
-  return strata::evaluate(rest, lift.operands, p.problem.options);
+/// The last of several assignments, and the operands that those before it made.
+struct Rest {
+  Assignment assignment;
+  std::map<std::string, Tensor> operands;
+};
+
+/// Reductions inside first, or elementwise work before the product that it stands in. `steps`: explanations of them.
+std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* steps = nullptr) {
+  const Problem& problem = p.problem;
+  if (has_reduction(p.body)) {
+    Lifted lift = lifted(p.body, problem.assignment.indices, problem.operands, problem.options, steps);
+    Rest rest{problem.assignment, std::move(lift.operands)};
+    rest.assignment.value = lift.value;
+    for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
+      rest.assignment.value = Expression::reduce(problem.assignment.value.op(), sum->first, rest.assignment.value, sum->second);
+    return rest;
+  }
+  if (const auto fold = folded(problem.assignment, problem.operands, problem.options)) {
+    Rest rest{fold->product, problem.operands};
+    const EvaluateOptions how{.format = fold->format};
+    if (steps) steps->push_back(strata::explain(fold->work, rest.operands, how));
+    rest.operands.emplace(fold->work.name, strata::evaluate(fold->work, rest.operands, how));
+    return rest;
+  }
+  return std::nullopt;
+}
+
+std::string numbered(const std::vector<std::string>& steps) {
+  std::string out = "in " + std::to_string(steps.size()) + " steps (all but the last were carried out to tell):\n";
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    bool first = true;
+    for (std::size_t at = 0; at < steps[k].size(); first = false) {
+      const std::size_t end = std::min(steps[k].find('\n', at), steps[k].size() - 1) + 1;
+      const std::string number = std::to_string(k + 1) + ". ";
+      out += (first ? number : std::string(number.size(), ' ')) + steps[k].substr(at, end - at);
+      at = end;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -81,17 +125,12 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
                                const EvaluateOptions& options, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
-  if (has_reduction(p->body)) return in_steps(*p);
-  if (const auto fold = folded(p->problem.assignment, p->problem.operands, p->problem.options)) {
-    auto tensors = p->problem.operands;
-    tensors.emplace(fold->work.name, strata::evaluate(fold->work, tensors, {.format = fold->format}));
-    return strata::evaluate(fold->product, tensors, p->problem.options);
-  }
+  if (const auto rest = first_steps(*p)) return strata::evaluate(rest->assignment, rest->operands, p->problem.options);
   const auto loops = make_loops(p->problem, why);
   if (!loops) return std::nullopt;
   if (planning::Trace::on())
     planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
-  auto result = loops->run(*p->problem.options.format, options.dtype);
+  auto result = loops->run(*p->problem.options.format, p->problem.options.dtype);
   if (!result) why = "there is no compiler";
   return result;
 }
@@ -100,9 +139,11 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
                                    const EvaluateOptions& options, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
-  if (has_reduction(p->body)) return "in steps, reductions from the inside out: " + p->problem.assignment.value.to_string() + "\n";
-  if (const auto fold = folded(p->problem.assignment, p->problem.operands, p->problem.options))
-    return "first " + fold->work.to_string() + " in the pattern of its sparse operand\nthen " + fold->product.to_string() + "\n";
+  std::vector<std::string> steps;
+  if (const auto rest = first_steps(*p, &steps)) {
+    steps.push_back(strata::explain(rest->assignment, rest->operands, p->problem.options));
+    return numbered(steps);
+  }
   const auto loops = make_loops(p->problem, why);
   if (!loops) return std::nullopt;
   return loops->describe();

@@ -39,7 +39,7 @@ std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Te
   }
   if (parts < 2 || !rest) return std::nullopt;
   Folded out{.work = {}, .product = a, .format = pattern.format()};
-  out.work.name = "#" + std::to_string(operands.size());  // no user's name looks so
+  out.work.name = "#work" + std::to_string(operands.size());  // no user's name looks so
   out.work.indices = own;
   out.work.value = *work;
   const auto access = Expression::access(out.work.name, std::vector<AffineIndex>(own.begin(), own.end()));

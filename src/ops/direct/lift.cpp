@@ -15,8 +15,9 @@ namespace {
 class Lift {
  public:
   /// `output`: the indices of the whole result.
-  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, const std::vector<std::string>& output)
-      : operands_(operands), options_(options), output_(output) {
+  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, const std::vector<std::string>& output,
+       std::vector<std::string>* steps)
+      : operands_(operands), options_(options), output_(output), steps_(steps) {
     zeros_are_values_ = options.format->is_all_dense() && options.semiring == Semiring::plus_times;
   }
 
@@ -43,7 +44,7 @@ class Lift {
   /// dense denominator, hides infinities and zeros beside it.
   static bool asks_for_values(const Expression& e) {
     if (e.op() == Operator::divide) return e.argument(0).op() == Operator::sum && e.argument(1).op() == Operator::sum;
-    return e.op() != Operator::multiply && e.op() != Operator::floor_divide && e.op() != Operator::modulo;
+    return e.op() != Operator::multiply && !is_quotient(e.op());
   }
 
   Expression below(const Expression& e) {
@@ -144,6 +145,7 @@ class Lift {
       std::iota(dims.begin(), dims.end(), 0);
       options.format = conversion::levels_in_order(dims, rank > 1);
     }
+    if (steps_) steps_->push_back(strata::explain(inner, operands_, options));
     operands_.emplace(inner.name, strata::evaluate(inner, operands_, options));
     const Expression access = Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
     done_.push_back({e, places_, dense, access});
@@ -153,6 +155,7 @@ class Lift {
   std::map<std::string, Tensor> operands_;
   const EvaluateOptions& options_;
   const std::vector<std::string>& output_;
+  std::vector<std::string>* steps_;
   bool zeros_are_values_ = false;
   Places places_;
   std::vector<Done> done_;
@@ -162,8 +165,8 @@ class Lift {
 }  // namespace
 
 Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
-              const EvaluateOptions& options) {
-  Lift lift(operands, options, indices);
+              const EvaluateOptions& options, std::vector<std::string>* steps) {
+  Lift lift(operands, options, indices, steps);
   Expression value = lift.apply(lift.shared(body));
   return {std::move(value), lift.take_operands()};
 }

@@ -204,8 +204,6 @@ class Builder {
     if (is_reduction(op)) return refuse("a reduction stands inside");
     if (is_unary(op)) return add_function(tree, e);
     const bool multiplies = op == Operator::multiply;
-    if (op == Operator::floor_divide || op == Operator::modulo)
-      return refuse("'" + std::string(name_of(op)) + "' is not compiled yet");
     if (ring_ && !multiplies && op != Operator::add) return refuse("it has no meaning in a semiring");
     if (options_.semiring.kind() == Semiring::any && !multiplies) return refuse("a sum of terms in the semiring 'any'");
     const auto left = add(tree, e.argument(0));
@@ -227,7 +225,7 @@ class Builder {
     const auto& r = tree.node(right->second);
     // What is absent annihilates: as the general path says it.
     const auto absent_somewhere = [](const evaluation::Node& n) { return !n.always && !n.constant; };
-    const bool quotient = op == Operator::divide && l.annihilates() && !absent_somewhere(r);
+    const bool quotient = is_quotient(op) && l.annihilates() && !absent_somewhere(r);
     merging::Node n{.op = op, .arguments = {left->first, right->first}, .needed = {0, 0}};
     if (multiplies) {
       n.needed[0] = absent_somewhere(l) && (ring_ || l.annihilates());
@@ -255,8 +253,7 @@ class Builder {
   Added add_function(evaluation::Tree& tree, const Expression& e) {
     const Operator op = e.op();
     if (ring_) return refuse("a function has no meaning in a semiring");
-    if (op == Operator::tangent || op == Operator::conjugate)
-      return refuse("'" + std::string(name_of(op)) + "' is not compiled yet");
+    if (op == Operator::conjugate) return refuse("the conjugate of what is no tensor");
     const auto a = add(tree, e.argument());
     if (!a) return std::nullopt;
     const int fact = tree.add_unary(op, a->second);

@@ -103,7 +103,7 @@ Column apply(Operator op, const Column& left, const Column& right, DType result)
                 case Operator::floor_divide:
                   return map<T, T>(a, b, result, [](T x, T y) { return floor_divide(x, y); });
                 case Operator::modulo:
-                  return map<T, T>(a, b, result, [](T x, T y) { return modulo(x, y); });
+                  return map<T, T>(a, b, result, [](T x, T y) { return floor_modulo(x, y); });
                 case Operator::minimum:
                   return map<T, T>(a, b, result, [](T x, T y) { return smaller(x, y); });
                 case Operator::maximum:

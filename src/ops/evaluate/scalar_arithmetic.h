@@ -2,6 +2,7 @@
 // Arithmetic of single values: NumPy's, where NumPy has it; integers by zero give 0.
 #include <cmath>
 
+#include "base/division.h"
 #include "ops/evaluate/column.h"
 
 namespace strata::evaluation {
@@ -13,34 +14,6 @@ using Unsigned = std::uint64_t;
                     .expected = is_complex(t) ? "real numbers" : "numbers",
                     .got = std::string(name_of(t))});
 }
-
-inline double floor_divide(double a, double b) {
-  if (b == 0) return a / b;
-  const double mod = std::fmod(a, b);
-  double div = (a - mod) / b;
-  if (mod != 0 && (b < 0) != (mod < 0)) div -= 1;
-  if (div == 0) return std::copysign(0.0, a / b);
-  const double floor = std::floor(div);
-  return div - floor > 0.5 ? floor + 1 : floor;
-}
-inline double modulo(double a, double b) {
-  const double mod = std::fmod(a, b);
-  if (b == 0 || std::isnan(mod)) return mod;
-  if (mod == 0) return std::copysign(0.0, b);
-  return (b < 0) != (mod < 0) ? mod + b : mod;
-}
-inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return static_cast<std::int64_t>(0 - static_cast<Unsigned>(a));
-  return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
-}
-inline std::int64_t modulo(std::int64_t a, std::int64_t b) {
-  if (b == 0 || b == -1) return 0;
-  const std::int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-inline Unsigned floor_divide(Unsigned a, Unsigned b) { return b == 0 ? 0 : a / b; }
-inline Unsigned modulo(Unsigned a, Unsigned b) { return b == 0 ? 0 : a % b; }
 
 /// Integers add and multiply as unsigned ones: they wrap.
 template <class T>

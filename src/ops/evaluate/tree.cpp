@@ -8,10 +8,6 @@
 namespace strata::evaluation {
 namespace {
 
-bool is_quotient(Operator op) {
-  return op == Operator::divide || op == Operator::floor_divide || op == Operator::modulo;
-}
-
 /// Joined in the order that promises the fewest rows.
 Rows join_all(std::vector<Rows> tables, const Extents& extents) {
   std::size_t first = 0;

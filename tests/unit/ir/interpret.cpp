@@ -47,6 +47,12 @@ TEST_CASE("division floors, and gives 0 for 0") {
   CHECK(apply<std::int8_t>(Op::floor_div, -128, -1) == -128);
   CHECK(apply<std::uint8_t>(Op::floor_div, 200, 7) == 28);
   CHECK(apply<std::uint8_t>(Op::floor_mod, 200, 0) == 0);
+  CHECK(apply(Op::floor_div, -7.5, 2.0) == -4);
+  CHECK(apply(Op::floor_mod, -7.5, 2.0) == 0.5);
+  CHECK(apply(Op::floor_div, 1.0, 0.1) == 9);  // 0.1 is a little more
+  CHECK(apply(Op::floor_div, -1.0, 0.0) == -INFINITY);
+  CHECK(std::isnan(apply(Op::floor_mod, 1.0, 0.0)));
+  CHECK(std::signbit(apply(Op::floor_mod, 6.0, -3.0)));
 }
 
 TEST_CASE("integers wrap, shifts count modulo the width") {

@@ -1,0 +1,105 @@
+"""Quotients that floor, functions, '+=' and expressions in steps by generated code, against NumPy and the general path."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import strata as st
+
+SERVES = "generated code for the whole expression serves"
+
+
+@pytest.fixture(params=["auto", "interpreter", "general"])
+def evaluate(request):
+    """evaluate() by compiled code, by the interpreter, by the general path."""
+    before = st.settings.engine
+    general = request.param == "general"
+    st.settings.engine = "auto" if general else request.param
+    yield lambda text, named: st._core.evaluate(text, named, general=general)
+    st.settings.engine = before
+
+
+QUOTIENTS = ["A // B", "A % B", "(A // 2) * B", "A * (B % 3)", "A // x", "A % x"]
+
+
+def quotient_operands(dtype):
+    rng = np.random.default_rng(8)
+    signs = [1] if dtype == "uint16" else [1, -1]
+    shape = (30, 20)
+    a, b = (np.where(rng.random(shape) < 0.5, rng.integers(1, 9, shape) * rng.choice(signs, shape), 0) for _ in "AB")
+    x = rng.integers(1, 5, 20)
+    if dtype.startswith("float"):
+        a, b, x = a / 4, b.astype(float), x / 8
+        a[:2, :3], b[:2, :3] = [[np.inf, 5, -0.0], [np.nan, -7, 1]], [[3, -np.inf, 2], [2, 0, 0]]
+    return {name: value.astype(dtype) for name, value in dict(A=a, B=b, x=x).items()}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int8", "uint16"])
+@pytest.mark.parametrize("text", QUOTIENTS)
+def test_floored_quotients_and_remainders(text, dtype, evaluate):
+    dense = quotient_operands(dtype)
+    named = dict(dense)
+    for name, format in (("A", "CSR"), ("B", "CSC")):
+        named[name] = st.from_dense(dense[name], format, threshold=None)
+    with np.errstate(all="ignore"):
+        want = eval(text, dense)
+    spec = "C(i,j) = " + text.replace("A", "A(i,j)").replace("B", "B(i,j)").replace("x", "x(j)")
+    named = {k: v for k, v in named.items() if k in text}
+    got = evaluate(spec, named).to_dense()
+    # What is absent over a dense divisor stays absent.
+    stored = dense["A"] != 0 if "x" in text else np.ones(want.shape, bool)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got[stored], want[stored])
+    if "*" not in text:  # what is absent annihilates with the sign of 0
+        assert (np.signbit(got) == np.signbit(want))[stored & ~np.isnan(want.astype(float))].all()
+    assert SERVES in st.explain(spec, named)
+
+
+def test_division_of_the_least_integers_wraps(evaluate):
+    least = np.iinfo(np.int64).min
+    a, b = np.array([[least, 7, -7, least]]), np.array([[-1, 0, 2, 0]])
+    named = dict(A=st.from_dense(a, "CSR"), B=st.from_dense(b, "CSR"))
+    assert evaluate("C(i,j) = A(i,j) // B(i,j)", named).to_dense().tolist() == [[least, 0, -4, 0]]
+    assert evaluate("C(i,j) = A(i,j) % B(i,j)", named).to_dense().tolist() == [[0, 0, 1, 0]]
+
+
+def test_tangent(evaluate):
+    a, x = sp.random(40, 30, 0.2, format="csr", random_state=1), np.linspace(0, 1, 30)
+    named = dict(A=st.from_scipy(a), x=x)
+    got = evaluate("C(i,j) = tan(A(i,j)) * x(j)", named)
+    np.testing.assert_allclose(got.to_dense(), np.tan(a.toarray()) * x)
+    assert SERVES in st.explain("C(i,j) = tan(A(i,j)) * x(j)", named)
+
+
+ADDED = {"A(i,j)": "A", "A(i,j) * B(j,k)": "A @ B", "A(i,j) * X(j,k)": "A @ X", "x(i) * A(i,j)": "x[:, None] * A"}
+
+
+@pytest.mark.parametrize("text", ADDED)
+def test_adding_to_what_is_there(text, evaluate):
+    a, b, c = (sp.random(25, 25, 0.2, format="csr", random_state=k) for k in range(3))
+    dense = dict(A=a.toarray(), B=b.toarray(), C=c.toarray(), X=b.toarray(), x=np.arange(25.0))
+    named = {k: st.from_dense(v, "CSR") if k in "ABC" else v for k, v in dense.items() if k == "C" or k in text}
+    spec = f"C(i,{'k' if 'k' in text else 'j'}) += {text}"
+    got = evaluate(spec, named)
+    np.testing.assert_allclose(got.to_dense() if isinstance(got, st.Tensor) else got, c.toarray() + eval(ADDED[text], dense))
+    assert np.array_equal(named["C"].to_dense(), c.toarray())
+    assert SERVES in st.explain(spec, named)
+
+
+def test_what_would_lose_its_kind_is_not_added(evaluate):
+    C, A = (st.from_dense(np.eye(3, dtype=t), "CSR") for t in ("int64", "float64"))
+    with pytest.raises(st.DTypeError, match="cannot hold"):
+        evaluate("C(i,j) += A(i,j)", dict(C=C, A=A))
+
+
+def test_each_step_is_explained():
+    rng = np.random.default_rng(2)
+    A = st.from_scipy(sp.random(60, 60, 0.1, format="csr", random_state=4))
+    q, k, v = (rng.standard_normal((60, n)) for n in (8, 8, 5))
+    weight = "A(i,j) * exp(sum(k, Q(i,k) * K(j,k)))"
+    how = st.explain(f"Y(i,d) = sum(j, {weight} * V(j,d)) / sum(j, {weight})", A=A, Q=q, K=k, V=v)
+    lines = how[how.index("steps (all but the last were carried out to tell):") :].splitlines()
+    steps = [line[4:] for line in lines if line[:7] in [f"    {n}. " for n in range(1, 10)]]
+    assert "in 4 steps" in how and len(steps) == 4
+    assert steps[0].startswith("1. #4(i,j) = sum(k, Q(i,k) * K(j,k))")
+    assert steps[3].startswith("4. Y(i,d) = #5(i,d) / #6(i)")
+    assert "a plan in the pattern of the sparse operand serves" in how and "into a dense result" in how
