@@ -27,9 +27,18 @@ Buffer Buffer::allocate(DType dtype, std::int64_t size) {
 Buffer Buffer::filled(const Scalar& value, std::int64_t size) {
   if (value.same_bits(Scalar::zero(value.dtype))) return zeros(value.dtype, size);
   Buffer b = allocate(value.dtype, size);
-  const std::size_t width = size_of(value.dtype);
+  // One piece by doubling what is there, the others from it.
+  constexpr std::int64_t piece = std::int64_t{64} << 10;
+  const std::int64_t bytes = b.bytes(), first = std::min(bytes, piece);
   auto* to = static_cast<unsigned char*>(b.data);
-  for (std::int64_t k = 0; k < size; ++k, to += width) std::memcpy(to, value.bits, width);
+  auto done = std::min(first, static_cast<std::int64_t>(size_of(value.dtype)));
+  if (done > 0) std::memcpy(to, value.bits, static_cast<std::size_t>(done));
+  for (; done < first; done += std::min(done, first - done))
+    std::memcpy(to + done, to, static_cast<std::size_t>(std::min(done, first - done)));
+  if (bytes > piece) parallel_for(ceil_div(bytes, piece) - 1, [&](std::int64_t c) {
+    const std::int64_t at = (c + 1) * piece;
+    std::memcpy(to + at, to, static_cast<std::size_t>(std::min(piece, bytes - at)));
+  });
   return b;
 }
 

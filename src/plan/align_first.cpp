@@ -28,9 +28,10 @@ class AlignFirst : public Runner {
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
+    // An output in the driver's pattern has a value for each element, also where the driver's share one.
+    const i64 elements = stored(out.format().is_all_dense() ? operands[driver_] : out);
     const auto astray = [&](const Move& m) {
-      return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 &&
-             stored(operands[driver_]) >= m.worth;
+      return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 && elements >= m.worth;
     };
     if (std::none_of(moves_.begin(), moves_.end(), astray)) return inner_->run(operands, out, alpha, beta);
     std::vector<Tensor> in(operands.begin(), operands.end());

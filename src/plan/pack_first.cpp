@@ -113,7 +113,7 @@ class PackFirst : public Runner {
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
-    if (stored(operands[static_cast<std::size_t>(plain_.pattern_of)]) < worth_)
+    if (stored(out) < worth_)
       return where_it_stands().run(operands, out, alpha, beta);
     std::vector<Tensor> in(operands.begin(), operands.end());
     for (const Pack& p : packs_) in[p.operand] = packed(p, operands[p.operand]);

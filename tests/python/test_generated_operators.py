@@ -99,7 +99,8 @@ def test_each_step_is_explained():
     how = st.explain(f"Y(i,d) = sum(j, {weight} * V(j,d)) / sum(j, {weight})", A=A, Q=q, K=k, V=v)
     lines = how[how.index("steps (all but the last were carried out to tell):") :].splitlines()
     steps = [line[4:] for line in lines if line[:7] in [f"    {n}. " for n in range(1, 10)]]
-    assert "in 4 steps" in how and len(steps) == 4
+    assert "in 5 steps" in how and len(steps) == 5
     assert steps[0].startswith("1. #4(i,j) = sum(k, Q(i,k) * K(j,k))")
-    assert steps[3].startswith("4. Y(i,d) = #5(i,d) / #6(i)")
+    assert steps[1].startswith("2. #work5(i,j) = A(i,j) * exp(#4(i,j))")  # once for both sums
+    assert steps[4].startswith("5. Y(i,d) = #6(i,d) / #7(i)")
     assert "a plan in the pattern of the sparse operand serves" in how and "into a dense result" in how

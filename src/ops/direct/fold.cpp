@@ -7,43 +7,48 @@
 
 namespace strata::direct {
 
-std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
-  const auto [sums, factors] = evaluation::chain_of(a.value);
-  const Expression* sparse = nullptr;
-  for (const Expression& f : factors) {
-    if (f.op() != Operator::access || operands.at(f.node().name).format().is_all_dense()) continue;
-    if (!sparse) sparse = &f;
-  }
-  if (!sparse) return std::nullopt;
+std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands) {
+  const auto is_dense = [&](const Expression& access) { return operands.at(access.node().name).format().is_all_dense(); };
+  const auto sparse = std::find_if(factors.begin(), factors.end(), [&](const Expression& f) { return f.op() == Operator::access && !is_dense(f); });
+  if (sparse == factors.end()) return std::nullopt;
   const Tensor& pattern = operands.at(sparse->node().name);
   const auto own = sparse->free_indices();
   if (!pattern.fill().is_zero() || pattern.format().can_hold_fill()) return std::nullopt;
-  // All that is sparse has the same elements. Other dtypes would round or wrap differently in another order.
-  for (const auto& name : a.value.operands()) {
-    const Tensor& t = operands.at(name);
-    if (t.dtype() != pattern.dtype()) return std::nullopt;
-    if (!t.format().is_all_dense() && !are_twins(pattern, t)) return std::nullopt;
-  }
   std::optional<Expression> work, rest;
   std::size_t parts = 0;
   for (const Expression& f : factors) {
+    // All that is sparse has the same elements. Other dtypes would round or wrap differently in another order.
+    for (const auto& name : f.operands()) {
+      const Tensor& t = operands.at(name);
+      if (t.dtype() != pattern.dtype()) return std::nullopt;
+      if (!t.format().is_all_dense() && !are_twins(pattern, t)) return std::nullopt;
+    }
     const auto free = f.free_indices();
     const bool inside = std::all_of(free.begin(), free.end(), [&](const auto& i) { return std::find(own.begin(), own.end(), i) != own.end(); });
     const bool access = f.op() == Operator::access;
-    if (!inside && !(access && operands.at(f.node().name).format().is_all_dense())) return std::nullopt;
-    if (access && inside && !operands.at(f.node().name).format().is_all_dense() && free != own) return std::nullopt;
+    if (!inside && !(access && is_dense(f))) return std::nullopt;
+    if (access && inside && !is_dense(f) && free != own) return std::nullopt;
     auto& group = inside ? work : rest;
     group = group ? *group * f : f;
     parts += inside;
   }
-  if (parts < 2 || !rest) return std::nullopt;
-  Folded out{.work = {}, .product = a, .format = pattern.format()};
-  out.work.name = "#work" + std::to_string(operands.size());  // no user's name looks so
-  out.work.indices = own;
-  out.work.value = *work;
-  const auto access = Expression::access(out.work.name, std::vector<AffineIndex>(own.begin(), own.end()));
-  out.product.value = evaluation::under(sums, access * *rest);
+  if (parts < 2) return std::nullopt;
+  return Work{*work, own, pattern.format(), rest};
+}
+
+std::string name_of_work(const std::map<std::string, Tensor>& operands) { return "#work" + std::to_string(operands.size()); }
+
+std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
+  const auto [sums, factors] = evaluation::chain_of(a.value);
+  const auto work = work_of(factors, operands);
+  if (!work || !work->rest) return std::nullopt;
+  Folded out{.work = {}, .product = a, .format = work->format};
+  out.work.name = name_of_work(operands);
+  out.work.indices = work->indices;
+  out.work.value = work->value;
+  const auto access = Expression::access(out.work.name, std::vector<AffineIndex>(work->indices.begin(), work->indices.end()));
+  out.product.value = evaluation::under(sums, access * *work->rest);
   return out;
 }
 

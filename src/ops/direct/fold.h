@@ -3,19 +3,32 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "strata/evaluate.h"
 
 namespace strata::direct {
 
-/// Elementwise work on the elements of one sparse tensor, times dense operands: A(i,j) * exp(E(i,j)) * V(j,d). The work is
-/// done once an element, into A's pattern, and what is left is a product that a plan serves.
+/// Two or more factors of a product whose indices are those of one sparse operand: work on its elements alone.
+struct Work {
+  Expression value;
+  std::vector<std::string> indices;  ///< as in that operand
+  Format format;                     ///< that operand's
+  std::optional<Expression> rest;    ///< the other factors: dense operands
+};
+std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands);
+
+/// An operand's name that no user's looks like.
+std::string name_of_work(const std::map<std::string, Tensor>& operands);
+
+/// A(i,j) * exp(E(i,j)) * V(j,d): the work is done once an element, into A's pattern, and what is left is a product that a
+/// plan serves.
 struct Folded {
   Assignment work, product;
   Format format;  ///< of the work: A's
 };
 
-/// `options` have the result's format. Nothing where the expression is of another kind.
+/// `options` have the result's format, which is dense. Nothing where the expression is of another kind.
 std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
 
 }  // namespace strata::direct

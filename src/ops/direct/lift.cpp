@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "ops/convert_elements.h"
+#include "ops/direct/fold.h"
+#include "ops/direct/problem.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/pattern.h"
 
@@ -36,6 +38,12 @@ class Lift {
     const Expression out = inner(e, 0, false);
     zeros_are_values_ = before;
     return out;
+  }
+  /// Work on single elements that the products of several reductions hold is done once, before them.
+  Expression shared_work(const Expression& e) {
+    if (options_.semiring != Semiring::plus_times) return e;
+    note_work(e);
+    return without_work(e);
   }
   std::map<std::string, Tensor> take_operands() { return std::move(operands_); }
 
@@ -76,6 +84,41 @@ class Lift {
     }
     const int below = depth + (is_reduction(e.op()) ? 1 : 0);
     return within(e, [&] { return arguments(e, [&](const Expression& a) { return inner(a, below, notes); }); });
+  }
+
+  std::optional<Work> work_in(const Expression& e) const {
+    if (e.op() != Operator::sum) return std::nullopt;
+    const auto chain = evaluation::chain_of(e);
+    if (std::any_of(chain.factors.begin(), chain.factors.end(), has_reduction)) return std::nullopt;
+    return work_of(chain.factors, operands_);
+  }
+
+  void note_work(const Expression& e) {
+    if (const auto work = work_in(e)) return noted_work_.push_back(work->value);
+    for (const auto& a : e.node().arguments) note_work(a);
+  }
+
+  /// The sums and products around work that was noted twice, which becomes an operand.
+  Expression without_work(const Expression& e) {
+    const auto work = work_in(e);
+    if (!work) return arguments(e, [&](const Expression& a) { return without_work(a); });
+    if (std::count(noted_work_.begin(), noted_work_.end(), work->value) < 2) return e;
+    auto at = std::find_if(done_work_.begin(), done_work_.end(), [&](const auto& x) { return x.first == work->value; });
+    if (at == done_work_.end()) {
+      Assignment first;
+      first.name = name_of_work(operands_);
+      first.indices = work->indices;
+      first.value = work->value;
+      const auto access = Expression::access(first.name, std::vector<AffineIndex>(first.indices.begin(), first.indices.end()));
+      carry_out(first, {.format = work->format});
+      at = done_work_.emplace(done_work_.end(), work->value, access);
+    }
+    return evaluation::under(evaluation::chain_of(e).sums, work->rest ? at->second * *work->rest : at->second);
+  }
+
+  void carry_out(const Assignment& a, const EvaluateOptions& options) {
+    if (steps_) steps_->push_back(strata::explain(a, operands_, options));
+    operands_.emplace(a.name, strata::evaluate(a, operands_, options));
   }
 
   /// Where values are asked for: where this tensor stores something.
@@ -145,8 +188,7 @@ class Lift {
       std::iota(dims.begin(), dims.end(), 0);
       options.format = conversion::levels_in_order(dims, rank > 1);
     }
-    if (steps_) steps_->push_back(strata::explain(inner, operands_, options));
-    operands_.emplace(inner.name, strata::evaluate(inner, operands_, options));
+    carry_out(inner, options);
     const Expression access = Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
     done_.push_back({e, places_, dense, access});
     return access;
@@ -160,6 +202,8 @@ class Lift {
   Places places_;
   std::vector<Done> done_;
   std::vector<std::pair<Expression, Places>> noted_;
+  std::vector<Expression> noted_work_;
+  std::vector<std::pair<Expression, Expression>> done_work_;  ///< and the access to it
 };
 
 }  // namespace
@@ -167,7 +211,7 @@ class Lift {
 Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
               const EvaluateOptions& options, std::vector<std::string>* steps) {
   Lift lift(operands, options, indices, steps);
-  Expression value = lift.apply(lift.shared(body));
+  Expression value = lift.apply(lift.shared_work(lift.shared(body)));
   return {std::move(value), lift.take_operands()};
 }
 

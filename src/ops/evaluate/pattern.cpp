@@ -37,7 +37,9 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
   type.dtype = *dtype;
   type.fill = Scalar::zero(*dtype);
   Part part = mask.part();
-  part.values = Buffer::filled(Scalar::one(*dtype), mask.part().values.size);
+  part.values = Buffer::filled(Scalar::one(*dtype), 1);
+  part.value_stride = part.values_batch_stride = 0;
+  type.shared_value = true;
   const std::string name = "#mask";  // no user's name looks so
   operands.emplace(name, make_from_parts(std::move(type), {std::move(part)}));
   std::vector<std::string> reduced;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <random>
@@ -33,6 +34,18 @@ TEST_CASE("memory is aligned, counted and given back") {
     CHECK(testing::blocks_in_use() == before + 3);
   }
   CHECK(testing::blocks_in_use() == before);
+}
+
+TEST_CASE("buffers of one value") {
+  for (const DType t : {DType::i8, DType::f32, DType::c128})
+    for (const std::int64_t n : {0, 1, 3, 1000, 65536, 200001}) {
+      const Scalar value = Scalar::of(-7.0).as(t);
+      const Buffer b = Buffer::filled(value, n);
+      bool same = b.size == n && b.dtype == t;
+      for (std::int64_t k = 0; k < n; ++k)
+        same = same && std::memcmp(static_cast<const char*>(b.data) + k * static_cast<std::int64_t>(size_of(t)), value.bits, size_of(t)) == 0;
+      CHECK(same);
+    }
 }
 
 TEST_CASE("no size is believed") {
