@@ -1,8 +1,15 @@
-"""Text that shows itself as it is, also at the prompt of an interpreter."""
+"""Text that is meant to be read."""
+
+import html
+import re
+
+_SECTION = re.compile(r"^--- (.+) ---$", re.MULTILINE)
+#: how a notebook colours a section; others stay plain
+_LANGUAGES = {"loop IR": "c", "C": "c"}
 
 
 class Text(str):
-    """A str whose repr is the text."""
+    """A str whose repr is the text: so Python's prompt shows it. A notebook shows code in it in colours."""
 
     __slots__ = ()
 
@@ -11,6 +18,13 @@ class Text(str):
 
     def __repr__(self):
         return str(self)
+
+    def _repr_html_(self):
+        parts = _SECTION.split(str(self))
+        out = _plain(parts[0]) if parts[0].strip() else ""
+        for name, body in zip(parts[1::2], parts[2::2]):
+            out += f"<b>{html.escape(name)}</b>" + _coloured(body.strip("\n"), _LANGUAGES.get(name))
+        return out
 
 
 class Drawing(Text):
@@ -22,3 +36,20 @@ class Drawing(Text):
         """Writes the text to a file (UTF-8)."""
         with open(path, "w", encoding="utf-8") as f:
             f.write(str(self) + "\n")
+
+
+def _plain(text):
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def _coloured(code, language):
+    """By Pygments, which every notebook has; plain without it."""
+    if language is None:
+        return _plain(code)
+    try:
+        from pygments import highlight
+        from pygments.formatters import HtmlFormatter
+        from pygments.lexers import get_lexer_by_name
+    except ImportError:
+        return _plain(code)
+    return highlight(code, get_lexer_by_name(language), HtmlFormatter(noclasses=True, nobackground=True))

@@ -202,20 +202,36 @@ def test_assignment(text, mix, engines):
         agree(dense(st.evaluate(text, format=result, **operands)), expected, f"{text} into {result}")
 
 
-@pytest.mark.parametrize("spec", EINSUMS)
-def test_einsum(spec, mix, engines):
+def einsum_arrays(spec):
     rng = np.random.default_rng([18, EINSUMS.index(spec)])
     extent = {c: EXTENTS[k % 8] for k, c in enumerate(sorted(set(re.findall(r"[a-z]", spec))))}
     shapes = []
     for term in spec.split("->")[0].split(","):
-        around = (2, 3) if term.startswith("...") or term.endswith("...") else ()
+        around = (2, 3) if "..." in term else ()
         own = tuple(extent[c] for c in term if c != ".")
         shapes.append(own + around if term.endswith("...") and len(term) > 3 else around + own)
-    arrays = [random_array(rng, s) for s in shapes]
+    return [random_array(rng, s) for s in shapes]
+
+
+@pytest.mark.parametrize("spec", EINSUMS)
+def test_einsum(spec, mix, engines):
+    arrays = einsum_arrays(spec)
     expected = np.einsum(spec, *arrays)
     operands = stored(mix, arrays)
     for engine in engines():
         agree(dense(st.einsum(spec, *operands)), expected, f"{spec} by {engine}")
+
+
+@pytest.mark.parametrize("library", ["torch", "opt_einsum"])
+def test_other_libraries_read_subscripts_alike(library):
+    module = pytest.importorskip(library)
+    for spec in EINSUMS:
+        arrays = einsum_arrays(spec)
+        if library == "torch":
+            expected = module.einsum(spec, *map(module.from_numpy, arrays)).numpy()
+        else:
+            expected = np.asarray(module.contract(spec, *arrays))
+        agree(dense(st.einsum(spec, *stored(row_wise, arrays))), expected, spec)
 
 
 def test_the_spaces_are_as_large_as_they_say():

@@ -1,5 +1,8 @@
 """Quotients that floor, functions, '+=' and expressions in steps by generated code, against NumPy and the general path."""
 
+import html
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -104,3 +107,18 @@ def test_each_step_is_explained():
     assert steps[1].startswith("2. #work5(i,j) = A(i,j) * exp(#4(i,j))")  # once for both sums
     assert steps[4].startswith("5. Y(i,d) = #6(i,d) / #7(i)")
     assert "a plan in the pattern of the sparse operand serves" in how and "into a dense result" in how
+
+
+def test_a_notebook_shows_code_in_colours():
+    before = st.settings.engine
+    st.settings.engine = "jit"
+    text = st.plan("ij,j->i", st.from_dense(np.eye(3), "CSR"), np.ones(3)).show()
+    st.settings.engine = before
+    page = text._repr_html_()
+    assert "<b>schedule</b><pre>for i in level 0" in page and "<b>C</b>" in page
+    pytest.importorskip("pygments")
+    assert '<span style="' in page
+    shown = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", page)))
+    for line in text.splitlines():
+        assert line.startswith("---") or re.sub(r"\s+", " ", line).strip() in shown
+    assert st.explain("C(i,j) = A(i,j) < 2", A=st.from_dense(np.eye(3), "CSR"))._repr_html_().count("&lt;") == 1
