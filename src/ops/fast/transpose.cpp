@@ -2,6 +2,26 @@
 #include "ops/fast/support.h"
 
 namespace strata::fast {
+namespace {
+
+/// Rows first .. last into the slots that `next` has for their columns. `far`: see support.h.
+template <bool far, class I, class S, class W>
+void scatter(i64 first, i64 last, i64 stored, const S* pos, const S* __restrict crd, const W* __restrict v,
+             I* __restrict next, I* __restrict to_crd, W* __restrict to_values) {
+  for (i64 i = first, k = pos[i]; i < last; ++i)
+    for (const i64 end = pos[i + 1]; k < end; ++k) {
+      if constexpr (far) {
+        const I later = next[crd[std::min(k + early, stored - 1)]];
+        __builtin_prefetch(to_crd + later, 1);
+        __builtin_prefetch(to_values + later, 1);
+      }
+      const I q = next[crd[k]]++;
+      to_crd[q] = static_cast<I>(i);
+      to_values[q] = v[k];
+    }
+}
+
+}  // namespace
 
 std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
   const auto from = rows_of(t.format(), LevelKind::compressed), to = rows_of(goal.format, LevelKind::compressed);
@@ -37,18 +57,9 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
       with_width(t.dtype(), [&]<class W>(W) {
         parallel_for(parts, [&](i64 c) {
           rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
-            // Local and restrict: the compiler may then keep pos in a register while it stores coordinates of the same type.
-            I* __restrict h = next + c * columns;
-            I* __restrict to_crd = tc;
-            const S* __restrict from_crd = crd;
-            const W* __restrict v = static_cast<const W*>(t.part().values.data);
-            W* __restrict tv = static_cast<W*>(out_values.data);
-            for (i64 i = first, k = pos[i]; i < last; ++i)
-              for (const i64 end = pos[i + 1]; k < end; ++k) {
-                const I q = h[from_crd[k]]++;
-                to_crd[q] = static_cast<I>(i);
-                tv[q] = v[k];
-              }
+            const auto go = stored * static_cast<i64>(sizeof(I) + sizeof(W)) > cached ? scatter<true, I, S, W> : scatter<false, I, S, W>;
+            go(first, last, stored, pos, crd, static_cast<const W*>(t.part().values.data), next + c * columns, tc,
+               static_cast<W*>(out_values.data));
           });
         });
       });
