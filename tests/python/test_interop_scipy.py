@@ -316,7 +316,7 @@ def test_scatters_that_leave_the_caches(threads):
     rng = np.random.default_rng(threads)
     n, rows, columns = 300_000, 5000, 3000
     i, j, v = rng.integers(0, rows, n), rng.integers(0, columns, n), rng.integers(-9, 10, n).astype(float)
-    reference = sp.coo_matrix((v, (i, j)), (rows, columns)).tocsr()
+    reference = sps.coo_matrix((v, (i, j)), (rows, columns)).tocsr()
     before, st.settings.threads = st.settings.threads, threads
     try:
         csr = st.from_coo((i.astype(np.int32), j.astype(np.int32)), v, (rows, columns), "CSR")
