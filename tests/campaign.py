@@ -6,14 +6,16 @@
 Kinds: conversions (between random formats), expressions (products of one sparse operand, planned and compiled) and
 evaluate (any expression of several sparse operands, by the general path and by the way that comes first).
 
-Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds. A seed that
-fails is printed, and belongs into the list of its kind in tests/python/test_differential.py before it is mended.
+Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds; also where
+it is told to end early (Ctrl-C, SIGTERM). A seed that fails is printed, and belongs into the list of its kind in
+tests/python/test_differential.py before it is mended.
 """
 
 import argparse
 import csv
 import datetime
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -62,6 +64,9 @@ def main():
     first = next_seed(a.kind, a.engine) if a.start is None else a.start
     strata.settings.engine = a.engine
     begin, done, failures, shown = time.monotonic(), 0, 0, 0.0
+    told = []
+    for s in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(s, lambda *_: told.append(True))
     for seed in range(first, first + a.count):
         try:
             check(seed)
@@ -78,7 +83,7 @@ def main():
                 file=sys.stderr,
                 flush=True,
             )
-        if a.minutes and elapsed > 60 * a.minutes:
+        if told or (a.minutes and elapsed > 60 * a.minutes):
             break
     elapsed = time.monotonic() - begin
     print(f"{a.kind}: seeds {first} to {first + done - 1}, {failures} failures, {elapsed:.1f} s")
