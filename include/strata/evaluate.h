@@ -78,7 +78,7 @@ struct SymbolicOperand {
   std::string format = "dense";  ///< a format text or name
   DType dtype = DType::f64;
 };
-/// The kernel of one product with at most one sparse operand, as a C file that needs nothing of Strata: its first comment
+/// The kernel of an expression that takes one, as a C file that needs nothing of Strata: its first comment
 /// says how to compile and call it. ExpressionError, FormatError, Unsupported.
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
                             std::int64_t extent = 1000);

@@ -69,7 +69,7 @@ def parser():
     emit = sub.add_parser(
         "emit",
         help="the generated kernel as a C file that needs nothing of Strata",
-        description='strata emit "y(i) = A(i,j) * x(j)" A=csr > spmv.c      one product with at most one sparse operand; the first '
+        description='strata emit "y(i) = A(i,j) * x(j)" A=csr > spmv.c      any expression that one kernel computes; the first '
         "comment of the file says how to compile and call it",
     )
     emit.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')

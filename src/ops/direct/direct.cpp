@@ -149,4 +149,17 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   return loops->describe();
 }
 
+std::string emit(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  std::string why;
+  const auto p = prepare(a, operands, options, why);
+  const bool steps = p && (has_reduction(p->body) || folded(p->problem.assignment, p->problem.operands, p->problem.options));
+  const auto loops = p && !steps ? make_loops(p->problem, why) : std::nullopt;
+  if (!loops)
+    throw Unsupported({.what = "this expression is not one kernel",
+                       .expected = "one nest of loops",
+                       .got = steps ? "an expression in steps: " + a.to_string() : why,
+                       .fix = steps ? "emit each step by itself: strata show --explain tells them" : "strata show tells how it is computed"});
+  return loops->emit();
+}
+
 }  // namespace strata::direct

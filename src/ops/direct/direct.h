@@ -15,6 +15,9 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
 std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                    const EvaluateOptions& options, std::string& why);
 
+/// The one kernel that computes it, as a C file. Unsupported where there is none, or it takes several.
+std::string emit(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+
 /// With `options.schedule`: as it says. ScheduleError where that is illegal, Unsupported where the expression does not
 /// become one nest of loops.
 Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);

@@ -58,6 +58,8 @@ std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cut
   return out;
 }
 
+std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_string()); }
+
 std::string Loops::describe(bool code) const { return describe_unit(unit, order, format, code); }
 
 std::optional<Tensor> Loops::run(const Format& wanted, std::optional<DType> dtype) const {

@@ -14,6 +14,8 @@ struct Loops {
   Format format;              ///< that the loops are to build
 
   std::string describe(bool code = false) const;
+  /// The kernel as a C file.
+  std::string emit() const;
   /// The result over whole indices. Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run(const Format& wanted, std::optional<DType> dtype) const;
 };

@@ -22,9 +22,15 @@ class Run {
   Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {}
   /// The loops that would run, and what stands before and behind them.
   std::string describe(const Format& wanted, bool code);
+  /// The kernel as a C file for an expression that is written so.
+  std::string emit(const std::string& expression);
   std::optional<Tensor> run();
 
  private:
+  std::string meaning(const merging::Buffers& b, const merging::Lowered& lowered) const;
+  std::string meaning(const merging::Scalars& s, const merging::Lowered& lowered) const;
+  const std::string& name_of_variable(int v) const { return u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(v)])]; }
+
   // --- what the kernel sees ----------------------------------------------------------------------------------------
   void prepare();
   Tensor stored(std::size_t k) const;

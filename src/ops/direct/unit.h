@@ -81,5 +81,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order);
 /// The same as text; `code`: with loop IR and C text.
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);
+/// The kernel as a C file for an expression that is written so.
+std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression);
 
 }  // namespace strata::direct

@@ -5,6 +5,7 @@
 
 #include "base/suggest.h"
 #include "ops/convert_elements.h"
+#include "ops/direct/direct.h"
 #include "ops/evaluate/front.h"
 #include "plan/compiled.h"
 #include "strata/ops.h"
@@ -94,6 +95,17 @@ Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOpe
   return out;
 }
 
+/// Tensors for what several sparse operands become: of smaller extents, where they would be large.
+std::map<std::string, Tensor> stand_ins(const std::map<std::string, TensorType>& types, int most, std::int64_t extent) {
+  while (extent > 2 && std::pow(static_cast<double>(extent), most) > static_cast<double>(most_values)) extent = extent * 9 / 10;
+  std::map<std::string, Tensor> out;
+  for (auto [name, t] : types) {
+    t.shape.assign(t.shape.size(), extent);
+    out.emplace(name, stand_in(t));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
@@ -106,13 +118,7 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
     for (const auto& n : names) list.push_back(types.at(n));
     return planning::show_product(*e, list, names);
   }
-  // Tensors must be made for what several sparse operands become: small enough ones.
-  while (extent > 2 && std::pow(static_cast<double>(extent), most) > static_cast<double>(most_values)) extent = extent * 9 / 10;
-  std::map<std::string, Tensor> tensors;
-  for (auto& [name, t] : types) {
-    t.shape.assign(t.shape.size(), extent);
-    tensors.emplace(name, stand_in(t));
-  }
+  const auto tensors = stand_ins(types, most, extent);
   const EvaluateOptions options{.schedule = schedule};
   return explain(a, tensors, options) + (code ? "\n" + show(a, tensors, options) : "");
 }
@@ -123,10 +129,7 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(s.assignment, s.types, names);
   if (!e || s.sparse > 1 || s.assignment.accumulate)
-    throw Unsupported({.what = "only a kernel that one call runs can be emitted",
-                       .expected = "one product with at most one sparse operand",
-                       .got = std::string(text),
-                       .fix = "strata show prints the code of any other expression"});
+    return direct::emit(s.assignment, stand_ins(s.types, s.most, extent), {});
   std::vector<TensorType> list;
   for (const auto& n : names) list.push_back(s.types.at(n));
   return planning::emit_product(s.assignment.to_string(), *e, list, names);

@@ -1,0 +1,79 @@
+// The kernel of a unit as a C file, with the meaning of what it is called with.
+#include "compiler/emit/c_file.h"
+#include "compiler/emit/emit_c.h"
+#include "ops/direct/run.h"
+
+namespace strata::direct {
+
+using merging::Buffers;
+using merging::Scalars;
+
+std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) const {
+  const std::string level = std::to_string(b.level), above = std::to_string(b.level - 1);
+  const std::string of = b.operand < 0 ? "" : " of " + u_.accesses[static_cast<std::size_t>(b.operand)].name;
+  const std::string each = lowered.workspace < 0 ? "" : " for each coordinate of index " + name_of_variable(lowered.workspace);
+  switch (b.kind) {
+    case Buffers::pos: return "pos of level " + level + of;
+    case Buffers::crd: return "crd of level " + level + of;
+    case Buffers::values: return "values" + of;
+    case Buffers::out_values: return "values of the result";
+    case Buffers::out_crd: return "crd of level " + level + " of the result";
+    case Buffers::out_pos: return "ends of the children in level " + level + " of each element of level " + above + " of the result";
+    case Buffers::out_counts: return "children of each coordinate of level 0 of the result";
+    case Buffers::out_sizes: return "elements of each level of the result, in and out";
+    case Buffers::row_values: return (lowered.tail.empty() ? "a value" : "a block of values") + each + ": " + u_.absent.to_string() + ", as it is left";
+    case Buffers::row_bits: return (b.level == 0 ? "a bit" + each : "a bit for each of these before") + ", in whole words: 0, as it is left";
+    default: return "a bit" + each + ", in whole words: 0, as it is left";
+  }
+}
+
+std::string Run::meaning(const Scalars& s, const merging::Lowered& lowered) const {
+  const std::string level = std::to_string(s.level);
+  const std::string of = s.operand < 0 ? "" : " of " + u_.accesses[static_cast<std::size_t>(s.operand)].name;
+  switch (s.kind) {
+    case Scalars::extent: return "extent of index " + name_of_variable(s.level);
+    case Scalars::bound: {
+      std::string sum;
+      for (const auto& [i, c] : u_.bounds[static_cast<std::size_t>(s.level)].terms)
+        sum += (sum.empty() ? "" : " + ") + (c == 1 ? "" : std::to_string(c) + " * ") + u_.names[static_cast<std::size_t>(i)];
+      return "what " + sum + " stays below";
+    }
+    case Scalars::stride:
+      return "elements between neighbours along " + (s.operand < 0 ? "index " + name_of_variable(s.level) + " of the result" : "level " + level + of);
+    case Scalars::offset: return "elements before the first one" + of;
+    default: return "elements of level " + std::to_string(lowered.levels.empty() ? 0 : s.level) + " of the result that there is room for";
+  }
+}
+
+std::string Run::emit(const std::string& expression) {
+  prepare();
+  const merging::Lowered lowered = merging::lower(input_);
+  CFile file{.computes = expression, .notes = {}, .effect = {}, .buffers = {}, .scalars = {}, .range = {}, .chunk = "any number"};
+  for (std::size_t k = 0; k < tensors_.size(); ++k) {
+    const Access& a = u_.accesses[k];
+    const std::string line = "  " + a.name + ": " + tensors_[k].type().to_string() + (o_.convert[k] ? " (first converted to that)" : "");
+    if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
+  }
+  file.notes.push_back("The text holds for other extents too.");
+  const std::string parts = "a part of the coordinates of index " + name_of_variable(0);
+  const bool meets = !std::is_sorted(input_.summed.begin(), input_.summed.end());
+  file.range = parts + (input_.summed[0] ? "; one part after the other" : "; any parts, side by side too");
+  if (o_.pattern >= 0) {
+    file.effect.push_back("stores a value in each slot of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "; returns 0");
+  } else if (o_.dense_result) {
+    file.effect.push_back(meets || u_.output.empty() ? "adds to the result, which must hold " + u_.absent.to_string() + "; returns 0" : "stores the result; returns 0");
+  } else {
+    file.range = parts + ", the whole or one after the other; side by side too, where each has a result of its own";
+    file.effect.push_back("appends to a result of format " + format(lowered.levels.size()).to_string() + "; returns 0");
+    file.effect.push_back("What there is no room for is counted and not stored: make room for as many elements as there are then, set");
+    file.effect.push_back("their numbers to what they were before, and call again.");
+    if (input_.dense_top) file.effect.push_back("pos of level 1 of the result is the running sum of its children.");
+  }
+  for (const auto& b : lowered.buffers) file.buffers.push_back(meaning(b, lowered));
+  for (const auto& s : lowered.scalars) file.scalars.push_back(meaning(s, lowered));
+  return c_file(file, lowered.function, emit_c(lowered.function));
+}
+
+std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) { return Run(unit, order).emit(expression); }
+
+}  // namespace strata::direct
