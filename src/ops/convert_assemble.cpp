@@ -128,7 +128,8 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
 namespace {
 
 /// Elements of one sorted list, sent to the lists of the parts.
-void distribute(const Elements& all, const std::vector<std::uint8_t>& where, std::vector<Elements>& parts) {
+void distribute(const Elements& all, const PodArray<std::uint8_t>& where, std::vector<Elements>& parts) {
+  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].reserve(std::count(where.begin(), where.end(), static_cast<std::uint8_t>(p)));
   constexpr std::int64_t step = 1024;
   const std::size_t rank = all.ranges().size(), width = all.width();
   std::vector<std::vector<std::int64_t>> columns(rank, std::vector<std::int64_t>(step)), kept(rank, std::vector<std::int64_t>(step));

@@ -58,6 +58,10 @@ class Elements {
   void column(std::size_t level, std::int64_t begin, std::int64_t end, std::int64_t* out) const;
   /// First level in which each element differs from the one before (0 for the first element).
   PodArray<std::uint8_t> differs() const;
+  bool sorted() const { return sorted_; }
+  const KeyLayout& layout() const { return layout_; }
+  /// All level coordinates of an element, where one word holds them (layout().used.size() == 1).
+  std::uint64_t key(std::int64_t e) const { return keys_[0][static_cast<std::size_t>(e)]; }
   const char* values() const { return values_.data(); }
   std::size_t width() const { return width_; }
   DType dtype() const { return dtype_; }
@@ -97,7 +101,7 @@ Source stored_elements(const Tensor& t, Zeros zeros);
 
 /// Sends each element to a part: returns for each element (sorted by row-major coordinates) the number of its part. May set the
 /// number of slots of padded levels in `parts`.
-std::vector<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target);
+PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target);
 
 /// The index dtypes that conversion chooses where none is asked for.
 DType automatic_crd_dtype(const Format& format, const Shape& shape);

@@ -1,6 +1,5 @@
 // Which elements of a tensor go to which part of a sum.
 #include <algorithm>
-#include <map>
 
 #include "backend/steps.h"
 #include "ops/convert_elements.h"
@@ -44,7 +43,8 @@ Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtyp
 class Groups {
  public:
   /// `chosen`: indices into `elements`, which are sorted by dimensions.
-  Groups(const Elements& elements, const std::vector<std::int64_t>& chosen, const Format& part, const Shape& shape) : levels_(part, shape, DType::u8) {
+  Groups(const Elements& elements, const PodArray<std::int64_t>& chosen, const Format& part, const Shape& shape) : levels_(part, shape, DType::u8) {
+    levels_.reserve(static_cast<std::int64_t>(chosen.size()));
     constexpr std::size_t step = 1024;
     const std::size_t rank = elements.ranges().size();
     std::vector<std::vector<std::int64_t>> columns(rank, std::vector<std::int64_t>(step));
@@ -60,9 +60,43 @@ class Groups {
     }
   }
 
+  /// Calls f(e, n) for each element: n agree with it in the levels [0, count).
+  template <class F> void each_count(int count, F&& f) const {
+    const auto& layout = levels_.layout();
+    const std::int64_t n = levels_.size();
+    const int shift = count > 0 ? layout.fields[static_cast<std::size_t>(count) - 1].shift : 0;
+    const int below_first = count > 0 ? layout.fields[0].shift - shift : 0;
+    const bool one_word = count > 0 && layout.used.size() == 1 && n < UINT32_MAX;
+    const auto few = [&](int bits) { return bits < 32 && (std::int64_t{1} << bits) <= std::max<std::int64_t>(4 * n, 1 << 16); };
+    // A counter for each unit; or for each unit below one coordinate of the first level, by which elements often ascend.
+    const bool whole = one_word && few(layout.used[0] - shift);
+    if (!whole && !(one_word && few(below_first) && ascends(layout.fields[0].shift)))
+      return each(count, [&](const std::vector<std::size_t>& members) {
+        for (auto e : members) f(e, members.size());
+      });
+    const int bits = whole ? layout.used[0] - shift : below_first;
+    PodArray<std::uint32_t> counts(std::size_t{1} << bits);
+    std::fill(counts.begin(), counts.end(), 0);
+    const auto unit = [&](std::int64_t e) { return static_cast<std::size_t>(levels_.key(e) >> shift & ((std::uint64_t{1} << bits) - 1)); };
+    for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
+      const std::uint64_t first = levels_.key(begin) >> layout.fields[0].shift;
+      for (end = begin; end < n && (whole || levels_.key(end) >> layout.fields[0].shift == first); ++end) {
+        poll_at(end);
+        ++counts[unit(end)];
+      }
+      for (std::int64_t e = begin; e < end; ++e) {
+        poll_at(e);
+        f(static_cast<std::size_t>(e), static_cast<std::size_t>(counts[unit(e)]));
+      }
+      if (!whole)
+        for (std::int64_t e = begin; e < end; ++e) counts[unit(e)] = 0;
+    }
+  }
+
   /// Calls f(members) for each run that agrees in the levels [0, count); members index `chosen`, in level order.
   template <class F> void each(int count, F&& f) const {
     const auto n = static_cast<std::size_t>(levels_.size());
+    if (levels_.sorted()) return runs(n, [](std::size_t e) { return e; }, count, f);
     // Sorting by all levels makes the members of a run ascend in the levels that follow.
     const KeyLayout layout(levels_.ranges());
     PodArray<SortItem> items(n), spare(n);
@@ -79,16 +113,7 @@ class Groups {
       }
       radix_sort(items, spare, 0, layout.used[w]);
     }
-    std::vector<std::size_t> members;
-    for (std::size_t e = 0; e < n; ++e) {
-      poll_at(static_cast<std::int64_t>(e));
-      if (e > 0 && !same(items[e].index, items[e - 1].index, count)) {
-        f(members);
-        members.clear();
-      }
-      members.push_back(items[e].index);
-    }
-    if (!members.empty()) f(members);
+    runs(n, [&](std::size_t e) { return static_cast<std::size_t>(items[e].index); }, count, f);
   }
   bool same(std::size_t a, std::size_t b, int count) const {
     for (int l = 0; l < count; ++l)
@@ -97,20 +122,44 @@ class Groups {
   }
 
  private:
+  /// `at`: the e-th element in level order.
+  template <class At, class F> void runs(std::size_t n, const At& at, int count, const F& f) const {
+    std::vector<std::size_t> members;
+    for (std::size_t e = 0; e < n; ++e) {
+      poll_at(static_cast<std::int64_t>(e));
+      if (e > 0 && !same(at(e), at(e - 1), count)) {
+        f(members);
+        members.clear();
+      }
+      members.push_back(at(e));
+    }
+    if (!members.empty()) f(members);
+  }
+  /// Do the elements ascend in what stands above these bits of their keys?
+  bool ascends(int shift) const {
+    for (std::int64_t e = 1; e < levels_.size(); ++e) {
+      poll_at(e);
+      if (levels_.key(e) >> shift < levels_.key(e - 1) >> shift) return false;
+    }
+    return true;
+  }
+
   Elements levels_;
 };
 
 class Splitter {
  public:
   Splitter(const Elements& elements, std::vector<Format>& parts, const Target& target) : elements_(elements), parts_(parts), target_(target) {
-    where_.assign(static_cast<std::size_t>(elements.size()), static_cast<std::uint8_t>(parts.size() - 1));
+    where_.resize(static_cast<std::size_t>(elements.size()));
+    std::fill(where_.begin(), where_.end(), static_cast<std::uint8_t>(parts.size() - 1));
     left_.resize(where_.size());
     for (std::size_t e = 0; e < left_.size(); ++e) left_[e] = static_cast<std::int64_t>(e);
   }
 
-  std::vector<std::uint8_t> run() {
+  PodArray<std::uint8_t> run() {
     for (std::size_t k = 0; k + 1 < parts_.size(); ++k) {
-      taken_.assign(left_.size(), false);
+      taken_.resize(left_.size());
+      std::fill(taken_.begin(), taken_.end(), std::uint8_t{0});
       const Split& split = target_.options.split;
       const auto kind = k == 0 ? split.kind : Split::automatic;
       if (kind == Split::rows) take_rows(split.k);
@@ -118,13 +167,13 @@ class Splitter {
       else if (kind == Split::blocks) take_units(k, [&](double count, const Unit& u) { return count >= split.fill * u.slots; });
       else if (kind == Split::mask) take_mask(split.pattern);
       else take_automatically(k);
-      std::vector<std::int64_t> rest;
+      std::size_t rest = 0;
       for (std::size_t e = 0; e < left_.size(); ++e) {
         poll_at(static_cast<std::int64_t>(e));
         if (taken_[e]) where_[static_cast<std::size_t>(left_[e])] = static_cast<std::uint8_t>(k);
-        else rest.push_back(left_[e]);
+        else left_[rest++] = left_[e];
       }
-      left_ = std::move(rest);
+      left_.resize(rest);
     }
     return std::move(where_);
   }
@@ -176,10 +225,7 @@ class Splitter {
 
   template <class Worth> void take_units(std::size_t k, Worth worth) {
     const Unit u = unit_of(parts_[k], parts_[k].level_ranges(target_.shape), target_.crd_dtype);
-    Groups(elements_, left_, parts_[k], target_.shape).each(u.level + 1, [&](const std::vector<std::size_t>& members) {
-      if (worth(static_cast<double>(members.size()), u))
-        for (auto e : members) taken_[e] = true;
-    });
+    Groups(elements_, left_, parts_[k], target_.shape).each_count(u.level + 1, [&](std::size_t e, std::size_t n) { taken_[e] = worth(static_cast<double>(n), u); });
   }
 
   /// What an element costs in the last part.
@@ -195,7 +241,7 @@ class Splitter {
     const Unit u = unit_of(part, ranges, target_.crd_dtype);
     const double unit_cost = u.crd + u.slots * width(), element_cost = last_cost();
     if (u.level < 0) {
-      std::fill(taken_.begin(), taken_.end(), true);
+      std::fill(taken_.begin(), taken_.end(), std::uint8_t{1});
       return;
     }
     const Level& level = part.level(u.level);
@@ -217,9 +263,14 @@ class Splitter {
       // One more slot per parent pays as long as the elements that it takes would cost as much elsewhere.
       double parents = 1;
       for (int l = 0; l < u.level; ++l) parents *= static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
-      std::map<std::int64_t, double> in_column;  // elements whose unit is the c-th of its row
-      groups.each(u.level, [&](const std::vector<std::size_t>& members) { units(members, [&](std::int64_t c, std::size_t) { ++in_column[c]; }); });
-      while (in_column.count(slots) && in_column[slots] * element_cost >= parents * unit_cost) ++slots;
+      std::vector<double> in_column;  // elements whose unit is the c-th of its row
+      groups.each(u.level, [&](const std::vector<std::size_t>& members) {
+        units(members, [&](std::int64_t c, std::size_t) {
+          if (static_cast<std::size_t>(c) == in_column.size()) in_column.push_back(0);
+          ++in_column[static_cast<std::size_t>(c)];
+        });
+      });
+      while (static_cast<std::size_t>(slots) < in_column.size() && in_column[static_cast<std::size_t>(slots)] * element_cost >= parents * unit_cost) ++slots;
       parts_[k] = with_argument(part, u.level, std::max<std::int64_t>(slots, 0));
       if (slots == 0) return;  // nothing is worth a slot
     }
@@ -232,14 +283,14 @@ class Splitter {
   const Elements& elements_;
   std::vector<Format>& parts_;
   const Target& target_;
-  std::vector<std::uint8_t> where_;
-  std::vector<std::int64_t> left_;  ///< elements without a part so far, in order
-  std::vector<bool> taken_;
+  PodArray<std::uint8_t> where_;
+  PodArray<std::int64_t> left_;  ///< elements without a part so far, in order
+  PodArray<std::uint8_t> taken_;
 };
 
 }  // namespace
 
-std::vector<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target) {
+PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target) {
   return Splitter(elements, parts, target).run();
 }
 

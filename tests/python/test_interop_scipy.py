@@ -329,3 +329,21 @@ def test_scatters_that_leave_the_caches(threads):
     turned = reference.tocsc()
     assert np.array_equal(csc.pos(1), turned.indptr) and np.array_equal(csc.crd(1), turned.indices)
     assert np.array_equal(csc.values, turned.data)
+
+
+@pytest.mark.parametrize("shape", [(300, 400), (400_000, 20_000), (2000, 400_000)])
+def test_full_blocks_go_to_the_first_part(shape):
+    """Blocks are counted in an array over all of them, over those of one row of blocks, or by sorting: by their number."""
+    rng = np.random.default_rng(5)
+    i, j = (rng.integers(0, n // 2, 4000) * 2 for n in shape)
+    at = np.unique(np.concatenate([(i + d) * shape[1] + j + e for d, e in ((0, 0), (0, 1), (1, 0), (1, 1))]))
+    at = at[rng.random(len(at)) < 0.8]
+    a = sps.coo_matrix((rng.random(len(at)), (at // shape[1], at % shape[1])), shape).tocsr()
+    t = st.from_scipy(a).to("BSR(2, 2) + COO")
+    t.validate()
+    same = abs(t.to_scipy() - a)
+    assert same.nnz == 0 or same.max() == 0
+    blocks, count = np.unique((at // shape[1] // 2) * (shape[1] // 2) + at % shape[1] // 2, return_counts=True)
+    assert 0 < (count < 3).sum() < len(blocks)
+    # A block costs 4 + 4 * 8 bytes, elements 2 * 4 + 8 each.
+    assert [p.nse for p in t.parts] == [4 * (count >= 3).sum(), count[count < 3].sum()]
