@@ -332,3 +332,19 @@ def test_memory_that_cannot_be_written_in_place_is_refused():
         with pytest.raises(st.TensorError, match="where it lies"):
             st.einsum("ij,j->i", A, x, out=c)
         assert not c.any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_csr_do_not_see_their_neighbours(seed):
+    """A row's end is masked: what stands behind it, and x there, may be anything. Nothing is read behind the last row."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 60, 2)
+    dtype = rng.choice(["float32", "float64"])
+    a = sps.random(n, m, rng.choice([0.02, 0.1, 0.3, 0.9]), format="csr", random_state=seed)
+    a.data = np.round(9 * a.data).astype(dtype)
+    x = rng.integers(-5, 6, m).astype(dtype)
+    x[rng.integers(m)], x[rng.integers(m)] = np.inf, np.nan
+    with np.errstate(all="ignore"):
+        expected = a @ x
+    for index in ("int32", "int64", "uint16"):
+        assert np.array_equal(st.from_scipy(a).to("CSR", crd_dtype=index) @ x, expected, equal_nan=True)
