@@ -1,6 +1,4 @@
 #pragma once
-#include <algorithm>
-
 #if defined(__SSE4_1__)
 #include <immintrin.h>
 #endif
@@ -111,8 +109,7 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
     } else if (k < stop) {  // nothing is read behind the last row
       C columns[4] = {crd[k], crd[k], crd[k], crd[k]};
       V rest[4] = {};
-      std::copy(crd + k, crd + stop, columns);
-      std::copy(values + k, values + stop, rest);
+      for (i64 q = k; q < stop; ++q) columns[q - k] = crd[q], rest[q - k] = values[q];
       sums.add_first(stop - k, columns, rest, x);
     }
     k = stop;
