@@ -47,7 +47,7 @@ def next_seed(kind, engine):
 def commit():
     run = lambda *a: subprocess.run(["git", "-C", str(HERE), *a], capture_output=True, text=True).stdout.strip()  # noqa: E731
     return (run("rev-parse", "--short", "HEAD") or "unknown") + (
-        "+changes" if run("status", "--porcelain", "--untracked-files=no") else ""
+        "+changes" if run("status", "--porcelain", "--untracked-files=no", "--", ":!ledger.csv") else ""
     )
 
 
