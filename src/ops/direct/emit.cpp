@@ -27,7 +27,7 @@ std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) cons
   }
 }
 
-std::string Run::meaning(const Scalars& s, const merging::Lowered& lowered) const {
+std::string Run::meaning(const Scalars& s) const {
   const std::string level = std::to_string(s.level);
   const std::string of = s.operand < 0 ? "" : " of " + u_.accesses[static_cast<std::size_t>(s.operand)].name;
   switch (s.kind) {
@@ -41,7 +41,7 @@ std::string Run::meaning(const Scalars& s, const merging::Lowered& lowered) cons
     case Scalars::stride:
       return "elements between neighbours along " + (s.operand < 0 ? "index " + name_of_variable(s.level) + " of the result" : "level " + level + of);
     case Scalars::offset: return "elements before the first one" + of;
-    default: return "elements of level " + std::to_string(lowered.levels.empty() ? 0 : s.level) + " of the result that there is room for";
+    default: return "elements of level " + level + " of the result that there is room for";
   }
 }
 
@@ -70,7 +70,7 @@ std::string Run::emit(const std::string& expression) {
     if (input_.dense_top) file.effect.push_back("pos of level 1 of the result is the running sum of its children.");
   }
   for (const auto& b : lowered.buffers) file.buffers.push_back(meaning(b, lowered));
-  for (const auto& s : lowered.scalars) file.scalars.push_back(meaning(s, lowered));
+  for (const auto& s : lowered.scalars) file.scalars.push_back(meaning(s));
   return c_file(file, lowered.function, emit_c(lowered.function));
 }
 

@@ -28,7 +28,7 @@ class Run {
 
  private:
   std::string meaning(const merging::Buffers& b, const merging::Lowered& lowered) const;
-  std::string meaning(const merging::Scalars& s, const merging::Lowered& lowered) const;
+  std::string meaning(const merging::Scalars& s) const;
   const std::string& name_of_variable(int v) const { return u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(v)])]; }
 
   // --- what the kernel sees ----------------------------------------------------------------------------------------
