@@ -21,15 +21,15 @@ struct Move {
   i64 worth;  ///< stored elements from which on the copy pays
 };
 
-class AlignFirst : public Runner {
+class AlignFirst : public Preparation {
  public:
   AlignFirst(std::size_t driver, std::vector<Move> moves, RunnerPtr inner)
-      : driver_(driver), moves_(std::move(moves)), inner_(std::move(inner)) {}
+      : Preparation(std::move(inner)), driver_(driver), moves_(std::move(moves)) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
     // An output in the driver's pattern has a value for each element, also where the driver's share one.
-    const i64 elements = stored(out.format().is_all_dense() ? operands[driver_] : out);
+    const i64 elements = stored_values(out.format().is_all_dense() ? operands[driver_] : out);
     const auto astray = [&](const Move& m) {
       return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 && elements >= m.worth;
     };
@@ -39,7 +39,6 @@ class AlignFirst : public Runner {
       if (astray(m)) in[m.operand] = moved(operands[m.operand]);
     inner_->run(in, out, alpha, beta);
   }
-  std::string name() const override { return inner_->name(); }
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
     for (const Move& m : moves_)
@@ -48,15 +47,8 @@ class AlignFirst : public Runner {
                            " values of " + operand_name(driver_) + " are stored");
     return out;
   }
-  std::string show() const override { return inner_->show(); }
 
  private:
-  static i64 stored(const Tensor& t) {
-    i64 n = 0;
-    for (int k = 0; k < t.num_parts(); ++k) n += t.part(k).values.size;
-    return n;
-  }
-
   static Tensor moved(const Tensor& t) {
     Part part = t.part();
     const Buffer from = part.values;
@@ -71,7 +63,6 @@ class AlignFirst : public Runner {
 
   std::size_t driver_;
   std::vector<Move> moves_;
-  RunnerPtr inner_;
 };
 
 /// Rows that the stored elements of the driver, whose indices are `own`, choose: 0 where they do not fill whole vectors,

@@ -54,10 +54,10 @@ struct Conversion {
   RunnerPtr copy;  ///< B(i, ..) = A(i, ..); null: the general way
 };
 
-class ConvertFirst : public Runner {
+class ConvertFirst : public Preparation {
  public:
   ConvertFirst(std::vector<Conversion> conversions, RunnerPtr inner)
-      : conversions_(std::move(conversions)), inner_(std::move(inner)) {}
+      : Preparation(std::move(inner)), conversions_(std::move(conversions)) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
@@ -77,7 +77,6 @@ class ConvertFirst : public Runner {
                        c.copy ? c.copy->name() + ", " + std::to_string(bytes(c.to)) + " bytes" : "element by element");
     return out;
   }
-  std::string show() const override { return inner_->show(); }
 
   static i64 bytes(const TensorType& t) {
     return checked_product(t.shape).value_or(0) * static_cast<i64>(size_of(t.dtype));
@@ -98,7 +97,6 @@ class ConvertFirst : public Runner {
   }
 
   std::vector<Conversion> conversions_;
-  RunnerPtr inner_;
 };
 
 }  // namespace

@@ -106,36 +106,27 @@ struct Pack {
   TensorType type;
 };
 
-class PackFirst : public Runner {
+class PackFirst : public Preparation {
  public:
   PackFirst(Product plain, std::vector<Pack> packs, i64 worth, RunnerPtr packed)
-      : plain_(std::move(plain)), packs_(std::move(packs)), worth_(worth), packed_(std::move(packed)) {}
+      : Preparation(std::move(packed)), plain_(std::move(plain)), packs_(std::move(packs)), worth_(worth) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
-    if (stored(out) < worth_)
-      return where_it_stands().run(operands, out, alpha, beta);
+    if (stored_values(out) < worth_) return where_it_stands().run(operands, out, alpha, beta);
     std::vector<Tensor> in(operands.begin(), operands.end());
     for (const Pack& p : packs_) in[p.operand] = packed(p, operands[p.operand]);
-    packed_->run(in, out, alpha, beta);
+    inner_->run(in, out, alpha, beta);
   }
-  std::string name() const override { return packed_->name(); }
   std::vector<std::pair<std::string, std::string>> details() const override {
-    auto out = packed_->details();
+    auto out = inner_->details();
     for (const Pack& p : packs_)
       out.emplace_back("copy of " + operand_name(p.operand),
                        "contiguous along the summed index, where at least " + std::to_string(worth_) + " values are stored");
     return out;
   }
-  std::string show() const override { return packed_->show(); }
 
  private:
-  static i64 stored(const Tensor& t) {
-    i64 n = 0;
-    for (int k = 0; k < t.num_parts(); ++k) n += t.part(k).values.size;
-    return n;
-  }
-
   static Tensor packed(const Pack& p, const Tensor& t) {
     RawArrays arrays;
     arrays.values = Buffer::allocate(p.type.dtype, *checked_product(p.type.shape));
@@ -155,13 +146,12 @@ class PackFirst : public Runner {
       std::string why;
       direct_ = compile_product(plain_, plain_.pattern_of, why);
     });
-    return direct_ ? *direct_ : *packed_;
+    return direct_ ? *direct_ : *inner_;
   }
 
   Product plain_;
   std::vector<Pack> packs_;
   i64 worth_;
-  RunnerPtr packed_;
   mutable std::once_flag once_;
   mutable RunnerPtr direct_;
 };

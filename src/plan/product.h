@@ -41,6 +41,24 @@ class Runner {
 };
 using RunnerPtr = std::shared_ptr<const Runner>;
 
+/// Brings operands into another place or order, and leaves the product to the runner behind it.
+class Preparation : public Runner {
+ public:
+  explicit Preparation(RunnerPtr inner) : inner_(std::move(inner)) {}
+  std::string name() const override { return inner_->name(); }
+  std::string show() const override { return inner_->show(); }
+
+ protected:
+  RunnerPtr inner_;
+};
+
+/// Values in memory, of all parts.
+inline std::int64_t stored_values(const Tensor& t) {
+  std::int64_t n = 0;
+  for (int k = 0; k < t.num_parts(); ++k) n += t.part(k).values.size;
+  return n;
+}
+
 /// The first candidate that accepts; every one asked leaves a report. Unsupported where none does.
 RunnerPtr choose(const Product& product, std::vector<Report>& reports);
 /// The same without converting any operand; null where none accepts.

@@ -121,19 +121,19 @@ def split(key):
 HOPELESS = 2.0
 
 
+def slower(seconds, factor):
+    """Which of the other libraries take more than `factor` times the best one's seconds with as many threads."""
+    best = {}
+    for key, s in seconds.items():
+        if not key.startswith("strata"):
+            threads = split(key)[1]
+            best[threads] = min(s, best.get(threads, s))
+    return [k for k, s in seconds.items() if not k.startswith("strata") and s > factor * best[split(k)[1]]]
+
+
 def hopeless(results, open_keys):
     """Which of the other libraries are out of the race of their number of threads."""
-    out = []
-    for key in open_keys:
-        name, threads = split(key)
-        rivals = [
-            min(results[k]["times"])
-            for k in open_keys
-            if split(k)[1] == threads and not k.startswith("strata") and results[k]["times"]
-        ]
-        if not name.startswith("strata") and rivals and min(results[key]["times"]) > HOPELESS * min(rivals):
-            out.append(key)
-    return out
+    return slower({k: min(results[k]["times"]) for k in open_keys}, HOPELESS)
 
 
 #: times the best library's time, at which another gets no round of its own, and is not prepared again in later runs
@@ -143,13 +143,7 @@ FAR_BEHIND = 5.0
 def left_at_once(results, open_keys):
     """Which of the other libraries are so far behind by the timings of their preparation that no round is spent on them."""
     seconds = {k: results[k]["variants"][results[k]["variant"]]["seconds"] for k in open_keys}
-    out = []
-    for key in open_keys:
-        name, threads = split(key)
-        rivals = [s for k, s in seconds.items() if split(k)[1] == threads and not k.startswith("strata")]
-        if not name.startswith(("strata", "scipy")) and seconds[key] > FAR_BEHIND * min(rivals):
-            out.append(key)
-    return out
+    return [k for k in slower(seconds, FAR_BEHIND) if not k.startswith("scipy")]
 
 
 def contenders(known):

@@ -56,12 +56,11 @@ std::string Run::emit(const std::string& expression) {
   }
   file.notes.push_back("The text holds for other extents too.");
   const std::string parts = "a part of the coordinates of index " + name_of_variable(0);
-  const bool meets = !std::is_sorted(input_.summed.begin(), input_.summed.end());
   file.range = parts + (input_.summed[0] ? "; one part after the other" : "; any parts, side by side too");
   if (o_.pattern >= 0) {
     file.effect.push_back("stores a value in each slot of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "; returns 0");
   } else if (o_.dense_result) {
-    file.effect.push_back(meets || u_.output.empty() ? "adds to the result, which must hold " + u_.absent.to_string() + "; returns 0" : "stores the result; returns 0");
+    file.effect.push_back(meets() || u_.output.empty() ? "adds to the result, which must hold " + u_.absent.to_string() + "; returns 0" : "stores the result; returns 0");
   } else {
     file.range = parts + ", the whole or one after the other; side by side too, where each has a result of its own";
     file.effect.push_back("appends to a result of format " + format(lowered.levels.size()).to_string() + "; returns 0");

@@ -222,8 +222,7 @@ Tensor Run::dense() const {
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
   // Where several values meet in memory, it must hold what changes none of them.
   const bool parts = in_parts();
-  const bool meets = !std::is_sorted(input_.summed.begin(), input_.summed.end());
-  Buffer out = Buffer::filled(meets || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : *n);
+  Buffer out = Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : *n);
   std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
   if (strides.empty()) strides.assign(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 0;) {

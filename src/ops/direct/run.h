@@ -57,6 +57,8 @@ class Run {
   // --- dense results -----------------------------------------------------------------------------------------------
   Tensor dense() const;
   Tensor in_pattern() const;
+  /// Do several values meet in the memory of a dense result?
+  bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
   /// A single number of several chunks: each makes its own, which are combined in their order.
   bool in_parts() const;
   void combine_parts(Buffer& parts) const;
