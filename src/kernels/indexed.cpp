@@ -39,6 +39,27 @@ Accepted accept(const Query& q, std::string& why) {
 }
 const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.operands[static_cast<std::size_t>(m.sparse)].format; }
 
+/// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.
+constexpr std::int64_t far_bytes = 7 << 20;
+
+/// Do the columns of neighbouring elements lie far apart? Of samples: is anything of the 128 elements before within 64 columns?
+/// (Rows of a mesh follow those of the row before, and the caches keep up; without an order each element is a miss.)
+template <class C> bool far_apart(const C* crd, i64 stored) {
+  constexpr i64 samples = 64, window = 128, near = 64;
+  if (stored < samples * window) return false;
+  i64 alone = 0;
+  for (i64 s = 1; s < samples; ++s) {
+    const C* at = crd + stored / samples * s;
+    bool found = false;
+    for (i64 q = 1; q <= window; ++q) {
+      const i64 apart = static_cast<i64>(at[0]) - static_cast<i64>(at[-q]);
+      found |= apart < near && -apart < near;
+    }
+    alone += !found;
+  }
+  return alone > samples / 4;
+}
+
 // --- CSR: the dense level is the row -----------------------------------------------------------------------------
 bool accepts_csr(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
@@ -53,11 +74,13 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
+    Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
+    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
-    for_balanced_rows(a.shape()[static_cast<std::size_t>(m.row_dim)], pos, d.columns, [&](i64 begin, i64 end) { l.csr(begin, end, pos, crd, values, d); });
+    d.scattered = d.stream && d.columns == 1 && columns * static_cast<i64>(sizeof(V)) > far_bytes && far_apart(crd, static_cast<i64>(pos[rows]));
+    for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { l.csr(begin, end, pos, crd, values, d); });
   });
 }
 

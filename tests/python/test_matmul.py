@@ -348,3 +348,23 @@ def test_rows_of_csr_do_not_see_their_neighbours(seed):
         expected = a @ x
     for index in ("int32", "int64", "uint16"):
         assert np.array_equal(st.from_scipy(a).to("CSR", crd_dtype=index) @ x, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype, columns", [("float64", 1_000_000), ("float32", 2_000_000)])
+def test_a_vector_that_lies_in_memory_is_asked_for_early(dtype, columns):
+    """Rows of all lengths (none, and up to the last element) whose columns lie far apart: values of more than 16 MiB, x of more than 7."""
+    r = np.random.default_rng(5)
+    stored = (17 << 20) // np.dtype(dtype).itemsize
+    lengths = np.minimum(r.geometric(0.1, 700_000) - 1, 60)
+    pos = np.concatenate([[0], np.cumsum(lengths)])
+    rows = int(np.searchsorted(pos, stored))
+    pos = pos[: rows + 1]
+    a = sps.csr_array(
+        (r.standard_normal(pos[-1]).astype(dtype), r.integers(0, columns, pos[-1], dtype=np.int32), pos.astype(np.int32)),
+        shape=(rows, columns),
+    )
+    x = r.standard_normal(columns).astype(dtype)
+    plan = st.plan("ij,j->i", st.from_scipy(a), x)
+    assert plan.kernel_name == "csr_product"
+    expected = a.astype("float64") @ x.astype("float64")
+    np.testing.assert_allclose(np.asarray(plan.run(st.from_scipy(a), x)), expected, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
