@@ -98,6 +98,8 @@ class Expression {
   static Expression constant(double value);
   static Expression integer(std::int64_t value);
   static Expression access(std::string name, std::vector<AffineIndex> indices = {});
+  /// Of plain indices, one per dimension.
+  static Expression plain_access(std::string name, std::span<const std::string> indices);
   static Expression unary(Operator op, Expression a);
   static Expression binary(Operator op, Expression a, Expression b);
   static Expression reduce(Operator op, std::string index, Expression a, bool implicit = false);
@@ -132,6 +134,10 @@ struct Assignment {
   bool accumulate = false;           ///< `+=`
   Expression value;                  ///< every sum written out: free indices are among `indices`
   std::string text;                  ///< what it was parsed from, for messages; not part of the identity
+  /// The access that is assigned to.
+  Expression target() const { return Expression::plain_access(name, indices); }
+  /// What the target becomes: the value, for `+=` behind what is there.
+  Expression total() const { return accumulate ? target() + value : value; }
   std::string to_string() const;
   bool operator==(const Assignment& o) const {
     return name == o.name && indices == o.indices && accumulate == o.accumulate && value == o.value;

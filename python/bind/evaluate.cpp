@@ -152,7 +152,7 @@ void bind_evaluate(nb::module_& m) {
       "einsum",
       [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta,
          nb::handle format, nb::handle semiring, nb::handle mask, bool complement_mask, nb::handle dtype,
-         nb::handle compute_dtype) -> nb::object {
+         nb::handle compute_dtype, nb::handle schedule) -> nb::object {
         std::vector<Tensor> list;
         std::vector<int> ranks;
         std::vector<nb::handle> given;
@@ -162,10 +162,11 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        const EvaluateOptions options = einsum_options(
+        EvaluateOptions options = einsum_options(
             e, list,
             options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
                        static_cast<int>(e.output.size())));
+        options.schedule = to_schedule(schedule);
         const Scalar a = to_scalar(alpha), b = beta.is_none() ? Scalar::of(std::int64_t{0}) : to_scalar(beta);
         if (!out.is_none()) {
           const Tensor written = to_output(out);
@@ -187,7 +188,8 @@ void bind_evaluate(nb::module_& m) {
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
       nb::arg("beta") = nb::none(), nb::arg("format") = nb::none(), nb::arg("semiring") = nb::none(),
       nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false, nb::arg("dtype") = nb::none(),
-      nb::arg("compute_dtype") = nb::none(), "NumPy's einsum over sparse and dense operands.");
+      nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
+      "NumPy's einsum over sparse and dense operands.");
   m.def(
       "explain",
       [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,

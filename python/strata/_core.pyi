@@ -673,7 +673,7 @@ def evaluate(spec: str, operands: dict, *, out: object | None = None, format: ob
     Index notation over {name: tensor}; `general`: by the general path alone.
     """
 
-def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> object:
+def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
     """NumPy's einsum over sparse and dense operands."""
 
 def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:

@@ -71,6 +71,7 @@ def einsum(
     semiring=None,
     mask=None,
     complement_mask=False,
+    schedule=None,
 ):
     """NumPy's einsum over any mix of sparse and dense operands.
 
@@ -81,7 +82,8 @@ def einsum(
 
     With at most one sparse operand the result is dense unless `format` says otherwise, an array of the package of
     the dense operands, and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format,
-    semiring, mask, complement_mask : as for evaluate(). ExpressionError, TensorError, DTypeError, PlanError.
+    semiring, mask, complement_mask, schedule : as for evaluate(); loops have the letters of the einsum.
+    ExpressionError, TensorError, DTypeError, PlanError, ScheduleError.
     """
     return _core.einsum(
         spec,
@@ -95,6 +97,7 @@ def einsum(
         complement_mask=complement_mask,
         dtype=dtype,
         compute_dtype=compute_dtype,
+        schedule=schedule,
     )
 
 

@@ -114,6 +114,9 @@ Expression Expression::integer(std::int64_t value) {
 Expression Expression::access(std::string name, std::vector<AffineIndex> indices) {
   return Expression(Node{.op = Operator::access, .name = std::move(name), .indices = std::move(indices)});
 }
+Expression Expression::plain_access(std::string name, std::span<const std::string> indices) {
+  return access(std::move(name), std::vector<AffineIndex>(indices.begin(), indices.end()));
+}
 Expression Expression::unary(Operator op, Expression a) {
   return Expression(Node{.op = op, .arguments = {std::move(a)}});
 }

@@ -91,10 +91,7 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
   };
   const auto visit_all = [&](const auto& f) {
     for_each_access(a.value, f);
-    if (a.accumulate) {
-      std::vector<AffineIndex> indices(a.indices.begin(), a.indices.end());
-      f(Expression::access(a.name, std::move(indices)));
-    }
+    if (a.accumulate) f(a.target());
   };
   visit_all([&](const Expression& e) {
     const Shape& shape = shape_of(e);

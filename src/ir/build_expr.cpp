@@ -133,6 +133,11 @@ Expr unary(Op op, Expr a) {
   return make({.kind = ExprNode::unary, .type = t, .op = op, .args = {std::move(a)}});
 }
 
+Expr rounded(Expr a, DType storage) {
+  if (storage == DType::f16) return unary(Op::round_f16, std::move(a));
+  return storage == DType::bf16 ? unary(Op::round_bf16, std::move(a)) : a;
+}
+
 Expr binary(Op op, Expr a, Expr b) {
   if (!is_binary(op)) throw InternalError("ir: " + std::string(name_of(op)) + " is not binary");
   if (a->type != b->type || !is_defined(op, a->type.dtype)) wrong(name_of(op), {a->type, b->type});

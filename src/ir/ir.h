@@ -49,6 +49,7 @@ enum class Op : std::uint8_t {
   eq, ne, lt, le, gt, ge,
   // unary
   neg, bit_not, logical_not, abs, sqrt, exp, log, sin, cos, tan, tanh, erf, floor, ceil,
+  round_f16, round_bf16 /*of f32: the nearest value of that type, still as f32*/,
   popcount, count_trailing_zeros /*of u64 or i64, give i64; 64 zeros for 0*/,
 };
 std::string_view name_of(Op op);
@@ -116,6 +117,7 @@ Expr unary(Op op, Expr a);
 Expr binary(Op op, Expr a, Expr b);                 ///< folds constants and the identities x + 0, x * 1, x * 0 of integers
 Expr select(Expr condition, Expr a, Expr b);
 Expr cast(DType to, Expr a);                        ///< as Scalar::as; no node where the type is the same
+Expr rounded(Expr a, DType storage);                ///< to the nearest value of f16 or bf16; of other types unchanged
 Expr fma(Expr a, Expr b, Expr c);                   ///< a * b + c; integers: wrapping
 Expr broadcast(Expr a, int lanes);
 Expr lane(Expr a, int which);

@@ -76,15 +76,17 @@ def test_tangent(evaluate):
 ADDED = {"A(i,j)": "A", "A(i,j) * B(j,k)": "A @ B", "A(i,j) * X(j,k)": "A @ X", "x(i) * A(i,j)": "x[:, None] * A"}
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint8"])
 @pytest.mark.parametrize("text", ADDED)
-def test_adding_to_what_is_there(text, evaluate):
-    a, b, c = (sp.random(25, 25, 0.2, format="csr", random_state=k) for k in range(3))
+def test_adding_to_what_is_there(text, dtype, evaluate):
+    a, b, c = (sp.random(25, 25, 0.2, format="csr", random_state=k) * (1 if dtype == "float64" else 99) for k in range(3))
     dense = dict(A=a.toarray(), B=b.toarray(), C=c.toarray(), X=b.toarray(), x=np.arange(25.0))
+    dense = {k: v.astype(dtype) for k, v in dense.items()}
     named = {k: st.from_dense(v, "CSR") if k in "ABC" else v for k, v in dense.items() if k == "C" or k in text}
     spec = f"C(i,{'k' if 'k' in text else 'j'}) += {text}"
     got = evaluate(spec, named)
-    np.testing.assert_allclose(got.to_dense() if isinstance(got, st.Tensor) else got, c.toarray() + eval(ADDED[text], dense))
-    assert np.array_equal(named["C"].to_dense(), c.toarray())
+    np.testing.assert_allclose(got.to_dense() if isinstance(got, st.Tensor) else got, dense["C"] + eval(ADDED[text], dense))
+    assert got.dtype == dtype and np.array_equal(named["C"].to_dense(), dense["C"])
     assert SERVES in st.explain(spec, named)
 
 
@@ -92,6 +94,13 @@ def test_what_would_lose_its_kind_is_not_added(evaluate):
     C, A = (st.from_dense(np.eye(3, dtype=t), "CSR") for t in ("int64", "float64"))
     with pytest.raises(st.DTypeError, match="cannot hold"):
         evaluate("C(i,j) += A(i,j)", dict(C=C, A=A))
+
+
+@pytest.mark.parametrize("text", ["A(i,j) / A(i,j)", "sum(k, X(i,j,k))", "A(i,j) < 2"])
+def test_integers_that_would_change_their_kind_go_the_general_way(text):
+    C, A = (st.from_dense(np.eye(3, dtype="int32"), "CSR") for _ in range(2))
+    named = dict(C=C, **({"X": st.from_dense(np.ones((3, 3, 2), "int32"), "CSF(3)")} if "X" in text else {"A": A}))
+    assert "not values of its dtype" in st.explain(f"C(i,j) += {text}", named)
 
 
 def test_each_step_is_explained():

@@ -183,6 +183,17 @@ def test_texts_and_objects():
         st.evaluate("y(i) = A(i)", A=np.ones(3), schedule=3)
 
 
+def test_an_einsum_takes_a_schedule(AB):
+    a, A, b, B = AB
+    got = st.einsum("ij,jk->ik", A, B, schedule="split(j, jo, ji, 4); reorder(i, jo, ji, k)")
+    assert got.format == st.Format("CSR") and np.array_equal(dense_of(got), a @ b)
+    out = np.ones((30, 50))
+    assert st.einsum("ij,jk->ik", A, b, out=out, alpha=2, beta=3, schedule="reorder(i, k, j)") is out
+    assert np.array_equal(out, 2 * (a @ b) + 3)
+    with pytest.raises(st.ScheduleError, match="i, k of the result would stand inside the sum over j"):
+        st.einsum("ij,jk->ik", A, B, schedule="reorder(j, i, k)")
+
+
 def test_what_takes_no_schedule():
     rng = np.random.default_rng(4)
     a, A = sparse(rng, (5, 6))

@@ -1,5 +1,6 @@
 """Results as a page of Markdown."""
 
+import collections
 import math
 import statistics
 
@@ -115,6 +116,9 @@ def markdown(results):
             lines.append(
                 f"- read bandwidth, {n} thread{'s' if n != '1' else ''}: {limit['read_bandwidth'] / 1e9:.1f} GB/s"
             )
+    measured = collections.Counter(when for runs in results.get("measured", {}).values() for when in runs)
+    if len(measured) > 1:
+        lines.append("- runs: " + "; ".join(f"{n} of {when}" for when, n in sorted(measured.items())))
     lines += [
         "",
         "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs. Peers count with their best variant; "

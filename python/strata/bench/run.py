@@ -125,11 +125,22 @@ def machine():
         pass
     return {
         "processor": processor(),
+        "vectors": vectors(),
         "cores": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **with_memory,
     }
+
+
+def vectors():
+    """The widest vector units; a virtual machine may call two generations of a processor by one name."""
+    try:
+        with open("/proc/cpuinfo") as f:
+            flags = next((line for line in f if line.startswith("flags")), "").split()
+    except OSError:
+        flags = []
+    return "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else platform.machine()
 
 
 def ask_for_priority():
@@ -232,6 +243,8 @@ def main(argv):
                     serial = () if args.kernels else ("scipy",)
                     one = measure(pool, case, peers, threads, rounds, budget, p, earlier=earlier, serial=serial)
                 done.append(one)
+                today = f"{datetime.date.today()}, {vectors()}"
+                results.setdefault("measured", {}).setdefault(name, []).append(today)
                 save(path, results)
                 print(one_line(style, run, name, one, threads), flush=True)
     path.with_suffix(".md").write_text(page(results))

@@ -90,6 +90,8 @@ class Nest {
   Element argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out);
   Value apply(const Node& n, const Value& a, const Value& b) const;
   Value apply(const Node& n, const Value& a) const;
+  /// What a node computed, as f16 and bf16 keep it.
+  Value rounded(const Node& n, const Value& v) const;
   Value cast(const Value& v, DType from, DType to) const;
   Value combine(const Value& a, const Value& b) const;
   Value constant(const Scalar& s) const;

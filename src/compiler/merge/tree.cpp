@@ -8,6 +8,15 @@ namespace {
 
 Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
 
+/// What values of this dtype are in registers.
+DType held_as(DType t) { return is_complex(t) ? t : ir::compute_dtype(t); }
+
+/// The exact result of what f16 and bf16 hold is of their kind again.
+bool is_exact(Operator op) {
+  return op == Operator::minimum || op == Operator::maximum || op == Operator::negate || op == Operator::absolute ||
+         op == Operator::sign || op == Operator::relu || is_comparison(op);
+}
+
 /// As NumPy's minimum and maximum: NaN wins.
 Expr extreme(const Expr& a, const Expr& b, bool least) {
   if (a->type.dtype == DType::boolean) return ir::binary(least ? ir::Op::bit_and : ir::Op::bit_or, a, b);
@@ -34,7 +43,7 @@ ir::Op function_of(Operator op) {
 }  // namespace
 
 Value Nest::constant(const Scalar& s) const {
-  if (!is_complex(s.dtype)) return {ir::constant(s), nullptr};
+  if (!is_complex(s.dtype)) return {ir::constant(s.as(held_as(s.dtype))), nullptr};
   if (s.dtype == DType::c64) {
     float parts[2];
     std::memcpy(parts, s.bits, sizeof parts);
@@ -47,8 +56,8 @@ Value Nest::constant(const Scalar& s) const {
 
 Value Nest::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
-  const DType part = Arithmetic::part_of(to);
-  Value out{ir::cast(part, v.re), nullptr};
+  const DType part = Arithmetic::part_of(held_as(to));
+  Value out{ir::rounded(ir::cast(part, v.re), to), nullptr};
   // A complex number is true unless both of its parts are 0.
   if (to == DType::boolean && v.im) out.re = ir::logical_or(out.re, ir::cast(part, v.im));
   if (is_complex(to)) out.im = v.im ? ir::cast(part, v.im) : Arithmetic(to).zero().re;
@@ -69,8 +78,12 @@ Value Nest::named(const std::string& stem, const Value& v, Stmts& out) {
 
 Expr Nest::is_absent(const Value& v) const { return ir::eq(v.re, constant(in_.absent).re); }
 
+Value Nest::rounded(const Node& n, const Value& v) const {
+  return is_exact(n.op) ? v : Value{ir::rounded(v.re, n.compute), v.im};
+}
+
 Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
-  const Arithmetic arithmetic(n.compute);
+  const Arithmetic arithmetic(held_as(n.compute));
   const auto compared = [&](ir::Op op) { return Value{ir::binary(op, a.re, b.re), nullptr}; };
   switch (n.op) {
     case Operator::multiply: return arithmetic.mul(a, b);
@@ -92,7 +105,7 @@ Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
 }
 
 Value Nest::apply(const Node& n, const Value& a) const {
-  const Expr zero = ir::constant(Scalar::zero(Arithmetic::part_of(n.compute)));
+  const Expr zero = ir::constant(Scalar::zero(Arithmetic::part_of(held_as(n.compute))));
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
     case Operator::relu: return {extreme(a.re, zero, false), nullptr};
@@ -134,7 +147,7 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const DType storage = o.type.dtype;
   const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", Arithmetic::part_of(storage));
   const Expr index = o.dense ? dense_index(k, at) : at.position[static_cast<std::size_t>(k)];
-  Value v = Arithmetic(node.dtype).load(params_.param(b), b, storage, index, 1, node.conjugate);
+  Value v = Arithmetic(held_as(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
   if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);
   if (present) v = arithmetic_.either(present, v, constant(node.value));
@@ -169,7 +182,7 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
   if (node.kind == Node::access) return load(node, at, out);
   if (node.kind == Node::map) {
     const Element a = argument(node, 0, false, at, out);
-    return {a.present, cast(apply(node, a.value), node.compute, node.dtype)};
+    return {a.present, cast(rounded(node, apply(node, a.value)), node.compute, node.dtype)};
   }
   const bool all = node.kind == Node::all;
   const auto counts = [&](std::size_t k) {
@@ -191,7 +204,7 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
       left.value = right.value;
       continue;
     }
-    Value v = apply(node, left.value, right.value);
+    Value v = rounded(node, apply(node, left.value, right.value));
     if (all && in_.ring && in_.compute != DType::boolean)
       v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)), constant(in_.absent), v);
     left.value = named(all ? "product" : "sum", v, out);

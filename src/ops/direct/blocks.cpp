@@ -122,8 +122,7 @@ class Splitter {
       const Names indices = plain_names(e);
       const std::string key = e.to_string();
       if (!made_.contains(key)) made_.emplace(key, split_tensor(given_.operands.at(e.node().name), indices));
-      const Names cut = names(indices);
-      return Expression::access(key, std::vector<AffineIndex>(cut.begin(), cut.end()));
+      return Expression::plain_access(key, names(indices));
     }
     if (const Split* s = is_reduction(e.op()) ? find(e.node().name) : nullptr) {
       const bool implicit = e.node().implicit;

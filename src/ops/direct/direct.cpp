@@ -48,19 +48,42 @@ struct Prepared {
   Expression body;          ///< below `sums`
 };
 
+/// Are the values of `e`, over operands of one dtype of integers, of that dtype too? (A written sum of narrow ones is wider.)
+bool stays_integer(const Expression& e, DType own) {
+  switch (e.op()) {
+    case Operator::access: return true;
+    case Operator::constant: return e.node().is_integer;
+    case Operator::sum:
+      if (!e.node().implicit && own != DType::i64 && own != DType::u64) return false;
+      break;
+    case Operator::add:
+    case Operator::subtract:
+    case Operator::multiply:
+    case Operator::floor_divide:
+    case Operator::modulo:
+    case Operator::minimum:
+    case Operator::maximum:
+    case Operator::negate:
+    case Operator::absolute: break;
+    default: return false;
+  }
+  return std::ranges::all_of(e.node().arguments, [&](const Expression& x) { return stays_integer(x, own); });
+}
+
 /// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
 std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                 const EvaluateOptions& options, std::string& why) {
   const DType own = operands.at(a.name).dtype();
-  for (const auto& name : a.value.operands())
-    if (!is_float(own) || operands.at(name).dtype() != own) {
-      why = "it adds to what is there, and not floats of one dtype";
-      return std::nullopt;
-    }
+  const auto names = a.value.operands();
+  const bool one = std::ranges::all_of(names, [&](const auto& name) { return operands.at(name).dtype() == own; });
+  if (!one || !(is_float(own) || (is_integer(own) && stays_integer(a.value, own)))) {
+    why = "it adds to what is there, and not values of its dtype";
+    return std::nullopt;
+  }
   Assignment sum = a;
   sum.name = "#" + a.name;  // no user's name looks so
   sum.accumulate = false;
-  sum.value = Expression::access(a.name, std::vector<AffineIndex>(a.indices.begin(), a.indices.end())) + a.value;
+  sum.value = a.total();
   EvaluateOptions how = options;
   if (!how.dtype) how.dtype = own;
   return make_problem(sum, operands, how, why);

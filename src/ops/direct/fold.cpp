@@ -36,19 +36,21 @@ std::optional<Work> work_of(const std::vector<Expression>& factors, const std::m
   return Work{*work, own, pattern.format(), rest};
 }
 
-std::string name_of_work(const std::map<std::string, Tensor>& operands) { return "#work" + std::to_string(operands.size()); }
+Assignment Work::as_operand(const std::map<std::string, Tensor>& operands) const {
+  Assignment out;
+  out.name = "#work" + std::to_string(operands.size());
+  out.indices = indices;
+  out.value = value;
+  return out;
+}
 
 std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
   const auto [sums, factors] = evaluation::chain_of(a.value);
   const auto work = work_of(factors, operands);
   if (!work || !work->rest) return std::nullopt;
-  Folded out{.work = {}, .product = a, .format = work->format};
-  out.work.name = name_of_work(operands);
-  out.work.indices = work->indices;
-  out.work.value = work->value;
-  const auto access = Expression::access(out.work.name, std::vector<AffineIndex>(work->indices.begin(), work->indices.end()));
-  out.product.value = evaluation::under(sums, access * *work->rest);
+  Folded out{.work = work->as_operand(operands), .product = a, .format = work->format};
+  out.product.value = evaluation::under(sums, out.work.target() * *work->rest);
   return out;
 }
 

@@ -15,11 +15,10 @@ struct Work {
   std::vector<std::string> indices;  ///< as in that operand
   Format format;                     ///< that operand's
   std::optional<Expression> rest;    ///< the other factors: dense operands
+  /// The work as an operand of its own, with a name that no user's looks like.
+  Assignment as_operand(const std::map<std::string, Tensor>& operands) const;
 };
 std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands);
-
-/// An operand's name that no user's looks like.
-std::string name_of_work(const std::map<std::string, Tensor>& operands);
 
 /// A(i,j) * exp(E(i,j)) * V(j,d): the work is done once an element, into A's pattern, and what is left is a product that a
 /// plan serves.

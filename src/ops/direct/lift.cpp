@@ -105,13 +105,9 @@ class Lift {
     if (std::count(noted_work_.begin(), noted_work_.end(), work->value) < 2) return e;
     auto at = std::find_if(done_work_.begin(), done_work_.end(), [&](const auto& x) { return x.first == work->value; });
     if (at == done_work_.end()) {
-      Assignment first;
-      first.name = name_of_work(operands_);
-      first.indices = work->indices;
-      first.value = work->value;
-      const auto access = Expression::access(first.name, std::vector<AffineIndex>(first.indices.begin(), first.indices.end()));
+      const Assignment first = work->as_operand(operands_);
       carry_out(first, {.format = work->format});
-      at = done_work_.emplace(done_work_.end(), work->value, access);
+      at = done_work_.emplace(done_work_.end(), work->value, first.target());
     }
     return evaluation::under(evaluation::chain_of(e).sums, work->rest ? at->second * *work->rest : at->second);
   }
@@ -189,7 +185,7 @@ class Lift {
       options.format = conversion::levels_in_order(dims, rank > 1);
     }
     carry_out(inner, options);
-    const Expression access = Expression::access(inner.name, std::vector<AffineIndex>(inner.indices.begin(), inner.indices.end()));
+    const Expression access = inner.target();
     done_.push_back({e, places_, dense, access});
     return access;
   }

@@ -72,7 +72,7 @@ std::optional<Tensor> Loops::run(const Format& wanted, std::optional<DType> dtyp
     const Format& next = outer == cuts.rend() ? whole.format() : *outer->problem.options.format;
     result = whole.format() == next ? whole : convert(whole, next, {.zeros = Zeros::keep});
   }
-  const DType own = dtype.value_or(result->dtype());
+  const DType own = dtype.value_or(unit.dtype);
   if (result->format() == wanted && result->dtype() == own) return result;
   return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
 }

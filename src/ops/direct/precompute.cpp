@@ -14,9 +14,7 @@ using evaluation::chain_of;
 class Replacer {
  public:
   explicit Replacer(const Assignment& w)
-      : w_(w),
-        chain_(chain_of(w.value)),
-        access_(Expression::access(w.name, std::vector<AffineIndex>(w.indices.begin(), w.indices.end()))) {}
+      : w_(w), chain_(chain_of(w.value)), access_(w.target()) {}
 
   Expression apply(const Expression& e) {
     if (e == w_.value) return found();

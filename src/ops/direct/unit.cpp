@@ -110,7 +110,8 @@ class Builder {
 
   /// What the root's values become: the dtype of sums, the fill of the result, what absent elements count as.
   bool choose_result(const evaluation::Node& root, std::optional<Operator> reduction, bool implicit) {
-    DType t = root.dtype;
+    DType t = ir::compute_dtype(root.dtype);  // what is narrower than float is rounded once, at the end
+    if (is_complex(root.dtype)) t = root.dtype;
     const Scalar fill = to_scalar(root.fill);
     const bool everywhere = unit_.everywhere = root.always;
     if (ring_) {
@@ -133,6 +134,7 @@ class Builder {
       if (places > 9e18) return refuse("it counts beyond 64 bits"), false;
     }
     unit_.compute = t;
+    unit_.dtype = t == DType::f32 ? root.dtype : t;
     unit_.absent = ring_ ? to_scalar(identity(evaluation::addition(options_.semiring), t)) : Scalar::zero(t);
     if (!ring_ && reduction && *reduction != Operator::sum) unit_.absent = to_scalar(identity(monoid_of(*reduction), t));
     unit_.fill = ring_ || reduction == Operator::sum || everywhere ? unit_.absent : fill.as(t);
@@ -155,7 +157,7 @@ class Builder {
     const evaluation::Node& facts = tree.node(fact);
     n.dtype = facts.dtype;
     n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
-    if (is_float(n.dtype) && size_of(n.dtype) < 4)
+    if (n.dtype == DType::f8e4m3 || n.dtype == DType::f8e5m2)
       return refuse(std::string(name_of(n.dtype)) + " is rounded at every step");
     n.value = to_scalar(facts.fill).as(n.dtype);
     unit_.nodes.push_back(std::move(n));

@@ -31,6 +31,7 @@ struct Unit : merging::Computation {
   std::vector<std::int64_t> strides;   ///< of a dense result, where it is not row-major; per dimension
   std::int64_t size = 0;               ///< ... its elements
   std::vector<int> output;             ///< indices of the result's dimensions
+  DType dtype = DType::f64;            ///< of the result: f16 and bf16 are computed in f32
   bool everywhere = false;             ///< dense operands give the root a value at every place
   bool drops_fill_in = false;          ///< fill-in is missing: it is no value of a semiring
 

@@ -40,11 +40,7 @@ class Evaluator {
   }
 
   Tensor run() {
-    Expression value = assignment_.value;
-    if (assignment_.accumulate)
-      value = Expression::access(assignment_.name,
-                                 std::vector<AffineIndex>(assignment_.indices.begin(), assignment_.indices.end())) +
-              value;
+    const Expression value = assignment_.total();
     if (options_.mask) {
       if (options_.mask->shape() != shape_)
         throw TensorError({.what = "the mask has another shape than the result",

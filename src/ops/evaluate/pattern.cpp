@@ -48,7 +48,7 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
     reduced.push_back(body.node().name);
     body = body.argument();
   }
-  body = Expression::access(name, std::vector<AffineIndex>(a.indices.begin(), a.indices.end())) * body;
+  body = Expression::plain_access(name, a.indices) * body;
   for (auto i = reduced.rbegin(); i != reduced.rend(); ++i) body = Expression::reduce(Operator::sum, *i, body, true);
   a.value = body;
   return true;

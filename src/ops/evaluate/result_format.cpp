@@ -218,11 +218,7 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
   const int rank = static_cast<int>(a.indices.size());
   if (rank == 0) return {Format(), "the result is a single number"};
   const Chooser chooser(a, operands);
-  Choice c = chooser.choose(a.value);
-  if (a.accumulate) {
-    std::vector<AffineIndex> indices(a.indices.begin(), a.indices.end());
-    c = chooser.choose(Expression::access(a.name, std::move(indices)) + a.value);
-  }
+  const Choice c = chooser.choose(a.total());
   switch (c.kind) {
     case Choice::pattern:
       return {*c.format, c.why};
