@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/far_apart.h"
 #include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
@@ -41,24 +42,6 @@ const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.o
 
 /// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.
 constexpr std::int64_t far_bytes = 7 << 20;
-
-/// Do the columns of neighbouring elements lie far apart? Of samples: is anything of the 128 elements before within 64 columns?
-/// (Rows of a mesh follow those of the row before, and the caches keep up; without an order each element is a miss.)
-template <class C> bool far_apart(const C* crd, i64 stored) {
-  constexpr i64 samples = 64, window = 128, near = 64;
-  if (stored < samples * window) return false;
-  i64 alone = 0;
-  for (i64 s = 1; s < samples; ++s) {
-    const C* at = crd + stored / samples * s;
-    bool found = false;
-    for (i64 q = 1; q <= window; ++q) {
-      const i64 apart = static_cast<i64>(at[0]) - static_cast<i64>(at[-q]);
-      found |= apart < near && -apart < near;
-    }
-    alone += !found;
-  }
-  return alone > samples / 4;
-}
 
 // --- CSR: the dense level is the row -----------------------------------------------------------------------------
 bool accepts_csr(const Query& q, std::string& why) {

@@ -1,5 +1,5 @@
 // CSR <-> CSC: a stable counting sort by the inner coordinate.
-#include "ops/fast/support.h"
+#include "ops/fast/buckets.h"
 
 namespace strata::fast {
 namespace {
@@ -21,6 +21,34 @@ void scatter(i64 first, i64 last, i64 stored, const S* pos, const S* __restrict 
     }
 }
 
+/// The same by way of buckets of columns, and the columns' positions with it.
+template <class I, class S, class W>
+void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd, W* to_values) {
+  struct Element {
+    I row, column;
+    W value;
+  };
+  const auto buckets = into_buckets<Element>(columns, pos[rows], parts, [&](i64 c, const auto& f) {
+    rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
+      for (i64 i = first; i < last; ++i)
+        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) f(crd[k], [&] { return Element{static_cast<I>(i), static_cast<I>(crd[k]), v[k]}; });
+    });
+  });
+  parallel_for(buckets.size(), [&](i64 b) {
+    const i64 base = b << buckets.shift, width = std::min(columns - base, i64{1} << buckets.shift);
+    std::vector<I> next(static_cast<std::size_t>(width));
+    for (const Element& e : buckets[b]) ++next[static_cast<std::size_t>(e.column - base)];
+    I total = static_cast<I>(buckets.start(b));
+    for (i64 j = 0; j < width; ++j) to_pos[base + j] = total, total += std::exchange(next[static_cast<std::size_t>(j)], total);
+    for (const Element& e : buckets[b]) {
+      const I q = next[static_cast<std::size_t>(e.column - base)]++;
+      to_crd[q] = e.row;
+      to_values[q] = e.value;
+    }
+  });
+  to_pos[columns] = static_cast<I>(pos[rows]);
+}
+
 }  // namespace
 
 std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
@@ -35,8 +63,17 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
     const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
     with_index(types->widest(), [&]<class I>(I) {
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), columns + 1), out_crd = Buffer::allocate(dtype_of<I>(), stored);
-      Buffer out_values = Buffer::allocate(t.dtype(), stored), counts = Buffer::zeros(dtype_of<I>(), parts * columns);
-      I *tp = static_cast<I*>(out_pos.data), *tc = static_cast<I*>(out_crd.data), *next = static_cast<I*>(counts.data);
+      Buffer out_values = Buffer::allocate(t.dtype(), stored);
+      I *tp = static_cast<I*>(out_pos.data), *tc = static_cast<I*>(out_crd.data);
+      if (pays_in_buckets(columns, crd, stored)) {
+        with_width(t.dtype(), [&]<class W>(W) {
+          scatter_in_buckets(rows, columns, parts, pos, crd, static_cast<const W*>(t.part().values.data), tp, tc, static_cast<W*>(out_values.data));
+        });
+        result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, out_values);
+        return;
+      }
+      Buffer counts = Buffer::zeros(dtype_of<I>(), parts * columns);
+      I* next = static_cast<I*>(counts.data);
       parallel_for(parts, [&](i64 c) {
         I* __restrict h = next + c * columns;
         const i64 last = pos[cut_rows(pos, rows, c + 1, parts)];
