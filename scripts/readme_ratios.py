@@ -25,8 +25,15 @@ SHOWN = (
 
 
 def said_of_runs(table):
-    fewest = min(r["runs"] for r in table)
-    return "medians of three runs" if fewest >= 3 else f"of {'one run' if fewest == 1 else 'two runs'} so far"
+    names = {1: "one", 2: "two", 3: "three"}
+    counts = [names[n] for n in sorted({min(r["runs"], 3) for r in table})]
+    return f"medians of {' or '.join(counts)} runs" if counts != ["one"] else "of one run so far"
+
+
+def days(results):
+    """Of the runs, the first and the last."""
+    found = sorted({when[:10] for runs in results.get("measured", {}).values() for when in runs}) or [results["date"]]
+    return " to ".join(dict.fromkeys((found[0], found[-1])))
 
 
 def geometric(values):
@@ -45,7 +52,7 @@ def main() -> int:
     table = [r for r in rows(results) if r["ratio"]]
     threads = sorted({r["threads"] for r in table})
     lines = [
-        f"Time of the fastest of {', '.join(results['peers'])} over ours, our own kernels only ({results['machine']['processor']}, {results['date']}; "
+        f"Time of the fastest of {', '.join(results['peers'])} over ours, our own kernels only ({results['machine']['processor']}, {days(results)}; "
         f"[all results](benchmarks/results/{found[-1].with_suffix('.md').name})), {said_of_runs(table)}:",
         "",
         "| | " + " | ".join(f"{n} thread{'s' if n > 1 else ''}" for n in threads) + " |",
