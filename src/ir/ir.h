@@ -27,8 +27,8 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-/// What a load of this storage dtype yields: f32 for f16, bf16 and fp8; itself otherwise. Complex buffers are declared as
-/// twice as many floats.
+/// What registers hold of values of this dtype: f32 for f16, bf16 and fp8; itself otherwise (of a complex one a pair: its
+/// buffers are declared as twice as many floats).
 DType compute_dtype(DType storage);
 
 /// A kernel parameter: a buffer. `packed_bits` > 0 (at most 57): a little-endian bit stream with 8 bytes of slack behind it, slot s at

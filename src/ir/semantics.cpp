@@ -28,8 +28,6 @@ std::string_view name_of(Op op) { return op_names[static_cast<std::size_t>(op)];
 DType compute_dtype(DType storage) {
   switch (storage) {
     case DType::f16: case DType::bf16: case DType::f8e4m3: case DType::f8e5m2: return DType::f32;
-    case DType::c64: return DType::f32;
-    case DType::c128: return DType::f64;
     default: return storage;
   }
 }

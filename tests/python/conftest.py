@@ -14,3 +14,15 @@ def no_copies(recwarn):
     yield
     copies = [w for w in recwarn.list if issubclass(w.category, st.CopyWarning)]
     assert not copies, [str(w.message) for w in copies]
+
+
+@pytest.fixture(params=["auto", "interpreter", "general"])
+def evaluate(request):
+    """evaluate() by compiled code, by the interpreter, by the general path."""
+    import strata as st
+
+    before = st.settings.engine
+    general = request.param == "general"
+    st.settings.engine = "auto" if general else request.param
+    yield lambda text, named: st._core.evaluate(text, named, general=general)
+    st.settings.engine = before

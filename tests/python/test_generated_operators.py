@@ -10,17 +10,6 @@ import strata as st
 
 SERVES = "generated code for the whole expression serves"
 
-
-@pytest.fixture(params=["auto", "interpreter", "general"])
-def evaluate(request):
-    """evaluate() by compiled code, by the interpreter, by the general path."""
-    before = st.settings.engine
-    general = request.param == "general"
-    st.settings.engine = "auto" if general else request.param
-    yield lambda text, named: st._core.evaluate(text, named, general=general)
-    st.settings.engine = before
-
-
 QUOTIENTS = ["A // B", "A % B", "(A // 2) * B", "A * (B % 3)", "A // x", "A % x"]
 
 

@@ -9,16 +9,6 @@ import strata as st
 SERVES = "generated code for the whole expression serves"
 
 
-@pytest.fixture(params=["auto", "interpreter", "general"])
-def evaluate(request):
-    """evaluate() by compiled code, by the interpreter, by the general path."""
-    before = st.settings.engine
-    general = request.param == "general"
-    st.settings.engine = "auto" if general else request.param
-    yield lambda text, named: st._core.evaluate(text, named, general=general)
-    st.settings.engine = before
-
-
 def values(seed, shape=(40, 30), density=0.4):
     rng = np.random.default_rng(seed)
     a = np.where(rng.random(shape) < density, rng.standard_normal(shape) * 8, 0).astype("float16")

@@ -115,7 +115,7 @@ def cases(args):
 
 
 def machine():
-    from ..demo.info import processor
+    from ..demo.info import processor, vectors
 
     with_memory = {}
     try:
@@ -131,16 +131,6 @@ def machine():
         "python": platform.python_version(),
         **with_memory,
     }
-
-
-def vectors():
-    """The widest vector units; a virtual machine may call two generations of a processor by one name."""
-    try:
-        with open("/proc/cpuinfo") as f:
-            flags = next((line for line in f if line.startswith("flags")), "").split()
-    except OSError:
-        flags = []
-    return "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else platform.machine()
 
 
 def ask_for_priority():
@@ -189,6 +179,7 @@ def main(argv):
     if not todo:
         print("no case matches; see --list", file=sys.stderr)
         return 1
+    from ..demo.info import vectors
     from . import peers as peers_module
     from .kernels import peer as kernel_peers
 

@@ -8,9 +8,6 @@ namespace {
 
 Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
 
-/// What values of this dtype are in registers.
-DType held_as(DType t) { return is_complex(t) ? t : ir::compute_dtype(t); }
-
 /// The exact result of what f16 and bf16 hold is of their kind again.
 bool is_exact(Operator op) {
   return op == Operator::minimum || op == Operator::maximum || op == Operator::negate || op == Operator::absolute ||
@@ -43,7 +40,7 @@ ir::Op function_of(Operator op) {
 }  // namespace
 
 Value Nest::constant(const Scalar& s) const {
-  if (!is_complex(s.dtype)) return {ir::constant(s.as(held_as(s.dtype))), nullptr};
+  if (!is_complex(s.dtype)) return {ir::constant(s.as(ir::compute_dtype(s.dtype))), nullptr};
   if (s.dtype == DType::c64) {
     float parts[2];
     std::memcpy(parts, s.bits, sizeof parts);
@@ -56,7 +53,7 @@ Value Nest::constant(const Scalar& s) const {
 
 Value Nest::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
-  const DType part = Arithmetic::part_of(held_as(to));
+  const DType part = Arithmetic::part_of(ir::compute_dtype(to));
   Value out{ir::rounded(ir::cast(part, v.re), to), nullptr};
   // A complex number is true unless both of its parts are 0.
   if (to == DType::boolean && v.im) out.re = ir::logical_or(out.re, ir::cast(part, v.im));
@@ -83,7 +80,7 @@ Value Nest::rounded(const Node& n, const Value& v) const {
 }
 
 Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
-  const Arithmetic arithmetic(held_as(n.compute));
+  const Arithmetic arithmetic(ir::compute_dtype(n.compute));
   const auto compared = [&](ir::Op op) { return Value{ir::binary(op, a.re, b.re), nullptr}; };
   switch (n.op) {
     case Operator::multiply: return arithmetic.mul(a, b);
@@ -105,7 +102,7 @@ Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
 }
 
 Value Nest::apply(const Node& n, const Value& a) const {
-  const Expr zero = ir::constant(Scalar::zero(Arithmetic::part_of(held_as(n.compute))));
+  const Expr zero = ir::constant(Scalar::zero(Arithmetic::part_of(ir::compute_dtype(n.compute))));
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
     case Operator::relu: return {extreme(a.re, zero, false), nullptr};
@@ -147,7 +144,7 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const DType storage = o.type.dtype;
   const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", Arithmetic::part_of(storage));
   const Expr index = o.dense ? dense_index(k, at) : at.position[static_cast<std::size_t>(k)];
-  Value v = Arithmetic(held_as(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
+  Value v = Arithmetic(ir::compute_dtype(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
   if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);
   if (present) v = arithmetic_.either(present, v, constant(node.value));

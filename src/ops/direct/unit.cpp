@@ -111,7 +111,6 @@ class Builder {
   /// What the root's values become: the dtype of sums, the fill of the result, what absent elements count as.
   bool choose_result(const evaluation::Node& root, std::optional<Operator> reduction, bool implicit) {
     DType t = ir::compute_dtype(root.dtype);  // what is narrower than float is rounded once, at the end
-    if (is_complex(root.dtype)) t = root.dtype;
     const Scalar fill = to_scalar(root.fill);
     const bool everywhere = unit_.everywhere = root.always;
     if (ring_) {

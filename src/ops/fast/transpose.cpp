@@ -21,7 +21,37 @@ void scatter(i64 first, i64 last, i64 stored, const S* pos, const S* __restrict 
     }
 }
 
-/// The same by way of buckets of columns, and the columns' positions with it.
+/// The result's arrays from those of rows: one histogram per slice of rows, and each element to where its column stands.
+template <class I, class S, class W>
+void scatter_rows(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd, W* to_values) {
+  const i64 stored = pos[rows];
+  Buffer counts = Buffer::zeros(dtype_of<I>(), parts * columns);
+  I* next = static_cast<I*>(counts.data);
+  parallel_for(parts, [&](i64 c) {
+    I* __restrict h = next + c * columns;
+    const i64 last = pos[cut_rows(pos, rows, c + 1, parts)];
+    in_steps(pos[cut_rows(pos, rows, c, parts)], last, [&](i64 first, i64 stop) {
+      for (i64 k = first; k < stop; ++k) ++h[crd[k]];
+    });
+  });
+  i64 total = 0;
+  for (i64 j = 0; j < columns; ++j) {
+    to_pos[j] = static_cast<I>(total);
+    for (i64 c = 0; c < parts; ++c) {
+      const I n = next[c * columns + j];
+      next[c * columns + j] = static_cast<I>(total);
+      total += n;
+    }
+  }
+  to_pos[columns] = static_cast<I>(total);
+  const auto go = stored * static_cast<i64>(sizeof(I) + sizeof(W)) > cached ? scatter<true, I, S, W> : scatter<false, I, S, W>;
+  parallel_for(parts, [&](i64 c) {
+    rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts),
+                  [&](i64 first, i64 last) { go(first, last, stored, pos, crd, v, next + c * columns, to_crd, to_values); });
+  });
+}
+
+/// The same by way of buckets of columns.
 template <class I, class S, class W>
 void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd, W* to_values) {
   struct Element {
@@ -59,46 +89,15 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
     const i64 rows = extent(t, from->outer), columns = extent(t, from->inner), stored = pos[rows];
     const auto types = index_types(goal, t.shape(), stored);
     if (!types) return;
-    // One histogram per slice of rows; few slices, for histograms cost as much memory as a row of the result each.
+    // Few slices, for histograms cost as much memory as a row of the result each.
     const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
     with_index(types->widest(), [&]<class I>(I) {
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), columns + 1), out_crd = Buffer::allocate(dtype_of<I>(), stored);
       Buffer out_values = Buffer::allocate(t.dtype(), stored);
-      I *tp = static_cast<I*>(out_pos.data), *tc = static_cast<I*>(out_crd.data);
-      if (pays_in_buckets(columns, crd, stored)) {
-        with_width(t.dtype(), [&]<class W>(W) {
-          scatter_in_buckets(rows, columns, parts, pos, crd, static_cast<const W*>(t.part().values.data), tp, tc, static_cast<W*>(out_values.data));
-        });
-        result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, out_values);
-        return;
-      }
-      Buffer counts = Buffer::zeros(dtype_of<I>(), parts * columns);
-      I* next = static_cast<I*>(counts.data);
-      parallel_for(parts, [&](i64 c) {
-        I* __restrict h = next + c * columns;
-        const i64 last = pos[cut_rows(pos, rows, c + 1, parts)];
-        in_steps(pos[cut_rows(pos, rows, c, parts)], last, [&](i64 first, i64 stop) {
-          for (i64 k = first; k < stop; ++k) ++h[crd[k]];
-        });
-      });
-      i64 total = 0;
-      for (i64 j = 0; j < columns; ++j) {
-        tp[j] = static_cast<I>(total);
-        for (i64 c = 0; c < parts; ++c) {
-          const I n = next[c * columns + j];
-          next[c * columns + j] = static_cast<I>(total);
-          total += n;
-        }
-      }
-      tp[columns] = static_cast<I>(total);
       with_width(t.dtype(), [&]<class W>(W) {
-        parallel_for(parts, [&](i64 c) {
-          rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
-            const auto go = stored * static_cast<i64>(sizeof(I) + sizeof(W)) > cached ? scatter<true, I, S, W> : scatter<false, I, S, W>;
-            go(first, last, stored, pos, crd, static_cast<const W*>(t.part().values.data), next + c * columns, tc,
-               static_cast<W*>(out_values.data));
-          });
-        });
+        const auto go = pays_in_buckets(columns, crd, stored) ? scatter_in_buckets<I, S, W> : scatter_rows<I, S, W>;
+        go(rows, columns, parts, pos, crd, static_cast<const W*>(t.part().values.data), static_cast<I*>(out_pos.data), static_cast<I*>(out_crd.data),
+           static_cast<W*>(out_values.data));
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, out_values);
     });
