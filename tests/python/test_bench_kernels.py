@@ -169,6 +169,17 @@ def test_libraries_far_behind_get_no_round():
     assert left_at_once(results, ["strata/1"]) == []
 
 
+def test_libraries_that_stay_behind_with_more_threads():
+    from strata.bench.measure import stays_behind
+
+    seconds = {"strata/1": 60, "scipy/1": 80, "torch/1": 1, "jax/1": 10.1, "mkl/1": 9.9, "torch/2": 0.1}
+    results = {k: {"variant": "csr", "variants": {"csr": {"seconds": s}}} for k, s in seconds.items()}
+    results["sesum/1"] = {"error": "std::bad_alloc"}
+    peers = ["strata", "scipy", "torch", "jax", "mkl", "sesum"]
+    assert [p for p in peers if stays_behind(results, p, 2, 1)] == ["jax"]
+    assert [p for p in peers if stays_behind(results, p, 4, 1)] == []
+
+
 def test_command(tmp_path):
     path = tmp_path / "results.json"
     (tmp_path / "sesum.py").write_text("raise ImportError('hidden')")

@@ -162,6 +162,13 @@ def far_behind(earlier, key):
     return bool(best and known and not name.startswith(("strata", "scipy")) and known > FAR_BEHIND * best["seconds"])
 
 
+def stays_behind(results, peer, n, first):
+    """Is this library so slow with `first` threads that it stays far behind with n, even if it alone gains from them all?"""
+    seconds = {k: r["variants"][r["variant"]]["seconds"] for k, r in results.items() if "variants" in r}
+    seconds = {k: s for k, s in seconds.items() if split(k)[1] == first}
+    return not peer.startswith("scipy") and f"{peer}/{first}" in slower(seconds, FAR_BEHIND * n / first)
+
+
 def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, limit=None, earlier=None, serial=()):
     """Times one case; after `limit` seconds of rounds no further one starts. `earlier`: the results of an earlier run, whose
     variants are taken again. `serial`: libraries that have one thread, whose figures serve for any number.
@@ -176,6 +183,9 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             key = f"{peer}/{n}"
             if far_behind(earlier, key) or (earlier or {}).get(key, {}).get("behind"):
                 results[key] = {"behind": f"more than {FAR_BEHIND:.0f} times the best in an earlier run"}
+                continue
+            if n != threads[0] and stays_behind(results, peer, n, threads[0]):
+                results[key] = {"behind": f"too far behind the best with {threads[0]} thread{'s' * (threads[0] > 1)}"}
                 continue
             if progress:
                 progress.say(f"preparing {key}")
