@@ -15,3 +15,5 @@ foreach(isa IN LISTS isas)
   target_compile_options(strata_isa_${isa} PRIVATE -O3 -DSTRATA_ISA=${isa} ${STRATA_ISA_FLAGS_${isa}})
   list(APPEND STRATA_ISA_OBJECTS $<TARGET_OBJECTS:strata_isa_${isa}>)
 endforeach()
+# Fused multiply-adds: Intel's processors have no units of their own for additions.
+set_source_files_properties(src/kernels/isa/table.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)

@@ -1,4 +1,6 @@
 // CSR, CSC, COO and BSR times a dense vector or matrix: matching a query to the loops of src/kernels/isa.
+#include <unistd.h>
+
 #include <cstring>
 #include <vector>
 
@@ -42,6 +44,11 @@ const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.o
 
 /// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.
 constexpr std::int64_t far_bytes = 7 << 20;
+/// Bytes that stay in the caches of one core beside what streams by: half of the second level.
+std::int64_t near_bytes() {
+  static const std::int64_t bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 512 << 10) / 2;  // 0 or -1: not known
+  return bytes;
+}
 
 // --- CSR: the dense level is the row -----------------------------------------------------------------------------
 bool accepts_csr(const Query& q, std::string& why) {
@@ -62,7 +69,9 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
-    d.scattered = d.stream && d.columns == 1 && columns * static_cast<i64>(sizeof(V)) > far_bytes && far_apart(crd, static_cast<i64>(pos[rows]));
+    const i64 x_bytes = columns * d.columns * static_cast<i64>(sizeof(V));
+    d.near = x_bytes <= near_bytes();
+    d.scattered = d.stream && d.columns == 1 && x_bytes > far_bytes && far_apart(crd, static_cast<i64>(pos[rows]));
     for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { l.csr(begin, end, pos, crd, values, d); });
   });
 }

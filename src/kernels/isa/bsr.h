@@ -134,7 +134,7 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
       // Beside the R x N sums either N vectors of x and one value, or R values and one vector of x: all of it in registers.
       if constexpr (N <= R) {
         Vec<V> xv[N];
-        for (int q = 0; q < N; ++q) xv[q] = load(row + q * L);
+        for (int q = 0; q < N; ++q) xv[q] = held<V>(load(row + q * L));
         for (int r = 0; r < R; ++r) {
           const Vec<V> v = splat(block[r * row_step + c * column_step]);
           for (int q = 0; q < N; ++q) acc[r][q] += v * xv[q];
@@ -143,7 +143,7 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
         Vec<V> v[R];
         for (int r = 0; r < R; ++r) v[r] = splat(block[r * row_step + c * column_step]);
         for (int q = 0; q < N; ++q) {
-          const Vec<V> xv = load(row + q * L);
+          const Vec<V> xv = held<V>(load(row + q * L));
           for (int r = 0; r < R; ++r) acc[r][q] += v[r] * xv;
         }
       }

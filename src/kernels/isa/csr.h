@@ -142,14 +142,17 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   }
 }
 
-// N vectors of one output row stay in registers while the row's elements stream by.
-template <int N, class V, class C>
+// N vectors of one output row stay in registers while the row's elements stream by. Near: x stays in the core's own caches, where
+// asking for it early costs more than it hides.
+template <bool Near, int N, class V, class C>
 static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, i64 ldx, V* out, V alpha, V beta) {
   Vec<V> acc[N];
   for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
   for (; k < stop; ++k) {
-    const V* ahead = x + static_cast<i64>(crd[k + 6 < last ? k + 6 : k]) * ldx;
-    for (int q = 0; q < N * vector_bytes; q += 64) prefetch(reinterpret_cast<const char*>(ahead) + q);
+    if constexpr (!Near) {
+      const V* ahead = x + static_cast<i64>(crd[k + 6 < last ? k + 6 : k]) * ldx;
+      for (int q = 0; q < N * vector_bytes; q += 64) prefetch(reinterpret_cast<const char*>(ahead) + q);
+    }
     const V* row = x + static_cast<i64>(crd[k]) * ldx;
     const Vec<V> v = splat(values[k]);
     for (int q = 0; q < N; ++q) acc[q] += v * load(row + q * lanes<V>);
@@ -162,7 +165,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
   }
 }
 
-template <class V, class P, class C>
+template <bool Near, class V, class P, class C>
 static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
   for (i64 i = begin; i < end; ++i) {
@@ -174,7 +177,7 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
     constexpr int L = lanes<V>;
 #define STRATA_PANELS(N) \
   for (; c + (N) * L <= d.columns; c += (N) * L) \
-    row_panel<N>(start, stop, last, crd, values, d.x + c, d.ldx, out + c, d.alpha, d.beta)
+    row_panel<Near, N>(start, stop, last, crd, values, d.x + c, d.ldx, out + c, d.alpha, d.beta)
     if constexpr (max_accumulators >= 16) STRATA_PANELS(16);
     STRATA_PANELS(8);
     STRATA_PANELS(4);
@@ -197,7 +200,9 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 
 template <class V, class P, class C>
 static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  if (d.columns != 1 || d.ldx != 1 || d.ldo != 1) csr_spmm(begin, end, pos, crd, values, d);
+  const bool vector = d.columns == 1 && d.ldx == 1 && d.ldo == 1;
+  if (!vector && d.near) csr_spmm<true>(begin, end, pos, crd, values, d);
+  else if (!vector) csr_spmm<false>(begin, end, pos, crd, values, d);
   else if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);

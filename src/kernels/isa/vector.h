@@ -33,6 +33,11 @@ template <class V> using Vec = typename VectorOf<V>::type;
 template <class V> static inline Vec<V> splat(V v) { return v - Vec<V>{}; }
 template <class V> static inline Vec<V> load(const V* p) { return *reinterpret_cast<const Vec<V>*>(p); }
 template <class V> static inline void store(V* p, Vec<V> v) { *reinterpret_cast<Vec<V>*>(p) = v; }
+/// The same, in a register from here on: what is used several times must not be read several times (GCC folds a load into each use).
+template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
+  asm("" : "+v"(v));
+  return v;
+}
 
 /// The rows' sum in a fixed tree.
 template <class V> static inline V sum_lanes(Vec<V> v) {
