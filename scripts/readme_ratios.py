@@ -32,7 +32,7 @@ def said_of_runs(table):
 
 def days(results):
     """Of the runs, the first and the last."""
-    found = sorted({when[:10] for runs in results.get("measured", {}).values() for when in runs}) or [results["date"]]
+    found = sorted({run["day"] for runs in results["measured"].values() for run in runs})
     return " to ".join(dict.fromkeys((found[0], found[-1])))
 
 
@@ -41,6 +41,7 @@ def geometric(values):
 
 
 def main() -> int:
+    from strata.bench.machines import processors
     from strata.bench.report import rows
 
     found = sorted(p for p in (root / "benchmarks" / "results").glob("*.json"))
@@ -52,7 +53,7 @@ def main() -> int:
     table = [r for r in rows(results) if r["ratio"]]
     threads = sorted({r["threads"] for r in table})
     lines = [
-        f"Time of the fastest of {', '.join(results['peers'])} over ours, our own kernels only ({results['machine']['processor']}, {days(results)}; "
+        f"Time of the fastest of {', '.join(results['peers'])} over ours, our own kernels only ({processors(results)}, {days(results)}; "
         f"[all results](benchmarks/results/{found[-1].with_suffix('.md').name})), {said_of_runs(table)}:",
         "",
         "| | " + " | ".join(f"{n} thread{'s' if n > 1 else ''}" for n in threads) + " |",

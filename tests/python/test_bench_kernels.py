@@ -123,6 +123,9 @@ def test_inputs(kind, shape):
         assert np.abs(at[1] - at[0] * shape[1] // shape[0]).max() <= 20
 
 
+MACHINE = {"processor": "a", "vectors": "v", "cores": 2, "system": "b", "python": "3", "limits": {"1": {"read_bandwidth": 2e9}}}
+
+
 def test_page():
     def times(own, other):
         one = {"seconds": own, "variant": "CSR", "spread": 1.0, "variants": {"CSR": {"first": 0.05}}}
@@ -137,7 +140,8 @@ def test_page():
         "date": "2026-01-01",
         "quick": False,
         "kernels": True,
-        "machine": {"processor": "a", "cores": 2, "system": "b", "python": "3"},
+        "machines": [MACHINE],
+        "measured": {"add uniform": [{"day": "2026-01-01", "machine": 0}] * 2, "add banded": [{"day": "2026-01-02", "machine": 0}]},
         "peers": {"strata": "1", "scipy": "2", "sesum": "ImportError: No module named 'sesum'", "mkl": "3"},
         "cases": {"add uniform": [times(1e-3, 2e-3), times(1e-3, 8e-3)], "add banded": [times(2e-3, 1e-3)]},
     }
@@ -149,6 +153,30 @@ def test_page():
     assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 2 |" in page
     assert "**below 0.9**" in page and "add: has no such kernel" in page
     assert page.count("No module named 'sesum'") == 1
+    assert "reads 2.0 GB/s on 1 thread: 3 runs, 2026-01-01 to 2026-01-02" in page
+
+
+def test_runs_of_several_machines():
+    """Each run has its own machine's bandwidth; a machine that is known is not measured again."""
+    from strata.bench import machines
+    from strata.bench.report import rows
+
+    known, asked = [MACHINE], []
+    assert machines.number_of(known, lambda: asked.append(1) or {}) == 1 and machines.number_of(known, None) == 1
+    assert asked == [1] and len(known) == 2
+    known[1]["limits"] = {"1": {"read_bandwidth": 1e9}}
+    variant = {"CSR": {"note": "csr_product, 1000000 bytes"}}
+    run = {"strata/1": {"seconds": 1e-3, "variant": "CSR", "variants": variant, "dtype": "float64", "shape": [10, 10]}}
+    results = {
+        "machines": known,
+        "measured": {"spmv a": [{"day": "2026-01-01", "machine": n} for n in (0, 1, 1)]},
+        "cases": {"spmv a": [run] * 3},
+    }
+    (row,) = rows(results)
+    assert np.isclose(row["bandwidth_share"], 1000160 / 1e-3 / 1e9)
+    del results["measured"]["spmv a"][2], results["cases"]["spmv a"][2]
+    (row,) = rows(results)
+    assert np.isclose(row["bandwidth_share"], 1000160 / 1e-3 / 1e9 * 0.75)
 
 
 def test_libraries_far_behind_are_not_timed_again():

@@ -269,7 +269,7 @@ def test_bench(tmp_path):
         assert len(runs) == 1
         for key, r in runs[0].items():
             assert "error" not in r, (name, key, r)
-    assert results["limits"]["1"]["read_bandwidth"] > 1e8
+    assert results["machines"][0]["limits"]["1"]["read_bandwidth"] > 1e8
     page = path.with_suffix(".md").read_text()
     assert (
         "geometric mean" in page

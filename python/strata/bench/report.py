@@ -1,10 +1,10 @@
 """Results as a page of Markdown."""
 
-import collections
 import math
 import statistics
 
 from .._terminal import seconds
+from . import machines
 from .measure import best_peer
 
 
@@ -40,6 +40,17 @@ def _bytes(run, n, name):
     return stored + sum(r["shape"]) * width * columns
 
 
+def _share(results, name, n):
+    """Of the read bandwidth, each run's of its own machine; the median."""
+    shares = []
+    for run, record in zip(results["cases"][name], results["measured"][name]):
+        needed = None if "->" in name else _bytes(run, n, name)
+        own, bandwidth = _seconds(f"strata/{n}")(run), machines.bandwidth(results, record, n)
+        if needed and own and bandwidth:
+            shares.append(needed / own / bandwidth)
+    return statistics.median(shares) if shares else None
+
+
 def _times(x):
     return "-" if x is None else f"{x:.2f}"
 
@@ -59,8 +70,6 @@ def rows(results):
         for n in threads:
             own = _median(runs, _seconds(f"strata/{n}"))
             key, _ = best_peer(runs[-1], n)
-            needed = _bytes(runs[-1], n, name) if "->" not in name else None
-            bandwidth = results.get("limits", {}).get(str(n), {}).get("read_bandwidth")
             first = runs[-1].get(f"strata/{n}", {})
             out.append(
                 {
@@ -73,7 +82,7 @@ def rows(results):
                     "peer_seconds": _median(runs, lambda r: (best_peer(r, n)[1] or {}).get("seconds")),
                     "ratio": _median(runs, _ratio("strata", n)),
                     "vendor_ratio": _median(runs, _ratio("strata-vendor", n)),
-                    "bandwidth_share": needed / own / bandwidth if needed and own and bandwidth else None,
+                    "bandwidth_share": _share(results, name, n),
                     "spread": max((r.get(f"strata/{n}", {}).get("spread", 1) for r in runs), default=1),
                     "runs": len(runs),
                     "error": first.get("error")
@@ -100,28 +109,14 @@ def summary(results):
 
 
 def markdown(results):
-    m, lines = results["machine"], []
-    lines += [f"# Benchmarks of {results['date']}", ""]
+    lines = [f"# Benchmarks of {results['date']}", ""]
     if results.get("quick"):
         lines += ["A quick run on small matrices: it shows that everything works, its figures mean little.", ""]
-    lines += [
-        f"{m['processor']}, {m['cores']} cores, {m.get('memory_gb', '?')} GB, {m['system']}, Python {m['python']}. "
-        + "Peers: "
-        + ", ".join(f"{k} {v}" for k, v in results["peers"].items())
-        + ".",
-        "",
-    ]
-    for n, limit in results.get("limits", {}).items():
-        if "read_bandwidth" in limit:
-            lines.append(
-                f"- read bandwidth, {n} thread{'s' if n != '1' else ''}: {limit['read_bandwidth'] / 1e9:.1f} GB/s"
-            )
-    measured = collections.Counter(when for runs in results.get("measured", {}).values() for when in runs)
-    if len(measured) > 1:
-        lines.append("- runs: " + "; ".join(f"{n} of {when}" for when, n in sorted(measured.items())))
+    lines += [f"Peers: {', '.join(f'{k} {v}' for k, v in results['peers'].items())}. Machines:", ""]
+    lines += machines.lines(results)
     lines += [
         "",
-        "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs. Peers count with their best variant; "
+        "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs (times of several machines too, ratios always of one run). Peers count with their best variant; "
         "SciPy has one thread. 'Own' are our own kernels alone; 'vendor' is MKL called by our plans (engine 'vendor') on chunks of ours, each on one thread, in CSR or blocks. Ratio: best peer's time over ours (above 1: we are faster). "
         "Limit: the share of the read bandwidth that the compulsory bytes (storage, X and Y once) reach; X and Y of small matrices stay in the cache, so it can exceed 100 %.",
         "",

@@ -10,11 +10,10 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import sys
 
 from .._terminal import Style, progress, seconds
-from . import matrices
+from . import machines, matrices
 from .case import Case
 from .measure import Pool, best_peer, limits, measure
 
@@ -114,25 +113,6 @@ def cases(args):
     return [c for c in out if not args.only or any(text in c[0] for text in args.only)]
 
 
-def machine():
-    from ..demo.info import processor, vectors
-
-    with_memory = {}
-    try:
-        with open("/proc/meminfo") as f:
-            with_memory["memory_gb"] = round(int(f.readline().split()[1]) / 1e6, 1)
-    except OSError:
-        pass
-    return {
-        "processor": processor(),
-        "vectors": vectors(),
-        "cores": len(os.sched_getaffinity(0)),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        **with_memory,
-    }
-
-
 def ask_for_priority():
     """Autogrouping makes plain nice useless: a session of our own with a better autogroup."""
     try:
@@ -179,7 +159,6 @@ def main(argv):
     if not todo:
         print("no case matches; see --list", file=sys.stderr)
         return 1
-    from ..demo.info import vectors
     from . import peers as peers_module
     from .kernels import peer as kernel_peers
 
@@ -196,18 +175,17 @@ def main(argv):
     style = Style()
     results = json.loads(path.read_text()) if path.exists() else None
     if results is None:
-        with progress("measuring the machine's limits"):
-            bandwidth = limits(threads)
         results = {
             "date": str(datetime.date.today()),
             "quick": args.quick,
-            "machine": machine(),
             "kernels": args.kernels,
-            "limits": bandwidth,
             "peers": {} if args.kernels else peers_module.installed(),
-            "protocol": {"rounds": rounds, "budget": budget},
+            "machines": [],
+            "measured": {},
             "cases": {},
         }
+    with progress("measuring the machine's limits"):
+        this = machines.number_of(results["machines"], lambda: limits(threads))
     end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
     with Pool(args.kernels, pythons) as pool:
         if args.kernels:  # versions, or why a library is not here
@@ -234,8 +212,8 @@ def main(argv):
                     serial = () if args.kernels else ("scipy",)
                     one = measure(pool, case, peers, threads, rounds, budget, p, earlier=earlier, serial=serial)
                 done.append(one)
-                today = f"{datetime.date.today()}, {vectors()}"
-                results.setdefault("measured", {}).setdefault(name, []).append(today)
+                record = {"day": str(datetime.date.today()), "machine": this, "rounds": rounds, "budget": budget}
+                results["measured"].setdefault(name, []).append(record)
                 save(path, results)
                 print(one_line(style, run, name, one, threads), flush=True)
     path.with_suffix(".md").write_text(page(results))

@@ -1,6 +1,7 @@
 """Results of the named kernels as a page of Markdown: ratios by kernel, every case, every library, and why one is missing."""
 
 from ..._terminal import seconds
+from .. import machines
 from ..measure import best_peer
 from ..report import _geometric, _median, _ratio, _seconds, _times
 from .cases import KERNELS
@@ -110,12 +111,11 @@ def _times_of_all(results):
 
 
 def markdown(results):
-    m = results["machine"]
     lines = [f"# The named kernels, {results['date']}", ""]
     if results.get("quick"):
         lines += ["A quick run on small inputs: it shows that everything works, its figures mean little.", ""]
     lines += [
-        f"{m['processor']}, {m['cores']} cores, {m.get('memory_gb', '?')} GB, {m['system']}, Python {m['python']}.",
+        *machines.lines(results),
         "",
         "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over "
         "the runs. Libraries count with their best variant, SciPy's one thread for any number. Ours is the call of a user "
