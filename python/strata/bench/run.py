@@ -179,11 +179,13 @@ def main(argv):
             "date": str(datetime.date.today()),
             "quick": args.quick,
             "kernels": args.kernels,
-            "peers": {} if args.kernels else peers_module.installed(),
+            "peers": {},
             "machines": [],
             "measured": {},
             "cases": {},
         }
+    if not args.kernels:
+        results["peers"].update(peers_module.installed())
     with progress("measuring the machine's limits"):
         this = machines.number_of(results["machines"], lambda: limits(threads))
     end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
