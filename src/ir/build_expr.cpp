@@ -134,8 +134,13 @@ Expr unary(Op op, Expr a) {
 }
 
 Expr rounded(Expr a, DType storage) {
-  if (storage == DType::f16) return unary(Op::round_f16, std::move(a));
-  return storage == DType::bf16 ? unary(Op::round_bf16, std::move(a)) : a;
+  switch (storage) {
+    case DType::f16: return unary(Op::round_f16, std::move(a));
+    case DType::bf16: return unary(Op::round_bf16, std::move(a));
+    case DType::f8e4m3: return unary(Op::round_f8e4m3, std::move(a));
+    case DType::f8e5m2: return unary(Op::round_f8e5m2, std::move(a));
+    default: return a;
+  }
 }
 
 Expr binary(Op op, Expr a, Expr b) {

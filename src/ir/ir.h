@@ -49,7 +49,7 @@ enum class Op : std::uint8_t {
   eq, ne, lt, le, gt, ge,
   // unary
   neg, bit_not, logical_not, abs, sqrt, exp, log, sin, cos, tan, tanh, erf, floor, ceil,
-  round_f16, round_bf16 /*of f32: the nearest value of that type, still as f32*/,
+  round_f16, round_bf16, round_f8e4m3, round_f8e5m2 /*of f32: the nearest value of that type, still as f32*/,
   popcount, count_trailing_zeros /*of u64 or i64, give i64; 64 zeros for 0*/,
 };
 std::string_view name_of(Op op);

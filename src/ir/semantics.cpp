@@ -14,11 +14,11 @@ template <class T> T value_of(const Scalar& s) {
   return v;
 }
 
-constexpr std::array<std::string_view, 37> op_names = {
+constexpr std::array<std::string_view, 39> op_names = {
     "add",        "sub",         "mul", "div", "floor_div", "floor_mod", "min", "max", "bit_and", "bit_or", "bit_xor",
     "shift_left", "shift_right", "eq",  "ne",  "lt",        "le",        "gt",  "ge",  "neg",     "bit_not", "logical_not",
     "abs",        "sqrt",        "exp", "log", "sin",       "cos",       "tan", "tanh", "erf", "floor",   "ceil",   "round_f16",
-    "round_bf16", "popcount",    "count_trailing_zeros"};
+    "round_bf16", "round_f8e4m3", "round_f8e5m2", "popcount", "count_trailing_zeros"};
 static_assert(op_names.size() == static_cast<std::size_t>(Op::count_trailing_zeros) + 1);
 
 }  // namespace

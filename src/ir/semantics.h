@@ -36,7 +36,7 @@ template <class T> constexpr bool takes_unary(Op op) {
     case Op::bit_not: return std::is_integral_v<T> && !std::is_same_v<T, bool>;
     case Op::logical_not: return std::is_same_v<T, bool>;
     case Op::popcount: case Op::count_trailing_zeros: return std::is_integral_v<T> && sizeof(T) == 8;
-    case Op::round_f16: case Op::round_bf16: return std::is_same_v<T, float>;
+    case Op::round_f16: case Op::round_bf16: case Op::round_f8e4m3: case Op::round_f8e5m2: return std::is_same_v<T, float>;
     default: return !is_binary(op) && std::is_floating_point_v<T>;
   }
 }
@@ -101,6 +101,8 @@ template <Op op, class T> auto apply_unary(T a) {
   else if constexpr (op == Op::erf) return std::erf(a);
   else if constexpr (op == Op::round_f16) return f16_to_f32(f32_to_f16(a));
   else if constexpr (op == Op::round_bf16) return bf16_to_f32(f32_to_bf16(a));
+  else if constexpr (op == Op::round_f8e4m3) return f8e4m3_to_f32(f32_to_f8e4m3(a));
+  else if constexpr (op == Op::round_f8e5m2) return f8e5m2_to_f32(f32_to_f8e5m2(a));
   else if constexpr (op == Op::floor) return std::floor(a);
   else return std::ceil(a);
 }
@@ -154,7 +156,8 @@ template <class F> decltype(auto) with_unary(Op op, F&& f) {
   switch (op) {
     STRATA_CASE(neg) STRATA_CASE(bit_not) STRATA_CASE(logical_not) STRATA_CASE(abs) STRATA_CASE(sqrt) STRATA_CASE(exp)
     STRATA_CASE(log) STRATA_CASE(sin) STRATA_CASE(cos) STRATA_CASE(tan) STRATA_CASE(tanh) STRATA_CASE(erf) STRATA_CASE(floor)
-    STRATA_CASE(ceil) STRATA_CASE(round_f16) STRATA_CASE(round_bf16) STRATA_CASE(popcount) default: return f(std::integral_constant<Op, Op::count_trailing_zeros>{});
+    STRATA_CASE(ceil) STRATA_CASE(round_f16) STRATA_CASE(round_bf16) STRATA_CASE(round_f8e4m3) STRATA_CASE(round_f8e5m2)
+    STRATA_CASE(popcount) default: return f(std::integral_constant<Op, Op::count_trailing_zeros>{});
 #undef STRATA_CASE
   }
 }

@@ -11,13 +11,17 @@ inline constexpr i64 chunk_work = 8192;
 inline constexpr i64 partial_work = 32768;
 /// Bytes from which on a matrix is not expected to be in a cache.
 inline constexpr std::int64_t streamed_bytes = 16 << 20;
+/// Bytes from which on a result is not expected to be in a cache when it is read.
+inline constexpr std::int64_t past_bytes = 32 << 20;
+/// Bytes of a row that can go past the caches.
+inline constexpr std::int64_t most_past_bytes = 4096;
 /// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
 inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
 
-template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f) {
+template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f, i64 most) {
   const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0, total = stored + rows;
-  const i64 chunks = chunk_count(total * std::max<i64>(1, columns / 2));
+  const i64 chunks = std::min(most, chunk_count(total * std::max<i64>(1, columns / 2)));
   if (chunks == 1) return f(i64{0}, rows);
   // The first row at which at least `weight` elements and rows have passed.
   const auto cut = [&](i64 weight) {
@@ -47,6 +51,8 @@ Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operand
   d.columns = m.out_free < 0 ? 1 : out.shape()[static_cast<std::size_t>(m.out_free)];
   d.alpha = static_cast<V>(alpha.to_double());
   d.beta = static_cast<V>(beta.to_double());
+  const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
+  d.past = d.beta == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes && out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes;
   return d;
 }
 

@@ -101,3 +101,27 @@ def test_bfloat16_as_torch(evaluate):
         assert str(got.dtype) == "bfloat16"
         assert torch.equal(got.to_torch().to_dense() + 0, want + 0), text
         assert SERVES in st.explain("C(i,j) = " + text, named)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_float8_is_rounded_by_torch_alike(name, evaluate):
+    """torch has no arithmetic of these: each step in float32, rounded by its casts."""
+    torch = pytest.importorskip("torch")
+    kind = getattr(torch, name)
+    r = np.random.default_rng(12)
+    dense = [np.where(r.random((40, 30)) < 0.4, r.standard_normal((40, 30)) * 4, 0).astype("float32") for _ in range(2)]
+    a, b = (torch.from_numpy(x).to(kind) for x in dense)
+    named = {k: st.from_torch(x).to("CSR") for k, x in (("A", a), ("B", b))}
+    step = lambda x: x.to(kind).float()  # noqa: E731
+    a, b = a.float(), b.float()
+    for text, want in (
+        ("A(i,j) * B(i,j) + A(i,j)", step(step(a * b) + a)),
+        ("(A(i,j) - B(i,j)) / 3", step(step(a - b) / 3)),
+        ("max(abs(A(i,j)), B(i,j)) * 0.5", step(torch.maximum(a.abs(), b) * 0.5)),
+    ):
+        got = evaluate("C(i,j) = " + text, named)
+        assert str(got.dtype) == name
+        assert np.array_equal(got.to("CSR", dtype="float32").to_dense() + 0, want.numpy() + 0), text
+        assert SERVES in st.explain("C(i,j) = " + text, named)
+    got = evaluate("y(i) = sum(j, A(i,j) * B(i,j))", named)  # sums are kept in float32 and rounded once
+    assert torch.allclose(got.float(), step(step(a * b).sum(1)), rtol=0.13, atol=0.01)

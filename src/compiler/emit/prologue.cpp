@@ -136,8 +136,8 @@ std::string Prologue::unary(Op op, Type t) {
     if (op == Op::popcount) return add(name, type(DType::i64), v + " a", "  return __builtin_popcountll((" + type(DType::u64) + ")a);\n");
     if (op == Op::count_trailing_zeros)
       return add(name, type(DType::i64), v + " a", "  return a == 0 ? 64 : __builtin_ctzll((" + type(DType::u64) + ")a);\n");
-    if (op == Op::round_f16 || op == Op::round_bf16) {
-      const DType storage = op == Op::round_f16 ? DType::f16 : DType::bf16;
+    if (op >= Op::round_f16 && op <= Op::round_f8e5m2) {
+      const DType storage = op == Op::round_f16 ? DType::f16 : op == Op::round_bf16 ? DType::bf16 : op == Op::round_f8e4m3 ? DType::f8e4m3 : DType::f8e5m2;
       const std::string there = narrow(storage), back = widen(storage);
       return add(name, v, v + " a", "  return " + back + "(" + there + "(a));\n");
     }

@@ -1,8 +1,4 @@
 #pragma once
-#if defined(__AVX2__) || defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
 #include "kernels/isa/csr.h"
 
 namespace strata::kernels::STRATA_ISA {

@@ -118,8 +118,8 @@ static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const 
 
 // R rows x N vectors of out in registers over a block row.
 template <int R, int N, class V, class P, class J>
-static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i64 cols, const P* pos, const J* crd, const V* values, const V* x, i64 ldx, V* out,
-                             i64 ldo, V alpha, V beta) {
+static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i64 cols, const P* pos, const J* crd, const V* values, const V* x, V* out,
+                             const Dense<V>& d) {
   constexpr int L = lanes<V>;
   Vec<V> acc[R][N];
   for (int r = 0; r < R; ++r)
@@ -129,8 +129,8 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
     const V* block = values + k * br * bc + r0 * row_step;
     const i64 j0 = static_cast<i64>(crd[k]) * bc;
     const i64 width = j0 + bc <= cols ? bc : cols - j0;
-    const V* row = x + j0 * ldx;
-    for (i64 c = 0; c < width; ++c, row += ldx) {
+    const V* row = x + j0 * d.ldx;
+    for (i64 c = 0; c < width; ++c, row += d.ldx) {
       // Beside the R x N sums either N vectors of x and one value, or R values and one vector of x: all of it in registers.
       if constexpr (N <= R) {
         Vec<V> xv[N];
@@ -151,9 +151,9 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
   }
   for (int r = 0; r < R; ++r)
     for (int q = 0; q < N; ++q) {
-      V* o = out + (b * br + r0 + r) * ldo + q * L;
-      Vec<V> s = splat(alpha) * acc[r][q];
-      if (beta != V(0)) s += splat(beta) * load(o);
+      V* o = out + (r0 + r) * d.ldo + q * L;
+      Vec<V> s = splat(d.alpha) * acc[r][q];
+      if (d.beta != V(0)) s += splat(d.beta) * load(o);
       store(o, s);
     }
 }
@@ -161,7 +161,7 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
 // Any block size, any number of columns, clipped at the matrix's border.
 template <class V, class P, class J>
 static void bsr_any(i64 b, i64 r0, i64 r1, i64 c0, i64 c1, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const P* pos, const J* crd, const V* values,
-                    const Dense<V>& d) {
+                    V* out, const Dense<V>& d) {
   for (i64 r = r0; r < r1 && b * br + r < rows; ++r)
     for (i64 c = c0; c < c1; ++c) {
       V sum = 0;
@@ -171,7 +171,7 @@ static void bsr_any(i64 b, i64 r0, i64 r1, i64 c0, i64 c1, i64 br, i64 bc, bool 
         const i64 step = column_major ? br : 1;
         for (i64 j = 0; j < width; ++j) sum += block[j * step] * d.x[(j0 + j) * d.ldx + c];
       }
-      finish(d.out + (b * br + r) * d.ldo + c, sum, d.alpha, d.beta);
+      finish(out + r * d.ldo + c, sum, d.alpha, d.beta);
     }
 }
 
@@ -201,14 +201,17 @@ static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values,
     if (!column_major && bc % L == 0) return bsr_spmv_wide<1>(begin, end, pos, crd, values, br, bc, d);
   }
   const i64 whole = d.columns / L * L;
+  const bool goes_past = d.past && br * d.columns * static_cast<i64>(sizeof(V)) <= Past<V>::most;
+  Past<V> past(d.out + begin * br * d.ldo);
   for (i64 b = begin; b < end; ++b) {
     const i64 height = b * br + br <= rows ? br : rows - b * br;
+    V* out = goes_past ? past.next() : d.out + b * br * d.ldo;
     // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over.
     for (i64 r = 0; r < height;) {
       const i64 left = height - r, take = left == 7 || left == 8 ? 4 : left >= 6 ? 6 : left == 5 ? 3 : left;
       i64 c = 0;
 #define STRATA_TILE(R, N) \
-  for (; c + (N) * L <= whole; c += (N) * L) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, d.ldx, d.out + c, d.ldo, d.alpha, d.beta)
+  for (; c + (N) * L <= whole; c += (N) * L) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, out + c, d)
 #define STRATA_TILES(R, WIDE, NARROW) \
   case R: \
     if constexpr (max_accumulators >= 16) STRATA_TILE(R, WIDE); \
@@ -225,10 +228,12 @@ static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values,
       }
 #undef STRATA_TILES
 #undef STRATA_TILE
-      if (c < d.columns) bsr_any(b, r, r + take, c, d.columns, br, bc, column_major, rows, cols, pos, crd, values, d);
+      if (c < d.columns) bsr_any(b, r, r + take, c, d.columns, br, bc, column_major, rows, cols, pos, crd, values, out, d);
       r += take;
     }
+    if (goes_past) past.push(height * d.columns);
   }
+  if (goes_past) past.finish();
 }
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -87,7 +87,7 @@ static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
 }
 
 template <int N, class V>
-static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const V* x, i64 ldx, V* out, V alpha, V beta) {
+static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const V* x, V* out, const Dense<V>& d) {
   constexpr int L = lanes<V>;
   Vec<V> acc[N];
   for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
@@ -95,12 +95,13 @@ static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const
     const i64 j = i + offsets[k];
     if (j < 0 || j >= cols) continue;
     const Vec<V> v = splat(values[k * stride + (by_row ? i : j)]);
-    for (int q = 0; q < N; ++q) acc[q] += v * load(x + j * ldx + q * L);
+    for (int q = 0; q < N; ++q) acc[q] += v * load(x + j * d.ldx + q * L);
   }
   for (int q = 0; q < N; ++q) {
-    Vec<V> r = splat(alpha) * acc[q];
-    if (beta != V(0)) r += splat(beta) * load(out + q * L);
-    store(out + q * L, r);
+    V* o = out + q * L;
+    Vec<V> r = splat(d.alpha) * acc[q];
+    if (d.beta != V(0)) r += splat(d.beta) * load(o);
+    store(o, r);
   }
 }
 
@@ -109,12 +110,13 @@ static void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* 
   (void)rows;
   if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
   constexpr int L = lanes<V>;
+  Past<V> past(d.out + begin * d.ldo);
   for (i64 i = begin; i < end; ++i) {
-    V* out = d.out + i * d.ldo;
+    V* out = d.past ? past.next() : d.out + i * d.ldo;
     i64 c = 0;
-    for (; c + 8 * L <= d.columns; c += 8 * L) dia_row_panel<8>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, d.ldx, out + c, d.alpha, d.beta);
-    for (; c + 2 * L <= d.columns; c += 2 * L) dia_row_panel<2>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, d.ldx, out + c, d.alpha, d.beta);
-    for (; c + L <= d.columns; c += L) dia_row_panel<1>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+    for (; c + 8 * L <= d.columns; c += 8 * L) dia_row_panel<8>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
+    for (; c + 2 * L <= d.columns; c += 2 * L) dia_row_panel<2>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
+    for (; c + L <= d.columns; c += L) dia_row_panel<1>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
     for (; c < d.columns; ++c) {
       V sum = 0;
       for (i64 k = 0; k < diagonals; ++k) {
@@ -123,7 +125,9 @@ static void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* 
       }
       finish(out + c, sum, d.alpha, d.beta);
     }
+    if (d.past) past.push(d.columns);
   }
+  if (d.past) past.finish();
 }
 
 }  // namespace strata::kernels::STRATA_ISA

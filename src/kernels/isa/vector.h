@@ -1,5 +1,9 @@
 #pragma once
 // Short vectors of the instruction set that this file is compiled for (GNU vector extensions).
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/isa/isa.h"
 
 #ifndef STRATA_ISA
@@ -49,6 +53,8 @@ template <class V> static inline V sum_lanes(Vec<V> v) {
 }
 
 static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
+/// Into the second level.
+[[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
 /// Stream distance: the hardware prefetcher stops at page borders, 8 KB ahead does not.
 template <class T> static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
 

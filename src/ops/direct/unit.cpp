@@ -156,8 +156,6 @@ class Builder {
     const evaluation::Node& facts = tree.node(fact);
     n.dtype = facts.dtype;
     n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
-    if (n.dtype == DType::f8e4m3 || n.dtype == DType::f8e5m2)
-      return refuse(std::string(name_of(n.dtype)) + " is rounded at every step");
     n.value = to_scalar(facts.fill).as(n.dtype);
     unit_.nodes.push_back(std::move(n));
     return std::pair(static_cast<int>(unit_.nodes.size()) - 1, fact);

@@ -143,9 +143,10 @@ class Generator {
         if (t.lanes == 1) return pick(2) ? ir::logical_and(again(t), again(t)) : ir::logical_or(again(t), again(t));
         return ir::logical_not(again(t));
       case 4: {
-        constexpr Op ops[] = {Op::neg, Op::bit_not, Op::logical_not, Op::abs, Op::sqrt, Op::floor, Op::ceil, Op::round_f16, Op::round_bf16};
+        constexpr Op ops[] = {Op::neg, Op::bit_not, Op::logical_not, Op::abs, Op::sqrt, Op::floor, Op::ceil, Op::round_f16, Op::round_bf16,
+                               Op::round_f8e4m3, Op::round_f8e5m2};
         for (;;) {
-          const Op op = ops[pick(9)];
+          const Op op = ops[pick(static_cast<int>(std::size(ops)))];
           if (t.dtype == DType::i64 && pick(3) == 0)
             return ir::unary(pick(2) ? Op::popcount : Op::count_trailing_zeros, again({pick(2) ? DType::u64 : DType::i64, t.lanes}));
           if (ir::is_defined(op, t.dtype)) return ir::unary(op, again(t));
