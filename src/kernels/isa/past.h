@@ -37,8 +37,9 @@ template <class V> class Past {
  private:
   void leave() {
     const i64 whole = held_ / 64 * 64;
+    if (whole == 0) return;
     i64 at = 0;
-    if (lead_ > 0 && whole > 0) {
+    if (lead_ > 0) {
       __builtin_memcpy(to_ + lead_, lines_ + lead_, static_cast<std::size_t>(64 - lead_));
       lead_ = 0;
       at = 64;
