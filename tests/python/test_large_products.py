@@ -65,6 +65,15 @@ def test_tiles_of_the_dense_operand(crd, dtype, threads):
     np.testing.assert_allclose(z, 3 - 2 * (a @ x), rtol=rtol, atol=10 * rtol)
 
 
+def test_tiles_and_a_large_result():
+    r = np.random.default_rng(5)
+    each = 120
+    crd = np.sort(r.integers(0, 9000 // each, (45_000, each)) + np.arange(each) * (9000 // each), axis=1).astype(np.int32)
+    a = sp.csr_array((r.standard_normal(crd.size), crd.ravel(), np.arange(0, crd.size + 1, each)), (45_000, 9000))
+    x = r.standard_normal((9000, 97))
+    np.testing.assert_allclose(st.matmul(st.from_scipy(a), x), a @ x, rtol=1e-10, atol=1e-10)
+
+
 def test_tiles_need_ascending_columns():
     """Rows in any order are right, whatever their size."""
     r = np.random.default_rng(4)

@@ -274,6 +274,7 @@ static void csr_tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* v
 #undef STRATA_TILES
   Dense<V> rest = d;
   rest.x += c, rest.out += c, rest.columns -= c;
+  rest.past = false;  // its rows do not follow each other
   if (rest.columns > 0) csr_spmm<Rows::far>(begin, end, pos, crd, values, rest);
 }
 
