@@ -52,6 +52,10 @@ template <class V> static inline V sum_lanes(Vec<V> v) {
   return s[0];
 }
 
+template <class V> static inline void finish(V* out, V sum, V alpha, V beta) {
+  *out = beta == V(0) ? alpha * sum : alpha * sum + beta * *out;
+}
+
 static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 /// Into the second level.
 [[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
