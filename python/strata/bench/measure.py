@@ -93,12 +93,14 @@ class Pool:
             p.end()
 
 
-def memory_available():
+def half_is_taken():
+    """Is more than half of the machine's memory in use?"""
     try:
         with open("/proc/meminfo") as f:
-            return next(int(line.split()[1]) * 1024 for line in f if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return 4 << 30
+            found = {line.split(":")[0]: int(line.split()[1]) for line in f if line.startswith("Mem")}
+        return found["MemAvailable"] < found["MemTotal"] / 2
+    except (OSError, KeyError):
+        return False
 
 
 def limits(threads):
@@ -213,7 +215,7 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
             }
             open_.append((key, p))
             # Beyond half of the memory nothing more stays open: everyone is prepared anew at each visit.
-            if memory_available() < (2 << 30):
+            if half_is_taken():
                 p.ask(do="close")
                 results[key]["reopen"] = True
     for key in left_at_once(results, [key for key, _ in open_]):

@@ -210,7 +210,9 @@ def main(argv):
                         results["cases"].pop(name)
                         continue
                     p.say(name)
-                    earlier = done[-1] if done else None
+                    # What was fast elsewhere need not be fast here.
+                    same = done and results["measured"][name][-1]["machine"] == this
+                    earlier = done[-1] if same else None
                     serial = () if args.kernels else ("scipy",)
                     one = measure(pool, case, peers, threads, rounds, budget, p, earlier=earlier, serial=serial)
                 done.append(one)

@@ -81,8 +81,6 @@ enum class Reads {
   streamed,   ///< the matrix in memory
   scattered,  ///< the matrix in memory, and the elements of x that it chooses too
 };
-/// Elements of the matrix between asking for an element of x and reading it.
-inline constexpr i64 scatter_distance = 64;
 
 // Always inline: GCC holds a function that does nothing but prefetch for one without effect, and drops its calls.
 template <class V, class C> [[gnu::always_inline]] static inline void prefetch_four(const C* crd, const V* x) {

@@ -8,7 +8,7 @@ namespace strata::kernels::STRATA_ISA {
 enum class Rows {
   near,       ///< in the core's own caches: asking early costs more than it hides
   far,        ///< asked for 24 elements (12 KB at most) ahead
-  scattered,  ///< in memory, in no order: as early, into the second level, which waits for more lines at a time than the first
+  scattered,  ///< in memory, in no order: earlier still, into the second level, which waits for more lines at a time than the first
 };
 
 // N vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each other's sums
@@ -16,7 +16,7 @@ enum class Rows {
 template <Rows R, int N, class V, class C>
 static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out, const Dense<V>& d) {
   constexpr int chains = R == Rows::near && N < 4 ? 4 / N : 1;
-  constexpr i64 distance = N * vector_bytes > 512 ? 12 : 24;
+  constexpr i64 distance = R == Rows::scattered ? scatter_distance : N * vector_bytes > 512 ? 12 : 24;
   Vec<V> acc[chains][N];
   for (int u = 0; u < chains; ++u)
     for (int q = 0; q < N; ++q) acc[u][q] = Vec<V>{};

@@ -59,6 +59,8 @@ template <class V> static inline void finish(V* out, V sum, V alpha, V beta) {
 static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 /// Into the second level.
 [[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
+/// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.
+inline constexpr i64 scatter_distance = 64;
 /// Stream distance: the hardware prefetcher stops at page borders, 8 KB ahead does not.
 template <class T> static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
 
