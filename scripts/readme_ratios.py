@@ -27,7 +27,7 @@ SHOWN = (
 def said_of_runs(table):
     names = {1: "one", 2: "two", 3: "three"}
     counts = [names[n] for n in sorted({min(r["runs"], 3) for r in table})]
-    return f"medians of {' or '.join(counts)} runs" if counts != ["one"] else "of one run so far"
+    return f"medians of {' to '.join(dict.fromkeys((counts[0], counts[-1])))} runs" if counts != ["one"] else "of one run so far"
 
 
 def days(results):

@@ -185,7 +185,8 @@ def main(argv):
             "cases": {},
         }
     if not args.kernels:
-        results["peers"].update(peers_module.installed())
+        asked = {p.split("-")[0] for p in peers}
+        results["peers"].update({k: v for k, v in peers_module.installed().items() if k.lower() in asked})
     with progress("measuring the machine's limits"):
         this = machines.number_of(results["machines"], lambda: limits(threads))
     end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
