@@ -34,7 +34,7 @@ i64 dim_stride(const Tensor& t, int dim);
 char* first_element(const Tensor& t);
 
 /// Calls f(begin, end) for slices of [0, rows) of about equal weight, in parallel. `pos` (rows + 1 entries) gives stored
-/// elements before each row. Slices, `most` of them or fewer, depend on the problem alone.
+/// elements before each row. Slices, `most` of them or fewer, depend on the problem and `most` alone.
 template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f, i64 most = 256);
 
 }  // namespace strata::kernels

@@ -13,8 +13,6 @@ inline constexpr i64 partial_work = 32768;
 inline constexpr std::int64_t streamed_bytes = 16 << 20;
 /// Bytes from which on a result is not expected to be in a cache when it is read.
 inline constexpr std::int64_t past_bytes = 32 << 20;
-/// Bytes of a row that can go past the caches.
-inline constexpr std::int64_t most_past_bytes = 4096;
 /// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
 inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }

@@ -4,7 +4,7 @@ import collections
 import os
 import platform
 
-from ..demo.info import processor, vectors
+from ..demo.info import meminfo, processor, vectors
 
 
 def here():
@@ -16,12 +16,8 @@ def here():
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
-    try:
-        with open("/proc/meminfo") as f:
-            found["memory_gb"] = round(int(f.readline().split()[1]) / 1e6, 1)
-    except OSError:
-        pass
-    return found
+    total = meminfo().get("MemTotal")
+    return found | {"memory_gb": round(total / 1e6, 1)} if total else found
 
 
 def number_of(machines, measure_limits):

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+from ..demo.info import meminfo
 from .case import same
 
 
@@ -95,12 +96,8 @@ class Pool:
 
 def half_is_taken():
     """Is more than half of the machine's memory in use?"""
-    try:
-        with open("/proc/meminfo") as f:
-            found = {line.split(":")[0]: int(line.split()[1]) for line in f if line.startswith("Mem")}
-        return found["MemAvailable"] < found["MemTotal"] / 2
-    except (OSError, KeyError):
-        return False
+    memory = meminfo()
+    return memory.get("MemAvailable", 1) < memory.get("MemTotal", 0) / 2
 
 
 def limits(threads):

@@ -35,6 +35,15 @@ def cpuinfo(field):
         return ""
 
 
+def meminfo():
+    """{name: kB} of what Linux says of the memory; {} where it says nothing."""
+    try:
+        with open("/proc/meminfo") as f:
+            return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in f)}
+    except OSError:
+        return {}
+
+
 def processor():
     return cpuinfo("model name") or platform.processor() or "unknown"
 

@@ -201,7 +201,7 @@ static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values,
     if (!column_major && bc % L == 0) return bsr_spmv_wide<1>(begin, end, pos, crd, values, br, bc, d);
   }
   const i64 whole = d.columns / L * L;
-  const bool goes_past = d.past && br * d.columns * static_cast<i64>(sizeof(V)) <= Past<V>::most;
+  const bool goes_past = d.past && br * d.columns * static_cast<i64>(sizeof(V)) <= most_past_bytes;
   Past<V> past(d.out + begin * br * d.ldo);
   for (i64 b = begin; b < end; ++b) {
     const i64 height = b * br + br <= rows ? br : rows - b * br;

@@ -12,6 +12,9 @@ using i32 = std::int32_t;
 using u64 = std::uint64_t;
 using u16 = std::uint16_t;
 
+/// Bytes of a row of a result (or of the rows of a block) that can go past the caches, at most.
+inline constexpr i64 most_past_bytes = 4096;
+
 /// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit stride and
 /// leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
 template <class V> struct Dense {

@@ -7,9 +7,6 @@ namespace strata::kernels::STRATA_ISA {
 /// are gathered here, wherever they begin, and leave by whole lines; only the first and the last line are written the usual way.
 template <class V> class Past {
  public:
-  /// Bytes of a row (or of the rows of a block) at most.
-  static constexpr i64 most = 4096;
-
   explicit Past(V* out) {
     const i64 lead = static_cast<i64>(reinterpret_cast<std::uintptr_t>(out) % 64);
     to_ = reinterpret_cast<char*>(out) - lead;
@@ -61,7 +58,7 @@ template <class V> class Past {
 #endif
   }
 
-  alignas(64) char lines_[2 * most + 64];
+  alignas(64) char lines_[most_past_bytes + 64];
   char* to_;   ///< where the first of the lines belongs
   i64 lead_;   ///< bytes of it that are not ours
   i64 held_;   ///< bytes in all, these included
