@@ -47,13 +47,15 @@ def test_results_larger_than_a_cache(format, columns, threads):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("crd", ["int32", "uint16", "int64"])
-def test_tiles_of_the_dense_operand(crd, dtype, threads):
-    """Bitwise the same with any number of threads, and as rows of their own; alpha and beta count once."""
+@pytest.mark.parametrize("shape, density, row_bytes", [((700, 9000), 0.08, 768), ((500, 2000), 0.6, 256), ((300, 2000), 0.3, 64)])
+def test_long_rows_and_tiles_of_the_dense_operand(shape, density, row_bytes, crd, dtype, threads):
+    """Tiles beyond and within the second level, and few columns: bitwise the same with any number of threads; alpha and beta count
+    once."""
     r = np.random.default_rng(3)
-    a = sp.random_array((700, 9000), density=0.08, format="csr", dtype=dtype, rng=r)
+    a = sp.random_array(shape, density=density, format="csr", dtype=dtype, rng=r)
     a[5:9] = 0
     a.eliminate_zeros()
-    x = r.standard_normal((9000, 1 + 768 // np.dtype(dtype).itemsize)).astype(dtype)
+    x = r.standard_normal((shape[1], 1 + row_bytes // np.dtype(dtype).itemsize)).astype(dtype)
     rtol = 1e-3 if dtype == np.float32 else 1e-10
     t = st.from_scipy(a).to("CSR", crd_dtype=crd)
     y = st.matmul(t, x)

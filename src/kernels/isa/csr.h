@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/isa/csr_spmm.h"
+#include "kernels/isa/csr_tiles.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -136,9 +136,7 @@ template <class V, class P, class C>
 static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const bool vector = d.columns == 1 && d.ldx == 1 && d.ldo == 1;
   if (!vector && d.tile > 0) csr_tiled(begin, end, pos, crd, values, d);
-  else if (!vector && d.near) csr_spmm<Rows::near>(begin, end, pos, crd, values, d);
-  else if (!vector && d.scattered) csr_spmm<Rows::scattered>(begin, end, pos, crd, values, d);
-  else if (!vector) csr_spmm<Rows::far>(begin, end, pos, crd, values, d);
+  else if (!vector) csr_rows(begin, end, pos, crd, values, d);
   else if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);
