@@ -51,6 +51,7 @@ constexpr FamilyNumbers guess_numbers(const FormatSpec& s, NamedFamily family) {
     case NamedFamily::bsc_left:
       g.add(divisor_of(s, batch)), g.add(divisor_of(s, batch + 1)), g.add(batch), g.add(s.num_dims - batch - 2);
       break;
+    case NamedFamily::tiled_csr: g.add(divisor_of(s, 0)), g.add(divisor_of(s, 1)); break;
     case NamedFamily::blocked_ell:
       g.add(divisor_of(s, 0)), g.add(divisor_of(s, 1));
       if (s.num_levels > 1 && s.levels[1].arg > 0) g.add(s.levels[1].arg);

@@ -113,6 +113,7 @@ template <FixedString Text> struct StaticFormat {
   static constexpr bool isBSCLeft() { return is(Family::bsc_left) && rank == 2; }
   static constexpr bool isBSC() { return isBSCRight() || isBSCLeft(); }
   static constexpr bool isBSR3() { return is(Family::bsr3); }
+  static constexpr bool isTiledCSR() { return is(Family::tiled_csr); }
   static constexpr bool isNestedBSR() { return is(Family::nested_bsr); }
   static constexpr bool isDelta() { return is(Family::delta); }
   static constexpr bool isStructured() { return is(Family::structured); }

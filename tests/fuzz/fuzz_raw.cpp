@@ -56,6 +56,7 @@ constexpr const char* formats[] = {
     "(b, i, j) -> (b : batch, j - i : compressed, i : range)",
     "(i, j, k) -> (i : compressed(nonunique), j : singleton(nonunique), k : singleton)",
     "(i, j, k) -> (i : compressed, j : compressed, k : compressed)",
+    "TiledCSR(4, 3)",
     "NestedBSR(4, 4, 2, 2)",
     "(i) -> (i : compressed)",
     "(i, j) -> (i : dense, j : dense)",

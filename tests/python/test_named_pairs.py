@@ -23,6 +23,7 @@ ARGUMENTS = {
     "delta": "(3)",
     "structured": "(4, 4)",
     "BlockedELL": "(2, 3)",
+    "TiledCSR": "(4, 3)",
     "NestedBSR": "(4, 4, 2, 2)",
     "COOd": "(2, 0)",
 }

@@ -112,6 +112,7 @@ def test_builders_refuse_what_is_no_block():
 def test_stratas_own_names_stand_beside_them():
     assert NamedFormats.ELL == ust.TensorFormat.parse("ELL")
     assert NamedFormats.Bitmap == ust.TensorFormat.parse("(i, j) -> (i: dense, j: bitmap)")
+    assert NamedFormats.TiledCSR(64, 32).num_levels == 4
     assert NamedFormats.NestedBSR(32, 32, 4, 4).num_levels == 6
 
 

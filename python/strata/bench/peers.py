@@ -75,7 +75,14 @@ class Strata:
                 and f["format"] not in ("COO", "CSC")
             ):
                 names.append(name)
-        return names[:limit]
+        return names[:limit] + self.tiles(case, a)
+
+    @staticmethod
+    def tiles(case, a):
+        """CSR in tiles that meet 64 KB of the dense operand, where a row has a dozen elements in each."""
+        columns = 1 << max(0, ((64 << 10) // max(1, case.columns * a.dtype.itemsize)).bit_length() - 1)
+        dense = a.nnz / max(1, a.shape[0]) * columns / a.shape[1]
+        return [f"TiledCSR(256, {columns}) uint8"] if columns <= 256 and dense >= 12 else []
 
     def prepare(self, case, a, x, variant):
         st = self.st
@@ -88,7 +95,7 @@ class Strata:
                 dense = a.toarray()
                 return _latest(lambda: st.from_dense(dense, case.target))
             return _latest(lambda: source.to(case.target))
-        name, _, crd = variant.rpartition(" ") if variant.endswith("int16") else (variant, "", "")
+        name, crd = (variant.rsplit(" ", 1) + [""])[:2] if " uint" in variant else (variant, "")
         start = time.perf_counter()
         t = st.from_scipy(a).to(name, crd_dtype=crd or None)
         seconds = time.perf_counter() - start

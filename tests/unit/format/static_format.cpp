@@ -46,6 +46,7 @@ static_assert(StaticFormat<"CSF(3)">::isCSF() && StaticFormat<"delta(2)">::isDel
               StaticFormat<"structured(2, 4)">::isStructured());
 static_assert(StaticFormat<"ELL">::isELL() && StaticFormat<"ELL(5)">::isELL() &&
               StaticFormat<"BlockedELL(2, 2)">::isBlockedELL());
+static_assert(StaticFormat<"TiledCSR(8, 16)">::isTiledCSR() && !StaticFormat<"BSR(8, 16)">::isTiledCSR());
 static_assert(StaticFormat<"bitmap">::isBitmap() && StaticFormat<"NestedBSR(32, 32, 4, 4)">::isNestedBSR());
 static_assert(StaticFormat<"BSR(4, 4) + COO">::num_parts == 2 && !StaticFormat<"BSR(4, 4) + COO">::isBSR());
 static_assert(!StaticFormat<"(i, j) -> (i: dense, j: compressed(unordered))">::isCSR());
