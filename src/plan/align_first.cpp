@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "base/far_apart.h"
+#include "tensor/index_view.h"
 
 namespace strata::planning {
 namespace {
@@ -12,14 +15,23 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr i64 line = 64;                ///< bytes
-constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy
-/// A copied byte takes as long as some thirty gathered ones gain by it.
-constexpr i64 enough_reads = 64;
+constexpr i64 nearby = i64{2} << 20;    ///< bytes that a core copies within its caches
+constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order
+constexpr i64 short_row = 256;          ///< bytes of which a line is a large part
+/// Reads of a row that pay for its copy: from memory a copied byte takes as long as some thirty gathered ones gain by it.
+constexpr i64 enough_reads(i64 bytes) { return bytes <= nearby || bytes > largest ? 8 : 64; }
 
 struct Move {
   std::size_t operand;
-  i64 worth;  ///< stored elements from which on the copy pays
+  i64 worth;             ///< stored elements from which on the copy pays
+  int chooser = -1;      ///< where it pays for rows alone that are chosen in no order: the driver's level that chooses
 };
+
+/// Do the coordinates of this level follow each other in no order?
+bool in_no_order(const Tensor& t, int level) {
+  const Buffer& crd = t.part().levels[static_cast<std::size_t>(level)].crd;
+  return with_index_type(crd.dtype, [&]<class T>(T) { return far_apart(static_cast<const T*>(crd.data), std::min(crd.size, stored_values(t))); });
+}
 
 class AlignFirst : public Preparation {
  public:
@@ -31,7 +43,8 @@ class AlignFirst : public Preparation {
     // An output in the driver's pattern has a value for each element, also where the driver's share one.
     const i64 elements = stored_values(out.format().is_all_dense() ? operands[driver_] : out);
     const auto astray = [&](const Move& m) {
-      return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 && elements >= m.worth;
+      return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 && elements >= m.worth &&
+             (m.chooser < 0 || in_no_order(operands[driver_], m.chooser));
     };
     if (std::none_of(moves_.begin(), moves_.end(), astray)) return inner_->run(operands, out, alpha, beta);
     std::vector<Tensor> in(operands.begin(), operands.end());
@@ -44,7 +57,7 @@ class AlignFirst : public Preparation {
     for (const Move& m : moves_)
       out.emplace_back("copy of " + operand_name(m.operand),
                        "to the start of a cache line, where it stands elsewhere and at least " + std::to_string(m.worth) +
-                           " values of " + operand_name(driver_) + " are stored");
+                           " values of " + operand_name(driver_) + " are stored" + (m.chooser < 0 ? "" : ", in no order"));
     return out;
   }
 
@@ -65,15 +78,28 @@ class AlignFirst : public Preparation {
   std::vector<Move> moves_;
 };
 
-/// Rows that the stored elements of the driver, whose indices are `own`, choose: 0 where they do not fill whole vectors,
-/// or no copy is worth it.
-i64 rows_of(const TensorType& t, const std::vector<int>& ids, const std::vector<int>& own) {
+/// The level of the driver, if any, whose stored coordinates are those of index `id`.
+int choosing_level(const TensorType& driver, const std::vector<int>& ids, int id) {
+  const Format& f = driver.format;
+  for (int l = 0; l < f.num_levels() && f.num_parts() == 1; ++l) {
+    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
+    const bool stores = f.level(l).kind == LevelKind::compressed || f.level(l).kind == LevelKind::singleton;
+    if (stores && e.op == ExprNode::dim && ids[static_cast<std::size_t>(e.a)] == id) return l;
+  }
+  return -1;
+}
+
+/// The copy, if any, of a dense operand whose rows the stored elements of the driver, whose indices are `own`, choose: none
+/// where they do not fill whole vectors, or no copy is worth it.
+std::optional<Move> move_of(std::size_t operand, const TensorType& t, const std::vector<int>& ids, const TensorType& driver,
+                            const std::vector<int>& own) {
   const auto size = checked_product(t.shape);
   const i64 width = static_cast<i64>(size_of(t.dtype));
   if (!is_plain_dense(t) || !t.strides.empty() || t.format.num_batch_levels() > 0 || !size || *size == 0 ||
-      *size > largest / width)
-    return 0;
+      *size > INT64_MAX / width)
+    return std::nullopt;
   i64 rows = 1, row = 1;
+  int last = -1;           // the last index that the driver chooses
   bool inside = true;  // still in the row
   for (int l = t.format.num_levels() - 1; l >= 0; --l) {
     const int d = t.format.spec().exprs[static_cast<std::size_t>(t.format.level(l).expr)].a;
@@ -82,8 +108,16 @@ i64 rows_of(const TensorType& t, const std::vector<int>& ids, const std::vector<
     inside = inside && !chosen;
     if (inside) row *= n;
     if (chosen) rows *= n;
+    if (chosen && last < 0) last = ids[static_cast<std::size_t>(d)];
   }
-  return inside || row * width % (line / 2) != 0 ? 0 : rows;
+  if (inside || row * width % (line / 2) != 0) return std::nullopt;
+  const i64 bytes = *size * width;
+  Move move{operand, rows * enough_reads(bytes)};
+  if (bytes > largest) {
+    move.chooser = choosing_level(driver, own, last);
+    if (move.chooser < 0 || row * width > short_row) return std::nullopt;
+  }
+  return move;
 }
 
 }  // namespace
@@ -95,8 +129,7 @@ RunnerPtr align_first(const Product& product, RunnerPtr inner) {
   if (!inner || driver == types.size()) return inner;
   std::vector<Move> moves;
   for (std::size_t k = 0; k < types.size(); ++k)
-    if (const i64 rows = rows_of(types[k], product.einsum.operands[k], product.einsum.operands[driver]))
-      moves.push_back({k, rows * enough_reads});
+    if (const auto m = move_of(k, types[k], product.einsum.operands[k], types[driver], product.einsum.operands[driver])) moves.push_back(*m);
   return moves.empty() ? inner : std::make_shared<AlignFirst>(driver, std::move(moves), std::move(inner));
 }
 

@@ -76,6 +76,22 @@ def test_tiles_and_a_large_result():
     np.testing.assert_allclose(st.matmul(st.from_scipy(a), x), a @ x, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("columns, moved", [(16, True), (40, False)])
+def test_rows_that_are_chosen_in_no_order(columns, moved, threads):
+    """A dense operand in memory, 16 bytes into a cache line: copied where a line more is much of a row."""
+    rows, each = 300_000, 9
+    r = np.random.default_rng(6)
+    crd = np.sort(r.integers(0, rows, (rows, each)), axis=1).astype(np.int32)
+    a = sp.csr_array((r.standard_normal(crd.size), crd.ravel(), np.arange(0, crd.size + 1, each, dtype=np.int32)), (rows, rows))
+    block = np.empty(rows * columns + 16)
+    at = -block.ctypes.data % 64 // 8 + 2
+    x = block[at : at + rows * columns].reshape(rows, columns)
+    x[...] = r.standard_normal(x.shape)
+    t = st.from_scipy(a)
+    assert (f"at least {8 * rows} values of A are stored, in no order" in st.plan("ij,jk->ik", t, x).explain()) == moved
+    np.testing.assert_allclose(st.matmul(t, x), a @ x, rtol=1e-10, atol=1e-10)
+
+
 def test_tiles_need_ascending_columns():
     """Rows in any order are right, whatever their size."""
     r = np.random.default_rng(4)
