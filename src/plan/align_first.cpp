@@ -19,7 +19,7 @@ constexpr i64 nearby = i64{2} << 20;    ///< bytes that a core copies within its
 constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order
 constexpr i64 short_row = 256;          ///< bytes of which a line is a large part
 /// Reads of a row that pay for its copy: from memory a copied byte takes as long as some thirty gathered ones gain by it.
-constexpr i64 enough_reads(i64 bytes) { return bytes <= nearby || bytes > largest ? 8 : 64; }
+constexpr i64 enough_reads(i64 bytes) { return bytes <= nearby ? 12 : bytes <= largest ? 64 : 8; }
 
 struct Move {
   std::size_t operand;
@@ -66,7 +66,7 @@ class AlignFirst : public Preparation {
     Part part = t.part();
     const Buffer from = part.values;
     part.values = Buffer::allocate(from.dtype, from.size);
-    constexpr i64 chunk = i64{256} << 10;
+    constexpr i64 chunk = i64{32} << 10;
     parallel_for(ceil_div(from.bytes(), chunk), [&](i64 c) {
       const auto n = static_cast<std::size_t>(std::min(chunk, from.bytes() - c * chunk));
       std::memcpy(static_cast<char*>(part.values.data) + c * chunk, static_cast<const char*>(from.data) + c * chunk, n);

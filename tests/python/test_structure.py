@@ -78,7 +78,7 @@ def test_triangles():
     assert describe(sp.triu(a))["symmetry"]["upper_triangular"]
 
 
-@pytest.mark.parametrize("name", ["stencil", "blocks", "random", "dense", "short rows", "one full row"])
+@pytest.mark.parametrize("name", ["stencil", "blocks", "random", "dense", "short rows", "long rows", "one full row"])
 def test_bytes_are_those_of_the_conversion(name):
     a = {
         "stencil": lambda: sp.diags_array(
@@ -88,6 +88,7 @@ def test_bytes_are_those_of_the_conversion(name):
         "random": lambda: random(200, 300, 0.02),
         "dense": lambda: random(60, 60, 0.7),
         "short rows": lambda: random(500, 500, 0.001),
+        "long rows": lambda: random(60, 2100, 0.1),
         "one full row": lambda: sp.vstack([sp.csr_array(np.ones((1, 400))), random(399, 400, 0.005)]),
     }[name]()
     t = st.from_scipy(sp.csr_array(a))

@@ -43,6 +43,16 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
   return v;
 }
 
+#if defined(__AVX512F__)
+/// acc += v * x where `take`; x is read in any case.
+[[gnu::always_inline]] static inline void add_if(bool take, Vec<float>& acc, float v, const float* x) {
+  acc = (Vec<float>)_mm512_mask3_fmadd_ps(_mm512_set1_ps(v), _mm512_loadu_ps(x), (__m512)acc, take ? 0xffff : 0);
+}
+[[gnu::always_inline]] static inline void add_if(bool take, Vec<double>& acc, double v, const double* x) {
+  acc = (Vec<double>)_mm512_mask3_fmadd_pd(_mm512_set1_pd(v), _mm512_loadu_pd(x), (__m512d)acc, take ? 0xff : 0);
+}
+#endif
+
 /// The rows' sum in a fixed tree.
 template <class V> static inline V sum_lanes(Vec<V> v) {
   V s[lanes<V>];
