@@ -18,6 +18,15 @@ static const LoopTable& choose() {
   return generic::table;
 }
 
+bool fast_gathers() {
+#ifdef STRATA_X86
+  static const bool fast = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");
+  return fast;
+#else
+  return false;
+#endif
+}
+
 const LoopTable& loops() {
   static const LoopTable& chosen = choose();
   return chosen;

@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/isa/csr_gather.h"
 #include "kernels/isa/csr_tiles.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -138,6 +139,10 @@ static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
   if (!vector && d.tile > 0) csr_tiled(begin, end, pos, crd, values, d);
   else if (!vector) csr_rows(begin, end, pos, crd, values, d);
   else if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
+#if defined(__AVX512F__)
+  else if (fast_gathers() && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
+  else if (fast_gathers()) csr_gathered<false>(begin, end, pos, crd, values, d);
+#endif
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);
 }

@@ -10,6 +10,7 @@ namespace strata::kernels {
 using i64 = std::int64_t;
 using i32 = std::int32_t;
 using u64 = std::uint64_t;
+using u32 = std::uint32_t;
 using u16 = std::uint16_t;
 
 /// Bytes of a row of a result (or of the rows of a block) that can go past the caches, at most.
@@ -66,5 +67,8 @@ struct LoopTable {
 
 /// The table for this machine.
 const LoopTable& loops();
+/// Are this processor's gathers faster than loads one by one? (Intel's from Sapphire Rapids on; the ones before are slowed down by
+/// what protects them from reading stale data, AMD's are sequences of micro-operations.)
+bool fast_gathers();
 
 }  // namespace strata::kernels
