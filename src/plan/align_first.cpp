@@ -18,13 +18,18 @@ constexpr i64 line = 64;                ///< bytes
 constexpr i64 nearby = i64{2} << 20;    ///< bytes that a core copies within its caches
 constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order
 constexpr i64 short_row = 256;          ///< bytes of which a line is a large part
+constexpr i64 never = INT64_MAX;
+
 /// Reads of a row that pay for its copy: from memory a copied byte takes as long as some thirty gathered ones gain by it.
-constexpr i64 enough_reads(i64 bytes) { return bytes <= nearby ? 12 : bytes <= largest ? 64 : 8; }
+constexpr i64 enough_reads(i64 bytes) { return bytes <= nearby ? 12 : 64; }
+/// The same for rows in no order, each of which costs a line more from wherever it lies.
+constexpr i64 enough_scattered_reads(i64 row_bytes) { return row_bytes <= short_row / 2 ? 6 : 10; }
 
 struct Move {
   std::size_t operand;
-  i64 worth;             ///< stored elements from which on the copy pays
-  int chooser = -1;      ///< where it pays for rows alone that are chosen in no order: the driver's level that chooses
+  i64 worth;              ///< stored elements from which on the copy pays
+  i64 scattered = never;  ///< the same where rows are chosen in no order,
+  int chooser = -1;       ///< by this level of the driver
 };
 
 /// Do the coordinates of this level follow each other in no order?
@@ -43,8 +48,8 @@ class AlignFirst : public Preparation {
     // An output in the driver's pattern has a value for each element, also where the driver's share one.
     const i64 elements = stored_values(out.format().is_all_dense() ? operands[driver_] : out);
     const auto astray = [&](const Move& m) {
-      return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 && elements >= m.worth &&
-             (m.chooser < 0 || in_no_order(operands[driver_], m.chooser));
+      return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 &&
+             (elements >= m.worth || (elements >= m.scattered && in_no_order(operands[driver_], m.chooser)));
     };
     if (std::none_of(moves_.begin(), moves_.end(), astray)) return inner_->run(operands, out, alpha, beta);
     std::vector<Tensor> in(operands.begin(), operands.end());
@@ -54,10 +59,12 @@ class AlignFirst : public Preparation {
   }
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
-    for (const Move& m : moves_)
-      out.emplace_back("copy of " + operand_name(m.operand),
-                       "to the start of a cache line, where it stands elsewhere and at least " + std::to_string(m.worth) +
-                           " values of " + operand_name(driver_) + " are stored" + (m.chooser < 0 ? "" : ", in no order"));
+    for (const Move& m : moves_) {
+      std::string counts = m.worth < never ? std::to_string(m.worth) : "";
+      if (m.scattered < m.worth) counts += (counts.empty() ? "" : ", or ") + std::to_string(m.scattered) + " in no order,";
+      out.emplace_back("copy of " + operand_name(m.operand), "to the start of a cache line, where it stands elsewhere and at least " + counts +
+                                                                 " values of " + operand_name(driver_) + " are stored");
+    }
     return out;
   }
 
@@ -112,11 +119,10 @@ std::optional<Move> move_of(std::size_t operand, const TensorType& t, const std:
   }
   if (inside || row * width % (line / 2) != 0) return std::nullopt;
   const i64 bytes = *size * width;
-  Move move{operand, rows * enough_reads(bytes)};
-  if (bytes > largest) {
-    move.chooser = choosing_level(driver, own, last);
-    if (move.chooser < 0 || row * width > short_row) return std::nullopt;
-  }
+  Move move{operand, bytes <= largest ? rows * enough_reads(bytes) : never};
+  if (bytes > nearby && row * width <= short_row) move.chooser = choosing_level(driver, own, last);
+  if (move.chooser >= 0) move.scattered = rows * enough_scattered_reads(row * width);
+  if (bytes > largest && move.chooser < 0) return std::nullopt;
   return move;
 }
 

@@ -64,8 +64,12 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
         if constexpr (R == Rows::scattered) prefetch_second(line);
         else prefetch(line);
       }
-      // Rows that do not begin with a line take one line more. (In order, the next row's line is it.)
-      if (R == Rows::scattered && reinterpret_cast<std::uintptr_t>(x) % 64 != 0) prefetch_second(reinterpret_cast<const char*>(ahead + N * lanes<V>) - 1);
+      // Rows that do not begin with a line take one line more.
+      if (reinterpret_cast<std::uintptr_t>(x) % 64 != 0) {
+        const char* line = reinterpret_cast<const char*>(ahead + N * lanes<V>) - 1;
+        if constexpr (R == Rows::scattered) prefetch_second(line);
+        else prefetch(line);
+      }
     }
     add(acc[0], k);
   }
