@@ -16,7 +16,8 @@ using i64 = std::int64_t;
 
 constexpr i64 line = 64;                ///< bytes
 constexpr i64 nearby = i64{2} << 20;    ///< bytes that a core copies within its caches
-constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order
+constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order:
+constexpr i64 largest_scattered = i64{512} << 20;
 constexpr i64 short_row = 256;          ///< bytes of which a line is a large part
 constexpr i64 never = INT64_MAX;
 
@@ -60,10 +61,10 @@ class AlignFirst : public Preparation {
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
     for (const Move& m : moves_) {
-      std::string counts = m.worth < never ? std::to_string(m.worth) : "";
-      if (m.scattered < m.worth) counts += (counts.empty() ? "" : ", or ") + std::to_string(m.scattered) + " in no order,";
-      out.emplace_back("copy of " + operand_name(m.operand), "to the start of a cache line, where it stands elsewhere and at least " + counts +
-                                                                 " values of " + operand_name(driver_) + " are stored");
+      std::string when = std::to_string(m.worth < never ? m.worth : m.scattered) + " values of " + operand_name(driver_) + " are stored";
+      if (m.worth == never) when += " in no order";
+      else if (m.scattered < m.worth) when += ", or " + std::to_string(m.scattered) + " in no order";
+      out.emplace_back("copy of " + operand_name(m.operand), "to the start of a cache line, where it stands elsewhere and at least " + when);
     }
     return out;
   }
@@ -103,10 +104,10 @@ std::optional<Move> move_of(std::size_t operand, const TensorType& t, const std:
   const auto size = checked_product(t.shape);
   const i64 width = static_cast<i64>(size_of(t.dtype));
   if (!is_plain_dense(t) || !t.strides.empty() || t.format.num_batch_levels() > 0 || !size || *size == 0 ||
-      *size > INT64_MAX / width)
+      *size > largest_scattered / width)
     return std::nullopt;
   i64 rows = 1, row = 1;
-  int last = -1;           // the last index that the driver chooses
+  int last = -1;       // the last index that the driver chooses
   bool inside = true;  // still in the row
   for (int l = t.format.num_levels() - 1; l >= 0; --l) {
     const int d = t.format.spec().exprs[static_cast<std::size_t>(t.format.level(l).expr)].a;

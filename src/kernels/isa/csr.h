@@ -6,7 +6,7 @@ namespace strata::kernels::STRATA_ISA {
 
 #if defined(__SSE4_1__)
 // x at four columns, in 16-byte vectors. Indices come two or four to a 64-bit load: three loads per element would bind
-// where x lives in a near cache. (A vgather costs more than these inserts; measured on two generations.)
+// where x lives in a near cache. (A vgather costs more than these inserts on two generations of AMD; csr_gather.h is for where it does not.)
 static inline void columns_of(const i32* crd, i64& c0, i64& c1, i64& c2, i64& c3) {
   u64 a, b;
   __builtin_memcpy(&a, crd, 8);
