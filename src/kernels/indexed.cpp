@@ -87,6 +87,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const V* values = static_cast<const V*>(part.values.data);
     const i64 x_bytes = columns * d.columns * static_cast<i64>(sizeof(V));
     d.near = x_bytes <= second_level() / 2;
+    d.gathers = fast_gathers();
     if (d.columns > 1 && part.format.level(1).ordered) d.tile = tile_bytes(rows, static_cast<i64>(pos[rows]), x_bytes);
     d.scattered = d.stream && x_bytes > far_bytes && far_apart(crd, static_cast<i64>(pos[rows]));
     // Few chunks, for each reads its tiles anew. (What a row sums, and how, does not depend on them.)

@@ -140,8 +140,8 @@ static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
   else if (!vector) csr_rows(begin, end, pos, crd, values, d);
   else if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
 #if defined(__AVX512F__)
-  else if (fast_gathers() && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
-  else if (fast_gathers()) csr_gathered<false>(begin, end, pos, crd, values, d);
+  else if (d.gathers && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
+  else if (d.gathers) csr_gathered<false>(begin, end, pos, crd, values, d);
 #endif
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);

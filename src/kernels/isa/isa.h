@@ -28,6 +28,7 @@ template <class V> struct Dense {
   bool stream;    ///< the matrix comes from memory: prefetch it (what lies in a cache is 15-25 % slower for that)
   bool scattered = false;  ///< so does x, in no order: ask for its elements early (in a cache: 20 % slower for that)
   bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
+  bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
   bool past = false;       ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
   i64 tile = 0;            ///< bytes of x that the rows pass over at a time; 0: all. Columns of A ascend then
 };

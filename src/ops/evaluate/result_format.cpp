@@ -31,7 +31,13 @@ class Chooser {
  public:
   Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands) : a_(a), operands_(operands) {}
 
-  Choice choose(const Expression& e) const {
+  Choice choose(const Expression& e) {
+    if (is_reduction(e.op())) {
+      bound_.push_back(e.node().name);
+      const Choice c = choose(e.argument());
+      bound_.pop_back();
+      return c;
+    }
     switch (e.op()) {
       case Operator::constant:
         return {};
@@ -64,6 +70,7 @@ class Chooser {
   }
 
   int output_dimension(const std::string& index) const {
+    if (std::find(bound_.begin(), bound_.end(), index) != bound_.end()) return -1;  // sum(j, A(j)) in R(j) has a j of its own
     const auto it = std::find(a_.indices.begin(), a_.indices.end(), index);
     return it == a_.indices.end() ? -1 : static_cast<int>(it - a_.indices.begin());
   }
@@ -132,7 +139,7 @@ class Chooser {
     return 1;
   }
 
-  Choice product(const Expression& e) const {
+  Choice product(const Expression& e) {
     const Choice left = choose(e.argument(0)), right = choose(e.argument(1));
     for (const Choice* c : {&left, &right})
       if (c->kind == Choice::pattern && c->zero_fill) return *c;
@@ -192,6 +199,7 @@ class Chooser {
 
   const Assignment& a_;
   const std::map<std::string, TensorType>& operands_;
+  std::vector<std::string> bound_;  ///< indices of the reductions around
 };
 
 /// Its dimensions are called as the indices of the result.
@@ -217,8 +225,7 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
                            const EvaluateOptions& options) {
   const int rank = static_cast<int>(a.indices.size());
   if (rank == 0) return {Format(), "the result is a single number"};
-  const Chooser chooser(a, operands);
-  const Choice c = chooser.choose(a.total());
+  const Choice c = Chooser(a, operands).choose(a.total());
   switch (c.kind) {
     case Choice::pattern:
       return {*c.format, c.why};

@@ -1,0 +1,110 @@
+// The loops of CSR, of every instruction set that this machine has, with every choice that a caller makes for them.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/isa/isa.h"
+
+namespace strata::kernels {
+
+#if defined(__x86_64__)
+namespace x86_64_v3 { extern const LoopTable table; }
+namespace x86_64_v4 { extern const LoopTable table; }
+#endif
+namespace generic { extern const LoopTable table; }
+
+namespace {
+
+std::vector<const LoopTable*> tables_here() {
+  std::vector<const LoopTable*> out{&generic::table};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) out.push_back(&x86_64_v3::table);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+    out.push_back(&x86_64_v4::table);
+#endif
+  return out;
+}
+
+template <class V> const Loops<V>& loops_of(const LoopTable& t) {
+  if constexpr (sizeof(V) == 8) return t.f64;
+  else return t.f32;
+}
+
+/// Rows of 0 to `longest` elements, columns ascending. Vectors end where the last row does: what reads on is seen by a sanitizer.
+template <class V, class P, class C> struct Matrix {
+  i64 rows = 70, columns = 700;
+  std::vector<P> pos{0};
+  std::vector<C> crd;
+  std::vector<V> values;
+  Matrix(std::mt19937& r, i64 longest) {
+    for (i64 i = 0; i < rows; ++i) {
+      const i64 each = i % 7 == 3 ? 0 : static_cast<i64>(r() % static_cast<unsigned>(longest + 1));
+      for (i64 j = 0; j < columns; ++j)
+        if (static_cast<i64>(r() % static_cast<unsigned>(columns)) < each) crd.push_back(static_cast<C>(j)), values.push_back(static_cast<V>(r() % 17) - 8);
+      pos.push_back(static_cast<P>(crd.size()));
+    }
+    crd.shrink_to_fit(), values.shrink_to_fit();
+  }
+};
+
+/// A product by `csr` in two pieces against sums of small integers, which are exact in any order. One row holds NaN, which stays in it.
+template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r) {
+  auto m = source;
+  const i64 odd = 40, ldx = columns + 3, ldo = columns == 1 ? 1 : columns + 1;
+  for (P k = m.pos[odd]; k < m.pos[odd + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
+  d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
+  std::vector<V> x(static_cast<std::size_t>(m.columns * d.ldx)), out(static_cast<std::size_t>(m.rows * ldo), V(3));
+  for (V& v : x) v = static_cast<V>(r() % 9) - 4;
+  d.x = x.data(), d.out = out.data();
+  csr(0, 33, m.pos.data(), m.crd.data(), m.values.data(), d);
+  csr(33, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
+  i64 wrong = 0;
+  for (i64 i = 0; i < m.rows; ++i)
+    for (i64 c = 0; c < ldo; ++c) {
+      V want = 0;
+      for (P k = m.pos[static_cast<std::size_t>(i)]; k < m.pos[static_cast<std::size_t>(i) + 1]; ++k)
+        want += m.values[static_cast<std::size_t>(k)] * (c < columns ? x[static_cast<std::size_t>(static_cast<i64>(m.crd[static_cast<std::size_t>(k)]) * d.ldx + c)] : V(0));
+      want = c < columns ? d.alpha * want + d.beta * V(3) : V(3);  // nothing is written between the rows
+      const V got = out[static_cast<std::size_t>(i * ldo + c)];
+      wrong += !(got == want || (std::isnan(got) && std::isnan(want)));
+    }
+  CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C) << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near " << d.near
+                                    << " gathers " << d.gathers << " tile " << d.tile);
+}
+
+template <class V, class P, class C, class L> void check_all(const L& loops, std::mt19937& r) {
+  for (const i64 longest : {9, 40, 500}) {
+    const Matrix<V, P, C> m(r, longest);
+    for (const i64 columns : {1, 3, 8, 16, 17, 32, 64, 131})
+      for (int choice = 0; choice < 32; ++choice) {
+        Dense<V> d{};
+        d.alpha = choice % 3 ? V(1) : V(-2), d.beta = choice % 5 ? V(0) : V(2);
+        d.stream = choice & 1, d.scattered = choice & 2, d.near = choice & 4, d.gathers = choice & 8;
+        d.tile = choice & 16 ? 16 << 10 : 0;
+        check<V, P, C>(loops.csr, m, columns, d, r);
+      }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("CSR loops: every instruction set, with every choice") {
+  for (const LoopTable* t : tables_here()) {
+    CAPTURE(std::string(t->isa));
+    std::mt19937 r(11);
+    check_all<double, i32, i32>(loops_of<double>(*t).i32_i32, r);
+    check_all<double, i64, i64>(loops_of<double>(*t).i64_i64, r);
+    check_all<double, i32, u16>(loops_of<double>(*t).i32_u16, r);
+    check_all<float, i32, i32>(loops_of<float>(*t).i32_i32, r);
+    check_all<float, i64, i64>(loops_of<float>(*t).i64_i64, r);
+    check_all<float, i64, i32>(loops_of<float>(*t).i64_i32, r);
+    check_all<float, i32, u16>(loops_of<float>(*t).i32_u16, r);
+  }
+}
+
+}  // namespace strata::kernels
