@@ -9,9 +9,8 @@ namespace strata::kernels::STRATA_ISA {
 /// Ones in the first n bits; n >= 0, bits beyond the mask's own are dropped.
 static inline u32 first_bits(i64 n) { return n < 16 ? (1u << n) - 1 : 0xffff; }
 
-static inline __m128 halves_added(__m256 s) { return __builtin_shufflevector(s, s, 0, 1, 2, 3) + __builtin_shufflevector(s, s, 4, 5, 6, 7); }
 static inline float sum_of(__m256 s) {
-  const __m128 t = halves_added(s);
+  const __m128 t = __builtin_shufflevector(s, s, 0, 1, 2, 3) + __builtin_shufflevector(s, s, 4, 5, 6, 7);
   return (t[0] + t[2]) + (t[1] + t[3]);
 }
 static inline float sum_of(__m512 s) {
@@ -22,24 +21,19 @@ static inline double sum_of(__m512d s) {
   return (t[0] + t[2]) + (t[1] + t[3]);
 }
 
-// The elements k with bit k set in `m`, of values, columns and x: none of the others is read.
+// Columns of the elements that `m` names, and what x holds there: none of the others is read.
 static inline __m256i columns_where(__mmask8 m, const i32* crd) { return _mm256_maskz_loadu_epi32(m, crd); }
 static inline __m256i columns_where(__mmask8 m, const u16* crd) { return _mm256_maskz_cvtepu16_epi32(m, _mm_maskz_loadu_epi16(m, crd)); }
+static inline __m512i columns_where(__mmask8 m, const i64* crd) { return _mm512_maskz_loadu_epi64(m, crd); }
 static inline __m512i columns_where(__mmask16 m, const i32* crd) { return _mm512_maskz_loadu_epi32(m, crd); }
 static inline __m512i columns_where(__mmask16 m, const u16* crd) { return _mm512_maskz_cvtepu16_epi32(m, _mm256_maskz_loadu_epi16(m, crd)); }
 
 static inline __m256 gathered(__mmask8 m, __m256i c, const float* x) { return _mm256_mmask_i32gather_ps(_mm256_setzero_ps(), m, c, x, 4); }
 static inline __m512d gathered(__mmask8 m, __m256i c, const double* x) { return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), m, c, x, 8); }
 static inline __m512 gathered(__mmask16 m, __m512i c, const float* x) { return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), m, c, x, 4); }
-static inline __m512d gathered(__mmask8 m, const i64* crd, const double* x) { return _mm512_mask_i64gather_pd(_mm512_setzero_pd(), m, _mm512_maskz_loadu_epi64(m, crd), x, 8); }
-static inline __m256 gathered(__mmask8 m, const i64* crd, const float* x) { return _mm512_mask_i64gather_ps(_mm256_setzero_ps(), m, _mm512_maskz_loadu_epi64(m, crd), x, 4); }
+static inline __m512d gathered(__mmask8 m, __m512i c, const double* x) { return _mm512_mask_i64gather_pd(_mm512_setzero_pd(), m, c, x, 8); }
+static inline __m256 gathered(__mmask8 m, __m512i c, const float* x) { return _mm512_mask_i64gather_ps(_mm256_setzero_ps(), m, c, x, 4); }
 
-static inline void add_where(u32 m, __m512d& s, const i64* crd, const double* v, const double* x) {
-  s = _mm512_fmadd_pd(_mm512_maskz_loadu_pd(static_cast<__mmask8>(m), v), gathered(static_cast<__mmask8>(m), crd, x), s);
-}
-static inline void add_where(u32 m, __m256& s, const i64* crd, const float* v, const float* x) {
-  s = _mm256_fmadd_ps(_mm256_maskz_loadu_ps(static_cast<__mmask8>(m), v), gathered(static_cast<__mmask8>(m), crd, x), s);
-}
 template <class C> static inline void add_where(u32 m, __m512d& s, const C* crd, const double* v, const double* x) {
   const auto k = static_cast<__mmask8>(m);
   s = _mm512_fmadd_pd(_mm512_maskz_loadu_pd(k, v), gathered(k, columns_where(k, crd), x), s);
