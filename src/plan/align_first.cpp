@@ -52,11 +52,13 @@ class AlignFirst : public Preparation {
       return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 &&
              (elements >= m.worth || (elements >= m.scattered && in_no_order(operands[driver_], m.chooser)));
     };
-    if (std::none_of(moves_.begin(), moves_.end(), astray)) return inner_->run(operands, out, alpha, beta);
-    std::vector<Tensor> in(operands.begin(), operands.end());
-    for (const Move& m : moves_)
-      if (astray(m)) in[m.operand] = moved(operands[m.operand]);
-    inner_->run(in, out, alpha, beta);
+    std::vector<Tensor> in;
+    for (const Move& m : moves_) {
+      if (!astray(m)) continue;
+      if (in.empty()) in.assign(operands.begin(), operands.end());
+      in[m.operand] = moved(operands[m.operand]);
+    }
+    inner_->run(in.empty() ? operands : std::span<const Tensor>(in), out, alpha, beta);
   }
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();

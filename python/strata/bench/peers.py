@@ -75,7 +75,7 @@ class Strata:
                 and f["format"] not in ("COO", "CSC")
             ):
                 names.append(name)
-        return names[:limit] + self.tiles(case, a)
+        return list(dict.fromkeys(names[:limit] + self.tiles(case, a)))
 
     @staticmethod
     def tiles(case, a):
