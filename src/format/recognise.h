@@ -36,33 +36,44 @@ inline std::optional<DimPair> coordinates_of(const Format& f) {
   return d;
 }
 
-/// (u / r : dense, v / c : compressed, then u % r and v % c : dense in either order).
+/// The dimension d whose d / n or d % n (`op`) level l stores, with n; or -1.
+inline int split_dim(const Format& f, int l, ExprNode::Op op, std::int64_t& n) {
+  const auto& exprs = f.spec().exprs;
+  const ExprNode& e = exprs[static_cast<std::size_t>(f.level(l).expr)];
+  if (e.op != op) return -1;
+  n = e.n;
+  const ExprNode& inner = exprs[static_cast<std::size_t>(e.a)];
+  return inner.op == ExprNode::dim ? static_cast<int>(inner.a) : -1;
+}
+
+/// Two levels of quotients (u / r, v / c), then u % r and v % c, in either order.
 struct BlockedRows {
   DimPair dims;
   std::int64_t rows = 0, columns = 0;  ///< of one block, along dims.outer and dims.inner
   bool column_major = false;           ///< the inner dimension's remainder stands above the outer's
 };
-inline std::optional<BlockedRows> blocked_rows_of(const Format& f) {
-  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 4 || f.level(0).kind != LevelKind::dense || f.level(1).kind != LevelKind::compressed ||
-      f.level(2).kind != LevelKind::dense || f.level(3).kind != LevelKind::dense)
+inline std::optional<BlockedRows> blocks_of(const Format& f, LevelKind quotient, LevelKind remainder) {
+  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 4 || f.level(0).kind != LevelKind::dense || f.level(1).kind != quotient ||
+      f.level(2).kind != LevelKind::dense || f.level(3).kind != remainder)
     return {};
-  const auto& exprs = f.spec().exprs;
-  const auto split = [&](int l, ExprNode::Op op, std::int64_t& n) {
-    const ExprNode& e = exprs[static_cast<std::size_t>(f.level(l).expr)];
-    if (e.op != op) return -1;
-    n = e.n;
-    const ExprNode& inner = exprs[static_cast<std::size_t>(e.a)];
-    return inner.op == ExprNode::dim ? static_cast<int>(inner.a) : -1;
-  };
   BlockedRows b;
   std::int64_t n2 = 0, n3 = 0;
-  b.dims = {split(0, ExprNode::div, b.rows), split(1, ExprNode::div, b.columns)};
-  const int d2 = split(2, ExprNode::mod, n2), d3 = split(3, ExprNode::mod, n3);
+  b.dims.outer = split_dim(f, 0, ExprNode::div, b.rows), b.dims.inner = split_dim(f, 1, ExprNode::div, b.columns);
+  const int d2 = split_dim(f, 2, ExprNode::mod, n2), d3 = split_dim(f, 3, ExprNode::mod, n3);
   if (b.dims.outer < 0 || b.dims.inner < 0 || b.dims.outer == b.dims.inner) return {};
   if (d2 == b.dims.outer && d3 == b.dims.inner && n2 == b.rows && n3 == b.columns) return b;
   b.column_major = true;
   if (d2 == b.dims.inner && d3 == b.dims.outer && n3 == b.rows && n2 == b.columns) return b;
   return {};
+}
+
+/// (u / r : dense, v / c : compressed, then u % r and v % c : dense in either order): BSR.
+inline std::optional<BlockedRows> blocked_rows_of(const Format& f) { return blocks_of(f, LevelKind::compressed, LevelKind::dense); }
+
+/// (u / r : dense, v / c : dense, u % r : dense, v % c : compressed): CSR in tiles.
+inline std::optional<BlockedRows> tiled_rows_of(const Format& f) {
+  const auto b = blocks_of(f, LevelKind::dense, LevelKind::compressed);
+  return b && !b->column_major ? b : std::nullopt;
 }
 
 /// (j - i : compressed, i or j : range) over dimensions i = 0, j = 1: the dimension of the range level, or -1.

@@ -229,11 +229,13 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Part& part = a.part();
   const BlockedRows b = *blocked_rows_of(part.format);
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
+    Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
     const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+    // Blocks use a row of x several times: asking for it early costs more than it hides unless it comes from memory.
+    d.near = columns * d.columns * static_cast<i64>(sizeof(V)) <= far_bytes;
     for_balanced_rows(part.ranges[0].size, pos, d.columns * b.rows * b.columns,
                       [&](i64 begin, i64 end) { l.bsr(begin, end, pos, crd, values, b.rows, b.columns, b.column_major, rows, columns, d); });
   });

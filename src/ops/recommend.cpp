@@ -61,9 +61,9 @@ class Estimator {
         static_cast<double>(s_.slots_delta4), delta, rows_, vectors, "distances of 4 bits");
     add("Delta(8)", "", pos * (rows_ + 1) + static_cast<double>(s_.slots_delta8) * (1 + value_),
         static_cast<double>(s_.slots_delta8), delta, rows_, vectors, "distances of 8 bits");
-    if (const double width = 256, tiles = std::ceil(columns_ / width); tiles >= 8 && s_.mean_row >= 12 * tiles)
-      add("TiledCSR(256, 256)", "uint8", pos * (std::ceil(rows_ / width) * width * tiles + 1) + nse_ * (1 + value_), nse_, csr, rows_ * tiles, vectors,
-          "tiles that stay in a cache, for 64 columns and more");
+    if (const double height = 1024, tiles = std::ceil(columns_ / 256); tiles >= 8 && s_.mean_row >= 12 * tiles)
+      add("TiledCSR(1024, 256)", "uint8", pos * (std::ceil(rows_ / height) * height * tiles + 1) + nse_ * (1 + value_), nse_, csr, rows_ * tiles, vectors,
+          "tiles that stay in a cache, for 16 columns and more");
     blocks(vectors, pos, crd);
     diagonals(vectors, pos, crd);
     if (s_.longest_row > 0 && static_cast<double>(s_.longest_row) < 3 * s_.mean_row + 8) {

@@ -79,10 +79,12 @@ class Strata:
 
     @staticmethod
     def tiles(case, a):
-        """CSR in tiles that meet 64 KB of the dense operand, where a row has a dozen elements in each."""
-        columns = 1 << max(0, ((64 << 10) // max(1, case.columns * a.dtype.itemsize)).bit_length() - 1)
-        dense = a.nnz / max(1, a.shape[0]) * columns / a.shape[1]
-        return [f"TiledCSR(256, {columns}) uint8"] if columns <= 256 and dense >= 12 else []
+        """CSR in tiles that meet 32 to 128 KB of the dense operand, where a row has a dozen elements in each."""
+        smallest = 1 << max(1, (32 << 10) // (case.columns * a.dtype.itemsize)).bit_length() - 1
+        for columns in (smallest, 2 * smallest, 4 * smallest):
+            if case.columns >= 16 and a.shape[1] >= 4 * columns and a.nnz / a.shape[0] * columns / a.shape[1] >= 12:
+                return [f"TiledCSR(1024, {columns}) {'uint8' if columns <= 256 else 'uint16'}"]
+        return []
 
     def prepare(self, case, a, x, variant):
         st = self.st

@@ -18,6 +18,7 @@ static inline void columns_of(const u16* crd, i64& c0, i64& c1, i64& c2, i64& c3
   __builtin_memcpy(&a, crd, 8);
   c0 = a & 0xffff, c1 = a >> 16 & 0xffff, c2 = a >> 32 & 0xffff, c3 = static_cast<i64>(a >> 48);
 }
+static inline void columns_of(const u8* crd, i64& c0, i64& c1, i64& c2, i64& c3) { c0 = crd[0], c1 = crd[1], c2 = crd[2], c3 = crd[3]; }
 static inline void columns_of(const i64* crd, i64& c0, i64& c1, i64& c2, i64& c3) { c0 = crd[0], c1 = crd[1], c2 = crd[2], c3 = crd[3]; }
 
 // Four sums side by side: element q of a row goes to sum q % 4.

@@ -24,9 +24,11 @@ static inline double sum_of(__m512d s) {
 // Columns of the elements that `m` names, and what x holds there: none of the others is read.
 static inline __m256i columns_where(__mmask8 m, const i32* crd) { return _mm256_maskz_loadu_epi32(m, crd); }
 static inline __m256i columns_where(__mmask8 m, const u16* crd) { return _mm256_maskz_cvtepu16_epi32(m, _mm_maskz_loadu_epi16(m, crd)); }
+static inline __m256i columns_where(__mmask8 m, const u8* crd) { return _mm256_maskz_cvtepu8_epi32(m, _mm_maskz_loadu_epi8(m, crd)); }
 static inline __m512i columns_where(__mmask8 m, const i64* crd) { return _mm512_maskz_loadu_epi64(m, crd); }
 static inline __m512i columns_where(__mmask16 m, const i32* crd) { return _mm512_maskz_loadu_epi32(m, crd); }
 static inline __m512i columns_where(__mmask16 m, const u16* crd) { return _mm512_maskz_cvtepu16_epi32(m, _mm256_maskz_loadu_epi16(m, crd)); }
+static inline __m512i columns_where(__mmask16 m, const u8* crd) { return _mm512_maskz_cvtepu8_epi32(m, _mm_maskz_loadu_epi8(m, crd)); }
 
 static inline __m256 gathered(__mmask8 m, __m256i c, const float* x) { return _mm256_mmask_i32gather_ps(_mm256_setzero_ps(), m, c, x, 4); }
 static inline __m512d gathered(__mmask8 m, __m256i c, const double* x) { return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), m, c, x, 8); }

@@ -30,15 +30,17 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
     const Vec<V> v = splat(values[at]);
     for (int q = 0; q < N; ++q) sums[q] += v * load(row + q * lanes<V>);
   };
+  if constexpr (R == Rows::nearest) {
+    constexpr int few = 8;
+    constexpr i64 ahead = 2048;
+    for (; k + few <= stop; k += few) {
+      prefetch(reinterpret_cast<const char*>(values + k) + ahead);
+      prefetch(reinterpret_cast<const char*>(crd + k) + ahead);
+#pragma GCC unroll 8
+      for (int u = 0; u < few; ++u) add(acc[u % chains], k + u);
+    }
+  }
   if constexpr (chains > 1) {
-    constexpr i64 line = 64 / static_cast<i64>(sizeof(V)), ahead = 2048;
-    if constexpr (R == Rows::nearest)
-      for (; k + line <= stop; k += line) {
-        prefetch(reinterpret_cast<const char*>(values + k) + ahead);
-        prefetch(reinterpret_cast<const char*>(crd + k) + ahead);
-#pragma GCC unroll 16
-        for (int u = 0; u < line; ++u) add(acc[u % chains], k + u);
-      }
     for (; k + chains <= stop; k += chains)
       for (int u = 0; u < chains; ++u) add(acc[u], k + u);
 #if defined(__AVX512F__)
@@ -91,8 +93,10 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
   for (i64 i = begin; i < end; ++i) {
     const i64 start = pos[i], stop = pos[i + 1];
-    prefetch_stream(values + start);
-    prefetch_stream(crd + start);
+    if constexpr (R != Rows::nearest) {
+      prefetch_stream(values + start);
+      prefetch_stream(crd + start);
+    }
     V* out = d.past ? past.next() : d.out + i * d.ldo;
     i64 c = 0;
     constexpr int L = lanes<V>;

@@ -12,6 +12,7 @@ using i32 = std::int32_t;
 using u64 = std::uint64_t;
 using u32 = std::uint32_t;
 using u16 = std::uint16_t;
+using u8 = std::uint8_t;
 
 /// Bytes of a row of a result (or of the rows of a block) that can go past the caches, at most.
 inline constexpr i64 most_past_bytes = 4096;
@@ -47,6 +48,17 @@ template <class V, class P, class C> struct IndexedLoops {
   void (*bsr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d);
 };
 
+/// CSR in tiles of `height` rows and `width` columns, `tiles` of them beside each other.
+struct Tiling {
+  i64 height, width, tiles;
+};
+
+template <class V, class P, class C> struct TiledLoops {
+  /// Rows [begin, end): row r of tile j of the b-th row of tiles begins at pos[(b * tiles + j) * height + r]; crd counts from the tile's
+  /// first column.
+  void (*tiled)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& d);
+};
+
 template <class V> struct PlainLoops {
   /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i + offset[k]).
   void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d);
@@ -57,6 +69,10 @@ template <class V> struct Loops {
   IndexedLoops<V, i64, i64> i64_i64;
   IndexedLoops<V, i64, i32> i64_i32;
   IndexedLoops<V, i32, u16> i32_u16;  ///< narrow matrices: half the index bytes
+  TiledLoops<V, i32, u8> tiled_i32_u8;
+  TiledLoops<V, i32, u16> tiled_i32_u16;
+  TiledLoops<V, i32, i32> tiled_i32_i32;
+  TiledLoops<V, i64, i64> tiled_i64_i64;
   PlainLoops<V> plain;
 };
 

@@ -1,4 +1,4 @@
-// The loops of CSR, of every instruction set that this machine has, with every choice that a caller makes for them.
+// The loops of CSR, and of CSR in tiles, of every instruction set that this machine has, with every choice that a caller makes for them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -91,7 +91,52 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
   }
 }
 
+/// The same matrix in tiles of 32 rows and 64 columns, stored anew for each call.
+template <class V, class P, class C> struct InTiles {
+  const TiledLoops<V, P, C>& loops;
+  i64 rows, columns;
+  template <class K> void operator()(i64 begin, i64 end, const P* pos, const K* crd, const V* values, const Dense<V>& d) const {
+    const Tiling t{32, 64, (columns + 63) / 64};
+    std::vector<P> in_pos{0};
+    std::vector<C> in_crd;
+    std::vector<V> in_values;
+    for (i64 b = 0; b * t.height < rows; ++b)
+      for (i64 j = 0; j < t.tiles; ++j)
+        for (i64 i = b * t.height; i < (b + 1) * t.height; ++i) {
+          for (i64 k = i < rows ? pos[i] : 0; i < rows && k < pos[i + 1]; ++k)
+            if (crd[k] / t.width == j) in_crd.push_back(static_cast<C>(crd[k] % t.width)), in_values.push_back(values[k]);
+          in_pos.push_back(static_cast<P>(in_crd.size()));
+        }
+    in_crd.shrink_to_fit(), in_values.shrink_to_fit();
+    loops.tiled(begin, end, in_pos.data(), in_crd.data(), in_values.data(), t, d);
+  }
+};
+
+template <class V, class P, class C> void check_tiled(const TiledLoops<V, P, C>& loops, std::mt19937& r) {
+  for (const i64 longest : {9, 40, 500}) {
+    const Matrix<V, P, i32> m(r, longest);
+    for (const i64 columns : {1, 3, 8, 16, 17, 32, 64, 131, 300})
+      for (int choice = 0; choice < 6; ++choice) {
+        Dense<V> d{};
+        d.alpha = choice % 3 ? V(1) : V(-2), d.beta = choice % 2 ? V(0) : V(2), d.gathers = choice > 2;
+        check<V, P, i32>(InTiles<V, P, C>{loops, m.rows, m.columns}, m, columns, d, r);
+      }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("tiled loops: every instruction set") {
+  for (const LoopTable* t : tables_here()) {
+    CAPTURE(std::string(t->isa));
+    std::mt19937 r(12);
+    check_tiled(t->f64.tiled_i32_u8, r);
+    check_tiled(t->f64.tiled_i64_i64, r);
+    check_tiled(t->f32.tiled_i32_u8, r);
+    check_tiled(t->f32.tiled_i32_u16, r);
+    check_tiled(t->f32.tiled_i32_i32, r);
+  }
+}
 
 TEST_CASE("CSR loops: every instruction set, with every choice") {
   for (const LoopTable* t : tables_here()) {
