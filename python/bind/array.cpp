@@ -79,11 +79,13 @@ std::optional<Array> from_buffer_protocol(nb::handle h) {
   auto holder = std::make_shared<View>();
   Py_buffer& v = holder->view;
   if (PyObject_GetBuffer(h.ptr(), &v, PyBUF_RECORDS_RO) != 0) {
-    // NumPy gives no buffer for datetime64 and other dtypes that the protocol cannot name.
-    PyErr_Clear();
+    // NumPy gives no buffer for datetime64 and other dtypes that the protocol cannot name. What an object raises for reasons of its own
+    // is its caller's.
+    nb::python_error error;
     v.obj = nullptr;
-    if (nb::hasattr(h, "dtype")) refuse_dtype(dtype_text(h));
-    return std::nullopt;
+    if (error.matches(PyExc_ValueError) && nb::hasattr(h, "dtype")) refuse_dtype(dtype_text(h));
+    if (error.matches(PyExc_BufferError) || error.matches(PyExc_TypeError)) return std::nullopt;
+    throw error;
   }
   bool foreign_order = false;
   const auto dtype = dtype_of_format(v.format, v.itemsize, foreign_order);

@@ -1,6 +1,7 @@
 // The border: no array is believed before it has been seen.
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "tensor/tensor_impl.h"
 
@@ -64,8 +65,11 @@ void check_part(const Part& part, const Shape& shape, DType dtype) {
   if (part.format.is_all_dense()) return check_dense(part, dtype);
   const int first = batch_levels(part);
   const std::int64_t count = batches(part);
+  // Batches of nothing need no memory, and yet each is walked: more than memory could name are nobody's.
+  if (first > 0) storage::require_memory(count, sizeof(std::int64_t));
   std::int64_t most = 0;
   for (std::int64_t b = 0; b < count; ++b) {
+    poll_at(b + 1);
     const auto views = level_views(part, b);
     std::vector<std::int64_t> counts(views.size() + 1, 1);
     for (std::size_t l = static_cast<std::size_t>(first); l < views.size(); ++l) {

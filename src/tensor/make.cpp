@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backend/steps.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata {
@@ -174,7 +175,9 @@ class Maker {
       storage::fail(level, l, "more slots than coordinates", "at most " + std::to_string(range.size), std::to_string(level.arg));
     std::vector<Buffer> packed;
     std::int64_t longest = 0;
+    if (batch_levels(part_) > 0) storage::require_memory(batches(part_), sizeof(Buffer));
     for (std::int64_t b = 0; b < batches(part_); ++b) {
+      poll_at(b + 1);
       auto views = level_views(part_, b);
       // What stands above decides how much of pos is in use: it must hold before it can be followed.
       std::vector<std::int64_t> counts(views.size() + 1, 1);

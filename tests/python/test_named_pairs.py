@@ -1,4 +1,4 @@
-"""Conversion between every two named formats, of the ranks 1 to 3: the same elements, against NumPy and SciPy."""
+"""Conversion between every two named formats, of the ranks 0 to 5: the same elements, against NumPy and SciPy."""
 
 import itertools
 
@@ -8,59 +8,119 @@ import scipy.sparse as sps
 
 import strata as st
 
+RANKS = ["", "(1)", "(3)", "(4)", "(5)"]
+BATCH_DENSE = [(1, 0), (2, 0), (0, 1), (1, 1), (3, 0), (0, 2), (2, 1), (1, 2)]
+COMPRESSED = ["", *map(str, BATCH_DENSE)]
+BLOCKED = ["(2, 3)", "(3, 2)", *(f"(2, 3, {b}, {d})" for b, d in BATCH_DENSE)]
+
 ARGUMENTS = {
-    "BlockVector": "(3)",
-    "BSR": "(2, 3)",
-    "BSRRight": "(2, 3)",
-    "BSRRightd": "(2, 3)",
-    "BSRLeft": "(2, 3)",
-    "BSRCol": "(2, 3)",
-    "BSC": "(2, 3)",
-    "BSCRight": "(2, 3)",
-    "BSCRightd": "(2, 3)",
-    "BSCLeft": "(2, 3)",
-    "BSR3": "(2, 2, 3)",
-    "delta": "(3)",
-    "structured": "(4, 4)",
-    "BlockedELL": "(2, 3)",
-    "TiledCSR": "(4, 3)",
-    "NestedBSR": "(4, 4, 2, 2)",
-    "COOd": "(2, 0)",
+    "dense": RANKS,
+    "DenseLeft": RANKS,
+    "COO": RANKS,
+    "CSF": RANKS,
+    "COOd": [f"({s}, {d})" for s, d in [(2, 0), (1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1), (2, 3), (3, 2), (4, 1)]],
+    "CSR": COMPRESSED,
+    "CSC": COMPRESSED,
+    "BSR": ["(1, 1)", "(9, 9)", *BLOCKED],  # an element a block, and one block that is larger than the matrix
+    "BSRRight": BLOCKED,
+    "BSRRightd": BLOCKED,
+    "BSRLeft": BLOCKED,
+    "BSRCol": BLOCKED,
+    "BSC": BLOCKED,
+    "BSCRight": BLOCKED,
+    "BSCRightd": BLOCKED,
+    "BSCLeft": BLOCKED,
+    "BSR3": ["(2, 2, 3)", "(3, 1, 2)"],
+    "BlockVector": ["(3)", "(2)", "(9)"],
+    "delta": ["(3)", "(1)", "(32)"],  # one bit bridges every gap; 32 bits never do
+    "structured": ["(4, 4)", "(3, 3)"],  # room for all, so that nothing has to be pruned
+    "ELL": ["", "(17)"],
+    "BlockedELL": ["(2, 3)", "(3, 2)", "(2, 3, 6)"],
+    "TiledCSR": ["(4, 3)", "(3, 2)"],
+    "NestedBSR": ["(4, 4, 2, 2)", "(4, 6, 3, 4)"],  # inner blocks that divide the outer ones, and that do not
 }
 
 
 def texts():
-    """One text per name, without repeated structures."""
+    """One text per structure, under every name and all of its arguments."""
     seen = {}
     for name in st.formats.names():
         plain = name.partition("(")[0]
-        if "mine" in plain:  # registered by another test
+        if "mine" in plain or "of_test" in plain:  # registered by another test
             continue
-        f = st.Format(plain + ARGUMENTS.get(plain, ""))
-        seen.setdefault(f, plain + ARGUMENTS.get(plain, ""))
+        for arguments in ARGUMENTS.get(plain, [""]):
+            seen.setdefault(st.Format(plain + arguments), plain + arguments)
     return seen
 
 
 FORMATS = texts()
-BY_RANK = {rank: [t for f, t in FORMATS.items() if f.rank == rank] for rank in (1, 2, 3)}
+BY_RANK = {rank: [t for f, t in FORMATS.items() if f.rank == rank] for rank in range(6)}
+PRUNED = ["structured(2, 4)", "structured(3, 4)", "structured(4, 8)"]  # what 2 of 4 fits into
+SHAPES = [(), (5,), (7, 5), (6, 8), (4, 5, 3), (2, 5, 3, 4), (2, 3, 5, 4, 2)]
 
 
-def test_there_are_many():
-    assert len(BY_RANK[2]) >= 20 and len(BY_RANK[3]) >= 6
-
-
-@pytest.mark.parametrize("shape", [(5,), (7, 5), (6, 8), (4, 5, 3)], ids=str)
-def test_every_pair(shape):
+def sample(shape, prune=False):
+    """Random elements, a NaN at the first place and -0.0 at the last; an empty slice; if asked, 2 of each 4."""
     rng = np.random.default_rng(len(shape))
     dense = np.where(rng.random(shape) < 0.3, rng.integers(1, 9, shape), 0).astype(float)
+    if len(shape) > 1:
+        dense[1] = 0
+    if prune:
+        keep = np.zeros(shape, bool)
+        for first in range(0, shape[1], 4):
+            keep[:, [first, min(first + 3, shape[1] - 1)]] = True
+        dense[~keep] = 0
     dense[(0,) * len(shape)] = np.nan
     dense[(-1,) * len(shape)] = -0.0
-    tensors = {t: st.from_dense(dense, t, threshold=None) for t in BY_RANK[len(shape)]}
-    for a, b in itertools.product(tensors, repeat=2):
+    return dense
+
+
+def check_pairs(dense, names):
+    """Every name as source and as target: the bits of every element, and no fill-in where a format has no use for it."""
+    elements = np.count_nonzero(dense.view(np.int64))
+    tensors = {a: st.from_dense(dense, a, threshold=None) for a in names}
+    for a, b in itertools.product(names, repeat=2):
         t = tensors[a].to(b)
         t.validate()
         got = t.to_dense()
         assert got.tobytes() == dense.tobytes(), f"{a} -> {b}:\n{got}"
+        assert t.format == tensors[b].format and t.nse == tensors[b].nse, f"{a} -> {b}"
+        assert t.nse == elements if not t.format.can_hold_fill else t.nse >= elements, f"{a} -> {b}"
+
+
+def test_there_are_many():
+    least = {0: 1, 1: 5, 2: 45, 3: 30, 4: 25, 5: 15}
+    assert all(len(BY_RANK[rank]) >= n for rank, n in least.items()), {r: len(f) for r, f in BY_RANK.items()}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_pair(shape):
+    check_pairs(sample(shape), BY_RANK[len(shape)])
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (5, 10)], ids=str)
+def test_every_pair_of_pruned_weights(shape):
+    """2 of 4: to and from every other format, also where the last group is cut off."""
+    dense = sample(shape, prune=True)
+    assert (np.add.reduceat(dense.view(np.int64) != 0, range(0, shape[1], 4), axis=1) <= 2).all()
+    check_pairs(dense, PRUNED + BY_RANK[2])
+
+
+@pytest.mark.parametrize("source", ["COO(4)", "dense(4)", "CSC(2)", "BSR(2, 3, 1, 1)", "CSF(4)"])
+@pytest.mark.parametrize("target, kind", [("CSR(2)", "csr"), ("CSC(2)", "csc"), ("BSR(2, 2, 2)", "bsr")])
+def test_each_batch_is_scipys_matrix(source, target, kind):
+    """Batches differ in what they store: their arrays lie at equal distances, and each begins as SciPy's do."""
+    rng = np.random.default_rng(11)
+    dense = np.where(rng.random((2, 3, 6, 8)) < 0.25, rng.integers(1, 9, (2, 3, 6, 8)), 0).astype(float)
+    dense[1, 1] = 0
+    t = st.from_dense(dense, source).to(target)
+    matrices = [sps.csr_array(m) for m in dense.reshape(6, 6, 8)]
+    matrices = [m.tobsr((2, 2)) if kind == "bsr" else m.asformat(kind) for m in matrices]
+    pos, crd, values = (a.reshape(6, -1) for a in (t.pos(3), t.crd(3), t.values))
+    for k, m in enumerate(matrices):
+        assert np.array_equal(pos[k], m.indptr) and np.array_equal(crd[k][: len(m.indices)], m.indices)
+        assert np.array_equal(values[k][: m.data.size], m.data.ravel())
+    assert t.nse == sum(m.data.size for m in matrices)
 
 
 @pytest.mark.parametrize("a", [t for t in BY_RANK[2] if "structured" not in t])

@@ -34,7 +34,14 @@ def from_package(x):
     """
     package = package_of(x)
     if package == "strata":
-        return x if isinstance(x, _core.Tensor) else x.__strata_tensor__()
+        tensor = x if isinstance(x, _core.Tensor) else x.__strata_tensor__()
+        if isinstance(tensor, _core.Tensor):
+            return tensor
+        raise TensorError(
+            f"{type(x).__name__}.__strata_tensor__() gave no tensor",
+            expected="a strata.Tensor",
+            got=type(tensor).__name__,
+        )
     if package == "numpy":
         from .numpy import from_numpy
 

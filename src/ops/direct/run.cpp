@@ -152,9 +152,10 @@ void Run::cut() {
   const i64 n = std::clamp<i64>(work / work_per_chunk, 1, std::min(most_chunks, all));
   cuts_.clear();
   for (i64 c = 0; c <= n; ++c) {
-    i64 x = all * c / n;
+    i64 x = all / n * c + all % n * c / n;  // no product that an extent of 2^58 would overflow
     if (by && c > 0 && c < n) {  // equal stored elements, with some weight on rows that have none
-      const auto weight = [&](i64 row) { return stored_before(*by, row) + row * heaviest / (4 * all); };
+      const double each = static_cast<double>(heaviest) / 4 / static_cast<double>(all);
+      const auto weight = [&](i64 row) { return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each); };
       i64 low = 0, high = all;
       const i64 wanted = static_cast<i64>(static_cast<double>(weight(all)) * static_cast<double>(c) / static_cast<double>(n));
       while (low < high) {
