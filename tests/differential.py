@@ -9,6 +9,7 @@ import strata as st
 from dtypes import COMMON
 
 LETTERS = "ijklmnop"
+STRUCTURED = 10_000_000  # seeds from here on draw structured levels too; those below give what they gave before
 
 
 def random_shape(rng, rank):
@@ -52,8 +53,9 @@ def _expressions(rng, dims):
     return out
 
 
-def random_format(rng, rank):
-    """A text of a valid format of this rank. Every level type but batch can appear."""
+def random_format(rng, rank, structured=False):
+    """A text of a valid format of this rank. Every level type but batch and structured can appear; structured on
+    request, since it holds only what fits: see thinned()."""
     if rank == 0:
         return "() -> ()"
     if rng.random() < 0.15:
@@ -72,6 +74,10 @@ def random_format(rng, rank):
             continue
         if role == "skew":
             levels.append(f"{e}: {rng.choice(['compressed', 'dense', 'compressed', 'bitmap'])}")
+            continue
+        if structured and role.startswith("mod") and rng.random() < 0.5:
+            levels.append(f"{e}: structured({int(rng.integers(1, int(role[3:]) + 1))})")
+            seen_sparse = True
             continue
         r = rng.random()
         if role.startswith("mod") and seen_sparse and r < 0.7:
@@ -106,6 +112,28 @@ def random_dense(rng, shape, dtype, special=False):
     return a
 
 
+def thinned(array, text):
+    """Zeros where the structured levels of this format have no room left for an element."""
+    if "structured" not in text:
+        return array
+    dims, levels = (part[1:-1].split(", ") for part in text.split(" -> "))
+    expressions, kinds = zip(*(level.split(": ") for level in levels))
+    code = [compile(e.replace("/", "//"), text, "eval") for e in expressions]
+    room = {k: int(kind[len("structured(") : -1]) for k, kind in enumerate(kinds) if "structured" in kind}
+    out, held = array.copy(), {}
+    for at in np.ndindex(array.shape):
+        if not array[at].tobytes().strip(b"\0"):
+            continue
+        path = [eval(c, dict(zip(dims, at))) for c in code]
+        groups = [(held.setdefault((k, *path[:k]), set()), path[k], n) for k, n in room.items()]
+        if all(c in group or len(group) < n for group, c, n in groups):
+            for group, c, _ in groups:
+                group.add(c)
+        else:
+            out[at] = 0
+    return out
+
+
 def bits(a):
     """The array's bytes: equality tells -0.0 from 0.0 and NaN equals itself."""
     a = np.ascontiguousarray(a)
@@ -120,7 +148,8 @@ def check_conversion(seed):
     dtype = str(rng.choice(COMMON))
     special = rng.random() < 0.3
     dense = random_dense(rng, shape, dtype, special)
-    a_text, b_text = random_format(rng, rank), random_format(rng, rank)
+    a_text, b_text = (random_format(rng, rank, structured=seed >= STRUCTURED) for _ in range(2))
+    dense = thinned(thinned(dense, a_text), b_text)
     case = f"seed {seed}: shape {shape}, {dtype}, {a_text}  ->  {b_text}"
     try:
         a = st.from_dense(dense, a_text, threshold=None)  # -0.0 stays
@@ -187,7 +216,8 @@ def check_expression(seed):
     spec, shapes = _random_einsum(rng)
     dtype = str(rng.choice(["float64", "float64", "float32", "int32", "int64", "complex128", "complex64"]))
     arrays = [random_dense(rng, s, dtype) for s in shapes]
-    text = random_format(rng, len(shapes[0]))
+    text = random_format(rng, len(shapes[0]), structured=seed >= STRUCTURED)
+    arrays[0] = thinned(arrays[0], text)
     place = int(rng.integers(len(arrays)))
     inputs, output = spec.split("->")
     names = inputs.split(",")

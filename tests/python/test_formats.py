@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -158,27 +159,43 @@ def test_equality_ignores_names_only():
     assert len({st.Format("CSR"), st.Format("csr"), st.Format("CSC")}) == 2
 
 
+def stored_by_level(dense, kinds):
+    """The coordinates, up to each level, that a walk of the array finds stored: a dense level has its whole extent under
+    every parent, a compressed one what occurs."""
+    stored = [()]
+    for k, kind in enumerate(kinds):
+        at = [(*parent, c) for parent in stored for c in range(dense.shape[k])]
+        stored = at if kind == "dense" else [c for c in at if dense[c].any()]
+        yield stored
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])
 def test_every_dense_compressed_format(rank):
     """All n! * 2^n orders and kinds: the same elements, the same structure as a walk of the dense array in that
-    order."""
+    order, the same product."""
     rng = np.random.default_rng(rank)
     shape = (3, 4, 2, 3)[:rank]
     dense = np.where(rng.random(shape) < 0.35, rng.integers(1, 9, shape), 0).astype(float)
+    dense[1] = dense[..., 1] = 0  # so that outer compressed levels leave something out
     names = "ijkl"[:rank]
     x = rng.integers(0, 5, shape[-1]).astype(float)
     spec = f"{names},{names[-1]}->{names[:-1]}"
     expected = np.einsum(spec, dense, x)
+    assert expected.any()
     for order in itertools.permutations(range(rank)):
+        moved = np.transpose(dense, order)
         for kinds in itertools.product(("dense", "compressed"), repeat=rank):
             text = f"({', '.join(names)}) -> ({', '.join(f'{names[d]}: {k}' for d, k in zip(order, kinds))})"
             t = st.from_dense(dense, text)
             t.validate()
             assert np.array_equal(t.to_dense(), dense), text
-            last = max((k for k in range(rank) if kinds[k] == "compressed"), default=-1)
-            moved = np.transpose(dense, order)
-            seen = {c[: last + 1] for c in zip(*np.nonzero(moved))}
-            tail = int(np.prod(moved.shape[last + 1 :])) if last >= 0 else 0
-            assert t.nse == (len(seen) * tail if last >= 0 else dense.size) or kinds[: last + 1].count("dense"), text
-            if rank <= 3 or order == tuple(range(rank)):
-                assert np.array_equal(st.einsum(spec, t, x), expected), text
+            parents = [()]
+            for k, stored in enumerate(stored_by_level(moved, kinds)):
+                if kinds[k] == "compressed":
+                    children = Counter(c[:-1] for c in stored)
+                    assert np.array_equal(t.pos(k), np.cumsum([0, *(children[p] for p in parents)])), text
+                    assert np.array_equal(t.crd(k), [c[-1] for c in stored]), text
+                parents = stored
+            assert t.nse == len(stored), text
+            assert np.array_equal(t.values, [moved[c] for c in stored]), text
+            assert np.array_equal(st.einsum(spec, t, x), expected), text

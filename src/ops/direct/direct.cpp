@@ -13,8 +13,8 @@ namespace strata::direct {
 namespace {
 
 /// The sums at the root, and a cheaper order of contraction of what stands below them.
-Expression contracted(const Expression& value, const std::map<std::string, Tensor>& operands,
-                      const std::map<std::string, std::int64_t>& extents) {
+evaluation::Contraction contracted(const Expression& value, const std::map<std::string, Tensor>& operands,
+                                   const std::map<std::string, std::int64_t>& extents) {
   std::vector<std::string> names;
   bool implicit = true;
   Expression body = value;
@@ -23,7 +23,7 @@ Expression contracted(const Expression& value, const std::map<std::string, Tenso
     implicit = implicit && body.node().implicit;
     body = body.argument();
   }
-  if (names.empty()) return value;
+  if (names.empty()) return {value};
   const auto describe = [&](const Expression& e) {
     evaluation::Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
     const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
@@ -33,12 +33,12 @@ Expression contracted(const Expression& value, const std::map<std::string, Tenso
     f.dtype = t.dtype();
     return f;
   };
-  body = evaluation::contract(body, names, implicit, describe, [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
+  auto out = evaluation::contract(body, names, implicit, describe, [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
   // A sum that was carried out inside is gone from the outside.
-  const auto free = body.free_indices();
+  const auto free = out.body.free_indices();
   for (auto n = names.rbegin(); n != names.rend(); ++n)
-    if (std::find(free.begin(), free.end(), *n) != free.end()) body = Expression::reduce(Operator::sum, *n, body, implicit);
-  return body;
+    if (std::find(free.begin(), free.end(), *n) != free.end()) out.body = Expression::reduce(Operator::sum, *n, out.body, implicit);
+  return out;
 }
 
 /// An expression made ready: factors in a cheap order, the reductions of the root apart.
@@ -96,7 +96,7 @@ std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string,
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
   Expression& value = p.problem.assignment.value;
   // A user's products need not distribute over sums.
-  if (options.semiring.kind() != Semiring::user) value = contracted(value, p.problem.operands, p.problem.extents);
+  if (options.semiring.kind() != Semiring::user) value = contracted(value, p.problem.operands, p.problem.extents).body;
   p.body = peeled(value, p.sums);
   return p;
 }
@@ -170,6 +170,15 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   const auto loops = make_loops(p->problem, why);
   if (!loops) return std::nullopt;
   return loops->describe();
+}
+
+bool pays_in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands) {
+  constexpr double enough = 1 << 16;  // some 20 us: what planning a second product takes
+  if (a.accumulate) return false;
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
+  const auto c = contracted(a.value, operands, index_extents(a, shapes));
+  return c.together >= enough && 2 * c.apart <= c.together;
 }
 
 std::string emit(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {

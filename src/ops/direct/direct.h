@@ -15,6 +15,10 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
 std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                    const EvaluateOptions& options, std::string& why);
 
+/// Does a product of three or more take less than half of the multiply-adds pair by pair, and so many in one nest of loops that it
+/// matters?
+bool pays_in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands);
+
 /// The one kernel that computes it, as a C file. Unsupported where there is none, or it takes several.
 std::string emit(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
 

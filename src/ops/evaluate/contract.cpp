@@ -29,21 +29,26 @@ double join_rows(const std::vector<const Factor*>& factors, const std::function<
 
 }  // namespace
 
-Expression contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
-                    const std::function<Factor(const Expression&)>& describe,
-                    const std::function<double(const std::string&)>& extent) {
+Contraction contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
+                     const std::function<Factor(const Expression&)>& describe,
+                     const std::function<double(const std::string&)>& extent) {
   const auto expressions = factors_of(body);
-  if (expressions.size() < 3) return body;
+  if (expressions.size() < 3) return {body};
   std::vector<Factor> factors;
   for (const auto& e : expressions) {
     factors.push_back(describe(e));
-    if (!factors.back().dtype || factors.back().dtype != factors[0].dtype) return body;
+    if (!factors.back().dtype || factors.back().dtype != factors[0].dtype) return {body};
   }
-  bool changed = false;
-  while (factors.size() > 2) {
+  const auto together = [&] {
     std::vector<const Factor*> all;
     for (const auto& f : factors) all.push_back(&f);
-    double least = join_rows(all, extent);
+    return join_rows(all, extent);
+  };
+  const double whole = together();
+  double apart = 0;
+  bool changed = false;
+  while (factors.size() > 2) {
+    double least = together();
     std::size_t best_p = 0, best_q = 0;
     std::vector<std::string> best;
     for (std::size_t p = 0; p < factors.size(); ++p)
@@ -76,16 +81,17 @@ Expression contract(const Expression& body, const std::vector<std::string>& redu
           merged.indices.push_back(i);
           bound *= extent(i);
         }
+    apart += least;
     merged.rows = std::min(least, bound);
     for (const auto& i : best) merged.expression = Expression::reduce(Operator::sum, i, merged.expression, implicit);
     factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(best_q));
     factors[best_p] = std::move(merged);
     changed = true;
   }
-  if (!changed) return body;
+  if (!changed) return {body, whole, whole};
   Expression out = factors[0].expression;
   for (std::size_t k = 1; k < factors.size(); ++k) out = out * factors[k].expression;
-  return out;
+  return {out, whole, apart + together()};
 }
 
 }  // namespace strata::evaluation

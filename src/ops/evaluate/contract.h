@@ -14,11 +14,16 @@ struct Factor {
   std::optional<DType> dtype;  ///< where it is known to be an operand
 };
 
+struct Contraction {
+  Expression body;
+  double together = 0, apart = 0;  ///< multiply-adds in one nest of loops, and in these pairs; equal where nothing changed
+};
+
 /// `body` is summed over `reduced`: sums that may be carried out earlier and promise fewer rows are, and leave
 /// `reduced`' indices to themselves. Only products of three or more operands of one dtype: others would round or wrap
 /// differently.
-Expression contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
-                    const std::function<Factor(const Expression&)>& describe,
-                    const std::function<double(const std::string&)>& extent);
+Contraction contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
+                     const std::function<Factor(const Expression&)>& describe,
+                     const std::function<double(const std::string&)>& extent);
 
 }  // namespace strata::evaluation

@@ -145,10 +145,11 @@ class Evaluator {
     }
     if (op == Operator::sum && reorders_)
       body = contract(
-          body, names, implicit, [this](const Expression& f) { return describe(f); },
-          [this](const std::string& i) {
-            return static_cast<double>(extents_[static_cast<std::size_t>(variables_.at(i))]);
-          });
+                 body, names, implicit, [this](const Expression& f) { return describe(f); },
+                 [this](const std::string& i) {
+                   return static_cast<double>(extents_[static_cast<std::size_t>(variables_.at(i))]);
+                 })
+                 .body;
     for (int v : reduced) masked = masked && std::find(output_.begin(), output_.end(), v) == output_.end();
     Tree inner(extents_, options_.semiring);
     const int root = build(inner, body, masked);

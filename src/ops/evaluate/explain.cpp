@@ -30,6 +30,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     std::vector<TensorType> list;
     for (const auto& n : names) list.push_back(types.at(n));
     why = evaluation::plan_refusal(*e, list, options, format);
+    if (why.empty() && names.size() > 2 && direct::pays_in_pairs(a, operands))
+      why = "pair by pair it takes less than half of the multiply-adds";
     if (why.empty()) try {
         const PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
         return out + "  a plan serves:\n" + indented(make_plan(*e, list, how).explain());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/convert_elements.h"
+#include "ops/direct/direct.h"
 #include "ops/evaluate/memo.h"
 #include "strata/ops.h"
 
@@ -37,6 +38,11 @@ std::optional<Plan> plan_of_product(const Einsum& e, std::span<const TensorType>
                                     const Format& format, const Destination& to) {
   if (!evaluation::plan_refusal(e, types, options, format).empty()) return std::nullopt;
   return evaluation::plan_for(e, types, options, to);
+}
+
+/// Where a result is not scaled on its way into fresh memory, a product of many may go pair by pair.
+bool in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands, std::size_t factors, const Destination& to) {
+  return factors > 2 && (to.out || !to.scales()) && direct::pays_in_pairs(a, operands);
 }
 
 /// What may be remembered: masks, semirings and schedules never lead to a plan.
@@ -104,7 +110,7 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
   const bool in_place = a.accumulate && to.out && !to.scales() && to.out->type() == operands.at(a.name).type() &&
                         to.out->format().is_all_dense() &&
                         to.out->part().values.data == operands.at(a.name).part().values.data;
-  if (e && (!a.accumulate || in_place)) {
+  if (e && (!a.accumulate || in_place) && !in_pairs(a, operands, names.size(), to)) {
     std::vector<Tensor> list;
     for (const auto& n : names) list.push_back(operands.at(n));
     Destination whole = to;
@@ -135,6 +141,7 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
   static_cast<void>(index_extents(e, shapes));
   const auto named = by_name(operands);
   const Assignment a = to_assignment(e);
+  if (in_pairs(a, named, operands.size(), to)) return without_plan(a, named, options, to);
   const auto types = types_of(operands);
   if (const auto plan = plan_of_product(e, types, options, format_of(a, types_of(named), options, to.out.has_value()), to)) {
     if (memorable) memo.insert({e, choices_of(options, to), types, planning::Epoch::now(), {}, *plan});
