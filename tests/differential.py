@@ -9,7 +9,7 @@ import strata as st
 from dtypes import COMMON
 
 LETTERS = "ijklmnop"
-STRUCTURED = 10_000_000  # seeds from here on draw structured levels too; those below give what they gave before
+STRUCTURED = 20_000_000  # seeds from here on draw structured levels too; those below give what they always gave
 
 
 def random_shape(rng, rank):

@@ -1,7 +1,7 @@
 """A banded matrix plus scattered entries, gathered as coordinates: DIA + CSR to COO.
 
 Discretizations give diagonals, couplings give scattered entries; a library for one format cannot add the other. Here the
-three formats meet in one expression, and nothing is converted first.
+three formats meet in one expression.
 """
 
 import numpy as np

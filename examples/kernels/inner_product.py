@@ -1,6 +1,7 @@
 """Inner product of sparse tensors: only where both have something. Similarity of two documents, norm of a tensor.
 
-s = X(i,j,k) * Y(i,j,k). The two walk together, whatever their formats.
+s = X(i,j,k) * Y(i,j,k). The two walk together; a format that cannot be walked in the order of the
+other is converted first.
 """
 
 import numpy as np

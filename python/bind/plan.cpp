@@ -179,7 +179,7 @@ void bind_plan(nb::module_& m) {
         return emit_expression(expression, symbolic, extent);
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
-      "The kernel of one product with at most one sparse operand, as a C file that needs nothing of Strata. "
+      "The one kernel of an expression, as a C file that needs nothing of Strata. "
       "ExpressionError, FormatError, Unsupported.");
   m.def(
       "index_notation_operands",

@@ -46,10 +46,10 @@ class Parser : private Scanner {
       const char c = text_[at_];
       const Span here{at_, at_ + 1};
       if (c == '+' || c == '-')
-        throw Unsupported({.what = "sums of products are not built yet",
-                           .expected = "one product",
+        throw Unsupported({.what = "a plan is of one product",
+                           .expected = "factors joined by '*'",
                            .got = std::string("'") + c + "'",
-                           .fix = "evaluate the terms one by one; run with beta 1 adds to the output",
+                           .fix = "evaluate() takes any expression",
                            .text = std::string(text_),
                            .where = here});
       refuse("the expression does not end here", here, "'*' or the end", "'" + std::string(1, c) + "'");

@@ -60,7 +60,7 @@ void check_output(const TensorType& planned, const Tensor& out) {
   const TensorType& t = out.type();
   if (!planning::is_plain_dense(t))
     refuse("the output is not dense", "a dense tensor", t.to_string(),
-           "sparse outputs are not built yet: compute into a dense tensor and convert");
+           "evaluate() makes sparse results; or compute into a dense tensor and convert");
   if (t.shape != planned.shape) refuse("the output has another shape", shape_text(planned.shape), shape_text(t.shape));
   if (t.dtype != planned.dtype)
     refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)),

@@ -1,4 +1,4 @@
-// Any bytes as a Matrix Market file: refused with a FileError, or a valid tensor that survives writing.
+// Any bytes as a Matrix Market file: refused with a FileError, or a valid tensor.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

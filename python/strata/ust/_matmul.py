@@ -7,8 +7,8 @@ from ._tensor import Tensor
 
 
 class MatmulOptions:
-    """Options of Matmul: `compute_type` is the dtype to accumulate in; `codegen=True` asks for compiled kernels.
-    Others have no meaning on a CPU."""
+    """Options of Matmul: `compute_type` is the dtype to accumulate in. The others are taken and change nothing: the fastest
+    kernel serves, written by hand or generated (`strata.settings.engine` decides otherwise), and memory is the machine's."""
 
     def __init__(
         self, codegen=False, compute_type=None, logger=None, memory_limit=None, blocking="auto", allocator=None
