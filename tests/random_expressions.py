@@ -180,21 +180,33 @@ def reduce_semiring(ring, v, here, axis):
     return v, here.any(axis=axis, keepdims=True)
 
 
+def summed(case, e):
+    return [i for i in free(case, e) if i not in case["output"]]
+
+
+def summed_addends(case, e):
+    """The sums that the notation implies stand in each addend, whatever parentheses are around."""
+    if e[0] in ("+", "-"):
+        arguments = [summed_addends(case, a) for a in e[1:]]
+        return np.negative(*arguments) if len(arguments) == 1 else BINARY[e[0]](*arguments)
+    v = dense(case, e)
+    for i in summed(case, e):
+        axis = INDICES.index(i)
+        v = np.any(v, axis, keepdims=True) if v.dtype == bool else np.sum(v, axis, keepdims=True, dtype=v.dtype)
+    return v
+
+
 def expected(case):
     total = None
     for term in case["terms"]:
-        summed = [i for i in free(case, term) if i not in case["output"]]
         if case["semiring"]:
             v = semiring_values(case, term)
-            for i in summed:
+            for i in summed(case, term):
                 v = reduce_semiring(case["semiring"], *v, INDICES.index(i))
             v = (np.where(v[1], v[0], ground(case["semiring"], v[0].dtype)), v[1])
             total = v if total is None else unite(case["semiring"], total, v)
             continue
-        v = dense(case, term)
-        for i in summed:
-            axis = INDICES.index(i)
-            v = np.any(v, axis, keepdims=True) if v.dtype == bool else np.sum(v, axis, keepdims=True, dtype=v.dtype)
+        v = summed_addends(case, term)
         total = v if total is None else total + v
     if case["semiring"]:
         total = total[0]
@@ -261,11 +273,13 @@ def random_case(seed):
         if semiring and semiring != "any" and is_dense and seed % 3 == 0:  # values that stand for nothing, among others
             array = np.where(np.random.default_rng([4, seed]).random(shape) < 0.3, ground(semiring, dtype), array)
             array = array.astype(dtype)
-        if not (is_dense and (semiring == "any" or rng.random() < 0.5)):
+        if not (is_dense and rng.random() < 0.5):
             array = np.where(rng.random(shape) < rng.choice([0.1, 0.4, 0.8]), array, 0).astype(dtype)
         format = None if is_dense or not indices else random_format(rng, len(indices), structured=seed >= STRUCTURED)
         if format is not None and st.Format(format, rank=len(indices)).is_all_dense:
             format = None
+        if semiring == "any" and format is None:
+            array = np.ones(shape, dtype)  # a 0 would be a value, and it is not known which one is taken
         array = thinned(np.asarray(array), format) if format else np.asarray(array)
         case["operands"][name] = dict(indices=indices, array=array, format=format)
     # An extent that only broadcast operands have is 1.
@@ -433,14 +447,15 @@ def smaller_cases(case):
             yield changed(mask=case["mask"] | dict(array=1 - case["mask"]["array"], complement=False))
     if case["result"] is not None:
         yield changed(result=None)
+    counts_absent = case["semiring"] or any(t[0] in ("/", "//", "%") for t in case["terms"])
     for n, o in case["operands"].items():
         for format in (None, "COO"):
-            if o["format"] not in (None, format) and not (format is None and case["semiring"]):
+            if o["format"] not in (None, format) and not (format is None and counts_absent):
                 c = copy.deepcopy(case)
                 c["operands"][n]["format"] = format
                 yield c
         if case["semiring"] == "any" and o["format"] is None:
-            continue  # a 0 would be a value, and it is not known which one is taken
+            continue  # all are 1
         for at in itertools.islice(np.argwhere(o["array"]) if o["array"].ndim else (), 40):
             c = copy.deepcopy(case)
             c["operands"][n]["array"][tuple(at)] = 0

@@ -85,6 +85,11 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
   check_split(options.split, format);
   if (nothing_to_do(t, format, options)) return t;
   if (auto result = fast::convert(t, format, options)) return *result;
+  if (const auto nearer = fast::towards(t, format, options.zeros)) {
+    ConvertOptions all = options;
+    all.zeros = Zeros::keep;  // what was to be dropped is gone
+    return convert(*nearer, format, all);
+  }
   return convert_general(t, format, options);
 }
 

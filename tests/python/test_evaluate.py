@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import strata as st
-from random_expressions import check
+from differential import STRUCTURED
+from random_expressions import WIDE, check
 
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "ELL", "delta(2)", "CSR + COO", "(i, j) -> (i: compressed, j: bitmap)"]
 FORMATS += ["(i, j) -> (j - i: compressed, i: range)"]
@@ -19,10 +20,29 @@ def rng():
     return np.random.default_rng(7)
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_random(block):
-    for seed in range(60 * block, 60 * (block + 1)):
-        check(seed)
+FAULTS = {  # random cases that show a known fault, until it is mended
+    WIDE + 534: "factors of several dtypes in a semiring, and the product of the first two is narrower",
+    WIDE + 581: "'any' into a dense result whose index runs inside of the sum takes the 0 that stood there",
+    WIDE + 696: "'any' into a dense result whose index runs inside of the sum takes the 0 that stood there",
+    WIDE + 1165: "a result in a sum of formats, and elements go to a part whose padded level is too narrow",
+    WIDE + 2086: "what stands for nothing becomes a number where a sum over nothing meets a wider dtype",
+    WIDE + 4919: "a sum over nothing counts as a value that 'any' may take",
+    STRUCTURED + 12: "structured levels in generated code",
+}
+
+
+@pytest.mark.parametrize("first", [0, WIDE])
+@pytest.mark.parametrize("block", range(20))
+def test_random(block, first):
+    """2,400 cases; half of them compiled too, which takes most of the time."""
+    for seed in range(first + 60 * block, first + 60 * (block + 1)):
+        if seed not in FAULTS:
+            check(seed, compiled=block < 10)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(s, marks=pytest.mark.xfail(strict=True, reason=FAULTS[s])) for s in FAULTS])
+def test_random_cases_of_known_faults(seed):
+    check(seed)
 
 
 @pytest.mark.parametrize("a", FORMATS)

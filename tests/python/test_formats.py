@@ -160,8 +160,8 @@ def test_equality_ignores_names_only():
 
 
 def stored_by_level(dense, kinds):
-    """The coordinates, up to each level, that a walk of the array finds stored: a dense level has its whole extent under
-    every parent, a compressed one what occurs."""
+    """The coordinates, up to each level, that a walk of the array finds stored: a dense level has its whole extent
+    under every parent, a compressed one what occurs."""
     stored = [()]
     for k, kind in enumerate(kinds):
         at = [(*parent, c) for parent in stored for c in range(dense.shape[k])]

@@ -10,6 +10,7 @@ import strata as st
 
 RANKS = ["", "(1)", "(3)", "(4)", "(5)"]
 BATCH_DENSE = [(1, 0), (2, 0), (0, 1), (1, 1), (3, 0), (0, 2), (2, 1), (1, 2)]
+SPARSE_DENSE = [(2, 0), (1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1), (2, 3), (3, 2), (4, 1)]
 COMPRESSED = ["", *map(str, BATCH_DENSE)]
 BLOCKED = ["(2, 3)", "(3, 2)", *(f"(2, 3, {b}, {d})" for b, d in BATCH_DENSE)]
 
@@ -18,7 +19,7 @@ ARGUMENTS = {
     "DenseLeft": RANKS,
     "COO": RANKS,
     "CSF": RANKS,
-    "COOd": [f"({s}, {d})" for s, d in [(2, 0), (1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1), (2, 3), (3, 2), (4, 1)]],
+    "COOd": [*map(str, SPARSE_DENSE)],
     "CSR": COMPRESSED,
     "CSC": COMPRESSED,
     "BSR": ["(1, 1)", "(9, 9)", *BLOCKED],  # an element a block, and one block that is larger than the matrix
@@ -83,7 +84,7 @@ def two_of_four(shape):
 
 
 def check_pairs(dense, names):
-    """Every name as source and as target: the bits of every element, and no fill-in where a format has no use for it."""
+    """Every name as source and as target: the bits of every element, and no fill-in where none can be held."""
     elements = np.count_nonzero(dense.view(np.int64))
     tensors = {a: st.from_dense(dense, a, threshold=None) for a in names}
     for a, b in itertools.product(names, repeat=2):

@@ -13,8 +13,8 @@ class Case:
     op: str = "product"
     columns: int = 1
     dtype: str = ""  # "" keeps the matrix's
-    source: str = ""  # convert: CSR, COO (shuffled, every fourth element twice) or dense
-    target: str = ""  # convert: CSC, CSR, BSR(3, 3), DIA
+    source: str = ""  # convert: CSR, CSC, BSR(3, 3), DIA, COO (shuffled, every fourth element twice) or dense
+    target: str = ""  # convert: CSC, CSR, BSR(3, 3), DIA, dense
 
     def data(self):
         """(A, X or None): the same for every worker."""

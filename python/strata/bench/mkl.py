@@ -127,8 +127,8 @@ class MKL:
                 "create_coo",
             )
             source, operation = coo, _NON_TRANSPOSE
-        elif case.source == "CSR" and case.target == "CSC":
-            source, operation = self._create(a)[0], _TRANSPOSE
+        elif (case.source, case.target) in (("CSR", "CSC"), ("CSC", "CSR")):  # of CSC: the transpose's rows
+            source, operation = self._create(a if case.source == "CSR" else a.T.tocsr())[0], _TRANSPOSE
         elif case.source == "CSR" and case.target.startswith("BSR") and a.shape[0] % 3 == 0:
             source = self._create(a)[0]
 

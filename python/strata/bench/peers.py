@@ -89,13 +89,13 @@ class Strata:
     def prepare(self, case, a, x, variant):
         st = self.st
         if case.op == "convert":
-            source = st.from_scipy(a)
             if case.source == "COO":
                 rows, cols, values = coordinates(a)
                 return _latest(lambda: st.from_coo((rows, cols), values, a.shape, case.target))
             if case.source == "dense":
                 dense = a.toarray()
                 return _latest(lambda: st.from_dense(dense, case.target))
+            source = st.from_scipy(a).to(case.source)
             return _latest(lambda: source.to(case.target))
         name, crd = (variant.rsplit(" ", 1) + [""])[:2] if " uint" in variant else (variant, "")
         start = time.perf_counter()
@@ -168,9 +168,15 @@ class SciPy:
             if case.source == "dense":
                 dense = a.toarray()
                 return _latest(lambda: sp.csr_matrix(dense))
-            if case.target.startswith("BSR"):
-                return _latest(lambda: a.tobsr((3, 3)))
-            return _latest({"CSC": a.tocsc, "DIA": a.todia, "COO": a.tocoo, "dense": a.toarray}[case.target])
+            convert = {
+                "CSR": lambda m: m.tocsr(),
+                "CSC": lambda m: m.tocsc(),
+                "DIA": lambda m: m.todia(),
+                "BSR(3, 3)": lambda m: m.tobsr((3, 3)),
+                "dense": lambda m: m.toarray(),
+            }
+            source = convert[case.source](a)
+            return _latest(lambda: convert[case.target](source))
         start = time.perf_counter()
         m = {"csr": lambda: a, "dia": lambda: a.todia()}.get(variant, lambda: a.tobsr((int(variant[3:]),) * 2))()
         seconds = time.perf_counter() - start
@@ -215,6 +221,11 @@ class Torch:
             m = self._csr(a)
             if case.target == "CSC":
                 return _latest(m.to_sparse_csc)
+            if case.source == "CSC":
+                m = m.to_sparse_csc()
+                return _latest(m.to_sparse_csr)
+            if case.target == "dense":
+                return _latest(m.to_dense)
             if case.target.startswith("BSR") and a.shape[0] <= 20_000:  # its algorithm is quadratic in the block grid
                 return _latest(lambda: m.to_sparse_bsr((3, 3)))
             raise LookupError("torch has no such conversion, or is quadratic in it")

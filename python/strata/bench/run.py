@@ -17,14 +17,17 @@ from . import machines, matrices
 from .case import Case
 from .measure import Pool, best_peer, limits, measure
 
-CONVERSIONS = (("CSR", "CSC"), ("COO", "CSR"), ("CSR", "BSR(3, 3)"), ("CSR", "DIA"), ("dense", "CSR"))
-#: which matrices each conversion is measured on
+#: conversions, and which matrices each is measured on
 CONVERTED = {
     ("CSR", "CSC"): ("stencil7", "uniform", "fem3x3", "bar"),
+    ("CSC", "CSR"): ("stencil7", "uniform"),
     ("COO", "CSR"): ("stencil7", "uniform", "fem3x3"),
     ("CSR", "BSR(3, 3)"): ("fem3x3",),
+    ("BSR(3, 3)", "CSR"): ("fem3x3",),
     ("CSR", "DIA"): ("stencil7",),
+    ("DIA", "CSR"): ("stencil7",),
     ("dense", "CSR"): ("pruned4096-50", "pruned4096-90", "pruned512"),
+    ("CSR", "dense"): ("pruned4096-50", "pruned4096-90", "pruned512"),
 }
 
 
@@ -100,12 +103,12 @@ def cases(args):
                     )
                 )
     if not args.no_conversions:
-        for source, target in CONVERSIONS:
+        for source, target in CONVERTED:
             for matrix in table:
                 if any(matrix.startswith(m) for m in CONVERTED[source, target]):
                     out.append(
                         (
-                            f"{source}->{target.replace(' ', '')} {matrix}",
+                            f"{source.replace(' ', '')}->{target.replace(' ', '')} {matrix}",
                             matrix,
                             matrix_case(matrix, op="convert", source=source, target=target),
                         )

@@ -16,6 +16,9 @@ struct Goal {
 /// The shortcut for this pair of formats, or nothing.
 std::optional<Tensor> convert(const Tensor& t, const Format& format, const ConvertOptions& options);
 
+/// The same elements in rows or columns, where `t` has a shortcut to these and the target is reached from them sooner than from `t`.
+std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros);
+
 std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal);      ///< CSR <-> CSC
 std::optional<Tensor> rows_to_coo(const Tensor& t, const Goal& goal);         ///< CSR -> COO (shares coordinates and values)
 std::optional<Tensor> coo_to_rows(const Tensor& t, const Goal& goal);         ///< COO, also unsorted and with duplicates -> CSR, CSC

@@ -1,0 +1,45 @@
+// Two strides where one has no shortcut: by rows or columns, which nearly every structure goes to and comes from.
+#include "format/recognise.h"
+#include "ops/fast/fast.h"
+
+namespace strata::fast {
+namespace {
+
+Format part_of(const Format& format, int k) { return format.num_parts() == 1 ? format : format.part(k); }
+
+/// Does the expression hold this dimension?
+bool holds(const FormatSpec& spec, int expr, int dim) {
+  const ExprNode& e = spec.exprs[static_cast<std::size_t>(expr)];
+  if (e.op == ExprNode::dim) return e.a == dim;
+  const bool pair = e.op == ExprNode::add || e.op == ExprNode::sub;
+  return holds(spec, e.a, dim) || (pair && holds(spec, e.b, dim));
+}
+
+/// The dimension that comes first in this format: columns where its first level holds them alone.
+int first_dim(const Format& format) {
+  const Format part = part_of(format, 0);
+  return holds(part.spec(), part.level(0).expr, 0) ? 0 : 1;
+}
+
+}  // namespace
+
+std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros) {
+  if (t.num_parts() != 1 || t.rank() != 2) return {};
+  for (int k = 0; k < format.num_parts(); ++k) {
+    const Format part = part_of(format, k);
+    for (const Level& l : part.levels())
+      if (!l.ordered || l.kind == LevelKind::batch) return {};
+  }
+  int outer = -1;
+  if (const auto blocks = blocked_rows_of(t.format())) outer = blocks->dims.outer;
+  else if (diagonals_of(t.format()) >= 0) outer = 0;
+  else if (const auto sorted = coordinates_of(t.format()); sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique) outer = sorted->outer;
+  else if (const auto rows = rows_of(t.format(), LevelKind::compressed); rows && rows->outer != first_dim(format)) outer = rows->inner;
+  if (outer < 0) return {};
+  static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
+  ConvertOptions options;
+  options.zeros = zeros;
+  return fast::convert(t, outer == 0 ? csr : csc, options);
+}
+
+}  // namespace strata::fast
