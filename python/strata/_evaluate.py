@@ -1,6 +1,9 @@
 """Whole expressions over any formats. Which way one goes is decided in the core."""
 
+import operator
+
 from . import _core
+from .errors import ExpressionError
 
 
 def evaluate(
@@ -59,6 +62,31 @@ def evaluate(
     )
 
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _from_lists(arguments):
+    """The text and operands of einsum(A, [0, 1], B, [1, 2], [0, 2])."""
+
+    def letter(i):
+        return "..." if i is Ellipsis else _LETTERS[range(len(_LETTERS)).index(operator.index(i))]
+
+    def text(indices):
+        try:
+            return "".join(map(letter, indices))
+        except (TypeError, ValueError):
+            raise ExpressionError(
+                "einsum without a text wants a list of indices behind each operand",
+                expected="einsum(A, [0, 1], B, [1, 2], [0, 2]), with integers from 0 to 51 and ...",
+                got=repr(indices) if isinstance(indices, (list, tuple)) else type(indices).__name__,
+            ) from None
+
+    count = len(arguments) // 2
+    operands = arguments[0 : 2 * count : 2]
+    spec = ",".join(text(indices) for indices in arguments[1 : 2 * count : 2])
+    return (spec + "->" + text(arguments[-1]) if len(arguments) % 2 else spec), operands
+
+
 def einsum(
     spec,
     *operands,
@@ -79,12 +107,15 @@ def einsum(
         einsum("ij,jk->ik", A, B)                      # of sparse A and B: sparse, as evaluate() infers it
         einsum("ij,jk->ik", A, B, format="COO")
         einsum("ij,jk,ki->", A, A, A, semiring="plus-times")
+        einsum(A, [0, 1], x, [1], [0])                 # indices as lists; without the last one as NumPy orders them
 
     With at most one sparse operand the result is dense unless `format` says otherwise, an array of the package of
     the dense operands, and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format,
     semiring, mask, complement_mask, schedule : as for evaluate(); loops have the letters of the einsum.
     ExpressionError, TensorError, DTypeError, PlanError, ScheduleError.
     """
+    if not isinstance(spec, str):
+        spec, operands = _from_lists((spec, *operands))
     return _core.einsum(
         spec,
         *operands,

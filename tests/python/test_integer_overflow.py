@@ -6,7 +6,7 @@ import pytest
 import strata as st
 
 DTYPES = ["int8", "int32", "int64", "uint64"]
-FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "DIAI"]
+FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)"]
 
 
 @pytest.fixture(params=["auto", "kernels", "vendor", "jit", "interpreter"], autouse=True)

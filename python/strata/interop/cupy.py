@@ -81,6 +81,20 @@ def to_cupy(t):
         raise Unsupported("CuPy is needed here and is not installed", fix="pip install cupy-cuda12x") from None
     if t.format.is_all_dense:
         return cupy.asarray(t.to_numpy())
+    if len(t.shape) != 2:
+        raise Unsupported(
+            "CuPy's sparse tensors are matrices",
+            expected="two dimensions",
+            got=str(len(t.shape)),
+            fix="to_dense() gives an array of any number of them",
+        )
     a = t.to_scipy()
+    if a.dtype.char not in "?fdFD":
+        raise Unsupported(
+            "CuPy's sparse matrices do not hold these values",
+            expected="bool, float32, float64, complex64 or complex128",
+            got=str(a.dtype),
+            fix='to(dtype="float64") first',
+        )
     cls = {"csr": cps.csr_matrix, "csc": cps.csc_matrix, "coo": cps.coo_matrix, "dia": cps.dia_matrix}.get(a.format)
     return cls(a) if cls else cps.csr_matrix(a.tocsr())

@@ -225,11 +225,9 @@ def _export(t, sps, matrix):
         out.coords, out.data = coords, t.values[:n]
         out.has_canonical_format = f.is_ordered and f.is_unique
         return out
-    if f.is_all_dense and len(shape) == 0:
-        return sps.coo_array(np.asarray(t.to_numpy()))
-    target = Format("CSR") if len(shape) == 2 else Format("COO", len(shape)) if shape else None
-    if target is None or target == f:
+    if not shape:
         raise Unsupported("SciPy has no sparse scalar", expected="a tensor with dimensions", fix="use to_numpy()")
+    target = Format("CSR") if len(shape) == 2 else Format("COO", len(shape))
     warnings.warn(
         f"the tensor was copied: SciPy has no format {f.name or f}, so it leaves as {target.name or target}",
         CopyWarning,
@@ -268,14 +266,18 @@ def _block_of(f):
 
 def _index(array):
     """An index array in a dtype that SciPy computes with: int32 and int64 as they are, others copied."""
-    if array.dtype == np.int32 or array.dtype == np.int64:
-        return array
-    wide = array.dtype in (np.uint32, np.uint64)
-    warnings.warn(
-        f"indices of {array.dtype} were copied: SciPy computes with int32 and int64", CopyWarning, stacklevel=6
-    )
-    return array.astype(np.int64 if wide else np.int32)
+    return _same_index(array)[0]
 
 
 def _same_index(*arrays):
-    return tuple(_index(a) for a in arrays)
+    """The same in one dtype for all of them: SciPy's own functions take no two."""
+    wide = any(a.dtype in (np.int64, np.uint32, np.uint64) for a in arrays)
+    target = np.dtype(np.int64 if wide else np.int32)
+    for a in arrays:
+        if a.dtype != target:
+            warnings.warn(
+                f"indices of {a.dtype} were copied: SciPy computes with int32 or int64, the same for all",
+                CopyWarning,
+                stacklevel=6,
+            )
+    return tuple(a.astype(target, copy=False) for a in arrays)
