@@ -160,7 +160,30 @@ bool Array::contiguous() const {
   return true;
 }
 
+namespace {
+
+/// numpy.ma's arrays offer their memory, and forget the mask.
+bool is_masked(nb::handle h) {
+  for (const PyTypeObject* t = Py_TYPE(h.ptr()); t; t = t->tp_base)
+    if (std::strcmp(t->tp_name, "MaskedArray") == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+nb::object attribute(nb::handle h, const char* name) {
+  if (PyObject* found = PyObject_GetAttrString(h.ptr(), name)) return nb::steal(found);
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
+  PyErr_Clear();
+  return {};
+}
+
 Array to_array(nb::handle h) {
+  if (is_masked(h))
+    throw DTypeError({.what = "a masked array has no value where it is masked",
+                      .expected = "a plain array",
+                      .got = "numpy.ma.MaskedArray",
+                      .fix = "array.filled(0), or from_coo with the unmasked elements"});
   if (is_torch_tensor(h)) return from_torch_tensor(h);
   if (PyObject_CheckBuffer(h.ptr()))
     if (auto a = from_buffer_protocol(h)) return std::move(*a);

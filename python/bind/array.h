@@ -12,6 +12,9 @@ Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_
 /// DTypeError for a dtype that has no values Strata computes with.
 [[noreturn]] void refuse_dtype(const std::string& dtype);
 
+/// h.name, or null where it has none; what looking for it raises otherwise is the caller's to hear.
+nb::object attribute(nb::handle h, const char* name);
+
 Array from_torch_tensor(nb::handle h);
 /// Through __dlpack__ and __dlpack_device__; nothing where the object has none.
 std::optional<Array> from_dlpack_object(nb::handle h);

@@ -95,9 +95,9 @@ Array from_managed(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void
 }  // namespace
 
 std::optional<Array> from_dlpack_object(nb::handle h) {
-  if (!nb::hasattr(h, "__dlpack__")) return std::nullopt;
-  if (nb::hasattr(h, "__dlpack_device__")) {
-    const nb::object device = h.attr("__dlpack_device__")();
+  if (!attribute(h, "__dlpack__")) return std::nullopt;
+  if (const nb::object where = attribute(h, "__dlpack_device__")) {
+    const nb::object device = where();
     if (!PyTuple_Check(device.ptr()) || nb::len(device) != 2 || !PyIndex_Check(nb::object(device[0]).ptr()))
       throw TensorError({.what = "__dlpack_device__() gave no device",
                          .expected = "a tuple of two integers, e.g. (1, 0)",

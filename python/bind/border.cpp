@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "array.h"
 #include "bind.h"
 
 namespace strata::bind {
@@ -169,7 +170,7 @@ Tensor to_output(nb::handle h) {
     if (!p.strides.empty() && !has_own_elements(extents, p.strides)) refuse_overlap();
     return t;
   }
-  if (!is_torch_tensor(h) && !PyObject_CheckBuffer(h.ptr()) && !nb::hasattr(h, "__dlpack__"))
+  if (!is_torch_tensor(h) && !PyObject_CheckBuffer(h.ptr()) && !attribute(h, "__dlpack__"))
     throw TensorError({.what = "there is no memory to write into",
                        .expected = "a NumPy array, a torch tensor or a dense strata.Tensor",
                        .got = Py_TYPE(h.ptr())->tp_name});

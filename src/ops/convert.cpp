@@ -130,8 +130,10 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
 
 namespace {
 
-[[noreturn]] void out_of_range(std::size_t d, std::int64_t extent, std::int64_t element, std::int64_t coordinate) {
-  throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d), .expected = "0 to " + std::to_string(extent - 1), .got = std::to_string(coordinate) + " for element " + std::to_string(element)});
+/// `coordinate` as it is read; of uint64 the number that was given is told.
+[[noreturn]] void out_of_range(std::size_t d, std::int64_t extent, std::int64_t element, std::int64_t coordinate, bool beyond = false) {
+  const std::string given = beyond ? std::to_string(static_cast<std::uint64_t>(coordinate)) : std::to_string(coordinate);
+  throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d), .expected = "0 to " + std::to_string(extent - 1), .got = given + " for element " + std::to_string(element)});
 }
 
 template <class I> void check_coordinates(const I* c, std::int64_t n, std::size_t d, std::int64_t extent) {
@@ -190,7 +192,7 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
       for (std::size_t d = 0; d < coords.size(); ++d) {
         IndexView(coords[d]).read(begin, n, columns[d].data());
         for (std::int64_t k = 0; k < n; ++k)
-          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d]) out_of_range(d, shape[d], begin + k, c);
+          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d]) out_of_range(d, shape[d], begin + k, c, coords[d].dtype == DType::u64);
         dims[d] = columns[d].data();
       }
       sink({static_cast<int>(n), dims.data(), static_cast<const char*>(values.data) + begin * width});

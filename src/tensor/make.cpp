@@ -50,6 +50,18 @@ DType unify_dtypes(std::map<int, Buffer>& arrays, const char* what) {
   return dtype.value_or(DType::i32);
 }
 
+/// uint64 is read as int64: what does not fit is refused under the number that was given, but for the mark of an unused slot.
+void refuse_beyond_int64(const Format& format, const std::map<int, Buffer>& arrays, const char* what) {
+  for (const auto& [level, b] : arrays) {
+    if (b.dtype != DType::u64 || level < 0 || level >= format.num_levels()) continue;
+    const bool padded = format.level(level).kind == LevelKind::padded;
+    for (std::int64_t k = 0; k < b.size; ++k)
+      if (const std::int64_t x = b.index(k); x < 0 && !(padded && x == -1))
+        storage::fail(format.level(level), level, std::string(what) + " holds what 63 bits do not: out of range",
+                      what + std::string("[") + std::to_string(k) + "] below 2^63", std::to_string(static_cast<std::uint64_t>(x)));
+  }
+}
+
 /// all ones of a narrow unsigned dtype must stay the mark when mixed dtypes are widened.
 void widen_marks(const Format& format, std::map<int, Buffer>& crd) {
   bool mixed = false;
@@ -276,6 +288,14 @@ Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, s
   check_shape(format, shape);
   if (arrays.values.size > 0 && !arrays.values.data)
     throw TensorError({.what = "values without memory", .expected = "an address", .got = "null, of " + std::to_string(arrays.values.size) + " elements"});
+  if (check) {
+    refuse_beyond_int64(format, arrays.pos, "pos");
+    refuse_beyond_int64(format, arrays.crd, "crd");
+  }
+  for (const auto& [level, b] : arrays.crd)
+    if (level >= 0 && level < format.num_levels() && format.level(level).kind == LevelKind::padded && format.level(level).arg == 0 && b.size > 0)
+      storage::fail(format.level(level), level, "only a conversion finds the number of slots by itself", "padded(n): every parent has n slots",
+                    "padded, and " + std::to_string(b.size) + " coordinates", "say how many, e.g. ELL(4)");
   widen_marks(format, arrays.crd);
   TensorType type;
   type.pos_dtype = unify_dtypes(arrays.pos, "pos");

@@ -28,8 +28,8 @@ FIBERS = "(i, j) -> (i: compressed, j: dense)"
 PIECES = "(i, j) -> (i / 200: compressed, i % 200: dense, j: dense)"
 CUBE, SQUARE = (200, 120, 100), (250, 250)
 
-# (format, pos, crd, shape, elements): 80,000 elements or slots, or as many as pos can count. Of the last ones the batches, fibers, pieces,
-# blocks and diagonals can be counted by the dtype, and what lies below them cannot.
+# (format, pos, crd, shape, elements): 80,000 elements or slots, or as many as pos can count. From the batches on, pos
+# counts those of one batch, or fibers, pieces, blocks, diagonals; all that lies below is more than its dtype can count.
 STORED = [
     ("COO", "int32", "uint8", CUBE, 80_000),
     ("COO", "uint32", "int16", CUBE, 80_000),
@@ -52,9 +52,16 @@ STORED = [
     ("DIAI", "int8", "int8", (700, 600), 119 * 700),
 ]
 TARGETS = {
-    2: ["COO", "CSR", "CSC", "BSR(3, 7)", "delta(2)", "bitmap", "ELL", "(i, j) -> (j: compressed, i / 8: dense, i % 8: bitmap)"],
-    3: ["COO", "CSF", "(i, j, k) -> (k: compressed, i: dense, j: compressed)", "(i, j, k) -> (j: dense, i: dense, k: bitmap)"],
-}  # fmt: skip
+    2: [
+        *["COO", "CSR", "CSC", "BSR(3, 7)", "delta(2)", "bitmap", "ELL"],
+        "(i, j) -> (j: compressed, i / 8: dense, i % 8: bitmap)",
+    ],
+    3: [
+        *["COO", "CSF"],
+        "(i, j, k) -> (k: compressed, i: dense, j: compressed)",
+        "(i, j, k) -> (j: dense, i: dense, k: bitmap)",
+    ],
+}
 
 
 @pytest.fixture(scope="module", params=range(len(STORED)), ids=lambda n: ", ".join(STORED[n][:3]))
@@ -96,7 +103,8 @@ def test_products_with_dense_operands(stored, engine, monkeypatch):
     rows = "ij"[: t.ndim - 1]
     last = "ijk"[t.ndim - 1]
     assert np.array_equal(st.einsum(f"{rows}{last},{last}r->{rows}r", t, x), dense @ x)
-    assert np.array_equal(st.einsum(f"{rows}{last},i->{last}", t, y), np.tensordot(y, dense, 1).reshape(-1, dense.shape[-1]).sum(0))
+    sums = np.tensordot(y, dense, 1).reshape(-1, dense.shape[-1]).sum(0)
+    assert np.array_equal(st.einsum(f"{rows}{last},i->{last}", t, y), sums)
     assert st.einsum(f"{rows}{last}->", t) == dense.sum()
     if t.ndim == 2:
         assert np.array_equal(t @ x, dense @ x) and np.array_equal(t @ x[:, 0], dense @ x[:, 0])
@@ -122,7 +130,10 @@ def test_results_outgrow_the_dtypes_of_their_operands(stored):
         assert np.array_equal((t @ u).to_dense(), dense @ other)
 
 
-@pytest.mark.parametrize("pos,crd,words", [("int8", None, "int8"), ("uint16", None, "65535"), (None, "uint8", "0 to 255"), (None, "int8", "127")])
+@pytest.mark.parametrize(
+    "pos,crd,words",
+    [("int8", None, "127"), ("uint16", None, "65535"), (None, "uint8", "0 to 255"), (None, "int8", "127")],
+)
 def test_indices_that_do_not_fit_are_not_narrowed(pos, crd, words):
     t = st.from_dense(np.ones((300, 300)), "CSR")
     with pytest.raises(st.TensorError, match="level 1 .*does not fit") as e:
@@ -174,8 +185,13 @@ ODD = {
 MATRIX = sp.csr_array(numbers((40, 60), 700))
 
 
-def raw(format, pos, crd, values):
-    return st.Tensor(format, MATRIX.shape, pos={1: pos} if pos is not None else None, crd=crd, values=values)
+def by_rows(format, odd, dtype):
+    pos, crd = (odd(a.astype(dtype)) for a in (MATRIX.indptr, MATRIX.indices))
+    return st.Tensor(format, MATRIX.shape, pos={1: pos}, crd={1: crd}, values=odd(MATRIX.data))
+
+
+def lists(odd, *dtypes):
+    return [odd(c.astype(t)) for c, t in zip(MATRIX.tocoo().coords, dtypes, strict=True)]
 
 
 def scipy_like(odd, dtype):
@@ -185,16 +201,18 @@ def scipy_like(odd, dtype):
     return st.from_scipy(a)
 
 
+def by_elements(odd, dtype):
+    return st.Tensor("COO", MATRIX.shape, crd=dict(enumerate(lists(odd, dtype, dtype))), values=odd(MATRIX.data))
+
+
 BUILT = {
-    "CSR": lambda odd, t: raw("CSR", odd(MATRIX.indptr.astype(t)), {1: odd(MATRIX.indices.astype(t))}, odd(MATRIX.data)),
-    "bitmap": lambda odd, t: raw("bitmap", odd(MATRIX.indptr.astype(t)), {1: odd(MATRIX.indices.astype(t))}, odd(MATRIX.data)),
-    "COO": lambda odd, t: raw("COO", None, {k: odd(c.astype(t)) for k, c in enumerate(MATRIX.tocoo().coords)}, odd(MATRIX.data)),
-    "from_coo": lambda odd, t: st.from_coo([odd(c.astype(t)) for c in MATRIX.tocoo().coords], odd(MATRIX.data), MATRIX.shape, "CSC"),
-    "from_coo, another dtype for each": lambda odd, t: st.from_coo(
-        [odd(MATRIX.tocoo().row.astype(t)), odd(MATRIX.tocoo().col.astype("uint8"))], odd(MATRIX.data), MATRIX.shape, "CSR"
-    ),
+    "CSR": lambda odd, t: by_rows("CSR", odd, t),
+    "bitmap": lambda odd, t: by_rows("bitmap", odd, t),
+    "COO": lambda odd, t: by_elements(odd, t),
+    "from_coo": lambda odd, t: st.from_coo(lists(odd, t, t), odd(MATRIX.data), MATRIX.shape, "CSC"),
+    "from_coo, two dtypes": lambda odd, t: st.from_coo(lists(odd, t, "uint8"), odd(MATRIX.data), MATRIX.shape, "CSR"),
     "from_scipy": scipy_like,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "uint32", "int64", "uint64"])
@@ -266,7 +284,8 @@ def built(text, shape, pos, crd, slots, level):
     """A tensor of valid arrays in which the first coordinate of a level can be exchanged."""
 
     def build(array):
-        return st.Tensor(text, shape, pos=pos, crd={k: array if k == level else np.array(c) for k, c in crd.items()}, values=np.ones(slots))
+        given = {k: array if k == level else np.array(c) for k, c in crd.items()}
+        return st.Tensor(text, shape, pos=pos, crd=given, values=np.ones(slots))
 
     return build, crd[level], level
 
@@ -283,8 +302,9 @@ PLACES = {
     "unordered": built("(i, j) -> (i: dense, j: compressed(unordered))", (2, 5), {1: [0, 2, 3]}, {1: [0, 3, 2]}, 3, 1),
 }
 OUTSIDE = [
-    (np.int64, LEAST), (np.int64, MOST), (np.int64, -1), (np.int64, 5), (np.int64, -(2**32)), (np.int64, 2**32), (np.int32, -(2**31)),
-    (np.int32, 2**31 - 1), (np.int8, -128), (np.uint8, 5), (np.uint64, 2**63), (np.uint64, 2**63 + 1), (np.uint64, 2**64 - 2),
+    (np.int64, LEAST), (np.int64, MOST), (np.int64, -1), (np.int64, 5), (np.int64, -(2**32)), (np.int64, 2**32),
+    (np.int32, -(2**31)), (np.int32, 2**31 - 1), (np.int8, -128), (np.uint8, 5),
+    (np.uint64, 2**63), (np.uint64, 2**63 + 1), (np.uint64, 2**64 - 2),
 ]  # fmt: skip
 
 
@@ -301,7 +321,10 @@ def test_coordinates_out_of_bounds(place, dtype, value):
         build(wrong)
 
 
-@pytest.mark.parametrize("name", ["DIAI", "DIAJ", "(i, j) -> (j - i: compressed(unordered), i: range)", "(i, j) -> (i - j: compressed, j: range)"])
+@pytest.mark.parametrize(
+    "name",
+    ["DIAI", "DIAJ", "(i, j) -> (j - i: compressed(unordered), i: range)", "(i, j) -> (i - j: compressed, j: range)"],
+)
 @pytest.mark.parametrize("offset", [LEAST, LEAST + 1, -(2**32), -5, 5, 2**32, MOST])
 def test_diagonals_outside_of_the_matrix(name, offset):
     def diagonal(d):
@@ -315,7 +338,7 @@ def test_diagonals_outside_of_the_matrix(name, offset):
 
 @pytest.mark.parametrize("value", [2**63, 2**64 - 1])
 def test_unsigned_diagonals_are_refused(value):
-    with pytest.raises(st.TensorError, match="level 0 .*below zero"):
+    with pytest.raises(st.TensorError, match="level 0 .*out of range"):
         st.Tensor("DIAI", (3, 3), pos={0: [0, 1]}, crd={0: np.array([value], np.uint64)}, values=np.ones(3))
 
 
@@ -343,7 +366,9 @@ def test_scipy_arrays_that_lie(value):
         st.from_scipy(b)
 
 
-@pytest.mark.parametrize("pos", [[0, LEAST, 1], [0, MOST, 1], [0, -1, 1], [0, 2, 1], [0, 1, MOST], [-1, 0, 1], [LEAST, 0, 1]], ids=str)
+@pytest.mark.parametrize(
+    "pos", [[0, LEAST, 1], [0, MOST, 1], [0, -1, 1], [0, 2, 1], [0, 1, MOST], [-1, 0, 1], [LEAST, 0, 1]], ids=str
+)
 def test_positions_out_of_bounds(pos):
     with pytest.raises(st.TensorError, match="level 1 .*pos"):
         st.Tensor("CSR", (2, 3), pos={1: np.array(pos)}, crd={1: [0]}, values=[1.0])
@@ -351,21 +376,18 @@ def test_positions_out_of_bounds(pos):
         st.Tensor("CSR", (2, 3), pos={1: np.array(pos).astype(np.uint64)}, crd={1: [0]}, values=[1.0])
 
 
-@pytest.mark.xfail(strict=True, reason="uint64 among other dtypes is cast to int64: 2**64 - 1 becomes the diagonal -1")
 def test_unsigned_diagonals_beside_signed_coordinates():
     with pytest.warns(st.CopyWarning), pytest.raises(st.TensorError, match="level 1 "):
         st.Tensor("(b, i, j) -> (b: compressed, j - i: compressed, i: range)", (2, 3, 3), pos={0: [0, 1], 1: [0, 1]},
                   crd={0: np.array([0]), 1: np.array([2**64 - 1], np.uint64)}, values=np.ones(3))  # fmt: skip
 
 
-@pytest.mark.xfail(strict=True, reason="uint64 beyond int64 is printed as the negative number of the same bits")
 def test_messages_name_the_coordinate_that_was_given():
     with pytest.raises(st.TensorError) as e:
         st.Tensor("CSR", (1, 3), pos={1: [0, 1]}, crd={1: np.array([2**64 - 2], np.uint64)}, values=[1.0])
     assert e.value.got == str(2**64 - 2)
 
 
-@pytest.mark.xfail(strict=True, reason="a padded level of no stated width takes the arrays, and holds none of their elements")
 def test_slots_of_no_stated_width_are_not_lost():
     try:
         t = st.Tensor("ELL", (2, 3), crd={1: [0, 2]}, values=[1.0, 2.0])

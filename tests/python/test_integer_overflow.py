@@ -7,6 +7,9 @@ import strata as st
 
 DTYPES = ["int8", "int32", "int64", "uint64"]
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)"]
+PAIRS = [("CSR", "CSR"), ("CSR", "CSC"), ("COO", "BSR(2, 3)"), ("DIAI", "delta(2)")]
+ELEMENTWISE = ["A + B", "A - B", "A * B", "A * B * A - B", "-A", "abs(A)", "A * 100 + B * 27", "(A + B) * (A - B)"]
+MIXED = [("int8", "uint8"), ("int8", "int16"), ("uint8", "int32"), ("int32", "uint32"), ("uint32", "uint64")]
 
 
 @pytest.fixture(params=["auto", "kernels", "vendor", "jit", "interpreter"], autouse=True)
@@ -48,7 +51,8 @@ def test_one_sparse_operand(format, dtype):
     same(st.einsum("ij,jr,ir->ir", A, x, y), np.einsum("ij,jr,ir->ir", a, x, y))
     same(st.einsum("ij,ij->", A, a), np.einsum("ij,ij->", a, a))
     same(st.einsum("ij->j", A), np.einsum("ij->j", a))
-    same(st.evaluate("C(i,r) = A(i,j) * X(j,r) * Y(i,r) - A(i,j) + Y(i,r)", A=A, X=x, Y=y), (a @ x) * y - a.sum(1, dtype=dtype)[:, None] + y)
+    want = (a @ x) * y - a.sum(1, dtype=dtype)[:, None] + y
+    same(st.evaluate("C(i,r) = A(i,j) * X(j,r) * Y(i,r) - A(i,j) + Y(i,r)", A=A, X=x, Y=y), want)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -64,7 +68,7 @@ def test_three_dimensions(format, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("formats", [("CSR", "CSR"), ("CSR", "CSC"), ("COO", "BSR(2, 3)"), ("DIAI", "delta(2)")], ids=str)
+@pytest.mark.parametrize("formats", PAIRS, ids=str)
 def test_two_sparse_operands(formats, dtype):
     a, b = extremes((19, 19), dtype, 7), extremes((19, 19), dtype, 8)
     A, B = (st.from_dense(v, f) for v, f in zip((a, b), formats, strict=True))
@@ -78,7 +82,7 @@ def test_two_sparse_operands(formats, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("text", ["A + B", "A - B", "A * B", "A * B * A - B", "-A", "abs(A)", "A * 100 + B * 27", "(A + B) * (A - B)"])
+@pytest.mark.parametrize("text", ELEMENTWISE)
 def test_elementwise(text, dtype):
     a, b = extremes((13, 17), dtype, 9), extremes((13, 17), dtype, 10)
     named = {"A": st.from_dense(a, "CSR"), "B": st.from_dense(b, "COO")}
@@ -91,7 +95,7 @@ def test_elementwise(text, dtype):
         same(eval(text, {**named, "abs": abs}), want)
 
 
-@pytest.mark.parametrize("pair", [("int8", "uint8"), ("int8", "int16"), ("uint8", "int32"), ("int32", "uint32"), ("uint32", "uint64")])
+@pytest.mark.parametrize("pair", MIXED, ids=str)
 def test_two_dtypes_wrap_in_their_common_one(pair):
     a, b = extremes((19, 19), pair[0], 11), extremes((19, 19), pair[1], 12)
     A, B = st.from_dense(a, "CSR"), st.from_dense(b, "CSR")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import _core
-from ..errors import DTypeError, TensorError, Unsupported
+from ..errors import TensorError, Unsupported
 
 
 def from_numpy(array):
@@ -15,13 +15,6 @@ def from_numpy(array):
             expected="numpy.ndarray",
             got=type(array).__name__,
             fix="use from_package(x)",
-        )
-    if isinstance(array, np.ma.MaskedArray):
-        raise DTypeError(
-            "a masked array has no value where it is masked",
-            expected="a plain array",
-            got="numpy.ma.MaskedArray",
-            fix="array.filled(0), or from_coo with the unmasked elements",
         )
     return _core.from_array(array if isinstance(array, np.ndarray) else np.asarray(array))
 
