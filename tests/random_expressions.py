@@ -154,6 +154,7 @@ def semiring_values(case, e):
     (a, ha), (b, hb) = semiring_values(case, e[1]), semiring_values(case, e[2])
     if e[0] == "*":
         none = ground(ring, np.result_type(a, b))  # nothing times something is nothing
+        a, b = widened(ring, a, none.dtype), widened(ring, b, none.dtype)
         return np.where((a == none) | (b == none), none, RINGS[ring][1](a, b).astype(none.dtype)), ha & hb
     return unite(ring, (a, ha), (b, hb))
 
@@ -166,10 +167,18 @@ def ground(ring, dtype):
     return dtype.type(zero)
 
 
+def widened(ring, v, dtype):
+    """In another dtype nothing stays nothing, also where integers have their largest or least value for it."""
+    if v.dtype.kind in "iu" and np.isinf(RINGS[ring][2]):
+        return np.where(v == ground(ring, v.dtype), ground(ring, dtype), v.astype(dtype))
+    return v.astype(dtype)
+
+
 def unite(ring, x, y):
     a, ha, b, hb = np.broadcast_arrays(*x, *y)
     none = ground(ring, np.result_type(a, b))
-    both = RINGS[ring][0](np.where(ha, a.astype(none.dtype), none), np.where(hb, b.astype(none.dtype), none))
+    a, b = widened(ring, a, none.dtype), widened(ring, b, none.dtype)
+    both = RINGS[ring][0](np.where(ha, a, none), np.where(hb, b, none))
     return both.astype(none.dtype), ha | hb
 
 

@@ -566,7 +566,7 @@ def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: 
 
 def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64') -> str:
     """
-    The kernel of one product with at most one sparse operand, as a C file that needs nothing of Strata. ExpressionError, FormatError, Unsupported.
+    The one kernel of an expression, as a C file that needs nothing of Strata. ExpressionError, FormatError, Unsupported.
     """
 
 def index_notation_operands(spec: str) -> list[str]:

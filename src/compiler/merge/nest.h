@@ -95,6 +95,8 @@ class Nest {
   Value cast(const Value& v, DType from, DType to) const;
   Value combine(const Value& a, const Value& b) const;
   Value constant(const Scalar& s) const;
+  /// What stands for a missing element in this dtype: where it is a type's extreme, the other type's.
+  Scalar nothing(DType t) const;
   Expr is_absent(const Value& v) const;
   Value named(const std::string& stem, const Value& v, Stmts& out);
 

@@ -83,8 +83,8 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
 void Nest::meet(int b, const Expr& index, const Value& value, Stmts& out) {
   const std::string place = names_.fresh("place");
   out.push_back(ir::let(place, index));
-  // Where summed variables stand inside alone, or nowhere, a place is met once.
-  const Value all = inverted_ ? combine(arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false), value) : value;
+  // Where summed variables stand inside alone, or nowhere, a place is met once. Any of several values may stay: the last one.
+  const Value all = inverted_ && in_.combine != Combine::first ? combine(arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false), value) : value;
   out.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), all));
 }
 

@@ -2,6 +2,8 @@
 #include "compiler/merge/nest.h"
 #include "strata/error.h"
 
+#include <limits>
+
 namespace strata::merging {
 
 namespace {
@@ -51,8 +53,26 @@ Value Nest::constant(const Scalar& s) const {
   return {ir::constant(Scalar::of(parts[0])), ir::constant(Scalar::of(parts[1]))};
 }
 
+Scalar Nest::nothing(DType t) const {
+  const auto canonical = [&](DType d) {
+    const bool low = in_.combine == Combine::maximum;
+    if (is_float(d)) return Scalar::of(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()).as(d);
+    if (is_unsigned_int(d)) return Scalar::of(low ? std::uint64_t{0} : UINT64_MAX >> (64 - 8 * size_of(d))).as(d);
+    const std::int64_t most = INT64_MAX >> (64 - 8 * size_of(d));
+    return Scalar::of(low ? -most - 1 : most).as(d);
+  };
+  const DType own = in_.absent.dtype;
+  const bool ordered = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
+  const bool plain = ordered && own != DType::boolean && t != DType::boolean && !is_complex(own) && !is_complex(t);
+  return plain && in_.absent.same_bits(canonical(own)) ? canonical(t) : in_.absent.as(t);
+}
+
 Value Nest::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
+  if (in_.ring && is_integer(from) && from != DType::boolean && to != DType::boolean && !is_complex(to) && in_.combine != Combine::first) {
+    const DType part = ir::compute_dtype(to);
+    return {ir::select(ir::eq(v.re, constant(nothing(from)).re), constant(nothing(to)).re, ir::rounded(ir::cast(part, v.re), to)), nullptr};
+  }
   const DType part = Arithmetic::part_of(ir::compute_dtype(to));
   Value out{ir::rounded(ir::cast(part, v.re), to), nullptr};
   // A complex number is true unless both of its parts are 0.
@@ -73,7 +93,7 @@ Value Nest::named(const std::string& stem, const Value& v, Stmts& out) {
   return kept;
 }
 
-Expr Nest::is_absent(const Value& v) const { return ir::eq(v.re, constant(in_.absent).re); }
+Expr Nest::is_absent(const Value& v) const { return ir::eq(v.re, constant(nothing(v.re->type.dtype)).re); }
 
 Value Nest::rounded(const Node& n, const Value& v) const {
   return is_exact(n.op) ? v : Value{ir::rounded(v.re, n.compute), v.im};
@@ -203,7 +223,7 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
     }
     Value v = rounded(node, apply(node, left.value, right.value));
     if (all && in_.ring && in_.compute != DType::boolean)
-      v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)), constant(in_.absent), v);
+      v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)), constant(nothing(v.re->type.dtype)), v);
     left.value = named(all ? "product" : "sum", v, out);
   }
   if (known) left.present = nullptr;

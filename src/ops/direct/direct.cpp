@@ -95,9 +95,13 @@ std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string,
   if (!problem) return std::nullopt;
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
   Expression& value = p.problem.assignment.value;
-  // A user's products need not distribute over sums.
-  if (options.semiring.kind() != Semiring::user) value = contracted(value, p.problem.operands, p.problem.extents).body;
+  // A user's products need not distribute over sums; a negative factor turns a maximum into a minimum.
+  if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times) value = contracted(value, p.problem.operands, p.problem.extents).body;
   p.body = peeled(value, p.sums);
+  if (options.semiring.kind() == Semiring::any && has_reduction(p.body)) {
+    why = "a sum inside may be over nothing, which 'any' has no value for";
+    return std::nullopt;
+  }
   return p;
 }
 

@@ -58,6 +58,7 @@ std::shared_ptr<const Kernel> kernel_for(const merging::Input& input) {
   if (auto found = cache().find(key)) return *found;
   auto made = std::make_shared<Kernel>();
   made->lowered = merging::lower(input);
+  planning::dump("graph", made->lowered.text);  // one text says both: the loops in their order, and what each walks
   planning::dump("schedule", made->lowered.text);
   made->executable = planning::make_executable(made->lowered.function, emit_c(made->lowered.function));
   cache().insert(std::move(key), made);

@@ -240,7 +240,7 @@ class Evaluator {
     leaf.id = next_leaf_++;
     leaf.fill = fill;
     leaf.vars = groups;
-    if (everywhere || groups.empty()) {
+    if (everywhere || (groups.empty() && !ring)) {  // in a semiring a sum over nothing is nothing
       leaf.dense = true;
       Ints extents;
       for (int v : groups) extents.push_back(extents_[static_cast<std::size_t>(v)]);

@@ -91,6 +91,18 @@ Column product(const Semiring& semiring, const Column& a, const Column& b) {
   return out;
 }
 
+Column cast_in(const Semiring& semiring, const Column& c, DType to) {
+  Column out = cast(c, to);
+  const Monoid plus = addition(semiring);
+  const bool ordered = plus.kind() == Monoid::minimum || plus.kind() == Monoid::maximum || plus.kind() == Monoid::user;
+  if (c.dtype == to || !is_integer(c.dtype) || !ordered || semiring == Semiring::plus_times) return out;
+  const Column is_there = apply(Operator::not_equal, c, repeat(identity(plus, c.dtype), c.size()), DType::boolean);
+  std::vector<std::uint8_t> there(c.size());
+  for (std::size_t k = 0; k < there.size(); ++k) there[k] = std::get<Ints>(is_there.data)[k] != 0;
+  keep(out, there, identity(plus, to));
+  return out;
+}
+
 Column apply(const Expression& e, const Column& a, const Column& b) {
   const DType dtype = a.dtype;
   Tree tree({static_cast<std::int64_t>(a.size())}, Semiring::plus_times);

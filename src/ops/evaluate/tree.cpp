@@ -133,7 +133,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
   }
   if (all_weak && !is_comparison(op)) out.weak = any_weak_float || is_float(t.result) ? Node::floating : Node::integer;
   out.constant = all_constant;
-  const auto at = [&](std::size_t k) { return cast(node(arguments[k]).fill, t.compute); };
+  const auto at = [&](std::size_t k) { return cast_in(semiring_, node(arguments[k]).fill, t.compute); };
   if (ring && !all_constant) {
     out.always = op == Operator::multiply ? all_everywhere : any_everywhere;
     out.fill = identity(addition(semiring_), t.result);
@@ -277,7 +277,7 @@ Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
   Values out;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
     Values a = evaluate(n.arguments[k], rows);
-    if (n.compute != a.values.dtype) a.values = cast(a.values, n.compute);
+    if (n.compute != a.values.dtype) a.values = cast_in(semiring_, a.values, n.compute);
     if (k == 0) {
       out = std::move(a);
       continue;
