@@ -190,22 +190,27 @@ void bind_evaluate(nb::module_& m) {
       nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false, nb::arg("dtype") = nb::none(),
       nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
       "NumPy's einsum over sparse and dense operands.");
-  m.def(
-      "explain",
-      [](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
-         bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
-        const Assignment a = parse_assignment(spec);
-        check_names(spec, needed(a), operands);
-        const Named named(operands);
-        EvaluateOptions options = options_of(
-            {format, semiring, mask, complement_mask, dtype, compute_dtype}, static_cast<int>(a.indices.size()));
-        options.schedule = to_schedule(schedule);
-        return nb::module_::import_("strata._text").attr("Text")(explain(a, named.tensors, options));
-      },
-      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
-      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
-      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
-      "Which way an expression goes, and why its result has its format.");
+  const auto define_text = [&m](const char* name, auto text_of, const char* doc) {
+    m.def(
+        name,
+        [text_of](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
+                  bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
+          const Assignment a = parse_assignment(spec);
+          check_names(spec, needed(a), operands);
+          const Named named(operands);
+          EvaluateOptions options = options_of(
+              {format, semiring, mask, complement_mask, dtype, compute_dtype}, static_cast<int>(a.indices.size()));
+          options.schedule = to_schedule(schedule);
+          return nb::module_::import_("strata._text").attr("Text")(text_of(a, named.tensors, options));
+        },
+        nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
+        nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
+        nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(), doc);
+  };
+  define_text("explain", [](const auto& a, const auto& t, const auto& o) { return explain(a, t, o); },
+              "Which way an expression goes, and why its result has its format.");
+  define_text("show", [](const auto& a, const auto& t, const auto& o) { return show(a, t, o); },
+              "What is generated for an expression: loops, loop IR and C text of each step.");
   m.def(
       "operands_by_name",
       [](const std::string& spec, nb::dict operands) {

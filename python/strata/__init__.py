@@ -28,7 +28,7 @@ from ._core import (
     write_matrix_market,
 )
 from ._io import read, write
-from ._evaluate import einsum, evaluate, explain
+from ._evaluate import einsum, evaluate, explain, show
 from ._plan import plan
 from .errors import (
     CopyWarning,
@@ -97,6 +97,7 @@ __all__ = [
     "register_format",
     "register_kernel",
     "settings",
+    "show",
     "split",
     "to_package",
     "unregister_kernel",

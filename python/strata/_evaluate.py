@@ -164,3 +164,37 @@ def explain(
         compute_dtype=compute_dtype,
         schedule=schedule,
     )
+
+
+def show(
+    spec,
+    operands=None,
+    /,
+    *,
+    format=None,
+    semiring=None,
+    mask=None,
+    complement_mask=False,
+    dtype=None,
+    compute_dtype=None,
+    schedule=None,
+    **named,
+):
+    """What is generated for evaluate() with these operands: loops or iteration graph and schedule, loop IR and C text of
+    each step. It is carried out to tell.
+
+    print(show("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))
+
+    Returns text, which a notebook shows in colours. ExpressionError, ScheduleError.
+    """
+    return _core.show(
+        spec,
+        {**(operands or {}), **named},
+        format=format,
+        semiring=semiring,
+        mask=mask,
+        complement_mask=complement_mask,
+        dtype=dtype,
+        compute_dtype=compute_dtype,
+        schedule=schedule,
+    )

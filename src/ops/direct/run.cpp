@@ -16,7 +16,7 @@ using merging::Buffers;
 using merging::Scalars;
 
 constexpr i64 work_per_chunk = 16384;  ///< visits and stored elements: some 20 us
-constexpr i64 most_chunks = 64;
+constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
 constexpr i64 largest_constant = 32;     ///< extents of blocks up to this stand in the kernel's text
 
 }  // namespace
@@ -149,7 +149,7 @@ void Run::cut() {
     heaviest = n;
     by = &tensors_[k].part();
   }
-  const i64 n = std::clamp<i64>(work / work_per_chunk, 1, std::min(most_chunks, all));
+  const i64 n = std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
   cuts_.clear();
   for (i64 c = 0; c <= n; ++c) {
     i64 x = all / n * c + all % n * c / n;  // no product that an extent of 2^58 would overflow

@@ -6,6 +6,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/memo.h"
+#include "plan/trace.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -45,9 +46,9 @@ bool in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands
   return factors > 2 && (to.out || !to.scales()) && direct::pays_in_pairs(a, operands);
 }
 
-/// What may be remembered: masks, semirings and schedules never lead to a plan.
+/// What may be remembered: masks, semirings and schedules never lead to a plan, and what is to be shown is made anew.
 bool may_have_plan(const EvaluateOptions& o) {
-  return !o.mask && !o.general && !o.schedule && o.semiring == Semiring::plus_times;
+  return !planning::Trace::on() && !o.mask && !o.general && !o.schedule && o.semiring == Semiring::plus_times;
 }
 evaluation::Choices choices_of(const EvaluateOptions& o, const Destination& to) {
   return {o.format, o.dtype, o.compute_dtype, to.out ? std::optional(to.out->dtype()) : std::nullopt};
