@@ -7,12 +7,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(STRATA_ISA_FLAGS_x86_64_v4 -march=x86-64-v4 -mprefer-vector-width=512)
   target_compile_definitions(strata_kernels PRIVATE STRATA_X86)
 endif()
+set(STRATA_LOOP_FLAGS -O3 CACHE STRING "Optimization of the hand-written loops")
 foreach(isa IN LISTS isas)
   add_library(strata_isa_${isa} OBJECT src/kernels/isa/table.cpp)
   target_include_directories(strata_isa_${isa} PRIVATE include src)
   target_link_libraries(strata_isa_${isa} PRIVATE strata_options)
-  # Fast in every build type.
-  target_compile_options(strata_isa_${isa} PRIVATE -O3 -DSTRATA_ISA=${isa} ${STRATA_ISA_FLAGS_${isa}})
+  # Fast in every build type (under a sanitizer that takes minutes to compile).
+  target_compile_options(strata_isa_${isa} PRIVATE ${STRATA_LOOP_FLAGS} -DSTRATA_ISA=${isa} ${STRATA_ISA_FLAGS_${isa}})
   list(APPEND STRATA_ISA_OBJECTS $<TARGET_OBJECTS:strata_isa_${isa}>)
 endforeach()
 # Fused multiply-adds: Intel's processors have no units of their own for additions.

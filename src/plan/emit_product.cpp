@@ -59,7 +59,7 @@ std::string emit_product(const std::string& text, const Einsum& e, std::span<con
   std::string why;
   const auto kernels = lower_product(product, driver, why);
   if (kernels.empty())
-    throw Unsupported({.what = "no kernel can be generated", .expected = "operands that one walk serves", .got = why});
+    throw Unsupported({.what = "no kernel can be generated", .expected = "operands that one walk serves", .got = why, .fix = "convert what is named there to CSR, COO or dense"});
   if (kernels.size() > 1)
     throw Unsupported({.what = "a sum of parts has a kernel for each",
                        .expected = "a format of one part",

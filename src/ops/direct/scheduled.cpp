@@ -196,7 +196,8 @@ class Scheduler {
       for (const Level& level : format.levels())
         if (format.spec().exprs[static_cast<std::size_t>(level.expr)].a == d && level.kind == LevelKind::compressed)
           refuse(v, "the loop over " + v.indices[0] + " walks what " + a.name + " stores: its coordinates do not follow one another",
-                 "an index that sparse operands store densely", v.indices[0] + " in " + format.to_string());
+                 "an index that sparse operands store densely", v.indices[0] + " in " + format.to_string(),
+                 "convert " + a.name + " to a format whose level of " + v.indices[0] + " is dense, or choose another index");
     }
   }
 
