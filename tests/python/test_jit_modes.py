@@ -1,0 +1,61 @@
+"""The same numbers from every compiler that can serve, from none, and one notice where there is none."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import numpy as np, scipy.sparse as sp, strata as st
+rng = np.random.default_rng(3)
+a = sp.random_array((30, 40), density=0.2, format="csr", rng=rng)
+b = sp.random_array((30, 40), density=0.2, format="csc", rng=rng)
+x = rng.random((40, 6))
+A, B = st.from_scipy(a), st.from_scipy(b)
+dense, other = a.toarray(), b.toarray()
+results = [
+    (st.evaluate("y(i) = A(i,j) * B(i,j)", A=A, B=B), (dense * other).sum(1)),
+    (st.evaluate("C(i,j) = max(A(i,j), B(i,j))", A=A, B=B), np.maximum(dense, other)),
+    (st.einsum("ij,jk->ki", A.to("(i, j) -> (j: compressed, i: compressed)"), x), (dense @ x).T),
+    (A.to("CSC") @ x, dense @ x),
+]
+for got, want in results:
+    np.testing.assert_allclose(got.to_numpy() if isinstance(got, st.Tensor) else got, want)
+print(st.plan("ij,jk->ki", A.to("(i, j) -> (j: compressed, i: compressed)"), x).explain())
+"""
+
+
+def run(**environment):
+    inherited = {k: v for k, v in os.environ.items() if k not in ("STRATA_JIT", "STRATA_CC", "STRATA_ENGINE")}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**inherited, "STRATA_CACHE": "off", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("jit, engine", [("auto", ""), ("clang", "clang"), ("subprocess", "cc"), ("off", "interpreter")])
+def test_modes(jit, engine):
+    if jit == "subprocess" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("no C compiler")
+    done = run(STRATA_JIT=jit)
+    if jit == "clang" and "no compiled kernels" in done.stderr:
+        pytest.skip("built without LLVM")
+    assert done.returncode == 0, done.stderr
+    if jit == "off":
+        assert done.stderr.count("compiling is switched off (STRATA_JIT=off)") == 1
+        assert "interpreter" in done.stdout
+    elif jit != "auto":
+        assert done.stderr == "" and "interpreter" not in done.stdout
+
+
+def test_no_compiler_at_all(tmp_path):
+    """Neither the library of LLVM nor a C compiler: right, slow, and said once."""
+    done = run(STRATA_JIT="subprocess", PATH=str(tmp_path), STRATA_CC=str(tmp_path / "none"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("no compiled kernels") == 1 and "Install gcc or clang" in done.stderr
+    assert "interpreter" in done.stdout
