@@ -21,6 +21,22 @@ struct Column {
   DType dtype = DType::f64;
   Data data;
 
+  Column() = default;
+  Column(DType t, Data d) : dtype(t), data(std::move(d)) {}
+  // Not the variant's own copy: where memory runs out within it, libstdc++ 12 destroys what was never there.
+  Column(const Column& c) : dtype(c.dtype), data(copy(c.data)) {}
+  Column(Column&&) noexcept = default;
+  Column& operator=(const Column& c) { return *this = Column(c); }
+  Column& operator=(Column&&) noexcept = default;
+  static Data copy(const Data& d) {
+    return std::visit(
+        [](const auto& v) -> Data {
+          auto own = v;
+          return own;
+        },
+        d);
+  }
+
   std::size_t size() const {
     return std::visit([](const auto& v) { return v.size(); }, data);
   }
