@@ -60,13 +60,21 @@ void check_dense(const Part& part, DType dtype) {
 
 }  // namespace
 
+void check_batches(const Part& part) {
+  if (batch_levels(part) == 0) return;
+  try {
+    storage::require_memory(batches(part), sizeof(Buffer));
+  } catch (const std::bad_alloc&) {
+    throw TensorError({.what = "more batches than memory could name", .expected = "each batch is looked at, also where it stores nothing", .got = std::to_string(batches(part))});
+  }
+}
+
 void check_part(const Part& part, const Shape& shape, DType dtype) {
   const DimensionMap map(part.format, part.ranges, shape);  // refuses sizes that do not combine
   if (part.format.is_all_dense()) return check_dense(part, dtype);
   const int first = batch_levels(part);
   const std::int64_t count = batches(part);
-  // Batches of nothing need no memory, and yet each is walked: more than memory could name are nobody's.
-  if (first > 0) storage::require_memory(count, sizeof(std::int64_t));
+  check_batches(part);
   std::int64_t most = 0;
   for (std::int64_t b = 0; b < count; ++b) {
     poll_at(b + 1);

@@ -187,7 +187,7 @@ class Maker {
       storage::fail(level, l, "more slots than coordinates", "at most " + std::to_string(range.size), std::to_string(level.arg));
     std::vector<Buffer> packed;
     std::int64_t longest = 0;
-    if (batch_levels(part_) > 0) storage::require_memory(batches(part_), sizeof(Buffer));
+    check_batches(part_);
     for (std::int64_t b = 0; b < batches(part_); ++b) {
       poll_at(b + 1);
       auto views = level_views(part_, b);

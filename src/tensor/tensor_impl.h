@@ -12,6 +12,8 @@ struct Tensor::Impl {
   mutable std::atomic<std::int64_t> nse{-1};  ///< -1: not counted yet
 };
 
+/// TensorError where there are more batches than could be walked: those that store nothing need no memory.
+void check_batches(const Part& part);
 /// Every invariant of a part (TensorError naming the level), batch by batch.
 void check_part(const Part& part, const Shape& shape, DType dtype);
 /// In-range slots of a part.
