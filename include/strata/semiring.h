@@ -9,7 +9,8 @@
 namespace strata {
 
 /// Under all but plus_times, missing are the absent elements and the fill-in of sparse operands whose fill is 0 or the
-/// additive identity; the result's fill is the additive identity, and so is every product with it.
+/// additive identity (in whatever dtype: nothing stays nothing where integers become floats); the result's fill is the
+/// additive identity, and so is every product with it.
 class Semiring {
  public:
   enum Kind : std::uint8_t { plus_times, min_plus, max_plus, max_times, or_and, any, user };

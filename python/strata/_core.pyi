@@ -679,6 +679,11 @@ def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, b
 def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
     """Which way an expression goes, and why its result has its format."""
 
+def show(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+    """
+    What is generated for an expression: loops, loop IR and C text of each step.
+    """
+
 def operands_by_name(spec: str, operands: dict) -> tuple:
     """The operands of one product in order of appearance. ExpressionError."""
 
