@@ -110,7 +110,7 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
   const TensorType& driver = in.operands[static_cast<std::size_t>(in.driver)];
   if (!driver.fill.is_zero()) return refuse("the fill of operand " + std::to_string(in.driver) + " is " + driver.fill.to_string() + ", not 0");
   if (in.part < 0 || in.part >= driver.format.num_parts()) return refuse("the driver has no such part");
-  g.format = driver.format.num_parts() == 1 ? driver.format : driver.format.part(in.part);
+  g.format = driver.format.part(in.part);
   g.dense_driver = g.format.is_all_dense();
   for (std::size_t k = 0; k < in.operands.size(); ++k)
     if (static_cast<int>(k) != in.driver && (in.operands[k].format.num_parts() != 1 || !in.operands[k].format.is_all_dense()))

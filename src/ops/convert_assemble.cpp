@@ -46,7 +46,7 @@ DType automatic_crd_dtype(const Format& format, const Shape& shape) {
   std::int64_t largest = 0;
   for (auto e : shape) largest = std::max(largest, e);
   for (int k = 0; k < format.num_parts(); ++k) {
-    const Format part = format.num_parts() == 1 ? format : format.part(k);
+    const Format part = format.part(k);
     const auto ranges = part.level_ranges(shape);
     for (std::size_t l = 0; l < ranges.size(); ++l) {
       const Level& level = part.level(static_cast<int>(l));

@@ -236,7 +236,7 @@ Tensor Tensor::transpose(std::span<const int> perm) const {
   t.format = t.format.transpose(perm);
   for (std::size_t d = 0; d < perm.size(); ++d) t.shape[d] = shape()[static_cast<std::size_t>(perm[d])];
   std::vector<Part> parts = impl_->parts;
-  for (std::size_t k = 0; k < parts.size(); ++k) parts[k].format = t.format.num_parts() == 1 ? t.format : t.format.part(static_cast<int>(k));
+  for (std::size_t k = 0; k < parts.size(); ++k) parts[k].format = t.format.part(static_cast<int>(k));
   return make_from_parts(std::move(t), std::move(parts));
 }
 
@@ -288,7 +288,7 @@ std::string TensorType::to_string() const {
   s += ", " + std::string(name_of(dtype));
   bool pos = false, crd = false;
   for (int k = 0; k < format.num_parts(); ++k) {
-    const Format part = format.num_parts() == 1 ? format : format.part(k);
+    const Format part = format.part(k);
     for (const Level& level : part.levels()) pos |= storage::has_pos(level.kind), crd |= storage::has_crd(level.kind);
   }
   if (pos) s += ", pos " + std::string(name_of(pos_dtype));

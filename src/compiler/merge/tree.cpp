@@ -69,7 +69,7 @@ Scalar Nest::nothing(DType t) const {
 
 Value Nest::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
-  if (in_.ring && is_integer(from) && from != DType::boolean && to != DType::boolean && !is_complex(to) && in_.combine != Combine::first) {
+  if (in_.ring && is_integer(from) && to != DType::boolean && !is_complex(to) && in_.combine != Combine::first) {
     const DType part = ir::compute_dtype(to);
     return {ir::select(ir::eq(v.re, constant(nothing(from)).re), constant(nothing(to)).re, ir::rounded(ir::cast(part, v.re), to)), nullptr};
   }

@@ -116,15 +116,6 @@ static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const 
     }
 }
 
-/// Asks for N vectors of each row of x that a block needs.
-template <int N, class V> [[gnu::always_inline]] static inline void prefetch_rows(const V* x, i64 rows, i64 ldx) {
-  for (i64 r = 0; r < rows; ++r, x += ldx) {
-    for (int q = 0; q < N * vector_bytes; q += 64) prefetch(reinterpret_cast<const char*>(x) + q);
-    // Rows that do not begin with a line take one line more.
-    if (reinterpret_cast<std::uintptr_t>(x) % 64 != 0) prefetch(reinterpret_cast<const char*>(x + N * lanes<V>) - 1);
-  }
-}
-
 // R rows x N vectors of out in registers over a block row. What comes from memory is asked for early, once: A's lines 2 KB ahead (few
 // columns: 1.1 to 1.2 times as fast), where x is far its rows a dozen ahead (from 64 columns on: 1.2 to 1.4 times).
 template <int R, int N, class V, class P, class J>
@@ -143,7 +134,10 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
     const i64 j0 = static_cast<i64>(crd[k]) * bc;
     if (ask_a)
       for (i64 q = 0; q < R * bc; q += line) prefetch(values + k * br * bc + r0 * bc + q + ahead);
-    if (distance > 0 && k + distance < stop) prefetch_rows<N>(x + static_cast<i64>(crd[k + distance]) * bc * d.ldx, bc, d.ldx);
+    if (distance > 0 && k + distance < stop) {
+      const V* later = x + static_cast<i64>(crd[k + distance]) * bc * d.ldx;
+      for (i64 c = 0; c < bc; ++c, later += d.ldx) prefetch_row<N, false>(later, is_astray(later));
+    }
     const i64 width = j0 + bc <= cols ? bc : cols - j0;
     const V* row = x + j0 * d.ldx;
     for (i64 c = 0; c < width; ++c, row += d.ldx) {

@@ -61,17 +61,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
   for (; k < stop; ++k) {
     if constexpr (R == Rows::far || R == Rows::scattered) {
       const V* ahead = x + static_cast<i64>(crd[k + distance < last ? k + distance : k]) * d.ldx;
-      for (int q = 0; q < N * vector_bytes; q += 64) {
-        const char* line = reinterpret_cast<const char*>(ahead) + q;
-        if constexpr (R == Rows::scattered) prefetch_second(line);
-        else prefetch(line);
-      }
-      // Rows that do not begin with a line take one line more.
-      if (reinterpret_cast<std::uintptr_t>(x) % 64 != 0) {
-        const char* line = reinterpret_cast<const char*>(ahead + N * lanes<V>) - 1;
-        if constexpr (R == Rows::scattered) prefetch_second(line);
-        else prefetch(line);
-      }
+      prefetch_row<N, R == Rows::scattered>(ahead, is_astray(x));
     }
     add(acc[0], k);
   }

@@ -69,6 +69,18 @@ template <class V> static inline void finish(V* out, V sum, V alpha, V beta) {
 static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 /// Into the second level.
 [[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
+/// N vectors from `row` on, one line more where they do not begin with one; into the first level, or the second.
+template <int N, bool Second, class V> [[gnu::always_inline]] static inline void prefetch_row(const V* row, bool straddles) {
+  const auto ask = [](const char* line) __attribute__((always_inline)) {
+    if constexpr (Second) prefetch_second(line);
+    else prefetch(line);
+  };
+  const char* bytes = reinterpret_cast<const char*>(row);
+  for (int q = 0; q < N * vector_bytes; q += 64) ask(bytes + q);
+  if (straddles) ask(bytes + N * vector_bytes - 1);
+}
+/// Does what begins here not begin with a line?
+[[gnu::always_inline]] static inline bool is_astray(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 != 0; }
 /// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.
 inline constexpr i64 scatter_distance = 64;
 /// Stream distance: the hardware prefetcher stops at page borders, 8 KB ahead does not.

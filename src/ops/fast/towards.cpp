@@ -5,8 +5,6 @@
 namespace strata::fast {
 namespace {
 
-Format part_of(const Format& format, int k) { return format.num_parts() == 1 ? format : format.part(k); }
-
 /// Does the expression hold this dimension?
 bool holds(const FormatSpec& spec, int expr, int dim) {
   const ExprNode& e = spec.exprs[static_cast<std::size_t>(expr)];
@@ -17,7 +15,7 @@ bool holds(const FormatSpec& spec, int expr, int dim) {
 
 /// The dimension that comes first in this format: columns where its first level holds them alone.
 int first_dim(const Format& format) {
-  const Format part = part_of(format, 0);
+  const Format part = format.part(0);
   return holds(part.spec(), part.level(0).expr, 0) ? 0 : 1;
 }
 
@@ -26,7 +24,7 @@ int first_dim(const Format& format) {
 std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros) {
   if (t.num_parts() != 1 || t.rank() != 2) return {};
   for (int k = 0; k < format.num_parts(); ++k) {
-    const Format part = part_of(format, k);
+    const Format part = format.part(k);
     for (const Level& l : part.levels())
       if (!l.ordered || l.kind == LevelKind::batch) return {};
   }
