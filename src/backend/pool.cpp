@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -20,8 +21,6 @@
 namespace strata {
 namespace {
 
-constexpr int max_threads = 256;
-
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -33,6 +32,7 @@ void pause() {
 std::atomic<void (*)()> interrupt_check{nullptr};
 std::atomic<int> forks{0};         // how many forks lie between this process and the first one
 thread_local bool inside = false;  // this thread runs a chunk: whatever it starts runs inline
+thread_local int worker = 0;       // which share of the pool's jobs is this thread's
 thread_local const std::atomic<bool>* job_failed = nullptr;  // of the job that this helper serves
 struct Stop {};                                              // ends a helper's chunk, as another one has failed
 
@@ -43,7 +43,8 @@ struct InsideScope {
 };
 
 /// Helpers sleep until a job opens, join it, claim chunks one by one, and leave. The caller claims too and at the end waits
-/// for those that joined, never for one that has not started.
+/// for those that joined, never for one that has not started. Each has a share of its own, the same for every job of as many chunks, and
+/// takes from the others' when it is through: what a core wrote or read last time lies in its own caches still.
 class Pool {
  public:
   /// False where the pool serves someone else: then the caller runs inline.
@@ -51,10 +52,15 @@ class Pool {
     if (busy_.exchange(true, std::memory_order_acquire)) return false;
     if (threads != wanted_) resize(threads);
     f_ = &f;
-    chunks_ = chunks;
     failure_ = nullptr;
     failed_.store(false, std::memory_order_relaxed);
-    next_.store(0, std::memory_order_relaxed);
+    sharers_ = static_cast<int>(std::min<std::int64_t>(wanted_, chunks));
+    const std::int64_t each = chunks / sharers_, more = chunks % sharers_;
+    for (int k = 0; k < sharers_; ++k) {
+      Share& share = shares_[static_cast<std::size_t>(k)];
+      share.next.store(each * k + std::min<std::int64_t>(k, more), std::memory_order_relaxed);
+      share.end = each * (k + 1) + std::min<std::int64_t>(k + 1, more);
+    }
     state_.store(open_bit, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_release);
     const auto useful = std::min<std::int64_t>(static_cast<std::int64_t>(helpers_.size()), chunks - 1);
@@ -62,7 +68,7 @@ class Pool {
       generation_.notify_all();
     else
       for (std::int64_t k = 0; k < useful; ++k) generation_.notify_one();
-    claim(true);
+    claim(0);
     close();
     std::exception_ptr failure = std::move(failure_);
     failure_ = nullptr;
@@ -74,20 +80,30 @@ class Pool {
  private:
   static constexpr std::uint32_t open_bit = 1u << 31;
 
-  void claim(bool caller) {
+  /// What one of those who share a job has of it.
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
+  /// 0 is the caller.
+  void claim(int who) {
     InsideScope scope;
-    if (!caller) job_failed = &failed_;
-    for (;;) {
-      // A plain look first, so that a finished job costs its latecomers no write to a shared line.
-      if (next_.load(std::memory_order_relaxed) >= chunks_) return;
-      const std::int64_t c = next_.fetch_add(1, std::memory_order_relaxed);
-      if (c >= chunks_) return;
-      try {
-        if (caller && c > 0) poll_interrupt();
-        (*f_)(c);
-      } catch (...) {
-        if (!failed_.exchange(true)) failure_ = std::current_exception();
-        next_.store(chunks_, std::memory_order_relaxed);
+    if (who > 0) job_failed = &failed_;
+    for (int k = 0; k < sharers_; ++k) {
+      Share& share = shares_[static_cast<std::size_t>((who + k) % sharers_)];
+      // A plain look first, so that a finished share costs its latecomers no write to its line.
+      while (share.next.load(std::memory_order_relaxed) < share.end) {
+        if (failed_.load(std::memory_order_relaxed)) return;
+        const std::int64_t c = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (c >= share.end) break;
+        try {
+          if (who == 0 && c > 0) poll_interrupt();
+          (*f_)(c);
+        } catch (...) {
+          if (!failed_.exchange(true)) failure_ = std::current_exception();
+          return;
+        }
       }
     }
   }
@@ -111,8 +127,9 @@ class Pool {
     return false;
   }
 
-  void help(std::uint32_t seen) {
+  void help(int who, std::uint32_t seen) {
     using Clock = std::chrono::steady_clock;
+    worker = who;
     for (;;) {
       // Spinning 50 us catches the next kernel of a chain without a system call; longer would take a core from torch's pool.
       const auto until = Clock::now() + std::chrono::microseconds(spin_ ? 50 : 0);
@@ -123,7 +140,7 @@ class Pool {
       seen = generation_.load(std::memory_order_acquire);
       if (stop_.load(std::memory_order_acquire)) return;
       if (!join()) continue;
-      claim(false);
+      claim(who);
       if (state_.fetch_sub(1, std::memory_order_acq_rel) == 1) state_.notify_all();
     }
   }
@@ -146,7 +163,7 @@ class Pool {
     try {
       helpers_.reserve(static_cast<std::size_t>(threads - 1));
       const std::uint32_t seen = generation_.load(std::memory_order_acquire);
-      for (int k = 1; k < threads; ++k) helpers_.emplace_back([this, seen] { help(seen); });
+      for (int k = 1; k < threads; ++k) helpers_.emplace_back([this, k, seen] { help(k, seen); });
     } catch (...) {
       // The system gives no more threads: those we have, and the caller, do the work.
     }
@@ -155,12 +172,12 @@ class Pool {
 
   alignas(64) std::atomic<std::uint32_t> generation_{0};  // counts jobs; helpers sleep on it
   alignas(64) std::atomic<std::uint32_t> state_{0};       // open bit, and how many helpers have joined
-  alignas(64) std::atomic<std::int64_t> next_{0};
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false}, failed_{false};
   const std::function<void(std::int64_t)>* f_ = nullptr;
-  std::int64_t chunks_ = 0;
   std::exception_ptr failure_;
+  int sharers_ = 1;
+  std::array<Share, max_threads> shares_;
   std::vector<std::thread> helpers_;
   int wanted_ = 1;
   const int forks_ = forks.load();
@@ -201,6 +218,8 @@ int default_threads() {
 }
 
 }  // namespace
+
+int worker_index() { return worker; }
 
 int thread_count() {
   const int n = std::atomic_ref(settings().threads).load(std::memory_order_relaxed);

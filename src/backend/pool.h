@@ -16,7 +16,10 @@ void set_interrupt_check(void (*check)());
 void poll_interrupt();
 /// Threads that parallel_for would use.
 int thread_count();
-/// Changes it for the whole process (0: back to the default). At most 256.
+/// Whose share of parallel_for's work this is: 0 for the thread that called it, 1 and up for helpers. Below max_threads.
+int worker_index();
+inline constexpr int max_threads = 256;
+/// Changes it for the whole process (0: back to the default). At most max_threads.
 void set_thread_count(int n);
 
 }  // namespace strata

@@ -30,7 +30,7 @@ void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
   const auto run = [&]<class V>(const Loops<V>& l) {
     const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
-    const i64 chunks = chunk_count(rows * (diagonals + 1) * std::max<i64>(1, d.columns / 2));
+    const i64 chunks = chunk_count(product_work(rows * (diagonals + 1), d.columns));
     const auto body = [&](i64 c) {
       l.plain.dia(rows * c / chunks, rows * (c + 1) / chunks, offsets.data(), diagonals, static_cast<const V*>(part.values.data), by_row ? rows : columns, by_row, rows, columns, d);
     };

@@ -1,6 +1,4 @@
 // CSR, CSC, COO and BSR times a dense vector or matrix: matching a query to the loops of src/kernels/isa.
-#include <unistd.h>
-
 #include <cstring>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
+#include "kernels/panels.h"
 
 namespace strata::kernels {
 
@@ -42,30 +41,6 @@ Accepted accept(const Query& q, std::string& why) {
 }
 const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.operands[static_cast<std::size_t>(m.sparse)].format; }
 
-/// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.
-constexpr std::int64_t far_bytes = 7 << 20;
-/// Bytes of a core's second level; half of them hold what is used again, beside what streams by.
-std::int64_t second_level() {
-  static const std::int64_t bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 512 << 10);  // 0 or -1: not known
-  return bytes;
-}
-
-/// Bytes of x that rows of A pass over at a time, or 0. The smaller the tile, the nearer it lies; but a row must have elements enough in
-/// each. (Measured for uniform matrices of 4096 and 8192 rows, 50 to 99 % sparse, 64 and 128 columns.)
-std::int64_t tile_bytes(i64 rows, i64 stored, i64 x_bytes) {
-  constexpr i64 smallest = 64 << 10, enough = 24;
-  if (rows == 0 || x_bytes <= 4 * smallest) return 0;
-  const double row = static_cast<double>(stored) / static_cast<double>(rows);
-  const auto each = [&](i64 tile) { return row * static_cast<double>(tile) / static_cast<double>(x_bytes); };
-  if (x_bytes < second_level()) return each(smallest) >= 2 * enough ? smallest : 0;
-  const i64 largest = second_level() / 4;
-  const double overflow = static_cast<double>(x_bytes) / static_cast<double>(second_level());
-  if (each(largest) < 8 || each(largest) * overflow * overflow < enough) return 0;
-  i64 tile = smallest;
-  while (tile < largest && each(tile) < enough) tile *= 2;
-  return std::min(tile, largest);
-}
-
 // --- CSR: the dense level is the row -----------------------------------------------------------------------------
 bool accepts_csr(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
@@ -80,19 +55,38 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
+    const Dense<V> whole = dense_arguments<V>(m, operands, out, alpha, beta);
     const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
-    const i64 x_bytes = columns * d.columns * static_cast<i64>(sizeof(V));
-    d.near = x_bytes <= second_level() / 2;
-    d.gathers = fast_gathers();
-    if (d.columns > 1 && part.format.level(1).ordered) d.tile = tile_bytes(rows, static_cast<i64>(pos[rows]), x_bytes);
-    d.scattered = d.stream && x_bytes > far_bytes && far_apart(crd, static_cast<i64>(pos[rows]));
-    // Few chunks, for each reads its tiles anew. (What a row sums, and how, does not depend on them.)
-    const i64 most = d.tile > 0 ? std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256) : 256;
-    for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { l.csr(begin, end, pos, crd, values, d); }, most);
+    const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0;
+    // Where x lies decides how a row is summed.
+    const auto placed = [&](Dense<V> d) {
+      const i64 x_bytes = columns * d.columns * static_cast<i64>(sizeof(V));
+      d.near = x_bytes <= second_level() / 2;
+      d.gathers = fast_gathers();
+      if (d.columns > 1 && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
+      d.scattered = d.stream && x_bytes > far_bytes && far_apart(crd, stored);
+      return d;
+    };
+    // Few slices where each reads tiles, or packs a panel, anew. (What a row sums, and how, does not depend on them.)
+    const auto slices_of = [&](const Dense<V>& d) { return d.tile > 0 ? std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256) : 256; };
+    const auto multiply = [&](const Dense<V>& d) {
+      for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { l.csr(begin, end, pos, crd, values, d); }, slices_of(d));
+    };
+    const i64 width = panel_columns(rows, columns, pos, crd, part.format.level(1).ordered, whole);
+    if (width == 0) return multiply(placed(whole));
+    Panels<V> panels(a.dtype(), columns, width, whole);
+    if (stored * panels.count() < enough_of_packed * columns * thread_count()) {
+      for (i64 p = 0; p < panels.count(); ++p) multiply(placed(panels.shared(p)));
+      return;
+    }
+    const i64 work = product_work(stored, width), slices = std::max(1 + work / slice_work, std::min(4 * thread_count() / panels.count(), chunk_count(work)));
+    parallel_for(panels.count() * slices, [&](i64 t) {
+      const i64 begin = balanced_row(rows, pos, t % slices, slices), end = balanced_row(rows, pos, t % slices + 1, slices);
+      if (begin < end) l.csr(begin, end, pos, crd, values, placed(panels.own(t / slices)));
+    });
   });
 }
 
@@ -243,7 +237,7 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
 
 }  // namespace
 
-const BuiltinKernel csr_kernel{"csr_product", accepts_csr, run_csr};
+const BuiltinKernel csr_kernel{.name = "csr_product", .accepts = accepts_csr, .run = run_csr, .packs = true};
 const BuiltinKernel csc_kernel{.name = "csc_product", .accepts = accepts_csc, .run = run_csc, .plain = true};
 const BuiltinKernel coo_kernel{"coo_product", accepts_coo, run_coo};
 const BuiltinKernel bitmap_kernel{"bitmap_product", accepts_bitmap, run_bitmap};

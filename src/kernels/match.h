@@ -33,6 +33,13 @@ Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> op
 i64 dim_stride(const Tensor& t, int dim);
 char* first_element(const Tensor& t);
 
+/// Multiply-adds of a product, as many as take the time of one of a vector where there are more columns.
+i64 product_work(i64 stored, i64 columns);
+
+/// The first row of a slice of [0, rows), of `slices` of about equal weight: at which as many elements and rows have passed.
+/// `pos` (rows + 1 entries) gives stored elements before each row.
+template <class P> i64 balanced_row(i64 rows, const P* pos, i64 slice, i64 slices);
+
 /// Calls f(begin, end) for slices of [0, rows) of about equal weight, in parallel. `pos` (rows + 1 entries) gives stored
 /// elements before each row. Slices, `most` of them or fewer, depend on the problem and `most` alone.
 template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f, i64 most = 256);

@@ -17,22 +17,25 @@ inline constexpr std::int64_t past_bytes = 32 << 20;
 inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
 
+inline i64 product_work(i64 stored, i64 columns) { return stored * std::max<i64>(1, columns / 8); }
+
+template <class P> i64 balanced_row(i64 rows, const P* pos, i64 slice, i64 slices) {
+  if (slice == 0 || slice == slices) return slice == 0 ? 0 : rows;
+  const i64 weight = (static_cast<i64>(pos[rows]) + rows) / slices * slice;
+  i64 lo = 0, hi = rows;
+  while (lo < hi) {
+    const i64 mid = (lo + hi) / 2;
+    if (static_cast<i64>(pos[mid]) + mid < weight) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+
 template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 columns, const F& f, i64 most) {
-  const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0, total = stored + rows;
-  const i64 chunks = std::min(most, chunk_count(total * std::max<i64>(1, columns / 2)));
-  if (chunks == 1) return f(i64{0}, rows);
-  // The first row at which at least `weight` elements and rows have passed.
-  const auto cut = [&](i64 weight) {
-    i64 lo = 0, hi = rows;
-    while (lo < hi) {
-      const i64 mid = (lo + hi) / 2;
-      if (static_cast<i64>(pos[mid]) + mid < weight) lo = mid + 1;
-      else hi = mid;
-    }
-    return lo;
-  };
-  parallel_for(chunks, [&](i64 c) {
-    const i64 begin = c == 0 ? 0 : cut(total / chunks * c), end = c + 1 == chunks ? rows : cut(total / chunks * (c + 1));
+  const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0;
+  const i64 slices = std::min(most, chunk_count(product_work(stored + rows, columns)));
+  parallel_for(slices, [&](i64 s) {
+    const i64 begin = balanced_row(rows, pos, s, slices), end = balanced_row(rows, pos, s + 1, slices);
     if (begin < end) f(begin, end);
   });
 }

@@ -50,7 +50,7 @@ void run_tiled(const Query& q, std::span<const Tensor> operands, const Tensor& o
     const i64 slots = part.ranges[0].size * tiling.tiles * tiling.height, stored = slots > 0 ? static_cast<i64>(pos[slots]) : 0;
     // Few chunks, for each reads x anew. (What a row sums, and how, does not depend on them.)
     const i64 most = std::clamp<i64>(rows / 256, 1, std::min(4 * thread_count(), 256));
-    const i64 chunks = std::min(most, chunk_count((stored + slots) * std::max<i64>(1, d.columns / 2)));
+    const i64 chunks = std::min(most, chunk_count(product_work(stored + slots, d.columns)));
     parallel_for(chunks, [&](i64 c) {
       loop(rows * c / chunks, rows * (c + 1) / chunks, pos, static_cast<const C*>(part.levels[3].crd.data), static_cast<const V*>(part.values.data), tiling, d);
     });

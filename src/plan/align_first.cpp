@@ -7,6 +7,7 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/far_apart.h"
+#include "kernels/caches.h"
 #include "tensor/index_view.h"
 
 namespace strata::planning {
@@ -14,8 +15,7 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr i64 line = 64;                ///< bytes
-constexpr i64 nearby = i64{2} << 20;    ///< bytes that a core copies within its caches
+constexpr i64 line = kernels::line_bytes, nearby = kernels::packed_bytes;
 constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order:
 constexpr i64 largest_scattered = i64{512} << 20;
 constexpr i64 short_row = 256;          ///< bytes of which a line is a large part
@@ -31,6 +31,7 @@ struct Move {
   i64 worth;              ///< stored elements from which on the copy pays
   i64 scattered = never;  ///< the same where rows are chosen in no order,
   int chooser = -1;       ///< by this level of the driver
+  bool small = false;     ///< a core's caches hold it
 };
 
 /// Do the coordinates of this level follow each other in no order?
@@ -123,6 +124,7 @@ std::optional<Move> move_of(std::size_t operand, const TensorType& t, const std:
   if (inside || row * width % (line / 2) != 0) return std::nullopt;
   const i64 bytes = *size * width;
   Move move{operand, bytes <= largest ? rows * enough_reads(bytes) : never};
+  move.small = bytes <= nearby;
   if (bytes > nearby && row * width <= short_row) move.chooser = choosing_level(driver, own, last);
   if (move.chooser >= 0) move.scattered = rows * enough_scattered_reads(row * width);
   if (bytes > largest && move.chooser < 0) return std::nullopt;
@@ -138,7 +140,7 @@ RunnerPtr align_first(const Product& product, RunnerPtr inner) {
   if (!inner || driver == types.size()) return inner;
   std::vector<Move> moves;
   for (std::size_t k = 0; k < types.size(); ++k)
-    if (const auto m = move_of(k, types[k], product.einsum.operands[k], types[driver], product.einsum.operands[driver])) moves.push_back(*m);
+    if (const auto m = move_of(k, types[k], product.einsum.operands[k], types[driver], product.einsum.operands[driver]); m && !(m->small && inner->packs())) moves.push_back(*m);
   return moves.empty() ? inner : std::make_shared<AlignFirst>(driver, std::move(moves), std::move(inner));
 }
 

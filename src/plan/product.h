@@ -34,6 +34,8 @@ class Runner {
   virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                    const Scalar& beta) const = 0;
   virtual std::string name() const = 0;
+  /// Packs dense operands that a core's caches hold itself, where that pays.
+  virtual bool packs() const { return false; }
   /// Lines of explain(): pairs of a word and its text.
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
   /// Iteration graph, schedule, loop IR and C text; "" where there is none.

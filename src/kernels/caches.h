@@ -1,0 +1,22 @@
+#pragma once
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace strata::kernels {
+
+/// Bytes of a core's second level; half of them hold what is used again, beside what streams by.
+inline std::int64_t second_level() {
+  static const std::int64_t bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 512 << 10);  // 0 or -1: not known
+  return bytes;
+}
+
+/// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.
+inline constexpr std::int64_t far_bytes = 7 << 20;
+
+/// Bytes of a dense operand that a core copies within its caches.
+inline constexpr std::int64_t packed_bytes = std::int64_t{2} << 20;
+inline constexpr std::int64_t line_bytes = 64;
+
+}  // namespace strata::kernels
