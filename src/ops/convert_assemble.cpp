@@ -4,6 +4,7 @@
 
 #include "backend/steps.h"
 #include "ops/convert_elements.h"
+#include "ops/fast/fast.h"
 #include "strata/settings.h"
 #include "tensor/values.h"
 
@@ -155,6 +156,30 @@ void distribute(const Elements& all, const PodArray<std::uint8_t>& where, std::v
 
 }  // namespace
 
+namespace {
+
+/// A part of `format` from elements in rows or columns, by the shortcut from there; pos in 64 bits, as build_part leaves them.
+Part build_from_rows(const Elements& elements, const Format& format, const Target& target) {
+  Target rows{.format = elements.format(), .shape = target.shape, .fill = target.fill, .options = {}};
+  const DType index = index_dtype_for(std::max(elements.size(), *std::max_element(target.shape.begin(), target.shape.end())));
+  rows.crd_dtype = index;
+  std::vector<Part> parts{build_part(elements, rows)};
+  narrow_positions(parts, index);
+  TensorType type;
+  type.format = rows.format;
+  type.shape = target.shape;
+  type.dtype = elements.dtype();
+  type.fill = target.fill;
+  type.pos_dtype = type.crd_dtype = index;
+  ConvertOptions options;
+  options.pos_dtype = DType::i64;
+  options.crd_dtype = target.crd_dtype;
+  options.zeros = Zeros::keep;  // what was to be dropped is gone
+  return convert(make_from_parts(std::move(type), std::move(parts)), format, options).part();
+}
+
+}  // namespace
+
 Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format, const ConvertOptions& options) {
   check_shape(format, shape);
   for (const auto& asked : {options.pos_dtype, options.crd_dtype})
@@ -182,11 +207,16 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
     }
     const auto where = split_elements(all, formats, target);
     std::vector<Elements> lists;
-    for (const Format& f : formats) lists.emplace_back(f, shape, dtype);
+    std::vector<char> by_rows;
+    for (const Format& f : formats) {
+      const auto before = f.rank() == 2 ? fast::rows_before(f) : std::nullopt;
+      by_rows.push_back(before.has_value());
+      lists.emplace_back(before.value_or(f), shape, dtype);
+    }
     distribute(all, where, lists);
-    for (Elements& list : lists) {
-      list.sort_and_combine();
-      parts.push_back(build_part(list, target));
+    for (std::size_t k = 0; k < lists.size(); ++k) {
+      lists[k].sort_and_combine();
+      parts.push_back(by_rows[k] ? build_from_rows(lists[k], formats[k], target) : build_part(lists[k], target));
     }
   }
 

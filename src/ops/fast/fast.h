@@ -16,8 +16,10 @@ struct Goal {
 /// The shortcut for this pair of formats, or nothing.
 std::optional<Tensor> convert(const Tensor& t, const Format& format, const ConvertOptions& options);
 
-/// The same elements in rows or columns, where `t` has a shortcut to these and the target is reached from them sooner than from `t`.
+/// The same elements in rows or columns, where the target is reached from them sooner than from `t`.
 std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros);
+/// CSR or CSC, where this structure has a shortcut from there: to sort elements by its own levels takes several times as long.
+std::optional<Format> rows_before(const Format& part);
 
 std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal);      ///< CSR <-> CSC
 std::optional<Tensor> rows_to_coo(const Tensor& t, const Goal& goal);         ///< CSR -> COO (shares coordinates and values)

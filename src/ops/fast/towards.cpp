@@ -21,23 +21,36 @@ int first_dim(const Format& format) {
 
 }  // namespace
 
+std::optional<Format> rows_before(const Format& part) {
+  static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
+  if (const auto blocks = blocked_rows_of(part)) return blocks->dims.outer == 0 ? csr : csc;
+  if (diagonals_of(part) >= 0) return csr;
+  return {};
+}
+
 std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros) {
-  if (t.num_parts() != 1 || t.rank() != 2) return {};
+  if (t.rank() != 2) return {};
   for (int k = 0; k < format.num_parts(); ++k) {
     const Format part = format.part(k);
     for (const Level& l : part.levels())
       if (!l.ordered || l.kind == LevelKind::batch) return {};
   }
-  int outer = -1;
-  if (const auto blocks = blocked_rows_of(t.format())) outer = blocks->dims.outer;
-  else if (diagonals_of(t.format()) >= 0) outer = 0;
-  else if (const auto sorted = coordinates_of(t.format()); sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique) outer = sorted->outer;
-  else if (const auto rows = rows_of(t.format(), LevelKind::compressed); rows && rows->outer != first_dim(format)) outer = rows->inner;
-  if (outer < 0) return {};
-  static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
   ConvertOptions options;
   options.zeros = zeros;
-  return fast::convert(t, outer == 0 ? csr : csc, options);
+  if (t.num_parts() == 1) {
+    int outer = -1;
+    const auto rows = rows_of(t.format(), LevelKind::compressed);
+    if (const auto blocks = blocked_rows_of(t.format())) outer = blocks->dims.outer;
+    else if (diagonals_of(t.format()) >= 0) outer = 0;
+    else if (const auto sorted = coordinates_of(t.format()); sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique) outer = sorted->outer;
+    else if (rows && rows->outer != first_dim(format)) outer = rows->inner;
+    static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
+    if (outer >= 0) return fast::convert(t, outer == 0 ? csr : csc, options);
+    if (rows) return {};
+  }
+  if (format.num_parts() != 1 || !t.fill().same_bits(Scalar::zero(t.dtype()))) return {};
+  if (const auto before = rows_before(format)) return strata::convert(t, *before, options);
+  return {};
 }
 
 }  // namespace strata::fast
