@@ -245,8 +245,12 @@ class Splitter {
       return;
     }
     const Level& level = part.level(u.level);
-    if (level.kind != LevelKind::structured && level.kind != LevelKind::padded)
-      return take_units(k, [&](double count, const Unit&) { return count * element_cost >= unit_cost; });
+    if (level.kind != LevelKind::structured && level.kind != LevelKind::padded) {
+      take_units(k, [&](double count, const Unit&) { return count * element_cost >= unit_cost; });
+      for (int l = 0; l < u.level; ++l)
+        if (has_slots(part.level(l))) leave_room(part, l);
+      return;
+    }
 
     // A strip of slots below each parent: its first units fill them, the rest goes on.
     const Groups groups(elements_, left_, part, target_.shape);
@@ -277,6 +281,24 @@ class Splitter {
     groups.each(u.level, [&](const std::vector<std::size_t>& members) {
       if (!u.free && static_cast<double>(members.size()) * element_cost < static_cast<double>(slots) * unit_cost) return;
       units(members, [&](std::int64_t c, std::size_t e) { taken_[e] = c < slots; });
+    });
+  }
+
+  /// Is there a fixed number of slots below each parent?
+  static bool has_slots(const Level& level) { return level.arg > 0 && (level.kind == LevelKind::structured || level.kind == LevelKind::padded); }
+
+  /// Of what was taken, units of a level beyond the slots of their parent are left to the parts behind.
+  void leave_room(const Format& part, int level) {
+    const Groups groups(elements_, left_, part, target_.shape);
+    groups.each(level, [&](const std::vector<std::size_t>& members) {
+      std::int64_t units = 0;
+      std::size_t before = 0;  // the last that was taken
+      for (auto e : members) {
+        if (!taken_[e]) continue;
+        if (units == 0 || !groups.same(e, before, level + 1)) ++units;
+        before = e;
+        if (units > part.level(level).arg) taken_[e] = 0;
+      }
     });
   }
 

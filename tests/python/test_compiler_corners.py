@@ -101,7 +101,6 @@ def test_structured_levels_in_random_formats(monkeypatch):
         check_expression(seed)
 
 
-@pytest.mark.xfail(strict=True, reason="where a bitmap follows, a padded level is not asked whether it has room")
 def test_elements_without_room_go_to_the_next_part():
     full = np.ones((2, 6))
     got = st.from_dense(full, "(i, j) -> (i / 2: compressed, j: padded(1), i % 2: bitmap) + CSR")
