@@ -1,11 +1,14 @@
 #include "backend/disk_cache.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -169,6 +172,50 @@ TEST_CASE("a full disk leaves no half entry and does not end the process") {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(fs::is_empty(f.cache()));
+}
+
+TEST_CASE("a writer that is killed leaves no half entry, and in time nothing at all") {
+  const Folder f;
+  const std::string large(std::size_t{4} << 20, 'L');
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0)
+      for (;;) write_cache_entry(f.cache(), key, large);
+    usleep(static_cast<useconds_t>(500 + 700 * round));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFSIGNALED(status));
+    const auto got = read_cache_entry(f.cache(), key);
+    CHECK((!got || *got == large));
+  }
+  // What killed writers left is an hour old when it is removed, at one of the next 64 writes.
+  overwrite(f.cache() + "/.new-1-2-3", "half");
+  overwrite(f.cache() + "/.new-4-5-6", "being written");
+  const timespec old[] = {{0, 0}, {0, 0}};
+  REQUIRE(utimensat(AT_FDCWD, (f.cache() + "/.new-1-2-3").c_str(), old, 0) == 0);
+  for (int k = 0; k < 64; ++k) REQUIRE(write_cache_entry(f.cache(), other, payload));
+  CHECK(!fs::exists(f.cache() + "/.new-1-2-3"));
+  CHECK(fs::exists(f.cache() + "/.new-4-5-6"));
+}
+
+TEST_CASE("beyond 512 MB what was longest unused leaves") {
+  const Folder f;
+  REQUIRE(write_cache_entry(f.cache(), key, payload));
+  const auto name = [&](int k) { return f.cache() + "/" + to_hex(sha256(std::to_string(k))) + ".kernel"; };
+  const std::time_t now = std::time(nullptr);
+  for (int k = 0; k < 10; ++k) {  // 10 of 60 MB (without blocks on the disk), the first one the oldest
+    overwrite(name(k), "");
+    fs::resize_file(name(k), std::uintmax_t{60} << 20);
+    const timespec used[] = {{now - 1000 + k, 0}, {now - 1000 + k, 0}};
+    REQUIRE(utimensat(AT_FDCWD, name(k).c_str(), used, 0) == 0);
+  }
+  for (int k = 0; k < 64; ++k) REQUIRE(write_cache_entry(f.cache(), other, payload));
+  CHECK(!fs::exists(name(0)));
+  CHECK(!fs::exists(name(1)));
+  for (int k = 2; k < 10; ++k) CHECK(fs::exists(name(k)));
+  CHECK(read_cache_entry(f.cache(), key) == payload);
+  CHECK(read_cache_entry(f.cache(), other) == payload);
 }
 
 TEST_CASE("four processes write and read the same entry") {
