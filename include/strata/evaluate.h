@@ -79,15 +79,22 @@ struct SymbolicOperand {
   std::string format = "dense";  ///< a format text or name
   DType dtype = DType::f64;
 };
+/// EvaluateOptions without data.
+struct SymbolicOptions {
+  Semiring semiring = Semiring::plus_times;
+  std::optional<std::string> mask = {};  ///< its format
+  bool complement_mask = false;
+  std::optional<Schedule> schedule = {};
+};
 /// The kernel of an expression that takes one, as a C file that needs nothing of Strata: its first comment
-/// says how to compile and call it. ExpressionError, FormatError, Unsupported.
+/// says how to compile and call it. `operands` may also give the result a format, by its name. ExpressionError, FormatError,
+/// Unsupported.
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent = 1000);
+                            std::int64_t extent = 1000, const SymbolicOptions& options = {});
 /// show() for index notation such as "y(i) = A(i,j) * x(j)" without data: every index has this extent, sparse operands
-/// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. Without `code`
-/// explain() alone. ExpressionError, FormatError, ScheduleError.
+/// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. It may also give the
+/// result a format, by its name. Without `code` explain() alone. ExpressionError, FormatError, ScheduleError.
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent = 1000, bool code = true,
-                            const std::optional<Schedule>& schedule = {});
+                            std::int64_t extent = 1000, bool code = true, const SymbolicOptions& options = {});
 
 }  // namespace strata

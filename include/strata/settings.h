@@ -11,7 +11,7 @@ struct Settings {
   std::string cc;              ///< STRATA_CC: C compiler of the subprocess back end ("" looks for cc, gcc, clang, ziglang)
   std::string cache = "auto";  ///< STRATA_CACHE: auto, off (compiled objects on disk)
   std::string cache_dir;       ///< STRATA_CACHE_DIR: default ~/.cache/strata/v1
-  std::string dump;            ///< STRATA_DUMP: stages to print, e.g. "graph,loops,source"
+  std::string dump;            ///< STRATA_DUMP: stages to print of graph, schedule, loops, source, e.g. "graph,loops"
   long long int32_limit = 2147483647;  ///< STRATA_INT32_LIMIT: largest value an automatic int32 index may hold (tests lower it)
   bool vendor = true;          ///< STRATA_VENDOR: may plans use vendor kernels (MKL) where those were measured to be faster
 };

@@ -8,14 +8,18 @@ namespace {
 
 bool is_sparse(const Tensor& t) { return !t.format().is_all_dense(); }
 
-/// A Semiring, or a text.
+}  // namespace
+
 Semiring to_semiring(nb::handle h) {
+  if (h.is_none()) return Semiring::plus_times;
   if (nb::isinstance<Semiring>(h)) return nb::cast<Semiring>(h);
   if (nb::isinstance<nb::str>(h)) return parse_semiring(nb::cast<std::string>(h));
   throw ExpressionError({.what = "no semiring",
                          .expected = "a name, 'add; multiply; zero', or a strata.Semiring",
                          .got = Py_TYPE(h.ptr())->tp_name});
 }
+
+namespace {
 
 double to_double(nb::handle h) { return to_scalar(h, DType::f64, "the additive identity").to_complex().real(); }
 
@@ -29,7 +33,7 @@ EvaluateOptions options_of(const Given& given, int rank) {
   const auto& [format, semiring, mask, complement_mask, dtype, compute_dtype] = given;
   EvaluateOptions o;
   if (!format.is_none()) o.format = to_format(format, rank);
-  if (!semiring.is_none()) o.semiring = to_semiring(semiring);
+  o.semiring = to_semiring(semiring);
   if (!mask.is_none()) o.mask = to_operand(mask);
   o.complement_mask = complement_mask;
   o.dtype = to_optional_dtype(dtype);

@@ -9,6 +9,8 @@ namespace strata::bind {
 
 void bind_evaluate(nb::module_& m);
 void bind_schedule(nb::module_& m);
+/// A Semiring, a text, or None (plus-times).
+Semiring to_semiring(nb::handle h);
 /// A Schedule, a text, or None.
 std::optional<Schedule> to_schedule(nb::handle h);
 /// Two sparse operands or more: the general path serves them.

@@ -1,4 +1,5 @@
 // einsum, plans, and users' kernels.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -160,25 +161,29 @@ void bind_plan(nb::module_& m) {
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,
-         nb::handle schedule) {
+         nb::handle semiring, std::optional<std::string> mask, bool complement_mask, nb::handle schedule) {
         const auto symbolic = symbolic_operands(operands, dtype);
-        const auto given = to_schedule(schedule);
+        const SymbolicOptions options{to_semiring(semiring), std::move(mask), complement_mask, to_schedule(schedule)};
         NoGil no_gil;
-        return show_expression(expression, symbolic, extent, code, given);
+        return show_expression(expression, symbolic, extent, code, options);
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
-      nb::arg("code") = true, nb::arg("schedule") = nb::none(),
+      nb::arg("code") = true, nb::kw_only(), nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(),
+      nb::arg("complement_mask") = false, nb::arg("schedule") = nb::none(),
       "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: "
-      "format}; others are dense. "
+      "format}, the result's too; others are dense. `mask`: its format. "
       "ExpressionError, FormatError, ScheduleError, Unsupported.");
   m.def(
       "emit_expression",
-      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype) {
+      [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, nb::handle semiring,
+         std::optional<std::string> mask, bool complement_mask) {
         const auto symbolic = symbolic_operands(operands, dtype);
+        const SymbolicOptions options{to_semiring(semiring), std::move(mask), complement_mask, {}};
         NoGil no_gil;
-        return emit_expression(expression, symbolic, extent);
+        return emit_expression(expression, symbolic, extent, options);
       },
-      nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
+      nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64", nb::kw_only(),
+      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
       "The one kernel of an expression, as a C file that needs nothing of Strata. "
       "ExpressionError, FormatError, Unsupported.");
   m.def(

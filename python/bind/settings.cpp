@@ -21,15 +21,14 @@ void check_signals() {
 
 /// A misspelt word must not be taken for one of the others in silence.
 void set_word(std::string& setting, const char* name, const std::string& value, std::span<const std::string_view> allowed) {
-  std::string expected;
-  for (const auto word : allowed) {
-    if (value == word) {
-      setting = value;
-      return;
-    }
-    expected += (expected.empty() ? "" : ", ") + std::string(word);
-  }
-  throw PlanError({.what = std::string("the setting '") + name + "' has no such value", .expected = expected, .got = value});
+  if (!words::holds(allowed, value)) throw PlanError({.what = std::string("the setting '") + name + "' has no such value", .expected = words::list(allowed), .got = value});
+  setting = value;
+}
+
+void set_dump(Settings& s, const std::string& value) {
+  if (!words::holds_all(words::dump, value))
+    throw PlanError({.what = "the setting 'dump' has no such stage", .expected = words::list(words::dump) + ", or several with commas between", .got = value});
+  s.dump = value;
 }
 
 std::int64_t whole_number(nb::handle h, const char* name, std::int64_t most) {
@@ -69,7 +68,8 @@ void bind_settings(nb::module_& m) {
           [](Settings& s, const std::string& word) { set_word(s.cache, "cache", word, words::cache); },
           "auto or off: compiled objects on disk")
       .def_rw("cache_dir", &Settings::cache_dir)
-      .def_rw("dump", &Settings::dump, "stages to print, e.g. 'graph,loops,source'")
+      .def_prop_rw(
+          "dump", [](const Settings& s) { return s.dump; }, set_dump, "stages to print, e.g. 'graph,loops': graph, schedule, loops, source")
       .def_prop_rw(
           "int32_limit", [](const Settings& s) { return s.int32_limit; },
           [](Settings& s, nb::handle n) { s.int32_limit = whole_number(n, "int32_limit", words::most_int32); },

@@ -559,12 +559,12 @@ def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: objec
     Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
     """
 
-def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, schedule: object | None = None) -> str:
+def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: str | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:
     """
-    What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}; others are dense. ExpressionError, FormatError, ScheduleError, Unsupported.
+    What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}, the result's too; others are dense. `mask`: its format. ExpressionError, FormatError, ScheduleError, Unsupported.
     """
 
-def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64') -> str:
+def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', *, semiring: object | None = None, mask: str | None = None, complement_mask: bool = False) -> str:
     """
     The one kernel of an expression, as a C file that needs nothing of Strata. ExpressionError, FormatError, Unsupported.
     """
@@ -788,7 +788,7 @@ class Settings:
 
     @property
     def dump(self) -> str:
-        """stages to print, e.g. 'graph,loops,source'"""
+        """stages to print, e.g. 'graph,loops': graph, schedule, loops, source"""
 
     @dump.setter
     def dump(self, arg: str, /) -> None: ...

@@ -53,9 +53,7 @@ def parser():
         help="how an expression runs: graph, schedule, loop IR, C text",
         description='strata show "y(i) = A(i,j) * x(j)" A=csr      needs no data: operands without a format are dense',
     )
-    show.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
-    show.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr)")
-    show.add_argument("--dtype", default="float64")
+    _expression(show)
     show.add_argument(
         "--extent",
         type=int,
@@ -72,9 +70,7 @@ def parser():
         description='strata emit "y(i) = A(i,j) * x(j)" A=csr > spmv.c      any expression that one kernel computes; the first '
         "comment of the file says how to compile and call it",
     )
-    emit.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
-    emit.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand (A=csr)")
-    emit.add_argument("--dtype", default="float64")
+    _expression(emit)
     emit.add_argument("--extent", type=int, default=1000, metavar="N", help="extent of every index")
     emit.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of the terminal")
 
@@ -84,6 +80,15 @@ def parser():
     info = sub.add_parser("info", help="version, compiler, threads, settings")
     info.add_argument("--json", action="store_true")
     return p
+
+
+def _expression(command):
+    command.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
+    command.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand, or of the result (A=csr)")
+    command.add_argument("--dtype", default="float64")
+    command.add_argument("--semiring", metavar="NAME", help='what + and * mean, e.g. "min-plus"')
+    command.add_argument("--mask", metavar="FORMAT", help="the result has elements only where a mask of this format has some")
+    command.add_argument("--complement-mask", action="store_true", help="only where the mask has none")
 
 
 def main(argv=None):

@@ -27,12 +27,14 @@ std::string_view environment(const char* name) {
 void read_word(std::string& setting, const char* name, std::span<const std::string_view> allowed) {
   const auto value = environment(name);
   if (value.empty()) return;
-  std::string expected;
-  for (const auto word : allowed) {
-    if (value == word) return void(setting = value);
-    expected += (expected.empty() ? "" : ", ") + std::string(word);
-  }
-  refuse(name, value, expected);
+  if (!words::holds(allowed, value)) refuse(name, value, words::list(allowed));
+  setting = value;
+}
+
+void read_words(std::string& setting, const char* name, std::span<const std::string_view> allowed) {
+  const auto value = environment(name);
+  if (!words::holds_all(allowed, value)) refuse(name, value, words::list(allowed) + ", or several with commas between");
+  setting = value;
 }
 
 void read_text(std::string& setting, const char* name) {
@@ -63,7 +65,7 @@ Settings settings_from_environment() {
   else if (const auto home = environment("HOME"); !home.empty())
     s.cache_dir = std::string(home) + "/.cache/strata/v1";
   read_text(s.cache_dir, "STRATA_CACHE_DIR");
-  read_text(s.dump, "STRATA_DUMP");
+  read_words(s.dump, "STRATA_DUMP", words::dump);
   read_int(s.int32_limit, "STRATA_INT32_LIMIT", 0LL, words::most_int32);
   int vendor = s.vendor;
   read_int(vendor, "STRATA_VENDOR", 0, 1);
@@ -90,7 +92,7 @@ std::string describe_settings() {
       {"cc", s.cc, "STRATA_CC", "C compiler of the subprocess back end; empty: look for cc, gcc, clang, ziglang"},
       {"cache", s.cache, "STRATA_CACHE", "auto, off: keep compiled objects on disk"},
       {"cache_dir", s.cache_dir, "STRATA_CACHE_DIR", "where compiled objects are kept"},
-      {"dump", s.dump, "STRATA_DUMP", "stages to print, e.g. graph,loops,source"},
+      {"dump", s.dump, "STRATA_DUMP", "stages to print: graph, schedule, loops, source, with commas between"},
       {"int32_limit", std::to_string(s.int32_limit), "STRATA_INT32_LIMIT", "largest value of an automatic int32 index"},
       {"vendor", s.vendor ? "1" : "0", "STRATA_VENDOR", "1, 0: may plans use vendor kernels"},
       {"-", std::string(environment("STRATA_MKL")), "STRATA_MKL", "MKL's libmkl_rt.so or its folder; empty: look around; off: never"},

@@ -83,3 +83,10 @@ def test_the_setting_does_as_the_variable(capfd):
     finally:
         st.settings.dump = before
     assert capfd.readouterr().err.startswith("--- loops ---\nfunction kernel(")
+
+
+def test_a_stage_that_does_not_exist_is_told():
+    before = st.settings.dump
+    with pytest.raises(st.PlanError, match="graph, schedule, loops, source"):
+        st.settings.dump = "graph,c"
+    assert st.settings.dump == before

@@ -77,6 +77,28 @@ def test_what_cannot_be_emitted():
         _core.emit_expression("y(i) = A(i,j) * x(j)", {"A": "CSR + COO"})
 
 
+def test_a_format_a_mask_and_a_semiring():
+    """As evaluate() takes them, without data."""
+    spec = "C(i,k) = A(i,j) * B(j,k)"
+    given = {"A": "CSR", "B": "CSR"}
+    assert "result  COO: as asked for" in _core.show_expression(spec, given | {"C": "COO"}, 100, code=False)
+    shown = _core.show_expression(spec, given, 100, code=False, semiring="min-plus", mask="CSR", complement_mask=True)
+    assert "semiring  min-plus" in shown and "mask  complement of CSR 100 x 100, bool" in shown
+    plain, tropical = (_core.emit_expression(spec, given, semiring=s) for s in (None, "min-plus"))
+    assert "inf" not in plain.lower() and "inf" in tropical.lower()
+    assert "crd of level 1 of mask" in _core.emit_expression(spec, given, mask="CSR")
+    with pytest.raises(st.ExpressionError, match="'D'"):
+        _core.show_expression(spec, {"D": "CSR"})
+    with pytest.raises(st.ExpressionError, match="does not fit its format"):
+        _core.show_expression(spec, {"C": "(i) -> (i: compressed)"})
+
+
+def test_on_the_command_line(capsys):
+    assert main(["show", "C(i,k) = A(i,j) * B(j,k)", "A=csr", "B=csr", "C=coo", "--semiring", "max-plus", "--mask", "csr", "--extent", "60"]) == 0
+    out = capsys.readouterr().out
+    assert "COO: as asked for" in out and "max-plus" in out and "mask  CSR 60 x 60" in out
+
+
 def matrix(seed, n=300, dtype=float):
     a = sp.random(n, n, 0.03, format="csr", random_state=seed, dtype=float)
     a.data = np.ceil(9 * a.data).astype(dtype)

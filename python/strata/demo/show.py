@@ -48,6 +48,11 @@ def expression_of(args):
     return notation, dict.fromkeys(names, "dense") | operand_formats(args.formats, names)
 
 
+def options_of(args):
+    return {"semiring": args.semiring, "mask": args.mask, "complement_mask": args.complement_mask}
+
+
 def main(args):
     notation, formats = expression_of(args)
-    print(_core.show_expression(notation, formats, args.extent, args.dtype, code=not args.explain, schedule=args.schedule))
+    options = options_of(args) | {"schedule": args.schedule}
+    print(_core.show_expression(notation, formats, args.extent, args.dtype, not args.explain, **options))

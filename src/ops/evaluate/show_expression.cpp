@@ -59,20 +59,26 @@ Tensor stand_in(const TensorType& t) {
 struct Symbolic {
   Assignment assignment;
   std::map<std::string, TensorType> types;
+  std::optional<Format> format;  ///< of the result
   int most = 0;    ///< the largest number of dimensions
   int sparse = 0;  ///< operands
 };
 
 Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOperand>& operands, std::int64_t extent) {
-  Symbolic out{.assignment = parse_assignment(text), .types = {}};
+  Symbolic out{.assignment = parse_assignment(text), .types = {}, .format = {}};
   const Assignment& a = out.assignment;
   std::map<std::string, int> ranks;
   collect_ranks(a.value, ranks);
   if (a.accumulate) ranks[a.name] = static_cast<int>(a.indices.size());
-  for (const auto& [name, unused] : operands) {
+  for (const auto& [name, operand] : operands) {
     if (ranks.contains(name)) continue;
+    if (name == a.name) {
+      out.format = type_of(name, static_cast<int>(a.indices.size()), operand, extent, text).format;
+      continue;
+    }
     std::vector<std::string_view> known;
     std::string all;
+    known.push_back(a.name);
     for (const auto& [n, rank] : ranks) {
       known.push_back(n);
       all += (all.empty() ? "" : ", ") + n;
@@ -106,30 +112,50 @@ std::map<std::string, Tensor> stand_ins(const std::map<std::string, TensorType>&
   return out;
 }
 
+/// Is it a plain product, which needs no tensors to be shown or emitted?
+bool is_product(const Symbolic& s, const std::optional<Einsum>& e, const SymbolicOptions& options) {
+  return e && s.sparse <= 1 && !s.assignment.accumulate && !options.schedule && !options.mask && options.semiring == Semiring::plus_times &&
+         (!s.format || s.format->is_all_dense());
+}
+
+/// The options, with a mask of the result's shape.
+EvaluateOptions with_data(const Symbolic& s, const SymbolicOptions& options, std::map<std::string, Tensor>& tensors, std::int64_t extent) {
+  EvaluateOptions out{.format = s.format, .semiring = options.semiring, .complement_mask = options.complement_mask, .schedule = options.schedule};
+  auto types = s.types;
+  const std::string mask = "#mask";  // no operand's name
+  if (options.mask) types.emplace(mask, type_of("mask", static_cast<int>(s.assignment.indices.size()), {*options.mask, DType::boolean}, extent, s.assignment.text));
+  tensors = stand_ins(types, s.most, extent);
+  if (options.mask) out.mask = tensors.extract(mask).mapped();
+  return out;
+}
+
 }  // namespace
 
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent, bool code, const std::optional<Schedule>& schedule) {
-  auto [a, types, most, sparse] = symbolic(text, operands, extent);
-  std::vector<std::string> names;
-  const auto e = evaluation::as_einsum(a, types, names);
-  if (code && e && sparse <= 1 && !a.accumulate && !schedule) {
-    std::vector<TensorType> list;
-    for (const auto& n : names) list.push_back(types.at(n));
-    return planning::show_product(*e, list, names);
-  }
-  const auto tensors = stand_ins(types, most, extent);
-  const EvaluateOptions options{.schedule = schedule};
-  return explain(a, tensors, options) + (code ? "\n" + show(a, tensors, options) : "");
-}
-
-std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent) {
+                            std::int64_t extent, bool code, const SymbolicOptions& options) {
   const Symbolic s = symbolic(text, operands, extent);
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(s.assignment, s.types, names);
-  if (!e || s.sparse > 1 || s.assignment.accumulate)
-    return direct::emit(s.assignment, stand_ins(s.types, s.most, extent), {});
+  if (code && is_product(s, e, options)) {
+    std::vector<TensorType> list;
+    for (const auto& n : names) list.push_back(s.types.at(n));
+    return planning::show_product(*e, list, names);
+  }
+  std::map<std::string, Tensor> tensors;
+  const EvaluateOptions all = with_data(s, options, tensors, extent);
+  return explain(s.assignment, tensors, all) + (code ? "\n" + show(s.assignment, tensors, all) : "");
+}
+
+std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
+                            std::int64_t extent, const SymbolicOptions& options) {
+  const Symbolic s = symbolic(text, operands, extent);
+  std::vector<std::string> names;
+  const auto e = evaluation::as_einsum(s.assignment, s.types, names);
+  if (!is_product(s, e, options)) {
+    std::map<std::string, Tensor> tensors;
+    const EvaluateOptions all = with_data(s, options, tensors, extent);
+    return direct::emit(s.assignment, tensors, all);
+  }
   std::vector<TensorType> list;
   for (const auto& n : names) list.push_back(s.types.at(n));
   return planning::emit_product(s.assignment.to_string(), *e, list, names);

@@ -63,6 +63,8 @@ TEST_CASE("settings are read from the environment, and nonsense is refused") {
   refused("STRATA_NUM_THREADS", "99999999999999999999");
   refused("STRATA_ENGINE", "fast");
   refused("STRATA_JIT", "gcc");
+  refused("STRATA_DUMP", "graph,lops");
+  refused("STRATA_DUMP", "graph,");
   refused("STRATA_CACHE", "on");
   refused("STRATA_VENDOR", "2");
   refused("STRATA_INT32_LIMIT", "-5");
