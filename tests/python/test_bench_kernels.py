@@ -128,7 +128,7 @@ MACHINE = {"processor": "a", "vectors": "v", "cores": 2, "system": "b", "python"
 
 def test_page():
     def times(own, other):
-        one = {"seconds": own, "variant": "CSR", "spread": 1.0, "variants": {"CSR": {"first": 0.05}}}
+        one = {"seconds": own, "variant": "CSR", "spread": 1.0, "variants": {"CSR": {"first": 0.05, "note": "1600000 bytes"}}}
         return {
             "strata/1": one,
             "scipy/1": {"seconds": other, "variant": "csr"},
@@ -150,8 +150,8 @@ def test_page():
     assert np.isclose(report.against(results)["add", 1]["scipy"], np.sqrt(5 * 0.5))
     page = report.markdown(results)
     assert "| add | 1 | 1.58 | - | - |" in page
-    assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 2 |" in page
-    assert "**below 0.9**" in page and "add: has no such kernel" in page
+    assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 80 % | 2 |" in page
+    assert "**below 0.9**: bound by latency and instructions, not bandwidth" in page and "add: has no such kernel" in page
     assert page.count("No module named 'sesum'") == 1
     assert "reads 2.0 GB/s on 1 thread: 3 runs, 2026-01-01 to 2026-01-02" in page
 
@@ -229,5 +229,6 @@ def test_command(tmp_path):
     for (run,) in results["cases"].values():
         assert run["strata/1"]["seconds"] > 0 and run["scipy/1"]["seconds"] > 0 and "hidden" in run["sesum/1"]["error"]
         assert "error" not in run["strata/1"]
+        assert all(int(v["note"].removesuffix(" bytes")) > 1000 for v in run["strata/1"]["variants"].values())
     page = path.with_suffix(".md").read_text()
     assert "geometric mean" in page and "ttv banded" in page and "hidden" in page

@@ -30,7 +30,8 @@ def installed():
 
 
 class Prepared:
-    """run() does the work; result() gives the product of the last run as an array (None for conversions)."""
+    """run() does the work; result() gives the product of the last run as an array (None for conversions). `note`: a text, or
+    a function of no arguments that gives one once run() was called."""
 
     def __init__(self, run, result=lambda: None, seconds=0.0, note=""):
         self.run, self.result, self.seconds, self.note = run, result, seconds, note

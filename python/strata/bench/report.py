@@ -40,11 +40,11 @@ def _bytes(run, n, name):
     return stored + sum(r["shape"]) * width * columns
 
 
-def _share(results, name, n):
-    """Of the read bandwidth, each run's of its own machine; the median."""
+def _share(results, name, n, count=_bytes):
+    """Of the read bandwidth, each run's of its own machine; the median. `count(run, n, name)`: compulsory bytes."""
     shares = []
     for run, record in zip(results["cases"][name], results["measured"][name]):
-        needed = None if "->" in name else _bytes(run, n, name)
+        needed = None if "->" in name else count(run, n, name)
         own, bandwidth = _seconds(f"strata/{n}")(run), machines.bandwidth(results, record, n)
         if needed and own and bandwidth:
             shares.append(needed / own / bandwidth)
@@ -153,24 +153,21 @@ def markdown(results):
     return "\n".join(lines)
 
 
+def _bound(share):
+    """What binds, as the share of the read bandwidth that compulsory bytes reach tells."""
+    if share is None:
+        return ""
+    if share > 1:
+        return ": in the cache, bound by instructions and the call"
+    return ": bound by bandwidth" if share > 0.7 else ": bound by latency and instructions, not bandwidth"
+
+
 def _note(r):
     notes = []
     if r["error"]:
         notes.append(r["error"].replace("|", "/"))
     if r["ratio"] is not None and r["ratio"] < 0.9:
-        share = r["bandwidth_share"]
-        notes.append(
-            "**below 0.9**"
-            + (
-                ""
-                if share is None
-                else ": in the cache, bound by instructions and the call"
-                if share > 1
-                else ": bound by bandwidth"
-                if share > 0.7
-                else ": bound by latency and instructions, not bandwidth"
-            )
-        )
+        notes.append("**below 0.9**" + _bound(r["bandwidth_share"]))
     if r["spread"] > 1.3:
         notes.append(f"noisy ({r['spread']:.1f})")
     return "; ".join(notes)

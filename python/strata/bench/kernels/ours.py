@@ -6,6 +6,12 @@ from .cases import plain
 from .peer import KernelPeer, routed
 
 
+def reading(call, *operands):
+    """The call, with the bytes of what it must read."""
+    call.reads = sum(x.nbytes for x in operands)
+    return call
+
+
 class Strata(KernelPeer):
     """Our own kernels alone, by the expression that a user would write."""
 
@@ -28,7 +34,7 @@ class Strata(KernelPeer):
         return {f: self._call(text, {**named, a: t.to(f)}, how) for f in formats}
 
     def _call(self, text, named, how=None):
-        return lambda: self.st.evaluate(text, named, **(how or {}))
+        return reading(lambda: self.st.evaluate(text, named, **(how or {})), *named.values())
 
     def _tensor(self, x):
         st = self.st
@@ -71,7 +77,7 @@ class Strata(KernelPeer):
 
     def chain(self, d):
         A, B, C = map(self._tensor, (d.A, d.B, d.C))
-        return {"CSR": lambda: self.st.einsum("ij,jk,kl->il", A, B, C)}
+        return {"CSR": reading(lambda: self.st.einsum("ij,jk,kl->il", A, B, C), A, B, C)}
 
     def add(self, d):
         return self._in("C(i,j) = A(i,j) + B(i,j)", ["CSR"], operand=d.A, B=self._tensor(d.B))
@@ -113,7 +119,7 @@ class Strata(KernelPeer):
         st, f = self.st, "(b, n, d) -> (b : dense, n : compressed, d : dense)"
         shape = (*d.A.shape, d.X.shape[1])
         X = st.Tensor(f, shape, pos={1: d.A.indptr}, crd={1: d.A.indices}, values=routed(d).ravel())
-        return {"fibres": lambda: st.einsum("bnd,ndh->bnh", X, d.W, format=f)}
+        return {"fibres": reading(lambda: st.einsum("bnd,ndh->bnh", X, d.W, format=f), X, d.W)}
 
     def attention(self, d):
         st, A, none = self.st, pattern(self.st, d.A), np.zeros(d.A.shape[1], d.dtype)
@@ -126,7 +132,7 @@ class Strata(KernelPeer):
             s = ev("s(i) = W(i,j)", W=W, format="dense")
             return ev("P(i,j) = W(i,j) / s(i)", W=W, s=s) @ d.H
 
-        return {"five steps": run}
+        return {"five steps": reading(run, A, d.p, d.q, d.H)}
 
     def triangles(self, d):
         st, L = self.st, self._tensor(d.A)
@@ -134,7 +140,7 @@ class Strata(KernelPeer):
         def masked():
             return st.evaluate("t = C(i,k)", C=st.evaluate("C(i,k) = L(i,j) * L(j,k)", L=L, mask=L))
 
-        return {"masked product": masked, "at once": self._call("t = L(i,j) * L(j,k) * L(i,k)", dict(L=L))}
+        return {"masked product": reading(masked, L), "at once": self._call("t = L(i,j) * L(j,k) * L(i,k)", dict(L=L))}
 
     def bfs(self, d):
         A, how = (
@@ -154,7 +160,7 @@ class Strata(KernelPeer):
             Z = st.evaluate("Z(i,j) = A(i,j) * U(i,k) * V(j,k)", A=A, U=d.U, V=d.V)
             return st.evaluate("s(i) = sum(j, (A(i,j) != 0) * exp(Z(i,j)))", A=A, Z=Z)
 
-        return {"two steps": run}
+        return {"two steps": reading(run, A, d.U, d.V)}
 
     def distmult(self, d):
         E, R, F = d.factors

@@ -23,8 +23,10 @@ class KernelPeer:
         if not self.found:
             raise LookupError(self.whys.get(case.kernel, self.why))
         p = _latest(self.found[variant])
-        result = p.result
+        result, reads = p.result, getattr(self.found[variant], "reads", None)
         p.result = lambda: self.plain(result())
+        if reads is not None:  # compulsory bytes: operands and result once
+            p.note = lambda: f"{reads + getattr(result(), 'nbytes', 8)} bytes"
         return p
 
     def plain(self, result):

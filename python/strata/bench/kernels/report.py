@@ -3,7 +3,7 @@
 from ..._terminal import seconds
 from .. import machines
 from ..measure import best_peer
-from ..report import _geometric, _median, _ratio, _seconds, _times
+from ..report import _bound, _geometric, _median, _ratio, _seconds, _share, _times
 from .cases import KERNELS
 from .peer import PEERS
 
@@ -28,6 +28,7 @@ def rows(results):
                     "peer_seconds": _median(runs, lambda r, n=n: (best_peer(r, n)[1] or {}).get("seconds")),
                     "ratio": _median(runs, _ratio("strata", n)),
                     "spread": max((r.get(own, {}).get("spread", 1) for r in runs), default=1),
+                    "bandwidth_share": _share(results, name, n, _bytes),
                     "runs": len(runs),
                     "error": last.get("error") or (None if "seconds" in last else refused),
                 }
@@ -57,6 +58,13 @@ def against(results):
     return {k: {library: _geometric(ratios) for library, ratios in of.items()} for k, of in out.items()}
 
 
+def _bytes(run, n, _):
+    """Operands and result once, as our own call tells."""
+    own = run.get(f"strata/{n}", {})
+    note = own.get("variants", {}).get(own.get("variant"), {}).get("note") or ""
+    return int(note.split()[0]) if note.endswith("bytes") else None
+
+
 def _over(theirs, ours):
     def pick(run):
         a, b = _seconds(theirs)(run), _seconds(ours)(run)
@@ -68,7 +76,7 @@ def _over(theirs, ours):
 def _note(r):
     notes = [r["error"].replace("|", "/")] if r["error"] else []
     if r["ratio"] is not None and r["ratio"] < 0.9:
-        notes.append("**below 0.9**")
+        notes.append("**below 0.9**" + _bound(r["bandwidth_share"]))
     if r["spread"] > 1.3:
         notes.append(f"noisy ({r['spread']:.1f})")
     return "; ".join(notes)
@@ -121,7 +129,8 @@ def markdown(results):
         "the runs. Libraries count with their best variant, SciPy's one thread for any number. Ours is the call of a user "
         "(st.evaluate), with our own kernels alone. Ratio: the best library's time over ours (above 1: we are faster). Results "
         "are checked against SciPy's and NumPy's; those of sparse products are sorted. First call: with compiling, or from the "
-        "cache on disk.",
+        "cache on disk. Limit: the share of the read bandwidth that the compulsory bytes (operands and result once) reach; what "
+        "stays in the cache can exceed 100 %.",
         "",
         "| kernel | computes | threads | geometric mean of the ratio | worst | cases |",
         "|---|---|---|---|---|---|",
@@ -141,13 +150,14 @@ def markdown(results):
         lines.append(f"| {kernel} | {n} | " + " | ".join(_times(of.get(name)) for name in names) + " |")
     lines += ["", "## Cases", ""]
     lines += [
-        "| case | threads | own | format | first call | best library | its time | ratio | runs | note |",
-        "|---" * 10 + "|",
+        "| case | threads | own | format | first call | best library | its time | ratio | limit | runs | note |",
+        "|---" * 11 + "|",
     ]
     for r in rows(results):
+        share = "-" if r["bandwidth_share"] is None else f"{100 * r['bandwidth_share']:.0f} %"
         own, first, theirs = (seconds(r[k]) if r[k] else "-" for k in ("own", "first", "peer_seconds"))
         lines.append(
             f"| {r['case']} | {r['threads']} | {own} | {r['format'] or '-'} | {first} | {r['peer'] or '-'} | {theirs} | "
-            f"{_times(r['ratio'])} | {r['runs']} | {_note(r)} |"
+            f"{_times(r['ratio'])} | {share} | {r['runs']} | {_note(r)} |"
         )
     return "\n".join([*lines, "", *_times_of_all(results), *_libraries(results)])
