@@ -37,8 +37,10 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
   std::vector<Factor> factors;
   for (const auto& e : expressions) {
     factors.push_back(describe(e));
-    if (!factors.back().dtype || factors.back().dtype != factors[0].dtype) return {body};
+    if (!factors.back().dtype) return {body};
   }
+  DType dtype = *factors[0].dtype;
+  for (const auto& f : factors) dtype = promote(dtype, *f.dtype);
   const auto together = [&] {
     std::vector<const Factor*> all;
     for (const auto& f : factors) all.push_back(&f);
@@ -53,6 +55,7 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
     std::vector<std::string> best;
     for (std::size_t p = 0; p < factors.size(); ++p)
       for (std::size_t q = p + 1; q < factors.size(); ++q) {
+        if (promote(*factors[p].dtype, *factors[q].dtype) != dtype) continue;  // it would round, or wrap, before it is widened
         std::vector<std::string> summed;
         for (const auto& i : reduced) {
           if (!has(factors[p].indices, i) || !has(factors[q].indices, i)) continue;
@@ -73,7 +76,7 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
     Factor merged{.expression = factors[best_p].expression * factors[best_q].expression,
                   .rows = least,
                   .indices = {},
-                  .dtype = factors[0].dtype};
+                  .dtype = dtype};
     double bound = 1;
     for (const std::size_t k : {best_p, best_q})
       for (const auto& i : factors[k].indices)
