@@ -1,4 +1,6 @@
 // CSR <-> BSR.
+#include <atomic>
+
 #include "ops/fast/support.h"
 
 namespace strata::fast {
@@ -167,6 +169,43 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
   return result;
 }
 
+/// Is none of some values, taken from all over, the fill?
+template <class W> bool no_fill(const W* v, i64 n, W fill) {
+  constexpr i64 samples = 64, each = 64;
+  for (i64 s = 0; s < samples; ++s)
+    for (i64 k = n * s / samples, end = std::min(n, k + each); k < end; ++k)
+      if (v[k] == fill) return false;
+  return true;
+}
+
+/// Blocks without fill as rows, in one walk over them. False where a slot holds the fill: what was written then means nothing.
+template <class S, class I, class W>
+bool copy_whole_blocks(const BlockedRows& b, const S* pos, const S* crd, i64 rows, const W* v, W fill, bool drop, I* op, I* oc, W* ov) {
+  const i64 area = b.rows * b.columns, down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
+  std::atomic<bool> whole{true};
+  for_even(rows / b.rows, static_cast<i64>(pos[rows / b.rows]) * area, [&](i64 begin, i64 end) {
+    for (i64 bi = begin; bi < end && whole.load(std::memory_order_relaxed); ++bi) {
+      const i64 first = pos[bi], blocks = static_cast<i64>(pos[bi + 1]) - first;
+      bool found = false;
+      for (i64 r = 0; r < b.rows; ++r) {
+        i64 q = first * area + r * blocks * b.columns;
+        op[bi * b.rows + r + 1] = static_cast<I>(q + blocks * b.columns);
+        const W* w = v + first * area + r * down;
+        for (i64 k = 0; k < blocks; ++k, w += area) {
+          const i64 j0 = static_cast<i64>(crd[first + k]) * b.columns;
+          for (i64 c = 0; c < b.columns; ++c, ++q) {
+            oc[q] = static_cast<I>(j0 + c);
+            ov[q] = w[c * along];
+            found |= w[c * along] == fill;
+          }
+        }
+      }
+      if (drop && found) whole.store(false, std::memory_order_relaxed);
+    }
+  });
+  return whole;
+}
+
 std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
   const auto from = blocked_rows_of(t.format());
   const auto to = rows_of(goal.format, LevelKind::compressed);
@@ -185,6 +224,15 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
         const W fill = fill_bits<W>(t);
         Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
         I* op = static_cast<I*>(out_pos.data);
+        // Blocks are mostly full where they are worth having: a few of them tell whether it pays to take all for it.
+        const bool fits = rows % b.rows == 0 && columns % b.columns == 0;
+        if (fits && slots > 0 && (!drop || no_fill(v, slots, fill))) {
+          Buffer all_crd = Buffer::allocate(dtype_of<I>(), slots), all_values = Buffer::allocate(t.dtype(), slots);
+          if (copy_whole_blocks(b, pos, crd, rows, v, fill, drop, op, static_cast<I*>(all_crd.data), static_cast<W*>(all_values.data))) {
+            result = assemble(t, goal, *types, {{}, {out_pos, all_crd}}, all_values);
+            return;
+          }
+        }
         const i64 area = b.rows * b.columns, down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
         // Calls f(first column, columns, address) for the stretches of a row, by block rows: no division by element.
         const auto stretches = [&](i64 bi, i64 r, const auto& f) {

@@ -87,11 +87,22 @@ std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal) {
       W* out = static_cast<W*>(values.data);
       const W* v = static_cast<const W*>(t.part().values.data);
       const W fill = fill_bits<W>(t);
-      for_even(*size, *size, [&](i64 begin, i64 end) { std::fill(out + begin, out + end, fill); });
-      for_rows(pos, rows, [&](i64 begin, i64 end) {
-        for (i64 i = begin; i < end; ++i)
-          for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) out[i * down + static_cast<i64>(crd[k]) * along] = v[k];
-      });
+      const auto scatter = [&](i64 i) {
+        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) out[i * down + static_cast<i64>(crd[k]) * along] = v[k];
+      };
+      if (along == 1) {  // a row is cleared and filled while it is in a cache
+        for_even(rows, *size, [&](i64 begin, i64 end) {
+          for (i64 i = begin; i < end; ++i) {
+            std::fill_n(out + i * columns, columns, fill);
+            scatter(i);
+          }
+        });
+      } else {
+        for_even(*size, *size, [&](i64 begin, i64 end) { std::fill(out + begin, out + end, fill); });
+        for_rows(pos, rows, [&](i64 begin, i64 end) {
+          for (i64 i = begin; i < end; ++i) scatter(i);
+        });
+      }
       RawArrays arrays;
       arrays.values = values;
       result = make_tensor(f, t.shape(), std::move(arrays), t.fill(), false);

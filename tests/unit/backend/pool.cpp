@@ -74,6 +74,29 @@ TEST_CASE("more threads than cores really run") {
   CHECK(who.size() == 7);
 }
 
+TEST_CASE("workers are told apart, and begin with a share of their own") {
+  const Threads scope(4);
+  std::mutex mutex;
+  std::vector<std::set<std::thread::id>> threads(4);
+  std::atomic<int> arrived{0}, own{0};
+  // As many chunks as threads, which wait for each other: each worker takes one, and that is its share.
+  parallel_for(4, [&](std::int64_t c) {
+    const int who = worker_index();
+    {
+      const std::lock_guard lock(mutex);
+      REQUIRE((who >= 0 && who < 4));
+      threads[static_cast<std::size_t>(who)].insert(std::this_thread::get_id());
+    }
+    own += c == who;
+    arrived++;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (arrived < 4 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  });
+  for (const auto& t : threads) CHECK(t.size() == 1);
+  CHECK(own == 4);
+  CHECK(worker_index() == 0);
+}
+
 TEST_CASE("a nested loop runs inline") {
   const Threads scope(2);
   std::atomic<int> inner{0}, strangers{0};
