@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/isa/csr.h"
+#include "kernels/isa/vector.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -113,7 +113,7 @@ static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const
 }
 
 template <class V, class P>
-static void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d) {
+void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d) {
   if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) return bitmap_spmv(begin, end, words, words_per_row, pos, values, limit, cols, d);
   constexpr int L = lanes<V>;
   for (i64 i = begin; i < end; ++i) {

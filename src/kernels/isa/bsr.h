@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/isa/csr.h"
+#include "kernels/isa/past.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -186,7 +186,7 @@ static void bsr_any(i64 b, i64 r0, i64 r1, i64 c0, i64 c1, i64 br, i64 bc, bool 
 }
 
 template <class V, class P, class J>
-static void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d) {
+void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d) {
   constexpr int L = lanes<V>;
   // Only the last block row and blocks in the last block column can overhang; a matrix that divides has neither.
   const bool divides = rows % br == 0 && cols % bc == 0;

@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/isa/csr.h"
+#include "kernels/isa/vector.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -16,7 +16,7 @@ static inline void coo_run(i64 k, i64 stop, const C* columns, const V* values, c
 }
 
 template <class V, class C>
-static void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d) {
+void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d) {
   constexpr int L = lanes<V>;
   for (i64 k = begin; k < end;) {
     const C row = rows[k];

@@ -134,12 +134,11 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   }
 }
 
+template <class V> static inline bool is_vector(const Dense<V>& d) { return d.columns == 1 && d.ldx == 1 && d.ldo == 1; }
+
 template <class V, class P, class C>
-static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  const bool vector = d.columns == 1 && d.ldx == 1 && d.ldo == 1;
-  if (!vector && d.tile > 0) csr_tiled(begin, end, pos, crd, values, d);
-  else if (!vector) csr_rows(begin, end, pos, crd, values, d);
-  else if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
+static void csr_vector(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+  if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
 #if defined(__AVX512F__)
   else if (d.gathers && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
   else if (d.gathers) csr_gathered<false>(begin, end, pos, crd, values, d);
@@ -149,27 +148,10 @@ static void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
 }
 
 template <class V, class P, class C>
-static void csc(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  constexpr int L = lanes<V>;
-  for (i64 j = begin; j < end; ++j) {
-    const i64 start = pos[j], stop = pos[j + 1];
-    prefetch_stream(values + start);
-    prefetch_stream(crd + start);
-    const V* x = d.x + j * d.ldx;
-    if (d.columns == 1) {
-      const V ax = d.alpha * *x;
-      for (i64 k = start; k < stop; ++k) d.out[static_cast<i64>(crd[k]) * d.ldo] += values[k] * ax;
-      continue;
-    }
-    for (i64 k = start; k < stop; ++k) {
-      V* out = d.out + static_cast<i64>(crd[k]) * d.ldo;
-      const V w = d.alpha * values[k];
-      const Vec<V> wv = splat(w);
-      i64 c = 0;
-      for (; c + L <= d.columns; c += L) store(out + c, load(out + c) + wv * load(x + c));
-      for (; c < d.columns; ++c) out[c] += w * x[c];
-    }
-  }
+void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+  if (is_vector(d)) csr_vector(begin, end, pos, crd, values, d);
+  else if (d.tile > 0) csr_tiled(begin, end, pos, crd, values, d);
+  else csr_rows(begin, end, pos, crd, values, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

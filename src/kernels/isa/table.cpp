@@ -1,19 +1,13 @@
-// The loops of one instruction set: compiled once per STRATA_ISA.
-#include "kernels/isa/bitmap.h"
-#include "kernels/isa/bsr.h"
-#include "kernels/isa/coo.h"
-#include "kernels/isa/csr.h"
-#include "kernels/isa/dia.h"
-#include "kernels/isa/tiled.h"
+// The loops of one instruction set: compiled once per STRATA_ISA, as the files beside this one are.
+#include "kernels/isa/entries.h"
 
 namespace strata::kernels::STRATA_ISA {
 
 #define STRATA_TEXT2(x) #x
 #define STRATA_TEXT(x) STRATA_TEXT2(x)
-#define STRATA_INDEXED(V, P, C) {csr<V, P, C>, csc<V, P, C>, coo<V, C>, bitmap<V, P>, bsr<V, P, C>}
-#define STRATA_LOOPS(V) \
-  {STRATA_INDEXED(V, i32, i32), STRATA_INDEXED(V, i64, i64), STRATA_INDEXED(V, i64, i32), STRATA_INDEXED(V, i32, u16), \
-   {tiled<V, i32, u8>}, {tiled<V, i32, u16>}, {tiled<V, i32, i32>}, {tiled<V, i64, i64>}, {dia<V>}}
+#define STRATA_INDEXED(V, P, C) {csr<V, P, C>, csc<V, P, C>, coo<V, C>, bitmap<V, P>, bsr<V, P, C>},
+#define STRATA_TILED(V, P, C) {tiled<V, P, C>},
+#define STRATA_LOOPS(V) {STRATA_EACH_INDEX(STRATA_INDEXED, V) STRATA_EACH_TILED_INDEX(STRATA_TILED, V) {dia<V>}}
 
 extern const LoopTable table;
 const LoopTable table = {STRATA_TEXT(STRATA_ISA), STRATA_LOOPS(double), STRATA_LOOPS(float)};

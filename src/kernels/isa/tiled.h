@@ -4,20 +4,23 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-// N vectors of columns (0: d.columns of them, any number) of rows [from, to) of the tiles beside each other that `tile` begins with.
+// N vectors of columns (0: fewer than one) of rows [from, to) of the tiles beside each other that `tile` begins with.
 template <int N, class V, class P, class C>
 static void tile_panel(i64 from, i64 to, const P* tile, const C* crd, const V* values, const Tiling& t, Dense<V> d) {
   const i64 last = tile[t.tiles * t.height];
   for (i64 j = 0; j < t.tiles; ++j, tile += t.height, d.x += t.width * d.ldx) {
-    if constexpr (N == 0) csr(from, to, tile, crd, values, d);
-    else
+    if constexpr (N == 0) {
+      if (is_vector(d)) csr_vector(from, to, tile, crd, values, d);
+      else csr_spmm<Rows::near, 0>(from, to, tile, crd, values, d);
+    } else {
       for (i64 i = from; i < to; ++i) row_panel<Rows::nearest, N>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo, d);
+    }
     d.beta = V(1);  // the tiles behind the first add to what it left
   }
 }
 
 template <class V, class P, class C>
-static void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& whole) {
+void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& whole) {
   for (i64 top = begin / t.height * t.height; top < end; top += t.height) {
     const i64 from = begin > top ? begin - top : 0, to = end - top < t.height ? end - top : t.height;
     const P* tile = pos + top * t.tiles;

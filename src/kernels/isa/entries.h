@@ -1,0 +1,22 @@
+#pragma once
+// What a table of loops points to. Each family is compiled in a file of its own, for these types.
+#include "kernels/isa/isa.h"
+
+#define STRATA_EACH_INDEX(X, V) X(V, i32, i32) X(V, i64, i64) X(V, i64, i32) X(V, i32, u16)
+#define STRATA_EACH_TILED_INDEX(X, V) X(V, i32, u8) X(V, i32, u16) X(V, i32, i32) X(V, i64, i64)
+
+namespace strata::kernels::STRATA_ISA {
+
+template <class V, class P, class C> void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+template <class V, class P, class C> void csc(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+template <class V, class C> void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d);
+template <class V, class P>
+void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d);
+template <class V, class P, class J>
+void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d);
+template <class V, class P, class C>
+void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& whole);
+template <class V>
+void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d);
+
+}  // namespace strata::kernels::STRATA_ISA

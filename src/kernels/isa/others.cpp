@@ -1,0 +1,24 @@
+// COO, CSC, bitmap rows and diagonals, which compile in no time.
+#include "kernels/isa/bitmap.h"
+#include "kernels/isa/coo.h"
+#include "kernels/isa/csc.h"
+#include "kernels/isa/dia.h"
+#include "kernels/isa/entries.h"
+
+namespace strata::kernels::STRATA_ISA {
+
+#define STRATA_CSC(V, P, C) template void csc(i64, i64, const P*, const C*, const V*, const Dense<V>&);
+STRATA_EACH_INDEX(STRATA_CSC, float)
+STRATA_EACH_INDEX(STRATA_CSC, double)
+
+#define STRATA_OTHERS(V) \
+  template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&); \
+  template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&); \
+  template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&); \
+  template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
+  template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
+  template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, i64, const Dense<V>&);
+STRATA_OTHERS(float)
+STRATA_OTHERS(double)
+
+}  // namespace strata::kernels::STRATA_ISA
