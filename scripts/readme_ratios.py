@@ -44,8 +44,7 @@ def main() -> int:
     from strata.bench.machines import processors
     from strata.bench.report import rows
 
-    found = sorted(p for p in (root / "benchmarks" / "results").glob("*.json"))
-    found = [p for p in found if not p.name.startswith("quick") and not p.name.endswith("-kernels.json")]
+    found = sorted((root / "benchmarks" / "results").glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"))
     if not found:
         print("no full results in benchmarks/results/", file=sys.stderr)
         return 1
