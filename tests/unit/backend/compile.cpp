@@ -45,7 +45,7 @@ struct Scope {
 /// Modes that this build and machine have; at least one of them must be there for the tests to mean anything.
 std::vector<std::string> modes() {
   std::vector<std::string> found;
-  for (const char* mode : {"clang", "subprocess"}) {
+  for (const std::string mode : {"clang", "subprocess"}) {
     const Scope scope(mode);
     if (compiler_description().starts_with("none")) {
       MESSAGE("not tested here: " << mode << ": " << compiler_description());
