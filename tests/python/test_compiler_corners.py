@@ -346,3 +346,17 @@ def test_masks_with_schedules(schedule, mask, complement, rng):
         assert np.array_equal(numbers(st.evaluate(spec, A=A, B=B, format=format, **options)), want), format
     how = st.explain(spec, A=A, B=B, **options)
     assert f"schedule  {schedule}" in how and "mask  " in how and ("complement of" in how) == complement
+
+
+# --- masks and dense results --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@pytest.mark.parametrize("kind", ["min", "max"])
+@pytest.mark.parametrize("format", ["dense", "(i) -> (i / 2: dense, i % 2: dense)"])
+def test_what_a_mask_leaves_out_of_a_dense_extremum_is_the_fill(format, kind, dtype):
+    """Not what the reduction begins with: the loops must not stand so that it would stay."""
+    x = np.arange(-9, 9).reshape(3, 6).astype(dtype)
+    kept = np.array([1.0, 1, 0, 0, 1, 1])
+    mask = st.from_dense(kept, "(i) -> (i: compressed)")
+    got = numbers(st.evaluate(f"R(k) = {kind}(m, A(m,k) + B(m,k))", A=x, B=x, mask=mask, format=format))
+    want = getattr(np, kind)(2 * x, axis=0)
+    assert np.array_equal(got, np.where(kept != 0, want, 0))
