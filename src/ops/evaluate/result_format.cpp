@@ -27,6 +27,9 @@ bool takes_any(const Format& f) {
   return true;
 }
 
+/// Can the last part of a sum hold what the others leave? A result with fewer elements is divided in another way.
+bool takes_what_is_left(const Format& f) { return f.num_parts() == 1 || takes_any(f.part(f.num_parts() - 1)); }
+
 class Chooser {
  public:
   Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands) : a_(a), operands_(operands) {}
@@ -113,6 +116,10 @@ class Chooser {
     }
     for (std::size_t o = 0; o < a_.indices.size(); ++o) c.order.push_back(static_cast<int>(o));
     if (!exact) return c;
+    if (!takes_what_is_left(type.format)) {
+      c.why = "the last part of '" + n.name + "' has as many slots as its own elements need";
+      return c;
+    }
     c.kind = Choice::pattern;
     c.format = type.format.transpose(perm);
     c.why = "the pattern of '" + n.name + "', whose indices are the result's";
