@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/merge/nest.h"
+#include "strata/error.h"
 
 namespace strata::merging {
 
@@ -96,6 +97,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   });
   std::string line = std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in " +
                      set.to_string([this](int k) { return name_of_operand(k); });
+  if (in_.pattern >= 0 && !cursors.empty() && (set.kind != Set::cursor || set.operand != in_.pattern))
+    throw InternalError("merge: a result in a pattern has slots for its coordinates alone");
   if (set.kind == Set::everything) {
     lines_.push_back(line);
     out.push_back(every_coordinate(var, at, cursors));

@@ -114,7 +114,7 @@ static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const
 
 template <class V, class P>
 void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d) {
-  if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) return bitmap_spmv(begin, end, words, words_per_row, pos, values, limit, cols, d);
+  if (is_vector(d)) return bitmap_spmv(begin, end, words, words_per_row, pos, values, limit, cols, d);
   constexpr int L = lanes<V>;
   for (i64 i = begin; i < end; ++i) {
     const u64* row = words + i * words_per_row;

@@ -134,8 +134,6 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   }
 }
 
-template <class V> static inline bool is_vector(const Dense<V>& d) { return d.columns == 1 && d.ldx == 1 && d.ldo == 1; }
-
 template <class V, class P, class C>
 static void csr_vector(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);

@@ -108,7 +108,7 @@ static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const
 template <class V>
 void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d) {
   (void)rows;
-  if (d.columns == 1 && d.ldx == 1 && d.ldo == 1) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+  if (is_vector(d)) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
   constexpr int L = lanes<V>;
   Past<V> past(d.out + begin * d.ldo);
   for (i64 i = begin; i < end; ++i) {

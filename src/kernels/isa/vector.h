@@ -53,6 +53,9 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
 }
 #endif
 
+/// One column, so that rows of x and of the result are single numbers that follow each other?
+template <class V> static inline bool is_vector(const Dense<V>& d) { return d.columns == 1 && d.ldx == 1 && d.ldo == 1; }
+
 /// The rows' sum in a fixed tree.
 template <class V> static inline V sum_lanes(Vec<V> v) {
   V s[lanes<V>];

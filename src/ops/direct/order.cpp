@@ -150,7 +150,7 @@ class Model {
     // Who counts what a reduction has met needs it to be complete in a register.
     // What no element reaches must keep the fill: beside a mask its start would stay instead.
     const bool starts_elsewhere = u_.mask >= 0 && !u_.absent.same_bits(u_.fill);
-    if ((u_.others || starts_elsewhere) && !std::is_sorted(summed.begin(), summed.end())) return refuse([&] { return "a reduction that counts what is absent must be complete before the next begins: " + inside_a_sum(order, summed); });
+    if ((u_.others || starts_elsewhere) && !std::is_sorted(summed.begin(), summed.end())) return refuse([&] { return std::string(u_.others ? "a reduction that counts what is absent" : "a reduction under a mask, whose start is not the fill,") + " must be complete before the next begins: " + inside_a_sum(order, summed); });
     if (out.dense_tail > 0) {  // a block takes sums in any order
       int left = out.dense_tail;
       for (std::size_t v = summed.size(); v-- > 0 && left > 0;)

@@ -154,6 +154,7 @@ class Builder {
   using Added = std::optional<std::pair<int, int>>;
   Added node(merging::Node n, const evaluation::Tree& tree, int fact) {
     const evaluation::Node& facts = tree.node(fact);
+    if (facts.constant) n = {};  // of constants: a loop that stops for their terms would stop everywhere
     n.dtype = facts.dtype;
     n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
     n.value = to_scalar(facts.fill).as(n.dtype);

@@ -27,8 +27,9 @@ bool takes_any(const Format& f) {
   return true;
 }
 
-/// Can the last part of a sum hold what the others leave? A result with fewer elements is divided in another way.
-bool takes_what_is_left(const Format& f) { return f.num_parts() == 1 || takes_any(f.part(f.num_parts() - 1)); }
+/// Can it hold any of the elements of a tensor that is stored so? A sum divides fewer of them in another way, and its last
+/// part must hold what the others leave.
+bool takes_some(const Format& f) { return f.num_parts() == 1 || takes_any(f.part(f.num_parts() - 1)); }
 
 class Chooser {
  public:
@@ -116,15 +117,13 @@ class Chooser {
     }
     for (std::size_t o = 0; o < a_.indices.size(); ++o) c.order.push_back(static_cast<int>(o));
     if (!exact) return c;
-    if (!takes_what_is_left(type.format)) {
-      c.why = "the last part of '" + n.name + "' has as many slots as its own elements need";
-      return c;
-    }
     c.kind = Choice::pattern;
     c.format = type.format.transpose(perm);
     c.why = "the pattern of '" + n.name + "', whose indices are the result's";
     return c;
   }
+
+  static bool is_sparse(const Choice& c) { return c.kind == Choice::pattern || c.kind == Choice::compressed; }
 
   /// Every level that depends on dimension d is dense.
   static char stored_densely(const Format& f, int d) {
@@ -148,8 +147,9 @@ class Chooser {
 
   Choice product(const Expression& e) {
     const Choice left = choose(e.argument(0)), right = choose(e.argument(1));
+    const bool both_sparse = is_sparse(left) && is_sparse(right);
     for (const Choice* c : {&left, &right})
-      if (c->kind == Choice::pattern && c->zero_fill) return *c;
+      if (c->kind == Choice::pattern && c->zero_fill && (!both_sparse || takes_some(*c->format))) return *c;
     for (const auto kind : {Choice::neutral, Choice::scalar}) {
       if (left.kind == kind) return right;
       if (right.kind == kind) return left;
@@ -232,7 +232,11 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
                            const EvaluateOptions& options) {
   const int rank = static_cast<int>(a.indices.size());
   if (rank == 0) return {Format(), "the result is a single number"};
-  const Choice c = Chooser(a, operands).choose(a.total());
+  Choice c = Chooser(a, operands).choose(a.total());
+  if (options.mask && c.kind == Choice::pattern && !takes_some(*c.format)) {
+    c.kind = Choice::compressed;
+    c.why = "all operands are sparse";
+  }
   switch (c.kind) {
     case Choice::pattern:
       return {*c.format, c.why};

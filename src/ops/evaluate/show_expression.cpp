@@ -118,14 +118,26 @@ bool is_product(const Symbolic& s, const std::optional<Einsum>& e, const Symboli
          (!s.format || s.format->is_all_dense());
 }
 
-/// The options, with a mask of the result's shape.
-EvaluateOptions with_data(const Symbolic& s, const SymbolicOptions& options, std::map<std::string, Tensor>& tensors, std::int64_t extent) {
-  EvaluateOptions out{.format = s.format, .semiring = options.semiring, .complement_mask = options.complement_mask, .schedule = options.schedule};
+/// What the operands of a product are, in their order.
+std::vector<TensorType> in_order(const Symbolic& s, const std::vector<std::string>& names) {
+  std::vector<TensorType> out;
+  for (const auto& n : names) out.push_back(s.types.at(n));
+  return out;
+}
+
+struct WithData {
+  std::map<std::string, Tensor> tensors;
+  EvaluateOptions options;
+};
+
+/// Tensors for all operands, and the options with a mask of the result's shape.
+WithData with_data(const Symbolic& s, const SymbolicOptions& options, std::int64_t extent) {
+  WithData out{.tensors = {}, .options = {.format = s.format, .semiring = options.semiring, .complement_mask = options.complement_mask, .schedule = options.schedule}};
   auto types = s.types;
   const std::string mask = "#mask";  // no operand's name
   if (options.mask) types.emplace(mask, type_of("mask", static_cast<int>(s.assignment.indices.size()), {*options.mask, DType::boolean}, extent, s.assignment.text));
-  tensors = stand_ins(types, s.most, extent);
-  if (options.mask) out.mask = tensors.extract(mask).mapped();
+  out.tensors = stand_ins(types, s.most, extent);
+  if (options.mask) out.options.mask = out.tensors.extract(mask).mapped();
   return out;
 }
 
@@ -136,14 +148,9 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
   const Symbolic s = symbolic(text, operands, extent);
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(s.assignment, s.types, names);
-  if (code && is_product(s, e, options)) {
-    std::vector<TensorType> list;
-    for (const auto& n : names) list.push_back(s.types.at(n));
-    return planning::show_product(*e, list, names);
-  }
-  std::map<std::string, Tensor> tensors;
-  const EvaluateOptions all = with_data(s, options, tensors, extent);
-  return explain(s.assignment, tensors, all) + (code ? "\n" + show(s.assignment, tensors, all) : "");
+  if (code && is_product(s, e, options)) return planning::show_product(*e, in_order(s, names), names);
+  const WithData all = with_data(s, options, extent);
+  return explain(s.assignment, all.tensors, all.options) + (code ? "\n" + show(s.assignment, all.tensors, all.options) : "");
 }
 
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
@@ -151,14 +158,9 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
   const Symbolic s = symbolic(text, operands, extent);
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(s.assignment, s.types, names);
-  if (!is_product(s, e, options)) {
-    std::map<std::string, Tensor> tensors;
-    const EvaluateOptions all = with_data(s, options, tensors, extent);
-    return direct::emit(s.assignment, tensors, all);
-  }
-  std::vector<TensorType> list;
-  for (const auto& n : names) list.push_back(s.types.at(n));
-  return planning::emit_product(s.assignment.to_string(), *e, list, names);
+  if (is_product(s, e, options)) return planning::emit_product(s.assignment.to_string(), *e, in_order(s, names), names);
+  const WithData all = with_data(s, options, extent);
+  return direct::emit(s.assignment, all.tensors, all.options);
 }
 
 }  // namespace strata

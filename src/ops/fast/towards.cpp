@@ -19,12 +19,17 @@ int first_dim(const Format& format) {
   return holds(part.spec(), part.level(0).expr, 0) ? 0 : 1;
 }
 
+/// Rows of what this dimension counts.
+const Format& rows_along(int outer) {
+  static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
+  return outer == 0 ? csr : csc;
+}
+
 }  // namespace
 
 std::optional<Format> rows_before(const Format& part) {
-  static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
-  if (const auto blocks = blocked_rows_of(part)) return blocks->dims.outer == 0 ? csr : csc;
-  if (diagonals_of(part) >= 0) return csr;
+  if (const auto blocks = blocked_rows_of(part)) return rows_along(blocks->dims.outer);
+  if (diagonals_of(part) >= 0) return rows_along(0);
   return {};
 }
 
@@ -44,8 +49,7 @@ std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros
     else if (diagonals_of(t.format()) >= 0) outer = 0;
     else if (const auto sorted = coordinates_of(t.format()); sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique) outer = sorted->outer;
     else if (rows && rows->outer != first_dim(format)) outer = rows->inner;
-    static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
-    if (outer >= 0) return fast::convert(t, outer == 0 ? csr : csc, options);
+    if (outer >= 0) return fast::convert(t, rows_along(outer), options);
     if (rows) return {};
   }
   if (format.num_parts() != 1 || !t.fill().same_bits(Scalar::zero(t.dtype()))) return {};
