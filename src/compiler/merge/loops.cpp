@@ -327,6 +327,9 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   if (holds_mask_ && var == workspace_) test = both(test, held_mask(coordinate));
   test = both(inside_bounds(var, at), test);
   if (var + 1 < in_.num_vars) hoist(var, at, out);
+  const Expr idle = annihilated(var, at);
+  Stmts before;
+  if (idle) std::swap(before, out);
   if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];
   const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
@@ -341,6 +344,10 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
     out.push_back(ir::let(start, size(level + 1)));
     out.push_back(emit(var + 1, at));
     append_parent(level, coordinate, ir::var(start), out);
+  }
+  if (idle) {
+    before.push_back(ir::branch(ir::logical_not(idle), ir::block(std::move(out))));
+    out = std::move(before);
   }
   const Stmt body = ir::block(std::move(out));
   return test ? ir::branch(test, body) : body;

@@ -84,6 +84,9 @@ class Nest {
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
   void hoist(int var, Place& at, Stmts& out);
+  /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the loops
+  /// inside add nothing. null: there is none
+  Expr annihilated(int var, const Place& at) const;
   Expr dense_index(int operand, const Place& at);
   Element load(const Node& node, const Place& at, Stmts& out);
   /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.

@@ -192,6 +192,27 @@ void Nest::hoist(int var, Place& at, Stmts& out) {
   }
 }
 
+Expr Nest::annihilated(int var, const Place& at) const {
+  const bool extreme = in_.ring && (in_.combine == Combine::minimum || in_.combine == Combine::maximum);
+  const bool truth = in_.combine == Combine::either && in_.compute == DType::boolean;
+  if (!in_.dense_result || in_.others || !(extreme || truth)) return nullptr;
+  Expr out;
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
+    if (last_var_[n] != var || !at.known[n] || in_.nodes[n].kind != Node::access) continue;
+    bool factor = true;  // of the whole
+    for (int p = parent_[n]; p >= 0 && factor; p = parent_[static_cast<std::size_t>(p)]) {
+      const Node& node = in_.nodes[static_cast<std::size_t>(p)];
+      factor = node.kind == Node::all && (extreme || (node.op == Operator::multiply && node.compute == DType::boolean));
+    }
+    if (!factor) continue;
+    const Value& v = at.known[n]->value;
+    if (truth && v.re->type.dtype != DType::boolean) continue;
+    const Expr none = truth ? ir::logical_not(v.re) : is_absent(v);
+    out = out ? ir::logical_or(out, none) : none;
+  }
+  return out;
+}
+
 Element Nest::evaluate(int n, const Place& at, Stmts& out) {
   if (const auto& known = at.known[static_cast<std::size_t>(n)]) return *known;
   const Node& node = in_.nodes[static_cast<std::size_t>(n)];

@@ -20,7 +20,8 @@ class Lift {
   Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, const std::vector<std::string>& output,
        std::vector<std::string>* steps)
       : operands_(operands), options_(options), output_(output), steps_(steps) {
-    zeros_are_values_ = options.format->is_all_dense() && options.semiring == Semiring::plus_times;
+    // In a semiring what sums start from stands for what is missing; of `any` the first value counts, and there is none.
+    zeros_are_values_ = options.format->is_all_dense() && options.semiring.kind() != Semiring::any;
   }
 
   Expression apply(const Expression& e) {

@@ -34,7 +34,8 @@ bool are_twins(const Tensor& a, const Tensor& b) {
 namespace {
 
 constexpr double convert_cost = 15;   ///< ns an element to store an operand in another order
-constexpr double step_cost = 1.5;     ///< ns an iteration or a coordinate compared
+constexpr double step_cost = 1.5;     ///< ns an iteration
+constexpr double merge_cost = 5;      ///< ns a coordinate of operands that are walked together: which comes next is a guess
 constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
 constexpr double stride_cost = 0.5;   ///< ns an access to dense memory that the innermost loop does not run along
 constexpr double most_orders = 5040;
@@ -213,9 +214,13 @@ class Model {
         return twin < 0 ? k : twin;
       });
       double walked = set.kind == merging::Set::everything ? all : 0;
-      for (std::size_t k = 0; k < n; ++k)
-        if (cursor[k] && out.shared(u_, k) < 0) walked += std::min(all, fibers[k]);
-      cost += entries * (2 + walked) * step_cost;
+      int together = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        if (!cursor[k] || out.shared(u_, k) >= 0) continue;
+        walked += std::min(all, fibers[k]);
+        ++together;
+      }
+      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
     }
