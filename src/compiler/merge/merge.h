@@ -86,6 +86,7 @@ struct Input : Computation {
   std::vector<std::int64_t> constants;  ///< per variable: an extent that the kernel is made for, or 0
   std::vector<Hint> hints;            ///< per variable; simd: the innermost one, of the result
   std::vector<Bound> bounds;          ///< the extent is an argument of the kernel
+  int lanes = 1;                      ///< values of a vector, for sums over dense memory
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;                ///< dense result: variable whose stride is 1
   int pattern = -1;                   ///< the result has the pattern of this operand: a value in each of its slots

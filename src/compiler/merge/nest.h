@@ -1,5 +1,6 @@
 #pragma once
 // The nest of loops under construction.
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -103,6 +104,17 @@ class Nest {
   Expr is_absent(const Value& v) const;
   Value named(const std::string& stem, const Value& v, Stmts& out);
 
+  // --- vectors.cpp ---
+  /// Has this node a vector of values along the innermost variable?
+  bool has_lanes(int node, int var) const;
+  /// How many vectors the sums of the innermost loop go to; 0: it runs value by value.
+  int vectors_of_sums() const;
+  /// The node at `lanes` places from the innermost coordinate on.
+  Value lanes_of(int node, const Place& at, Stmts& out);
+  bool present_everywhere(int node, const Place& at);
+  /// Loops over whole vectors; `from`: where the rest begins. null: something may be absent.
+  Stmt add_in_vectors(int var, Place at, Expr& from);
+
   // --- result.cpp ---
   Stmt leaf(const Place& at);
   Stmt accumulate(int var, const Place& at);
@@ -157,6 +169,7 @@ class Nest {
   int summed_from_ = -1;           ///< from this variable on all are summed: kept in a register; -1: none
   bool inverted_ = false;          ///< a variable of the result stands inside a summed one
   bool register_open_ = false;
+  std::vector<std::string> sums_;  ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;              ///< "" where it need not be known
   std::vector<std::string> lines_;
 };

@@ -36,9 +36,21 @@ Stmt Nest::accumulate(int var, const Place& at) {
   found_ = in_.dense_result && in_.combine != Combine::first ? "" : "found";
   if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
   if (in_.others) out.push_back(ir::declare("count", ir::int_const(0)));
+  sums_.clear();
+  const int vectors = vectors_of_sums();
+  for (int s = 0; s < vectors; ++s) {
+    sums_.push_back(names_.fresh("sums"));
+    out.push_back(ir::declare(sums_.back(), ir::broadcast(arithmetic_.zero().re, in_.lanes)));
+  }
   register_open_ = true;
   out.push_back(emit(var, at));
   register_open_ = false;
+  Expr lanes;
+  for (const auto& name : sums_) {
+    const Expr one = ir::var(name, {in_.compute, in_.lanes});
+    lanes = lanes ? lanes + one : one;
+  }
+  if (lanes) out.push_back(ir::assign("total", ir::var("total", start.re->type) + arithmetic_.reduce({lanes, nullptr}).re));
   const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
   if (in_.others) {
     Expr all = ir::int_const(1);

@@ -35,7 +35,7 @@ std::string key_of(const merging::Input& in) {
     key += ';';
   }
   number(in.combine), number(in.ring), number(in.compute), number(in.mask), number(in.complement);
-  number(in.dense_result), number(in.contiguous), number(in.pattern), number(in.dense_top), number(in.dense_tail), number(in.crd);
+  number(in.lanes), number(in.dense_result), number(in.contiguous), number(in.pattern), number(in.dense_top), number(in.dense_tail), number(in.crd);
   scalar(in.absent), scalar(in.fill);
   number(in.others.has_value());
   if (in.others) scalar(*in.others);

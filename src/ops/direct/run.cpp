@@ -4,6 +4,7 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "compiler/emit/emit_c.h"
+#include "compiler/lower.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
 #include "ops/evaluate/column.h"
@@ -18,6 +19,7 @@ using merging::Scalars;
 constexpr i64 work_per_chunk = 16384;  ///< visits and stored elements: some 20 us
 constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
 constexpr i64 largest_constant = 32;     ///< extents of blocks up to this stand in the kernel's text
+constexpr i64 largest_sum = 128;         ///< ... and of innermost sums over dense memory
 
 }  // namespace
 
@@ -58,13 +60,15 @@ void Run::prepare() {
   input_.pattern = o_.pattern;
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
+  if (u_.compute == DType::f32 || u_.compute == DType::f64) input_.lanes = host_target().vector_bytes / static_cast<int>(size_of(u_.compute));
   std::vector<int> var(o_.indices.size());  // of an index
   for (std::size_t v = 0; v < o_.indices.size(); ++v) {
     var[static_cast<std::size_t>(o_.indices[v])] = static_cast<int>(v);
     input_.summed.push_back(u_.summed[static_cast<std::size_t>(o_.indices[v])]);
     extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
     const auto i = static_cast<std::size_t>(o_.indices[v]);
-    const bool constant = u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled);
+    const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 && extents_.back() <= largest_sum;
+    const bool constant = in_vectors || (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
     input_.constants.push_back(constant ? extents_.back() : 0);
     input_.hints.push_back(o_.hints[i]);
   }

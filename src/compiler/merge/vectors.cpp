@@ -1,0 +1,93 @@
+// Sums over dense memory in vectors: the innermost loop takes several values at once, which are added up behind all loops
+// that sum.
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+namespace {
+
+constexpr int most_sums = 4;  ///< vectors that are added to in turn: an addition takes as long as four of them
+
+}  // namespace
+
+bool Nest::has_lanes(int n, int var) const {
+  const auto k = static_cast<std::size_t>(n);
+  if (last_var_[k] != var) return true;  // the same for all
+  const Node& node = in_.nodes[k];
+  if (node.kind == Node::access) {
+    const Operand& o = operand(node.operand);
+    return o.dense && o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var && !node.conjugate && ir::compute_dtype(node.dtype) == in_.compute;
+  }
+  const bool plain = node.op == Operator::multiply || node.op == Operator::add || node.op == Operator::subtract;
+  if (node.kind == Node::map || !plain || node.compute != in_.compute || node.dtype != in_.compute) return false;
+  return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return has_lanes(a, var); });
+}
+
+int Nest::vectors_of_sums() const {
+  const int var = in_.num_vars - 1;
+  const auto v = static_cast<std::size_t>(var);
+  if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
+  if (in_.combine != Combine::plus || in_.ring || in_.others || in_.mask >= 0) return 0;
+  if (v < in_.hints.size() && in_.hints[v] != Hint::none) return 0;
+  const auto counts = [&](const auto& vars) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
+  if (std::any_of(in_.operands.begin(), in_.operands.end(), [&](const Operand& o) { return !o.dense && counts(o.vars); })) return 0;
+  for (const Bound& b : in_.bounds)
+    if (std::any_of(b.terms.begin(), b.terms.end(), [&](const auto& t) { return t.first == var; })) return 0;
+  const int root = static_cast<int>(in_.nodes.size()) - 1;
+  if (last_var_.back() != var || !has_lanes(root, var)) return 0;
+  const std::int64_t constant = v < in_.constants.size() ? in_.constants[v] : 0;
+  return constant == 0 ? 2 : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
+}
+
+Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
+  const auto k = static_cast<std::size_t>(n);
+  const Node& node = in_.nodes[k];
+  if (last_var_[k] != in_.num_vars - 1) return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
+  if (node.kind == Node::access) {
+    const int b = buffer(Buffers::values, node.operand, 0, name_of_operand(node.operand) + "_values", operand(node.operand).type.dtype);
+    return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at), in_.lanes, false);
+  }
+  Value all = lanes_of(node.arguments[0], at, out);
+  for (std::size_t a = 1; a < node.arguments.size(); ++a) all = apply(node, all, lanes_of(node.arguments[a], at, out));
+  return all;
+}
+
+bool Nest::present_everywhere(int n, const Place& at) {
+  const auto k = static_cast<std::size_t>(n);
+  if (last_var_[k] != in_.num_vars - 1) {
+    Stmts unused;
+    return !evaluate(n, at, unused).present;
+  }
+  const Node& node = in_.nodes[k];
+  return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return present_everywhere(a, at); });
+}
+
+Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
+  const int root = static_cast<int>(in_.nodes.size()) - 1;
+  if (!present_everywhere(root, at)) return nullptr;
+  Stmts out;
+  const Expr all = extent(var);
+  const auto loop = [&](int vectors) {
+    const std::int64_t step = std::int64_t{in_.lanes} * vectors;
+    const std::string v = names_.fresh(letter(var)), end = names_.fresh("whole");
+    out.push_back(ir::let(end, all - ir::floor_mod(all - from, step)));
+    Stmts body;
+    for (int s = 0; s < vectors; ++s) {
+      at.coordinate[static_cast<std::size_t>(var)] = ir::var(v) + std::int64_t{s} * in_.lanes;
+      const Node& node = in_.nodes.back();
+      const std::string name = sums_[static_cast<std::size_t>(s)];
+      const Value sum{ir::var(name, {in_.compute, in_.lanes}), nullptr};
+      const bool product = node.op == Operator::multiply && node.arguments.size() == 2;
+      const Value more = product ? arithmetic_.mul_add(lanes_of(node.arguments[0], at, body), lanes_of(node.arguments[1], at, body), sum)
+                                 : arithmetic_.add(sum, lanes_of(root, at, body));
+      body.push_back(ir::assign(name, more.re));
+    }
+    if (!found_.empty()) body.push_back(ir::assign(found_, ir::bool_const(true)));
+    out.push_back(ir::loop(v, from, ir::var(end), ir::block(std::move(body)), step));
+    from = ir::var(end);
+  };
+  loop(static_cast<int>(sums_.size()));
+  if (sums_.size() > 1) loop(1);
+  return ir::block(std::move(out));
+}
+
+}  // namespace strata::merging
