@@ -1,9 +1,10 @@
-// COO, CSC, bitmap rows and diagonals, which compile in no time.
+// COO, CSC, bitmap rows, diagonals and fibres, which compile in no time.
 #include "kernels/isa/bitmap.h"
 #include "kernels/isa/coo.h"
 #include "kernels/isa/csc.h"
 #include "kernels/isa/dia.h"
 #include "kernels/isa/entries.h"
+#include "kernels/isa/fibres.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -17,6 +18,7 @@ STRATA_EACH_INDEX(STRATA_CSC, double)
   template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
+  template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64); \
   template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, i64, const Dense<V>&);
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)

@@ -8,6 +8,7 @@
 #include "ops/evaluate/assemble.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/contract.h"
+#include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"
@@ -322,6 +323,7 @@ Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>&
   if (options.schedule) return direct::evaluate_scheduled(a, operands, options);
   if (auto result = product_in_pattern(a, operands, options)) return *result;
   if (auto result = converted(a, operands, options)) return *result;
+  if (auto result = block_product(a, operands, options)) return *result;
   std::string why;
   if (auto result = direct::evaluate(a, operands, options, why)) return *result;
   return general(a, operands, options);

@@ -1,5 +1,6 @@
 // Which way an expression goes, and what is generated for it.
 #include "ops/direct/direct.h"
+#include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/front.h"
 #include "ops/evaluate/pattern.h"
@@ -49,6 +50,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     out += "  a plan in the pattern of the sparse operand: no, " + why + "\n";
     if (const auto c = evaluation::as_conversion(a, operands, own, why)) return out + "  a conversion serves: there is nothing to compute\n";
     out += "  a conversion: no, " + why + "\n";
+    if (evaluation::as_block_product(a, operands, own, why)) return out + "  rows times matrices, by hand-written loops, serves: rows with the same matrix together\n";
+    out += "  rows times matrices: no, " + why + "\n";
     if (const auto text = direct::explain(a, operands, own, why))
       return out + "  generated code for the whole expression serves:\n" + indented(*text);
     out += "  generated code for the whole expression: no, " + why + "\n";
