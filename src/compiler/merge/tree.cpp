@@ -163,7 +163,7 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
   const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", Arithmetic::part_of(storage));
-  const Expr index = o.dense ? dense_index(k, at) : at.position[static_cast<std::size_t>(k)];
+  const Expr index = o.dense ? dense_index(k, at) : o.type.shared_value ? ir::int_const(0) : at.position[static_cast<std::size_t>(k)];
   Value v = Arithmetic(ir::compute_dtype(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
   if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);

@@ -28,7 +28,7 @@ std::string key_of(const merging::Input& in) {
     key += ';';
   }
   for (const auto& o : in.operands) {
-    number(o.dense), number(o.contiguous), number(o.twin), number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);
+    number(o.dense), number(o.contiguous), number(o.twin), number(o.type.shared_value), number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);
     for (int l = 0; l < o.type.format.num_levels(); ++l) number(o.type.format.level(l).kind);
     for (int v : o.vars) number(v);
     for (double f : o.fibers) number(f);

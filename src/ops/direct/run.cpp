@@ -102,7 +102,7 @@ void Run::prepare() {
       parents = children;
     }
     operand.twin = o_.shared(u_, k);
-    if (!a.dense && t.part().value_stride != 1) t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
+    if (!a.dense && t.part().value_stride != 1 && !t.type().shared_value) t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
     tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));
   }
@@ -142,7 +142,8 @@ i64 Run::stored_before(const Part& part, i64 x) {
 void Run::cut() {
   const i64 all = extents_[0];
   cuts_ = {0, all};
-  if (input_.summed[0] && !in_parts()) return;  // chunks would add to the same places
+  const i64 results = partials();
+  if (input_.summed[0] && !in_parts() && results == 1) return;  // chunks would add to the same places
   i64 heaviest = 0, work = static_cast<i64>(std::min(o_.visits, 1e15));
   const Part* by = nullptr;
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
@@ -153,7 +154,7 @@ void Run::cut() {
     heaviest = n;
     by = &tensors_[k].part();
   }
-  const i64 n = std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
+  const i64 n = results > 1 ? results : std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
   cuts_.clear();
   for (i64 c = 0; c <= n; ++c) {
     i64 x = all / n * c + all % n * c / n;  // no product that an extent of 2^58 would overflow
@@ -227,7 +228,8 @@ Tensor Run::dense() const {
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
   // Where several values meet in memory, it must hold what changes none of them.
   const bool parts = in_parts();
-  Buffer out = Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : *n);
+  const i64 results = input_.summed.empty() || parts ? 1 : partials() > 1 ? static_cast<i64>(chunks()) : 1;
+  Buffer out = Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : results * *n);
   std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
   if (strides.empty()) strides.assign(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -237,10 +239,11 @@ Tensor Run::dense() const {
   }
   const auto width = static_cast<i64>(size_of(u_.compute));
   parallel_for(static_cast<i64>(chunks()), [&](i64 c) {
-    char* to = static_cast<char*>(out.data) + (parts ? c * width : 0);
+    char* to = static_cast<char*>(out.data) + (parts ? c * width : results > 1 ? c * *n * width : 0);
     call(static_cast<std::size_t>(c), nullptr, nullptr, to, by_var, nullptr);
   });
   if (parts) combine_parts(out);
+  if (results > 1) combine_partials(out, *n);
   return dense_view(out, shape, strides, 0, u_.fill);
 }
 
@@ -248,11 +251,14 @@ Tensor Run::in_pattern() const {
   const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
   Part part = t.part();
   // What lies beyond the bounds of a block is not met.
-  part.values = u_.bounds.empty() ? Buffer::allocate(u_.compute, part.values.size) : Buffer::filled(u_.fill, part.values.size);
+  const i64 slots = t.type().shared_value ? used_values(part) : part.values.size;
+  part.values = u_.bounds.empty() ? Buffer::allocate(u_.compute, slots) : Buffer::filled(u_.fill, slots);
+  part.value_stride = 1;
   parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, part.values.data, {}, nullptr); });
   TensorType type = t.type();
   type.dtype = u_.compute;
   type.fill = u_.fill;
+  type.shared_value = false;
   return make_from_parts(std::move(type), {std::move(part)});
 }
 

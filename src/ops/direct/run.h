@@ -62,6 +62,10 @@ class Run {
   /// A single number of several chunks: each makes its own, which are combined in their order.
   bool in_parts() const;
   void combine_parts(Buffer& parts) const;
+  /// Where chunks add to the same places: how many of them have results of their own.
+  i64 partials() const;
+  /// The first of several results of n values becomes what all of them make.
+  void combine_partials(Buffer& results, i64 n) const;
 
   // --- assembled results -------------------------------------------------------------------------------------------
 

@@ -122,12 +122,12 @@ class Strata(KernelPeer):
         return {"fibres": reading(lambda: st.einsum("bnd,ndh->bnh", X, d.W, format=f), X, d.W)}
 
     def attention(self, d):
-        st, A, none = self.st, pattern(self.st, d.A), np.zeros(d.A.shape[1], d.dtype)
+        st, A = self.st, pattern(self.st, d.A)
 
         def run():
             ev = st.evaluate
             E = ev("E(i,j) = A(i,j) * max(p(i) + q(j), (p(i) + q(j)) / 5)", A=A, p=d.p, q=d.q, dtype=d.dtype.name)
-            m = ev("m(i) = E(i,j) * o(j)", E=E, o=none, semiring="max-plus")
+            m = ev("m(i) = E(i,j)", E=E, semiring="max-plus", format="dense")
             W = ev("W(i,j) = A(i,j) * exp(E(i,j) - m(i))", A=A, E=E, m=m)
             s = ev("s(i) = W(i,j)", W=W, format="dense")
             return ev("P(i,j) = W(i,j) / s(i)", W=W, s=s) @ d.H
@@ -177,6 +177,6 @@ class Strata(KernelPeer):
 
 
 def pattern(st, a, dtype=None):
-    b = a.copy()
-    b.data = np.ones(b.nnz, dtype or a.dtype)
-    return st.from_scipy(b)
+    """A graph's edges: one value for all of them."""
+    ones = np.broadcast_to(np.ones(1, dtype or a.dtype), a.nnz)
+    return st.Tensor("CSR", a.shape, pos={1: a.indptr}, crd={1: a.indices}, values=ones)
