@@ -1,6 +1,7 @@
 // Loops over several sparse operands, as text. STRATA_GOLDEN=update renews the files; read the difference.
 #include "compiler/merge/merge.h"
 #include "golden.h"
+#include "strata/error.h"
 
 using namespace strata;
 using merging::Node;
@@ -69,6 +70,27 @@ TEST_CASE("golden merges") {
   ttm.dense_top = false;
   check("ttm_fibres", ttm);
 
+  // A score an element: the innermost sum over dense memory in vectors.
+  merging::Input scores = input({csr, operand("dense", {0, 2}), operand("dense", {2, 3}), operand("dense", {1, 3})}, Operator::multiply, {0, 0, 1, 1});
+  scores.pattern = 0;
+  scores.dense_top = false;
+  scores.lanes = 8;
+  check("scores_in_vectors", scores);
+  scores.constants = {0, 0, 0, 32};
+  check("scores_in_vectors_of_32", scores);
+
+  // A step of a search: where the front is false, nothing is looked at.
+  merging::Input step = input({operand("dense", {0}), csr}, Operator::multiply, {1, 0});
+  step.combine = merging::Combine::either;
+  step.compute = DType::boolean;
+  step.absent = step.fill = Scalar::zero(DType::boolean);
+  for (auto& n : step.nodes) n.dtype = n.compute = DType::boolean, n.value = step.fill;
+  for (auto& o : step.operands) o.type.dtype = DType::boolean, o.type.fill = step.fill;
+  step.dense_result = true;
+  step.contiguous = 1;
+  step.dense_top = false;
+  check("search_step", step);
+
   merging::Input most = input({csr}, Operator::add, {0, 1});
   most.combine = merging::Combine::maximum;
   most.absent = Scalar::of(-std::numeric_limits<double>::infinity());
@@ -107,4 +129,12 @@ TEST_CASE("a result's index may stand inside a sum once") {
   CHECK(merging::can_assemble({0, 1, 0}));
   CHECK_FALSE(merging::can_assemble({1, 0, 0}));
   CHECK_FALSE(merging::can_assemble({0, 1, 0, 0}));
+}
+
+TEST_CASE("a result in a pattern has no slot for what lies outside of it") {
+  const auto csr = operand("CSR", {0, 1});
+  merging::Input outside = input({csr, csr}, Operator::add, {0, 0});
+  outside.pattern = 0;
+  outside.dense_top = false;
+  CHECK_THROWS_AS(merging::lower(outside), InternalError);
 }
