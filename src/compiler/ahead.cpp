@@ -31,7 +31,7 @@ std::optional<Expr> Nest::last_position(int level) {
   return end;
 }
 
-Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position) {
+Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int elements) {
   Stmts out;
   if (!s_.rows_ahead || at.careful) return ir::block({});
   const auto kind = [&](int l) { return g_.levels[static_cast<std::size_t>(l)].level.kind; };
@@ -40,7 +40,7 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position) {
   while (last + 1 < g_.num_levels() && kind(last + 1) == LevelKind::singleton) ++last;
   const std::optional<Expr> end = last_position(level);
   if (!end) return ir::block({});
-  Expr next;
+  Expr next, limit;
   for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) {
     const DenseAccess& access = g_.dense[a];
     if (!depends_on_tile(access) || !access.late_levels.empty()) continue;
@@ -53,20 +53,23 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position) {
       if (stride_of_level(access, l)) known = l;
     if (known < level || known > last || (known == level && last > level && kind(level) != LevelKind::singleton)) continue;
     if (!next) {
-      const Expr limit = named(out, "stop", *end - 1);
+      limit = named(out, "stop", *end - 1);
       next = named(out, "ahead", ir::min(position + elements_ahead, limit));
     }
-    Expr row = at.address[a];
-    for (int l = level; l <= known; ++l)
-      if (const Expr s = stride_of_level(access, l)) row = row + crd(l, next) * s;
     const DType t = Arithmetic::part_of(g_.type(access.operand).dtype);
     const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;
     const std::int64_t line = 64 / static_cast<std::int64_t>(size_of(t));
     const bool constant = in_.specialize && extent <= 128;
     const std::int64_t lines = constant ? std::clamp<std::int64_t>((extent + line - 1) / line, 1, most_lines) : most_lines / 2;
     Stmts ask;
-    row = named(ask, "row", row);
-    for (std::int64_t k = 0; k < lines; ++k) ask.push_back(ir::prefetch(values_buffer(access.operand), row + k * line));
+    for (int e = 0; e < elements; ++e) {
+      const Expr element = e == 0 ? next : named(ask, "ahead", ir::min(position + (elements_ahead + e), limit));
+      Expr row = at.address[a];
+      for (int l = level; l <= known; ++l)
+        if (const Expr s = stride_of_level(access, l)) row = row + crd(l, element) * s;
+      row = named(ask, "row", row);
+      for (std::int64_t k = 0; k < lines; ++k) ask.push_back(ir::prefetch(values_buffer(access.operand), row + k * line));
+    }
     const Expr apart = named(out, "apart", crd(known, next) - crd(known, position));
     out.push_back(ir::branch(ir::logical_or(ir::gt(apart, ir::int_const(near)), ir::lt(apart, ir::int_const(-near))), ir::block(std::move(ask))));
   }

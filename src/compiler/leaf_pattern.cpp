@@ -59,6 +59,27 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
   return ir::block(std::move(out));
 }
 
+/// Several slots that follow each other: their sums wait for the last one's.
+void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out) {
+  while (parts.size() > 1) {
+    std::vector<Value> half;
+    for (std::size_t k = 0; k + 1 < parts.size(); k += 2) half.push_back(kept(out, "sum", arithmetic_.add(parts[k], parts[k + 1])));
+    if (parts.size() % 2) half.push_back(parts.back());
+    parts = half;
+  }
+  if (waiting_.empty()) first_slot_ = named(out, "slot", slot(at));
+  waiting_.push_back(parts.front().re);
+  if (!at.last) return;
+  const int lanes = static_cast<int>(waiting_.size());
+  const int buffer = values_buffer(in_.driver);
+  const Value sum = kept(out, "sums", {ir::reduce_lanes(ir::Op::add, std::move(waiting_)), nullptr});
+  waiting_.clear();
+  const Value values = kept(out, "v", arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype, first_slot_, lanes, false));
+  const Value product = kept(out, "value", arithmetic_.mul(sum, values));
+  const Stmt fresh = update_output(first_slot_, product, lanes, false, true);
+  out.push_back(ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(first_slot_, product, lanes, true, true)));
+}
+
 Stmt Nest::emit_pattern_leaf(const Place& at) {
   Stmts out;
   const std::vector<Group> groups = at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;
@@ -110,6 +131,10 @@ Stmt Nest::emit_pattern_leaf(const Place& at) {
     else chains.push_back(kept(out, "dot", all.size() > 1 ? arithmetic_.mul(first, all.back()) : first.lanes() == lanes ? first : arithmetic_.broadcast(first, lanes)));
   }
   if (s_.accumulate) return ir::block(std::move(out));
+  if (s_.together && !at.alone && sums.size() == 1) {
+    store_together(at, std::move(sums.begin()->second), out);
+    return ir::block(std::move(out));
+  }
   const Value sum = sum_up(std::move(sums), out);
   out.push_back(store_slot(at, &sum, 0, {0, 1}));
   return ir::block(std::move(out));

@@ -27,6 +27,7 @@ struct Place {
   std::vector<ir::Expr> row_base;       ///< per schedule row: coordinate of accumulator 0
   ir::Expr run_begin, run_end;          ///< positions of the current run
   int chain = 0;
+  bool alone = true, last = true;       ///< of the copies of an unrolled loop: the only one; the last one
   bool open = false;                    ///< accumulators are declared: the output's address is of no interest below
   std::string met;                      ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
   std::vector<char> folded;             ///< per dense access: its value is in that of another, which is known further down
@@ -108,6 +109,7 @@ class Nest {
   // --- leaf_pattern.cpp: one value per slot of the driver ---
   bool is_summed(const DenseAccess& access) const;                  ///< does it move along an index that is summed?
   ir::Stmt emit_pattern_open(std::size_t step, const Place& at);
+  void store_together(const Place& at, std::vector<Value> parts, Stmts& out);
   ir::Stmt emit_pattern_leaf(const Place& at);
   /// slot = alpha * factors * sum + beta * slot, with the factors that the sum does not hold; `sum` may be empty.
   ir::Stmt store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group);
@@ -115,7 +117,7 @@ class Nest {
   Value kept(Stmts& out, const std::string& stem, const Value& v);
 
   // --- ahead.cpp: rows for elements to come ---
-  ir::Stmt emit_rows_ahead(const Place& at, int level, const ir::Expr& position);
+  ir::Stmt emit_rows_ahead(const Place& at, int level, const ir::Expr& position, int elements = 1);
   /// Behind the last position of a level that this call walks; none where that is not known in front of the loops.
   std::optional<ir::Expr> last_position(int level);
 
@@ -155,6 +157,8 @@ class Nest {
   ir::Expr alpha_is_one_, beta_is_one_;  ///< complex only: 1 + 0i times Inf would put a NaN beside it
   int output_ = 0;
   DType output_storage_;
+  std::vector<ir::Expr> waiting_;       ///< sums of slots that are reduced together
+  ir::Expr first_slot_;                 ///< ... the first of which is here
   std::map<Key, Accumulator> accumulators_;
 };
 

@@ -28,6 +28,7 @@ class PatternScheduler {
     s_.rows_ahead = in_.optimize && s_.tile_index >= 0 && s_.lanes > 1 && s_.block_begin == n_;
     find_launch();
     arrange();
+    find_together();
     merge_flat(s_);
     s_.applies_beta = true;
     s_.text = describe(g_, s_);
@@ -171,6 +172,29 @@ class PatternScheduler {
     if (s_.tile_index >= 0) tile();
     for (int l : s_.rows) steps.push_back({Step::constant, l, l, -1, 1});
   }
+
+  /// Slots of a row that follow each other: to add up the lanes of one vector takes as long as of four. (Factors beside the sum would
+  /// have to be gathered.)
+  void find_together() {
+    const DType t = in_.compute;
+    const bool plain = (t == DType::f32 || t == DType::f64) && g_.driver_type().dtype == t && !g_.driver_type().shared_value;
+    const bool walks = !s_.steps.empty() && s_.steps.back().kind == Step::walk && s_.steps.back().level == n_ - 1 && level(n_ - 1).level.kind == LevelKind::compressed && !s_.is_flat(n_ - 1);
+    if (!in_.optimize || !straight_ || !plain || !walks || s_.lanes < slots_together || s_.block_begin < n_) return;
+    if (g_.extents[static_cast<std::size_t>(s_.tile_index)] % s_.lanes != 0) return;
+    for (int l = 0; l + 1 < n_; ++l)
+      if (level(l).level.kind != LevelKind::dense && level(l).level.kind != LevelKind::compressed) return;
+    for (const auto& d : g_.dims)
+      if (!d.exact()) return;
+    for (const auto& a : g_.dense) {
+      const auto ids = g_.indices(a.operand);
+      if (a.operand >= 0 && std::find(ids.begin(), ids.end(), s_.tile_index) == ids.end()) return;
+    }
+    s_.together = true;
+    s_.unroll_level = n_ - 1;
+    s_.chains = slots_together;
+  }
+
+  static constexpr int slots_together = 4;
 
   const Graph& g_;
   const LowerInput& in_;

@@ -200,10 +200,12 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     cursor.counted->begin = span.first;
     cursor.counted->end = span.second;
   }
-  const auto inside = [&](const levels::Cursor& c, int chain) {
+  const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) {
     Place next = at;
     next.position = l == s_.early_level ? at.position : c.position;
     next.chain = chain;
+    next.alone = alone;
+    next.last = last;
     const Stmt rest = enter_level(std::move(next), l, c.coordinate, clipped, [&](Place p) { return emit(step + 1, p); });
     return ir::block({c.enter, c.used ? ir::branch(c.used, rest) : rest});
   };
@@ -238,7 +240,8 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
         copy.push_back(ir::declare(c.state[k].name, ir::var(carried[k])));
         carried[k] = c.state[k].name;
       }
-      copy.push_back(inside(c, chain));
+      if (s_.together && chain == 0) copy.push_back(emit_rows_ahead(at, l, c.position, last ? 1 : s_.chains));
+      copy.push_back(inside(c, chain, last && chain == 0, last));
       if (last)
         for (std::size_t k = 0; k < carried.size(); ++k) copy.push_back(ir::assign(cursor.state[k].name, ir::var(carried[k])));
       return ir::block(std::move(copy));

@@ -208,6 +208,16 @@ Expr reduce_lanes(Op op, Expr a) {
   return make({.kind = ExprNode::reduce_lanes, .type = t, .op = op, .args = {std::move(a)}});
 }
 
+Expr reduce_lanes(Op op, std::vector<Expr> each) {
+  if (each.size() == 1) return reduce_lanes(op, each[0]);
+  const int n = static_cast<int>(each.size());
+  bool fits = n > 1 && (n & (n - 1)) == 0 && n <= each[0]->type.lanes;
+  for (const auto& a : each) fits = fits && a->type == each[0]->type;
+  if (!fits || reduce_lanes(op, each[0])->kind != ExprNode::reduce_lanes) wrong("reduce_lanes by " + std::string(name_of(op)) + " of " + std::to_string(n), {each.at(0)->type});
+  const Type t{each[0]->type.dtype, n};
+  return make({.kind = ExprNode::reduce_lanes, .type = t, .op = op, .args = std::move(each)});
+}
+
 Expr floor_div(Expr a, std::int64_t b) {
   Expr d = like(a, b);
   return binary(Op::floor_div, std::move(a), std::move(d));

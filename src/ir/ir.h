@@ -123,6 +123,8 @@ Expr broadcast(Expr a, int lanes);
 Expr lane(Expr a, int which);
 /// Combines the lanes in a fixed tree: halves are combined until one is left.
 Expr reduce_lanes(Op op, Expr a);
+/// ... of several vectors of one type: a vector of what becomes of each. A power of two of them, at most as many as lanes.
+Expr reduce_lanes(Op op, std::vector<Expr> each);
 
 inline Expr operator+(Expr a, Expr b) { return binary(Op::add, std::move(a), std::move(b)); }
 inline Expr operator-(Expr a, Expr b) { return binary(Op::sub, std::move(a), std::move(b)); }

@@ -90,7 +90,7 @@ std::string binary_text(const ExprNode& e, int outer) {
 /// A malformed node must print too: the verifier's message shows it.
 bool is_whole(const ExprNode& e) {
   constexpr std::size_t counts[] = {0, 0, 0, 1, 1, 2, 3, 1, 3, 1, 1, 1};
-  if (e.args.size() != counts[e.kind]) return false;
+  if (e.kind == ExprNode::reduce_lanes ? e.args.empty() : e.args.size() != counts[e.kind]) return false;
   for (const auto& a : e.args)
     if (!a) return false;
   return true;

@@ -125,8 +125,12 @@ class Translator {
         break;
       case ExprNode::reduce_lanes:
         i.run = steps::reduce(e->op, t);
-        i.a = value(e->args[0]);
         i.lanes = e->args[0]->type.lanes;
+        for (std::size_t k = 0; k < e->args.size(); ++k) {
+          i.a = value(e->args[k]);
+          i.dst = dst + static_cast<int>(k);
+          if (k + 1 < e->args.size()) emit(i);
+        }
         break;
       case ExprNode::select:
         if (e->args[0]->type.lanes == 1 && (has_load(e->args[1]) || has_load(e->args[2]))) {

@@ -127,7 +127,11 @@ class Verifier {
       case ExprNode::fma: args(3); check(type(0) == e->type && type(1) == e->type && type(2) == e->type && is_float(e->type.dtype)); break;
       case ExprNode::broadcast: args(1); check(type(0) == Type{e->type.dtype, 1} && e->type.lanes > 1); break;
       case ExprNode::lane: args(1); check(e->type == Type{type(0).dtype, 1} && e->index >= 0 && e->index < type(0).lanes); break;
-      case ExprNode::reduce_lanes: args(1); check(e->type == Type{type(0).dtype, 1} && is_binary(e->op) && is_defined(e->op, e->type.dtype)); break;
+      case ExprNode::reduce_lanes:
+        args(e->args.size());
+        check(e->type == Type{type(0).dtype, static_cast<int>(e->args.size())} && is_binary(e->op) && is_defined(e->op, e->type.dtype));
+        for (std::size_t k = 1; k < e->args.size(); ++k) check(type(k) == type(0) && e->type.lanes <= type(0).lanes);
+        break;
     }
   }
 

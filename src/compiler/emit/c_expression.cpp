@@ -90,7 +90,7 @@ std::string CExpression::operator()(const Expr& e, int outer) {
       const std::string text = (*this)(e->args[0], primary) + "[" + std::to_string(e->index) + "]";
       return e->type.dtype == DType::boolean ? wrap(text + " != 0", equality, outer) : text;
     }
-    case ExprNode::reduce_lanes: return call(prologue_.reduce(e->op, e->args[0]->type), e);
+    case ExprNode::reduce_lanes: return call(prologue_.reduce(e->op, e->args[0]->type, static_cast<int>(e->args.size())), e);
   }
   throw InternalError("emit: an expression of unknown kind");
 }

@@ -166,11 +166,12 @@ std::string Prologue::fma(Type t) {
              "#if __has_builtin(__builtin_elementwise_fma)\n  return __builtin_elementwise_fma(a, b, c);\n#else\n  return " + loop + "(a, b, c);\n#endif\n");
 }
 
-std::string Prologue::reduce(Op op, Type t) {
+std::string Prologue::reduce(Op op, Type t, int vectors) {
   const std::string v = type(t), m = type(mask_type(t));
-  std::string body = "  " + v + " b;\n";
   const std::string sign = op == Op::add ? "+" : op == Op::mul ? "*" : op == Op::bit_and ? "&" : op == Op::bit_or ? "|" : "";
   const std::string call = sign.empty() ? binary(op, t) : "";
+  if (vectors > 1) return reduce_several(op, t, vectors, [&](const std::string& a, const std::string& b) { return sign.empty() ? call + "(" + a + ", " + b + ")" : a + " " + sign + " " + b; });
+  std::string body = "  " + v + " b;\n";
   // The upper half comes down beside the lower one until one lane is left; what then stands above does not matter.
   for (int half = t.lanes / 2; half > 0; half /= 2) {
     std::string order;
@@ -180,6 +181,38 @@ std::string Prologue::reduce(Op op, Type t) {
   }
   const std::string result = t.dtype == DType::boolean ? "a[0] != 0" : "a[0]";
   return add(named("reduce_" + std::string(ir::name_of(op)), t), type(t.dtype), v + " a", body + "  return " + result + ";\n");
+}
+
+/// Two vectors become one at a time: of each, the halves that are combined. So several take hardly longer than one.
+std::string Prologue::reduce_several(Op op, Type t, int vectors, const std::function<std::string(const std::string&, const std::string&)>& combined) {
+  const std::string v = type(t), m = type(mask_type(t)), r = type({t.dtype, vectors});
+  const auto shuffled = [&](const std::string& a, const std::string& b, const auto& place) {
+    std::string order;
+    for (int i = 0; i < t.lanes; ++i) order += (i ? ", " : "") + num(place(i));
+    return "SHUFFLE_TWO(" + m + ", " + a + ", " + b + ", " + order + ")";
+  };
+  std::string body, parameters, result;
+  const auto name = [](int k) { return "a" + std::to_string(k); };
+  for (int k = 0; k < vectors; ++k) parameters += (k ? ", " : "") + v + " " + name(k);
+  int segment = t.lanes;  // of a vector belong to each of those that it holds
+  for (int count = vectors; count > 1; count /= 2, segment /= 2)
+    for (int k = 0; k < count; k += 2) {
+      // Segment s of the result: half of segment s of the two, the first one's before the second one's.
+      const auto half = [&](int upper) {
+        return [=, &t](int i) {
+          const int s = i / (segment / 2), held = t.lanes / segment;
+          return (s < held ? 0 : t.lanes) + s % held * segment + upper * (segment / 2) + i % (segment / 2);
+        };
+      };
+      body += "  " + name(k / 2) + " = " + combined(shuffled(name(k), name(k + 1), half(0)), shuffled(name(k), name(k + 1), half(1))) + ";\n";
+    }
+  for (; segment > 1; segment /= 2) {
+    // Within the first half of what was a segment; what stands behind it no longer matters.
+    const int whole = t.lanes / vectors, half = segment / 2;
+    body += "  a0 = " + combined("a0", shuffled("a0", "a0", [&](int i) { return i / whole * whole + (i + half) % whole; })) + ";\n";
+  }
+  for (int k = 0; k < vectors; ++k) result += (k ? ", a0[" : "a0[") + num(k * (t.lanes / vectors)) + "]";
+  return add(named("reduce_" + std::to_string(vectors) + "_" + std::string(ir::name_of(op)), t), r, parameters, body + "  return (" + r + "){" + result + "};\n");
 }
 
 std::string Prologue::cast(Type to, Type from) {
@@ -355,6 +388,10 @@ std::string Prologue::text() const {
     result +=
         "#ifdef __clang__\n#define SHUFFLE(type, mask, a, ...) __builtin_shufflevector(a, a, __VA_ARGS__)\n#else\n"
         "#define SHUFFLE(type, mask, a, ...) __builtin_shuffle(a, (mask){__VA_ARGS__})\n#endif\n";
+  if (functions_.find("SHUFFLE_TWO(") != std::string::npos)
+    result +=
+        "#ifdef __clang__\n#define SHUFFLE_TWO(mask, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n#else\n"
+        "#define SHUFFLE_TWO(mask, a, b, ...) __builtin_shuffle(a, b, (mask){__VA_ARGS__})\n#endif\n";
   if (unroll_)
     result +=
         "#define PRAGMA(text) _Pragma(#text)\n#ifdef __clang__\n#define UNROLL(n) PRAGMA(clang loop unroll(full))\n#else\n"

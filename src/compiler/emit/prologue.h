@@ -1,5 +1,6 @@
 #pragma once
 // What stands above an emitted kernel: typedefs and small inline helpers, each only where it is used.
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,7 +29,7 @@ class Prologue {
   std::string binary(ir::Op op, ir::Type t);         ///< min, max, floor_div, floor_mod
   std::string unary(ir::Op op, ir::Type t);
   std::string fma(ir::Type t);
-  std::string reduce(ir::Op op, ir::Type t);
+  std::string reduce(ir::Op op, ir::Type t, int vectors);
   std::string cast(ir::Type to, ir::Type from);      ///< from floats to integers
   std::string widen(DType storage);                  ///< f16_to_f32(bits)
   std::string narrow(DType storage);
@@ -46,6 +47,7 @@ class Prologue {
   /// Adds a function once: "HELPER RESULT NAME(PARAMETERS) { BODY }".
   std::string add(const std::string& name, const std::string& result, const std::string& parameters, const std::string& body);
   std::string lanewise(const std::string& name, ir::Type result, ir::Type argument, int arguments, const std::string& each);
+  std::string reduce_several(ir::Op op, ir::Type t, int vectors, const std::function<std::string(const std::string&, const std::string&)>& combined);
   std::string bits_of_f32(int lanes);
   std::string f32_of_bits(int lanes);
   std::string decoder(DType storage, int lanes);

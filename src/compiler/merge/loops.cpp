@@ -189,9 +189,25 @@ Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, c
   for (const Cursor& c : cursors) out.push_back(ir::declare(c.p, c.begin));
   const auto needed = required(set);
   const bool all_needed = std::all_of(driving.begin(), driving.end(), [&](int k) { return contains(needed, k); });
-  if (all_needed || var + 1 == in_.num_vars) out.push_back(merge_while(var, at, cursors, driving, set, true));
-  if (!all_needed) out.push_back(merge_while(var, at, cursors, driving, set, false));
+  const bool innermost = var + 1 == in_.num_vars;
+  if (all_needed || innermost) out.push_back(merge_while(var, at, cursors, driving, set, true));
+  // Of two that unite one is left.
+  const bool two = innermost && set.kind == Set::either && cursors.size() == 2 && driving.size() == 2;
+  if (two)
+    for (std::size_t k : {0, 1}) out.push_back(rest_of(var, at, cursors, k, set));
+  else if (!all_needed) out.push_back(merge_while(var, at, cursors, driving, set, false));
   return ir::block(std::move(out));
+}
+
+Stmt Nest::rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t which, const Set& set) {
+  for (std::size_t k = 0; k < cursors.size(); ++k) {
+    cursors[k].has = ir::bool_const(k == which);
+    at.readable[static_cast<std::size_t>(cursors[k].operand)] = k == which;
+  }
+  const Cursor& c = cursors[which];
+  const Expr p = ir::var(c.p);
+  const std::string v = names_.fresh(letter(var));
+  return ir::while_loop(ir::lt(p, c.end), ir::block({ir::let(v, crd(c, p)), enter(var, at, ir::var(v), cursors, set), ir::assign(c.p, p + 1)}));
 }
 
 Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,

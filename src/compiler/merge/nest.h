@@ -68,6 +68,8 @@ class Nest {
   Stmt merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set);
   Stmt merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
                    bool all_inside);
+  /// What one cursor has left when the others are through.
+  Stmt rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t which, const Set& set);
   Cursor open(int var, int operand, const Place& at, Stmts& out);
   void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
   /// The body of the loop at this coordinate, behind the test that the set demands.

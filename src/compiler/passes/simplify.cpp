@@ -130,7 +130,7 @@ class Forward {
       case ExprNode::fma: return ir::fma(a[0], a[1], a[2]);
       case ExprNode::broadcast: return ir::broadcast(a[0], e->type.lanes);
       case ExprNode::lane: return ir::lane(a[0], e->index);
-      case ExprNode::reduce_lanes: return ir::reduce_lanes(e->op, a[0]);
+      case ExprNode::reduce_lanes: return ir::reduce_lanes(e->op, a);
       default: return e;
     }
   }

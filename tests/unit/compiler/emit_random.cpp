@@ -131,6 +131,15 @@ class Generator {
       case 0: return ir::cast(t.dtype, again(any_type(t.lanes)));
       case 1: return ir::select(again({DType::boolean, pick(2) ? 1 : t.lanes}), again(t), again(t));
       case 2:
+        if (t.lanes > 1 && t.lanes <= 8 && pick(2)) {
+          std::vector<Expr> each;
+          for (int k = 0; k < t.lanes; ++k) each.push_back(leaf(t));
+          for (;;) {
+            constexpr Op ops[] = {Op::add, Op::mul, Op::min, Op::max, Op::bit_and, Op::bit_or};
+            const Op op = ops[pick(6)];
+            if (ir::is_defined(op, t.dtype)) return ir::reduce_lanes(op, std::move(each));
+          }
+        }
         if (t.lanes > 1) return ir::broadcast(again({t.dtype, 1}), t.lanes);
         if (pick(2)) return ir::lane(again({t.dtype, lanes_}), pick(lanes_));
         for (;;) {

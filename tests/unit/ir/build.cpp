@@ -110,6 +110,8 @@ TEST_CASE("ill-typed expressions are refused") {
   CHECK(refusal([&] { broadcast(i, 3); }) == "ir: 3 lanes (1, 2, 4, 8, 16, 32 or 64)");
   CHECK(refusal([&] { lane(v, 4); }) == "ir: lane 4 of i64x4");
   CHECK(refusal([&] { reduce_lanes(Op::sub, v); }) == "ir: reduce_lanes by sub of i64x4");
+  CHECK(refusal([&] { reduce_lanes(Op::add, std::vector<Expr>{v, v, v}); }) == "ir: reduce_lanes by add of 3 of i64x4");
+  CHECK(refusal([&] { reduce_lanes(Op::add, std::vector<Expr>{i, i}); }) == "ir: reduce_lanes by add of 2 of i64");
   CHECK(refusal([&] { load({"a"}, 0, x); }) == "ir: load at an index of f64");
   CHECK(refusal([&] { load({"a", DType::c64}, 0, i); }).find("complex") != std::string::npos);
   CHECK(refusal([&] { var("h", {DType::f16}); }) == "ir: nothing is computed in float16");

@@ -143,6 +143,25 @@ TEST_CASE("a lane reduction is a tree of halves") {
   CHECK(y == (1e16 + -1e16) + (1.0 + 1.0));
 }
 
+TEST_CASE("several lane reductions at once are the same trees") {
+  const BufferParam in{"in"}, out{"out", DType::f64, 0, true};
+  for (int n : {2, 4, 8}) {
+    std::vector<Expr> each;
+    for (int k = 0; k < n; ++k) each.push_back(load(in, 0, int_const(k), 8));
+    Function several{"f", {in, out}, {}, store(out, 1, int_const(0), reduce_lanes(Op::add, each))};
+    std::vector<double> v(16), together(8), alone(8);
+    for (std::size_t k = 0; k < v.size(); ++k) v[k] = std::ldexp(k % 3 ? 1.0 : -1.0, static_cast<int>(k * 7 % 60));
+    void* buffers[] = {v.data(), together.data()};
+    CHECK(interpret(several)->run({buffers, nullptr}, 0, 1, 0) == 0);
+    for (int k = 0; k < n; ++k) {
+      Function one{"f", {in, out}, {}, store(out, 1, int_const(k), reduce_lanes(Op::add, each[static_cast<std::size_t>(k)]))};
+      void* buffers_of_one[] = {v.data(), alone.data()};
+      CHECK(interpret(one)->run({buffers_of_one, nullptr}, 0, 1, 0) == 0);
+    }
+    CHECK(together == alone);
+  }
+}
+
 TEST_CASE("one kernel serves many threads' frames, large ones too") {
   // 64 lanes times a dozen variables exceed the frame on the stack.
   const BufferParam in{"in"}, out{"out", DType::f64, 0, true};
