@@ -53,6 +53,10 @@ std::optional<Tensor> Run::run() {
   return o_.pattern >= 0 ? in_pattern() : o_.dense_result ? dense() : assembled();
 }
 
+bool Run::counts_dense_alone(int index) const {
+  return std::all_of(u_.accesses.begin(), u_.accesses.end(), [&](const Access& a) { return a.dense || std::find(a.indices.begin(), a.indices.end(), index) == a.indices.end(); });
+}
+
 void Run::prepare() {
   static_cast<merging::Computation&>(input_) = u_;
   input_.num_vars = static_cast<int>(o_.indices.size());
@@ -67,7 +71,7 @@ void Run::prepare() {
     input_.summed.push_back(u_.summed[static_cast<std::size_t>(o_.indices[v])]);
     extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
     const auto i = static_cast<std::size_t>(o_.indices[v]);
-    const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 && extents_.back() <= largest_sum;
+    const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 && extents_.back() <= largest_sum && counts_dense_alone(o_.indices[v]);
     const bool constant = in_vectors || (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
     input_.constants.push_back(constant ? extents_.back() : 0);
     input_.hints.push_back(o_.hints[i]);

@@ -33,6 +33,7 @@ class Run {
 
   // --- what the kernel sees ----------------------------------------------------------------------------------------
   void prepare();
+  bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
   Tensor stored(std::size_t k) const;
 
   // --- chunks ------------------------------------------------------------------------------------------------------
