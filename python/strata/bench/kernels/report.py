@@ -76,7 +76,8 @@ def _over(theirs, ours):
 def _note(r):
     notes = [r["error"].replace("|", "/")] if r["error"] else []
     if r["ratio"] is not None and r["ratio"] < 0.9:
-        notes.append("**below 0.9**" + _bound(r["bandwidth_share"]))
+        binds = KERNELS[r["kernel"]].binds
+        notes.append("**below 0.9**" + (f": {binds}" if binds else _bound(r["bandwidth_share"])))
     if r["spread"] > 1.3:
         notes.append(f"noisy ({r['spread']:.1f})")
     return "; ".join(notes)
