@@ -58,6 +58,18 @@ def test_ours_agrees_with_the_reference(kernel, kind, libraries):
         assert same(got, want, d.dtype), variant
 
 
+def test_a_later_run_times_its_own_case(libraries):
+    """It names the variants that an earlier run found fast, and asks for no list of them."""
+    got = {}
+    for kernel in ("spgemm", "spgemm-masked", "spgemm"):
+        d = small(kernel, "uniform")
+        p = libraries["strata"].prepare(cases.KernelCase(kernel, ""), d, None, "CSR CSR")
+        p.run()
+        got.setdefault(kernel, []).append(cases.fingerprint(p.result()))
+    assert same(got["spgemm"][0], got["spgemm"][1], np.dtype("float32"))
+    assert not same(got["spgemm"][0], got["spgemm-masked"][0], np.dtype("float32"))
+
+
 @pytest.mark.parametrize(
     "name, module", [("torch", "torch"), ("mkl", "mkl"), ("numba", "numba"), ("graphblas", "graphblas")]
 )

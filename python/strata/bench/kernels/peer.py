@@ -13,17 +13,23 @@ from .cases import plain
 class KernelPeer:
     why = "has no such kernel"  # said of every kernel without a method,
     whys = {}  # except of these
+    operands = calls = None  # those last asked for, and the variants of their kernel
+
+    def _calls(self, case, d):
+        if self.operands is not d:
+            f = getattr(self, case.kernel.replace("-", "_").replace("+", "_"), None)
+            self.operands, self.calls = d, f(d) if f else {}
+        return self.calls
 
     def variants(self, case, d):
-        f = getattr(self, case.kernel.replace("-", "_").replace("+", "_"), None)
-        self.found = f(d) if f else None
-        return list(self.found or ["-"])
+        return list(self._calls(case, d) or ["-"])
 
     def prepare(self, case, d, _, variant):
-        if not self.found:
+        call = self._calls(case, d).get(variant)
+        if call is None:
             raise LookupError(self.whys.get(case.kernel, self.why))
-        p = _latest(self.found[variant])
-        result, reads = p.result, getattr(self.found[variant], "reads", None)
+        p = _latest(call)
+        result, reads = p.result, getattr(call, "reads", None)
         p.result = lambda: self.plain(result())
         if reads is not None:  # compulsory bytes: operands and result once
             p.note = lambda: f"{reads + getattr(result(), 'nbytes', 8)} bytes"
