@@ -8,6 +8,7 @@ compilers are not on PyPI. U and V are 100,000 x 100,000, 10 elements a row, uni
 Zipf's law; T is 10,000 x 5,000 x 2,000 with a million elements. float32. Libraries are called in turn, the least of many calls counts.
 """
 
+import datetime
 import os
 import pathlib
 import sys
@@ -22,15 +23,16 @@ if not THREADS:  # each number of threads in a process of its own
 
     tables = []
     for n in ("1", "2"):
-        environment = {**os.environ, "OMP_NUM_THREADS": n, "MKL_NUM_THREADS": n, "STRATA_NUM_THREADS": n}
+        environment = {**os.environ, "OMP_NUM_THREADS": n, "MKL_NUM_THREADS": n, "STRATA_NUM_THREADS": n, "PYTHONWARNINGS": "ignore"}
         run = subprocess.run([sys.executable, __file__, n], env=environment, stdout=subprocess.PIPE, text=True, check=True)
         tables.append(run.stdout)
-    import strata
-
     from strata.demo.info import processor
 
-    text = f"# Beside the compilers of others\n\n{processor()}, strata {strata.__version__}.\n" + __doc__.split("\n\n", 2)[2] + "\n" + "\n".join(tables)
-    text += "\nRatio: what the best compiler would take here, if torch (SciPy for sums) tells how the machines differ, over our time.\n"
+    text = f"# Beside the compilers of others\n\n{processor()}, {datetime.date.today()}.\n\n" + __doc__.split("\n\n", 2)[2] + "\n" + "\n".join(tables)
+    text += (
+        "\nThere over ours: as measured on two machines. Scaled: what the best compiler would take here if torch (SciPy for sums) told how "
+        "the machines differ, over our time. torch calls MKL, which is nearer to the limits of some processors than of others.\n"
+    )
     pathlib.Path(sys.argv[1]).write_text(text) if len(sys.argv) > 1 else print(text)
     raise SystemExit
 
@@ -112,14 +114,19 @@ def tasks():
 
 def main():
     print(f"## {THREADS} thread{'s' * (THREADS > 1)}\n")
-    print("| task | ours, ms | bridge here | best compiler there | bridge there | ratio |\n|---|---|---|---|---|---|")
+    print("| task | ours, ms | best compiler there | there over ours | bridge here | bridge there | scaled |")
+    print("|---|---|---|---|---|---|---|")
     for name, ours, bridge in tasks():
         least = in_turn({"ours": ours} | ({"bridge": bridge} if bridge else {}))
         who, theirs, there = THEIRS[name][THREADS]
         kind = "SciPy" if name == "U + V" else "torch"
         scaled = theirs * least["bridge"] / there if bridge else theirs
         here, there = (f"{kind} {least['bridge']:.3g}", f"{kind} {there:g}") if bridge else ("-", "-")
-        print(f"| {name} | {least['ours']:.3g} | {here} | {who} {theirs:g} | {there} | {scaled / least['ours']:.2f} |", flush=True)
+        ratio = f"{scaled / least['ours']:.2f}" if bridge else "-"
+        print(
+            f"| {name} | {least['ours']:.3g} | {who} {theirs:g} | {theirs / least['ours']:.2f} | {here} | {there} | {ratio} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
