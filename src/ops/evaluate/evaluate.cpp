@@ -85,9 +85,23 @@ class Evaluator {
     if (is_unary(n.op)) return tree.add_unary(n.op, build(tree, n.arguments[0], masked));
     std::vector<int> arguments;
     std::vector<Expression> factors = n.arguments;
-    if (n.op == Operator::multiply) factors = factors_of(e);
+    if (n.op == Operator::multiply) factors = joined(e);
     for (const auto& f : factors) arguments.push_back(build(tree, f, masked));
     return tree.add_operation(n.op, std::move(arguments));
+  }
+
+  /// The factors that one join may take: all of them where the order in which dtypes meet does not matter, otherwise those that are
+  /// multiplied from left to right. (2.0 * (B * A) of truth values and complex64 is complex64, 2.0 * B * A is complex128.)
+  std::vector<Expression> joined(const Expression& e) const {
+    const auto all = factors_of(e);
+    const auto dtype = [&](const Expression& f) { return operands_.at(f.node().name).dtype(); };
+    const bool plain = std::all_of(all.begin(), all.end(), [&](const Expression& f) { return f.op() == Operator::access && dtype(f) == dtype(all[0]); });
+    if (plain) return all;
+    std::vector<Expression> out;
+    Expression left = e;
+    for (; left.op() == Operator::multiply; left = Expression(left.argument(0))) out.insert(out.begin(), left.node().arguments.begin() + 1, left.node().arguments.end());
+    out.insert(out.begin(), left);
+    return out;
   }
 
   const Operand& operand(const std::string& name) {

@@ -53,6 +53,7 @@ class Chooser {
       case Operator::floor_divide:
       case Operator::modulo: {
         const Choice left = choose(e.argument(0)), right = choose(e.argument(1));
+        if (right.kind == Choice::scalar && !left.zero_fill) return right;  // a value everywhere
         if (right.kind == Choice::neutral || right.kind == Choice::scalar ||
             (right.kind == Choice::dense && left.kind == Choice::pattern && left.zero_fill))
           return left;
@@ -151,8 +152,8 @@ class Chooser {
     for (const Choice* c : {&left, &right})
       if (c->kind == Choice::pattern && c->zero_fill && (!both_sparse || takes_some(*c->format))) return *c;
     for (const auto kind : {Choice::neutral, Choice::scalar}) {
-      if (left.kind == kind) return right;
-      if (right.kind == kind) return left;
+      if (left.kind == kind) return kind == Choice::scalar && !right.zero_fill ? left : right;
+      if (right.kind == kind) return kind == Choice::scalar && !left.zero_fill ? right : left;
     }
     for (const Choice* c : {&left, &right})
       if (c->kind == Choice::dense) return *c;
