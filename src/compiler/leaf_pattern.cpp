@@ -22,18 +22,22 @@ Value Nest::kept(Stmts& out, const std::string& stem, const Value& v) {
   return k;
 }
 
+Value Nest::sum_in_pairs(std::vector<Value> parts, Stmts& out) {
+  while (parts.size() > 1) {
+    std::vector<Value> half;
+    for (std::size_t k = 0; k + 1 < parts.size(); k += 2) half.push_back(kept(out, "sum", arithmetic_.add(parts[k], parts[k + 1])));
+    if (parts.size() % 2) half.push_back(parts.back());
+    parts = half;
+  }
+  return parts.front();
+}
+
 /// Pairs first, then lanes, the widest first.
 Value Nest::sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out) {
   Value sum{};
   for (auto it = by_lanes.rbegin(); it != by_lanes.rend(); ++it) {
-    std::vector<Value>& parts = it->second;
-    while (parts.size() > 1) {
-      std::vector<Value> half;
-      for (std::size_t k = 0; k + 1 < parts.size(); k += 2) half.push_back(kept(out, "sum", arithmetic_.add(parts[k], parts[k + 1])));
-      if (parts.size() % 2) half.push_back(parts.back());
-      parts = half;
-    }
-    const Value one = kept(out, "sum", arithmetic_.reduce(parts.front()));
+    const Value all = sum_in_pairs(std::move(it->second), out);
+    const Value one = kept(out, "sum", arithmetic_.reduce(all));
     sum = sum.re ? kept(out, "sum", arithmetic_.add(sum, one)) : one;
   }
   return sum;
@@ -61,14 +65,9 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
 
 /// Several slots that follow each other: their sums wait for the last one's.
 void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out) {
-  while (parts.size() > 1) {
-    std::vector<Value> half;
-    for (std::size_t k = 0; k + 1 < parts.size(); k += 2) half.push_back(kept(out, "sum", arithmetic_.add(parts[k], parts[k + 1])));
-    if (parts.size() % 2) half.push_back(parts.back());
-    parts = half;
-  }
+  const Value all = sum_in_pairs(std::move(parts), out);
   if (waiting_.empty()) first_slot_ = named(out, "slot", slot(at));
-  waiting_.push_back(parts.front().re);
+  waiting_.push_back(all.re);
   if (!at.last) return;
   const int lanes = static_cast<int>(waiting_.size());
   const int buffer = values_buffer(in_.driver);

@@ -113,6 +113,7 @@ class Nest {
   ir::Stmt emit_pattern_leaf(const Place& at);
   /// slot = alpha * factors * sum + beta * slot, with the factors that the sum does not hold; `sum` may be empty.
   ir::Stmt store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group);
+  Value sum_in_pairs(std::vector<Value> parts, Stmts& out);
   Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
   Value kept(Stmts& out, const std::string& stem, const Value& v);
 

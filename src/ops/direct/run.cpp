@@ -232,7 +232,7 @@ Tensor Run::dense() const {
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
   // Where several values meet in memory, it must hold what changes none of them.
   const bool parts = in_parts();
-  const i64 results = input_.summed.empty() || parts ? 1 : partials() > 1 ? static_cast<i64>(chunks()) : 1;
+  const i64 results = partials() > 1 ? static_cast<i64>(chunks()) : 1;
   Buffer out = Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : results * *n);
   std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
   if (strides.empty()) strides.assign(shape.size(), 1);

@@ -6,9 +6,9 @@
 #include "base/checked.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/assemble.h"
+#include "ops/evaluate/block_product.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/contract.h"
-#include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"
@@ -99,7 +99,7 @@ class Evaluator {
     if (plain) return all;
     std::vector<Expression> out;
     Expression left = e;
-    for (; left.op() == Operator::multiply; left = Expression(left.argument(0))) out.insert(out.begin(), left.node().arguments.begin() + 1, left.node().arguments.end());
+    for (; left.op() == Operator::multiply; left = left.argument(0)) out.insert(out.begin(), left.node().arguments.begin() + 1, left.node().arguments.end());
     out.insert(out.begin(), left);
     return out;
   }
