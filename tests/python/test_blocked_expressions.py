@@ -66,7 +66,8 @@ def test_against_numpy_and_the_general_path(seed):
         got.validate()
         assert got.format == st.Format(format)
         other = st._core.evaluate(spec, operands, format=format, general=True)
-        assert np.array_equal(other.to_dense(), dense), spec
+        # exp is the C library's there, and our own in generated code: both within a unit in the last place.
+        np.testing.assert_allclose(other.to_dense(), dense, rtol=3e-16 if "exp" in spec else 0, err_msg=spec)
 
 
 def bsr(rng, blocks, density, size, seed):

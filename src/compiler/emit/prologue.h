@@ -48,6 +48,7 @@ class Prologue {
   std::string add(const std::string& name, const std::string& result, const std::string& parameters, const std::string& body);
   std::string lanewise(const std::string& name, ir::Type result, ir::Type argument, int arguments, const std::string& each);
   std::string reduce_several(ir::Op op, ir::Type t, int vectors, const std::function<std::string(const std::string&, const std::string&)>& combined);
+  std::string exponential(DType t);
   std::string bits_of_f32(int lanes);
   std::string f32_of_bits(int lanes);
   std::string decoder(DType storage, int lanes);

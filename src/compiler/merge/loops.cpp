@@ -120,6 +120,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
 }
 
 Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors) {
+  if (cursors.empty())
+    if (const Stmt chosen = chosen_coordinates(var, at)) return chosen;
   Stmts out, body, after;
   const std::string v = names_.fresh(letter(var));
   for (Cursor& c : cursors) {
@@ -339,7 +341,12 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   }
   if (in_.mask >= 0 && operand(in_.mask).dense) {
     const auto& vars = operand(in_.mask).vars;
-    if (!vars.empty() && *std::max_element(vars.begin(), vars.end()) == var) test = both(test, dense_mask(at));
+    if (!vars.empty() && *std::max_element(vars.begin(), vars.end()) == var) {
+      // Where values meet in memory, what is masked adds nothing: no jump that guesses wrong for every element.
+      const bool nothing_inside = var + 1 == in_.num_vars && in_.dense_result && inverted_ && in_.combine != Combine::first;
+      if (nothing_inside) at.passes = dense_mask(at);
+      else test = both(test, dense_mask(at));
+    }
   }
   if (holds_mask_ && var == workspace_) test = both(test, held_mask(coordinate));
   test = both(inside_bounds(var, at), test);

@@ -37,6 +37,7 @@ struct Place {
   bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
   std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
   std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
+  Expr passes;                   ///< does the mask let the value through, where no jump has asked? null: it does
 };
 
 class Nest {
@@ -83,10 +84,19 @@ class Nest {
   Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
   double cost(int operand) const;
 
+  // --- chosen.cpp ---
+  /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such factor
+  Stmt chosen_coordinates(int var, const Place& at);
+  /// Asks for what operands store below this place, in levels of this variable. null: nothing
+  Stmt prefetch_children(int var, const Place& at);
+
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
   void hoist(int var, Place& at, Stmts& out);
+  /// Is the node a factor of the whole, whose value may make every product what sums start from?
+  bool annihilates(int node) const;
+  bool extremes() const { return in_.ring && (in_.combine == Combine::minimum || in_.combine == Combine::maximum); }
   /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the loops
   /// inside add nothing. null: there is none
   Expr annihilated(int var, const Place& at) const;

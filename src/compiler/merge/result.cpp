@@ -74,7 +74,7 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
         index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
                                              : at.coordinate[static_cast<std::size_t>(v)] *
                                                    scalar(Scalars::stride, -1, v, "out_stride_" + letter(v)));
-    meet(b, index, e.value, s);
+    meet(b, index, at.passes ? arithmetic_.either(at.passes, e.value, constant(in_.absent)) : e.value, s);
   } else if (!tail_.empty()) {
     const int b = workspace_ >= 0 ? buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true)
                                   : buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);

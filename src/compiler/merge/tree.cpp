@@ -192,22 +192,23 @@ void Nest::hoist(int var, Place& at, Stmts& out) {
   }
 }
 
-Expr Nest::annihilated(int var, const Place& at) const {
-  const bool extreme = in_.ring && (in_.combine == Combine::minimum || in_.combine == Combine::maximum);
+bool Nest::annihilates(int n) const {
   const bool truth = in_.combine == Combine::either && in_.compute == DType::boolean;
-  if (!in_.dense_result || in_.others || !(extreme || truth)) return nullptr;
+  if (!in_.dense_result || in_.others || !(extremes() || truth) || in_.nodes[static_cast<std::size_t>(n)].kind != Node::access) return false;
+  for (int p = parent_[static_cast<std::size_t>(n)]; p >= 0; p = parent_[static_cast<std::size_t>(p)]) {
+    const Node& node = in_.nodes[static_cast<std::size_t>(p)];
+    if (node.kind != Node::all || (truth && (node.op != Operator::multiply || node.compute != DType::boolean))) return false;
+  }
+  return true;
+}
+
+Expr Nest::annihilated(int var, const Place& at) const {
   Expr out;
   for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
-    if (last_var_[n] != var || !at.known[n] || in_.nodes[n].kind != Node::access) continue;
-    bool factor = true;  // of the whole
-    for (int p = parent_[n]; p >= 0 && factor; p = parent_[static_cast<std::size_t>(p)]) {
-      const Node& node = in_.nodes[static_cast<std::size_t>(p)];
-      factor = node.kind == Node::all && (extreme || (node.op == Operator::multiply && node.compute == DType::boolean));
-    }
-    if (!factor) continue;
+    if (last_var_[n] != var || !at.known[n] || !annihilates(static_cast<int>(n))) continue;
     const Value& v = at.known[n]->value;
-    if (truth && v.re->type.dtype != DType::boolean) continue;
-    const Expr none = truth ? ir::logical_not(v.re) : is_absent(v);
+    if (!extremes() && v.re->type.dtype != DType::boolean) continue;
+    const Expr none = extremes() ? is_absent(v) : ir::logical_not(v.re);
     out = out ? ir::logical_or(out, none) : none;
   }
   return out;

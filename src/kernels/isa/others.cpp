@@ -1,10 +1,11 @@
-// COO, CSC, bitmap rows, diagonals and fibres, which compile in no time.
+// COO, CSC, bitmap rows, sums of rows, diagonals and fibres, which compile in no time.
 #include "kernels/isa/bitmap.h"
 #include "kernels/isa/coo.h"
 #include "kernels/isa/csc.h"
 #include "kernels/isa/dia.h"
 #include "kernels/isa/entries.h"
 #include "kernels/isa/fibres.h"
+#include "kernels/isa/row_sums.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -16,6 +17,8 @@ STRATA_EACH_INDEX(STRATA_CSC, double)
   template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&); \
   template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&); \
   template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&); \
+  template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&); \
+  template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
   template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64); \

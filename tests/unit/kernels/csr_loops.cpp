@@ -1,4 +1,4 @@
-// The loops of CSR, and of CSR in tiles, of every instruction set that this machine has, with every choice that a caller makes for them.
+// The loops of CSR, of CSR in tiles, and of sums of rows, of every instruction set that this machine has, with every choice that a caller makes for them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -53,13 +53,13 @@ template <class V, class P, class C> struct Matrix {
 };
 
 /// A product by `csr` in two pieces against sums of small integers, which are exact in any order. One row holds NaN, which stays in it.
-template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r) {
+template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false) {
   auto m = source;
   const i64 odd = 40, ldx = columns + 3, ldo = columns == 1 ? 1 : columns + 1;
   for (P k = m.pos[odd]; k < m.pos[odd + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
   d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
   std::vector<V> x(static_cast<std::size_t>(m.columns * d.ldx)), out(static_cast<std::size_t>(m.rows * ldo), V(3));
-  for (V& v : x) v = static_cast<V>(r() % 9) - 4;
+  for (V& v : x) v = ones ? V(1) : static_cast<V>(r() % 9) - 4;
   d.x = x.data(), d.out = out.data();
   csr(0, 33, m.pos.data(), m.crd.data(), m.values.data(), d);
   csr(33, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
@@ -124,7 +124,28 @@ template <class V, class P, class C> void check_tiled(const TiledLoops<V, P, C>&
   }
 }
 
+template <class V, class P, class C, class L> void check_sums(const L& loops, std::mt19937& r) {
+  const auto sums = [&](i64 begin, i64 end, const P* pos, const C*, const V* values, const Dense<V>& d) { loops.row_sums(begin, end, pos, values, d); };
+  for (const i64 longest : {9, 40, 500})
+    for (int choice = 0; choice < 8; ++choice) {
+      Dense<V> d{};
+      d.alpha = choice & 1 ? V(1) : V(-2), d.beta = choice & 2 ? V(0) : V(2), d.stream = choice & 4;
+      check<V, P, C>(sums, Matrix<V, P, C>(r, longest), 1, d, r, true);
+    }
+}
+
 }  // namespace
+
+TEST_CASE("sums of rows: every instruction set") {
+  for (const LoopTable* t : tables_here()) {
+    CAPTURE(std::string(t->isa));
+    std::mt19937 r(13);
+    check_sums<double, i32, i32>(t->f64.i32_i32, r);
+    check_sums<double, i64, i64>(t->f64.i64_i64, r);
+    check_sums<float, i32, i32>(t->f32.i32_i32, r);
+    check_sums<float, i64, i64>(t->f32.i64_i64, r);
+  }
+}
 
 TEST_CASE("tiled loops: every instruction set") {
   for (const LoopTable* t : tables_here()) {
