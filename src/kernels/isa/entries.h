@@ -4,6 +4,11 @@
 
 #define STRATA_EACH_INDEX(X, V) X(V, i32, i32) X(V, i64, i64) X(V, i64, i32) X(V, i32, u16)
 #define STRATA_EACH_TILED_INDEX(X, V) X(V, i32, u8) X(V, i32, u16) X(V, i32, i32) X(V, i64, i64)
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#define STRATA_UNITES(V, P) {unite<V, P>},
+#else
+#define STRATA_UNITES(V, P) {nullptr},
+#endif
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -19,6 +24,8 @@ template <class V, class P, class C>
 void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& whole);
 template <class V>
 void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d);
+template <class V, class P>
+i64 unite(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 template <class V> void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns);
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -16,6 +16,8 @@ using u8 = std::uint8_t;
 
 /// Bytes of a row of a result (or of the rows of a block) that can go past the caches, at most.
 inline constexpr i64 most_past_bytes = 4096;
+/// Elements that a sum of matrices may write behind its last.
+inline constexpr i64 most_united = 32;
 
 /// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit stride and
 /// leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
@@ -61,6 +63,13 @@ template <class V, class P, class C> struct TiledLoops {
   void (*tiled)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& d);
 };
 
+template <class V, class P> struct SumLoops {
+  /// Rows [begin, end) of A + B, or A - B, of two CSR matrices with ascending columns below 2^31 - 1: columns and values to `crd` and
+  /// `values`, which have room for as many as both have in these rows and most_united more; where each row ends to `ends`.
+  /// Gives how many came. Null where the instruction set cannot do it.
+  i64 (*unite)(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+};
+
 template <class V> struct PlainLoops {
   /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i + offset[k]).
   void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d);
@@ -77,6 +86,8 @@ template <class V> struct Loops {
   TiledLoops<V, i32, u16> tiled_i32_u16;
   TiledLoops<V, i32, i32> tiled_i32_i32;
   TiledLoops<V, i64, i64> tiled_i64_i64;
+  SumLoops<V, i32> sum_i32;
+  SumLoops<V, i64> sum_i64;
   PlainLoops<V> plain;
 };
 

@@ -1,4 +1,4 @@
-// COO, CSC, bitmap rows, sums of rows, diagonals and fibres, which compile in no time.
+// COO, CSC, bitmap rows, sums of rows, diagonals, fibres and sums of matrices, which compile in no time.
 #include "kernels/isa/bitmap.h"
 #include "kernels/isa/coo.h"
 #include "kernels/isa/csc.h"
@@ -6,6 +6,7 @@
 #include "kernels/isa/entries.h"
 #include "kernels/isa/fibres.h"
 #include "kernels/isa/row_sums.h"
+#include "kernels/isa/unite.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -25,5 +26,13 @@ STRATA_EACH_INDEX(STRATA_CSC, double)
   template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, i64, const Dense<V>&);
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)
+
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#define STRATA_UNITE(V, P) template i64 unite(i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, i64*);
+STRATA_UNITE(float, i32)
+STRATA_UNITE(float, i64)
+STRATA_UNITE(double, i32)
+STRATA_UNITE(double, i64)
+#endif
 
 }  // namespace strata::kernels::STRATA_ISA

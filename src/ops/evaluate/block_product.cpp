@@ -8,6 +8,7 @@
 #include "kernels/isa/isa.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/unit.h"
+#include "ops/evaluate/front.h"
 #include "ops/pod_array.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
@@ -133,7 +134,7 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   result[static_cast<std::size_t>(order->back())] = in_matrices[static_cast<std::size_t>(p.columns)];
   for (const auto& name : in_rows)
     if (place(in_rows, name) < 0) return no("an index occurs twice");
-  if (a.indices != result || !options.format || !(*options.format == t.format())) return no("the result has not the pattern of the sparse operand");
+  if (a.indices != result || !(wanted_format(a, operands, options) == t.format())) return no("the result has not the pattern of the sparse operand");
   return p;
 }
 

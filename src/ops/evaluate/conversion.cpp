@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/evaluate/front.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -18,8 +19,7 @@ std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std:
   const Tensor& t = operands.at(a.value.node().name);
   if (options.dtype && *options.dtype != t.dtype()) return no("the result has another dtype");
   if (t.num_parts() > 1 && !t.fill().is_zero()) return no("parts are added up around a fill that is not 0");
-  const std::map<std::string, TensorType> types{{a.value.node().name, t.type()}};
-  Conversion c{a.value.node().name, {}, options.format ? *options.format : result_format(a, types, options).format};
+  Conversion c{a.value.node().name, {}, wanted_format(a, operands, options)};
   const auto& indices = a.value.node().indices;
   if (indices.size() != a.indices.size()) return no("an index occurs twice, or is new");
   for (const std::string& name : a.indices) {

@@ -10,6 +10,7 @@
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/contract.h"
 #include "ops/evaluate/conversion.h"
+#include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
 #include "ops/evaluate/groups.h"
 #include "ops/evaluate/semiring_arithmetic.h"
@@ -338,6 +339,7 @@ Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>&
   if (auto result = product_in_pattern(a, operands, options)) return *result;
   if (auto result = converted(a, operands, options)) return *result;
   if (auto result = block_product(a, operands, options)) return *result;
+  if (auto result = matrix_sum(a, operands, options)) return *result;
   std::string why;
   if (auto result = direct::evaluate(a, operands, options, why)) return *result;
   return general(a, operands, options);

@@ -3,6 +3,7 @@
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
@@ -52,6 +53,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     out += "  a conversion: no, " + why + "\n";
     if (evaluation::as_block_product(a, operands, own, why)) return out + "  rows times matrices, by hand-written loops, serves: rows with the same matrix together\n";
     out += "  rows times matrices: no, " + why + "\n";
+    if (evaluation::as_matrix_sum(a, operands, own, why)) return out + "  a sum of matrices, by hand-written loops, serves: two at a time, a vector of either at a time\n";
+    out += "  a sum of matrices: no, " + why + "\n";
     if (const auto text = direct::explain(a, operands, own, why))
       return out + "  generated code for the whole expression serves:\n" + indented(*text);
     out += "  generated code for the whole expression: no, " + why + "\n";

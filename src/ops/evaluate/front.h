@@ -27,6 +27,9 @@ void check_names(const Assignment& a, const std::map<std::string, T>& operands) 
 Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
                        const EvaluateOptions& options);
 
+/// The format that the result is to have: as asked for, or as result_format() says.
+Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+
 /// out = alpha * einsum + beta * out.
 struct Destination {
   std::optional<Tensor> out = {};  ///< a fresh row-major tensor otherwise

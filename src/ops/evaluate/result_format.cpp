@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/evaluate/front.h"
 #include "ops/convert_elements.h"
 #include "strata/evaluate.h"
 
@@ -249,6 +250,13 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
         return {options.mask->format(), "pattern of the mask"};
       return {conversion::dense_format(rank), c.why.empty() ? "no operand is sparse" : c.why};
   }
+}
+
+Format evaluation::wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  if (options.format) return *options.format;
+  std::map<std::string, TensorType> types;
+  for (const auto& [name, t] : operands) types.emplace(name, t.type());
+  return result_format(a, types, options).format;
 }
 
 }  // namespace strata

@@ -1,0 +1,189 @@
+// Sums of CSR matrices by hand-written loops: two at a time, from left to right, as generated code adds them.
+#include "ops/evaluate/matrix_sum.h"
+
+#include <algorithm>
+
+#include "backend/pool.h"
+#include "format/recognise.h"
+#include "kernels/isa/isa.h"
+#include "ops/evaluate/front.h"
+#include "ops/pod_array.h"
+#include "plan/trace.h"
+#include "strata/settings.h"
+
+namespace strata::evaluation {
+namespace {
+
+using i64 = std::int64_t;
+using i32 = std::int32_t;
+
+constexpr i64 piece_work = 16384;          ///< elements that are worth a thread's attention
+constexpr i64 window_work = i64{1} << 22;  ///< ... after which Ctrl-C is heard: some 10 ms
+
+/// The terms from left to right: what stands on the right of an operator is one access.
+bool collect(const Expression& e, const std::vector<std::string>& indices, bool minus, MatrixSum& out) {
+  if (e.op() == Operator::access) {
+    std::vector<std::string> own;
+    for (const auto& i : e.node().indices) {
+      if (!i.is_plain()) return false;
+      own.push_back(i.terms[0].index);
+    }
+    out.terms.push_back(e.node().name);
+    out.minus.push_back(minus);
+    return own == indices;
+  }
+  if (minus || (e.op() != Operator::add && e.op() != Operator::subtract) || e.argument(1).op() != Operator::access) return false;
+  return collect(e.argument(0), indices, false, out) && collect(e.argument(1), indices, e.op() == Operator::subtract, out);
+}
+
+template <class V, class P> auto loop_of() {
+  const auto& table = [] () -> const kernels::Loops<V>& {
+    if constexpr (sizeof(V) == 8) return kernels::loops().f64;
+    else return kernels::loops().f32;
+  }();
+  if constexpr (sizeof(P) == 8) return table.sum_i64.unite;
+  else return table.sum_i32.unite;
+}
+
+/// Calls f(V*, P*) for the tensor's types of values and positions.
+template <class F> auto with_types(const TensorType& t, const F& f) {
+  const auto positions = [&]<class V>(V* v) { return t.pos_dtype == DType::i32 ? f(v, static_cast<i32*>(nullptr)) : f(v, static_cast<i64*>(nullptr)); };
+  return t.dtype == DType::f64 ? positions(static_cast<double*>(nullptr)) : positions(static_cast<float*>(nullptr));
+}
+
+template <class T> const T* data(const Buffer& b) { return static_cast<const T*>(b.data); }
+
+/// What one piece of the rows gives.
+struct Piece {
+  i64 begin = 0, end = 0, stored = 0;
+  Buffer crd, values;
+};
+
+template <class V, class P> class Union {
+ public:
+  Union(const Tensor& a, const Tensor& b, bool minus) : a_(a), b_(b), minus_(minus), rows_(a.part().ranges[0].size) {}
+
+  Tensor run() {
+    const i64 work = before(rows_) - before(0), threads = thread_count();
+    const i64 n = threads == 1 ? 1 : std::clamp<i64>(work / piece_work, 1, 4 * threads);
+    pieces_.resize(static_cast<std::size_t>(n));
+    for (i64 c = 0; c < n; ++c) {
+      Piece& p = pieces_[static_cast<std::size_t>(c)];
+      p.begin = c == 0 ? 0 : pieces_[static_cast<std::size_t>(c) - 1].end;
+      p.end = c + 1 == n ? rows_ : row_at(before(0) + work / n * (c + 1));
+    }
+    ends_ = PodArray<i64>(static_cast<std::size_t>(rows_));
+    parallel_for(n, [&](i64 c) { unite(pieces_[static_cast<std::size_t>(c)]); });
+    return joined();
+  }
+
+ private:
+  /// Elements of both before a row.
+  i64 before(i64 row) const { return a_.part().levels[1].pos.index(row) + b_.part().levels[1].pos.index(row); }
+  i64 row_at(i64 weight) const {
+    i64 low = 0, high = rows_;
+    while (low < high) {
+      const i64 middle = low + (high - low) / 2;
+      if (before(middle) < weight) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  void unite(Piece& piece) {
+    const i64 most = before(piece.end) - before(piece.begin) + kernels::most_united;
+    piece.crd = Buffer::allocate(DType::i32, most);
+    piece.values = Buffer::allocate(a_.dtype(), most);
+    const LevelArrays &a = a_.part().levels[1], &b = b_.part().levels[1];
+    for (i64 row = piece.begin; row < piece.end;) {
+      if (row > piece.begin) poll_interrupt();
+      const i64 stop = std::clamp(row_at(before(row) + window_work), row + 1, piece.end);
+      i64* ends = ends_.data() + row;
+      const i64 came = loop_of<V, P>()(row, stop, data<P>(a.pos), data<i32>(a.crd), data<V>(a_.part().values), data<P>(b.pos), data<i32>(b.crd), data<V>(b_.part().values), minus_,
+                                       static_cast<i32*>(piece.crd.data) + piece.stored, static_cast<V*>(piece.values.data) + piece.stored, ends);
+      if (piece.stored > 0)
+        for (i64 i = 0; i < stop - row; ++i) ends[i] += piece.stored;
+      piece.stored += came;
+      row = stop;
+    }
+  }
+
+  Tensor joined() {
+    std::vector<i64> starts{0};
+    for (const Piece& p : pieces_) starts.push_back(starts.back() + p.stored);
+    const i64 stored = starts.back();
+    RawArrays arrays;
+    Buffer& pos = arrays.pos[1] = Buffer::allocate(a_.type().pos_dtype, rows_ + 1);
+    // Memory that is nearly full serves as it is.
+    const bool adopt = pieces_.size() == 1 && 2 * stored >= pieces_[0].crd.size;
+    arrays.crd[1] = adopt ? pieces_[0].crd : Buffer::allocate(DType::i32, stored);
+    arrays.values = adopt ? pieces_[0].values : Buffer::allocate(a_.dtype(), stored);
+    arrays.crd[1].size = arrays.values.size = stored;
+    pos.set_index(0, 0);
+    parallel_for(static_cast<i64>(pieces_.size()), [&](i64 c) {
+      Piece& p = pieces_[static_cast<std::size_t>(c)];
+      const i64 start = starts[static_cast<std::size_t>(c)];
+      P* to = static_cast<P*>(pos.data) + 1;
+      for (i64 i = p.begin; i < p.end; ++i) to[i] = static_cast<P>(ends_[static_cast<std::size_t>(i)] + start);
+      if (!adopt && p.stored > 0) {
+        std::copy_n(data<i32>(p.crd), p.stored, static_cast<i32*>(arrays.crd[1].data) + start);
+        std::copy_n(data<V>(p.values), p.stored, static_cast<V*>(arrays.values.data) + start);
+      }
+      p.crd = p.values = {};
+    });
+    return make_tensor(a_.format(), a_.shape(), std::move(arrays), a_.fill(), false);
+  }
+
+  const Tensor &a_, &b_;
+  const bool minus_;
+  const i64 rows_;
+  std::vector<Piece> pieces_;
+  PodArray<i64> ends_;  ///< of each row, within its piece
+};
+
+}  // namespace
+
+std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why) {
+  const auto no = [&](const char* reason) {
+    why = reason;
+    return std::nullopt;
+  };
+  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times) return no("there is a mask, a schedule, a semiring or something to add to");
+  const std::string& engine = settings().engine;
+  if (engine == "jit" || engine == "interpreter") return no("settings().engine asks for generated code");
+  MatrixSum sum;
+  if (a.indices.size() != 2 || a.indices[0] == a.indices[1] || !collect(a.value, a.indices, false, sum) || sum.terms.size() < 2) return no("it is not a sum of matrices under the same indices");
+  const TensorType& first = operands.at(sum.terms[0]).type();
+  const auto rows = first.format.num_parts() == 1 ? rows_of(first.format, LevelKind::compressed) : std::nullopt;
+  if (!rows || !first.format.level(1).unique || !first.format.level(1).ordered) return no("they are not CSR");
+  if (!(wanted_format(a, operands, options) == first.format)) return no("the result has another format");
+  i64 stored = 0;
+  for (const auto& name : sum.terms) {
+    const TensorType& t = operands.at(name).type();
+    stored += operands.at(name).nse();
+    if (!(t.format == first.format) || t.shape != first.shape) return no("their formats or shapes differ");
+    if ((t.dtype != DType::f32 && t.dtype != DType::f64) || t.dtype != first.dtype) return no("their dtypes differ, or are neither float32 nor float64");
+    if (t.shared_value || operands.at(name).part().value_stride != 1 || !t.fill.is_zero()) return no("values are shared, strided, or the fill is not 0");
+    if (t.pos_dtype != first.pos_dtype || t.crd_dtype != DType::i32) return no("positions differ, or coordinates are not int32");
+  }
+  if ((options.dtype && *options.dtype != first.dtype) || (options.compute_dtype && *options.compute_dtype != first.dtype)) return no("the result has another dtype");
+  if (first.pos_dtype == DType::i32 && stored > INT32_MAX) return no("int32 may not count what is stored");
+  if (first.shape[static_cast<std::size_t>(rows->inner)] > INT32_MAX) return no("an extent is above 2^31 - 1");
+  if (!with_types(first, []<class V, class P>(V*, P*) { return loop_of<V, P>() != nullptr; })) return no("the processor lacks AVX-512");
+  return sum;
+}
+
+std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  std::string why;
+  const auto sum = as_matrix_sum(a, operands, options, why);
+  if (!sum) return std::nullopt;
+  planning::Trace::add("hand-written: a sum of matrices", a.to_string() + "\n");
+  Tensor out = operands.at(sum->terms[0]);
+  with_types(out.type(), [&]<class V, class P>(V*, P*) {
+    for (std::size_t k = 1; k < sum->terms.size(); ++k) out = Union<V, P>(out, operands.at(sum->terms[k]), sum->minus[k] != 0).run();
+    return true;
+  });
+  return out;
+}
+
+}  // namespace strata::evaluation

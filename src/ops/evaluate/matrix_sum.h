@@ -1,0 +1,17 @@
+#pragma once
+#include "strata/evaluate.h"
+
+namespace strata::evaluation {
+
+/// A(i,j) + B(i,j) - C(i,j), from left to right.
+struct MatrixSum {
+  std::vector<std::string> terms;
+  std::vector<char> minus;  ///< per term; never the first
+};
+
+/// A sum of CSR matrices (or of CSC ones) of one dtype, into their format. Otherwise nothing, and why.
+std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why);
+/// Its result by hand-written loops, where the processor has the instructions for them.
+std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+
+}  // namespace strata::evaluation

@@ -1,0 +1,97 @@
+"""Sums of CSR matrices by hand-written loops: against SciPy, and bit by bit against generated code."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import strata as st
+
+TEXTS = {
+    "A(i,j) + B(i,j)": lambda a, b, c: a + b,
+    "A(i,j) - B(i,j)": lambda a, b, c: a - b,
+    "A(i,j) - B(i,j) + C(i,j)": lambda a, b, c: a - b + c,
+    "A(i,j) + A(i,j)": lambda a, b, c: a + a,
+}
+
+
+@pytest.fixture
+def engine():
+    before = st.settings.engine
+    yield lambda name: setattr(st.settings, "engine", name)
+    st.settings.engine = before
+
+
+def check(text, a, b, c, want, engine):
+    operands = {k: st.from_scipy(v) for k, v in zip("ABC", (a, b, c)) if k in text}
+    told = st.explain("R(i,j) = " + text, operands)
+    assert "a sum of matrices, by hand-written loops, serves" in told or "the processor lacks AVX-512" in told
+    got = st.evaluate("R(i,j) = " + text, operands)
+    got.validate()
+    np.testing.assert_allclose(got.to_dense(), want.toarray(), rtol=1e-6, atol=1e-6)
+    engine("jit")
+    other = st.evaluate("R(i,j) = " + text, operands)
+    engine("auto")
+    assert got.format == other.format
+    for mine, theirs in ((got.pos(1), other.pos(1)), (got.crd(1), other.crd(1)), (got.values, other.values)):
+        mine, theirs = np.asarray(mine), np.asarray(theirs)
+        assert mine.dtype == theirs.dtype and mine.tobytes() == theirs.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("shape,density", [((100, 80), 0.1), ((1000, 5000), 0.02), ((3, 2000), 0.5), ((0, 5), 0), ((50, 0), 0), ((2000, 40), 0.9)])
+def test_beside_scipy(dtype, text, shape, density, engine):
+    r = np.random.default_rng(1)
+    a, b, c = (sp.random_array(shape, density=density, rng=r, dtype=dtype, format="csr") for _ in range(3))
+    check(text, a, b, c, TEXTS[text](a, b, c), engine)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_of_any_length(seed, engine):
+    """Rows of 0 to 70 elements, many of them in both; explicit zeros of either sign, infinities and NaN."""
+    r = np.random.default_rng(seed)
+    dtype, columns = ("float32", "float64")[seed % 2], int(r.choice([20, 75, 3000]))
+    def one():
+        rows = [np.sort(r.choice(columns, min(columns, r.integers(0, 71)), replace=False)) for _ in range(60)]
+        pos, crd = np.cumsum([0] + [len(x) for x in rows]), np.concatenate(rows)
+        values = r.choice([0.0, -0.0, 1.5, -2.0, 7.0, np.inf, np.nan], len(crd), p=[0.1, 0.1, 0.3, 0.2, 0.2, 0.05, 0.05])
+        return sp.csr_matrix((values.astype(dtype), crd.astype(np.int32), pos.astype(np.int32)), (60, columns))
+    a, b, c = one(), one(), one()
+    for text, want in TEXTS.items():
+        with np.errstate(invalid="ignore"):
+            check(text, a, b, c, sp.csr_matrix(want(a.toarray(), b.toarray(), c.toarray())), engine)
+
+
+def test_columns_positions_and_threads():
+    r = np.random.default_rng(7)
+    a, b = (sp.random_array((30000, 200), density=0.05, rng=r, format="csr") for _ in range(2))
+    A, B = (st.from_scipy(x) for x in (a, b))
+    before = st.settings.threads
+    try:
+        for n in (1, 2, 5):
+            st.settings.threads = n
+            for f in ("CSR", "CSC"):
+                got = st.evaluate("R(i,j) = A(i,j) - B(i,j)", A=A.to(f), B=B.to(f))
+                assert got.format == st.Format(f)
+                np.testing.assert_array_equal(got.to_dense(), (a - b).toarray())
+    finally:
+        st.settings.threads = before
+    wide = [st.Tensor("CSR", x.shape, pos={1: x.indptr.astype(np.int64)}, crd={1: x.indices.astype(np.int32)}, values=x.data) for x in (a, b)]
+    np.testing.assert_array_equal(st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=wide[0], B=wide[1]).to_dense(), (a + b).toarray())
+
+
+@pytest.mark.parametrize(
+    "text,change,why",
+    [
+        ("A(i,j) + B(j,i)", {}, "not a sum of matrices under the same indices"),
+        ("A(i,j) + (B(i,j) + A(i,j))", {}, "not a sum of matrices under the same indices"),
+        ("A(i,j) + B(i,j)", {"format": "COO"}, "the result has another format"),
+        ("A(i,j) + B(i,j)", {"dtype": "float32"}, "the result has another dtype"),
+    ],
+)
+def test_the_rest_is_generated(text, change, why):
+    r = np.random.default_rng(8)
+    a, b = (sp.random_array((40, 40), density=0.2, rng=r, format="csr") for _ in range(2))
+    operands = dict(A=st.from_scipy(a), B=st.from_scipy(b))
+    assert why in st.explain("R(i,j) = " + text, operands, **change)
+    want = {"A(i,j) + B(j,i)": a + b.T, "A(i,j) + (B(i,j) + A(i,j))": a + (b + a)}.get(text, a + b).toarray()
+    np.testing.assert_allclose(st.evaluate("R(i,j) = " + text, operands, **change).to_dense(), want, rtol=1e-6)
