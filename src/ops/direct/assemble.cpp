@@ -61,6 +61,27 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
   return capacity;
 }
 
+bool Run::needs(int node, int operand) const {
+  const merging::Node& n = u_.nodes[static_cast<std::size_t>(node)];
+  if (n.kind == merging::Node::access) return n.operand == operand;
+  const auto argument = [&](std::size_t k) { return needs(n.arguments[k], operand); };
+  for (std::size_t k = 0; k < n.arguments.size(); ++k) {
+    if (n.kind == merging::Node::all && n.needed[k] && argument(k)) return true;
+    if (n.kind == merging::Node::any && u_.nodes[static_cast<std::size_t>(n.arguments[k])].kind != merging::Node::constant && !argument(k)) return false;
+  }
+  return n.kind == merging::Node::any || (n.kind == merging::Node::map && argument(0));
+}
+
+int Run::bounding() const {
+  const auto& result = kernel_->lowered.levels;
+  for (int k = 0; k < static_cast<int>(tensors_.size()); ++k) {
+    const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
+    const bool above = o.vars.size() >= result.size() && std::equal(result.begin(), result.end(), o.vars.begin());
+    if (!o.dense && above && !result.empty() && result[0] == 0 && k != u_.mask && needs(static_cast<int>(u_.nodes.size()) - 1, k)) return k;
+  }
+  return -1;
+}
+
 void Run::grow(Buffer& b, DType dtype, i64 used, i64 size) {
   Buffer more = Buffer::allocate(dtype, size);
   if (used > 0) std::memcpy(more.data, b.data, static_cast<std::size_t>(used) * size_of(dtype));
@@ -75,7 +96,7 @@ void Run::reserve(Piece& p, std::vector<i64> capacity) const {
     if (l > 0 || !input_.dense_top) grow(p.crd[l], input_.crd, p.sizes[l], capacity[l]);
     if (l > 0 && !(l == 1 && input_.dense_top)) grow(p.pos[l], DType::i64, p.sizes[l - 1], capacity[l - 1]);
   }
-  grow(p.values, u_.compute, p.sizes.back() * block(), capacity.back() * block());
+  if (p.values.size < capacity.back() * block()) grow(p.values, u_.compute, p.sizes.back() * block(), capacity.back() * block());
   p.capacity = std::move(capacity);
 }
 
@@ -86,11 +107,23 @@ Tensor Run::assembled() const {
   const i64 n = threads == 1 ? 1 : std::min<i64>(windows, 4 * threads);
   std::vector<Piece> pieces(static_cast<std::size_t>(n));
   Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, extents_[0]) : Buffer();
+  // Where it is known how many come at most, all values have one memory: if as many come, nothing is copied.
+  const int bound = bounding();
+  const auto most_before = [&](i64 window, std::size_t l) { return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), cuts_[static_cast<std::size_t>(window)], l + 1); };
+  const Buffer whole = bound >= 0 ? Buffer::allocate(u_.compute, most_before(windows, levels() - 1) * block()) : Buffer();
   parallel_for(n, [&](i64 c) {
     Piece& p = pieces[static_cast<std::size_t>(c)];
     const i64 first = windows * c / n, last = windows * (c + 1) / n;
     const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
-    reserve(p, first_capacity(cuts_[static_cast<std::size_t>(first)], cuts_[static_cast<std::size_t>(last)]));
+    std::vector<i64> capacity;
+    if (bound < 0) capacity = first_capacity(cuts_[static_cast<std::size_t>(first)], cuts_[static_cast<std::size_t>(last)]);
+    else for (std::size_t l = 0; l < levels(); ++l) capacity.push_back(most_before(last, l) - most_before(first, l));
+    if (bound >= 0) {
+      p.values = whole;
+      p.values.data = static_cast<char*>(whole.data) + most_before(first, levels() - 1) * block() * static_cast<i64>(size_of(u_.compute));
+      p.values.size = capacity.back() * block();
+    }
+    reserve(p, std::move(capacity));
     for (i64 window = first; window < last; ++window) {
       if (window > first) poll_interrupt();
       const std::vector<i64> before = p.sizes;
@@ -107,10 +140,10 @@ Tensor Run::assembled() const {
       call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
     }
   });
-  return stitch(pieces, counts);
+  return stitch(pieces, counts, whole);
 }
 
-Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts) const {
+Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffer& whole) const {
   std::vector<std::vector<i64>> starts(levels(), std::vector<i64>(pieces.size() + 1, 0));
   for (std::size_t l = 0; l < levels(); ++l)
     for (std::size_t c = 0; c < pieces.size(); ++c) starts[l][c + 1] = starts[l][c] + pieces[c].sizes[l];
@@ -120,7 +153,7 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts) const {
   const auto crd_width = static_cast<i64>(size_of(input_.crd)), width = static_cast<i64>(size_of(u_.compute));
   const bool alone = pieces.size() == 1;
   // Memory that is nearly full serves as it is.
-  const bool adopt = alone && 2 * stored >= pieces[0].values.size;
+  const bool adopt = alone && 2 * stored >= pieces[0].values.size, in_place = !adopt && stored > 0 && whole.size == stored;
   for (std::size_t l = 0; l < levels(); ++l) {
     const int level = static_cast<int>(l);
     if (l == 0 && input_.dense_top) continue;
@@ -130,7 +163,7 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts) const {
     if (l == 0) arrays.pos[level].set_index(1, starts[0].back());
     arrays.crd[level] = adopt ? prefix(pieces[0].crd[l], starts[l].back()) : Buffer::allocate(input_.crd, starts[l].back());
   }
-  arrays.values = adopt ? prefix(pieces[0].values, stored) : Buffer::allocate(u_.compute, stored);
+  arrays.values = adopt ? prefix(pieces[0].values, stored) : in_place ? whole : Buffer::allocate(u_.compute, stored);
   if (input_.dense_top) {
     i64 sum = 0;
     const auto* n = static_cast<const i64*>(counts.data);
@@ -154,7 +187,7 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts) const {
           to[starts[l - 1][c] + k + 1] = static_cast<std::decay_t<decltype(*to)>>(ends[k] + starts[l][c]);
       });
     }
-    if (!adopt && p.sizes.back() > 0)
+    if (!adopt && !in_place && p.sizes.back() > 0)
       std::memcpy(static_cast<char*>(arrays.values.data) + starts.back()[c] * each * width, p.values.data,
                   static_cast<std::size_t>(p.sizes.back() * each * width));
     if (!adopt) p = {};

@@ -135,9 +135,9 @@ i64 Run::first_position(const Part& part, i64 x) {
   return low;
 }
 
-i64 Run::stored_before(const Part& part, i64 x) {
+i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   i64 p = first_position(part, x);
-  for (std::size_t l = 1; l < part.levels.size(); ++l)
+  for (std::size_t l = 1; l < levels; ++l)
     p = part.format.level(static_cast<int>(l)).kind == LevelKind::compressed ? part.levels[l].pos.index(p)
                                                                             : p * part.ranges[l].size;
   return p;

@@ -40,7 +40,9 @@ class Run {
   /// First position of the outermost level whose coordinate is at least x.
   static i64 first_position(const Part& part, i64 x);
   /// Stored elements before outermost coordinate x.
-  static i64 stored_before(const Part& part, i64 x);
+  static i64 stored_before(const Part& part, i64 x) { return stored_before(part, x, part.levels.size()); }
+  /// Positions of the first so many levels before it.
+  static i64 stored_before(const Part& part, i64 x, std::size_t levels);
 
   bool cuts(std::size_t k) const { return !input_.operands[k].dense && input_.operands[k].vars[0] == 0; }
   void cut();
@@ -83,11 +85,15 @@ class Run {
   double expected(int node, i64 begin, i64 end) const;
   double expected_of(std::size_t k, i64 begin, i64 end) const;
   std::vector<i64> first_capacity(i64 begin, i64 end) const;
+  /// An operand that must be present, whose outer levels are those of the result: no more comes than it has there. -1: none
+  int bounding() const;
+  bool needs(int node, int operand) const;
   /// Larger arrays with the same beginning.
   static void grow(Buffer& b, DType dtype, i64 used, i64 size);
   void reserve(Piece& p, std::vector<i64> capacity) const;
   Tensor assembled() const;
-  Tensor stitch(std::vector<Piece>& pieces, const Buffer& counts) const;
+  /// `whole`: memory of all values, of which the pieces have parts; empty: each has its own.
+  Tensor stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffer& whole) const;
   static Buffer prefix(Buffer b, i64 size);
 
   template <class F>

@@ -203,6 +203,7 @@ class Tensora(KernelPeer):
     """tensora, once a wrapper of TACO: float64 only, one thread, kernels compiled by LLVM."""
 
     why = "has no such expression or format"
+    whys = {"ttm": "a result of 32 million elements can only be read one by one, for minutes"}
 
     def __init__(self, threads):
         import tensora
@@ -256,9 +257,6 @@ class Tensora(KernelPeer):
 
     def ttv(self, d):
         return self._call("Y(i,j) = T(i,j,k) * x(k)", "ss", T=d.T, x=d.x)
-
-    def ttm(self, d):
-        return self._call("Y(i,j,r) = T(i,j,k) * U(k,r)", "ssd", T=d.T, U=d.factors[2])
 
     def inner(self, d):
         found = self._call("s() = T(i,j,k) * S(i,j,k)", "", T=d.T, S=d.S)
