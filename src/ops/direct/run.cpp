@@ -6,6 +6,7 @@
 #include "compiler/emit/emit_c.h"
 #include "compiler/lower.h"
 #include "ops/convert_elements.h"
+#include "ops/direct/flat.h"
 #include "ops/direct/plain.h"
 #include "ops/evaluate/column.h"
 #include "strata/settings.h"
@@ -233,7 +234,9 @@ Tensor Run::dense() const {
   // Where several values meet in memory, it must hold what changes none of them.
   const bool parts = in_parts();
   const i64 results = partials() > 1 ? static_cast<i64>(chunks()) : 1;
-  Buffer out = Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : results * *n);
+  // (In a semiring loops are left out where a factor says that nothing comes.)
+  const bool stores_all = !u_.ring && u_.combine == merging::Combine::plus && u_.mask < 0 && u_.bounds.empty() && u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) && std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
+  Buffer out = stores_all ? Buffer::allocate(u_.compute, *n) : Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : results * *n);
   std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
   if (strides.empty()) strides.assign(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -290,8 +293,8 @@ void Run::combine_parts(Buffer& parts) const {
 }
 
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
-  return Run(unit, order).describe(wanted, code);
+  return order.flat ? describe_flat(unit, order, code) : Run(unit, order).describe(wanted, code);
 }
-std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return Run(unit, order).run(); }
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return order.flat ? run_flat(unit, order) : Run(unit, order).run(); }
 
 }  // namespace strata::direct

@@ -62,7 +62,8 @@ struct Order {
   std::vector<int> indices;              ///< outermost first
   std::vector<std::optional<Format>> convert;  ///< per access: to this format first
   bool dense_result = false, dense_top = false;
-  int pattern = -1;                      ///< the result is this access's tensor with other values
+  int pattern = -1;                      ///< the result is this access's tensor with other values,
+  bool flat = false;                     ///< whose coordinates do not matter
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   double visits = 0;                     ///< about how often the innermost body runs
   std::vector<merging::Hint> hints;      ///< per index

@@ -1,0 +1,67 @@
+"""Functions of stored values: one loop over all slots, in every format that keeps one, and what is not such a function."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import strata as st
+
+FLAT = "one loop over the slots of"
+FORMATS = ["CSR", "CSC", "DCSR", "BSR(2, 3)", "(i, j) -> (i : compressed, j : dense)", "(i, j) -> (i : dense, j : compressed)"]
+FUNCTIONS = {
+    "A(i,j) * exp(A(i,j))": lambda a, s: a * np.exp(a),
+    "relu(A(i,j) * s - A(i,j))": lambda a, s: np.maximum(a * s - a, 0),
+    "A(i,j) * A(i,j) / 2": lambda a, s: a * a / 2,
+    "max(A(i,j), -A(i,j)) + sqrt(abs(A(i,j)))": lambda a, s: np.abs(a) + np.sqrt(np.abs(a)),
+    "A(i,j) > s * A(i,j)": lambda a, s: a > s * a,
+}
+
+
+def operand(dtype="float64", seed=3, shape=(40, 60)):
+    r = np.random.default_rng(seed)
+    a = sp.random_array(shape, density=0.1, rng=r, format="csr")
+    a.data = (a.data * 20 - 10).astype(dtype)
+    return a
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex128"])
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_against_numpy(text, format, dtype):
+    if dtype == "complex128" and text != "A(i,j) * A(i,j) / 2":
+        pytest.skip("complex numbers have no order")
+    a, s = operand(dtype), np.float32(0.5) if dtype == "float32" else 0.5
+    A = st.from_scipy(a).to(format)
+    operands = {"A": A, **({"s": np.asarray(s)} if "s *" in text or "* s" in text else {})}
+    got = st.evaluate("R(i,j) = " + text, operands, format=format)
+    got.validate()
+    want = FUNCTIONS[text](a.toarray(), s)
+    assert got.dtype == want.dtype and got.nse == A.nse
+    np.testing.assert_allclose(got.to_dense(), want, rtol=2e-6 if dtype == "float32" else 1e-13)
+    other = st._core.evaluate("R(i,j) = " + text, operands, format=format, general=True)
+    np.testing.assert_allclose(other.to_dense(), got.to_dense(), rtol=3e-7 if dtype == "float32" else 3e-16)
+
+
+def test_twins_and_shared_values():
+    A = st.from_scipy(operand())
+    B = st.evaluate("R(i,j) = A(i,j) * 2", A=A)  # the same arrays, other values
+    assert FLAT in st.explain("R(i,j) = A(i,j) * B(i,j) - A(i,j)", A=A, B=B)
+    a = A.to_dense()
+    np.testing.assert_allclose(st.evaluate("R(i,j) = A(i,j) * B(i,j) - A(i,j)", A=A, B=B).to_dense(), 2 * a * a - a)
+    P = st.Tensor("CSR", A.shape, pos={1: A.pos(1)}, crd={1: A.crd(1)}, values=np.broadcast_to(np.float64(3), A.nse))
+    assert FLAT in st.explain("R(i,j) = P(i,j) * P(i,j) + P(i,j)", P=P)
+    np.testing.assert_array_equal(st.evaluate("R(i,j) = P(i,j) * P(i,j) + P(i,j)", P=P).to_dense(), np.where(a != 0, 12, 0))
+
+
+def test_what_depends_on_coordinates_is_not_flat():
+    a = operand()
+    A, B = st.from_scipy(a), st.from_scipy(operand(seed=4))
+    m = np.arange(40.0)
+    for text, operands in (("exp(A(i,j) * m(i)) * A(i,j)", dict(A=A, m=m)), ("A(i,j) * A(i,j) * B(i,j)", dict(A=A, B=B))):
+        assert FLAT not in st.explain("R(i,j) = " + text, operands)
+    with_schedule = st.evaluate("R(i,j) = A(i,j) * A(i,j) + A(i,j)", A=A, schedule="reorder(i, j)")
+    np.testing.assert_allclose(with_schedule.to_dense(), a.toarray() ** 2 + a.toarray())
+
+
+def test_nothing_stored():
+    A = st.from_scipy(sp.csr_matrix((30, 20)))
+    assert st.evaluate("R(i,j) = A(i,j) * exp(A(i,j))", A=A).nse == 0
