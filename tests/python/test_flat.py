@@ -52,12 +52,48 @@ def test_twins_and_shared_values():
     np.testing.assert_array_equal(st.evaluate("R(i,j) = P(i,j) * P(i,j) + P(i,j)", P=P).to_dense(), np.where(a != 0, 12, 0))
 
 
+def rows(seed, lengths, columns=300, dtype="float64"):
+    """A matrix with rows of these lengths."""
+    r = np.random.default_rng(seed)
+    crd = np.concatenate([np.sort(r.choice(columns, n, replace=False)) for n in lengths]).astype(np.int32)
+    pos = np.cumsum([0, *lengths]).astype(np.int32)
+    return sp.csr_matrix((r.uniform(-2, 2, len(crd)).astype(dtype), crd, pos), (len(lengths), columns))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("of_rows", ["float64", "float32", "int8", "bool"])
+@pytest.mark.parametrize("seed", range(6))
+def test_values_of_rows(seed, of_rows, dtype):
+    """Empty rows, rows of more than a vector, more slots than one call takes; the vector strided."""
+    r = np.random.default_rng(seed)
+    n = 4000 if seed == 0 else 90
+    a = rows(seed, r.choice([0, 1, 8, 15, 16, 17, 33, 120], n, p=[0.2, 0.2, 0.3, 0.1, 0.1, 0.05, 0.03, 0.02]), dtype=dtype)
+    m = (r.random(2 * n) * 3).astype(of_rows)[::2]
+    for format in ("CSR", "DCSR"):
+        A = st.from_scipy(a).to(format)
+        text = "R(i,j) = A(i,j) * exp(A(i,j) - m(i)) + A(i,j) / 2"
+        assert "one loop over the slots" in st.explain(text, A=A, m=m)
+        got = st.evaluate(text, A=A, m=m)
+        got.validate()
+        dense = a.toarray()
+        want = dense * np.exp(dense - m[:, None]) + dense / 2
+        assert got.format == A.format and got.nse == a.nnz and got.dtype == want.dtype
+        np.testing.assert_allclose(got.to_dense(), want, rtol=1e-5 if want.dtype == np.float32 else 1e-12)
+    C = st.from_scipy(sp.csc_matrix(a.T))
+    other = st.evaluate("R(j,i) = C(j,i) * exp(C(j,i) - m(i)) + C(j,i) / 2", C=C, m=m)
+    np.testing.assert_array_equal(other.to_dense(), got.to_dense().T)
+
+
 def test_what_depends_on_coordinates_is_not_flat():
     a = operand()
     A, B = st.from_scipy(a), st.from_scipy(operand(seed=4))
-    m = np.arange(40.0)
-    for text, operands in (("exp(A(i,j) * m(i)) * A(i,j)", dict(A=A, m=m)), ("A(i,j) * A(i,j) * B(i,j)", dict(A=A, B=B))):
-        assert FLAT not in st.explain("R(i,j) = " + text, operands)
+    long = st.from_scipy(rows(1, [200] * 30))
+    for text, operands in (
+        ("exp(A(i,j) * m(j)) * A(i,j)", dict(A=A, m=np.arange(60.0))),
+        ("A(i,j) * A(i,j) * B(i,j)", dict(A=A, B=B)),
+        ("exp(A(i,j) * m(i)) * A(i,j)", dict(A=long, m=np.arange(30.0))),
+    ):
+        assert "over the slots" not in st.explain("R(i,j) = " + text, operands)
     with_schedule = st.evaluate("R(i,j) = A(i,j) * A(i,j) + A(i,j)", A=A, schedule="reorder(i, j)")
     np.testing.assert_allclose(with_schedule.to_dense(), a.toarray() ** 2 + a.toarray())
 

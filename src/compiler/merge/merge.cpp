@@ -73,7 +73,7 @@ Lowered Nest::build() {
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     body.push_back(ir::declare("n" + std::to_string(l), ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
   }
-  body.push_back(emit(0, at));
+  body.push_back(in_.slots ? every_slot(at) : emit(0, at));
   if (!levels_.empty()) {
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     for (std::size_t l = 0; l < levels_.size(); ++l)

@@ -60,6 +60,7 @@ struct Operand {
   bool dense = false;                 ///< read at strides, has a value everywhere
   int contiguous = -1;                ///< dense: level whose stride is 1
   std::vector<double> fibers = {};    ///< per compressed level: children of one parent, about
+  bool each_slot = false;             ///< slots: its values are those of the slots that the call is for, in their order
   int twin = -1;                      ///< an operand before it that has the same variables, levels and arrays but for the values
 };
 
@@ -90,6 +91,7 @@ struct Input : Computation {
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;                ///< dense result: variable whose stride is 1
   int pattern = -1;                   ///< the result has the pattern of this operand: a value in each of its slots
+  bool slots = false;                 ///< ... one loop over these; operands have a value in each
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
@@ -126,7 +128,7 @@ struct Scalars {
   bool operator==(const Scalars&) const = default;
 };
 
-/// Call: begin and end cut the coordinates of variable 0.
+/// Call: begin and end cut the coordinates of variable 0, or the slots.
 struct Lowered {
   ir::Function function;
   std::vector<Buffers> buffers;

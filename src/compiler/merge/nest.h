@@ -90,6 +90,10 @@ class Nest {
   /// Asks for what operands store below this place, in levels of this variable. null: nothing
   Stmt prefetch_children(int var, const Place& at);
 
+  // --- slots.cpp ---
+  /// One loop over the slots of the pattern, in place of a nest of them.
+  Stmt every_slot(Place at);
+
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.

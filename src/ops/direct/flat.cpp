@@ -2,7 +2,9 @@
 #include "ops/direct/flat.h"
 
 #include <algorithm>
+#include <array>
 
+#include "backend/pool.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/run.h"
@@ -10,6 +12,19 @@
 
 namespace strata::direct {
 namespace {
+
+constexpr i64 slots_of_chunk = 16384;  ///< some 10 us, and what is given of them stays in a cache
+constexpr i64 short_row = 32;          ///< elements
+constexpr i64 at_once = 16;            ///< slots that get the value of a row together
+
+/// Calls f with a type of so many bytes.
+template <class F> void with_width(std::size_t bytes, const F& f) {
+  if (bytes == 1) f(std::uint8_t{});
+  else if (bytes == 2) f(std::uint16_t{});
+  else if (bytes == 4) f(std::uint32_t{});
+  else if (bytes == 8) f(std::uint64_t{});
+  else f(std::array<std::uint64_t, 2>{});
+}
 
 const Tensor& pattern_of(const Unit& u, const Order& o) { return u.accesses[static_cast<std::size_t>(o.pattern)].tensor; }
 
@@ -45,28 +60,76 @@ Flat flattened(const Unit& u, const Order& o) {
 
 }  // namespace
 
-bool is_flat(const Unit& u, const Order& o) {
-  if (o.pattern < 0 || u.mask >= 0 || !u.bounds.empty() || used_values(pattern_of(u, o).part()) == 0) return false;
+Order::Slots slots_of(const Unit& u, const Order& o) {
+  if (o.pattern < 0 || u.mask >= 0 || !u.bounds.empty()) return Order::nested;
+  const Tensor& t = pattern_of(u, o);
+  const i64 slots = used_values(t.part());
+  if (slots == 0) return Order::nested;
+  // Rows of a matrix, of so few elements that a loop over one is all about its end.
+  const Format& f = t.format();
+  const bool rows_of_matrix = f.num_levels() == 2 && f.level(1).kind == LevelKind::compressed;
+  const i64 rows = !rows_of_matrix ? 0 : f.level(0).kind == LevelKind::dense ? t.part().ranges[0].size : t.part().levels[0].pos.index(1);
+  Order::Slots out = Order::alone;
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];
-    if (a.dense ? !a.indices.empty() : static_cast<int>(k) != o.pattern && o.shared(u, k) != o.pattern) return false;
+    if (!a.dense && static_cast<int>(k) != o.pattern && o.shared(u, k) != o.pattern) return Order::nested;
+    if (!a.dense || a.indices.empty()) continue;
+    if (slots >= short_row * rows || a.indices != std::vector<int>{o.indices[0]}) return Order::nested;
+    out = Order::in_rows;
   }
-  return true;
+  return out;
 }
 
 std::optional<Tensor> run_flat(const Unit& unit, const Order& order) {
   const Flat flat = flattened(unit, order);
   const auto values = Run(flat.unit, flat.order).run();
   if (!values) return std::nullopt;
-  const Tensor& t = pattern_of(unit, order);
-  Part part = t.part();
-  part.values = values->part().values;
-  part.value_stride = 1;
-  TensorType type = t.type();
-  type.dtype = unit.compute;
-  type.fill = unit.fill;
-  type.shared_value = false;
-  return make_from_parts(std::move(type), {std::move(part)});
+  return Run(unit, order).with_values(pattern_of(unit, order), values->part().values);
+}
+
+Tensor Run::in_slots() {
+  const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
+  const Part& part = t.part();
+  const i64 slots = used_values(part), n = std::max<i64>(1, slots / slots_of_chunk);
+  cuts_.clear();
+  for (i64 c = 0; c <= n; ++c) cuts_.push_back(slots / n * c + slots % n * c / n);
+  const Buffer values = Buffer::allocate(u_.compute, slots);
+  const LevelArrays &above = part.levels[0], &last = part.levels[1];
+  const bool dense = part.format.level(0).kind == LevelKind::dense;
+  const i64 rows = dense ? part.ranges[0].size : above.pos.index(1);
+  parallel_for(n, [&](i64 c) {
+    const i64 begin = cuts_[static_cast<std::size_t>(c)], end = cuts_[static_cast<std::size_t>(c) + 1];
+    i64 first = 0, high = rows;  // the row of the first slot: the first that ends behind it
+    while (first < high) {
+      const i64 middle = first + (high - first) / 2;
+      if (last.pos.index(middle + 1) <= begin) first = middle + 1;
+      else high = middle;
+    }
+    std::vector<Buffer> of_slots(tensors_.size());
+    for (std::size_t k = 0; k < tensors_.size(); ++k) {
+      if (!input_.operands[k].each_slot) continue;
+      const Part& from = tensors_[k].part();
+      of_slots[k] = Buffer::allocate(tensors_[k].dtype(), end - begin + at_once);
+      with_width(size_of(tensors_[k].dtype()), [&]<class T>(T) {
+        const T* row_values = static_cast<const T*>(from.values.data) + from.values_offset;
+        T* to = static_cast<T*>(of_slots[k].data);
+        with_index(last.pos, [&](const auto* pos) {
+          for (i64 q = first, at = begin; at < end; ++q) {
+            const i64 stop = std::min<i64>(end, pos[q + 1]), x = dense ? q : above.crd.index(q);
+            const T value = row_values[x * from.strides[0]];
+            // Whole vectors: where the next row begins is overwritten by it.
+            do {
+              for (i64 s = 0; s < at_once; ++s) to[at - begin + s] = value;
+              at += at_once;
+            } while (at < stop);
+            at = stop;
+          }
+        });
+      });
+    }
+    call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr, of_slots);
+  });
+  return with_values(t, values);
 }
 
 std::string describe_flat(const Unit& unit, const Order& order, bool code) {

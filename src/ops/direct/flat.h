@@ -3,10 +3,10 @@
 
 namespace strata::direct {
 
-/// Is it work on the stored values alone, whatever their coordinates? Then the nest of loops is one loop over all slots, which
-/// compilers make vectors of.
-bool is_flat(const Unit& unit, const Order& order);
-/// That loop's result. Nothing where run_unit() gives nothing.
+/// How a result in a pattern runs over its slots: in one loop where its values depend on no coordinate, or where rows are short and
+/// their coordinates can be given; otherwise in a nest of loops.
+Order::Slots slots_of(const Unit& unit, const Order& order);
+/// Order::alone: values as vectors, which are added, multiplied, ... as dense ones are. Nothing where run_unit() gives nothing.
 std::optional<Tensor> run_flat(const Unit& unit, const Order& order);
 std::string describe_flat(const Unit& unit, const Order& order, bool code);
 

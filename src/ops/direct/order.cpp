@@ -317,7 +317,7 @@ class Model {
 std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, std::string& why) {
   Model model(unit, wanted, wishes);
   auto order = model.in_pattern();
-  if (order && !wishes.given) order->flat = is_flat(unit, *order);
+  if (order && !wishes.given) order->slots = slots_of(unit, *order);
   if (!order && wishes.assembly == Assembly::pattern) {
     why = "the result has not the pattern of an operand in its own format";
     return std::nullopt;

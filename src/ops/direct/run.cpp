@@ -50,6 +50,7 @@ std::optional<Tensor> Run::run() {
   prepare();
   kernel_ = kernel_for(input_);
   if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
+  if (input_.slots) return in_slots();
   cut();
   return o_.pattern >= 0 ? in_pattern() : o_.dense_result ? dense() : assembled();
 }
@@ -63,6 +64,7 @@ void Run::prepare() {
   input_.num_vars = static_cast<int>(o_.indices.size());
   input_.dense_result = o_.dense_result;
   input_.pattern = o_.pattern;
+  input_.slots = o_.slots == Order::in_rows;
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
   if (u_.compute == DType::f32 || u_.compute == DType::f64) input_.lanes = host_target().vector_bytes / static_cast<int>(size_of(u_.compute));
@@ -107,6 +109,7 @@ void Run::prepare() {
       parents = children;
     }
     operand.twin = o_.shared(u_, k);
+    if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
     if (!a.dense && t.part().value_stride != 1 && !t.type().shared_value) t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
     tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));
@@ -192,7 +195,7 @@ Run::Workspace Run::workspace() const {
   return w;
 }
 
-void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts) const {
+void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots) const {
   std::vector<void*> buffers;
   std::vector<i64> scalars;
   for (const auto& b : kernel_->lowered.buffers) {
@@ -201,7 +204,7 @@ void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, s
     switch (b.kind) {
       case Buffers::pos: buffers.push_back(part->levels[l].pos.data); break;
       case Buffers::crd: buffers.push_back(part->levels[l].crd.data); break;
-      case Buffers::values: buffers.push_back(part->values.data); break;
+      case Buffers::values: buffers.push_back(input_.operands[static_cast<std::size_t>(b.operand)].each_slot ? of_slots[static_cast<std::size_t>(b.operand)].data : part->values.data); break;
       case Buffers::out_values: buffers.push_back(piece ? piece->values.data : out); break;
       case Buffers::out_crd: buffers.push_back(piece->crd[l].data); break;
       case Buffers::out_pos: buffers.push_back(piece->pos[l].data); break;
@@ -255,14 +258,19 @@ Tensor Run::dense() const {
 }
 
 Tensor Run::in_pattern() const {
-  const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
-  Part part = t.part();
+  const Part& part = tensors_[static_cast<std::size_t>(o_.pattern)].part();
   // What lies beyond the bounds of a block is not met.
-  const i64 slots = t.type().shared_value ? used_values(part) : part.values.size;
-  part.values = u_.bounds.empty() ? Buffer::allocate(u_.compute, slots) : Buffer::filled(u_.fill, slots);
+  const i64 slots = tensors_[static_cast<std::size_t>(o_.pattern)].type().shared_value ? used_values(part) : part.values.size;
+  const Buffer values = u_.bounds.empty() ? Buffer::allocate(u_.compute, slots) : Buffer::filled(u_.fill, slots);
+  parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr); });
+  return with_values(tensors_[static_cast<std::size_t>(o_.pattern)], values);
+}
+
+Tensor Run::with_values(const Tensor& pattern, Buffer values) const {
+  Part part = pattern.part();
+  part.values = std::move(values);
   part.value_stride = 1;
-  parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, part.values.data, {}, nullptr); });
-  TensorType type = t.type();
+  TensorType type = pattern.type();
   type.dtype = u_.compute;
   type.fill = u_.fill;
   type.shared_value = false;
@@ -293,8 +301,8 @@ void Run::combine_parts(Buffer& parts) const {
 }
 
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
-  return order.flat ? describe_flat(unit, order, code) : Run(unit, order).describe(wanted, code);
+  return order.slots == Order::alone ? describe_flat(unit, order, code) : Run(unit, order).describe(wanted, code);
 }
-std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return order.flat ? run_flat(unit, order) : Run(unit, order).run(); }
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return order.slots == Order::alone ? run_flat(unit, order) : Run(unit, order).run(); }
 
 }  // namespace strata::direct

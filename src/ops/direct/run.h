@@ -25,6 +25,8 @@ class Run {
   /// The kernel as a C file for an expression that is written so.
   std::string emit(const std::string& expression);
   std::optional<Tensor> run();
+  /// A tensor like this one, with the values and the fill of the result.
+  Tensor with_values(const Tensor& pattern, Buffer values) const;
 
  private:
   std::string meaning(const merging::Buffers& b, const merging::Lowered& lowered) const;
@@ -55,11 +57,13 @@ class Run {
     Buffer values, bits[3], mask;
   };
   Workspace workspace() const;
-  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts) const;
+  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots = {}) const;
 
   // --- dense results -----------------------------------------------------------------------------------------------
   Tensor dense() const;
   Tensor in_pattern() const;
+  /// ... by one loop over its slots.
+  Tensor in_slots();
   /// Do several values meet in the memory of a dense result?
   bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
   /// A single number of several chunks: each makes its own, which are combined in their order.

@@ -63,7 +63,7 @@ struct Order {
   std::vector<std::optional<Format>> convert;  ///< per access: to this format first
   bool dense_result = false, dense_top = false;
   int pattern = -1;                      ///< the result is this access's tensor with other values,
-  bool flat = false;                     ///< whose coordinates do not matter
+  enum Slots : std::uint8_t { nested, alone, in_rows } slots = nested;  ///< ... by loops; one over all, of stored values alone, or of values of their rows too
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   double visits = 0;                     ///< about how often the innermost body runs
   std::vector<merging::Hint> hints;      ///< per index
