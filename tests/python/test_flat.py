@@ -84,6 +84,15 @@ def test_values_of_rows(seed, of_rows, dtype):
     np.testing.assert_array_equal(other.to_dense(), got.to_dense().T)
 
 
+def test_rows_times_numbers():
+    a = rows(5, [0, 3, 9, 1, 20, 0, 7])
+    m = np.arange(7.0) - 2
+    for format, text, want in (("CSR", "A(i,j) * m(i)", a.multiply(m[:, None])), ("CSC", "A(i,j) * c(j)", a.multiply(np.arange(300)))):
+        operands = {"A": st.from_scipy(a).to(format), **({"m": m} if "m(" in text else {"c": np.arange(300.0)})}
+        assert "over the slots" in st.explain("R(i,j) = 3 * " + text, operands)
+        np.testing.assert_allclose(st.evaluate("R(i,j) = 3 * " + text, operands).to_dense(), 3 * want.toarray(), rtol=1e-14)
+
+
 def test_what_depends_on_coordinates_is_not_flat():
     a = operand()
     A, B = st.from_scipy(a), st.from_scipy(operand(seed=4))
