@@ -15,7 +15,7 @@ std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) cons
   switch (b.kind) {
     case Buffers::pos: return "pos of level " + level + of;
     case Buffers::crd: return "crd of level " + level + of;
-    case Buffers::values: return (b.operand >= 0 && input_.operands[static_cast<std::size_t>(b.operand)].each_slot ? "for each slot from `begin` on the value" : "values") + of;
+    case Buffers::values: return "values" + of;
     case Buffers::out_values: return "values of the result";
     case Buffers::out_crd: return "crd of level " + level + " of the result";
     case Buffers::out_pos: return "ends of the children in level " + level + " of each element of level " + above + " of the result";
@@ -55,7 +55,7 @@ std::string Run::emit(const std::string& expression) {
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
   }
   file.notes.push_back("The text holds for other extents too.");
-  const std::string parts = input_.slots ? "a part of the slots" : "a part of the coordinates of index " + name_of_variable(0);
+  const std::string parts = "a part of the coordinates of index " + name_of_variable(0);
   file.range = parts + (input_.summed[0] ? "; one part after the other" : "; any parts, side by side too");
   if (o_.pattern >= 0) {
     file.effect.push_back("stores a value in each slot of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "; returns 0");
@@ -73,6 +73,10 @@ std::string Run::emit(const std::string& expression) {
   return c_file(file, lowered.function, emit_c(lowered.function));
 }
 
-std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) { return Run(unit, order).emit(expression); }
+std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) {
+  Order nested = order;  // who calls the text has tensors, and not their values slot by slot
+  nested.slots = Order::nested;
+  return Run(unit, nested).emit(expression);
+}
 
 }  // namespace strata::direct
