@@ -9,7 +9,7 @@ namespace strata::merging {
 
 namespace {
 
-constexpr std::int64_t ahead = 4 * word_bits;  ///< coordinates; measured: one word ahead hides half of what four hide
+constexpr int words_ahead = 4;  ///< measured: one hides half of what four hide
 
 }  // namespace
 
@@ -38,7 +38,7 @@ Stmt Nest::prefetch_children(int var, const Place& at) {
 }
 
 Stmt Nest::chosen_coordinates(int var, const Place& given) {
-  const auto chooses = [&](int n) { return last_var_[static_cast<std::size_t>(n)] == var && annihilates(n); };
+  const auto chooses = [&](int n) { return last_var_[static_cast<std::size_t>(n)] == var && annihilates(in_, n); };
   bool any = false;
   for (int n = 0; n < static_cast<int>(in_.nodes.size()); ++n) any = any || chooses(n);
   if (!any || var + 1 >= in_.num_vars) return nullptr;
@@ -58,25 +58,33 @@ Stmt Nest::chosen_coordinates(int var, const Place& given) {
   const Expr idle = annihilated(var, at);
   if (!idle) return nullptr;
   const Expr begin = var == 0 ? ir::var("begin") : ir::int_const(0), end = var == 0 ? ir::var("end") : extent(var);
-  const std::string base = names_.fresh("base"), next = names_.fresh("next"), chosen = names_.fresh("chosen");
-  Stmts body;
-  // Notes who is chosen of 64 coordinates, then visits them.
-  const auto visit = [&](const std::string& from, const Stmt& each) {
-    const Expr word = ir::var(chosen), bit = ir::binary(ir::Op::shift_left, ir::cast(DType::i64, ir::logical_not(idle)), ir::var(v) - ir::var(from));
-    Stmts noted = note;
-    noted.push_back(ir::assign(chosen, ir::binary(ir::Op::bit_or, word, bit)));
-    Stmts all;
-    all.push_back(ir::declare(chosen, ir::int_const(0)));
-    all.push_back(ir::loop(v, ir::var(from), ir::min(ir::var(from) + word_bits, end), ir::block(std::move(noted))));
-    all.push_back(ir::while_loop(ir::ne(word, ir::int_const(0)),
-                                 ir::block({ir::let(v, ir::var(from) + ir::unary(ir::Op::count_trailing_zeros, word)), each,
-                                            ir::assign(chosen, ir::binary(ir::Op::bit_and, word, word - 1))})));
-    return ir::block(std::move(all));
+  const std::string base = names_.fresh("base"), next = names_.fresh("next"), noted = names_.fresh("noted"), rest = names_.fresh("rest");
+  const auto each_of = [&](const std::string& word, const std::string& from, const Stmt& body) {
+    const Expr w = ir::var(word);
+    const Expr lowest = ir::var(from) + ir::unary(ir::Op::count_trailing_zeros, w);
+    return ir::while_loop(ir::ne(w, ir::int_const(0)), ir::block({ir::let(v, lowest), body, ir::assign(word, ir::binary(ir::Op::bit_and, w, w - 1))}));
   };
-  body.push_back(ir::let(next, ir::var(base) + ahead));
-  body.push_back(ir::branch(ir::lt(ir::var(next), end), visit(next, ask)));
-  body.push_back(visit(base, enter(var, given, ir::var(v), {}, {})));
-  return ir::loop(base, begin, end, ir::block(std::move(body)), word_bits);
+  const Expr bit = ir::binary(ir::Op::shift_left, ir::cast(DType::i64, ir::logical_not(idle)), ir::var(v) - ir::var(next));
+  note.push_back(ir::assign(noted, ir::binary(ir::Op::bit_or, ir::var(noted), bit)));
+  Stmts later;
+  later.push_back(ir::loop(v, ir::var(next), ir::min(ir::var(next) + word_bits, end), ir::block(std::move(note))));
+  later.push_back(ir::declare(rest, ir::var(noted)));
+  later.push_back(each_of(rest, next, ask));
+  // Words wait in a queue from when their rows are asked for to when these are visited.
+  std::vector<std::string> queue;
+  Stmts out, body;
+  for (int q = 0; q < words_ahead; ++q) {
+    queue.push_back(names_.fresh("chosen"));
+    out.push_back(ir::declare(queue.back(), ir::int_const(0)));
+  }
+  body.push_back(ir::let(next, ir::var(base) + words_ahead * word_bits));
+  body.push_back(ir::declare(noted, ir::int_const(0)));
+  body.push_back(ir::branch(ir::lt(ir::var(next), end), ir::block(std::move(later))));
+  body.push_back(each_of(queue[0], base, enter(var, given, ir::var(v), {}, {})));
+  for (std::size_t q = 0; q + 1 < queue.size(); ++q) body.push_back(ir::assign(queue[q], ir::var(queue[q + 1])));
+  body.push_back(ir::assign(queue.back(), ir::var(noted)));
+  out.push_back(ir::loop(base, begin - words_ahead * word_bits, end, ir::block(std::move(body)), word_bits));
+  return ir::block(std::move(out));
 }
 
 }  // namespace strata::merging

@@ -140,6 +140,8 @@ struct Lowered {
   std::string text;                   ///< the loops, for explain()
 };
 
+/// Is the node a factor of the whole, whose value may make every product what sums start from? Then whoever has that value adds nothing.
+bool annihilates(const Input& input, int node);
 /// Can the result be assembled in this order of loops: at most one of its variables inside a summed one? Those of its
 /// dense tail count as summed.
 bool can_assemble(const std::vector<char>& summed);

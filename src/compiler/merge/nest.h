@@ -98,9 +98,6 @@ class Nest {
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
   void hoist(int var, Place& at, Stmts& out);
-  /// Is the node a factor of the whole, whose value may make every product what sums start from?
-  bool annihilates(int node) const;
-  bool extremes() const { return in_.ring && (in_.combine == Combine::minimum || in_.combine == Combine::maximum); }
   /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the loops
   /// inside add nothing. null: there is none
   Expr annihilated(int var, const Place& at) const;

@@ -2,6 +2,7 @@
 #include "compiler/merge/nest.h"
 #include "strata/error.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace strata::merging {
@@ -192,11 +193,17 @@ void Nest::hoist(int var, Place& at, Stmts& out) {
   }
 }
 
-bool Nest::annihilates(int n) const {
-  const bool truth = in_.combine == Combine::either && in_.compute == DType::boolean;
-  if (!in_.dense_result || in_.others || !(extremes() || truth) || in_.nodes[static_cast<std::size_t>(n)].kind != Node::access) return false;
-  for (int p = parent_[static_cast<std::size_t>(n)]; p >= 0; p = parent_[static_cast<std::size_t>(p)]) {
-    const Node& node = in_.nodes[static_cast<std::size_t>(p)];
+bool annihilates(const Input& in, int n) {
+  const bool extreme = in.ring && (in.combine == Combine::minimum || in.combine == Combine::maximum);
+  const bool truth = in.combine == Combine::either && in.compute == DType::boolean;
+  if (!in.dense_result || in.others || !(extreme || truth) || in.nodes[static_cast<std::size_t>(n)].kind != Node::access) return false;
+  const auto parent_of = [&](int child) {
+    for (std::size_t k = 0; k < in.nodes.size(); ++k)
+      if (const auto& a = in.nodes[k].arguments; std::find(a.begin(), a.end(), child) != a.end()) return static_cast<int>(k);
+    return -1;
+  };
+  for (int p = parent_of(n); p >= 0; p = parent_of(p)) {
+    const Node& node = in.nodes[static_cast<std::size_t>(p)];
     if (node.kind != Node::all || (truth && (node.op != Operator::multiply || node.compute != DType::boolean))) return false;
   }
   return true;
@@ -205,10 +212,10 @@ bool Nest::annihilates(int n) const {
 Expr Nest::annihilated(int var, const Place& at) const {
   Expr out;
   for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
-    if (last_var_[n] != var || !at.known[n] || !annihilates(static_cast<int>(n))) continue;
+    if (last_var_[n] != var || !at.known[n] || !annihilates(in_, static_cast<int>(n))) continue;
     const Value& v = at.known[n]->value;
-    if (!extremes() && v.re->type.dtype != DType::boolean) continue;
-    const Expr none = extremes() ? is_absent(v) : ir::logical_not(v.re);
+    if (!in_.ring && v.re->type.dtype != DType::boolean) continue;
+    const Expr none = in_.ring ? is_absent(v) : ir::logical_not(v.re);
     out = out ? ir::logical_or(out, none) : none;
   }
   return out;

@@ -12,6 +12,7 @@ using merging::Combine;
 
 constexpr i64 partial_work = 32768;  ///< visits that are worth a result of their own
 constexpr i64 most_partials = 8;
+constexpr i64 most_samples = 1024;   ///< of a factor that chooses
 constexpr i64 slice = 16384;         ///< values that a thread combines at a time
 
 template <class T, class F> void each(void* to, const void* from, i64 begin, i64 end, const F& f) {
@@ -58,11 +59,31 @@ i64 Run::partials() const {
   for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
   const auto n = checked_product(shape);
   if (!n || *n == 0) return 1;
-  const i64 work = static_cast<i64>(std::min(o_.visits, 1e15));
+  const i64 work = static_cast<i64>(std::min(o_.visits, 1e15) * chosen_share());
   const i64 most = std::min({work / 4 / *n, work / partial_work, most_partials, extents_[0]});
   // How floats are summed must not depend on the threads; the least of numbers is the same in any order.
   const bool any_order = u_.combine != Combine::plus || is_integer(u_.compute);
   return std::max<i64>(1, any_order ? std::min<i64>(most, thread_count()) : most);
+}
+
+double Run::chosen_share() const {
+  double share = 1;
+  for (std::size_t n = 0; n < u_.nodes.size(); ++n) {
+    if (!merging::annihilates(input_, static_cast<int>(n))) continue;
+    const auto k = static_cast<std::size_t>(u_.nodes[n].operand);
+    if (!input_.operands[k].dense || input_.operands[k].vars != std::vector<int>{0}) continue;
+    const Part& p = tensors_[k].part();
+    const i64 all = extents_[0], samples = std::min(all, most_samples);
+    const auto count = [&]<class T>(T nothing) {
+      i64 chosen = 0;
+      for (i64 s = 0; s < samples; ++s) chosen += static_cast<const T*>(p.values.data)[p.values_offset + all / samples * s * p.strides[0]] != nothing;
+      share = std::min(share, static_cast<double>(chosen) / static_cast<double>(samples));
+    };
+    if (tensors_[k].dtype() == DType::boolean) count(std::uint8_t{0});
+    else if (tensors_[k].dtype() == DType::f32) count(static_cast<float>(u_.absent.to_double()));
+    else if (tensors_[k].dtype() == DType::f64) count(u_.absent.to_double());
+  }
+  return share;
 }
 
 void Run::combine_partials(Buffer& results, i64 n) const {

@@ -71,6 +71,8 @@ class Run {
   void combine_parts(Buffer& parts) const;
   /// Where chunks add to the same places: how many of them have results of their own.
   i64 partials() const;
+  /// About which part of the outermost index a dense factor leaves: 1 where none annihilates.
+  double chosen_share() const;
   /// The first of several results of n values becomes what all of them make.
   void combine_partials(Buffer& results, i64 n) const;
 
