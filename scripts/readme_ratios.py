@@ -40,20 +40,51 @@ def geometric(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def newest(pattern):
+    found = sorted((root / "benchmarks" / "results").glob(f"[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]{pattern}"))
+    return found[-1] if found else None
+
+
+def named_kernels():
+    """The table of the compiler's kernels: over the inputs of each the mean, and the worst."""
+    from strata.bench.kernels.cases import KERNELS
+    from strata.bench.kernels.report import summary
+    from strata.bench.machines import processors
+
+    path = newest("-kernels.json")
+    if not path:
+        return []
+    results = json.loads(path.read_text())
+    found = summary(results)
+    others = [name for name in results["peers"] if name != "strata"]
+    lines = [
+        "",
+        f"The named kernels of the compiler on uniform, power-law, banded and blocked inputs, beside the fastest of {', '.join(others)} "
+        f"({processors(results)}, {days(results)}; [all results](benchmarks/results/{path.with_suffix('.md').name})): geometric mean, and the worst input.",
+        "",
+        "| | 1 thread | 2 threads |",
+        "|---|---|---|",
+    ]
+    for kernel in dict.fromkeys(k for k, _ in found):
+        cells = [f"{found[kernel, n][0]:.2f} ({found[kernel, n][1]:.2f})" if (kernel, n) in found else "-" for n in (1, 2)]
+        lines.append(f"| {kernel}: `{KERNELS[kernel].text}` | " + " | ".join(cells) + " |")
+    return lines
+
+
 def main() -> int:
     from strata.bench.machines import processors
     from strata.bench.report import rows
 
-    found = sorted((root / "benchmarks" / "results").glob("[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].json"))
-    if not found:
+    path = newest(".json")
+    if not path:
         print("no full results in benchmarks/results/", file=sys.stderr)
         return 1
-    results = json.loads(found[-1].read_text())
+    results = json.loads(path.read_text())
     table = [r for r in rows(results) if r["ratio"]]
     threads = sorted({r["threads"] for r in table})
     lines = [
         f"Time of the fastest of {', '.join(results['peers'])} over ours, our own kernels only ({processors(results)}, {days(results)}; "
-        f"[all results](benchmarks/results/{found[-1].with_suffix('.md').name})), {said_of_runs(table)}:",
+        f"[all results](benchmarks/results/{path.with_suffix('.md').name})), {said_of_runs(table)}:",
         "",
         "| | " + " | ".join(f"{n} thread{'s' if n > 1 else ''}" for n in threads) + " |",
         "|---|" + "---|" * len(threads),
@@ -87,7 +118,7 @@ def main() -> int:
             cells.append(f"{r['ratio']:.2f} ({r['format']}, beside {r['peer']})" if r else "-")
         lines.append(f"| {matrix}, {'one vector' if kind == 'spmv' else '64 columns'} | " + " | ".join(cells) + " |")
     behind = [f"{r['case']} on {r['threads']} ({r['ratio']:.2f})" for r in table if r["ratio"] < 0.9]
-    lines += ["", f"Below 0.9: {', '.join(behind) or 'none'}."]
+    lines += ["", f"Below 0.9: {', '.join(behind) or 'none'}.", *named_kernels()]
     readme = root / "README.md"
     text = readme.read_text()
     new = re.sub(

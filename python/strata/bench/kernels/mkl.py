@@ -7,8 +7,13 @@ import numpy as np
 from .peer import KernelPeer
 
 
+PLAIN = ("spmv", "spmm64")
+
+
 class MKL(KernelPeer):
     """Inspector-executor sparse BLAS. Products are sorted afterwards, as ours are."""
+
+    kept_for = None
 
     def __init__(self, threads):
         from ..mkl import MKL as Binding
@@ -17,15 +22,20 @@ class MKL(KernelPeer):
         self.rest = self.mkl.rest
 
     def variants(self, case, d):
-        self.mkl.keep = []  # what the handles of this case point to
-        self.plain_call = case.kernel in ("spmv", "spmm64")
-        return ["csr", "csr hinted"] if self.plain_call else super().variants(case, d)
+        self._keep_for(d)
+        return ["csr", "csr hinted"] if case.kernel in PLAIN else super().variants(case, d)
 
     def prepare(self, case, d, x, variant):
         """spmv and spmm as the other benchmark calls them."""
-        if self.plain_call:
+        self._keep_for(d)
+        if case.kernel in PLAIN:
             return self.mkl.prepare(case, d.A, d.x if case.kernel == "spmv" else d.X, variant)
         return super().prepare(case, d, x, variant)
+
+    def _keep_for(self, d):
+        """Forgets what the handles of another case point to. (A later run asks for no variants.)"""
+        if d is not self.kept_for:
+            self.kept_for, self.mkl.keep = d, []
 
     def plain(self, handle):
         return super().plain(handle.to_scipy())
