@@ -14,7 +14,6 @@ namespace strata::direct {
 namespace {
 
 constexpr i64 slots_of_chunk = 16384;  ///< some 10 us, and what is given of them stays in a cache
-constexpr i64 short_row = 32;          ///< elements
 constexpr i64 at_once = 16;            ///< slots that get the value of a row together
 
 /// Calls f with a type of so many bytes.
@@ -65,7 +64,7 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
   const Tensor& t = pattern_of(u, o);
   const i64 slots = used_values(t.part());
   if (slots == 0) return Order::nested;
-  // Rows of a matrix, of so few elements that a loop over one is all about its end.
+  // Short rows of a matrix.
   const Format& f = t.format();
   const bool rows_of_matrix = f.num_levels() == 2 && f.level(1).kind == LevelKind::compressed;
   const i64 rows = !rows_of_matrix ? 0 : f.level(0).kind == LevelKind::dense ? t.part().ranges[0].size : t.part().levels[0].pos.index(1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/direct/flat.h"
 #include "ops/evaluate/chain.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
@@ -56,11 +57,10 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
 
 /// Rows times numbers, where rows are short: generated code has one loop over all slots for that.
 bool scales_short_rows(const Flat& f, const Tensor& t, std::size_t walked) {
-  constexpr std::int64_t short_row = 32;
   const Format& format = t.format();
   if (!f.summed.empty() || format.num_levels() != 2 || format.num_parts() != 1 || format.level(1).kind != LevelKind::compressed) return false;
   const ExprNode& rows = format.spec().exprs[static_cast<std::size_t>(format.level(0).expr)];
-  if (rows.op != ExprNode::dim || f.names.size() < 2 || t.nse() >= short_row * t.shape()[static_cast<std::size_t>(rows.a)]) return false;
+  if (rows.op != ExprNode::dim || f.names.size() < 2 || t.nse() >= direct::short_row * t.shape()[static_cast<std::size_t>(rows.a)]) return false;
   const int outer = f.einsum.operands[walked][static_cast<std::size_t>(rows.a)];
   for (std::size_t k = 0; k < f.names.size(); ++k)
     if (k != walked && std::ranges::any_of(f.einsum.operands[k], [&](int i) { return i != outer; })) return false;
