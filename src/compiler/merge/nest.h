@@ -133,6 +133,7 @@ class Nest {
   Stmt accumulate(int var, const Place& at);
   /// Stores at this index of the buffer, or adds to what is there.
   void meet(int buffer, const Expr& index, const Value& value, Stmts& out);
+  Expr places(int var);
   void put(const Place& at, const Element& e, Stmts& out);
   void append(int level, const Expr& coordinate, const Value* value, Stmts& out);
   /// The block below the last level: cleared, filled by the loops of the variables from `var` on, kept if anything came.

@@ -1,5 +1,6 @@
 // What becomes of a value: added to memory, kept in a register or a workspace, appended to the levels of the result.
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/merge/nest.h"
 
@@ -53,12 +54,28 @@ Stmt Nest::accumulate(int var, const Place& at) {
   if (lanes) out.push_back(ir::assign("total", ir::var("total", start.re->type) + arithmetic_.reduce({lanes, nullptr}).re));
   const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
   if (in_.others) {
-    Expr all = ir::int_const(1);
-    for (int v = var; v < in_.num_vars; ++v) all = all * extent(v);
-    out.push_back(ir::branch(ir::lt(ir::var("count"), all), ir::assign("total", combine(sum, constant(*in_.others)).re)));
+    out.push_back(ir::branch(ir::lt(ir::var("count"), places(var)), ir::assign("total", combine(sum, constant(*in_.others)).re)));
   }
   put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), sum}, out);
   return ir::block(std::move(out));
+}
+
+/// How many places the variables from this one on have: an index that was cut in several has those within its bound.
+Expr Nest::places(int var) {
+  std::vector<char> counted(static_cast<std::size_t>(in_.num_vars), 0);
+  std::vector<std::size_t> order(in_.bounds.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return in_.bounds[a].terms.size() > in_.bounds[b].terms.size(); });
+  Expr out = ir::int_const(1);
+  for (std::size_t b : order) {  // of an index cut twice the whole comes first
+    const auto& terms = in_.bounds[b].terms;
+    if (!std::all_of(terms.begin(), terms.end(), [&](const auto& t) { return t.first >= var && !counted[static_cast<std::size_t>(t.first)]; })) continue;
+    for (const auto& [v, c] : terms) counted[static_cast<std::size_t>(v)] = 1;
+    out = out * scalar(Scalars::bound, -1, static_cast<int>(b), "bound" + std::to_string(b));
+  }
+  for (int v = var; v < in_.num_vars; ++v)
+    if (!counted[static_cast<std::size_t>(v)]) out = out * extent(v);
+  return out;
 }
 
 void Nest::put(const Place& at, const Element& e, Stmts& out) {

@@ -28,9 +28,6 @@ class Splitter {
   std::optional<Blocked> split() {
     if (given_.options.semiring == Semiring::plus_times) collect(given_.assignment.value);
     if (!ok_ || splits_.empty()) return std::nullopt;
-    // A reduction that counts what is absent counts whole blocks.
-    const Operator root = given_.assignment.value.op();
-    if (is_reduction(root) && root != Operator::sum && ragged()) return std::nullopt;
     Blocked out;
     Problem& p = out.problem;
     p.assignment = given_.assignment;
@@ -52,9 +49,6 @@ class Splitter {
   const Split* find(const std::string& index) const {
     const auto it = splits_.find(index);
     return it == splits_.end() ? nullptr : &it->second;
-  }
-  bool ragged() const {
-    return std::any_of(splits_.begin(), splits_.end(), [&](const auto& s) { return given_.extents.at(s.first) % s.second.size != 0; });
   }
 
   // --- which indices, and into what -------------------------------------------------------------------------------

@@ -123,20 +123,32 @@ class Scheduler {
     refuse(v, "there is no loop over '" + index + "'", joined(known), index, close.empty() ? "" : "write '" + close + "'");
   }
 
+  /// Splits of indices that are there already go together: a cut by itself would also cut the blocks of operands, in which
+  /// the next index may be stored.
   void split() {
+    std::vector<Split> together;
+    const Verb* last = nullptr;
+    const auto cut = [&] {
+      if (together.empty()) return;
+      auto made = by_blocks(current(), together);
+      if (!made) refuse(*last, "this index cannot be cut", "an index whose operands can be stored in blocks", last->indices[0]);
+      cuts_.push_back(std::move(*made));
+      together.clear();
+    };
     for (const Verb& v : schedule_.verbs()) {
       if (v.kind != Verb::split) continue;
+      const bool cut_now = std::ranges::any_of(together, [&](const Split& s) { return s.index == v.indices[0]; });
+      if (cut_now || !current().extents.contains(v.indices[0])) cut();
       check_loop(v, v.indices[0]);
-      for (std::size_t k = 1; k < 3; ++k)
-        if (current().extents.contains(v.indices[k]) || v.indices[1] == v.indices[2])
+      for (std::size_t k = 1; k < 3; ++k) {
+        const bool taken = std::ranges::any_of(together, [&](const Split& s) { return s.outer == v.indices[k] || s.inner == v.indices[k]; });
+        if (taken || current().extents.contains(v.indices[k]) || v.indices[1] == v.indices[2])
           refuse(v, "a split makes loops with names of their own", "names that no loop has", v.indices[k]);
-      const Split s[] = {{v.indices[0], v.indices[1], v.indices[2], v.size}};
-      auto cut = by_blocks(current(), s);
-      if (!cut)
-        refuse(v, "this index cannot be cut", "an extent that the size divides, as the reduction counts what is absent",
-               std::to_string(current().extents.at(v.indices[0])));
-      cuts_.push_back(std::move(*cut));
+      }
+      together.push_back({v.indices[0], v.indices[1], v.indices[2], v.size});
+      last = &v;
     }
+    cut();
     cut_blocks(problem_, cuts_);  // their loops can be named too
   }
 

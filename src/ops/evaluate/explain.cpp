@@ -22,6 +22,16 @@ std::string indented(const std::string& text) {
   return line.empty() ? out : out + "    " + line + "\n";
 }
 
+/// What a plan, which knows no names, calls the operands and the result: " (where A is W, B is s)"; "" where it calls them so too.
+std::string called(const std::vector<std::string>& names, const std::string& result) {
+  std::string out;
+  for (std::size_t k = 0; k <= names.size(); ++k) {
+    const std::string &own = k < names.size() ? names[k] : result, plan = operand_name(k);
+    if (own != plan) out += (out.empty() ? " (where " : ", ") + plan + " is " + own;
+  }
+  return out.empty() ? out : out + ")";
+}
+
 /// The first way that serves, behind those that do not.
 std::string ways(const Assignment& a, const std::map<std::string, Tensor>& operands,
                  const std::map<std::string, TensorType>& types, const EvaluateOptions& options, const Format& format) {
@@ -37,7 +47,7 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
       why = "pair by pair it takes less than half of the multiply-adds";
     if (why.empty()) try {
         const PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
-        return out + "  a plan serves:\n" + indented(make_plan(*e, list, how).explain());
+        return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(make_plan(*e, list, how).explain());
       } catch (const Unsupported& problem) {
         why = problem.problem().what;
       }
@@ -47,7 +57,7 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     EvaluateOptions own = options;
     own.format = format;
     if (const auto plan = evaluation::plan_in_pattern(a, operands, own, why))
-      return out + "  a plan in the pattern of the sparse operand serves:\n" + indented(plan->explain());
+      return out + "  a plan in the pattern of the sparse operand serves" + (e && !options.mask ? called(names, a.name) : "") + ":\n" + indented(plan->explain());
     out += "  a plan in the pattern of the sparse operand: no, " + why + "\n";
     if (const auto c = evaluation::as_conversion(a, operands, own, why)) return out + "  a conversion serves: there is nothing to compute\n";
     out += "  a conversion: no, " + why + "\n";
