@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/direct/fold.h"
+#include "ops/direct/in_place.h"
 #include "ops/direct/lift.h"
 #include "ops/direct/loops.h"
 #include "ops/evaluate/contract.h"
@@ -152,7 +153,10 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
                                const EvaluateOptions& options, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
-  if (const auto rest = first_steps(*p)) return strata::evaluate(rest->assignment, rest->operands, p->problem.options);
+  if (auto rest = first_steps(*p)) {
+    if (auto sum = added_in_place(rest->assignment, rest->operands, p->problem.options)) return sum;
+    return strata::evaluate(rest->assignment, rest->operands, p->problem.options);
+  }
   const auto loops = make_loops(p->problem, why);
   if (!loops) return std::nullopt;
   if (planning::Trace::on())
@@ -167,8 +171,9 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
   std::vector<std::string> steps;
-  if (const auto rest = first_steps(*p, &steps)) {
-    steps.push_back(strata::explain(rest->assignment, rest->operands, p->problem.options));
+  if (auto rest = first_steps(*p, &steps)) {
+    const bool in_place = added_in_place(rest->assignment, rest->operands, p->problem.options).has_value();
+    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n" : strata::explain(rest->assignment, rest->operands, p->problem.options));
     return numbered(steps);
   }
   const auto loops = make_loops(p->problem, why);

@@ -1,8 +1,7 @@
 // Loops that scatter into a dense result: a few results beside each other, each of its own chunk, combined in their order.
-#include <complex>
-
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "ops/direct/combine.h"
 #include "ops/direct/run.h"
 
 namespace strata::direct {
@@ -14,42 +13,6 @@ constexpr i64 partial_work = 32768;  ///< visits that are worth a result of thei
 constexpr i64 most_partials = 8;
 constexpr i64 most_samples = 1024;   ///< of a factor that chooses
 constexpr i64 slice = 16384;         ///< values that a thread combines at a time
-
-template <class T, class F> void each(void* to, const void* from, i64 begin, i64 end, const F& f) {
-  T* a = static_cast<T*>(to);
-  const T* b = static_cast<const T*>(from);
-  for (i64 k = begin; k < end; ++k) a[k] = f(a[k], b[k]);
-}
-
-/// As generated code does it: integers wrap, NaN wins.
-template <class T> void combine_as(Combine combine, void* to, const void* from, i64 begin, i64 end) {
-  using Wrapping = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
-  switch (combine) {
-    case Combine::minimum: return each<T>(to, from, begin, end, [](T a, T b) { return a <= b || a != a ? a : b; });
-    case Combine::maximum: return each<T>(to, from, begin, end, [](T a, T b) { return a >= b || a != a ? a : b; });
-    default: return each<T>(to, from, begin, end, [](T a, T b) { return static_cast<T>(static_cast<Wrapping>(a) + static_cast<Wrapping>(b)); });
-  }
-}
-
-void combine_some(DType t, Combine combine, void* to, const void* from, i64 begin, i64 end) {
-  switch (t) {
-    case DType::f32: return combine_as<float>(combine, to, from, begin, end);
-    case DType::f64: return combine_as<double>(combine, to, from, begin, end);
-    case DType::i8: return combine_as<std::int8_t>(combine, to, from, begin, end);
-    case DType::i16: return combine_as<std::int16_t>(combine, to, from, begin, end);
-    case DType::i32: return combine_as<std::int32_t>(combine, to, from, begin, end);
-    case DType::i64: return combine_as<std::int64_t>(combine, to, from, begin, end);
-    case DType::u8: return combine_as<std::uint8_t>(combine, to, from, begin, end);
-    case DType::u16: return combine_as<std::uint16_t>(combine, to, from, begin, end);
-    case DType::u32: return combine_as<std::uint32_t>(combine, to, from, begin, end);
-    case DType::u64: return combine_as<std::uint64_t>(combine, to, from, begin, end);
-    case DType::c64: return each<std::complex<float>>(to, from, begin, end, std::plus<>());
-    case DType::c128: return each<std::complex<double>>(to, from, begin, end, std::plus<>());
-    default:  // truth values: a byte each
-      return combine == Combine::both ? each<std::uint8_t>(to, from, begin, end, [](std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a & b); })
-                                      : each<std::uint8_t>(to, from, begin, end, [](std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a | b); });
-  }
-}
 
 }  // namespace
 

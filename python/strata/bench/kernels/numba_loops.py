@@ -30,6 +30,30 @@ def spmm(pos, crd, values, X):
 
 
 @loops
+def lines(pos, crd, X, step):
+    """One element of each line of the rows that are chosen."""
+    out = np.empty(len(pos) - 1, X.dtype)
+    if X.shape[1] == 4 * step:
+        for i in prange(len(out)):
+            a, b, c, d = X.dtype.type(0), X.dtype.type(0), X.dtype.type(0), X.dtype.type(0)
+            for p in range(pos[i], pos[i + 1]):
+                j = crd[p]
+                a += X[j, 0]
+                b += X[j, step]
+                c += X[j, 2 * step]
+                d += X[j, 3 * step]
+            out[i] = (a + b) + (c + d)
+        return out
+    for i in prange(len(out)):
+        s = X.dtype.type(0)
+        for p in range(pos[i], pos[i + 1]):
+            for k in range(0, X.shape[1], step):
+                s += X[crd[p], k]
+        out[i] = s
+    return out
+
+
+@loops
 def sddmm(pos, crd, values, U, V):
     out = np.empty_like(values)
     for i in prange(len(pos) - 1):

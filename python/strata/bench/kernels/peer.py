@@ -66,6 +66,7 @@ PEERS = {
     "torch": ("torch", "Torch", "torch"),
     "mkl": ("mkl", "MKL", "mkl"),
     "numba": ("loops", "Loops", "numba"),
+    "strata-limit": ("limit", "Limit", "numba"),
     "graphblas": ("graphblas", "GraphBLAS", "python-graphblas"),
     "sparse": ("others", "PyData", "sparse"),
     "jax": ("others", "JAX", "jax"),
@@ -83,4 +84,4 @@ def kernel_peer(name, threads):
 
 def packages():
     """{peer: package on PyPI} of the libraries beside ours."""
-    return {name: package for name, (_, _, package) in PEERS.items() if name != "strata"}
+    return {name: package for name, (_, _, package) in PEERS.items() if not name.startswith("strata")}

@@ -27,6 +27,7 @@ def rows(results):
                     "peer": key and f"{key.split('/')[0]} {peer['variant']}",
                     "peer_seconds": _median(runs, lambda r, n=n: (best_peer(r, n)[1] or {}).get("seconds")),
                     "ratio": _median(runs, _ratio("strata", n)),
+                    "lines": _median(runs, _over(f"strata-limit/{n}", own)),
                     "spread": max((r.get(own, {}).get("spread", 1) for r in runs), default=1),
                     "bandwidth_share": _share(results, name, n, _bytes),
                     "runs": len(runs),
@@ -53,7 +54,7 @@ def against(results):
         for key in dict.fromkeys(k for r in runs for k in r):
             library, n = key.split("/")
             ratio = _median(runs, _over(key, f"strata/{n}"))
-            if ratio and library != "strata":
+            if ratio and not library.startswith("strata"):
                 out.setdefault((name.split()[0], int(n)), {}).setdefault(library, []).append(ratio)
     return {k: {library: _geometric(ratios) for library, ratios in of.items()} for k, of in out.items()}
 
@@ -78,6 +79,8 @@ def _note(r):
     if r["ratio"] is not None and r["ratio"] < 0.9:
         binds = KERNELS[r["kernel"]].binds
         notes.append("**below 0.9**" + (f": {binds}" if binds else _bound(r["bandwidth_share"])))
+    if r["lines"] is not None:
+        notes.append(f"lines alone: {100 * r['lines']:.0f} %")
     if r["spread"] > 1.3:
         notes.append(f"noisy ({r['spread']:.1f})")
     return "; ".join(notes)
@@ -131,14 +134,15 @@ def markdown(results):
         "(st.evaluate), with our own kernels alone. Ratio: the best library's time over ours (above 1: we are faster). Results "
         "are checked against SciPy's and NumPy's; those of sparse products are sorted. First call: with compiling, or from the "
         "cache on disk. Limit: the share of the read bandwidth that the compulsory bytes (operands and result once) reach; what "
-        "stays in the cache can exceed 100 %.",
+        "stays in the cache can exceed 100 %. Lines alone: the share of our time that a loop takes which reads one number of each "
+        "line of X, V or x that the elements choose, and does nothing else (timed in the same run): no kernel can be much faster.",
         "",
         "| kernel | computes | threads | geometric mean of the ratio | worst | cases |",
         "|---|---|---|---|---|---|",
     ]
     for (kernel, n), (mean, worst, count) in summary(results).items():
         lines.append(f"| {kernel} | {KERNELS[kernel].text} | {n} | {mean:.2f} | {worst:.2f} | {count} |")
-    names = [n for n in results["peers"] if n != "strata"]
+    names = [n for n in results["peers"] if not n.startswith("strata")]
     lines += [
         "",
         "## Against each library",

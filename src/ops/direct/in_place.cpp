@@ -1,0 +1,72 @@
+// The last step of `d + sum`, without a result of its own.
+#include "ops/direct/in_place.h"
+
+#include <algorithm>
+
+#include "backend/pool.h"
+#include "base/checked.h"
+#include "ops/convert_elements.h"
+#include "ops/direct/combine.h"
+
+namespace strata::direct {
+namespace {
+
+using merging::Combine;
+
+constexpr std::int64_t slice = 65536;  ///< values: some 20 us
+
+std::optional<Combine> addition(const Semiring& s, DType t) {
+  const bool number = t == DType::f32 || t == DType::f64 || is_integer(t);
+  switch (s.kind()) {
+    case Semiring::plus_times: return number ? std::optional(Combine::plus) : std::nullopt;
+    case Semiring::min_plus: return number ? std::optional(Combine::minimum) : std::nullopt;
+    case Semiring::max_plus:
+    case Semiring::max_times: return number ? std::optional(Combine::maximum) : std::nullopt;
+    case Semiring::or_and: return t == DType::boolean ? std::optional(Combine::either) : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+/// One block of row-major memory.
+bool is_packed(const Tensor& t) {
+  if (!(t.format() == conversion::dense_format(t.rank()))) return false;
+  std::int64_t step = 1;
+  for (int d = t.rank() - 1; d >= 0; --d) {
+    if (t.part().strides[static_cast<std::size_t>(d)] != step) return false;
+    step *= t.shape()[static_cast<std::size_t>(d)];
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+  const Expression& e = a.value;
+  if (e.op() != Operator::add || options.mask || options.compute_dtype || a.accumulate) return std::nullopt;
+  std::vector<std::string> names;
+  for (std::size_t k : {0, 1}) {
+    const Expression& x = e.argument(k);
+    const auto plain = [&](const AffineIndex& i) { return i.is_plain() && i.terms[0].index == a.indices[static_cast<std::size_t>(&i - x.node().indices.data())]; };
+    if (x.op() != Operator::access || x.node().indices.size() != a.indices.size() || !std::ranges::all_of(x.node().indices, plain)) return std::nullopt;
+    names.push_back(x.node().name);
+  }
+  const std::size_t own = names[1][0] == '#' ? 1 : 0;  // no user's name begins so
+  if (names[own][0] != '#' || names[0] == names[1]) return std::nullopt;
+  const Tensor sum = operands.at(names[own]), other = operands.at(names[1 - own]);
+  operands.erase(names[own]);
+  const auto combine = addition(options.semiring, sum.dtype());
+  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_packed(sum) && is_packed(other) && (!options.dtype || *options.dtype == sum.dtype());
+  if (!combine || !alike || !(*options.format == sum.format()) || sum.part().values.owner.use_count() != 1 || sum.part().values.read_only) {
+    operands.emplace(names[own], sum);
+    return std::nullopt;
+  }
+  const auto width = static_cast<std::int64_t>(size_of(sum.dtype()));
+  char* to = static_cast<char*>(sum.part().values.data) + sum.part().values_offset * width;
+  const char* from = static_cast<const char*>(other.part().values.data) + other.part().values_offset * width;
+  std::int64_t n = 1;
+  for (std::int64_t x : sum.shape()) n *= x;
+  parallel_for(ceil_div(n, slice), [&](std::int64_t s) { combine_some(sum.dtype(), *combine, to, from, s * slice, std::min(n, (s + 1) * slice), own == 1); });
+  return sum;
+}
+
+}  // namespace strata::direct
