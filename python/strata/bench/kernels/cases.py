@@ -25,7 +25,7 @@ class Kernel:
 
 
 FRONT = "a twentieth of the rows, in no order: the first lines of each are missed; a call costs 20 us of 300"
-LINES = "rows of {} in the third level: a line in no order costs 3.3 to 3.6 ns, whatever loop reads it (measured)"
+LINES = "rows of {} in the third level: a line in no order costs 2.6 to 4 ns in a loop that does nothing else (measured)"
 LINE = 64  # bytes
 N = 100_000
 KERNELS = {

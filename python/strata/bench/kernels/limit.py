@@ -1,4 +1,4 @@
-"""What no kernel can go below: reading the lines of dense operands that the stored elements choose, and nothing else."""
+"""Beside products: reading the lines of dense operands that the stored elements choose, and nothing else."""
 
 from .cases import LINE
 from .loops import Loops

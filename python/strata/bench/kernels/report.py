@@ -135,7 +135,7 @@ def markdown(results):
         "are checked against SciPy's and NumPy's; those of sparse products are sorted. First call: with compiling, or from the "
         "cache on disk. Limit: the share of the read bandwidth that the compulsory bytes (operands and result once) reach; what "
         "stays in the cache can exceed 100 %. Lines alone: the share of our time that a loop takes which reads one number of each "
-        "line of X, V or x that the elements choose, and does nothing else (timed in the same run): no kernel can be much faster.",
+        "line of X, V or x that the elements choose, and does nothing else (timed in the same run).",
         "",
         "| kernel | computes | threads | geometric mean of the ratio | worst | cases |",
         "|---|---|---|---|---|---|",
