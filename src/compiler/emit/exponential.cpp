@@ -19,15 +19,6 @@ constexpr std::string_view body_f32 = R"(  f32 x = a < -104.0f ? -104.0f : a;
   p = __builtin_fmaf(__builtin_fmaf(p, r, 1.0f), r, 1.0f);
   const f32 half = __builtin_fmaf(n, 0.5f, 0x1.8p23f) - 0x1.8p23f;
   const f32 low = half + 12583039.0f, high = (n - half) + 12583039.0f; /* 1.5 * 2^23 + 127 */
-  u32 i, j;
-  __builtin_memcpy(&i, &low, sizeof i);
-  __builtin_memcpy(&j, &high, sizeof j);
-  i <<= 23;
-  j <<= 23;
-  f32 s, t;
-  __builtin_memcpy(&s, &i, sizeof s);
-  __builtin_memcpy(&t, &j, sizeof t);
-  return p * s * t;
 )";
 
 constexpr std::string_view body_f64 = R"(  f64 x = a < -746.0 ? -746.0 : a;
@@ -48,25 +39,21 @@ constexpr std::string_view body_f64 = R"(  f64 x = a < -746.0 ? -746.0 : a;
   p = __builtin_fma(__builtin_fma(p, r, 1.0), r, 1.0);
   const f64 half = __builtin_fma(n, 0.5, 0x1.8p52) - 0x1.8p52;
   const f64 low = half + 6755399441056767.0, high = (n - half) + 6755399441056767.0; /* 1.5 * 2^52 + 1023 */
-  u64 i, j;
-  __builtin_memcpy(&i, &low, sizeof i);
-  __builtin_memcpy(&j, &high, sizeof j);
-  i <<= 52;
-  j <<= 52;
-  f64 s, t;
-  __builtin_memcpy(&s, &i, sizeof s);
-  __builtin_memcpy(&t, &j, sizeof t);
-  return p * s * t;
 )";
+
+/// p times both halves of the power, whose exponents stand in the last bits of `low` and `high`.
+std::string scaled(const std::string& value, const std::string& word, const std::string& mantissa) {
+  return "  " + word + " i, j;\n  __builtin_memcpy(&i, &low, sizeof i);\n  __builtin_memcpy(&j, &high, sizeof j);\n  i <<= " + mantissa + ";\n  j <<= " + mantissa + ";\n  " + value +
+         " s, t;\n  __builtin_memcpy(&s, &i, sizeof s);\n  __builtin_memcpy(&t, &j, sizeof t);\n  return p * s * t;\n";
+}
 
 }  // namespace
 
 std::string Prologue::exponential(DType t) {
   const bool narrow = t == DType::f32;
-  const std::string v = type(t);
-  type(narrow ? DType::u32 : DType::u64);
-  return add("exp_" + v, v, v + " a",
-             "#if defined(__FMA__) || defined(__aarch64__)\n" + std::string(narrow ? body_f32 : body_f64) + "#else\n  return __builtin_exp" + (narrow ? "f" : "") + "(a);\n#endif\n");
+  const std::string v = type(t), word = type(narrow ? DType::u32 : DType::u64);
+  const std::string body = std::string(narrow ? body_f32 : body_f64) + scaled(v, word, narrow ? "23" : "52");
+  return add("exp_" + v, v, v + " a", "#if defined(__FMA__) || defined(__aarch64__)\n" + body + "#else\n  return __builtin_exp" + (narrow ? "f" : "") + "(a);\n#endif\n");
 }
 
 }  // namespace strata

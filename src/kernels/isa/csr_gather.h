@@ -75,17 +75,14 @@ template <class C> static inline void add_where(u32 m, __m512& s, const C* crd, 
   s = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(k, v), gathered(k, columns_where(k, crd), x), s);
 }
 
-// A row's length is what a core cannot guess: each vector goes under a mask, the last one as the others. Element q of a row goes to sum
-// q % W.
-template <bool Streamed, i64 W, class Sums, class V, class P, class C>
-static void gathered_rows(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+// A row's length is what a core cannot guess: each vector goes under a mask, the last one as the others, by add(mask, sums, first
+// element); four rows are added up together. Element q of a row goes to sum q % W.
+template <i64 W, class Sums, class V, class P, class Add>
+static inline void rows_under_masks(i64 begin, i64 end, const P* pos, const Dense<V>& d, const Add& add) {
   i64 k = begin < end ? static_cast<i64>(pos[begin]) : 0, i = begin;
   const auto row = [&](i64 stop) __attribute__((always_inline)) {
     Sums sums{};
-    for (; k < stop; k += W) {
-      if constexpr (Streamed) prefetch_stream(values + k), prefetch_stream(crd + k);
-      add_where(first_bits(stop - k), sums, crd + k, values + k, d.x);
-    }
+    for (; k < stop; k += W) add(first_bits(stop - k), sums, k);
     k = stop;
     return sums;
   };
@@ -96,6 +93,14 @@ static void gathered_rows(i64 begin, i64 end, const P* pos, const C* crd, const 
       __builtin_memcpy(d.out + i, &sums, sizeof sums);
     }
   for (; i < end; ++i) finish(d.out + i, sum_of(row(pos[i + 1])), d.alpha, d.beta);
+}
+
+template <bool Streamed, i64 W, class Sums, class V, class P, class C>
+static void gathered_rows(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+  rows_under_masks<W, Sums>(begin, end, pos, d, [&](u32 mask, Sums& sums, i64 k) __attribute__((always_inline)) {
+    if constexpr (Streamed) prefetch_stream(values + k), prefetch_stream(crd + k);
+    add_where(mask, sums, crd + k, values + k, d.x);
+  });
 }
 
 template <bool Streamed, class V, class P, class C>

@@ -1,6 +1,5 @@
 #pragma once
-// Sums of the rows of a CSR matrix. Short rows are all about their ends, which a core cannot guess: vectors go under a mask,
-// and four rows are added up together.
+// Sums of the rows of a CSR matrix.
 #include "kernels/isa/csr_gather.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -16,23 +15,10 @@ static inline void add_values(u32 m, __m512d& s, const double* v) { s = s + _mm5
 template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d) {
   using Sums = typename SumsOf<V>::type;
   constexpr i64 width = 64 / static_cast<i64>(sizeof(V));
-  i64 k = begin < end ? static_cast<i64>(pos[begin]) : 0, i = begin;
-  const auto row = [&](i64 stop) __attribute__((always_inline)) {
-    Sums sums{};
-    for (; k < stop; k += width) {
-      if (d.stream) prefetch_stream(values + k);
-      add_values(first_bits(stop - k), sums, values + k);
-    }
-    k = stop;
-    return sums;
-  };
-  if (d.alpha == V(1) && d.beta == V(0))
-    for (; i + 4 <= end; i += 4) {
-      const Sums a = row(pos[i + 1]), b = row(pos[i + 2]), c = row(pos[i + 3]), e = row(pos[i + 4]);
-      const auto sums = sums_of(a, b, c, e);
-      __builtin_memcpy(d.out + i, &sums, sizeof sums);
-    }
-  for (; i < end; ++i) finish(d.out + i, sum_of(row(pos[i + 1])), d.alpha, d.beta);
+  rows_under_masks<width, Sums>(begin, end, pos, d, [&](u32 mask, Sums& sums, i64 k) __attribute__((always_inline)) {
+    if (d.stream) prefetch_stream(values + k);
+    add_values(mask, sums, values + k);
+  });
 }
 
 #else

@@ -22,8 +22,12 @@ i64 Run::partials() const {
   for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
   const auto n = checked_product(shape);
   if (!n || *n == 0) return 1;
-  const i64 work = static_cast<i64>(std::min(o_.visits, 1e15) * chosen_share());
-  const i64 most = std::min({work / 4 / *n, work / partial_work, most_partials, extents_[0]});
+  const auto most_of = [&](double visits) {
+    const i64 work = static_cast<i64>(std::min(visits, 1e15));
+    return std::min({work / 4 / *n, work / partial_work, most_partials, extents_[0]});
+  };
+  if (most_of(o_.visits) <= 1) return 1;
+  const i64 most = most_of(o_.visits * chosen_share());
   // How floats are summed must not depend on the threads; the least of numbers is the same in any order.
   const bool any_order = u_.combine != Combine::plus || is_integer(u_.compute);
   return std::max<i64>(1, any_order ? std::min<i64>(most, thread_count()) : most);

@@ -12,7 +12,6 @@
 #include "ops/pod_array.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
-#include "strata/settings.h"
 
 namespace strata::evaluation {
 namespace {
@@ -98,9 +97,7 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
     why = reason;
     return std::nullopt;
   };
-  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times) return no("there is a mask, a schedule, a semiring or something to add to");
-  const std::string& engine = settings().engine;
-  if (engine == "jit" || engine == "interpreter") return no("settings().engine asks for generated code");
+  if (const char* reason = hand_written_refusal(a, options)) return no(reason);
   if (a.value.op() != Operator::sum || a.value.argument().op() != Operator::multiply) return no("it is not one sum over a product of two");
   const Expression product = a.value.argument();
   if (product.node().arguments.size() != 2 || !plain_access(product.argument(0)) || !plain_access(product.argument(1))) return no("it is not one sum over a product of two");

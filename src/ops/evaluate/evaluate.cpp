@@ -15,6 +15,7 @@
 #include "ops/evaluate/groups.h"
 #include "ops/evaluate/semiring_arithmetic.h"
 #include "plan/trace.h"
+#include "strata/settings.h"
 
 namespace strata::evaluation {
 namespace {
@@ -330,6 +331,12 @@ static Tensor general(const Assignment& a, const std::map<std::string, Tensor>& 
                       const EvaluateOptions& options) {
   planning::Trace::add("the general path (nothing is generated)", a.to_string() + "\n");
   return Evaluator(a, operands, options).run();
+}
+
+const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options) {
+  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times) return "there is a mask, a schedule, a semiring or something to add to";
+  const std::string& engine = settings().engine;
+  return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
 }
 
 Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,

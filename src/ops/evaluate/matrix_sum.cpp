@@ -9,7 +9,6 @@
 #include "ops/evaluate/front.h"
 #include "ops/pod_array.h"
 #include "plan/trace.h"
-#include "strata/settings.h"
 
 namespace strata::evaluation {
 namespace {
@@ -148,9 +147,7 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
     why = reason;
     return std::nullopt;
   };
-  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times) return no("there is a mask, a schedule, a semiring or something to add to");
-  const std::string& engine = settings().engine;
-  if (engine == "jit" || engine == "interpreter") return no("settings().engine asks for generated code");
+  if (const char* reason = hand_written_refusal(a, options)) return no(reason);
   MatrixSum sum;
   if (a.indices.size() != 2 || a.indices[0] == a.indices[1] || !collect(a.value, a.indices, false, sum) || sum.terms.size() < 2) return no("it is not a sum of matrices under the same indices");
   const TensorType& first = operands.at(sum.terms[0]).type();
