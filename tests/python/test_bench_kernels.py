@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def test_other_libraries_agree_with_the_reference(name, module, libraries):
     """In a process of its own: a library may set threads, or bring an OpenMP of its own."""
     script = f"""
 import sys
+import types
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 import test_bench_kernels as t
 try:
@@ -163,15 +165,34 @@ def test_page():
         "peers": {"strata": "1", "scipy": "2", "sesum": "ImportError: No module named 'sesum'", "mkl": "3"},
         "cases": {"add uniform": [times(1e-3, 2e-3), times(1e-3, 8e-3)], "add banded": [times(2e-3, 1e-3)]},
     }
+    results["cases"]["add banded"][0]["strata-limit/1"] = {"seconds": 0.25e-3, "variant": "lines"}
     mean, worst, count = report.summary(results)["add", 1]
     assert np.isclose(mean, np.sqrt(5 * 0.5)) and worst == 0.5 and count == 2
     assert np.isclose(report.against(results)["add", 1]["scipy"], np.sqrt(5 * 0.5))
+    assert report.ceilings(results) == {("add", 1): 4}
     page = report.markdown(results)
+    assert "| 1 | 1.58 | 0.50 | 4.00 | 2 |" in page and "lines alone: 12 %" in page
     assert "| add | 1 | 1.58 | - | - |" in page
     assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 80 % | 2 |" in page
     assert "**below 0.9**: bound by latency and instructions, not bandwidth" in page and "add: has no such kernel" in page
     assert page.count("No module named 'sesum'") == 1
     assert "reads 2.0 GB/s on 1 thread: 3 runs, 2026-01-01 to 2026-01-02" in page
+
+
+@pytest.mark.parametrize("columns, behind", [(64, 0), (64, 16), (32, 8), (1, 4)])
+def test_lines_alone_reads_each_line_once(columns, behind):
+    pytest.importorskip("numba")
+    from strata.bench.kernels.limit import Limit
+
+    space = np.zeros(50 * columns + 64, np.float32)
+    at = (-space.ctypes.data % 64 + behind) // 4
+    X = space[at : at + 50 * columns].reshape(50, columns)
+    X[:] = np.random.default_rng(1).integers(1, 100, X.shape)
+    A = sp.random(20, 50, density=0.2, format="csr", rng=np.random.default_rng(2), dtype=np.float32)
+    starts = [k for k in range(columns) if k == 0 or X[:, k:].ctypes.data % 64 == 0]
+    d = types.SimpleNamespace(A=A, X=X)
+    want = [X[A.indices[A.indptr[i] : A.indptr[i + 1]]][:, starts].sum() for i in range(20)]
+    assert np.array_equal(Limit(1).spmm64(d)["lines"](), want)
 
 
 def test_runs_of_several_machines():

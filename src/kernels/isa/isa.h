@@ -99,8 +99,7 @@ struct LoopTable {
 
 /// The table for this machine.
 const LoopTable& loops();
-/// Are this processor's gathers faster than loads one by one? (Intel's from Sapphire Rapids on; the ones before are slowed down by
-/// what protects them from reading stale data, AMD's are sequences of micro-operations.)
+/// Are this processor's gathers faster than loads one by one?
 bool fast_gathers();
 
 }  // namespace strata::kernels

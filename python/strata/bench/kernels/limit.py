@@ -11,9 +11,11 @@ class Limit(Loops):
         return None  # there is nothing to compare
 
     def _lines(self, d, chosen):
-        step = max(1, LINE // chosen.dtype.itemsize)
+        size = chosen.dtype.itemsize
         rows = chosen.reshape(len(chosen), -1)
-        return {"lines": lambda: self.f.lines(d.A.indptr, d.A.indices, rows, step)}
+        # NumPy's arrays begin 16 bytes behind a line: then a row of whole lines has part of one more.
+        first = -rows.ctypes.data % LINE // size
+        return {"lines": lambda: self.f.lines(d.A.indptr, d.A.indices, rows, first, LINE // size)}
 
     def spmv(self, d):
         return self._lines(d, d.x)

@@ -30,12 +30,13 @@ def spmm(pos, crd, values, X):
 
 
 @loops
-def lines(pos, crd, X, step):
-    """One element of each line of the rows that are chosen."""
+def lines(pos, crd, X, first, step):
+    """One element of each line of the rows that are chosen: column 0, and those that begin a line (every step-th from `first` on)."""
     out = np.empty(len(pos) - 1, X.dtype)
-    if X.shape[1] == 4 * step:
+    zero = X.dtype.type(0)
+    if X.shape[1] == 4 * step and first == 0:
         for i in prange(len(out)):
-            a, b, c, d = X.dtype.type(0), X.dtype.type(0), X.dtype.type(0), X.dtype.type(0)
+            a, b, c, d = zero, zero, zero, zero
             for p in range(pos[i], pos[i + 1]):
                 j = crd[p]
                 a += X[j, 0]
@@ -43,13 +44,25 @@ def lines(pos, crd, X, step):
                 c += X[j, 2 * step]
                 d += X[j, 3 * step]
             out[i] = (a + b) + (c + d)
-        return out
-    for i in prange(len(out)):
-        s = X.dtype.type(0)
-        for p in range(pos[i], pos[i + 1]):
-            for k in range(0, X.shape[1], step):
-                s += X[crd[p], k]
-        out[i] = s
+    elif X.shape[1] == 4 * step:
+        for i in prange(len(out)):
+            a, b, c, d, e = zero, zero, zero, zero, zero
+            for p in range(pos[i], pos[i + 1]):
+                j = crd[p]
+                a += X[j, 0]
+                b += X[j, first]
+                c += X[j, first + step]
+                d += X[j, first + 2 * step]
+                e += X[j, first + 3 * step]
+            out[i] = (a + b) + (c + d) + e
+    else:
+        for i in prange(len(out)):
+            s = zero
+            for p in range(pos[i], pos[i + 1]):
+                s += X[crd[p], 0]
+                for k in range(first if first > 0 else step, X.shape[1], step):
+                    s += X[crd[p], k]
+            out[i] = s
     return out
 
 

@@ -28,6 +28,7 @@ def rows(results):
                     "peer_seconds": _median(runs, lambda r, n=n: (best_peer(r, n)[1] or {}).get("seconds")),
                     "ratio": _median(runs, _ratio("strata", n)),
                     "lines": _median(runs, _over(f"strata-limit/{n}", own)),
+                    "ceiling": key and _median(runs, _over(key, f"strata-limit/{n}")),
                     "spread": max((r.get(own, {}).get("spread", 1) for r in runs), default=1),
                     "bandwidth_share": _share(results, name, n, _bytes),
                     "runs": len(runs),
@@ -45,6 +46,15 @@ def summary(results):
         if ratios:
             out[kernel, n] = (_geometric(ratios), min(ratios), len(ratios))
     return out
+
+
+def ceilings(results):
+    """{(kernel, threads): geometric mean of the best library's time over that of reading the chosen lines alone}."""
+    found = {}
+    for r in rows(results):
+        if r["ceiling"]:
+            found.setdefault((r["kernel"], r["threads"]), []).append(r["ceiling"])
+    return {k: _geometric(ratios) for k, ratios in found.items()}
 
 
 def against(results):
@@ -135,13 +145,16 @@ def markdown(results):
         "are checked against SciPy's and NumPy's; those of sparse products are sorted. First call: with compiling, or from the "
         "cache on disk. Limit: the share of the read bandwidth that the compulsory bytes (operands and result once) reach; what "
         "stays in the cache can exceed 100 %. Lines alone: the share of our time that a loop takes which reads one number of each "
-        "line of X, V or x that the elements choose, and does nothing else (timed in the same run).",
+        "line of X, V or x that the elements choose, and does nothing else (timed in the same run); of a kernel, the mean ratio that "
+        "this loop would have: what a product in this storage can reach here.",
         "",
-        "| kernel | computes | threads | geometric mean of the ratio | worst | cases |",
-        "|---|---|---|---|---|---|",
+        "| kernel | computes | threads | geometric mean of the ratio | worst | lines alone | cases |",
+        "|---|---|---|---|---|---|---|",
     ]
+    alone = ceilings(results)
     for (kernel, n), (mean, worst, count) in summary(results).items():
-        lines.append(f"| {kernel} | {KERNELS[kernel].text} | {n} | {mean:.2f} | {worst:.2f} | {count} |")
+        most = _times(alone.get((kernel, n)))
+        lines.append(f"| {kernel} | {KERNELS[kernel].text} | {n} | {mean:.2f} | {worst:.2f} | {most} | {count} |")
     names = [n for n in results["peers"] if not n.startswith("strata")]
     lines += [
         "",
