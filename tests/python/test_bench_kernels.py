@@ -128,6 +128,12 @@ def test_fingerprints():
     assert same(f(np.array(3.0)), f(np.float32(3)), a.dtype) and not same(f(np.array(3.0)), f(np.array(3.1)), a.dtype)
 
 
+def test_dense_operands_begin_alike():
+    x = np.arange(60, dtype=np.float32).reshape(6, 10)
+    assert np.array_equal(cases.placed(x), x) and cases.placed(x[:, ::2]).flags.c_contiguous
+    assert {cases.placed(x[:n]).ctypes.data % 64 for n in range(1, 7)} == {16}
+
+
 @pytest.mark.parametrize("kind", cases.KINDS)
 @pytest.mark.parametrize("shape", [(400, 300), (60, 50, 40), (20, 16, 12, 8)])
 def test_inputs(kind, shape):
@@ -179,7 +185,7 @@ def test_page():
     assert "reads 2.0 GB/s on 1 thread: 3 runs, 2026-01-01 to 2026-01-02" in page
 
 
-@pytest.mark.parametrize("columns, behind", [(64, 0), (64, 16), (32, 8), (1, 4)])
+@pytest.mark.parametrize("columns, behind", [(64, 0), (64, 16), (32, 8), (16, 4)])
 def test_lines_alone_reads_each_line_once(columns, behind):
     pytest.importorskip("numba")
     from strata.bench.kernels.limit import Limit

@@ -67,8 +67,8 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   c.begin = ir::var(first);
   c.end = ir::var(last);
   if (var == 0) {
-    const Expr from = lower_bound(c, c.begin, c.end, ir::var("begin"), out);
-    const Expr to = lower_bound(c, from, c.end, ir::var("end"), out);
+    const Expr from = lower_bound(c, c.begin, c.end, first_, out);
+    const Expr to = lower_bound(c, from, c.end, last_, out);
     c.begin = from;
     c.end = to;
   }
@@ -134,9 +134,9 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   }
   body.push_back(enter(var, at, ir::var(v), cursors, {}));
   body.insert(body.end(), after.begin(), after.end());
-  Expr first = var == 0 ? ir::var("begin") : ir::int_const(0);
+  Expr first = var == 0 ? first_ : ir::int_const(0);
   if (register_open_ && !sums_.empty() && var > 0 && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
-  const Expr last = var == 0 ? ir::var("end") : extent(var);
+  const Expr last = var == 0 ? last_ : extent(var);
   auto kind = ir::LoopKind::serial;
   const Hint hint = static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;
   if (hint == Hint::simd && cursors.empty()) kind = ir::LoopKind::simd;
@@ -356,7 +356,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   if (idle) std::swap(before, out);
   if (changed) at.holds = known && set.kind != Set::everything;
   const int level = level_of_[static_cast<std::size_t>(var)];
-  const bool parent = level >= 0 && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
+  const bool parent = level >= 0 && !in_.blocks && var != workspace_ && level + 1 < static_cast<int>(levels_.size());
   if (!tail_.empty() && var == workspace_) {
     gather_block(var + 1, at, coordinate, out);
   } else if (!tail_.empty() && level >= 0 && !parent) {

@@ -53,6 +53,10 @@ Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.
   tail_.assign(levels_.end() - in_.dense_tail, levels_.end());
   levels_.resize(levels_.size() - tail_.size());
   for (std::size_t l = 0; l < levels_.size(); ++l) level_of_[static_cast<std::size_t>(levels_[l])] = static_cast<int>(l);
+  if (in_.blocks) {
+    workspace_ = levels_.back();
+    return;
+  }
   std::vector<char> above = in_.summed;  // a block takes sums in any order
   for (int v : tail_) above[static_cast<std::size_t>(v)] = 1;
   workspace_ = workspace_of(above);
@@ -73,7 +77,7 @@ Lowered Nest::build() {
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     body.push_back(ir::declare("n" + std::to_string(l), ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
   }
-  body.push_back(in_.slots ? every_slot(at) : emit(0, at));
+  body.push_back(in_.slots ? every_slot(at) : in_.blocks ? every_panel(at) : emit(0, at));
   if (!levels_.empty()) {
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     for (std::size_t l = 0; l < levels_.size(); ++l)
@@ -91,7 +95,10 @@ Lowered Nest::build() {
   out.levels = levels_;
   out.tail = tail_;
   for (const auto& line : lines_) out.text += line + "\n";
-  if (workspace_ >= 0) {
+  if (in_.blocks) {
+    const auto by = [](std::int64_t rows, std::int64_t columns) { return std::to_string(rows) + " x " + std::to_string(columns); };
+    out.text += "workspace over " + letter(workspace_) + ", in blocks of " + by(in_.blocks.rows, in_.blocks.columns) + " for so many rows of " + letter(0) + "\n";
+  } else if (workspace_ >= 0) {
     out.text += "workspace over " + letter(workspace_);
     for (int v : tail_) out.text += (v == tail_[0] ? ", in blocks of " : " x ") + letter(v);
     out.text += std::string(holds_mask_ ? ", and the mask's row beside it" : "") + "\n";

@@ -51,6 +51,14 @@ struct Bound {
   std::int64_t extent = 0;
 };
 
+/// The blocks of an assembled matrix, whatever its operands have: rows are gathered in panels.
+struct Blocks {
+  std::int64_t rows = 0, columns = 0;  ///< 0: the result is not in blocks
+  bool column_major = false;
+  explicit operator bool() const { return rows > 0; }
+  std::int64_t size() const { return rows * columns; }
+};
+
 /// How a loop over all coordinates is written down.
 enum class Hint : std::uint8_t { none, simd, unrolled };
 
@@ -95,6 +103,7 @@ struct Input : Computation {
   bool dense_top = false;             ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
+  Blocks blocks;                      ///< assembled, of two variables, no mask: rows of variable 0; `dense_top` counts panels of them
   DType crd = DType::i32;             ///< assembled: of coordinates
 };
 
@@ -128,7 +137,7 @@ struct Scalars {
   bool operator==(const Scalars&) const = default;
 };
 
-/// Call: begin and end cut the coordinates of variable 0, or the slots.
+/// Call: begin and end cut the coordinates of variable 0, the panels of them, or the slots.
 struct Lowered {
   ir::Function function;
   std::vector<Buffers> buffers;

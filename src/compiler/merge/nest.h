@@ -94,6 +94,12 @@ class Nest {
   /// One loop over the slots of the pattern, in place of a nest of them.
   Stmt every_slot(Place at);
 
+  // --- panels.cpp ---
+  /// The loops of each panel of rows, whose blocks are gathered in the workspace.
+  Stmt every_panel(const Place& at);
+  /// Where a block of the workspace has this place.
+  void insert_in_block(const Place& at, const Value& value, Stmts& out);
+
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
@@ -179,6 +185,7 @@ class Nest {
   std::vector<int> level_of_;      ///< per variable: level of the result, -1
   int workspace_ = -1;             ///< variable held in the workspace
   int drained_ = -1;               ///< ... which is emptied behind the loop of this variable
+  Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
   bool holds_mask_ = false;        ///< the mask's row is scattered beside the workspace
   int summed_from_ = -1;           ///< from this variable on all are summed: kept in a register; -1: none
   bool inverted_ = false;          ///< a variable of the result stands inside a summed one

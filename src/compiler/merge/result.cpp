@@ -99,6 +99,8 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
     for (int v : tail_) index = index * extent(v) + at.coordinate[static_cast<std::size_t>(v)];
     meet(b, ir::var("block") + index, e.value, s);
     s.push_back(ir::assign("filled", ir::bool_const(true)));
+  } else if (in_.blocks) {
+    insert_in_block(at, e.value, s);
   } else if (workspace_ >= 0) {
     insert(at.coordinate[static_cast<std::size_t>(workspace_)], e.value, s);
   } else {
@@ -130,6 +132,7 @@ void Nest::append(int level, const Expr& coordinate, const Value* value, Stmts& 
 }
 
 Expr Nest::block_size() {
+  if (in_.blocks) return ir::int_const(in_.blocks.size());
   Expr out = ir::int_const(1);
   for (int v : tail_) out = out * extent(v);
   return out;

@@ -79,7 +79,7 @@ Stmt Nest::drain() {
   const std::string j = names_.fresh(letter(workspace_));
   const Expr coordinate = ir::var(j);
   Stmts each_one;
-  if (tail_.empty()) take(coordinate, each_one);
+  if (tail_.empty() && !in_.blocks) take(coordinate, each_one);
   else take_block(coordinate, each_one);
   Stmt body = ir::block(std::move(each_one));
   // From the coordinates outwards: walk the bits of one word, then clear it.
@@ -98,7 +98,8 @@ Stmt Nest::drain() {
     body = ir::block(std::move(all));
     inner = word;
   }
-  const Expr groups = shift_right(extent(workspace_) + (word_bits * word_bits * word_bits - 1), 18);
+  const Expr coordinates = in_.blocks ? ir::floor_div(extent(workspace_) + (in_.blocks.columns - 1), in_.blocks.columns) : extent(workspace_);
+  const Expr groups = shift_right(coordinates + (word_bits * word_bits * word_bits - 1), 18);
   return ir::loop(inner, ir::int_const(0), groups, body);
 }
 

@@ -49,6 +49,7 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
     guess = o_.visits * rows / static_cast<double>(extents_[0]);
     for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents_.size(); ++v) guess /= static_cast<double>(extents_[v]);
   }
+  if (o_.blocks) guess = std::min(guess, guess * 4 / static_cast<double>(block()));  // a quarter of each block: with less there will be a second run
   if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
   const auto least = std::max(1.0, 1024.0 / static_cast<double>(block()));
   guess = std::min({std::max(guess, least), all, 1e8});
@@ -73,6 +74,7 @@ bool Run::needs(int node, int operand) const {
 }
 
 int Run::bounding() const {
+  if (o_.blocks) return -1;
   const auto& result = kernel_->lowered.levels;
   for (int k = 0; k < static_cast<int>(tensors_.size()); ++k) {
     const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
@@ -106,7 +108,7 @@ Tensor Run::assembled() const {
   const i64 windows = static_cast<i64>(chunks()), threads = thread_count();
   const i64 n = threads == 1 ? 1 : std::min<i64>(windows, 4 * threads);
   std::vector<Piece> pieces(static_cast<std::size_t>(n));
-  Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, extents_[0]) : Buffer();
+  Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, top_extent()) : Buffer();
   // Where it is known how many come at most, all values have one memory: if as many come, nothing is copied.
   const int bound = bounding();
   const auto most_before = [&](i64 window, std::size_t l) { return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), cuts_[static_cast<std::size_t>(window)], l + 1); };
@@ -116,7 +118,7 @@ Tensor Run::assembled() const {
     const i64 first = windows * c / n, last = windows * (c + 1) / n;
     const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
     std::vector<i64> capacity;
-    if (bound < 0) capacity = first_capacity(cuts_[static_cast<std::size_t>(first)], cuts_[static_cast<std::size_t>(last)]);
+    if (bound < 0) capacity = first_capacity(row_of(cuts_[static_cast<std::size_t>(first)]), row_of(cuts_[static_cast<std::size_t>(last)]));
     else for (std::size_t l = 0; l < levels(); ++l) capacity.push_back(most_before(last, l) - most_before(first, l));
     if (bound >= 0) {
       p.values = whole;
@@ -157,7 +159,7 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffe
   for (std::size_t l = 0; l < levels(); ++l) {
     const int level = static_cast<int>(l);
     if (l == 0 && input_.dense_top) continue;
-    const i64 parents = l == 0 ? 1 : l == 1 && input_.dense_top ? extents_[0] : starts[l - 1].back();
+    const i64 parents = l == 0 ? 1 : l == 1 && input_.dense_top ? top_extent() : starts[l - 1].back();
     arrays.pos[level] = Buffer::allocate(pos_dtype, parents + 1);
     arrays.pos[level].set_index(0, 0);
     if (l == 0) arrays.pos[level].set_index(1, starts[0].back());
@@ -168,7 +170,7 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffe
     i64 sum = 0;
     const auto* n = static_cast<const i64*>(counts.data);
     with_index(arrays.pos[1], [&](auto* to) {
-      for (i64 x = 0; x < extents_[0]; ++x) to[x + 1] = static_cast<std::decay_t<decltype(*to)>>(sum += n[x]);
+      for (i64 x = 0; x < top_extent(); ++x) to[x + 1] = static_cast<std::decay_t<decltype(*to)>>(sum += n[x]);
     });
   }
   parallel_for(static_cast<i64>(pieces.size()), [&](i64 chunk) {
@@ -210,6 +212,16 @@ Format Run::format(std::size_t levels) const {
   std::vector<std::string> names;
   for (int index : u_.output) names.push_back(u_.names[static_cast<std::size_t>(index)]);
   FormatBuilder b(names);
+  if (o_.blocks) {
+    const bool first = o_.indices[0] == u_.output[0];
+    const int rows = b.dim(first ? 0 : 1), columns = b.dim(first ? 1 : 0);
+    b.level(b.div(rows, o_.blocks.rows), Level{});
+    b.level(b.div(columns, o_.blocks.columns), Level{.kind = LevelKind::compressed});
+    const int row_in = b.mod(rows, o_.blocks.rows), column_in = b.mod(columns, o_.blocks.columns);
+    b.level(o_.blocks.column_major ? column_in : row_in, Level{});
+    b.level(o_.blocks.column_major ? row_in : column_in, Level{});
+    return b.build();
+  }
   std::size_t l = 0;
   for (int index : o_.indices) {
     if (!u_.is_output(index)) continue;

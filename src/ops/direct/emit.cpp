@@ -11,7 +11,8 @@ using merging::Scalars;
 std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) const {
   const std::string level = std::to_string(b.level), above = std::to_string(b.level - 1);
   const std::string of = b.operand < 0 ? "" : " of " + u_.accesses[static_cast<std::size_t>(b.operand)].name;
-  const std::string each = lowered.workspace < 0 ? "" : " for each coordinate of index " + name_of_variable(lowered.workspace);
+  const std::string coordinates = o_.blocks ? std::to_string(o_.blocks.columns) + " coordinates" : "coordinate";
+  const std::string each = lowered.workspace < 0 ? "" : " for each " + coordinates + " of index " + name_of_variable(lowered.workspace);
   switch (b.kind) {
     case Buffers::pos: return "pos of level " + level + of;
     case Buffers::crd: return "crd of level " + level + of;
@@ -21,7 +22,7 @@ std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) cons
     case Buffers::out_pos: return "ends of the children in level " + level + " of each element of level " + above + " of the result";
     case Buffers::out_counts: return "children of each coordinate of level 0 of the result";
     case Buffers::out_sizes: return "elements of each level of the result, in and out";
-    case Buffers::row_values: return (lowered.tail.empty() ? "a value" : "a block of values") + each + ": " + u_.absent.to_string() + ", as it is left";
+    case Buffers::row_values: return (lowered.tail.empty() && !o_.blocks ? "a value" : "a block of values") + each + ": " + u_.absent.to_string() + ", as it is left";
     case Buffers::row_bits: return (b.level == 0 ? "a bit" + each : "a bit for each of these before") + ", in whole words: 0, as it is left";
     default: return "a bit" + each + ", in whole words: 0, as it is left";
   }
@@ -55,7 +56,7 @@ std::string Run::emit(const std::string& expression) {
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
   }
   file.notes.push_back("The text holds for other extents too.");
-  const std::string parts = "a part of the coordinates of index " + name_of_variable(0);
+  const std::string parts = (o_.blocks ? "a part of the runs of " + std::to_string(o_.blocks.rows) : "a part of the") + std::string(" coordinates of index ") + name_of_variable(0);
   file.range = parts + (input_.summed[0] ? "; one part after the other" : "; any parts, side by side too");
   if (o_.pattern >= 0) {
     file.effect.push_back("stores a value in each slot of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "; returns 0");

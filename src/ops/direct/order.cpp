@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/merge/iteration.h"
+#include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/flat.h"
 #include "ops/direct/unit.h"
@@ -40,6 +41,7 @@ constexpr double merge_cost = 5;      ///< ns a coordinate of operands that are 
 constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
 constexpr double stride_cost = 0.5;   ///< ns an access to dense memory that the innermost loop does not run along
 constexpr double most_orders = 5040;
+constexpr std::int64_t most_block = 4096;  ///< places of a block that a workspace has for each
 constexpr double poor_block_cost = 0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
 class Model {
@@ -54,6 +56,7 @@ class Model {
       if (kept_.back() && drops && a.tensor.format().can_hold_fill()) kept_.back().reset();
     }
     tail_ = wanted_tail();
+    blocks_ = wanted_blocks();
   }
 
   /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
@@ -228,17 +231,38 @@ class Model {
     out.visits = entries;
     cost += entries * (step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
+    if (blocks_ && order.front() == u_.output[static_cast<std::size_t>(blocks_->dims.outer)]) {
+      const double length = extent(u_.output[static_cast<std::size_t>(blocks_->dims.inner)]) * static_cast<double>(blocks_->rows);
+      if (fits(length, entries)) {
+        out.blocks = {.rows = blocks_->rows, .columns = blocks_->columns, .column_major = blocks_->column_major};
+        out.dense_top = true;
+        return cost + entries * insert_cost + length * step_cost;
+      }
+    }
     double block = 1;
     for (int i : tail_) block *= out.dense_tail > 0 ? extent(i) : 1;
     if (workspace >= 0) {
       // As long as its index, blocks and all: it must stay small beside the work.
       const double length = extent(order[static_cast<std::size_t>(workspace)]) * block;
-      if (length > 65536 + 64 * std::min(entries, 1e6))
+      if (!fits(length, entries))
         return refuse([&] { return "a workspace over " + name(order[static_cast<std::size_t>(workspace)]) + " would be large beside the work"; });
       cost += entries / block * insert_cost + length * step_cost;
     }
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())]) cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
+  }
+
+  /// Is a workspace so long small beside the work?
+  static bool fits(double length, double entries) { return length <= 65536 + 64 * std::min(entries, 1e6); }
+
+  /// Blocks of the wanted matrix that can be gathered from rows: what nothing comes to must be 0.
+  std::optional<BlockedRows> wanted_blocks() const {
+    const bool sums = u_.combine == merging::Combine::plus && !u_.others && u_.mask < 0;
+    const Scalar zero = Scalar::zero(u_.compute);
+    const bool whole = u_.bounds.empty() && std::ranges::none_of(u_.inside, [](char i) { return i != 0; });
+    if (!sums || !whole || wishes_.given || !u_.fill.same_bits(zero) || !u_.absent.same_bits(zero)) return {};
+    const auto blocks = blocked_rows_of(wanted_);
+    return blocks && blocks->rows * blocks->columns <= most_block ? blocks : std::nullopt;
   }
 
   /// How many dense operands, or the dense result, the loop over this index strides through.
@@ -308,6 +332,7 @@ class Model {
   std::string refusal_ = "no order of loops builds the result";
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices
+  std::optional<BlockedRows> blocks_;  ///< of the wanted format, where rows are gathered into them
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;
 };

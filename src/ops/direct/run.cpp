@@ -67,6 +67,7 @@ void Run::prepare() {
   input_.slots = o_.slots == Order::in_rows;
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
+  input_.blocks = o_.blocks;
   if (u_.compute == DType::f32 || u_.compute == DType::f64) input_.lanes = host_target().vector_bytes / static_cast<int>(size_of(u_.compute));
   std::vector<int> var(o_.indices.size());  // of an index
   for (std::size_t v = 0; v < o_.indices.size(); ++v) {
@@ -178,13 +179,15 @@ void Run::cut() {
       }
       x = low;
     }
+    if (o_.blocks) x = ceil_div(x, o_.blocks.rows);
     if (cuts_.empty() || x > cuts_.back() || c == n) cuts_.push_back(x);
   }
 }
 
 Run::Workspace Run::workspace() const {
   Workspace w;
-  const i64 n = extents_[static_cast<std::size_t>(kernel_->lowered.workspace)];
+  const i64 coordinates = extents_[static_cast<std::size_t>(kernel_->lowered.workspace)];
+  const i64 n = o_.blocks ? ceil_div(coordinates, o_.blocks.columns) : coordinates;
   w.values = Buffer::filled(u_.absent, n * block());
   if (kernel_->lowered.holds_mask) w.mask = Buffer::zeros(DType::i64, ceil_div(n, 64));
   i64 words = n;

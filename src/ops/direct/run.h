@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/checked.h"
 #include "ops/direct/kernels.h"
 #include "ops/direct/unit.h"
 
@@ -80,8 +81,13 @@ class Run {
 
   std::size_t levels() const { return kernel_->lowered.levels.size(); }
   i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(kernel_->lowered.levels[l])]; }
+  /// Coordinates of the result's first level: panels, where it is in blocks.
+  i64 top_extent() const { return o_.blocks ? ceil_div(extents_[0], o_.blocks.rows) : extents_[0]; }
+  /// Where the rows of a panel begin.
+  i64 row_of(i64 top) const { return o_.blocks ? std::min(top * o_.blocks.rows, extents_[0]) : top; }
   /// Values below one element of the last level.
   i64 block() const {
+    if (o_.blocks) return o_.blocks.size();
     i64 out = 1;
     for (int v : kernel_->lowered.tail) out *= extents_[static_cast<std::size_t>(v)];
     return out;

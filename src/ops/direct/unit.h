@@ -65,6 +65,7 @@ struct Order {
   int pattern = -1;                      ///< the result is this access's tensor with other values,
   enum Slots : std::uint8_t { nested, alone, in_rows } slots = nested;  ///< ... by loops; one over all, of stored values alone, or of values of their rows too
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
+  merging::Blocks blocks;                ///< the result is assembled in these
   double visits = 0;                     ///< about how often the innermost body runs
   std::vector<merging::Hint> hints;      ///< per index
 

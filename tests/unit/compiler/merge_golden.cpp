@@ -54,6 +54,10 @@ TEST_CASE("golden merges") {
   check("csr_times_csr_elementwise", input({csr, csr}, Operator::multiply, {0, 0}));
   check("spgemm", input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0}));
 
+  merging::Input in_blocks = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
+  in_blocks.blocks = {.rows = 4, .columns = 3};
+  check("spgemm_into_blocks", in_blocks);
+
   merging::Input masked = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
   masked.operands.push_back(operand("CSR", {0, 2}));
   masked.mask = 2;

@@ -2,26 +2,28 @@
 
 from .cases import LINE
 from .loops import Loops
+from .peer import KernelPeer
 
 
-class Limit(Loops):
+class Limit(KernelPeer):
     why = "what it waits for is not lines that elements choose"
+
+    def __init__(self, threads):
+        self.f = Loops(threads).f
 
     def plain(self, result):
         return None  # there is nothing to compare
 
     def _lines(self, d, chosen):
         size = chosen.dtype.itemsize
-        rows = chosen.reshape(len(chosen), -1)
-        # NumPy's arrays begin 16 bytes behind a line: then a row of whole lines has part of one more.
-        first = -rows.ctypes.data % LINE // size
-        return {"lines": lambda: self.f.lines(d.A.indptr, d.A.indices, rows, first, LINE // size)}
-
-    def spmv(self, d):
-        return self._lines(d, d.x)
+        first = -chosen.ctypes.data % LINE // size  # rows may straddle: then each has part of one line more
+        return {"lines": lambda: self.f.lines(d.A.indptr, d.A.indices, chosen, first, LINE // size)}
 
     def spmm64(self, d):
         return self._lines(d, d.X)
 
     def sddmm64(self, d):
+        return self._lines(d, d.V)
+
+    def softmax(self, d):
         return self._lines(d, d.V)

@@ -9,9 +9,9 @@ from .peer import PEERS
 
 
 def rows(results):
-    """One dict for each case and number of threads."""
-    out = []
-    for name, runs in results["cases"].items():
+    """One dict for each case and number of threads, kernels in their order (cases stand in that of their measurement)."""
+    out, order = [], list(KERNELS)
+    for name, runs in sorted(results["cases"].items(), key=lambda case: order.index(case[0].split()[0])):
         for n in sorted({int(k.split("/")[1]) for k in runs[0]}) if runs else ():
             own, last = f"strata/{n}", runs[-1].get(f"strata/{n}", {})
             key, peer = best_peer(runs[-1], n)
@@ -60,7 +60,7 @@ def ceilings(results):
 def against(results):
     """{(kernel, threads): {library: geometric mean of its time over ours, where both ran}}."""
     out = {}
-    for name, runs in results["cases"].items():
+    for name, runs in sorted(results["cases"].items(), key=lambda case: list(KERNELS).index(case[0].split()[0])):
         for key in dict.fromkeys(k for r in runs for k in r):
             library, n = key.split("/")
             ratio = _median(runs, _over(key, f"strata/{n}"))
@@ -145,7 +145,7 @@ def markdown(results):
         "are checked against SciPy's and NumPy's; those of sparse products are sorted. First call: with compiling, or from the "
         "cache on disk. Limit: the share of the read bandwidth that the compulsory bytes (operands and result once) reach; what "
         "stays in the cache can exceed 100 %. Lines alone: the share of our time that a loop takes which reads one number of each "
-        "line of X, V or x that the elements choose, and does nothing else (timed in the same run); of a kernel, the mean ratio that "
+        "line of X or V that the elements choose, and does nothing else (timed in the same run); of a kernel, the mean ratio that "
         "this loop would have: what a product in this storage can reach here.",
         "",
         "| kernel | computes | threads | geometric mean of the ratio | worst | lines alone | cases |",
