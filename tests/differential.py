@@ -10,6 +10,7 @@ from dtypes import COMMON
 
 LETTERS = "ijklmnop"
 STRUCTURED = 20_000_000  # seeds from here on draw structured levels too; those below give what they always gave
+BLOCKED = 30_000_000  # ... and from here on results that are matrices are mostly in blocks
 
 
 def random_shape(rng, rank):
@@ -92,6 +93,14 @@ def random_format(rng, rank, structured=False):
         seen_sparse = seen_sparse or kind != "dense"
         levels.append(f"{e}: {kind}")
     return f"({', '.join(dims)}) -> ({', '.join(levels)})"
+
+
+def random_blocks(rng):
+    """Rows or columns of blocks, which are stored by rows or by columns."""
+    outer, inner = ("i", "j") if rng.random() < 0.7 else ("j", "i")
+    n = {d: int(rng.choice([1, 2, 3, 4, 7])) for d in "ij"}
+    inside = [f"{d} % {n[d]} : dense" for d in ("ij" if rng.random() < 0.6 else "ji")]
+    return f"(i, j) -> ({outer} / {n[outer]} : dense, {inner} / {n[inner]} : compressed, {', '.join(inside)})"
 
 
 def random_dense(rng, shape, dtype, special=False):

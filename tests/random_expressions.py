@@ -16,7 +16,7 @@ import numpy as np
 import scipy.special
 
 import strata as st
-from differential import STRUCTURED, random_format, thinned
+from differential import BLOCKED, STRUCTURED, random_blocks, random_format, thinned
 
 INDICES = "ijklm"
 WIDE = 10_000_000  # seeds below give the cases that they always gave, so that recorded failures stay what they are
@@ -353,6 +353,10 @@ def random_case(seed):
                 case["output"] = both
                 case["terms"] = [(pick("/", "//", "%"), a, b)]
     case["result"] = random_format(rng, len(case["output"])) if case["output"] and rng.random() < 0.5 else None
+    if seed >= BLOCKED and len(case["output"]) == 2:
+        draw = np.random.default_rng([5, seed])
+        if draw.random() < 0.8:
+            case["result"] = random_blocks(draw)
     case["mask"] = None
     if case["output"] and rng.random() < 0.2:
         m = (rng.random([extents[i] for i in case["output"]]) < 0.4).astype(float)
