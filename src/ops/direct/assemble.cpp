@@ -31,8 +31,15 @@ double Run::expected(int node, i64 begin, i64 end) const {
 
 double Run::expected_of(std::size_t k, i64 begin, i64 end) const {
   const Part& part = tensors_[k].part();
-  double stored = static_cast<double>(cuts(k) ? stored_before(part, end) - stored_before(part, begin) : tensors_[k].nse());
   const auto& vars = input_.operands[k].vars;
+  // What the result's blocks hold counts once.
+  const auto in_block = [&](std::size_t level) {
+    return part.format.level(static_cast<int>(level)).kind == LevelKind::dense && std::ranges::count(kernel_->lowered.tail, vars[level]) > 0;
+  };
+  std::size_t above = vars.size();
+  double each = 1;
+  while (above > 1 && in_block(above - 1)) each *= static_cast<double>(std::max<i64>(1, part.ranges[--above].size));
+  double stored = cuts(k) ? static_cast<double>(stored_before(part, end, above) - stored_before(part, begin, above)) : static_cast<double>(tensors_[k].nse()) / each;
   for (std::size_t l = 0; l < levels(); ++l)
     if (std::find(vars.begin(), vars.end(), kernel_->lowered.levels[l]) == vars.end())
       stored *= l == 0 ? static_cast<double>(end - begin) : static_cast<double>(level_extent(l));

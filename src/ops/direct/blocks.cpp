@@ -275,6 +275,12 @@ class Splitter {
 
 }  // namespace
 
+Buffer moved(const Buffer& crd, DType dtype, std::int64_t by) {
+  Buffer out = Buffer::allocate(dtype, crd.size);
+  for (i64 k = 0; k < crd.size; ++k) out.set_index(k, crd.index(k) + by);
+  return out;
+}
+
 std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits) {
   return Splitter(problem, splits).split();
 }
@@ -288,6 +294,10 @@ Tensor Blocked::joined(const Tensor& result) const {
   type.shape = shape;
   Part part = result.part();
   part.format = type.format;
+  if (first_diagonal != 0) {
+    part.ranges = type.format.level_ranges(shape);
+    part.levels[0].crd = moved(part.levels[0].crd, type.crd_dtype, first_diagonal);
+  }
   return make_from_parts(std::move(type), {std::move(part)});
 }
 

@@ -33,6 +33,8 @@ void number(const Problem& p, Unit& unit) {
 }  // namespace
 
 void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
+  if (cuts.empty())
+    if (auto diagonals = by_diagonals(problem)) return cuts.push_back(std::move(*diagonals));
   while (cuts.size() < most_cuts) {
     auto next = by_blocks(cuts.empty() ? problem : cuts.back().problem, {});
     if (!next) break;

@@ -186,12 +186,13 @@ class Chooser {
     return out;
   }
 
-  /// Dimensions in the order in which levels first mention them.
+  /// Dimensions in the order in which levels first mention them; those of one level (diagonals) in their own.
   static std::vector<int> storage_order(const Format& f) {
     std::vector<int> order;
     const FormatSpec& s = f.spec();
     for (int l = 0; l < f.num_levels(); ++l) {
       std::vector<int> stack{f.level(l).expr};
+      const auto before = static_cast<std::ptrdiff_t>(order.size());
       while (!stack.empty()) {
         const ExprNode& x = s.exprs[static_cast<std::size_t>(stack.back())];
         stack.pop_back();
@@ -202,6 +203,7 @@ class Chooser {
         if (x.b >= 0) stack.push_back(x.b);
         stack.push_back(x.a);
       }
+      std::sort(order.begin() + before, order.end());
     }
     return order;
   }
