@@ -110,3 +110,48 @@ def test_what_depends_on_coordinates_is_not_flat():
 def test_nothing_stored():
     A = st.from_scipy(sp.csr_matrix((30, 20)))
     assert st.evaluate("R(i,j) = A(i,j) * exp(A(i,j))", A=A).nse == 0
+
+
+@pytest.mark.parametrize("fmt", ["COO", "ELL", "Delta(4)", "(i, j) -> (i : dense, j : bitmap)", "DIAI", "BSR(3, 2)", "DCSC", "TiledCSR(4, 8)"])
+def test_functions_of_any_storage(fmt):
+    """Values alone: no coordinate is read, and none is sorted."""
+    r = np.random.default_rng(21)
+    a = np.where(r.random((23, 37)) < 0.2, r.integers(-9, 10, (23, 37)), 0).astype(float)
+    a[3, 5], a[7, 7] = np.nan, -np.inf
+    A = st.from_dense(a, fmt)
+    with np.errstate(all="ignore"):
+        cases = {"abs(A(i,j))": abs(a), "A(i,j) * 2.5": a * 2.5, "A(i,j) > 1": a > 1, "exp(A(i,j))": np.exp(a), "A(i,j) * A(i,j) - A(i,j)": a * a - a}
+    for text, want in cases.items():
+        told = st.explain("C(i,j) = " + text, A=A, format=A.format)
+        assert "one loop over the slots" in told or "a plan in the pattern" in told, told
+        got = st.evaluate("C(i,j) = " + text, A=A, format=A.format)
+        got.validate()
+        assert got.format == A.format and got.dtype == want.dtype
+        np.testing.assert_allclose(got.to_numpy(), want, rtol=1e-15)
+
+
+def test_coordinates_that_come_twice_are_added_first():
+    A = st.Tensor("(i, j) -> (i : compressed(nonunique), j : singleton(nonunique))", (3, 3), pos={0: [0, 3]}, crd={0: [0, 0, 2], 1: [1, 1, 0]}, values=[2.0, 3.0, 4.0])
+    got = st.evaluate("C(i,j) = A(i,j) * A(i,j)", A=A).to_numpy()
+    assert got[0, 1] == 25 and got[2, 0] == 16
+
+
+@pytest.mark.parametrize("fmt", ["BSR(4, 4)", "BSR(3, 2)", "ELL", "DIA"])
+def test_extremes_of_rows_and_columns_of_any_storage(fmt):
+    r = np.random.default_rng(22)
+    a = np.where(r.random((41, 30)) < 0.3, r.integers(-9, 10, (41, 30)), 0).astype(float)
+    A = st.from_dense(a, fmt)
+    for text, want in (("y(i) = max(j, A(i,j))", a.max(1)), ("y(j) = min(i, A(i,j))", a.min(0))):
+        assert "the general path serves" not in st.explain(text, A=A)
+        np.testing.assert_array_equal(np.asarray(st.evaluate(text, A=A, format="dense")), want)
+
+
+def test_rows_that_are_chosen_lie_below_a_dense_level():
+    r = np.random.default_rng(23)
+    a, b = (np.where(r.random((50, 50)) < 0.1, r.integers(-9, 10, (50, 50)), 0).astype(float) for _ in range(2))
+    A, B = st.from_dense(a, "DCSR"), st.from_dense(b, "DCSR")
+    told = st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
+    assert "first B to (d0, d1) -> (d0 : dense, d1 : compressed)" in told and "first A" not in told, told
+    got = A @ B
+    assert got.format == st.Format("DCSR")
+    np.testing.assert_array_equal(got.to_numpy(), a @ b)

@@ -45,7 +45,10 @@ void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
 std::optional<Loops> make_loops(const Problem& problem, std::string& why) {
   std::vector<Blocked> cuts;
   cut_blocks(problem, cuts);
-  return make_loops(problem, std::move(cuts), why);
+  const bool cut = !cuts.empty();
+  auto loops = make_loops(problem, std::move(cuts), why);
+  if (!loops && cut) loops = make_loops(problem, std::vector<Blocked>(), why);  // what counts absent elements wants whole rows: blocks are converted
+  return loops;
 }
 
 std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why) {

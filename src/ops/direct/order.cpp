@@ -8,6 +8,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/flat.h"
 #include "ops/direct/unit.h"
+#include "tensor/tensor_impl.h"
 
 namespace strata::direct {
 
@@ -36,11 +37,13 @@ bool are_twins(const Tensor& a, const Tensor& b) {
 namespace {
 
 constexpr double convert_cost = 15;   ///< ns an element to store an operand in another order
+constexpr double rows_cost = 4;       ///< ... in that which it has, by rows
 constexpr double step_cost = 1.5;     ///< ns an iteration
 constexpr double merge_cost = 5;      ///< ns a coordinate of operands that are walked together: which comes next is a guess
 constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
 constexpr double stride_cost = 0.5;   ///< ns an access to dense memory that the innermost loop does not run along
 constexpr double most_orders = 5040;
+constexpr double few_rows = 16;   ///< from which other rows are chosen: not worth another storage of those
 constexpr std::int64_t most_block = 4096;  ///< places of a block that a workspace has for each
 constexpr double poor_block_cost = 0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
@@ -77,6 +80,28 @@ class Model {
     if (out.indices.size() != u_.extents.size() || !granted(out.indices)) return {};
     out.convert.assign(u_.accesses.size(), std::nullopt);
     out.pattern = first;
+    out.visits = stored_[static_cast<std::size_t>(first)];
+    return out;
+  }
+
+  /// The same of values alone, whatever the storage: a slot's value depends on its own, and on numbers.
+  std::optional<Order> of_values() const {
+    if (u_.mask >= 0 || u_.everywhere || wishes_.given || std::ranges::count(u_.summed, 1) > 0 || !u_.bounds.empty()) return {};
+    int first = -1;
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
+      const Access& a = u_.accesses[k];
+      if (a.dense && a.indices.empty()) continue;
+      const Format& f = a.tensor.format();
+      const bool one = !a.dense && f.num_parts() == 1 && f.num_batch_levels() == 0 && f.level(f.num_levels() - 1).unique && !(u_.drops_fill_in && f.can_hold_fill());
+      if (!one || a.indices != u_.output || !(f == wanted_) || (first >= 0 && a.twin != first)) return {};
+      if (first < 0) first = static_cast<int>(k);
+    }
+    if (first < 0 || used_values(u_.accesses[static_cast<std::size_t>(first)].tensor.part()) == 0) return {};
+    Order out;
+    out.indices = u_.output;
+    out.convert.assign(u_.accesses.size(), std::nullopt);
+    out.pattern = first;
+    out.slots = Order::alone;
     out.visits = stored_[static_cast<std::size_t>(first)];
     return out;
   }
@@ -179,11 +204,13 @@ class Model {
       std::sort(dims.begin(), dims.end(), [&](int x, int y) { return place(x) < place(y); });
       for (int d : dims) sequence[k].push_back(a.indices[static_cast<std::size_t>(d)]);
       formats[k] = a.tensor.format();
-      if (kept_[k] == dims) continue;
       const bool top = dims.size() > 1 && extent(sequence[k][0]) <= 4 * stored_[k] + 1024;
+      // Rows that another operand chooses, again and again, are found at once below a dense level.
+      const bool chosen = top && sequence[k][0] != order[0] && formats[k].level(0).kind == LevelKind::compressed && extent(order[0]) > few_rows && is_chosen(k, sequence[k][0]);
+      if (kept_[k] == dims && !chosen) continue;
       formats[k] = conversion::levels_in_order(dims, top);
       out.convert[k] = formats[k];
-      cost += convert_cost * stored_[k];
+      cost += (top && first_dim(a.tensor.format()) == dims[0] ? rows_cost : convert_cost) * stored_[k];
     }
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
@@ -250,6 +277,29 @@ class Model {
     }
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())]) cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
+  }
+
+  /// The dimension by which a matrix is stored, where it becomes rows of that without a sort; or -1.
+  static int first_dim(const Format& f) {
+    if (const auto blocks = blocked_rows_of(f)) return blocks->dims.outer;
+    if (const auto padded = rows_of(f, LevelKind::padded)) return padded->outer;
+    if (const auto sorted = coordinates_of(f); sorted && f.level(0).ordered && f.level(1).ordered) return sorted->outer;
+    return diagonals_of(f) >= 0 ? 0 : -1;
+  }
+
+  /// Elements of the smallest sparse operand: a level as long as that costs little beside it.
+  double least_stored() const {
+    double least = 0;
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k)
+      if (!u_.accesses[k].dense) least = least > 0 ? std::min(least, stored_[k]) : stored_[k];
+    return least;
+  }
+
+  /// Has another sparse operand this index?
+  bool is_chosen(std::size_t k, int index) const {
+    for (std::size_t o = 0; o < u_.accesses.size(); ++o)
+      if (o != k && !u_.accesses[o].dense && std::ranges::count(u_.accesses[o].indices, index) > 0) return true;
+    return false;
   }
 
   /// Is a workspace so long small beside the work?
@@ -321,7 +371,7 @@ class Model {
     const auto wanted = storage_order(wanted_);
     const bool same = wanted && *wanted == dims && out.dense_tail == static_cast<int>(tail_.size());
     const double first = extent(u_.output[static_cast<std::size_t>(dims[0])]);
-    out.dense_top = dims.size() > 1 + static_cast<std::size_t>(out.dense_tail) && (same ? wanted_.level(0).kind == LevelKind::dense : first <= 4 * entries + 1024);
+    out.dense_top = dims.size() > 1 + static_cast<std::size_t>(out.dense_tail) && (same ? wanted_.level(0).kind == LevelKind::dense : first <= 4 * std::max(entries, least_stored()) + 1024);
     return same ? 0 : convert_cost * entries;
   }
 
@@ -343,6 +393,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
   Model model(unit, wanted, wishes);
   auto order = model.in_pattern();
   if (order && !wishes.given) order->slots = slots_of(unit, *order);
+  if (!order) order = model.of_values();
   if (!order && wishes.assembly == Assembly::pattern) {
     why = "the result has not the pattern of an operand in its own format";
     return std::nullopt;

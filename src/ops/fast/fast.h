@@ -28,6 +28,8 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal);      //
 std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal);      ///< BSR -> CSR
 std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal);   ///< CSR -> DIA
 std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal);   ///< DIA -> CSR
+std::optional<Tensor> rows_to_padded(const Tensor& t, const Goal& goal);      ///< CSR -> ELL, CSC -> the same by columns
+std::optional<Tensor> padded_to_rows(const Tensor& t, const Goal& goal);      ///< ... and back
 std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal);       ///< dense, any strides -> CSR, CSC
 std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal);       ///< CSR, CSC -> dense
 

@@ -30,6 +30,7 @@ const Format& rows_along(int outer) {
 std::optional<Format> rows_before(const Format& part) {
   if (const auto blocks = blocked_rows_of(part)) return rows_along(blocks->dims.outer);
   if (diagonals_of(part) >= 0) return rows_along(0);
+  if (const auto padded = rows_of(part, LevelKind::padded)) return rows_along(padded->outer);
   return {};
 }
 
@@ -47,6 +48,7 @@ std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros
     const auto rows = rows_of(t.format(), LevelKind::compressed);
     if (const auto blocks = blocked_rows_of(t.format())) outer = blocks->dims.outer;
     else if (diagonals_of(t.format()) >= 0) outer = 0;
+    else if (const auto padded = rows_of(t.format(), LevelKind::padded); padded && t.format().level(1).ordered && t.format().level(1).unique) outer = padded->outer;
     else if (const auto sorted = coordinates_of(t.format()); sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique) outer = sorted->outer;
     else if (rows && rows->outer != first_dim(format)) outer = rows->inner;
     if (outer >= 0) return fast::convert(t, rows_along(outer), options);

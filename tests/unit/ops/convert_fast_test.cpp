@@ -23,12 +23,14 @@ const char* const bsr = "(i, j) -> (i / 2 : dense, j / 3 : compressed, i % 2 : d
 const char* const bsr_left = "(i, j) -> (i / 3 : dense, j / 2 : compressed, j % 2 : dense, i % 3 : dense)";
 const char* const diai = "(i, j) -> (j - i : compressed, i : range)";
 const char* const diaj = "(i, j) -> (j - i : compressed, j : range)";
+const char* const ell = "(i, j) -> (i : dense, j : padded)";
+const char* const ell_left = "(i, j) -> (j : dense, i : padded)";
 const char* const dense = "(i, j) -> (i : dense, j : dense)";
 const char* const dense_left = "(i, j) -> (j : dense, i : dense)";
 
 const Pair pairs[] = {
     {csr, csc}, {csc, csr}, {csr, coo}, {coo, csr}, {coo, csc}, {loose_coo, csr}, {loose_coo, csc}, {csr, bsr}, {bsr, csr}, {csr, bsr_left}, {bsr_left, csr},
-    {csr, diai}, {csr, diaj}, {diai, csr}, {diaj, csr}, {dense, csr}, {dense_left, csr}, {dense, csc}, {csr, dense}, {csc, dense}, {csr, dense_left},
+    {csr, diai}, {csr, diaj}, {diai, csr}, {diaj, csr}, {csr, ell}, {ell, csr}, {csc, ell_left}, {ell_left, csc}, {dense, csr}, {dense_left, csr}, {dense, csc}, {csr, dense}, {csc, dense}, {csr, dense_left},
 };
 
 /// A matrix in raw order: rows and columns at random, some twice, some zeros of either sign.
