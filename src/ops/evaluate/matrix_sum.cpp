@@ -6,6 +6,7 @@
 #include "backend/pool.h"
 #include "format/recognise.h"
 #include "kernels/isa/isa.h"
+#include "ops/direct/unit.h"
 #include "ops/evaluate/front.h"
 #include "ops/pod_array.h"
 #include "plan/trace.h"
@@ -155,7 +156,9 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
   if (!rows || !first.format.level(1).unique || !first.format.level(1).ordered) return no("they are not CSR");
   if (!(wanted_format(a, operands, options) == first.format)) return no("the result has another format");
   i64 stored = 0;
+  bool one_pattern = true;
   for (const auto& name : sum.terms) {
+    one_pattern = one_pattern && (name == sum.terms[0] || direct::are_twins(operands.at(sum.terms[0]), operands.at(name)));
     const TensorType& t = operands.at(name).type();
     stored += operands.at(name).nse();
     if (!(t.format == first.format) || t.shape != first.shape) return no("their formats or shapes differ");
@@ -163,6 +166,7 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
     if (t.shared_value || operands.at(name).part().value_stride != 1 || !t.fill.is_zero()) return no("values are shared, strided, or the fill is not 0");
     if (t.pos_dtype != first.pos_dtype || t.crd_dtype != DType::i32) return no("positions differ, or coordinates are not int32");
   }
+  if (one_pattern) return no("they share one pattern: a loop over its slots is faster");
   if ((options.dtype && *options.dtype != first.dtype) || (options.compute_dtype && *options.compute_dtype != first.dtype)) return no("the result has another dtype");
   if (first.pos_dtype == DType::i32 && stored > INT32_MAX) return no("int32 may not count what is stored");
   if (first.shape[static_cast<std::size_t>(rows->inner)] > INT32_MAX) return no("an extent is above 2^31 - 1");
