@@ -184,3 +184,18 @@ def test_a_result_in_blocks_is_appended_to(tmp_path):
     call(kernel, text, given, 30, n // 4)
     assert sizes[1] == room and np.array_equal(np.cumsum(counts), expected.indptr[1:])
     assert np.array_equal(crd, expected.indices) and np.array_equal(values, expected.data)
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+@pytest.mark.parametrize("fmt", ["ELL", "COO", "delta(4)"])
+def test_functions_of_values_in_any_storage(fmt, tmp_path):
+    path = tmp_path / "kernel.c"
+    assert main(["emit", "C(i,j) = abs(A(i,j)) * 3", f"A={fmt}", "-o", str(path)]) == 0
+    text, kernel = path.read_text(), compiled(path, tmp_path)
+    values = np.random.default_rng(7).standard_normal(100)
+    out = np.full(100, np.nan)
+    given = {"values of A": values, "values of the result": out, "elements before the first one of A": 0}
+    assert "a part of the coordinates of index slot" in text
+    call(kernel, text, given, 0, 40)
+    call(kernel, text, given, 40, 100)
+    assert np.array_equal(out, abs(values) * 3)

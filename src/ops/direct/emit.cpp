@@ -1,6 +1,7 @@
 // The kernel of a unit as a C file, with the meaning of what it is called with.
 #include "compiler/emit/c_file.h"
 #include "compiler/emit/emit_c.h"
+#include "ops/direct/flat.h"
 #include "ops/direct/run.h"
 
 namespace strata::direct {
@@ -75,6 +76,8 @@ std::string Run::emit(const std::string& expression) {
 }
 
 std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) {
+  // Storage that loops do not walk has nothing but its slots.
+  if (order.slots == Order::alone && !storage_order(unit.accesses[static_cast<std::size_t>(order.pattern)].tensor.format())) return emit_flat(unit, order, expression);
   Order nested = order;  // who calls the text has tensors, and not their values slot by slot
   nested.slots = Order::nested;
   return Run(unit, nested).emit(expression);

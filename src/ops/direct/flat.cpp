@@ -131,6 +131,11 @@ Tensor Run::in_slots() {
   return with_values(t, values);
 }
 
+std::string emit_flat(const Unit& unit, const Order& order, const std::string& expression) {
+  const Flat flat = flattened(unit, order);
+  return Run(flat.unit, flat.order).emit(expression);
+}
+
 std::string describe_flat(const Unit& unit, const Order& order, bool code) {
   const Flat flat = flattened(unit, order);
   const std::string& name = unit.accesses[static_cast<std::size_t>(order.pattern)].name;

@@ -11,6 +11,8 @@ inline constexpr std::int64_t short_row = 32;
 Order::Slots slots_of(const Unit& unit, const Order& order);
 /// Order::alone: values as vectors, which are added, multiplied, ... as dense ones are. Nothing where run_unit() gives nothing.
 std::optional<Tensor> run_flat(const Unit& unit, const Order& order);
+/// The loop over the slots as a C file.
+std::string emit_flat(const Unit& unit, const Order& order, const std::string& expression);
 std::string describe_flat(const Unit& unit, const Order& order, bool code);
 
 }  // namespace strata::direct
