@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import strata as st
 
@@ -288,3 +289,14 @@ def test_what_newcomers_write(spec, message):
     with pytest.raises(st.ExpressionError, match="\\^") as e:
         st._core.expression_operands(spec)
     assert message in str(e.value)
+
+
+def test_what_memory_does_not_hold_is_refused_before_it_is_tried():
+    """A quotient that is NaN wherever its denominator is absent, and so everywhere; with the sum written out it is not."""
+    n = 300_000
+    eye = sp.identity(n, format="csr")
+    A, V = st.from_scipy(eye), np.ones((n, 4))
+    with pytest.raises(st.Unsupported, match=r"more elements than memory holds(?s:.*)sum\(j, \.\.\.\) / s\(i\)"):
+        st.evaluate("Y(i,d) = A(i,j) * V(j,d) / sum(j, A(i,j))", A=A, V=V)
+    got = st.evaluate("Y(i,d) = sum(j, A(i,j) * V(j,d)) / sum(j, A(i,j))", A=A, V=V)
+    assert np.array_equal(np.asarray(got), V)

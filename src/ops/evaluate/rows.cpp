@@ -4,19 +4,32 @@
 #include <bit>
 #include <numeric>
 
+#include "backend/allocator.h"
 #include "backend/steps.h"
 #include "base/checked.h"
 #include "ops/pod_array.h"
 #include "ops/radix_sort.h"
 #include "strata/error.h"
+#include "tensor/levels/level_storage.h"
 
 namespace strata::evaluation {
 namespace {
 
+constexpr std::size_t several_tables = 3;  ///< that live at a time
+
 [[noreturn]] void too_many() {
   throw Unsupported({.what = "the result, or what lies on the way to it, has more elements than memory holds",
-                     .expected = "fewer than 2^62",
-                     .fix = "use sparse operands, or a mask"});
+                     .expected = "as many as fit",
+                     .fix = "use sparse operands, or a mask; divide a sum, sum(j, ...) / s(i), instead of what it adds up"});
+}
+
+/// Better an error than a process that is killed.
+void require_room(std::int64_t rows, std::size_t columns) {
+  try {
+    storage::require_memory(rows, static_cast<std::int64_t>(several_tables * sizeof(std::int64_t) * columns));
+  } catch (const OutOfMemory&) {
+    too_many();
+  }
 }
 
 bool contains(std::span<const int> list, int v) { return std::find(list.begin(), list.end(), v) != list.end(); }
@@ -142,7 +155,8 @@ Rows join(const Rows& a, const Rows& b, const Extents& extents) {
   Ints left, right;
   if (shared.empty()) {
     const auto n = checked_mul(a.n, b.n);
-    if (!n || *n >= std::int64_t{1} << 40) too_many();
+    if (!n) too_many();
+    require_room(*n, a.vars.size() + b.vars.size() + a.slots.size() + b.slots.size());
     for (std::int64_t x = 0; x < a.n; ++x)
       for (std::int64_t y = 0; y < b.n; ++y) {
         poll_at(x * b.n + y);
@@ -200,6 +214,7 @@ Rows slab(const Rows& rows, std::int64_t begin, std::int64_t end, const Extents&
   if (end > begin)  // then total() has checked the product
     for (int v : rows.free) inner *= extents[static_cast<std::size_t>(v)];
   const auto n = static_cast<std::size_t>(end - begin);
+  require_room(end - begin, rows.vars.size() + rows.free.size() + rows.slots.size() + 1);
   Ints where(n);
   std::vector<Ints> added(rows.free.size(), Ints(n));
   for (std::size_t k = 0; k < n; ++k) {
