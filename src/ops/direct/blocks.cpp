@@ -12,12 +12,6 @@ namespace {
 using i64 = std::int64_t;
 using Names = std::vector<std::string>;
 
-Names plain_names(const Expression& access) {
-  Names out;
-  for (const auto& i : access.node().indices) out.push_back(i.terms[0].index);
-  return out;
-}
-
 class Splitter {
  public:
   Splitter(const Problem& given, std::span<const Split> asked) : given_(given) {
@@ -274,6 +268,12 @@ class Splitter {
 };
 
 }  // namespace
+
+std::vector<std::string> plain_names(const Expression& access) {
+  std::vector<std::string> out;
+  for (const auto& i : access.node().indices) out.push_back(i.terms[0].index);
+  return out;
+}
 
 Buffer moved(const Buffer& crd, DType dtype, std::int64_t by) {
   Buffer out = Buffer::allocate(dtype, crd.size);

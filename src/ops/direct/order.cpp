@@ -64,45 +64,26 @@ class Model {
 
   /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
   std::optional<Order> in_pattern() const {
-    if (u_.mask >= 0 || u_.everywhere || std::find(u_.summed.begin(), u_.summed.end(), 1) != u_.summed.end()) return {};
-    int first = -1;
-    for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
-      const Access& a = u_.accesses[k];
-      if (a.dense) continue;
-      if (a.indices != u_.output || !kept_[k] || !(a.tensor.format() == wanted_)) return {};
-      if (first < 0) first = static_cast<int>(k);
-      if (static_cast<int>(k) != first && a.twin != first) return {};
-    }
-    if (first < 0 || wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern) return {};
+    const int first = pattern();
+    if (first < 0 || !kept_[static_cast<std::size_t>(first)] || wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern) return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
-    Order out;
+    Order out = into(first);
     for (int d : *kept_[static_cast<std::size_t>(first)]) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
     if (out.indices.size() != u_.extents.size() || !granted(out.indices)) return {};
-    out.convert.assign(u_.accesses.size(), std::nullopt);
-    out.pattern = first;
-    out.visits = stored_[static_cast<std::size_t>(first)];
     return out;
   }
 
   /// The same of values alone, whatever the storage: a slot's value depends on its own, and on numbers.
   std::optional<Order> of_values() const {
-    if (u_.mask >= 0 || u_.everywhere || wishes_.given || std::ranges::count(u_.summed, 1) > 0 || !u_.bounds.empty()) return {};
-    int first = -1;
-    for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
-      const Access& a = u_.accesses[k];
-      if (a.dense && a.indices.empty()) continue;
-      const Format& f = a.tensor.format();
-      const bool one = !a.dense && f.num_parts() == 1 && f.num_batch_levels() == 0 && f.level(f.num_levels() - 1).unique && !(u_.drops_fill_in && f.can_hold_fill());
-      if (!one || a.indices != u_.output || !(f == wanted_) || (first >= 0 && a.twin != first)) return {};
-      if (first < 0) first = static_cast<int>(k);
-    }
-    if (first < 0 || used_values(u_.accesses[static_cast<std::size_t>(first)].tensor.part()) == 0) return {};
-    Order out;
+    const int first = pattern();
+    if (first < 0 || wishes_.given || !u_.bounds.empty()) return {};
+    if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
+    const Tensor& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
+    const Format& f = t.format();
+    if (f.num_parts() != 1 || f.num_batch_levels() > 0 || !f.level(f.num_levels() - 1).unique || (u_.drops_fill_in && f.can_hold_fill()) || used_values(t.part()) == 0) return {};
+    Order out = into(first);
     out.indices = u_.output;
-    out.convert.assign(u_.accesses.size(), std::nullopt);
-    out.pattern = first;
     out.slots = Order::alone;
-    out.visits = stored_[static_cast<std::size_t>(first)];
     return out;
   }
 
@@ -140,6 +121,26 @@ class Model {
   }
 
  private:
+  /// The access whose elements are those of the result, in its format; other sparse ones differ in their values alone. Or -1.
+  int pattern() const {
+    if (u_.mask >= 0 || u_.everywhere || std::ranges::count(u_.summed, 1) > 0) return -1;
+    int first = -1;
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
+      const Access& a = u_.accesses[k];
+      if (a.dense) continue;
+      if (a.indices != u_.output || !(a.tensor.format() == wanted_) || (first >= 0 && a.twin != first)) return -1;
+      if (first < 0) first = static_cast<int>(k);
+    }
+    return first;
+  }
+  Order into(int access) const {
+    Order out;
+    out.convert.assign(u_.accesses.size(), std::nullopt);
+    out.pattern = access;
+    out.visits = stored_[static_cast<std::size_t>(access)];
+    return out;
+  }
+
   double extent(int index) const { return static_cast<double>(u_.extents[static_cast<std::size_t>(index)]); }
 
   const std::string& name(int index) const { return u_.names[static_cast<std::size_t>(index)]; }
