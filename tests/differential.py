@@ -11,6 +11,7 @@ from dtypes import COMMON
 LETTERS = "ijklmnop"
 STRUCTURED = 20_000_000  # seeds from here on draw structured levels too; those below give what they always gave
 BLOCKED = 30_000_000  # ... and from here on results that are matrices are mostly in blocks
+NESTED = 50_000_000  # ... and from here on reductions stand inside of products inside of reductions
 
 
 def random_shape(rng, rank):

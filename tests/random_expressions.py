@@ -5,7 +5,8 @@ python tests/campaign.py --kind evaluate
 A case is 1 to 4 operands of 0 to 4 dimensions over up to 5 indices, sums of products with functions, written
 reductions, semirings, masks, a format for each operand and for the result. Wide cases (seeds from WIDE on) go further:
 operands of several dtypes, 5 dimensions, sin, log and erf, semirings of users and `any`; from STRUCTURED on structured
-levels too. Values are small integers; a case that fails is made smaller and printed.
+levels too, from BLOCKED on results in blocks, from NESTED on reductions inside of products. Values are small integers; a
+case that fails is made smaller and printed.
 """
 
 import copy
@@ -16,7 +17,7 @@ import numpy as np
 import scipy.special
 
 import strata as st
-from differential import BLOCKED, STRUCTURED, random_blocks, random_format, thinned
+from differential import BLOCKED, NESTED, STRUCTURED, random_blocks, random_format, thinned
 
 INDICES = "ijklm"
 WIDE = 10_000_000  # seeds below give the cases that they always gave, so that recorded failures stay what they are
@@ -41,7 +42,7 @@ INEXACT = ("sqrt", "exp", "cos", "tan", "sin", "log", "erf")  # in dtypes that N
 REDUCTIONS = {"sum": np.sum, "max": np.max, "min": np.min, "any": np.any, "all": np.all}
 BINARY = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "min": np.minimum, "max": np.maximum, "<": np.less, "==": np.equal,
-    ">=": np.greater_equal, "/": np.divide, "//": np.floor_divide, "%": np.remainder,
+    ">=": np.greater_equal, "!=": np.not_equal, ">": np.greater, "/": np.divide, "//": np.floor_divide, "%": np.remainder,
 }  # fmt: skip
 INF = np.inf
 RINGS = {  # addition, multiplication, identity of the addition: of integers inf is the largest
@@ -93,7 +94,7 @@ def balanced(s):
     depth = 0
     for k, c in enumerate(s):
         depth += (c == "(") - (c == ")")
-        if depth < 0 or (depth == 0 and s[k : k + 3] in (" + ", " - ", " < ", " ==", " >=")):
+        if depth < 0 or (depth == 0 and s[k : k + 3] in (" + ", " - ", " < ", " > ", " ==", " >=", " !=")):
             return False
     return True
 
@@ -333,8 +334,35 @@ def random_case(seed):
             op = pick("+", "-", op)
         return (op, a, b)
 
+    inner = []  # reductions that several products hold
+
+    def nested():
+        """carrier * f(a reduction inside) * more, reduced or not; indices of reductions may be those of the result."""
+        carrier = access()
+        if not is_complex(case, carrier):
+            carrier = pick(carrier, ("!=", carrier, ("number", 0)), (">", carrier, ("number", 1)), ("abs", carrier))
+        if not inner or rng.random() < 0.4:
+            body = ("*", access(), access())
+            inner.append(("reduce", "sum", pick(*free(case, body)), body) if free(case, body) else body)
+        term = pick(*inner)
+        if free(case, term) and rng.random() < 0.6:
+            again = term if rng.random() < 0.3 else None
+            term = (pick(*(["conj", "abs", "-"] if is_complex(case, term) else ["cos", "abs", "relu", "-"])), term)
+            term = ("*", term, again) if again else term
+        term = ("*", carrier, term) if rng.random() < 0.8 else ("*", term, carrier)
+        if rng.random() < 0.4:
+            term = ("*", term, access())
+        if free(case, term) and rng.random() < 0.6:
+            term = ("reduce", "sum", pick(*free(case, term)), term)
+            term = ("*", access(), term) if rng.random() < 0.4 else term
+        return term
+
+    nests = seed >= NESTED and not semiring
     for _ in range(int(rng.choice([1, 2, 3], p=[0.6, 0.3, 0.1]))):
-        term = factor()
+        term = nested() if nests else factor()
+        if nests:
+            case["terms"].append(term if rng.random() < 0.7 else (pick("+", "-"), term, nested()))
+            continue
         more = int(rng.choice([0, 1, 2, 3], p=[0.3, 0.4, 0.2, 0.1]))
         for _ in range(min(more, 1) if semiring in OF_PAIRS else more):
             term = ("*", term, factor())
@@ -353,7 +381,7 @@ def random_case(seed):
                 case["output"] = both
                 case["terms"] = [(pick("/", "//", "%"), a, b)]
     case["result"] = random_format(rng, len(case["output"])) if case["output"] and rng.random() < 0.5 else None
-    if seed >= BLOCKED and len(case["output"]) == 2:
+    if BLOCKED <= seed < NESTED and len(case["output"]) == 2:
         draw = np.random.default_rng([5, seed])
         if draw.random() < 0.8:
             case["result"] = random_blocks(draw)

@@ -23,12 +23,12 @@ Format join(std::span<const Format> parts) {
   return parse_format(text);
 }
 
-Format levels_in_order(std::span<const int> dims, bool dense_top) {
+Format levels_in_order(std::span<const int> dims, bool dense_top, std::size_t dense_tail) {
   std::vector<std::string> names;
   for (std::size_t d = 0; d < dims.size(); ++d) names.push_back("d" + std::to_string(d));
   FormatBuilder b(names);
   for (std::size_t l = 0; l < dims.size(); ++l)
-    b.level(b.dim(dims[l]), Level{.kind = l == 0 && dense_top ? LevelKind::dense : LevelKind::compressed});
+    b.level(b.dim(dims[l]), Level{.kind = (l == 0 && dense_top) || l + dense_tail >= dims.size() ? LevelKind::dense : LevelKind::compressed});
   return b.build();
 }
 

@@ -202,7 +202,8 @@ class Splitter {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const int i = b.dim(static_cast<int>(d));
       const Split* s = find(indices[d]);
-      b.level(s ? b.div(i, s->size) : i, Level{.kind = d == 0 ? LevelKind::dense : LevelKind::compressed});
+      const bool rows = d == 0 && indices.size() > 1;  // a vector of dense blocks would store everything
+      b.level(s ? b.div(i, s->size) : i, Level{.kind = rows ? LevelKind::dense : LevelKind::compressed});
     }
     for (std::size_t d = 0; d < indices.size(); ++d)
       if (const Split* s = find(indices[d])) b.level(b.mod(b.dim(static_cast<int>(d)), s->size), Level{});

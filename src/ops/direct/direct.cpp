@@ -6,6 +6,7 @@
 #include "ops/direct/in_place.h"
 #include "ops/direct/lift.h"
 #include "ops/direct/loops.h"
+#include "ops/direct/quotient.h"
 #include "ops/evaluate/contract.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
@@ -153,15 +154,20 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
                                const EvaluateOptions& options, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
-  if (auto rest = first_steps(*p)) {
-    if (auto sum = added_in_place(rest->assignment, rest->operands, p->problem.options)) return sum;
-    return strata::evaluate(rest->assignment, rest->operands, p->problem.options);
+  const Problem& problem = p->problem;
+  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options)) {
+    Tensor result = strata::evaluate(*quotient, problem.operands, problem.options);
+    if (!holds_infinity(result)) return result;
   }
-  const auto loops = make_loops(p->problem, why);
+  if (auto rest = first_steps(*p)) {
+    if (auto sum = added_in_place(rest->assignment, rest->operands, problem.options)) return sum;
+    return strata::evaluate(rest->assignment, rest->operands, problem.options);
+  }
+  const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
   if (planning::Trace::on())
     planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
-  auto result = loops->run(*p->problem.options.format, p->problem.options.dtype);
+  auto result = loops->run(*problem.options.format, problem.options.dtype);
   if (!result) why = "there is no compiler";
   return result;
 }
@@ -170,13 +176,16 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
                                    const EvaluateOptions& options, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
+  const Problem& problem = p->problem;
+  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
+    return "as a quotient of sums (and as it is written where that gives an infinity):\n" + strata::explain(*quotient, problem.operands, problem.options);
   std::vector<std::string> steps;
   if (auto rest = first_steps(*p, &steps)) {
-    const bool in_place = added_in_place(rest->assignment, rest->operands, p->problem.options).has_value();
-    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n" : strata::explain(rest->assignment, rest->operands, p->problem.options));
+    const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options).has_value();
+    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n" : strata::explain(rest->assignment, rest->operands, problem.options));
     return numbered(steps);
   }
-  const auto loops = make_loops(p->problem, why);
+  const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
   return loops->describe();
 }

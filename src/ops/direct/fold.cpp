@@ -4,16 +4,57 @@
 
 #include "ops/direct/unit.h"
 #include "ops/evaluate/chain.h"
+#include "ops/evaluate/pattern.h"
+#include "ops/evaluate/tree.h"
 
 namespace strata::direct {
+namespace {
+
+/// The access in an elementwise tree, if all of its accesses are the same.
+bool find_access(const Expression& e, std::optional<Expression>& found) {
+  if (e.op() == Operator::access) {
+    if (found && !(*found == e)) return false;
+    found = e;
+    return true;
+  }
+  if (is_reduction(e.op())) return false;
+  return std::ranges::all_of(e.node().arguments, [&](const Expression& a) { return find_access(a, found); });
+}
+
+/// Of a tree over one sparse operand of this dtype, whose fill is 0, what is known before any element is looked at.
+int add_facts(evaluation::Tree& tree, const Expression& e, DType dtype) {
+  if (e.op() == Operator::constant) return tree.add_constant(e);
+  if (e.op() == Operator::access) {
+    evaluation::Leaf leaf;
+    leaf.values = std::make_shared<evaluation::Column>(evaluation::zeros(dtype, 0));
+    leaf.fill = evaluation::of_scalar(Scalar::zero(dtype));
+    return tree.add_leaf(std::move(leaf), {});
+  }
+  std::vector<int> arguments;
+  for (const auto& a : e.node().arguments) arguments.push_back(add_facts(tree, a, dtype));
+  return is_unary(e.op()) ? tree.add_unary(e.op(), arguments[0]) : tree.add_operation(e.op(), std::move(arguments));
+}
+
+}  // namespace
+
+std::optional<Expression> carrier_of(const Expression& factor, const std::map<std::string, Tensor>& operands) {
+  std::optional<Expression> access;
+  if (!find_access(factor, access) || !access) return std::nullopt;
+  const Tensor& t = operands.at(access->node().name);
+  if (t.format().is_all_dense() || !t.fill().is_zero() || !evaluation::stores_all(t.format())) return std::nullopt;
+  if (factor.op() == Operator::access) return access;
+  evaluation::Tree facts({}, Semiring::plus_times);
+  return facts.node(add_facts(facts, factor, t.dtype())).annihilates() ? access : std::nullopt;
+}
 
 std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands) {
   const auto is_dense = [&](const Expression& access) { return operands.at(access.node().name).format().is_all_dense(); };
-  const auto sparse = std::find_if(factors.begin(), factors.end(), [&](const Expression& f) { return f.op() == Operator::access && !is_dense(f); });
-  if (sparse == factors.end()) return std::nullopt;
+  std::optional<Expression> sparse;
+  for (const Expression& f : factors)
+    if (!sparse) sparse = carrier_of(f, operands);
+  if (!sparse) return std::nullopt;
   const Tensor& pattern = operands.at(sparse->node().name);
   const auto own = sparse->free_indices();
-  if (!pattern.fill().is_zero() || pattern.format().can_hold_fill()) return std::nullopt;
   std::optional<Expression> work, rest;
   std::size_t parts = 0;
   for (const Expression& f : factors) {

@@ -9,6 +9,9 @@
 
 namespace strata::direct {
 
+/// The access of a sparse operand without whose elements a factor is missing too, and 0: A(i,j), but also A(i,j) != 0, abs(A(i,j)).
+std::optional<Expression> carrier_of(const Expression& factor, const std::map<std::string, Tensor>& operands);
+
 /// Two or more factors of a product whose indices are those of one sparse operand: work on its elements alone.
 struct Work {
   Expression value;

@@ -6,6 +6,7 @@
 
 #include "ops/convert_elements.h"
 #include "ops/direct/fold.h"
+#include "ops/direct/places.h"
 #include "ops/direct/problem.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/pattern.h"
@@ -24,6 +25,14 @@ class Lift {
     zeros_are_values_ = options.format->is_all_dense() && options.semiring.kind() != Semiring::any;
   }
 
+  /// What dense operands compute under a sparse mask is a product with ones in its pattern.
+  Expression times_mask(const Expression& e) {
+    if (!options_.mask || options_.complement_mask || options_.semiring != Semiring::plus_times) return e;
+    const Tensor& mask = *options_.mask;
+    if (mask.format().is_all_dense() || !evaluation::stores_all(mask.format()) || mask.rank() != static_cast<int>(output_.size()) || !everywhere(e)) return e;
+    operands_.emplace("#mask", evaluation::ones_of(mask, DType::boolean));  // no user's name looks so
+    return Expression::plain_access("#mask", output_) * e;
+  }
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);
     const bool before = zeros_are_values_;
@@ -65,9 +74,9 @@ class Lift {
   Expression within(const Expression& e, const F& f) {
     if (e.op() == Operator::multiply && options_.semiring == Semiring::plus_times)
       for (const Expression& x : evaluation::factors_of(e))
-        if (x.op() == Operator::access && holds_zeros(operands_.at(x.node().name))) {
+        if (const auto access = carrier_of(x, operands_)) {
           // Beside a sparse factor the others matter where that stores something.
-          Places inside{operands_.at(x.node().name), x.free_indices()};
+          Places inside{operands_.at(access->node().name), access->free_indices()};
           std::swap(places_, inside);
           const Expression out = f();
           std::swap(places_, inside);
@@ -84,7 +93,11 @@ class Lift {
       else if (std::count_if(noted_.begin(), noted_.end(), same) > 1) return evaluated(e);
     }
     const int below = depth + (is_reduction(e.op()) ? 1 : 0);
-    return within(e, [&] { return arguments(e, [&](const Expression& a) { return inner(a, below, notes); }); });
+    const Places before = places_;
+    if (is_reduction(e.op()) && std::ranges::find(places_.indices, e.node().name) != places_.indices.end()) places_ = {};  // an index of its own
+    const Expression out = within(e, [&] { return arguments(e, [&](const Expression& a) { return inner(a, below, notes); }); });
+    places_ = before;
+    return out;
   }
 
   std::optional<Work> work_in(const Expression& e) const {
@@ -118,14 +131,6 @@ class Lift {
     operands_.emplace(a.name, strata::evaluate(a, operands_, options));
   }
 
-  /// Where values are asked for: where this tensor stores something.
-  struct Places {
-    std::optional<Tensor> tensor = {};
-    std::vector<std::string> indices = {};
-    bool operator==(const Places& o) const {
-      return indices == o.indices && tensor.has_value() == o.tensor.has_value() && (!tensor || tensor->same_object(*o.tensor));
-    }
-  };
   /// A reduction that occurs twice is carried out once.
   struct Done {
     Expression reduction;
@@ -133,8 +138,6 @@ class Lift {
     bool dense;
     Expression access;
   };
-  static bool holds_zeros(const Tensor& t) { return t.fill().is_zero() && evaluation::stores_all(t.format()); }
-
   template <class F>
   static Expression arguments(const Expression& e, const F& f) {
     Expression::Node n = e.node();
@@ -174,10 +177,7 @@ class Lift {
     options.semiring = options_.semiring;
     // What is missing stays missing: in a dense tensor it would become a value.
     const auto rank = inner.indices.size();
-    if (rank > 1 && everywhere(e) && places_.tensor && std::is_permutation(inner.indices.begin(), inner.indices.end(), places_.indices.begin(), places_.indices.end())) {
-      inner.indices = places_.indices;
-      options.mask = places_.tensor;
-      options.format = places_.tensor->format();
+    if (everywhere(e) && restrict_to(places_, inner, options, operands_)) {
     } else if (dense) {
       options.format = conversion::dense_format(static_cast<int>(rank));
     } else if (rank > 0 && !everywhere(e)) {
@@ -208,7 +208,7 @@ class Lift {
 Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
               const EvaluateOptions& options, std::vector<std::string>* steps) {
   Lift lift(operands, options, indices, steps);
-  Expression value = lift.apply(lift.shared_work(lift.shared(body)));
+  Expression value = lift.apply(lift.shared_work(lift.shared(lift.times_mask(body))));
   return {std::move(value), lift.take_operands()};
 }
 

@@ -34,15 +34,8 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
     dtype = dtype ? promote(*dtype, t.dtype()) : t.dtype();
   }
   if (!dtype || !(is_float(*dtype) || is_complex(*dtype))) return false;
-  TensorType type = mask.type();
-  type.dtype = *dtype;
-  type.fill = Scalar::zero(*dtype);
-  Part part = mask.part();
-  part.values = Buffer::filled(Scalar::one(*dtype), 1);
-  part.value_stride = part.values_batch_stride = 0;
-  type.shared_value = true;
   const std::string name = "#mask";  // no user's name looks so
-  operands.emplace(name, make_from_parts(std::move(type), {std::move(part)}));
+  operands.emplace(name, ones_of(mask, *dtype));
   std::vector<std::string> reduced;
   Expression body = a.value;
   while (body.op() == Operator::sum) {  // floats: however it is written
@@ -160,6 +153,17 @@ std::optional<Found> find(const Assignment& given, const std::map<std::string, T
 }
 
 }  // namespace
+
+Tensor ones_of(const Tensor& t, DType dtype) {
+  TensorType type = t.type();
+  type.dtype = dtype;
+  type.fill = Scalar::zero(dtype);
+  Part part = t.part();
+  part.values = Buffer::filled(Scalar::one(dtype), 1);
+  part.value_stride = part.values_batch_stride = 0;
+  type.shared_value = true;
+  return make_from_parts(std::move(type), {std::move(part)});
+}
 
 bool stores_all(const Format& f) {
   return f.num_parts() == 1 && !f.can_hold_fill() && f.level(f.num_levels() - 1).unique;

@@ -9,6 +9,8 @@ namespace strata::evaluation {
 /// or nothing compiles here.
 std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                          const EvaluateOptions& options);
+/// 1 where this tensor of one part stores something: one value for all.
+Tensor ones_of(const Tensor& t, DType dtype);
 /// Every element that the format has room for is a stored one, and there once.
 bool stores_all(const Format& f);
 /// The plan that would serve it; otherwise nothing, and why.

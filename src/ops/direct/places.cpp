@@ -1,0 +1,78 @@
+#include "ops/direct/places.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/convert_elements.h"
+#include "ops/direct/unit.h"
+#include "ops/evaluate/chain.h"
+#include "ops/evaluate/pattern.h"
+
+namespace strata::direct {
+namespace {
+
+constexpr double worth = 4;  ///< times fewer values than everywhere
+
+bool contains(const std::vector<std::string>& list, const std::string& s) { return std::ranges::find(list, s) != list.end(); }
+
+/// The places over fewer indices: where one of them is.
+Tensor projected(const Places& places, const std::vector<std::string>& indices) {
+  std::vector<int> dims(indices.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  Assignment any;
+  any.name = "#places";
+  any.indices = indices;
+  any.value = Expression::plain_access("#ones", places.indices);
+  for (const auto& i : places.indices)
+    if (!contains(indices, i)) any.value = Expression::reduce(Operator::sum, i, any.value, true);
+  const std::map<std::string, Tensor> operands{{"#ones", evaluation::ones_of(*places.tensor, DType::boolean)}};
+  return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
+}
+
+/// What keeps the dtype of a product with this expression.
+DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& operands) {
+  const auto names = e.operands();
+  const DType first = operands.at(names.front()).dtype();
+  return std::ranges::all_of(names, [&](const auto& n) { return operands.at(n).dtype() == first; }) ? first : DType::boolean;
+}
+
+}  // namespace
+
+bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options, std::map<std::string, Tensor>& operands) {
+  if (!places.tensor || step.indices.size() < 2) return false;
+  std::vector<std::string> shared, others;
+  for (const auto& i : places.indices)
+    if (contains(step.indices, i)) shared.push_back(i);
+  for (const auto& i : step.indices)
+    if (!contains(places.indices, i)) others.push_back(i);
+  const bool all = shared.size() == places.indices.size();
+  if (shared.empty() || (!others.empty() && step.value.op() != Operator::sum)) return false;
+  if (!all || !others.empty()) {
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
+    const auto extents = index_extents(step, shapes);
+    double everywhere = 1;
+    for (const auto& i : shared) everywhere *= static_cast<double>(extents.at(i));
+    if (everywhere < worth * static_cast<double>(places.tensor->nse())) return false;
+  }
+  const Tensor pattern = all ? *places.tensor : projected(places, shared);
+  step.indices = shared;
+  if (others.empty()) {
+    options.mask = pattern;
+    options.format = pattern.format();
+    return true;
+  }
+  step.indices.insert(step.indices.end(), others.begin(), others.end());
+  std::vector<int> dims(step.indices.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  if (const auto order = storage_order(pattern.format())) std::ranges::copy(*order, dims.begin());
+  options.format = conversion::levels_in_order(dims, pattern.format().level(0).kind == LevelKind::dense, others.size());
+  const std::string ones = "#ones" + std::to_string(operands.size());
+  auto [sums, factors] = evaluation::chain_of(step.value);
+  operands.emplace(ones, evaluation::ones_of(pattern, dtype_of_ones(step.value, operands)));
+  factors.push_back(Expression::plain_access(ones, shared));
+  step.value = evaluation::under(sums, evaluation::product_of(factors));
+  return true;
+}
+
+}  // namespace strata::direct
