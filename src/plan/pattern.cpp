@@ -5,6 +5,7 @@
 #include "plan/align_first.h"
 #include "plan/compiled.h"
 #include "plan/pack_first.h"
+#include "plan/sum_in_panels.h"
 #include "tensor/part_view.h"
 
 namespace strata::planning {
@@ -108,7 +109,7 @@ TensorType type_in_pattern(const Einsum& e, std::span<const TensorType> operands
 RunnerPtr choose_in_pattern(const Product& product, std::vector<Report>& reports) {
   const std::string name = operand_name(static_cast<std::size_t>(product.pattern_of));
   std::string why;
-  RunnerPtr runner = align_first(product, pack_first(product, why));
+  RunnerPtr runner = sum_in_panels(product, align_first(product, pack_first(product, why)));
   const std::string candidate = "compiled, walking " + name;
   if (!runner)
     throw Unsupported({.what = "nothing here computes " + product.einsum.to_string() + " in the pattern of " + name,
