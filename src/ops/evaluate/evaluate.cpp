@@ -343,7 +343,6 @@ Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>&
                        const EvaluateOptions& options) {
   if (options.general) return general(a, operands, options);
   if (options.schedule) return direct::evaluate_scheduled(a, operands, options);
-  if (auto result = product_in_pattern(a, operands, options)) return *result;
   if (auto result = converted(a, operands, options)) return *result;
   if (auto result = block_product(a, operands, options)) return *result;
   if (auto result = matrix_sum(a, operands, options)) return *result;

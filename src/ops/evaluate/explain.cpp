@@ -56,8 +56,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
   if (!options.general) {
     EvaluateOptions own = options;
     own.format = format;
-    if (const auto plan = evaluation::plan_in_pattern(a, operands, own, why))
-      return out + "  a plan in the pattern of the sparse operand serves" + (e && !options.mask ? called(names, a.name) : "") + ":\n" + indented(plan->explain());
+    if (const auto product = evaluation::product_in_pattern(a, operands, own, why))
+      return out + "  a plan in the pattern of the sparse operand serves" + (e && !options.mask ? called(names, a.name) : "") + ":\n" + indented(product->plan.explain());
     out += "  a plan in the pattern of the sparse operand: no, " + why + "\n";
     if (const auto c = evaluation::as_conversion(a, operands, own, why)) return out + "  a conversion serves: there is nothing to compute\n";
     out += "  a conversion: no, " + why + "\n";

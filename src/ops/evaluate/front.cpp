@@ -6,6 +6,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/memo.h"
+#include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -73,12 +74,25 @@ std::map<std::string, TensorType> types_of(const std::map<std::string, Tensor>& 
   return out;
 }
 
+using AssignmentMemo = evaluation::Memo<AssignmentKey>;
+
+/// `memo`: where a product in a pattern is noted, or null.
 Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& operands, EvaluateOptions options,
-                    const Destination& to) {
+                    const Destination& to, AssignmentMemo* memo = nullptr) {
   if (!to.out && to.scales())
     throw PlanError({.what = "alpha and beta need memory to write into", .expected = "an output", .fix = "give out="});
   if (to.out) options.format.reset();
-  Tensor result = evaluation::evaluate_sparse(a, operands, options);
+  const auto compute = [&] {
+    std::string why;
+    if (options.general || options.schedule) return evaluation::evaluate_sparse(a, operands, options);
+    const auto product = evaluation::product_in_pattern(a, operands, options, why);
+    if (!product) return evaluation::evaluate_sparse(a, operands, options);
+    if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", product->plan.show());
+    if (memo && product->lasting)
+      memo->insert({{a.value, a.indices}, choices_of(options, to), types_of(product->operands), planning::Epoch::now(), product->names, product->plan, product->alpha});
+    return product->plan.run(product->operands, product->alpha);
+  };
+  const Tensor result = compute();
   if (!to.out) return result;
   evaluation::write(result, to);
   return *to.out;
@@ -88,7 +102,7 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
            Destination to) {
   check_names(a, operands);
   check_scales(to, options);
-  thread_local evaluation::Memo<AssignmentKey> memo;
+  thread_local AssignmentMemo memo;
   const bool memorable = !a.accumulate && may_have_plan(options);
   if (memorable) {
     const auto type = [&](const auto& entry, std::size_t k) {
@@ -98,7 +112,8 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
     if (const auto* known = memo.find({a.value, a.indices}, choices_of(options, to), type)) {
       std::vector<Tensor> list;
       for (const auto& n : known->names) list.push_back(operands.at(n));
-      return evaluation::run_plan(Plan(known->plan), list, to);
+      const Plan plan = known->plan;
+      return known->alpha ? plan.run(list, Scalar(*known->alpha)) : evaluation::run_plan(plan, list, to);
     }
   }
   std::map<std::string, Shape> shapes;
@@ -122,7 +137,7 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
       return evaluation::run_plan(*plan, list, whole);
     }
   }
-  return without_plan(a, operands, options, to);
+  return without_plan(a, operands, options, to, memorable && !to.out ? &memo : nullptr);
 }
 
 Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {

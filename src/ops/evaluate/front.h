@@ -22,8 +22,7 @@ void check_names(const Assignment& a, const std::map<std::string, T>& operands) 
                              .fix = "give " + name + "="});
 }
 
-/// Without a plan: into the pattern of an operand, by generated code for several sparse operands, or by the general
-/// path.
+/// Without a plan: by generated code for several sparse operands, or by the general path.
 Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
                        const EvaluateOptions& options);
 

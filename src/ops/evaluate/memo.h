@@ -28,6 +28,7 @@ class Memo {
     planning::Epoch epoch;
     std::vector<std::string> names;  ///< of the operands in the plan's order, where they have names
     Plan plan;
+    std::optional<Scalar> alpha = {};  ///< of a product in a pattern
   };
 
   /// `type(k)`: of the k-th operand of an entry.

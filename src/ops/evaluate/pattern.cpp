@@ -60,14 +60,10 @@ bool scales_short_rows(const Flat& f, const Tensor& t, std::size_t walked) {
   return true;
 }
 
-struct Found {
-  Plan plan;
-  std::vector<Tensor> operands;
-  Scalar alpha;
-};
+}  // namespace
 
-std::optional<Found> find(const Assignment& given, const std::map<std::string, Tensor>& named,
-                          const EvaluateOptions& options, std::string& why) {
+std::optional<PatternProduct> product_in_pattern(const Assignment& given, const std::map<std::string, Tensor>& named,
+                                                 const EvaluateOptions& options, std::string& why) {
   const auto refuse = [&](const char* text) {
     why = text;
     return std::nullopt;
@@ -144,15 +140,14 @@ std::optional<Found> find(const Assignment& given, const std::map<std::string, T
     if (plan.kernel_name() == "interpreted" && settings().engine != "interpreter") return refuse("there is no compiler");
     if (!options.mask && scales_short_rows(*flat, list[walked], walked)) return refuse("it scales short rows, for which one loop over all slots is faster");
     const bool real = flat->factor.imag() == 0;
-    return Found{std::move(plan), std::move(list),
-                 real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor)};
+    return PatternProduct{.plan = std::move(plan), .names = std::move(flat->names), .operands = std::move(list),
+                          .alpha = real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor),
+                          .lasting = !options.mask && !flat->summed.empty()};
   } catch (const Unsupported& problem) {
     why = problem.problem().what;
     return std::nullopt;
   }
 }
-
-}  // namespace
 
 Tensor ones_of(const Tensor& t, DType dtype) {
   TensorType type = t.type();
@@ -167,21 +162,6 @@ Tensor ones_of(const Tensor& t, DType dtype) {
 
 bool stores_all(const Format& f) {
   return f.num_parts() == 1 && !f.can_hold_fill() && f.level(f.num_levels() - 1).unique;
-}
-
-std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                         const EvaluateOptions& options) {
-  std::string why;
-  const auto found = find(a, operands, options, why);
-  if (!found) return std::nullopt;
-  if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", found->plan.show());
-  return found->plan.run(found->operands, found->alpha);
-}
-
-std::optional<Plan> plan_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                    const EvaluateOptions& options, std::string& why) {
-  auto found = find(a, operands, options, why);
-  return found ? std::optional(std::move(found->plan)) : std::nullopt;
 }
 
 }  // namespace strata::evaluation

@@ -5,16 +5,20 @@
 namespace strata::evaluation {
 
 /// One product of one sparse operand (fill 0, all of whose indices are the output's) and dense ones, into that
-/// operand's own pattern: SDDMM, scaling, gradients. By compiled code; nothing where the expression is of another kind,
-/// or nothing compiles here.
-std::optional<Tensor> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                         const EvaluateOptions& options);
+/// operand's own pattern: SDDMM, scaling, gradients. By compiled code.
+struct PatternProduct {
+  Plan plan;
+  std::vector<std::string> names;  ///< of the operands in the plan's order
+  std::vector<Tensor> operands;
+  Scalar alpha;
+  bool lasting = false;            ///< found by types alone: it serves others of these types too
+};
+/// Nothing where the expression is of another kind, or nothing compiles here; and `why`.
+std::optional<PatternProduct> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                                 const EvaluateOptions& options, std::string& why);
 /// 1 where this tensor of one part stores something: one value for all.
 Tensor ones_of(const Tensor& t, DType dtype);
 /// Every element that the format has room for is a stored one, and there once.
 bool stores_all(const Format& f);
-/// The plan that would serve it; otherwise nothing, and why.
-std::optional<Plan> plan_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                    const EvaluateOptions& options, std::string& why);
 
 }  // namespace strata::evaluation
