@@ -21,6 +21,8 @@ namespace {
 
 using i64 = std::int64_t;
 
+constexpr i64 elements_a_row = 20;
+
 /// A dense operand that moves along the summed index. Where it is large it is packed also if its rows come in their order: parts of
 /// them that lie a page apart are misses of their own, which a copy has in flight together.
 struct Side {
@@ -64,10 +66,12 @@ class SumInPanels : public Preparation {
       if (s.packed) most = std::max(most, checked_product(whole_.operands[s.operand].shape).value_or(0) / length_);
     return most;
   }
-  /// Stored elements from which on packing pays: each panel costs as many, whatever its width.
+  /// Stored elements from which on packing pays: each panel costs as many, whatever its width, and what hardly leaves the second level
+  /// gains less. (Both sides are copied: a row of them takes as long as some ten elements.)
   i64 enough() const {
-    const bool narrow = width_ * static_cast<i64>(size_of(whole_.compute)) < 256;
-    return (narrow ? 2 : 1) * kernels::enough_of_packed * rows();
+    const i64 element = static_cast<i64>(size_of(whole_.compute));
+    const bool narrow = width_ * element < 256, just_over = rows() * length_ * element < 2 * kernels::second_level();
+    return (narrow ? 2 : 1) * (just_over ? 2 : 1) * elements_a_row * rows();
   }
 
   bool pays(std::span<const Tensor> operands, const Tensor& out) const {

@@ -8,7 +8,7 @@ import strata as st
 SDDMM = "C(i,j) = A(i,j) * U(i,k) * V(j,k)"
 
 
-def problem(dtype, k, m=300, n=2000, per_row=100, seed=0):
+def problem(dtype, k, m=300, n=2000, per_row=300, seed=0):
     """40 bytes of V a place and more: 2.4 MB and more. Each row of A chooses from everywhere, enough to pay."""
     rng = np.random.default_rng(seed)
     a = sp.random(m, n, per_row / n, "csr", np.float64, rng=rng)
@@ -76,7 +76,7 @@ def test_few_rows_and_rows_of_a_mesh():
 
 def test_three_indices_and_factors_beside_the_sum():
     rng = np.random.default_rng(2)
-    crd = np.unique(rng.integers(0, (20, 4, 2000), (40_000, 3)), axis=0).T
+    crd = np.unique(rng.integers(0, (20, 4, 2000), (120_000, 3)), axis=0).T
     T = st.Tensor("COO(3)", (20, 4, 2000), pos={0: [0, crd.shape[1]]}, crd={l: c.astype(np.int32).copy() for l, c in enumerate(crd)}, values=rng.standard_normal(crd.shape[1]))
     E, R, F = (rng.standard_normal((n, 320)) for n in (20, 4, 2000))
     p = rng.standard_normal(2000)
