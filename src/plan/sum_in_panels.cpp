@@ -36,15 +36,14 @@ class SumInPanels : public Preparation {
       : Preparation(std::move(inner)), whole_(std::move(whole)), length_(length), width_(width), sides_(std::move(sides)), chooser_(chooser) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
-    if (!pays(operands, out)) return inner_->run(operands, out, alpha, beta);
+    const bool compiles = pays(operands, out) && of_width(width_) && (length_ % width_ == 0 || of_width(length_ % width_));
+    if (!compiles) return inner_->run(operands, out, alpha, beta);
     std::vector<Buffer> copies(sides_.size());
     for (i64 begin = 0; begin < length_; begin += width_) {
       const i64 width = std::min(width_, length_ - begin);
-      const Runner* panel = of_width(width);
-      if (!panel) return inner_->run(operands, out, alpha, beta);  // what no compiler takes: the first panel says so
       std::vector<Tensor> in(operands.begin(), operands.end());
       for (std::size_t s = 0; s < sides_.size(); ++s) in[sides_[s].operand] = panel_of(operands[sides_[s].operand], sides_[s], begin, width, copies[s]);
-      panel->run(in, out, alpha, begin == 0 ? beta : Scalar::one(whole_.compute));
+      of_width(width)->run(in, out, alpha, begin == 0 ? beta : Scalar::one(whole_.compute));
     }
   }
   std::vector<std::pair<std::string, std::string>> details() const override {
@@ -78,10 +77,10 @@ class SumInPanels : public Preparation {
     if (stored_values(out) < enough()) return false;
     const Part& part = operands[static_cast<std::size_t>(whole_.pattern_of)].part();
     const auto& level = part.levels[static_cast<std::size_t>(chooser_)];
-    const i64 columns = part.ranges[static_cast<std::size_t>(chooser_)].size;
+    const i64 columns = part.ranges[static_cast<std::size_t>(chooser_)].size, rows_in_use = level_counts(part, level_views(part))[static_cast<std::size_t>(chooser_)];
     return with_index_type(level.pos.dtype, [&]<class P>(P) {
       return with_index_type(level.crd.dtype, [&]<class C>(C) {
-        return kernels::rows_spread(level.pos.size - 1, columns, static_cast<const P*>(level.pos.data), static_cast<const C*>(level.crd.data));
+        return kernels::rows_spread(rows_in_use, columns, static_cast<const P*>(level.pos.data), static_cast<const C*>(level.crd.data));
       });
     });
   }

@@ -41,6 +41,7 @@ def parser():
     p.add_argument(
         "--kernels", action="store_true", help="the named kernels of the sparse compiler instead, beside more libraries"
     )
+    p.add_argument("--matrices", action="store_true", help="with --kernels: SDDMM of 16, 64 and 128 columns on the matrices of products")
     p.add_argument(
         "--only",
         action="append",
@@ -79,12 +80,14 @@ def parser():
 def cases(args):
     """(name, input, function that generates the input and returns the case) of everything asked for."""
     if args.kernels:
-        from .kernels.cases import KERNELS, KernelCase, folder_of
+        from .kernels.cases import KERNELS, ON_MATRICES, KernelCase, folder_of
 
         def kernel_case(kernel, kind):
             return lambda: KernelCase(kernel, folder_of(kernel, kind, args.quick), args.dtype)
 
-        found = [(f"{k} {kind}", kind, kernel_case(k, kind)) for k, of in KERNELS.items() for kind in of.kinds]
+        table = matrices.QUICK if args.quick else matrices.FULL
+        inputs = {k: table for k in ON_MATRICES} if args.matrices else {k: of.kinds for k, of in KERNELS.items()}
+        found = [(f"{k} {kind}", kind, kernel_case(k, kind)) for k, kinds in inputs.items() for kind in kinds]
         return [c for c in found if not args.only or any(text in c[0] for text in args.only)]
 
     def matrix_case(matrix, **spec):

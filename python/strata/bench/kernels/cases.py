@@ -1,6 +1,7 @@
 """The named kernels of the sparse compiler: what each computes, and on what. Values are float32 unless asked otherwise.
 
-A kernel is timed on four kinds of input: uniform, power-law, banded and blocked. Every worker builds the same operands.
+A kernel is timed on four kinds of input: uniform, power-law, banded and blocked; SDDMM also on the matrices of `strata bench`. Every
+worker builds the same operands.
 """
 
 import dataclasses
@@ -10,7 +11,7 @@ import types
 
 import numpy as np
 
-from ..matrices import cache
+from .. import matrices
 
 KINDS = ("uniform", "powerlaw", "banded", "blocked")
 
@@ -22,6 +23,7 @@ class Kernel:
     per_row: float  # stored elements for each coordinate of the first dimension
     kinds: tuple = KINDS
     binds: str = ""  # what a case that loses waits for, where bandwidth does not say it
+    like: str = ""  # another one that is the same but for its columns
 
 
 FRONT = "a twentieth of the rows, in no order: the first lines of each are missed; a call costs 20 us of 300"
@@ -34,6 +36,7 @@ KERNELS = {
     ),
     "spmm64": Kernel("Y(i,k) = A(i,j) * X(j,k)", (N, N), 10, binds=LINES.format("X") + "; in order, X and the result pass at 18 GB/s"),
     "sddmm64": Kernel("C(i,j) = A(i,j) * U(i,k) * V(j,k)", (N, N), 10, binds=LINES.format("V")),
+    **{f"sddmm{k}": Kernel(f"C(i,j) = A(i,j) * U(i,k) * V(j,k), {k} columns", (N, N), 10, (), LINES.format("V"), "sddmm64") for k in (16, 128)},
     "spgemm": Kernel("C(i,k) = A(i,j) * B(j,k)", (N, N), 10),
     "spgemm-csc": Kernel("C(i,k) = A(i,j) * B(j,k), B by columns", (N, N), 10),
     "spgemm-masked": Kernel("C(i,k) = A(i,j) * B(j,k) where A is", (N, N), 10),
@@ -60,6 +63,7 @@ KERNELS = {
     "rescal": Kernel("S(h,r,t) = T(h,r,t) * E(h,a) * M(r,a,b) * F(t,b), 32 features", (20_000, 50, 20_000), 10),
     "convolution": Kernel("Y(i,j) = A(i + r, j + s) * K(r,s), 3 x 3, sparse", (4000, 4000), 10),
 }
+ON_MATRICES = ("sddmm16", "sddmm64", "sddmm128")
 QUICK = 50  # the small inputs have so many times fewer elements
 
 
@@ -102,13 +106,27 @@ def zipf(r, n, count, exponent):
 
 def folder_of(kernel, kind, quick):
     """The folder with the coordinates of the sparse inputs, generated at the first call."""
-    folder = cache() / ("kernels-quick" if quick else "kernels") / f"{kernel}-{kind}"
+    if kind in (matrices.QUICK if quick else matrices.FULL):
+        return folder_of_matrix(kind, quick)
+    folder = matrices.cache() / ("kernels-quick" if quick else "kernels") / f"{kernel}-{kind}"
     if not (folder / "shape.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         shape = shape_of(kernel, quick)
         for n in range(3):
             np.save(folder / f"at{n}.npy", generate(kind, shape, KERNELS[kernel].per_row, 31 + n))
         (folder / "shape.json").write_text(json.dumps(shape))  # last: its presence says that all is there
+    return str(folder)
+
+
+def folder_of_matrix(name, quick):
+    """One sparse input, a matrix of `strata bench`; the others are empty."""
+    folder = matrices.cache() / ("kernels-quick" if quick else "kernels") / f"matrix-{name}"
+    if not (folder / "shape.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        a = matrices.load(matrices.folder_of(name, quick)).tocoo()
+        for n, at in enumerate([np.stack([a.row, a.col]), np.zeros((2, 0)), np.zeros((2, 0))]):
+            np.save(folder / f"at{n}.npy", at.astype(np.int32))
+        (folder / "shape.json").write_text(json.dumps([int(n) for n in a.shape]))
     return str(folder)
 
 
@@ -162,19 +180,20 @@ def operands(kernel, shape, at, dtype):
         d.core = random(shape[1], width, width) if kernel == "rescal" else None
         d.x = random(shape[2])
         return d
-    matrices = []
+    sparse = []
     for a in at:
         m = sp.csr_matrix((random(a.shape[1]), (a[0], a[1])), shape)
         m.sort_indices()
-        matrices.append(m)
-    d.A, d.B, d.C = matrices
+        sparse.append(m)
+    d.A, d.B, d.C = sparse
     m, n = shape
     if kernel == "spmv":
         d.x = random(n)
     elif kernel == "spmm64":
         d.X = random(n, 64)
-    elif kernel in ("sddmm64", "softmax"):
-        d.U, d.V = random(m, 64) / 64, random(n, 64)
+    elif kernel.startswith("sddmm") or kernel == "softmax":
+        columns = int(kernel[5:]) if kernel != "softmax" else 64
+        d.U, d.V = random(m, columns) / columns, random(n, columns)
     elif kernel == "chain":
         d.C = d.C[:, :16].tocsr()
     elif kernel == "dia+csr":

@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 
 from ..peers import _latest
-from .cases import plain
+from .cases import KERNELS, plain
 
 
 class KernelPeer:
@@ -17,7 +17,8 @@ class KernelPeer:
 
     def _calls(self, case, d):
         if self.operands is not d:
-            f = getattr(self, case.kernel.replace("-", "_").replace("+", "_"), None)
+            kernel = KERNELS[case.kernel].like or case.kernel
+            f = getattr(self, kernel.replace("-", "_").replace("+", "_"), None)
             self.operands, self.calls = d, f(d) if f else {}
         return self.calls
 
