@@ -75,7 +75,27 @@ def named_kernels():
     ]
     if reached:
         lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, beside the same libraries: {', '.join(reached)}."]
-    return lines
+    return lines + sddmm_on_matrices()
+
+
+def sddmm_on_matrices():
+    """One line: SDDMM on the matrices of products, all widths together."""
+    from strata.bench.kernels.report import rows
+
+    path = newest("-sddmm.json")
+    if not path:
+        return []
+    results = json.loads(path.read_text())
+    cells = []
+    for n in (1, 2):
+        ratios = [r["ratio"] for r in rows(results) if r["threads"] == n and r["ratio"]]
+        cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")
+    return [
+        "",
+        "SDDMM with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
+        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({days(results)}; "
+        f"[all results](benchmarks/results/{path.with_suffix('.md').name})): {', '.join(cells)} thread(s).",
+    ]
 
 
 def main() -> int:

@@ -9,10 +9,11 @@ import types
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from strata.bench import matrices, run
 from strata.bench.case import same
 from strata.bench.kernels import cases, peer, report
 
-ALL = [(k, kind) for k, of in cases.KERNELS.items() for kind in of.kinds]
+ALL = [(k, kind) for k, of in cases.KERNELS.items() for kind in of.kinds or ("uniform",)]
 each = pytest.mark.parametrize("kernel, kind", ALL, ids=lambda x: x)
 
 
@@ -277,3 +278,15 @@ def test_command(tmp_path):
         assert all(int(v["note"].removesuffix(" bytes")) > 1000 for v in run["strata/1"]["variants"].values())
     page = path.with_suffix(".md").read_text()
     assert "geometric mean" in page and "ttv banded" in page and "hidden" in page
+
+
+def test_sddmm_on_the_matrices_of_products(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRATA_BENCH_CACHE", str(tmp_path))
+    args = run.parser().parse_args(["--kernels", "--matrices", "--quick", "--only", "pruned512"])
+    found = run.cases(args)
+    assert [name for name, *_ in found] == ["sddmm16 pruned512-90", "sddmm64 pruned512-90", "sddmm128 pruned512-90"]
+    a = matrices.load(matrices.folder_of("pruned512-90", quick=True))
+    for columns, (_, _, case) in zip((16, 64, 128), found):
+        d, _ = case().data()
+        assert d.A.shape == a.shape and np.array_equal(d.A.indices, a.indices) and np.array_equal(d.A.indptr, a.indptr)
+        assert d.U.shape == (512, columns) and d.V.shape == (512, columns)
