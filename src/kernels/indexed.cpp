@@ -169,10 +169,12 @@ void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out
       while (k > 0 && k < stored && rows[k] == rows[k - 1]) ++k;
       return k;
     };
-    if (chunks == 1) return l.coo(0, stored, rows, columns, values, d);
+    constexpr i64 short_row = 24;  // measured: 0.8 to 1.1 ns an element in memory, with a guess for each row 2.9 for rows of 3, 1.4 of 13, 1.0 of 30
+    const bool short_rows = stored < short_row * a.shape()[static_cast<std::size_t>(m.row_dim)];
+    if (chunks == 1) return l.coo(0, stored, rows, columns, values, d, short_rows);
     parallel_for(chunks, [&](i64 c) {
       const i64 begin = cut(c), end = cut(c + 1);
-      if (begin < end) l.coo(begin, end, rows, columns, values, d);
+      if (begin < end) l.coo(begin, end, rows, columns, values, d, short_rows);
     });
   });
 }

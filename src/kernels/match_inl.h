@@ -65,7 +65,9 @@ Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> op
   const i64 rows = out.shape()[static_cast<std::size_t>(m.out_row)], chunks = chunk_count(rows * d.columns / 4);
   if (d.beta != V(1))
     parallel_for(chunks, [&](i64 c) {
-      for (i64 i = rows * c / chunks; i < rows * (c + 1) / chunks; ++i) {
+      const i64 begin = rows * c / chunks, end = rows * (c + 1) / chunks;
+      if (d.beta == V(0) && d.ldo == d.columns) return void(std::fill(d.out + begin * d.ldo, d.out + end * d.ldo, V(0)));  // one run
+      for (i64 i = begin; i < end; ++i) {
         V* row = d.out + i * d.ldo;
         if (d.beta == V(0)) std::fill(row, row + d.columns, V(0));
         else for (i64 k = 0; k < d.columns; ++k) row[k] *= d.beta;

@@ -45,7 +45,7 @@ template <class V, class P, class C> struct IndexedLoops {
   /// The sums of CSR rows: out = alpha * sums + beta * out; there is no x.
   void (*row_sums)(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
   /// Elements [begin, end) of a COO matrix: out += alpha * A * x; a run of equal rows is summed before it is added. beta is not used.
-  void (*coo)(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d);
+  void (*coo)(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d, bool short_rows);
   /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
   void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d);
   /// BSR block rows, blocks of br x bc, row-major or column-major inside; rows and cols are the matrix's (blocks may overhang).

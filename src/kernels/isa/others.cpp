@@ -15,9 +15,9 @@ STRATA_EACH_INDEX(STRATA_CSC, float)
 STRATA_EACH_INDEX(STRATA_CSC, double)
 
 #define STRATA_OTHERS(V) \
-  template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&); \
-  template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&); \
-  template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&); \
+  template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&, bool); \
+  template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&, bool); \
+  template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&, bool); \
   template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&); \
   template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
