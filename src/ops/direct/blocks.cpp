@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
+#include "ops/evaluate/chain.h"
 
 namespace strata::direct {
 namespace {
@@ -47,7 +48,7 @@ class Splitter {
 
   // --- which indices, and into what -------------------------------------------------------------------------------
   void collect(const Expression& e) {
-    if (e.op() == Operator::access) return collect(given_.operands.at(e.node().name).format(), plain_names(e));
+    if (e.op() == Operator::access) return collect(given_.operands.at(e.node().name).format(), *evaluation::plain_indices(e));
     for (const auto& x : e.node().arguments) collect(x);
   }
 
@@ -107,7 +108,7 @@ class Splitter {
   // --- expressions and tensors ------------------------------------------------------------------------------------
   Expression rewritten(const Expression& e) {
     if (e.op() == Operator::access) {
-      const Names indices = plain_names(e);
+      const Names indices = *evaluation::plain_indices(e);
       const std::string key = e.to_string();
       if (!made_.contains(key)) made_.emplace(key, split_tensor(given_.operands.at(e.node().name), indices));
       return Expression::plain_access(key, names(indices));
@@ -269,12 +270,6 @@ class Splitter {
 };
 
 }  // namespace
-
-std::vector<std::string> plain_names(const Expression& access) {
-  std::vector<std::string> out;
-  for (const auto& i : access.node().indices) out.push_back(i.terms[0].index);
-  return out;
-}
 
 Buffer moved(const Buffer& crd, DType dtype, std::int64_t by) {
   Buffer out = Buffer::allocate(dtype, crd.size);

@@ -10,8 +10,6 @@
 
 namespace strata::direct {
 
-/// The indices of a plain access.
-std::vector<std::string> plain_names(const Expression& access);
 /// Coordinates, each so much larger, in this dtype.
 Buffer moved(const Buffer& crd, DType dtype, std::int64_t by);
 

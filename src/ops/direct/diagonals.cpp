@@ -3,6 +3,7 @@
 
 #include "format/recognise.h"
 #include "ops/direct/blocks.h"
+#include "ops/evaluate/chain.h"
 
 namespace strata::direct {
 namespace {
@@ -56,7 +57,7 @@ class Diagonals {
 
   /// A number, a vector along the diagonals, or a matrix that is stored by them.
   Expression access(const Expression& e) {
-    const std::vector<std::string> indices = plain_names(e);
+    const std::vector<std::string> indices = *evaluation::plain_indices(e);
     const Tensor& t = given_.operands.at(e.node().name);
     const bool sparse = indices == indices_ && diagonals_of(t.format()) == along_ && t.format().level(0).unique && t.format().level(0).ordered && lies_inside(t);
     const bool dense = t.format().is_all_dense() && (indices.empty() || (indices.size() == 1 && indices[0] == names_[1]));

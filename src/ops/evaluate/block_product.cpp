@@ -8,6 +8,7 @@
 #include "kernels/isa/isa.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/unit.h"
+#include "ops/evaluate/chain.h"
 #include "ops/evaluate/front.h"
 #include "ops/pod_array.h"
 #include "plan/trace.h"
@@ -20,19 +21,6 @@ using i64 = std::int64_t;
 
 constexpr i64 most_matrices = i64{1} << 24;
 constexpr i64 rows_of_task = 128;
-
-const Expression* plain_access(const Expression& e) {
-  if (e.op() != Operator::access) return nullptr;
-  for (const auto& i : e.node().indices)
-    if (!i.is_plain()) return nullptr;
-  return &e;
-}
-
-std::vector<std::string> names_of(const Expression& access) {
-  std::vector<std::string> out;
-  for (const auto& i : access.node().indices) out.push_back(i.terms[0].index);
-  return out;
-}
 
 int place(const std::vector<std::string>& names, const std::string& name) {
   const auto at = std::find(names.begin(), names.end(), name);
@@ -100,7 +88,7 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   if (const char* reason = hand_written_refusal(a, options)) return no(reason);
   if (a.value.op() != Operator::sum || a.value.argument().op() != Operator::multiply) return no("it is not one sum over a product of two");
   const Expression product = a.value.argument();
-  if (product.node().arguments.size() != 2 || !plain_access(product.argument(0)) || !plain_access(product.argument(1))) return no("it is not one sum over a product of two");
+  if (product.node().arguments.size() != 2 || !plain_indices(product.argument(0)) || !plain_indices(product.argument(1))) return no("it is not one sum over a product of two");
   int sparse = -1;
   for (int k : {0, 1})
     if (!operands.at(product.argument(static_cast<std::size_t>(k)).node().name).format().is_all_dense()) sparse = sparse < 0 ? k : 2;
@@ -111,7 +99,7 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   if (!order) return no("the sparse operand has no dense last level below compressed ones");
   if (t.dtype() != m.dtype() || (t.dtype() != DType::f32 && t.dtype() != DType::f64)) return no("not both operands are float32, or float64");
   if ((options.dtype && *options.dtype != t.dtype()) || (options.compute_dtype && *options.compute_dtype != t.dtype())) return no("the result has another dtype");
-  const auto in_rows = names_of(rows), in_matrices = names_of(matrices);
+  const auto in_rows = *plain_indices(rows), in_matrices = *plain_indices(matrices);
   const std::string& summed = a.value.node().name;
   BlockProduct p{rows.node().name, matrices.node().name, {}, place(in_matrices, summed), -1};
   if (p.depth < 0 || place(in_rows, summed) != order->back() || m.shape()[static_cast<std::size_t>(p.depth)] != t.shape()[static_cast<std::size_t>(order->back())]) return no("the sum is not over the last level of the sparse operand");

@@ -8,6 +8,16 @@ bool Chain::sums_over(const std::string& index) const {
   return std::any_of(sums.begin(), sums.end(), [&](const Expression& s) { return s.node().name == index; });
 }
 
+std::optional<std::vector<std::string>> plain_indices(const Expression& e) {
+  if (e.op() != Operator::access) return std::nullopt;
+  std::vector<std::string> out;
+  for (const auto& i : e.node().indices) {
+    if (!i.is_plain()) return std::nullopt;
+    out.push_back(i.terms[0].index);
+  }
+  return out;
+}
+
 std::vector<Expression> factors_of(const Expression& e) {
   if (e.op() != Operator::multiply) return {e};
   std::vector<Expression> out;

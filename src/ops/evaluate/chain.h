@@ -17,6 +17,8 @@ struct Chain {
   bool sums_over(const std::string& index) const;
 };
 
+/// The indices of an access, one for each dimension; nothing where `e` is none, or an index is not plain.
+std::optional<std::vector<std::string>> plain_indices(const Expression& e);
 /// The factors of a product from left to right.
 std::vector<Expression> factors_of(const Expression& e);
 Chain chain_of(const Expression& e);

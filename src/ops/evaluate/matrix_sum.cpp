@@ -7,6 +7,7 @@
 #include "format/recognise.h"
 #include "kernels/isa/isa.h"
 #include "ops/direct/unit.h"
+#include "ops/evaluate/chain.h"
 #include "ops/evaluate/front.h"
 #include "ops/pod_array.h"
 #include "plan/trace.h"
@@ -23,14 +24,9 @@ constexpr i64 window_work = i64{1} << 22;  ///< ... after which Ctrl-C is heard:
 /// The terms from left to right: what stands on the right of an operator is one access.
 bool collect(const Expression& e, const std::vector<std::string>& indices, bool minus, MatrixSum& out) {
   if (e.op() == Operator::access) {
-    std::vector<std::string> own;
-    for (const auto& i : e.node().indices) {
-      if (!i.is_plain()) return false;
-      own.push_back(i.terms[0].index);
-    }
     out.terms.push_back(e.node().name);
     out.minus.push_back(minus);
-    return own == indices;
+    return plain_indices(e) == indices;
   }
   if (minus || (e.op() != Operator::add && e.op() != Operator::subtract) || e.argument(1).op() != Operator::access) return false;
   return collect(e.argument(0), indices, false, out) && collect(e.argument(1), indices, e.op() == Operator::subtract, out);
