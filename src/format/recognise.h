@@ -36,6 +36,16 @@ inline std::optional<DimPair> coordinates_of(const Format& f) {
   return d;
 }
 
+/// (u : compressed, v : compressed), both sorted and without duplicates: DCSR and DCSC.
+inline std::optional<DimPair> listed_rows_of(const Format& f) {
+  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2) return {};
+  for (int l : {0, 1})
+    if (f.level(l).kind != LevelKind::compressed || !f.level(l).unique || !f.level(l).ordered) return {};
+  const DimPair d{plain_dim(f, 0), plain_dim(f, 1)};
+  if (d.outer < 0 || d.inner < 0) return {};
+  return d;
+}
+
 /// The dimension d whose d / n or d % n (`op`) level l stores, with n; or -1.
 inline int split_dim(const Format& f, int l, ExprNode::Op op, std::int64_t& n) {
   const auto& exprs = f.spec().exprs;

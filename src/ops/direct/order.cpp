@@ -284,6 +284,7 @@ class Model {
   static int first_dim(const Format& f) {
     if (const auto blocks = blocked_rows_of(f)) return blocks->dims.outer;
     if (const auto padded = rows_of(f, LevelKind::padded)) return padded->outer;
+    if (const auto listed = listed_rows_of(f)) return listed->outer;
     if (const auto sorted = coordinates_of(f); sorted && f.level(0).ordered && f.level(1).ordered) return sorted->outer;
     return diagonals_of(f) >= 0 ? 0 : -1;
   }

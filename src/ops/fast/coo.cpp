@@ -139,8 +139,7 @@ std::optional<Tensor> coo_to_rows(const Tensor& t, const Goal& goal) {
   if (outer.crd.dtype != inner.crd.dtype || (outer.crd.dtype != DType::i32 && outer.crd.dtype != DType::i64)) return {};
   const i64 stored = outer.pos.index(1), rows = extent(t, to->outer);
   const auto types = index_types(goal, t.shape(), stored);
-  // Rows that are mostly empty are the general path's: its cost follows the elements alone.
-  if (!types || rows / 8 > stored + 1024) return {};
+  if (!types || mostly_empty(rows, stored)) return {};
   std::optional<Tensor> result;
   with_index(outer.crd.dtype, [&]<class S>(S) {
     if (!aligned<S>(outer.crd) || !aligned<S>(inner.crd)) return;

@@ -30,6 +30,10 @@ std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal);   //
 std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal);   ///< DIA -> CSR
 std::optional<Tensor> rows_to_padded(const Tensor& t, const Goal& goal);      ///< CSR -> ELL, CSC -> the same by columns
 std::optional<Tensor> padded_to_rows(const Tensor& t, const Goal& goal);      ///< ... and back
+std::optional<Tensor> rows_to_listed(const Tensor& t, const Goal& goal);      ///< CSR -> DCSR, CSC -> DCSC (share coordinates and values)
+std::optional<Tensor> listed_to_rows(const Tensor& t, const Goal& goal);      ///< ... and back
+/// Are there so few elements that work for each row would be felt? The general path's cost follows the elements alone.
+bool mostly_empty(std::int64_t rows, std::int64_t stored);
 std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal);       ///< dense, any strides -> CSR, CSC
 std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal);       ///< CSR, CSC -> dense
 

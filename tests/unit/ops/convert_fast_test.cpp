@@ -25,12 +25,19 @@ const char* const diai = "(i, j) -> (j - i : compressed, i : range)";
 const char* const diaj = "(i, j) -> (j - i : compressed, j : range)";
 const char* const ell = "(i, j) -> (i : dense, j : padded)";
 const char* const ell_left = "(i, j) -> (j : dense, i : padded)";
+const char* const dcsr = "(i, j) -> (i : compressed, j : compressed)";
+const char* const dcsc = "(i, j) -> (j : compressed, i : compressed)";
 const char* const dense = "(i, j) -> (i : dense, j : dense)";
 const char* const dense_left = "(i, j) -> (j : dense, i : dense)";
 
 const Pair pairs[] = {
     {csr, csc}, {csc, csr}, {csr, coo}, {coo, csr}, {coo, csc}, {loose_coo, csr}, {loose_coo, csc}, {csr, bsr}, {bsr, csr}, {csr, bsr_left}, {bsr_left, csr},
     {csr, diai}, {csr, diaj}, {diai, csr}, {diaj, csr}, {csr, ell}, {ell, csr}, {csc, ell_left}, {ell_left, csc}, {dense, csr}, {dense_left, csr}, {dense, csc}, {csr, dense}, {csc, dense}, {csr, dense_left},
+    {csr, dcsr}, {dcsr, csr}, {csc, dcsc}, {dcsc, csc},
+};
+/// By way of rows or columns.
+const Pair two_strides[] = {
+    {csc, dcsr}, {dcsr, csc}, {dcsr, dcsc}, {coo, dcsr}, {dcsr, coo}, {loose_coo, dcsr}, {bsr, dcsr}, {dcsr, bsr}, {dense, dcsr}, {dcsr, dense}, {ell, dcsr}, {dcsr, ell}, {dcsc, diai},
 };
 
 /// A matrix in raw order: rows and columns at random, some twice, some zeros of either sign.
@@ -105,6 +112,34 @@ TEST_CASE("shortcuts equal the general path") {
           check_same(*fast, convert_general(source, to, options));
         }
       }
+}
+
+TEST_CASE("two strides equal the general path") {
+  std::mt19937_64 random(16);
+  const Shape shapes[] = {{0, 0}, {0, 5}, {5, 0}, {1, 1}, {7, 7}, {40, 3}, {3, 40}, {65, 66}};
+  for (const Pair& p : two_strides)
+    for (const Shape& shape : shapes)
+      for (Zeros zeros : {Zeros::automatic, Zeros::keep}) {
+        const auto count = static_cast<std::size_t>(random() % static_cast<std::uint64_t>(2 * shape[0] * shape[1] + 1));
+        const Tensor source = make_source(random_coo(random, shape[0], shape[1], count), shape, p.from, DType::f64, DType::i32);
+        CAPTURE(p.from);
+        CAPTURE(p.to);
+        CAPTURE(shape[0]);
+        CAPTURE(shape[1]);
+        const Format to = parse_format(p.to);
+        REQUIRE(fast::towards(source, to, zeros));
+        check_same(convert(source, to, {.zeros = zeros}), convert_general(source, to, {.zeros = zeros}));
+      }
+  // Rows that are mostly empty, and would not fit: by elements.
+  const Coo few = random_coo(random, 50, 50, 20);
+  const Shape wide = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+  const Tensor source = make_source(few, wide, dcsr, DType::f64, DType::i64);
+  for (const char* to : {coo, dcsc, loose_coo}) {
+    CHECK_FALSE(fast::towards(source, parse_format(to), Zeros::automatic));
+    const Tensor there = convert(source, parse_format(to));
+    CHECK_FALSE(fast::towards(there, parse_format(dcsr), Zeros::automatic));
+    check_same(convert(there, parse_format(dcsr)), convert_general(there, parse_format(dcsr)));
+  }
 }
 
 TEST_CASE("shortcuts move every dtype") {
