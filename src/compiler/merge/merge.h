@@ -59,6 +59,13 @@ struct Blocks {
   std::int64_t size() const { return rows * columns; }
 };
 
+/// A matrix by diagonals, whatever its operands have: a dense strip for each.
+struct Diagonals {
+  int row = -1, column = -1;  ///< variables; -1: the result is not by diagonals
+  bool along_columns = false; ///< places on a diagonal count columns, not rows
+  explicit operator bool() const { return row >= 0; }
+};
+
 /// How a loop over all coordinates is written down.
 enum class Hint : std::uint8_t { none, simd, unrolled };
 
@@ -98,6 +105,7 @@ struct Input : Computation {
   int lanes = 1;                      ///< values of a vector, for sums over dense memory
   bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;                ///< dense result: variable whose stride is 1
+  Diagonals diagonals;                ///< dense result: its memory is strips of diagonals
   int pattern = -1;                   ///< the result has the pattern of this operand: a value in each of its slots
   bool slots = false;                 ///< ... one loop over these; operands have a value in each
   bool dense_top = false;             ///< assembled: the first level of the result is dense
@@ -117,6 +125,8 @@ struct Buffers {
     out_pos,      ///< assembled: i64, the chunk's ends of the children of each element one level up
     out_counts,   ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
     out_sizes,    ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have been)
+    out_strips,   ///< by diagonals: i32, the strip of each diagonal from the lowest one on, that of column - row = 1 - rows
+    out_met,      ///< u8, the chunk's: 1 for each strip that a value was put into
     row_values,   ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
     row_bits,     ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
     row_mask      ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0

@@ -100,6 +100,9 @@ class Nest {
   /// Where a block of the workspace has this place.
   void insert_in_block(const Place& at, const Value& value, Stmts& out);
 
+  // --- strips.cpp ---
+  void put_on_diagonal(const Place& at, const Value& value, Stmts& out);
+
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.

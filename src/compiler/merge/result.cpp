@@ -34,7 +34,8 @@ Stmt Nest::accumulate(int var, const Place& at) {
   out.push_back(ir::declare("total", start.re));
   if (start.im) out.push_back(ir::declare("total_im", start.im));
   // A dense result holds the identity already: adding it once more changes nothing.
-  found_ = in_.dense_result && in_.combine != Combine::first ? "" : "found";
+  // (But that a diagonal is there is said by what is put.)
+  found_ = in_.dense_result && !in_.diagonals && in_.combine != Combine::first ? "" : "found";
   if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
   if (in_.others) out.push_back(ir::declare("count", ir::int_const(0)));
   sums_.clear();
@@ -83,6 +84,8 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
   if (in_.pattern >= 0) {
     const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
     s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, at.position[static_cast<std::size_t>(in_.pattern)], e.value));
+  } else if (in_.diagonals) {
+    put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {
     const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
     Expr index = ir::int_const(0);

@@ -23,6 +23,8 @@ std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) cons
     case Buffers::out_pos: return "ends of the children in level " + level + " of each element of level " + above + " of the result";
     case Buffers::out_counts: return "children of each coordinate of level 0 of the result";
     case Buffers::out_sizes: return "elements of each level of the result, in and out";
+    case Buffers::out_strips: return "the strip of the result for each diagonal, from the lowest one on";
+    case Buffers::out_met: return "0 for each strip, set where a value was put into it";
     case Buffers::row_values: return (lowered.tail.empty() && !o_.blocks ? "a value" : "a block of values") + each + ": " + u_.absent.to_string() + ", as it is left";
     case Buffers::row_bits: return (b.level == 0 ? "a bit" + each : "a bit for each of these before") + ", in whole words: 0, as it is left";
     default: return "a bit" + each + ", in whole words: 0, as it is left";

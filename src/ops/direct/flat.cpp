@@ -52,7 +52,7 @@ Flat flattened(const Unit& u, const Order& o) {
     a.dense = true;
     a.tensor = dense_view(p.values, {slots}, {a.tensor.type().shared_value ? 0 : p.value_stride}, 0, a.tensor.fill());
   }
-  out.order = {.indices = {0}, .convert = {}, .dense_result = true, .blocks = {}, .visits = static_cast<double>(slots), .hints = {merging::Hint::none}};
+  out.order = {.indices = {0}, .convert = {}, .dense_result = true, .blocks = {}, .diagonals = {}, .visits = static_cast<double>(slots), .hints = {merging::Hint::none}};
   out.order.convert.assign(f.accesses.size(), std::nullopt);
   return out;
 }

@@ -37,6 +37,7 @@ std::string key_of(const merging::Input& in) {
   number(in.combine), number(in.ring), number(in.compute), number(in.mask), number(in.complement);
   number(in.lanes), number(in.dense_result), number(in.contiguous), number(in.pattern), number(in.slots), number(in.dense_top), number(in.dense_tail), number(in.crd);
   number(in.blocks.rows), number(in.blocks.columns), number(in.blocks.column_major);
+  number(in.diagonals.row), number(in.diagonals.column), number(in.diagonals.along_columns);
   scalar(in.absent), scalar(in.fill);
   number(in.others.has_value());
   if (in.others) scalar(*in.others);

@@ -45,6 +45,7 @@ constexpr double stride_cost = 0.5;   ///< ns an access to dense memory that the
 constexpr double most_orders = 5040;
 constexpr double few_rows = 16;   ///< from which other rows are chosen: not worth another storage of those
 constexpr std::int64_t most_block = 4096;  ///< places of a block that a workspace has for each
+constexpr double few_places = 1 << 20, most_places = 4;  ///< of diagonals, and beside each visit
 constexpr double poor_block_cost = 0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
 class Model {
@@ -60,6 +61,8 @@ class Model {
     }
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
+    along_ = diagonals_of(wanted);
+    if (along_ >= 0 && starts_at_zero()) diagonals_ = diagonals_of_result(u_);
   }
 
   /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
@@ -267,6 +270,15 @@ class Model {
         return cost + entries * insert_cost + length * step_cost;
       }
     }
+    if (diagonals_ && u_.is_output(order.front())) {
+      const double strips = static_cast<double>(diagonals_->size() + 1) * extent(u_.output[static_cast<std::size_t>(along_)]);
+      if (strips <= few_places + most_places * entries) {
+        out.diagonals = *diagonals_;
+        out.along = along_;
+        out.dense_result = true;
+        return cost + entries * insert_cost + strips * step_cost;
+      }
+    }
     double block = 1;
     for (int i : tail_) block *= out.dense_tail > 0 ? extent(i) : 1;
     if (workspace >= 0) {
@@ -307,12 +319,17 @@ class Model {
   /// Is a workspace so long small beside the work?
   static bool fits(double length, double entries) { return length <= 65536 + 64 * std::min(entries, 1e6); }
 
-  /// Blocks of the wanted matrix that can be gathered from rows: what nothing comes to must be 0.
-  std::optional<BlockedRows> wanted_blocks() const {
+  /// Is the result a sum over whole indices, and 0 where nothing comes?
+  bool starts_at_zero() const {
     const bool sums = u_.combine == merging::Combine::plus && !u_.others && u_.mask < 0;
     const Scalar zero = Scalar::zero(u_.compute);
     const bool whole = u_.bounds.empty() && std::ranges::none_of(u_.inside, [](char i) { return i != 0; });
-    if (!sums || !whole || wishes_.given || !u_.fill.same_bits(zero) || !u_.absent.same_bits(zero)) return {};
+    return sums && whole && !wishes_.given && u_.fill.same_bits(zero) && u_.absent.same_bits(zero);
+  }
+
+  /// Blocks of the wanted matrix that can be gathered from rows.
+  std::optional<BlockedRows> wanted_blocks() const {
+    if (!starts_at_zero()) return {};
     const auto blocks = blocked_rows_of(wanted_);
     return blocks && blocks->rows * blocks->columns <= most_block ? blocks : std::nullopt;
   }
@@ -384,6 +401,8 @@ class Model {
   std::string refusal_ = "no order of loops builds the result";
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices
+  int along_ = -1;
+  std::optional<std::vector<std::int64_t>> diagonals_;  ///< of the result, where the wanted format has them: its places count dimension along_
   std::optional<BlockedRows> blocks_;  ///< of the wanted format, where rows are gathered into them
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;

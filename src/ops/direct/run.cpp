@@ -35,6 +35,8 @@ std::string Run::describe(const Format& wanted, bool code) {
   out += " (below: i, j, ... in this order; t0, t1, ... are the operands as they occur)\n" + lowered.text;
   if (o_.pattern >= 0) {
     out += "into the pattern of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "\n";
+  } else if (o_.along >= 0) {
+    out += "into " + std::to_string(o_.diagonals.size()) + " diagonals\n";
   } else if (o_.dense_result) {
     out += "into a dense result\n";
   } else {
@@ -52,6 +54,7 @@ std::optional<Tensor> Run::run() {
   if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
   if (input_.slots) return in_slots();
   cut();
+  if (o_.along >= 0) return by_diagonals();
   return o_.pattern >= 0 ? in_pattern() : o_.dense_result ? dense() : assembled();
 }
 
@@ -80,7 +83,8 @@ void Run::prepare() {
     input_.constants.push_back(constant ? extents_.back() : 0);
     input_.hints.push_back(o_.hints[i]);
   }
-  if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
+  if (o_.along >= 0) input_.diagonals = {.row = var[static_cast<std::size_t>(u_.output[0])], .column = var[static_cast<std::size_t>(u_.output[1])], .along_columns = o_.along == 1};
+  else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
   input_.bounds = u_.bounds;
   for (auto& bound : input_.bounds)
     for (auto& [v, c] : bound.terms) v = var[static_cast<std::size_t>(v)];
@@ -198,7 +202,7 @@ Run::Workspace Run::workspace() const {
   return w;
 }
 
-void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots) const {
+void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots, Strips strips) const {
   std::vector<void*> buffers;
   std::vector<i64> scalars;
   for (const auto& b : kernel_->lowered.buffers) {
@@ -213,6 +217,8 @@ void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, s
       case Buffers::out_pos: buffers.push_back(piece->pos[l].data); break;
       case Buffers::out_counts: buffers.push_back(counts); break;
       case Buffers::out_sizes: buffers.push_back(piece->sizes.data()); break;
+      case Buffers::out_strips: buffers.push_back(strips.table); break;
+      case Buffers::out_met: buffers.push_back(strips.met); break;
       case Buffers::row_values: buffers.push_back(w->values.data); break;
       case Buffers::row_bits: buffers.push_back(w->bits[l].data); break;
       case Buffers::row_mask: buffers.push_back(w->mask.data); break;

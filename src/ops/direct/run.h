@@ -18,6 +18,11 @@ struct Piece {
   std::vector<i64> sizes, capacity;
 };
 
+/// Of a result by diagonals: which strip each has, and which were met.
+struct Strips {
+  void *table = nullptr, *met = nullptr;
+};
+
 class Run {
  public:
   Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {}
@@ -58,11 +63,12 @@ class Run {
     Buffer values, bits[3], mask;
   };
   Workspace workspace() const;
-  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots = {}) const;
+  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots = {}, Strips strips = {}) const;
 
   // --- dense results -----------------------------------------------------------------------------------------------
   Tensor dense() const;
   Tensor in_pattern() const;
+  Tensor by_diagonals() const;
   /// ... by one loop over its slots.
   Tensor in_slots();
   /// Do several values meet in the memory of a dense result?

@@ -66,6 +66,8 @@ struct Order {
   enum Slots : std::uint8_t { nested, alone, in_rows } slots = nested;  ///< ... by loops; one over all, of stored values alone, or of values of their rows too
   int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
   merging::Blocks blocks;                ///< the result is assembled in these
+  std::vector<std::int64_t> diagonals;   ///< dense result: strips of these diagonals, ascending,
+  int along = -1;                        ///< ... whose places count this dimension
   double visits = 0;                     ///< about how often the innermost body runs
   std::vector<merging::Hint> hints;      ///< per index
 
@@ -75,6 +77,9 @@ struct Order {
     return twin >= 0 && !convert[static_cast<std::size_t>(twin)] && !convert[k] ? twin : -1;
   }
 };
+
+/// The diagonals (column - row) that elements of the result may lie on, ascending; nothing where that is not known, or there are many.
+std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit);
 
 /// The order that promises the least work and grants the wishes; `wanted`: the format of the result.
 std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, std::string& why);

@@ -58,6 +58,11 @@ TEST_CASE("golden merges") {
   in_blocks.blocks = {.rows = 4, .columns = 3};
   check("spgemm_into_blocks", in_blocks);
 
+  merging::Input by_diagonals = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
+  by_diagonals.dense_result = true;
+  by_diagonals.diagonals = {.row = 0, .column = 2};
+  check("spgemm_by_diagonals", by_diagonals);
+
   merging::Input masked = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
   masked.operands.push_back(operand("CSR", {0, 2}));
   masked.mask = 2;
