@@ -279,7 +279,7 @@ def random_case(seed):
             array = (array + 1j * rng.integers(-2, 3, shape)).astype(dtype)
         if semiring == "any":
             array = np.ones(shape, dtype)
-        is_dense = rng.random() < 0.35
+        is_dense = rng.random() < (0.6 if seed >= NESTED else 0.35)
         if semiring and semiring != "any" and is_dense and seed % 3 == 0:  # values that stand for nothing, among others
             array = np.where(np.random.default_rng([4, seed]).random(shape) < 0.3, ground(semiring, dtype), array)
             array = array.astype(dtype)
@@ -386,7 +386,7 @@ def random_case(seed):
         if draw.random() < 0.8:
             case["result"] = random_blocks(draw)
     case["mask"] = None
-    if case["output"] and rng.random() < 0.2:
+    if case["output"] and rng.random() < (0.5 if nests else 0.2):
         m = (rng.random([extents[i] for i in case["output"]]) < 0.4).astype(float)
         case["mask"] = dict(array=m, format=None if rng.random() < 0.2 else random_format(rng, m.ndim))
         case["mask"]["complement"] = bool(rng.random() < 0.4)

@@ -141,6 +141,20 @@ def test_under_a_mask():
     assert np.allclose(W.to_dense(), stored * (e + d))
 
 
+def test_masks_of_masks():
+    """Each sum inside has a pattern of its own."""
+    a, Q, K, _ = problem(30)
+    b = sp.random(30, 30, 0.2, "csr", rng=np.random.default_rng(9))
+    X = np.random.default_rng(10).standard_normal((30, 30))
+    M, B, e = st.from_scipy(a), st.from_scipy(b), np.exp(Q @ K.T)
+    stored = sp.csr_array((np.ones(a.nnz), a.indices, a.indptr), a.shape).toarray()
+    inner = "sum(k, B(i,k) * exp(sum(d, Q(i,d) * K(k,d))))"
+    W = st.evaluate(f"W(i,j) = exp({Z}) + X(i,j) * {inner}", X=X, B=B, Q=Q, K=K, mask=M)
+    assert np.allclose(W.to_dense(), stored * (e + X * (b.toarray() * e).sum(1)[:, None]))
+    W = st.evaluate(f"W(i,j) = exp({Z}) * X(i,j) * sum(k, exp(sum(d, Q(i,d) * K(k,d))))", X=X, Q=Q, K=K, mask=M)
+    assert np.allclose(W.to_dense(), stored * (e * X * e.sum(1)[:, None]))
+
+
 def test_an_index_of_its_own_inside():
     """Where A stores something says nothing about the j that a sum inside counts."""
     a, *_ = problem(12)

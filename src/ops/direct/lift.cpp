@@ -30,8 +30,9 @@ class Lift {
     if (!options_.mask || options_.complement_mask || options_.semiring != Semiring::plus_times) return e;
     const Tensor& mask = *options_.mask;
     if (mask.format().is_all_dense() || !evaluation::stores_all(mask.format()) || mask.rank() != static_cast<int>(output_.size()) || !everywhere(e)) return e;
-    operands_.emplace("#mask", evaluation::ones_of(mask, DType::boolean));  // no user's name looks so
-    return Expression::plain_access("#mask", output_) * e;
+    const std::string name = "#mask" + std::to_string(operands_.size());  // no user's name looks so, and none made before
+    operands_.emplace(name, evaluation::ones_of(mask, DType::boolean));
+    return Expression::plain_access(name, output_) * e;
   }
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);
@@ -177,10 +178,10 @@ class Lift {
     options.semiring = options_.semiring;
     // What is missing stays missing: in a dense tensor it would become a value.
     const auto rank = inner.indices.size();
-    if (everywhere(e) && restrict_to(places_, inner, options, operands_)) {
-    } else if (dense) {
+    const bool in_places = everywhere(e) && restrict_to(places_, inner, options, operands_);
+    if (!in_places && dense) {
       options.format = conversion::dense_format(static_cast<int>(rank));
-    } else if (rank > 0 && !everywhere(e)) {
+    } else if (!in_places && rank > 0 && !everywhere(e)) {
       std::vector<int> dims(rank);
       std::iota(dims.begin(), dims.end(), 0);
       options.format = conversion::levels_in_order(dims, rank > 1);

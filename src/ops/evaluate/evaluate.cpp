@@ -227,7 +227,7 @@ class Evaluator {
     if (several) all.combine_equal(monoid, extents_);
 
     // What the absent ones add.
-    const bool everywhere = node.always || node.constant;
+    const bool everywhere = (node.always || node.constant) && !(ring && size == 0);  // of nothing `any` has no value
     Column fill = identity(monoid, dtype);
     const Column absent = cast(node.fill, dtype);
     if (!ring && !everywhere) {

@@ -34,7 +34,7 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
     dtype = dtype ? promote(*dtype, t.dtype()) : t.dtype();
   }
   if (!dtype || !(is_float(*dtype) || is_complex(*dtype))) return false;
-  const std::string name = "#mask";  // no user's name looks so
+  const std::string name = "#mask" + std::to_string(operands.size());  // no user's name looks so, and none made before
   operands.emplace(name, ones_of(mask, *dtype));
   std::vector<std::string> reduced;
   Expression body = a.value;
