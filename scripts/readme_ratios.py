@@ -94,7 +94,7 @@ def sddmm_on_matrices():
         "",
         "SDDMM with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
         f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({days(results)}; "
-        f"[all results](benchmarks/results/{path.with_suffix('.md').name})): {', '.join(cells)} thread(s).",
+        f"[all results](benchmarks/results/{path.with_suffix('.md').name})): {', '.join(cells)} threads.",
     ]
 
 
