@@ -4,25 +4,16 @@
 namespace strata::fast {
 
 std::optional<Tensor> rows_to_coo(const Tensor& t, const Goal& goal) {
-  const auto from = rows_of(t.format(), LevelKind::compressed), to = coordinates_of(goal.format);
-  if (!from || !to || *from != *to || !t.format().level(1).unique || !t.format().level(1).ordered) return {};
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
-    const i64 rows = extent(t, from->outer), stored = pos[rows];
-    const auto types = index_types(goal, t.shape(), stored);
-    if (!types) return;
-    with_index(types->widest(), [&]<class I>(I) {
-      Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), stored);
-      static_cast<I*>(ends.data)[1] = static_cast<I>(stored);
-      I* r = static_cast<I*>(row_crd.data);
-      for_rows(pos, rows, [&](i64 begin, i64 end) {
-        for (i64 i = begin; i < end; ++i) std::fill(r + pos[i], r + pos[i + 1], static_cast<I>(i));
-      });
-      Buffer column_crd = t.part().levels[1].crd, values = t.part().values;
-      column_crd.size = values.size = stored;
-      static_cast<void>(crd);
-      result = assemble(t, goal, *types, {{ends, row_crd}, {{}, column_crd}}, values);
+  with_rows_like(t, goal, coordinates_of(goal.format), [&]<class S, class I>(const S* pos, i64 rows, i64 stored, IndexTypes types, I) {
+    Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), stored);
+    static_cast<I*>(ends.data)[1] = static_cast<I>(stored);
+    I* r = static_cast<I*>(row_crd.data);
+    for_rows(pos, rows, [&](i64 begin, i64 end) {
+      for (i64 i = begin; i < end; ++i) std::fill(r + pos[i], r + pos[i + 1], static_cast<I>(i));
     });
+    const Shared same(t, stored);
+    result = assemble(t, goal, types, {{ends, row_crd}, {{}, same.crd}}, same.values);
   });
   return result;
 }
@@ -123,9 +114,8 @@ template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, Ind
     for (i64 k = begin; k < end; ++k) ++pos[row[k] + 1];
   });
   scan(pos, rows);
-  Buffer crd = t.part().levels[1].crd, values = t.part().values;
-  crd.size = values.size = stored;
-  return assemble(t, goal, types, {{}, {out_pos, crd}}, values);
+  const Shared same(t, stored);
+  return assemble(t, goal, types, {{}, {out_pos, same.crd}}, same.values);
 }
 
 }  // namespace

@@ -6,30 +6,21 @@ namespace strata::fast {
 bool mostly_empty(i64 rows, i64 stored) { return rows / 8 > stored + 1024; }
 
 std::optional<Tensor> rows_to_listed(const Tensor& t, const Goal& goal) {
-  const auto from = rows_of(t.format(), LevelKind::compressed), to = listed_rows_of(goal.format);
-  if (!from || !to || *from != *to || !t.format().level(1).unique || !t.format().level(1).ordered) return {};
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
-    const i64 rows = extent(t, from->outer), stored = pos[rows];
-    const auto types = index_types(goal, t.shape(), stored);
-    if (!types) return;
-    with_index(types->widest(), [&]<class I>(I) {
-      i64 listed = 0;
-      for (i64 i = 0; i < rows; ++i) listed += pos[i] < pos[i + 1];
-      Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), listed), row_pos = Buffer::allocate(dtype_of<I>(), listed + 1);
-      static_cast<I*>(ends.data)[1] = static_cast<I>(listed);
-      I *r = static_cast<I*>(row_crd.data), *p = static_cast<I*>(row_pos.data);
-      for (i64 i = 0, k = 0; i < rows; ++i) {
-        if (pos[i] == pos[i + 1]) continue;
-        p[k] = static_cast<I>(pos[i]);
-        r[k++] = static_cast<I>(i);
-      }
-      p[listed] = static_cast<I>(stored);
-      Buffer column_crd = t.part().levels[1].crd, values = t.part().values;
-      column_crd.size = values.size = stored;
-      static_cast<void>(crd);
-      result = assemble(t, goal, *types, {{ends, row_crd}, {row_pos, column_crd}}, values);
-    });
+  with_rows_like(t, goal, listed_rows_of(goal.format), [&]<class S, class I>(const S* pos, i64 rows, i64 stored, IndexTypes types, I) {
+    i64 listed = 0;
+    for (i64 i = 0; i < rows; ++i) listed += pos[i] < pos[i + 1];
+    Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), listed), row_pos = Buffer::allocate(dtype_of<I>(), listed + 1);
+    static_cast<I*>(ends.data)[1] = static_cast<I>(listed);
+    I *r = static_cast<I*>(row_crd.data), *p = static_cast<I*>(row_pos.data);
+    for (i64 i = 0, k = 0; i < rows; ++i) {
+      if (pos[i] == pos[i + 1]) continue;
+      p[k] = static_cast<I>(pos[i]);
+      r[k++] = static_cast<I>(i);
+    }
+    p[listed] = static_cast<I>(stored);
+    const Shared same(t, stored);
+    result = assemble(t, goal, types, {{ends, row_crd}, {row_pos, same.crd}}, same.values);
   });
   return result;
 }
@@ -50,9 +41,8 @@ std::optional<Tensor> listed_to_rows(const Tensor& t, const Goal& goal) {
         for (i64 k = 0; k < listed; ++k)
           for (; i <= static_cast<i64>(row[k]); ++i) pos[i] = static_cast<I>(row_pos[k]);
         for (; i <= rows; ++i) pos[i] = static_cast<I>(stored);
-        Buffer column_crd = t.part().levels[1].crd, values = t.part().values;
-        column_crd.size = values.size = stored;
-        result = assemble(t, goal, *types, {{}, {kept, column_crd}}, values);
+        const Shared same(t, stored);
+        result = assemble(t, goal, *types, {{}, {kept, same.crd}}, same.values);
       });
     });
   });

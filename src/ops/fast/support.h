@@ -104,6 +104,25 @@ inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types,
   return make_from_parts(std::move(type), std::move(parts));
 }
 
+inline i64 extent(const Tensor& t, int dim) { return t.shape()[static_cast<std::size_t>(dim)]; }
+
+/// The elements of CSR or CSC rows (unique, ordered) for a goal that lists the same dimensions as (outer, inner) of `to`: calls
+/// f(pos, rows, stored, types, I{}) in the index type to build in, where all of that fits.
+template <class F> void with_rows_like(const Tensor& t, const Goal& goal, const std::optional<DimPair>& to, const F& f) {
+  const auto from = rows_of(t.format(), LevelKind::compressed);
+  if (!from || !to || *from != *to || !t.format().level(1).unique || !t.format().level(1).ordered) return;
+  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S*) {
+    const i64 rows = extent(t, from->outer), stored = pos[rows];
+    if (const auto types = index_types(goal, t.shape(), stored)) with_index(types->widest(), [&]<class I>(I index) { f(pos, rows, stored, *types, index); });
+  });
+}
+
+/// The coordinates of the last level and the values as they lie, without what is beyond use.
+struct Shared {
+  Buffer crd, values;
+  Shared(const Tensor& t, i64 stored) : crd(t.part().levels[1].crd), values(t.part().values) { crd.size = values.size = stored; }
+};
+
 /// Division of coordinates by a constant of the format: one multiplication where extent * divisor stays below 2^63 (then the rounded
 /// reciprocal is exact), as 64-bit division takes some 20 cycles.
 class Divider {
@@ -179,7 +198,5 @@ template <class W> W fill_bits(const Tensor& t) {
   std::memcpy(&w, t.fill().bits, sizeof(W));
   return w;
 }
-
-inline i64 extent(const Tensor& t, int dim) { return t.shape()[static_cast<std::size_t>(dim)]; }
 
 }  // namespace strata::fast
