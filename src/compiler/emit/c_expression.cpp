@@ -121,7 +121,8 @@ std::string CExpression::unary(const Expr& e, int outer) {
   if (!sign) return call(prologue_.unary(e->op, t), e);
   std::string text = sign + typed(e->args[0], prefix);
   if (!vector && is_narrow(t.dtype)) text = "(" + prologue_.type(t) + ")" + text;
-  return wrap(text, prefix, outer);
+  // Compilers take !x & y and !x == y for slips, unless they know y to be a truth.
+  return wrap(text, text[0] == '!' ? equality : prefix, outer);
 }
 
 std::string CExpression::binary(const Expr& e, int outer) {
@@ -132,12 +133,17 @@ std::string CExpression::binary(const Expr& e, int outer) {
   if (e->op == Op::min || e->op == Op::max) return call(prologue_.binary(e->op, t), e);
   if (ir::is_compare(e->op) && vector) return wrap(mask(e, 1), prefix, outer);
 
+  // g++ 12 takes 0.0 - x for -x where it knows that x is not -0.0, and so makes -0.0 of 0.
+  if (e->op == Op::sub && is_float(t.dtype) && a->kind == ExprNode::constant && a->value.same_bits(Scalar::zero(t.dtype)))
+    return (*this)(ir::select(ir::binary(Op::eq, b, a), a, ir::unary(Op::neg, b)), outer);
+
   const Infix sign = infix(e->op);
   const bool orders = e->op == Op::lt || e->op == Op::le || e->op == Op::gt || e->op == Op::ge;
   if (orders && t.dtype == DType::boolean) {  // compilers warn of ordered truths
     const bool less = e->op == Op::lt || e->op == Op::le, strict = e->op == Op::lt || e->op == Op::gt;
     const std::string x = (*this)(a, prefix), y = (*this)(b, prefix);
-    return wrap((less ? "!" : "") + x + (strict ? " & " : " | ") + (less ? "" : "!") + y, strict ? bit_and : bit_or, outer);
+    const auto negated = [](const std::string& text) { return "(!" + text + ")"; };
+    return wrap((less ? negated(x) : x) + (strict ? " & " : " | ") + (less ? y : negated(y)), strict ? bit_and : bit_or, outer);
   }
   std::string left = (*this)(a, sign.left), right = (*this)(b, sign.right);
   const bool shifts = e->op == Op::shift_left || e->op == Op::shift_right;

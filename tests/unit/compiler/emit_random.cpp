@@ -186,7 +186,7 @@ class Generator {
 
 TEST_CASE("random expressions: compiled text equals the interpreter") {
   // STRATA_TEST_SEEDS=first:count runs other seeds.
-  std::uint64_t first = 1, count = 60;
+  std::uint64_t first = 1, count = 40;
   if (const char* s = std::getenv("STRATA_TEST_SEEDS")) {
     first = std::strtoull(s, nullptr, 10);
     if (const char* colon = std::strchr(s, ':')) count = std::strtoull(colon + 1, nullptr, 10);
@@ -198,13 +198,10 @@ TEST_CASE("random expressions: compiled text equals the interpreter") {
     cases.push_back(Generator(seed, widths[seed % 5]).make("random_" + std::to_string(seed), 10));
     texts.push_back(emit_c(cases.back().f));
   }
-  const auto found = compilers();
-  for (std::size_t which = 0; which < found.size(); ++which) {
-    // Chance compares things with themselves and with limits, and compilers say so. Every compiler gets a share, so that the test stays short.
-    std::vector<std::string> share;
-    for (std::size_t i = which; i < texts.size(); i += found.size()) share.push_back(texts[i]);
-    const Library library(found[which], share, "-O1 -march=native -Wno-tautological-compare -Wno-type-limits -Wno-bool-operation");
-    for (std::size_t i = which; i < cases.size(); i += found.size())
-      check_agree(cases[i], library.find(cases[i].f.name), found[which] + ", seed " + std::to_string(first + i));
+  // Chance compares things with themselves and with limits, and compilers say so (g++ 12 even of (u8)(x ^ 255) == 0, which may well be).
+  const std::string flags = "-O1 -march=native -Wno-tautological-compare -Wno-type-limits -Wno-bool-operation -Wno-bool-compare -Wno-sign-compare";
+  for (const auto& compiler : compilers()) {
+    const Library library(compiler, texts, flags);
+    for (std::size_t i = 0; i < cases.size(); ++i) check_agree(cases[i], library.find(cases[i].f.name), compiler + ", seed " + std::to_string(first + i));
   }
 }
