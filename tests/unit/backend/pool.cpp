@@ -1,6 +1,7 @@
 #include "backend/pool.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -157,6 +158,21 @@ TEST_CASE("fork while another thread computes") {
   for (int repeat = 0; repeat < 20; ++repeat) REQUIRE(in_child([] { return each_once(200) ? 0 : 1; }) == 0);
   stop = true;
   worker.join();
+}
+
+TEST_CASE("helpers that change cores may use all of them afterwards") {
+  const Threads threads(2);
+  cpu_set_t mine;
+  REQUIRE(sched_getaffinity(0, sizeof mine, &mine) == 0);
+  std::atomic<int> other{0};
+  for (int round = 0; round < 50; ++round) {
+    if (round % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    parallel_for(8, [&](std::int64_t) {
+      cpu_set_t here;
+      if (sched_getaffinity(0, sizeof here, &here) != 0 || !CPU_EQUAL(&here, &mine)) other++;
+    });
+  }
+  CHECK(other == 0);
 }
 
 TEST_CASE("helpers leave signals to the program's own threads") {
