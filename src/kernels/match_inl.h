@@ -5,8 +5,8 @@
 
 namespace strata::kernels {
 
-/// Multiply-adds that are worth a chunk of their own: some 5 us of work (a helper that still spins joins within one).
-inline constexpr i64 chunk_work = 8192;
+/// Multiply-adds that are worth a chunk of their own: two or three microseconds of work (a helper that still spins joins within one).
+inline constexpr i64 chunk_work = 4096;
 /// Multiply-adds that are worth a result of their own, where chunks scatter.
 inline constexpr i64 partial_work = 32768;
 /// Bytes from which on a matrix is not expected to be in a cache.

@@ -94,6 +94,7 @@ template <class V> struct Loops {
 
 struct LoopTable {
   const char* isa;
+  i64 by_lines;  ///< bytes of a row of x from which on CSR products read it by whole lines, wherever it begins; 0: never
   Loops<double> f64;
   Loops<float> f32;
 };

@@ -22,6 +22,10 @@ inline constexpr int vector_bytes = 16;
 /// Vectors of accumulators that fit the register file beside operands.
 inline constexpr int max_accumulators = vector_bytes == 64 ? 16 : 8;
 
+/// Bytes of a row of x from which on it is read by whole lines, wherever it begins (0: never). Shorter ones lose more by masks than by a
+/// vector across two lines.
+inline constexpr i64 by_lines_bytes = vector_bytes == 64 ? 256 : 0;
+
 template <class V> inline constexpr int lanes = vector_bytes / static_cast<int>(sizeof(V));
 
 // Unaligned, may alias: loads and stores go straight to the caller's memory.
@@ -44,13 +48,18 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
 }
 
 #if defined(__AVX512F__)
-/// acc += v * x where `take`; x is read in any case.
-[[gnu::always_inline]] static inline void add_if(bool take, Vec<float>& acc, float v, const float* x) {
-  acc = (Vec<float>)_mm512_mask3_fmadd_ps(_mm512_set1_ps(v), _mm512_loadu_ps(x), (__m512)acc, take ? 0xffff : 0);
+/// acc += v * x where `take`.
+[[gnu::always_inline]] static inline void add_if(bool take, Vec<float>& acc, float v, Vec<float> x) {
+  acc = (Vec<float>)_mm512_mask3_fmadd_ps(_mm512_set1_ps(v), (__m512)x, (__m512)acc, take ? 0xffff : 0);
 }
-[[gnu::always_inline]] static inline void add_if(bool take, Vec<double>& acc, double v, const double* x) {
-  acc = (Vec<double>)_mm512_mask3_fmadd_pd(_mm512_set1_pd(v), _mm512_loadu_pd(x), (__m512d)acc, take ? 0xff : 0);
+[[gnu::always_inline]] static inline void add_if(bool take, Vec<double>& acc, double v, Vec<double> x) {
+  acc = (Vec<double>)_mm512_mask3_fmadd_pd(_mm512_set1_pd(v), (__m512d)x, (__m512d)acc, take ? 0xff : 0);
 }
+/// The elements whose bits are set; the others are not touched, and 0 in the vector.
+[[gnu::always_inline]] static inline Vec<float> load_some(u16 which, const float* p) { return (Vec<float>)_mm512_maskz_loadu_ps(which, p); }
+[[gnu::always_inline]] static inline Vec<double> load_some(u16 which, const double* p) { return (Vec<double>)_mm512_maskz_loadu_pd(static_cast<u8>(which), p); }
+[[gnu::always_inline]] static inline void store_some(u16 which, float* p, Vec<float> v) { _mm512_mask_storeu_ps(p, which, (__m512)v); }
+[[gnu::always_inline]] static inline void store_some(u16 which, double* p, Vec<double> v) { _mm512_mask_storeu_pd(p, static_cast<u8>(which), (__m512d)v); }
 #endif
 
 /// One column, so that rows of x and of the result are single numbers that follow each other?

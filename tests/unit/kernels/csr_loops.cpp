@@ -53,14 +53,18 @@ template <class V, class P, class C> struct Matrix {
 };
 
 /// A product by `csr` in two pieces against sums of small integers, which are exact in any order. One row holds NaN, which stays in it.
-template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false) {
+/// Rows of x begin wherever they like, or (`inside` >= 0) all so many elements behind the beginning of a line of the cache.
+template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false, i64 inside = -1) {
   auto m = source;
-  const i64 odd = 40, ldx = columns + 3, ldo = columns == 1 ? 1 : columns + 1;
+  constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
+  const i64 odd = 40, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : columns + 1;
   for (P k = m.pos[odd]; k < m.pos[odd + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
   d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
-  std::vector<V> x(static_cast<std::size_t>(m.columns * d.ldx)), out(static_cast<std::size_t>(m.rows * ldo), V(3));
-  for (V& v : x) v = ones ? V(1) : static_cast<V>(r() % 9) - 4;
-  d.x = x.data(), d.out = out.data();
+  std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()), out(static_cast<std::size_t>(m.rows * ldo), V(3));
+  const i64 begins = static_cast<i64>(reinterpret_cast<std::uintptr_t>(space.data()) % 64 / sizeof(V));
+  V* x = space.data() + (inside < 0 ? line : (inside - begins + line) % line);
+  for (i64 k = 0; k < m.columns * d.ldx; ++k) x[k] = ones ? V(1) : static_cast<V>(r() % 9) - 4;
+  d.x = x, d.out = out.data();
   csr(0, 33, m.pos.data(), m.crd.data(), m.values.data(), d);
   csr(33, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
   i64 wrong = 0;
@@ -68,13 +72,13 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
     for (i64 c = 0; c < ldo; ++c) {
       V want = 0;
       for (P k = m.pos[static_cast<std::size_t>(i)]; k < m.pos[static_cast<std::size_t>(i) + 1]; ++k)
-        want += m.values[static_cast<std::size_t>(k)] * (c < columns ? x[static_cast<std::size_t>(static_cast<i64>(m.crd[static_cast<std::size_t>(k)]) * d.ldx + c)] : V(0));
+        want += m.values[static_cast<std::size_t>(k)] * (c < columns ? x[static_cast<i64>(m.crd[static_cast<std::size_t>(k)]) * d.ldx + c] : V(0));
       want = c < columns ? d.alpha * want + d.beta * V(3) : V(3);  // nothing is written between the rows
       const V got = out[static_cast<std::size_t>(i * ldo + c)];
       wrong += !(got == want || (std::isnan(got) && std::isnan(want)));
     }
   CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C) << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near " << d.near
-                                    << " gathers " << d.gathers << " tile " << d.tile);
+                                    << " gathers " << d.gathers << " tile " << d.tile << " inside " << inside);
 }
 
 template <class V, class P, class C, class L> void check_all(const L& loops, std::mt19937& r) {
@@ -87,6 +91,7 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
         d.stream = choice & 1, d.scattered = choice & 2, d.near = choice & 4, d.gathers = choice & 8;
         d.tile = choice & 16 ? 16 << 10 : 0;
         check<V, P, C>(loops.csr, m, columns, d, r);
+        if (columns > 1) check<V, P, C>(loops.csr, m, columns, d, r, false, static_cast<i64>(r() % (64 / sizeof(V))));
       }
   }
 }
