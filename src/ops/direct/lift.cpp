@@ -27,12 +27,9 @@ class Lift {
 
   /// What dense operands compute under a sparse mask is a product with ones in its pattern.
   Expression times_mask(const Expression& e) {
-    if (!options_.mask || options_.complement_mask || options_.semiring != Semiring::plus_times) return e;
-    const Tensor& mask = *options_.mask;
-    if (mask.format().is_all_dense() || !evaluation::stores_all(mask.format()) || mask.rank() != static_cast<int>(output_.size()) || !everywhere(e)) return e;
-    const std::string name = "#mask" + std::to_string(operands_.size());  // no user's name looks so, and none made before
-    operands_.emplace(name, evaluation::ones_of(mask, DType::boolean));
-    return Expression::plain_access(name, output_) * e;
+    if (options_.semiring != Semiring::plus_times || !evaluation::is_factor(options_, output_.size())) return e;
+    if (options_.mask->format().is_all_dense() || !everywhere(e)) return e;
+    return evaluation::mask_as_factor(*options_.mask, DType::boolean, output_, operands_) * e;
   }
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);

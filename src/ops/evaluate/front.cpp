@@ -84,8 +84,8 @@ Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& op
   if (to.out) options.format.reset();
   const auto compute = [&] {
     std::string why;
-    if (options.general || options.schedule) return evaluation::evaluate_sparse(a, operands, options);
-    const auto product = evaluation::product_in_pattern(a, operands, options, why);
+    const bool as_asked = options.general || options.schedule;
+    const auto product = as_asked ? std::nullopt : evaluation::product_in_pattern(a, operands, options, why);
     if (!product) return evaluation::evaluate_sparse(a, operands, options);
     if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", product->plan.show());
     if (memo && product->lasting)

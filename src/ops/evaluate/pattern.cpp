@@ -24,9 +24,7 @@ bool one_sum(const Flat& f) {
 
 /// Dense operands under a sparse mask are a product with ones in its pattern.
 bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  const Tensor& mask = *options.mask;
-  if (options.complement_mask || !stores_all(mask.format()) || mask.rank() != static_cast<int>(a.indices.size()))
-    return false;
+  if (!is_factor(options, a.indices.size())) return false;
   std::optional<DType> dtype;
   for (const auto& name : a.value.operands()) {
     const Tensor& t = operands.at(name);
@@ -34,15 +32,13 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
     dtype = dtype ? promote(*dtype, t.dtype()) : t.dtype();
   }
   if (!dtype || !(is_float(*dtype) || is_complex(*dtype))) return false;
-  const std::string name = "#mask" + std::to_string(operands.size());  // no user's name looks so, and none made before
-  operands.emplace(name, ones_of(mask, *dtype));
   std::vector<std::string> reduced;
   Expression body = a.value;
   while (body.op() == Operator::sum) {  // floats: however it is written
     reduced.push_back(body.node().name);
     body = body.argument();
   }
-  body = Expression::plain_access(name, a.indices) * body;
+  body = mask_as_factor(*options.mask, *dtype, a.indices, operands) * body;
   for (auto i = reduced.rbegin(); i != reduced.rend(); ++i) body = Expression::reduce(Operator::sum, *i, body, true);
   a.value = body;
   return true;
@@ -162,6 +158,16 @@ Tensor ones_of(const Tensor& t, DType dtype) {
 
 bool stores_all(const Format& f) {
   return f.num_parts() == 1 && !f.can_hold_fill() && f.level(f.num_levels() - 1).unique;
+}
+
+bool is_factor(const EvaluateOptions& options, std::size_t rank) {
+  return options.mask && !options.complement_mask && stores_all(options.mask->format()) && options.mask->shape().size() == rank;
+}
+
+Expression mask_as_factor(const Tensor& mask, DType dtype, const std::vector<std::string>& indices, std::map<std::string, Tensor>& operands) {
+  const std::string name = "#mask" + std::to_string(operands.size());  // no user's name looks so, and none made before
+  operands.emplace(name, ones_of(mask, dtype));
+  return Expression::plain_access(name, indices);
 }
 
 }  // namespace strata::evaluation
