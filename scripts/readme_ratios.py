@@ -75,14 +75,12 @@ def named_kernels():
     ]
     if reached:
         lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, beside the same libraries: {', '.join(reached)}."]
-    return lines + sddmm_on_matrices()
+    return lines
 
 
-def sddmm_on_matrices():
-    """One line: SDDMM on the matrices of products, all widths together."""
-    from strata.bench.kernels.report import rows
-
-    path = newest("-sddmm.json")
+def on_matrices(what, pattern, rows):
+    """One line: products on the matrices of the first table, all widths together."""
+    path = newest(pattern)
     if not path:
         return []
     results = json.loads(path.read_text())
@@ -92,13 +90,14 @@ def sddmm_on_matrices():
         cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")
     return [
         "",
-        "SDDMM with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
+        f"{what} with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
         f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({days(results)}; "
         f"[all results](benchmarks/results/{path.with_suffix('.md').name})): {', '.join(cells)} threads.",
     ]
 
 
 def main() -> int:
+    from strata.bench.kernels.report import rows as kernel_rows
     from strata.bench.machines import processors
     from strata.bench.report import rows
 
@@ -146,6 +145,8 @@ def main() -> int:
         lines.append(f"| {matrix}, {'one vector' if kind == 'spmv' else '64 columns'} | " + " | ".join(cells) + " |")
     behind = [f"{r['case']} on {r['threads']} ({r['ratio']:.2f})" for r in table if r["ratio"] < 0.9]
     lines += ["", f"Below 0.9: {', '.join(behind) or 'none'}.", *named_kernels()]
+    lines += on_matrices("SpMM", "-spmm.json", rows)
+    lines += on_matrices("SDDMM", "-sddmm.json", kernel_rows)
     readme = root / "README.md"
     text = readme.read_text()
     new = re.sub(

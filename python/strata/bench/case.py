@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+LINE = 64  # bytes
+
 
 @dataclasses.dataclass(frozen=True)
 class Case:
@@ -32,7 +34,17 @@ def operand(a, columns):
     r = np.random.default_rng(11)
     shape = (a.shape[1],) if columns == 1 else (a.shape[1], columns)
     x = r.random(shape, dtype=np.float32 if a.dtype.itemsize == 4 or a.dtype == np.complex64 else np.float64) - 0.5
-    return x.astype(a.dtype, copy=False)
+    return placed(x.astype(a.dtype, copy=False))
+
+
+def placed(x):
+    """A copy that begins 16 bytes behind a line, as NumPy's large arrays mostly do. Left to itself that differs from process to process,
+    and rows that straddle one line more decide on a third of the time."""
+    space = np.empty(x.nbytes + 2 * LINE, np.uint8)
+    at = -space.ctypes.data % LINE + 16
+    out = space[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
+    out[...] = x
+    return out
 
 
 def fingerprint(y):

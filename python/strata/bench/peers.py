@@ -15,7 +15,7 @@ from .case import coordinates
 def installed():
     """Name and version of what is here; importing nothing."""
     found = {}
-    for name, package in (("SciPy", "scipy"), ("torch", "torch"), ("MKL", "mkl"), ("GraphBLAS", "python-graphblas")):
+    for name, package in (("SciPy", "scipy"), ("torch", "torch"), ("MKL", "mkl"), ("numba", "numba"), ("GraphBLAS", "python-graphblas")):
         try:
             found[name] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -253,6 +253,24 @@ def mkl_path():
     return None
 
 
+class Numba:
+    """Loops over CSR as written by hand, in parallel over the rows."""
+
+    def __init__(self, threads):
+        from .kernels.loops import compiled
+
+        self.loops = compiled(threads)
+
+    def variants(self, case, a):
+        return ["csr"] if case.op == "product" else []
+
+    def prepare(self, case, a, x, variant):
+        if x.ndim == 1:
+            return _latest(lambda: self.loops.spmv(a.indptr, a.indices, a.data, x))
+        y = np.empty((a.shape[0], x.shape[1]), a.dtype)
+        return Prepared(lambda: self.loops.spmm(a.indptr, a.indices, a.data, x, y), lambda: y)
+
+
 class GraphBLAS:
     def __init__(self, threads):
         os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -297,6 +315,7 @@ def peer(name, threads):
         "scipy": SciPy,
         "torch": Torch,
         "torch-int32": Torch32,
+        "numba": Numba,
         "graphblas": GraphBLAS,
     }[name](threads)
 
@@ -310,6 +329,7 @@ def names():
         ("torch", "torch"),
         ("torch-int32", "torch"),
         ("mkl", "MKL"),
+        ("numba", "numba"),
         ("eigen", "Eigen"),
         ("graphblas", "GraphBLAS"),
     ):

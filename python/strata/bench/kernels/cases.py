@@ -12,6 +12,7 @@ import types
 import numpy as np
 
 from .. import matrices
+from ..case import placed
 
 KINDS = ("uniform", "powerlaw", "banded", "blocked")
 
@@ -28,7 +29,6 @@ class Kernel:
 
 FRONT = "a twentieth of the rows, in no order: the first lines of each are missed; a call costs 20 us of 300"
 LINES = "rows of {} in the third level: a line in no order costs 2.6 to 4 ns in a loop that does nothing else (measured)"
-LINE = 64  # bytes
 N = 100_000
 KERNELS = {
     "spmv": Kernel(
@@ -151,16 +151,6 @@ class KernelCase:
         if hasattr(d, "factors"):
             d.factors = [placed(x) for x in d.factors]
         return d, None
-
-
-def placed(x):
-    """A copy that begins 16 bytes behind a line, as NumPy's large arrays mostly do. Left to itself that differs from process to process,
-    and rows that straddle one line more decide on a third of the time."""
-    space = np.empty(x.nbytes + 2 * LINE, np.uint8)
-    at = -space.ctypes.data % LINE + 16
-    out = space[at : at + x.nbytes].view(x.dtype).reshape(x.shape)
-    out[...] = x
-    return out
 
 
 def operands(kernel, shape, at, dtype):

@@ -1,6 +1,6 @@
 """Beside products: reading the lines of dense operands that the stored elements choose, and nothing else."""
 
-from .cases import LINE
+from ..case import LINE
 from .loops import Loops
 from .peer import KernelPeer
 

@@ -12,15 +12,20 @@ from .cases import plain
 from .peer import KernelPeer, coordinates, routed
 
 
+def compiled(threads):
+    """The loops, for so many threads; once a process."""
+    os.environ["NUMBA_NUM_THREADS"] = str(threads)
+    os.environ["NUMBA_CACHE_DIR"] = str(cache() / "numba")
+    from . import numba_loops
+
+    return numba_loops
+
+
 class Loops(KernelPeer):
     why = "is not written"
 
     def __init__(self, threads):
-        os.environ["NUMBA_NUM_THREADS"] = str(threads)
-        os.environ["NUMBA_CACHE_DIR"] = str(cache() / "numba")
-        from . import numba_loops
-
-        self.f, self.threads = numba_loops, threads
+        self.f, self.threads = compiled(threads), threads
 
     def _csr(self, a):
         return a.indptr, a.indices, a.data
@@ -39,7 +44,7 @@ class Loops(KernelPeer):
         return {"loops": lambda: self.f.spmv(*self._csr(d.A), d.x)}
 
     def spmm64(self, d):
-        return {"loops": lambda: self.f.spmm(*self._csr(d.A), d.X)}
+        return {"loops": lambda: self.f.spmm(*self._csr(d.A), d.X, np.empty((d.A.shape[0], d.X.shape[1]), d.X.dtype))}
 
     def sddmm64(self, d):
         pos, crd, values = self._csr(d.A)

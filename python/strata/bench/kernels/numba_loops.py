@@ -19,9 +19,10 @@ def spmv(pos, crd, values, x):
 
 
 @loops
-def spmm(pos, crd, values, X):
-    Y = np.zeros((len(pos) - 1, X.shape[1]), values.dtype)
+def spmm(pos, crd, values, X, Y):
     for i in prange(len(Y)):
+        for k in range(X.shape[1]):
+            Y[i, k] = 0
         for p in range(pos[i], pos[i + 1]):
             v, j = values[p], crd[p]
             for k in range(X.shape[1]):
