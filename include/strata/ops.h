@@ -1,6 +1,7 @@
 #pragma once
 // The verbs.
 #include <optional>
+#include <span>
 #include <string>
 
 #include "strata/plan.h"
@@ -40,6 +41,16 @@ Tensor from_dense(const Tensor& dense, const Format& format, std::optional<doubl
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options = {});
 /// Row-major dense, fill where absent.
 Tensor to_dense(const Tensor& t);
+
+/// What is taken of one dimension: `count` coordinates from `start` on, `step` apart (backwards where that is negative), or, without
+/// `keeps`, the one at `start`, and the dimension goes.
+struct Slice {
+  std::int64_t start = 0, count = 1, step = 1;
+  bool keeps = true;
+};
+/// A part of a tensor, one Slice a dimension. Its format is the tensor's own where all dimensions stay and that can hold any pattern, else
+/// a compressed level per dimension (of dense tensors dense ones). Rows of CSR that follow each other share its arrays. IndexError.
+Tensor slice(const Tensor& t, std::span<const Slice> slices);
 
 /// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches). The result is dense, but
 /// that of two sparse operands is sparse (as evaluate() infers it).

@@ -1,5 +1,9 @@
 // Elements of a tensor, one by one: t[i, j], t.get((i, j)), iteration.
+#include <algorithm>
+#include <optional>
+
 #include "bind.h"
+#include "strata/ops.h"
 #include "tensor/levels/level_storage.h"
 
 namespace strata::bind {
@@ -27,28 +31,62 @@ StoredIterator stored(const Tensor& t) {
   return it;
 }
 
-/// Negative coordinates count from the end, as in NumPy. IndexError comes from the core.
+/// Of one dimension; negative coordinates count from the end, as in NumPy. IndexError comes from the core.
+std::int64_t coordinate(const Tensor& t, std::size_t d, nb::handle item) {
+  const Index index = to_index(item);
+  if (!index.is_integer)
+    throw DTypeError({.what = "a coordinate is not an integer",
+                      .expected = "one integer or slice per dimension",
+                      .got = Py_TYPE(item.ptr())->tp_name});
+  if (index.overflow)
+    throw IndexError({.what = "a coordinate does not fit 64 bits", .got = nb::cast<std::string>(nb::repr(item))});
+  const bool from_end = index.value < 0 && d < t.shape().size() && index.value >= -t.shape()[d];
+  return from_end ? index.value + t.shape()[d] : index.value;
+}
+
+nb::object as_tuple(nb::handle key) { return PyTuple_Check(key.ptr()) ? nb::borrow(key) : nb::object(nb::make_tuple(key)); }
+
 Shape element(const Tensor& t, nb::handle key) {
-  nb::object tuple = PyTuple_Check(key.ptr()) ? nb::borrow(key) : nb::object(nb::make_tuple(key));
   Shape c;
-  for (nb::handle item : tuple) {
-    if (PySlice_Check(item.ptr()) || item.ptr() == Py_Ellipsis || item.is_none())
-      throw Unsupported({.what = "slices of a sparse tensor are not part of this version",
-                         .expected = "one integer per dimension, e.g. t[0, 1]",
-                         .got = nb::cast<std::string>(nb::repr(item)),
-                         .fix = "slice what to_scipy() or to_dense() gives"});
-    const Index index = to_index(item);
-    if (!index.is_integer)
-      throw DTypeError({.what = "a coordinate is not an integer",
-                        .expected = "one integer per dimension",
-                        .got = Py_TYPE(item.ptr())->tp_name});
-    if (index.overflow)
-      throw IndexError({.what = "a coordinate does not fit 64 bits", .got = nb::cast<std::string>(nb::repr(item))});
-    const std::size_t d = c.size();
-    const bool from_end = index.value < 0 && d < t.shape().size() && index.value >= -t.shape()[d];
-    c.push_back(from_end ? index.value + t.shape()[d] : index.value);
-  }
+  for (nb::handle item : as_tuple(key)) c.push_back(coordinate(t, c.size(), item));
   return c;
+}
+
+bool is_ellipsis(nb::handle item) { return item.ptr() == Py_Ellipsis; }
+
+/// NumPy's basic indexing: integers, slices, one ellipsis; dimensions that are not named stay as they are.
+std::vector<Slice> slices(const Tensor& t, nb::handle key) {
+  const nb::object items = as_tuple(key);
+  std::size_t named = 0, wholes = 0;
+  for (nb::handle item : items) {
+    if (item.is_none())
+      throw Unsupported({.what = "a slice adds no dimensions", .expected = "integers, slices, or ...", .got = "None", .fix = "index what to_dense() gives"});
+    ++(is_ellipsis(item) ? wholes : named);
+  }
+  const std::size_t rank = t.shape().size();
+  if (named > rank || wholes > 1)
+    throw IndexError({.what = named > rank ? "there are more indices than dimensions" : "'...' stands twice",
+                      .expected = named > rank ? std::to_string(rank) : "one '...'",
+                      .got = nb::cast<std::string>(nb::repr(key))});
+  std::vector<Slice> out;
+  const auto rest = [&](std::size_t n) {
+    for (; n > 0; --n) out.push_back({.start = 0, .count = t.shape()[out.size()], .step = 1, .keeps = true});
+  };
+  for (nb::handle item : items) {
+    const std::size_t d = out.size();
+    if (is_ellipsis(item)) {
+      rest(rank - named);
+    } else if (PySlice_Check(item.ptr())) {
+      Py_ssize_t start, stop, step;
+      if (PySlice_Unpack(item.ptr(), &start, &stop, &step) < 0) throw nb::python_error();
+      const Py_ssize_t count = PySlice_AdjustIndices(t.shape()[d], &start, &stop, step);
+      out.push_back({.start = count > 0 ? start : 0, .count = count, .step = count > 1 ? step : 1, .keeps = true});
+    } else {
+      out.push_back({.start = coordinate(t, d, item), .count = 1, .step = 1, .keeps = false});
+    }
+  }
+  rest(rank - out.size());
+  return out;
 }
 
 }  // namespace
@@ -71,13 +109,24 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
   tensor
       .def(
           "__getitem__",
-          [](const Tensor& t, nb::handle key) {
-            const auto value = t.get(element(t, key));
+          [](const Tensor& t, nb::handle key) -> nb::object {
+            const std::vector<Slice> parts = slices(t, key);
+            if (std::ranges::any_of(parts, &Slice::keeps)) {
+              std::optional<Tensor> part;
+              {
+                const NoGil no_gil;
+                part = slice(t, parts);
+              }
+              return nb::cast(std::move(*part));
+            }
+            Shape coordinates;
+            for (const Slice& s : parts) coordinates.push_back(s.start);
+            const auto value = t.get(coordinates);
             return from_scalar(value ? *value : t.fill());
           },
-          nb::arg("coords"),
-          "The element at these coordinates (negative ones count from the end); the fill where it is absent. "
-          "IndexError.")
+          nb::arg("key").none(),
+          "The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices a "
+          "tensor, as of NumPy's basic indexing. IndexError.")
       .def(
           "get",
           [](const Tensor& t, nb::handle key) -> nb::object {

@@ -281,9 +281,9 @@ class Tensor:
 
     def __deepcopy__(self, memo: object) -> Tensor: ...
 
-    def __getitem__(self, coords: object) -> object:
+    def __getitem__(self, key: object | None) -> object:
         """
-        The element at these coordinates (negative ones count from the end); the fill where it is absent. IndexError.
+        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices a tensor, as of NumPy's basic indexing. IndexError.
         """
 
     def get(self, coords: object) -> object:
