@@ -68,10 +68,12 @@ template <class V, class P, class C> i64 panel_columns(i64 rows, i64 rows_of_x, 
     else if (stays(64)) bytes = 64;
     if (bytes > 0 && bytes < row && stored >= enough_of_packed * rows_of_x && rows_spread(rows, rows_of_x, pos, crd)) return bytes / element;
   }
-  // All columns, where rows of x straddle lines and are not read by lines. (Sums are the same, packed or not.)
+  // All columns, where rows of x straddle lines. (Sums are the same, packed or not.) Read by lines they have one more, which matters the
+  // less the longer they are: what packing saves stays the same, what it takes does not.
+  const bool straddle = row % (line_bytes / 2) == 0 && (reinterpret_cast<std::uintptr_t>(d.x) % line_bytes != 0 || d.ldx * element % line_bytes != 0);
   const bool by_lines = loops().by_lines > 0 && row >= loops().by_lines && d.ldx * element % line_bytes == 0;
-  const bool straddle = !by_lines && row % (line_bytes / 2) == 0 && (reinterpret_cast<std::uintptr_t>(d.x) % line_bytes != 0 || d.ldx * element % line_bytes != 0);
-  return straddle && stays(row) && stored >= enough_of_packed * rows_of_x * thread_count() ? d.columns : 0;
+  const i64 reads = enough_of_packed * (by_lines ? std::max<i64>(1, row / 256) : 1);
+  return straddle && stays(row) && stored >= reads * rows_of_x * thread_count() ? d.columns : 0;
 }
 
 /// The panels of x.
