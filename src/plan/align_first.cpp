@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/far_apart.h"
 #include "kernels/caches.h"
+#include "plan/chosen.h"
 #include "tensor/index_view.h"
 
 namespace strata::planning {
@@ -93,12 +94,8 @@ class AlignFirst : public Preparation {
 
 /// The level of the driver, if any, whose stored coordinates are those of index `id`.
 int choosing_level(const TensorType& driver, const std::vector<int>& ids, int id) {
-  const Format& f = driver.format;
-  for (int l = 0; l < f.num_levels() && f.num_parts() == 1; ++l) {
-    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
-    const bool stores = f.level(l).kind == LevelKind::compressed || f.level(l).kind == LevelKind::singleton;
-    if (stores && e.op == ExprNode::dim && ids[static_cast<std::size_t>(e.a)] == id) return l;
-  }
+  for (int l = 0; l < driver.format.num_levels() && driver.format.num_parts() == 1; ++l)
+    if (chosen_by(driver, ids, l) == id) return l;
   return -1;
 }
 

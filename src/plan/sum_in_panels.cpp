@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "kernels/caches.h"
 #include "kernels/panels.h"
+#include "plan/chosen.h"
 #include "plan/compiled.h"
 #include "plan/dense_view.h"
 #include "tensor/index_view.h"
@@ -144,10 +145,9 @@ class SumInPanels : public Preparation {
 std::optional<std::pair<int, int>> choosing(const TensorType& driver, const std::vector<int>& ids) {
   const Format& f = driver.format;
   if (f.num_parts() != 1 || f.num_batch_levels() > 0) return std::nullopt;
-  const int l = f.num_levels() - 1;
-  const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
-  if (f.level(l).kind != LevelKind::compressed || e.op != ExprNode::dim) return std::nullopt;
-  return std::pair(l, ids[static_cast<std::size_t>(e.a)]);
+  const int l = f.num_levels() - 1, id = chosen_by(driver, ids, l);
+  if (f.level(l).kind != LevelKind::compressed || id < 0) return std::nullopt;
+  return std::pair(l, id);
 }
 
 /// Bytes of a panel's rows: all that are chosen from stay in the second level. (Measured for uniform matrices of 4096 to 16000 rows, 10

@@ -69,3 +69,18 @@ def test_nothing_stored_and_no_extent():
         X = st.from_dense(np.zeros(shape, np.float32), f)
         got = st.einsum("bnd,ndh->bnh", X, np.ones((shape[1], shape[2], 6), np.float32), format=f)
         assert got.shape == (*shape[:2], 6) and got.nse == 0
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_every_height_of_block_and_number_of_columns(dtype):
+    """Rows of a block and columns of X meet in tiles of registers, whose shape depends on both."""
+    r = np.random.default_rng(7)
+    lanes = 64 // np.dtype(dtype).itemsize
+    for rows in (1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 24, 31, 32, 33):
+        blocks = int(r.integers(1, 9))
+        a = np.kron(r.random((4, 5)) < 0.5, np.ones((rows, blocks))) * r.integers(-4, 5, (4 * rows, 5 * blocks))
+        a = a[: a.shape[0] - int(r.integers(0, rows)), : a.shape[1] - int(r.integers(0, blocks))].astype(dtype)
+        t = st.from_dense(a, f"BSR({rows}, {blocks})")
+        for columns in (lanes, 2 * lanes, 3 * lanes, 4 * lanes, 7 * lanes, int(r.integers(2, 9 * lanes))):
+            x = r.integers(-4, 5, (a.shape[1], columns)).astype(dtype)
+            assert np.array_equal(t @ x, a @ x), (rows, blocks, columns)

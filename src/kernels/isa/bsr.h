@@ -216,25 +216,41 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
   for (i64 b = begin; b < end; ++b) {
     const i64 height = b * br + br <= rows ? br : rows - b * br;
     V* out = goes_past ? past.next() : d.out + b * br * d.ldo;
-    // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over.
+    // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over. Where
+    // columns are few, more rows keep more sums going (with 32 registers).
+    const i64 many = max_accumulators < 16 || whole > 3 * L ? 0 : whole == L ? 16 : 8;
     for (i64 r = 0; r < height;) {
-      const i64 left = height - r, take = left == 7 || left == 8 ? 4 : left >= 6 ? 6 : left == 5 ? 3 : left;
+      const i64 left = height - r, six = left == 7 || left == 8 ? 4 : left >= 6 ? 6 : left == 5 ? 3 : left;
+      const i64 take = many > 0 && left >= many ? many : many > 0 && left >= 8 ? 8 : six;
       i64 c = 0;
 #define STRATA_TILE(R, N) \
   for (; c + (N) * L <= whole; c += (N) * L) bsr_panel<R, N>(b, r, br, bc, column_major, cols, pos, crd, values, d.x + c, out + c, d)
-#define STRATA_TILES(R, WIDE, NARROW) \
+#define STRATA_TILES(R, WIDE, MIDDLE, NARROW) \
   case R: \
-    if constexpr (max_accumulators >= 16) STRATA_TILE(R, WIDE); \
+    if constexpr (max_accumulators >= 16) { \
+      STRATA_TILE(R, WIDE); \
+      STRATA_TILE(R, MIDDLE); \
+    } \
     STRATA_TILE(R, NARROW); \
     STRATA_TILE(R, 2); \
     STRATA_TILE(R, 1); \
     break
       switch (take) {
-        STRATA_TILES(6, 4, 2);
-        STRATA_TILES(4, 6, 2);
-        STRATA_TILES(3, 8, 4);
-        STRATA_TILES(2, 8, 4);
-        STRATA_TILES(1, 16, 8);
+        case 16:
+          if constexpr (max_accumulators >= 16) STRATA_TILE(16, 1);
+          break;
+        case 8:
+          if constexpr (max_accumulators >= 16) {
+            STRATA_TILE(8, 3);
+            STRATA_TILE(8, 2);
+            STRATA_TILE(8, 1);
+          }
+          break;
+        STRATA_TILES(6, 4, 3, 2);
+        STRATA_TILES(4, 6, 4, 2);
+        STRATA_TILES(3, 8, 4, 4);
+        STRATA_TILES(2, 8, 4, 4);
+        STRATA_TILES(1, 16, 8, 8);
       }
 #undef STRATA_TILES
 #undef STRATA_TILE
