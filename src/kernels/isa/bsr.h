@@ -217,8 +217,8 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
     const i64 height = b * br + br <= rows ? br : rows - b * br;
     V* out = goes_past ? past.next() : d.out + b * br * d.ldo;
     // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over. Where
-    // columns are few, more rows keep more sums going (with 32 registers).
-    const i64 many = max_accumulators < 16 || whole > 3 * L ? 0 : whole == L ? 16 : 8;
+    // columns are few, more rows keep more sums going (with 32 registers), but not where these are many lines of A.
+    const i64 many = max_accumulators < 16 || whole > 3 * L ? 0 : whole == L && bc * static_cast<i64>(sizeof(V)) <= 64 ? 16 : 8;
     for (i64 r = 0; r < height;) {
       const i64 left = height - r, six = left == 7 || left == 8 ? 4 : left >= 6 ? 6 : left == 5 ? 3 : left;
       const i64 take = many > 0 && left >= many ? many : many > 0 && left >= 8 ? 8 : six;
