@@ -83,6 +83,8 @@ def on_matrices(what, pattern, rows):
     path = newest(pattern)
     if not path:
         return []
+    from strata.bench.machines import processors
+
     results = json.loads(path.read_text())
     cells = []
     for n in (1, 2):
@@ -91,7 +93,7 @@ def on_matrices(what, pattern, rows):
     return [
         "",
         f"{what} with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
-        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({days(results)}; "
+        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({processors(results)}, {days(results)}; "
         f"[all results](benchmarks/results/{path.with_suffix('.md').name})): {', '.join(cells)} threads.",
     ]
 

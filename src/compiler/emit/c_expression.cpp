@@ -134,7 +134,8 @@ std::string CExpression::binary(const Expr& e, int outer) {
   if (ir::is_compare(e->op) && vector) return wrap(mask(e, 1), prefix, outer);
 
   // g++ 12 takes 0.0 - x for -x where it knows that x is not -0.0, and so makes -0.0 of 0.
-  if (e->op == Op::sub && is_float(t.dtype) && a->kind == ExprNode::constant && a->value.same_bits(Scalar::zero(t.dtype)))
+  const bool never_minus_zero = (b->kind == ExprNode::cast && !is_float(b->args[0]->type.dtype)) || (b->kind == ExprNode::unary && b->op == Op::abs);
+  if (e->op == Op::sub && never_minus_zero && a->kind == ExprNode::constant && a->value.same_bits(Scalar::zero(t.dtype)) && is_float(t.dtype))
     return (*this)(ir::select(ir::binary(Op::eq, b, a), a, ir::unary(Op::neg, b)), outer);
 
   const Infix sign = infix(e->op);
