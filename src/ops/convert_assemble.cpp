@@ -32,6 +32,14 @@ Format levels_in_order(std::span<const int> dims, bool dense_top, std::size_t de
   return b.build();
 }
 
+bool takes_any(const Format& f) {
+  if (f.num_parts() != 1) return false;
+  for (const Level& l : f.levels())
+    if (l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg != 0) || l.kind == LevelKind::batch)
+      return false;
+  return true;
+}
+
 Format dense_format(int rank) {
   if (rank == 0) return Format();
   std::string dims, levels;

@@ -113,6 +113,8 @@ Format join(std::span<const Format> parts);
 Format dense_format(int rank);
 /// A compressed level per dimension, these in their order; the first one dense where that is asked for.
 Format levels_in_order(std::span<const int> dims, bool dense_top, std::size_t dense_tail = 0);
+/// Can it hold any pattern? Fixed numbers of slots, and of batches, cannot.
+bool takes_any(const Format& format);
 /// Casts 64-bit pos arrays to the type's pos_dtype (TensorError where a position does not fit).
 void narrow_positions(std::vector<Part>& parts, DType dtype);
 

@@ -16,6 +16,12 @@ using i64 = std::int64_t;
 
 bool is_whole(const Slice& s, i64 extent) { return s.keeps && s.start == 0 && s.step == 1 && s.count == extent; }
 
+/// Where a coordinate goes, or -1: it is not taken.
+i64 place_of(const Slice& s, i64 coordinate) {
+  const i64 from_start = coordinate - s.start, at = from_start / s.step;
+  return from_start % s.step != 0 || at < 0 || at >= s.count ? -1 : at;
+}
+
 void check(const Shape& shape, std::span<const Slice> slices) {
   if (slices.size() != shape.size())
     throw IndexError({.what = "a slice needs one entry per dimension", .expected = std::to_string(shape.size()), .got = std::to_string(slices.size())});
@@ -68,11 +74,7 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
   const LevelArrays from = level;
   const Buffer values = part.values;
   const i64 width = static_cast<i64>(size_of(type.dtype)), chunks = std::clamp<i64>(rows.count / 1024, 1, 256);
-  const auto taken = [&](i64 column) {  // its new place, or -1
-    const i64 from_start = column - columns.start, at = from_start / columns.step;
-    return from_start % columns.step != 0 || at < 0 || at >= columns.count ? i64{-1} : at;
-  };
-  // f(number of the new row, first and last element of it in storage); columns that are taken backwards turn the order round.
+  // f(new row, old row)
   const auto for_rows = [&](const auto& f) {
     parallel_for(chunks, [&](i64 c) {
       for (i64 k = rows.count * c / chunks; k < rows.count * (c + 1) / chunks; ++k) f(k, rows.start + k * rows.step);
@@ -85,7 +87,7 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
       const C* const old_crd = static_cast<const C*>(from.crd.data);
       P* const pos = static_cast<P*>(level.pos.data);
       for_rows([&](i64 k, i64 row) {
-        pos[k + 1] = static_cast<P>(std::count_if(old_crd + old_pos[row], old_crd + old_pos[row + 1], [&](C c) { return taken(static_cast<i64>(c)) >= 0; }));
+        pos[k + 1] = static_cast<P>(std::count_if(old_crd + old_pos[row], old_crd + old_pos[row + 1], [&](C c) { return place_of(columns, static_cast<i64>(c)) >= 0; }));
       });
       pos[0] = 0;
       for (i64 k = 0; k < rows.count; ++k) pos[k + 1] = static_cast<P>(pos[k] + pos[k + 1]);
@@ -97,7 +99,8 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
         i64 to = static_cast<i64>(pos[k]);
         const i64 n = static_cast<i64>(old_pos[row + 1] - old_pos[row]), first = static_cast<i64>(old_pos[row]);
         for (i64 e = 0; e < n; ++e) {
-          const i64 source = columns.step > 0 ? first + e : first + n - 1 - e, at = taken(static_cast<i64>(old_crd[source]));
+          const i64 source = columns.step > 0 ? first + e : first + n - 1 - e;  // columns that are taken backwards turn the order round
+          const i64 at = place_of(columns, static_cast<i64>(old_crd[source]));
           if (at < 0) continue;
           crd[to] = static_cast<C>(at);
           if (copies) std::memcpy(static_cast<char*>(part.values.data) + to * width, static_cast<const char*>(values.data) + source * part.value_stride * width, static_cast<std::size_t>(width));
@@ -110,14 +113,6 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-/// Can it hold any pattern of any shape? Fixed numbers of slots, and of batches, cannot.
-bool takes_any(const Format& f) {
-  if (f.num_parts() > 1) return false;
-  return std::ranges::none_of(f.levels(), [](const Level& l) {
-    return l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg != 0) || l.kind == LevelKind::batch;
-  });
-}
-
 /// What slices take of the elements, by their new coordinates.
 class Taken {
  public:
@@ -126,18 +121,12 @@ class Taken {
   conversion::Piece of(const conversion::Piece& piece) {
     at_.resize(static_cast<std::size_t>(piece.n));
     std::iota(at_.begin(), at_.end(), 0);
-    for (std::size_t d = 0; d < slices_.size(); ++d) {
-      const Slice& s = slices_[d];
-      std::erase_if(at_, [&](int k) {
-        const i64 from_start = piece.dims[d][k] - s.start;
-        return from_start % s.step != 0 || from_start / s.step < 0 || from_start / s.step >= s.count;
-      });
-    }
+    for (std::size_t d = 0; d < slices_.size(); ++d) std::erase_if(at_, [&](int k) { return place_of(slices_[d], piece.dims[d][k]) < 0; });
     dims_.clear();
     for (std::size_t d = 0; d < slices_.size(); ++d) {
       if (!slices_[d].keeps) continue;
       columns_[d].clear();
-      for (int k : at_) columns_[d].push_back((piece.dims[d][k] - slices_[d].start) / slices_[d].step);
+      for (int k : at_) columns_[d].push_back(place_of(slices_[d], piece.dims[d][k]));
       dims_.push_back(columns_[d].data());
     }
     values_.resize(at_.size() * width_);
@@ -181,7 +170,7 @@ Tensor slice(const Tensor& t, std::span<const Slice> slices) {
     shape.push_back(left[d].count);
   }
   if (whole) return from;
-  const Format format = shape.size() == left.size() && takes_any(t.format()) ? t.format()
+  const Format format = shape.size() == left.size() && conversion::takes_any(t.format()) ? t.format()
                         : t.format().is_all_dense()                          ? conversion::dense_format(static_cast<int>(shape.size()))
                                                                              : conversion::levels_in_order(order, false);
   const conversion::Source stored = conversion::stored_elements(from, Zeros::automatic);

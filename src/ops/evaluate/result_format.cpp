@@ -9,6 +9,8 @@
 namespace strata {
 namespace {
 
+using conversion::takes_any;
+
 struct Choice {
   /// neutral: a constant; scalar: a number that is an operand, so that its sums have a value everywhere
   enum Kind : std::uint8_t { neutral, scalar, pattern, compressed, dense } kind = neutral;
@@ -18,15 +20,6 @@ struct Choice {
   std::string why;
   bool zero_fill = true;
 };
-
-/// Can it hold any pattern? Fixed numbers of slots cannot.
-bool takes_any(const Format& f) {
-  if (f.num_parts() != 1) return false;
-  for (const Level& l : f.levels())
-    if (l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg != 0) || l.kind == LevelKind::batch)
-      return false;
-  return true;
-}
 
 /// Can it hold any of the elements of a tensor that is stored so? A sum divides fewer of them in another way, and its last
 /// part must hold what the others leave.
