@@ -79,22 +79,25 @@ def named_kernels():
 
 
 def on_matrices(what, pattern, rows):
-    """One line: products on the matrices of the first table, all widths together."""
+    """One line: products on the matrices of the first table, all widths together, each machine for itself."""
     path = newest(pattern)
     if not path:
         return []
-    from strata.bench.machines import processors
+    from strata.bench.machines import apart
 
     results = json.loads(path.read_text())
-    cells = []
-    for n in (1, 2):
-        ratios = [r["ratio"] for r in rows(results) if r["threads"] == n and r["ratio"]]
-        cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")
+    told = []
+    for machine, part in apart(results):
+        cells = []
+        for n in (1, 2):
+            ratios = [r["ratio"] for r in rows(part) if r["threads"] == n and r["ratio"]]
+            cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")
+        told.append(f"{machine['processor']}: {', '.join(cells)} threads")
     return [
         "",
         f"{what} with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
-        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({processors(results)}, {days(results)}; "
-        f"[all results](benchmarks/results/{path.with_suffix('.md').name})): {', '.join(cells)} threads.",
+        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({days(results)}; "
+        f"[all results](benchmarks/results/{path.with_suffix('.md').name})). {'. '.join(told)}.",
     ]
 
 

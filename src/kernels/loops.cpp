@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "base/processor.h"
 #include "kernels/isa/isa.h"
 
@@ -18,6 +20,13 @@ static const LoopTable& choose() {
 #endif
   return generic::table;
 }
+
+// Three streams 8 KB ahead fill a first level of 32 KB before they are read: measured on Zen 4, where CSR times a vector is 5 to 17 %
+// faster with 3 KB. Blocks of some KB are not (they have prefetch_blocks), and 48 KB hold both.
+const i64 stream_ahead = [] {
+  const long near = sysconf(_SC_LEVEL1_DCACHE_SIZE);  // 0 or -1: not known
+  return i64{near > 0 && near <= 32 << 10 ? 3072 : 8192};
+}();
 
 bool fast_gathers() { return is_sapphire_rapids_or_later(); }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/pool.h"
+#include "kernels/caches.h"
 
 namespace strata::kernels {
 
@@ -46,7 +47,9 @@ template <class V>
 Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
   const Tensor& x = operands[static_cast<std::size_t>(m.dense)];
   Dense<V> d;
-  d.stream = operands[static_cast<std::size_t>(m.sparse)].part().values.bytes() > streamed_bytes;
+  const i64 stored = static_cast<i64>(operands[static_cast<std::size_t>(m.sparse)].part().values.bytes());
+  d.stream = stored > streamed_bytes;
+  d.beyond = stored > second_level();
   d.x = reinterpret_cast<const V*>(first_element(x));
   d.ldx = dim_stride(x, m.dense_inner);
   d.out = reinterpret_cast<V*>(first_element(out));

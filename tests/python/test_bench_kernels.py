@@ -220,6 +220,10 @@ def test_runs_of_several_machines():
     }
     (row,) = rows(results)
     assert np.isclose(row["bandwidth_share"], 1000160 / 1e-3 / 1e9)
+    assert [(m is known[n], {k: len(v) for k, v in part["cases"].items()}) for n, (m, part) in enumerate(machines.apart(results))] == [
+        (True, {"spmv a": 1}),
+        (True, {"spmv a": 2}),
+    ]
     del results["measured"]["spmv a"][2], results["cases"]["spmv a"][2]
     (row,) = rows(results)
     assert np.isclose(row["bandwidth_share"], 1000160 / 1e-3 / 1e9 * 0.75)

@@ -1,5 +1,7 @@
 """SDDMM with long rows: the sum goes panel by panel. Against NumPy, on matrices whose dense operands no second level holds."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -49,7 +51,8 @@ def test_against_numpy(dtype, k):
 def test_panels_are_told():
     a, U, V = problem("float32", 1040)
     plan = st._core.plan("ij,ik,jk->ij", st.from_scipy(a), U, V, pattern=True)
-    assert "panels" in plan.explain() and "of 1040 summed, C packed" in plan.explain()
+    told = plan.explain()  # B's 1.2 MB fit one processor's second level, and not another's
+    assert re.search("panels .* of 1040 summed, (B, )?C packed", told), told
     short = st._core.plan("ij,ik,jk->ij", st.from_scipy(a), U[:, :8].copy(), V[:, :8].copy(), pattern=True)
     assert "panels" not in short.explain()
 

@@ -121,17 +121,15 @@ def markdown(results):
         "Limit: the share of the read bandwidth that the compulsory bytes (storage, X and Y once) reach; X and Y of small matrices stay in the cache, so it can exceed 100 %.",
         "",
     ]
-    means = summary(results)
+    each = machines.apart(results)
+    parts = [("", results), *((f" on {machine['processor']}", part) for machine, part in each)] if len(each) > 1 else [("", results)]
+    means = [
+        f"| {label}{where} | {n} | {mean:.2f} | {worst:.2f} | {count} |"
+        for where, part in parts
+        for (label, n), (mean, worst, count) in summary(part).items()
+    ]
     if means:
-        lines += [
-            "| geometric mean of the ratio, own kernels | threads | mean | worst | cases |",
-            "|---|---|---|---|---|",
-        ]
-        lines += [
-            f"| {label} | {n} | {mean:.2f} | {worst:.2f} | {count} |"
-            for (label, n), (mean, worst, count) in means.items()
-        ]
-        lines.append("")
+        lines += ["| geometric mean of the ratio, own kernels | threads | mean | worst | cases |", "|---|---|---|---|---|", *means, ""]
     table = rows(results)
     for title, test in (("Products", lambda r: "->" not in r["case"]), ("Conversions", lambda r: "->" in r["case"])):
         chosen = [r for r in table if test(r)]

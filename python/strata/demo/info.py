@@ -45,7 +45,12 @@ def meminfo():
 
 
 def processor():
-    return cpuinfo("model name") or platform.processor() or "unknown"
+    """Its name; a virtual machine may hide which model it is, then its family and model number stand behind."""
+    name = cpuinfo("model name")
+    if not name:
+        return platform.processor() or "unknown"
+    numbers = cpuinfo("cpu family"), cpuinfo("model\t")
+    return name if any(c.isdigit() for c in name) or not all(numbers) else "{}, family {}, model {}".format(name, *numbers)
 
 
 def vectors():

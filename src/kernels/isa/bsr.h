@@ -14,8 +14,8 @@ static void bsr_spmv_fixed(i64 begin, i64 end, const P* pos, const J* crd, const
       const V* block = values + k * (R * C);
       const V* x = d.x + static_cast<i64>(crd[k]) * C;
       if (d.stream) {
-        for (int q = 0; q < R * C; q += 64 / static_cast<int>(sizeof(V))) prefetch_stream(block + q);
-        if (!(k & 15)) prefetch_stream(crd + k);
+        for (int q = 0; q < R * C; q += 64 / static_cast<int>(sizeof(V))) prefetch_blocks(block + q);
+        if (!(k & 15)) prefetch_blocks(crd + k);
       }
       for (int c = 0; c < C; ++c)
         for (int r = 0; r < R; ++r) acc[r] += (ColumnMajor ? block[c * R + r] : block[r * C + c]) * x[c];
@@ -50,8 +50,8 @@ template <class V, class P, class J> static void bsr_spmv_2x2(i64 begin, i64 end
     };
     for (; k + 4 <= stop; k += 4) {
       if (d.stream) {
-        for (int q = 0; q < 16; q += 64 / static_cast<int>(sizeof(V))) prefetch_stream(values + 4 * k + q);
-        if (!(k & 12)) prefetch_stream(crd + k);
+        for (int q = 0; q < 16; q += 64 / static_cast<int>(sizeof(V))) prefetch_blocks(values + 4 * k + q);
+        if (!(k & 12)) prefetch_blocks(crd + k);
       }
       for (int q = 0; q < 4; ++q) add(acc[q], k + q);
     }
@@ -80,8 +80,8 @@ template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end
     };
     for (; k + 2 <= stop; k += 2) {
       if (d.stream) {
-        for (int q = 0; q < 18; q += 64 / static_cast<int>(sizeof(V))) prefetch_stream(values + 9 * k + q);
-        if (!(k & 14)) prefetch_stream(crd + k);
+        for (int q = 0; q < 18; q += 64 / static_cast<int>(sizeof(V))) prefetch_blocks(values + 9 * k + q);
+        if (!(k & 14)) prefetch_blocks(crd + k);
       }
       add(acc[0], k);
       add(acc[1], k + 1);
@@ -106,7 +106,7 @@ static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const 
         const V* block = values + k * br * bc + r0 * bc;
         const V* x = d.x + static_cast<i64>(crd[k]) * bc;
         if (d.stream)
-          for (i64 q = 0; q < R * bc; q += 64 / static_cast<i64>(sizeof(V))) prefetch_stream(block + q);
+          for (i64 q = 0; q < R * bc; q += 64 / static_cast<i64>(sizeof(V))) prefetch_blocks(block + q);
         for (i64 c = 0; c < bc; c += L) {
           const Vec<V> xv = load(x + c);
           for (int r = 0; r < R; ++r) acc[r] += load(block + r * bc + c) * xv;
@@ -116,8 +116,9 @@ static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const 
     }
 }
 
-// R rows x N vectors of out in registers over a block row. What comes from memory is asked for early, once: A's lines 2 KB ahead (few
-// columns: 1.1 to 1.2 times as fast), where x is far its rows a dozen ahead (from 64 columns on: 1.2 to 1.4 times).
+// R rows x N vectors of out in registers over a block row. What the core's caches do not hold is asked for early, once: A's lines, the same
+// rows of a block at least 2 KB ahead (small blocks from memory: 1.1 to 1.2 times as fast; wide ones on Zen 4, whose prefetchers stop where
+// the next block's rows lie elsewhere: 1.1 to 3.3 times), where x is far its rows a dozen ahead (from 64 columns on: 1.2 to 1.4 times).
 template <int R, int N, class V, class P, class J>
 static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i64 cols, const P* pos, const J* crd, const V* values, const V* x, V* out,
                              const Dense<V>& d) {
@@ -126,8 +127,9 @@ static inline void bsr_panel(i64 b, i64 r0, i64 br, i64 bc, bool column_major, i
   for (int r = 0; r < R; ++r)
     for (int q = 0; q < N; ++q) acc[r][q] = Vec<V>{};
   const i64 row_step = column_major ? 1 : bc, column_step = column_major ? br : 1;
-  constexpr i64 line = 64 / static_cast<i64>(sizeof(V)), ahead = 2048 / static_cast<i64>(sizeof(V));
-  const bool ask_a = d.stream && x == d.x;
+  constexpr i64 line = 64 / static_cast<i64>(sizeof(V)), least_ahead = 2048 / static_cast<i64>(sizeof(V));
+  const i64 size = br * bc, ahead = (least_ahead + size - 1) / size * size;  // the same rows of a later block
+  const bool ask_a = x == d.x && (d.stream || (d.beyond && size >= 64));
   const i64 distance = d.near || r0 > 0 || N * vector_bytes < 256 ? 0 : bc < 12 ? 12 / bc : 1, stop = pos[b + 1];
   for (i64 k = pos[b]; k < stop; ++k) {
     const V* block = values + k * br * bc + r0 * row_step;

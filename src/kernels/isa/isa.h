@@ -29,6 +29,7 @@ template <class V> struct Dense {
   i64 columns;
   V alpha, beta;  ///< beta 0: out is not read
   bool stream;    ///< the matrix comes from memory: prefetch it (what lies in a cache is 15-25 % slower for that)
+  bool beyond = false;     ///< the matrix does not fit the core's own caches
   bool scattered = false;  ///< so does x, in no order: ask for its elements early (in a cache: 20 % slower for that)
   bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
   bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
@@ -98,6 +99,9 @@ struct LoopTable {
   Loops<double> f64;
   Loops<float> f32;
 };
+
+/// Bytes between asking for what streams by element for element and reading it, on this machine.
+extern const i64 stream_ahead;
 
 /// The table for this machine.
 const LoopTable& loops();

@@ -95,7 +95,9 @@ template <int N, bool Second, class V> [[gnu::always_inline]] static inline void
 [[gnu::always_inline]] static inline bool is_astray(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 != 0; }
 /// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.
 inline constexpr i64 scatter_distance = 64;
-/// Stream distance: the hardware prefetcher stops at page borders, 8 KB ahead does not.
-template <class T> static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
+/// What streams by is asked for early: hardware prefetchers stop at the borders of pages.
+template <class T> static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + stream_ahead); }
+/// The same for blocks, which are read in steps of up to some KB.
+template <class T> static inline void prefetch_blocks(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
 
 }  // namespace strata::kernels::STRATA_ISA
