@@ -67,7 +67,8 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       d.near = x_bytes <= second_level() / 2;
       d.gathers = fast_gathers();
       if (d.columns > 1 && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
-      d.scattered = x_bytes > far_bytes && (d.stream || (d.columns > 1 && second_level_waits_longest())) && far_apart(crd, stored);
+      const bool early = d.columns > 1 && second_level_waits_longest();
+      d.scattered = x_bytes > far_bytes && ((early && reaches_far(rows, pos, crd, x_bytes / columns)) || (d.stream && far_apart(crd, stored)));
       return d;
     };
     // Few slices where each reads tiles, or packs a panel, anew. (What a row sums, and how, does not depend on them.)

@@ -37,17 +37,31 @@ inline Tile tile_bytes(i64 rows, i64 stored, i64 x_bytes) {
   return {tile, each(tile)};
 }
 
-/// Do most rows of A choose from all over x? (Of samples: more than a quarter of its rows lie between the first and the last element.
-/// Rows of a mesh choose from few places, which the caches hold without help.)
-template <class P, class C> bool rows_spread(i64 rows, i64 columns, const P* pos, const C* crd) {
+/// Rows of x between a row's first element and its last.
+template <class C> i64 reach(const C* crd, i64 start, i64 stop) { return std::abs(static_cast<i64>(crd[stop - 1]) - static_cast<i64>(crd[start])); }
+
+/// Is `test(start, stop)` so of most of 64 rows of A, those that store something?
+template <class P, class F> bool most_rows(i64 rows, const P* pos, const F& test) {
   constexpr i64 samples = 64;
-  i64 spread = 0;
+  i64 passed = 0;
   for (i64 s = 0; s < samples; ++s) {
     const i64 i = rows * s / samples;
     const auto [start, stop] = std::pair(static_cast<i64>(pos[i]), static_cast<i64>(pos[i + 1]));
-    if (start < stop && std::abs(static_cast<i64>(crd[stop - 1]) - static_cast<i64>(crd[start])) > columns / 4) ++spread;
+    if (start < stop && test(start, stop)) ++passed;
   }
-  return spread > samples / 2;
+  return passed > samples / 2;
+}
+
+/// Do most rows of A choose from all over x? (More than a quarter of its rows lie between the first and the last element. Rows of a mesh
+/// choose from few places, which the caches hold without help.)
+template <class P, class C> bool rows_spread(i64 rows, i64 columns, const P* pos, const C* crd) {
+  return most_rows(rows, pos, [&](i64 start, i64 stop) { return reach(crd, start, stop) > columns / 4; });
+}
+
+/// Do most rows of A reach so far over x (rows of `row_bytes`) that what lies between falls out of a third level, shared as it is, before
+/// the next rows of A read it again?
+template <class P, class C> bool reaches_far(i64 rows, const P* pos, const C* crd, i64 row_bytes) {
+  return most_rows(rows, pos, [&](i64 start, i64 stop) { return reach(crd, start, stop) * row_bytes > far_bytes; });
 }
 
 /// Elements that choose from a row of x that one worker packs, from which on that pays.
