@@ -78,6 +78,26 @@ def named_kernels():
     return lines
 
 
+def on_other_machines():
+    """A line for each file of named kernels that was measured on another machine than the table's."""
+    from strata.bench.kernels.report import summary
+    from strata.bench.machines import processors
+
+    path = newest("-kernels.json")
+    lines, table = [], processors(json.loads(path.read_text())) if path else ""
+    for other in sorted((root / "benchmarks" / "results").glob("*-kernels-*.json")):
+        results = json.loads(other.read_text())
+        if processors(results) == table:
+            continue
+        found = summary(results)
+        reached = [
+            f"{kernel} {' / '.join(f'{found[kernel, n][0]:.2f}' for n in (1, 2) if (kernel, n) in found)}"
+            for kernel in dict.fromkeys(k for k, _ in found)
+        ]
+        lines += ["", f"On {processors(results)} ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {', '.join(reached)}."]
+    return lines
+
+
 def on_matrices(what, pattern, rows):
     """One line: products on the matrices of the first table, all widths together, each machine for itself."""
     path = newest(pattern)
@@ -150,6 +170,7 @@ def main() -> int:
         lines.append(f"| {matrix}, {'one vector' if kind == 'spmv' else '64 columns'} | " + " | ".join(cells) + " |")
     behind = [f"{r['case']} on {r['threads']} ({r['ratio']:.2f})" for r in table if r["ratio"] < 0.9]
     lines += ["", f"Below 0.9: {', '.join(behind) or 'none'}.", *named_kernels()]
+    lines += on_other_machines()
     lines += on_matrices("SpMM", "-spmm.json", rows)
     lines += on_matrices("SDDMM", "-sddmm.json", kernel_rows)
     readme = root / "README.md"
