@@ -66,7 +66,7 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
       for (int l = level; l <= known; ++l)
         if (const Expr s = stride_of_level(access, l)) row = row + crd(l, element) * s;
       row = named(ask, "row", row);
-      for (std::int64_t k = 0; k < lines; ++k) ask.push_back(ir::prefetch(values_buffer(access.operand), row + k * line));
+      for (std::int64_t k = 0; k < lines; ++k) ask.push_back(ir::prefetch(values_buffer(access.operand), row + k * line, in_.target.rows_second_level));
     }
     const int near = in_.target.rows_near;
     if (near < 0) {

@@ -107,7 +107,8 @@ struct Lowered {
 /// The machine to compile for, as far as the schedule cares.
 struct Target {
   int vector_bytes = 32;  ///< 64: AVX-512, 32: AVX2, 16: anything else, 0: scalar code only
-  int rows_ahead = 8;     ///< elements between asking for a row of a dense operand and reading it
+  int rows_ahead = 64;    ///< elements between asking for a row of a dense operand and reading it
+  bool rows_second_level = true;  ///< they are asked for into the second level, which waits for more lines at a time than the first
   int rows_near = 32;     ///< rows so close to the present one are not asked for: they are in a cache, or on their way (bands, blocks); -1: all are
   bool operator==(const Target&) const = default;
 };

@@ -72,9 +72,9 @@ Stmt branch(Expr condition, Stmt then, Stmt otherwise) {
   return make({.kind = StmtNode::branch, .value = std::move(condition), .body = std::move(body)});
 }
 
-Stmt prefetch(int buffer_index, Expr index) {
+Stmt prefetch(int buffer_index, Expr index, bool second_level) {
   need_index("the index of a prefetch", index);
-  return make({.kind = StmtNode::prefetch, .buffer = buffer_index, .index = std::move(index)});
+  return make({.kind = StmtNode::prefetch, .buffer = buffer_index, .second_level = second_level, .index = std::move(index)});
 }
 Stmt fail(int status) {
   if (status <= 0) throw InternalError("ir: fail with status " + std::to_string(status));

@@ -93,6 +93,7 @@ struct StmtNode {
   int buffer = 0;
   int status = 0;
   std::int64_t step = 1;
+  bool second_level = false;  ///< prefetch: no nearer than the second level
   Expr index = {}, value = {}, begin = {}, end = {};
   std::vector<Stmt> body = {};
 };
@@ -157,7 +158,7 @@ Stmt store_or(int buffer_index, Expr index, Expr value);
 Stmt loop(std::string name, Expr begin, Expr end, Stmt body, std::int64_t step = 1, LoopKind kind = LoopKind::serial);
 Stmt while_loop(Expr condition, Stmt body);
 Stmt branch(Expr condition, Stmt then, Stmt otherwise = nullptr);  ///< folds constant conditions
-Stmt prefetch(int buffer_index, Expr index);
+Stmt prefetch(int buffer_index, Expr index, bool second_level = false);
 Stmt fail(int status);
 Stmt comment(std::string text);
 

@@ -195,7 +195,7 @@ class Printer {
           body(s.body[1]);
         }
         break;
-      case StmtNode::prefetch: line("prefetch " + buffer(s.buffer) + "[" + to_string(s.index) + "]"); break;
+      case StmtNode::prefetch: line((s.second_level ? "prefetch into L2 " : "prefetch ") + buffer(s.buffer) + "[" + to_string(s.index) + "]"); break;
       case StmtNode::fail: line("fail " + std::to_string(s.status)); break;
       case StmtNode::comment: line("# " + s.name); break;
     }

@@ -186,7 +186,7 @@ class Emitter {
         const std::string index = expression_(s.index, 13);
         const std::string bytes = b.packed_bits ? index + " * " + std::to_string(b.packed_bits) + " / 8"
                                                 : index + " * " + std::to_string(size_of(b.dtype));
-        line(prologue_.prefetch() + "(" + b.name + ", " + bytes + ", " + (b.written ? "1" : "0") + ");");
+        line(prologue_.prefetch(s.second_level) + "(" + b.name + ", " + bytes + ", " + (b.written ? "1" : "0") + ");");
         break;
       }
       case StmtNode::fail: line("return " + std::to_string(s.status) + ";"); break;

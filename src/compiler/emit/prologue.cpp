@@ -368,10 +368,12 @@ std::string Prologue::or_packed() {
 }
 
 /// By integers: a pointer may not leave its array, the address of a hint may.
-std::string Prologue::prefetch() {
-  if (names_.insert("PREFETCH").second)
-    functions_ += "#define PREFETCH(p, bytes, write) __builtin_prefetch((const void*)((unsigned long long)(p) + (unsigned long long)(bytes)), write)\n";
-  return "PREFETCH";
+std::string Prologue::prefetch(bool second_level) {
+  const std::string name = second_level ? "PREFETCH_L2" : "PREFETCH";
+  if (names_.insert(name).second)
+    functions_ += "#define " + name + "(p, bytes, write) __builtin_prefetch((const void*)((unsigned long long)(p) + (unsigned long long)(bytes)), write" +
+                  (second_level ? ", 2)\n" : ")\n");
+  return name;
 }
 
 std::string Prologue::text() const {

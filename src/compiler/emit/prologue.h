@@ -37,7 +37,7 @@ class Prologue {
   std::string store(DType storage, int lanes);
   std::string load_packed(int lanes);
   std::string or_packed();
-  std::string prefetch();
+  std::string prefetch(bool second_level);
   void unroll() { unroll_ = true; }
   void simd() { simd_ = true; }
 
