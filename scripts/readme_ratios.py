@@ -74,7 +74,7 @@ def named_kernels():
         for kernel in dict.fromkeys(k for k, _ in alone)
     ]
     if reached:
-        lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, beside the same libraries: {', '.join(reached)}."]
+        lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, and asks for none ahead, beside the same libraries: {', '.join(reached)}."]
     return lines
 
 
@@ -94,7 +94,7 @@ def on_other_machines():
             f"{kernel} {' / '.join(f'{found[kernel, n][0]:.2f}' for n in (1, 2) if (kernel, n) in found)}"
             for kernel in dict.fromkeys(k for k, _ in found)
         ]
-        lines += ["", f"On {processors(results)} ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {', '.join(reached)}."]
+        lines += ["", f"On {processors(results)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {', '.join(reached)}."]
     return lines
 
 

@@ -16,7 +16,8 @@ inline std::int64_t second_level() {
 
 /// Does a core's second level wait for so many more lines at a time than the first that rows chosen in no order are better asked for into
 /// it, wherever they lie behind it? (Rows of a wide stencil too, that come from memory each time.) Measured on Zen 4: 100,000 rows of 256
-/// to 1024 bytes take 0.45 to 0.7 of the time. Intel's processors from Sapphire Rapids on gain only where A streams from memory too.
+/// to 1024 bytes take 0.45 to 0.7 of the time. On Intel's processors from Sapphire Rapids on it was measured, and is done, only where A
+/// streams from memory too.
 inline bool second_level_waits_longest() { return !is_sapphire_rapids_or_later(); }
 
 /// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.

@@ -146,7 +146,7 @@ def markdown(results):
         "cache on disk. Limit: the share of the read bandwidth that the compulsory bytes (operands and result once) reach; what "
         "stays in the cache can exceed 100 %. Lines alone: the share of our time that a loop takes which reads one number of each "
         "line of X or V that the elements choose, and does nothing else (timed in the same run); of a kernel, the mean ratio that "
-        "this loop would have: what a product in this storage can reach here.",
+        "this loop would have: what a product in this storage can reach here that does not ask for rows before it reads them (the loop does not).",
         "",
         "| kernel | computes | threads | geometric mean of the ratio | worst | lines alone | cases |",
         "|---|---|---|---|---|---|---|",
