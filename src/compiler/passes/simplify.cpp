@@ -70,7 +70,7 @@ class Forward {
         Stmt then = scoped(s->body[0]), otherwise = s->body.size() > 1 ? scoped(s->body[1]) : nullptr;
         return ir::branch(std::move(condition), std::move(then), std::move(otherwise));
       }
-      case StmtNode::prefetch: return ir::prefetch(s->buffer, expression(s->index));
+      case StmtNode::prefetch: return ir::prefetch(s->buffer, expression(s->index), s->second_level);
       case StmtNode::fail: case StmtNode::comment: return s;
     }
     return s;

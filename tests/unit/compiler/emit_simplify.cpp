@@ -33,6 +33,10 @@ TEST_CASE("copies of what changes stay") {
         "  let a: i64 = in[0]\n  let b: i64 = a\n  for i = 0 .. 2\n    let a: i64 = in[i]\n    out[0] = a + b\n");
 }
 
+TEST_CASE("hints keep the level that they name") {
+  CHECK(simple({let("i", var("begin")), prefetch(0, var("i"), true), prefetch(0, var("i")), put(int_const(1))}) == "  prefetch into L2 in[begin]\n  prefetch in[begin]\n  out[0] = 1\n");
+}
+
 TEST_CASE("what nobody reads goes") {
   CHECK(simple({let("a", get(int_const(0))), let("b", var("a") + 1), declare("c", int_const(0)), assign("c", int_const(2)), put(int_const(1))}) == "  out[0] = 1\n");
   CHECK(simple({loop("i", int_const(0), scalar_param("n"), let("a", get(var("i")))), branch(lt(var("begin"), var("end")), let("b", int_const(1))), put(int_const(1))}) ==
