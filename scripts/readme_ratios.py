@@ -45,6 +45,14 @@ def newest(pattern):
     return found[-1] if found else None
 
 
+def by_kernel(means):
+    """Of {(kernel, threads): mean}: each kernel with its means on one thread and on two."""
+    return ", ".join(
+        f"{kernel} {' / '.join(f'{means[kernel, n]:.2f}' for n in (1, 2) if (kernel, n) in means)}"
+        for kernel in dict.fromkeys(k for k, _ in means)
+    )
+
+
 def named_kernels():
     """The table of the compiler's kernels: over the inputs of each the mean, and the worst."""
     from strata.bench.kernels.cases import KERNELS
@@ -69,12 +77,9 @@ def named_kernels():
         cells = [f"{found[kernel, n][0]:.2f} ({found[kernel, n][1]:.2f})" if (kernel, n) in found else "-" for n in (1, 2)]
         lines.append(f"| {kernel}: `{KERNELS[kernel].text}` | " + " | ".join(cells) + " |")
     alone = ceilings(results)
-    reached = [
-        f"{kernel} {' / '.join(f'{alone[kernel, n]:.2f}' for n in (1, 2) if (kernel, n) in alone)}"
-        for kernel in dict.fromkeys(k for k, _ in alone)
-    ]
+    reached = by_kernel(alone)
     if reached:
-        lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, and asks for none ahead, beside the same libraries: {', '.join(reached)}."]
+        lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, and asks for none ahead, beside the same libraries: {reached}."]
     return lines
 
 
@@ -89,12 +94,8 @@ def on_other_machines():
         results = json.loads(other.read_text())
         if processors(results) == table:
             continue
-        found = summary(results)
-        reached = [
-            f"{kernel} {' / '.join(f'{found[kernel, n][0]:.2f}' for n in (1, 2) if (kernel, n) in found)}"
-            for kernel in dict.fromkeys(k for k, _ in found)
-        ]
-        lines += ["", f"On {processors(results)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {', '.join(reached)}."]
+        reached = by_kernel({k: mean for k, (mean, _, _) in summary(results).items()})
+        lines += ["", f"On {processors(results)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {reached}."]
     return lines
 
 

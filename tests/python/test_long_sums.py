@@ -1,7 +1,5 @@
 """SDDMM with long rows: the sum goes panel by panel. Against NumPy, on matrices whose dense operands no second level holds."""
 
-import re
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -49,10 +47,9 @@ def test_against_numpy(dtype, k):
 
 
 def test_panels_are_told():
-    a, U, V = problem("float32", 1040)
+    a, U, V = problem("float32", 1040, m=100, per_row=420)  # B fits any second level, C none
     plan = st._core.plan("ij,ik,jk->ij", st.from_scipy(a), U, V, pattern=True)
-    told = plan.explain()  # B's 1.2 MB fit one processor's second level, and not another's
-    assert re.search("panels .* of 1040 summed, (B, )?C packed", told), told
+    assert "panels" in plan.explain() and "of 1040 summed, C packed" in plan.explain()
     short = st._core.plan("ij,ik,jk->ij", st.from_scipy(a), U[:, :8].copy(), V[:, :8].copy(), pattern=True)
     assert "panels" not in short.explain()
 

@@ -30,7 +30,7 @@ template <class V> struct Dense {
   V alpha, beta;  ///< beta 0: out is not read
   bool stream;    ///< the matrix comes from memory: prefetch it (what lies in a cache is 15-25 % slower for that)
   bool beyond = false;     ///< the matrix does not fit the core's own caches
-  bool scattered = false;  ///< so does x, in no order: ask for its elements early (in a cache: 20 % slower for that)
+  bool scattered = false;  ///< what rows choose of x is far and in no order: ask for it early (in a cache: 20 % slower for that)
   bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
   bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
   bool past = false;       ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
