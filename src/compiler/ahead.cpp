@@ -52,7 +52,10 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
     if (known < level || known > last || (known == level && last > level && kind(level) != LevelKind::singleton)) continue;
     if (!next) {
       limit = named(out, "stop", *end - 1);
-      next = named(out, "ahead", ir::min(position + in_.target.rows_ahead, limit));
+      Expr later = position + in_.target.rows_ahead;
+      // The rows behind this one have its coordinates: on to the row behind them.
+      if (at.alike > 1) later = ir::select(ir::lt(later, at.next_row), later, later + at.row_slots * (at.alike - 1));
+      next = named(out, "ahead", ir::min(later, limit));
     }
     const DType t = Arithmetic::part_of(g_.type(access.operand).dtype);
     const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;

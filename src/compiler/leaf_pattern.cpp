@@ -66,20 +66,27 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
 /// Several slots that follow each other: their sums wait for the last one's.
 void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out) {
   const Value all = sum_in_pairs(std::move(parts), out);
-  if (waiting_.empty()) first_slot_ = named(out, "slot", slot(at));
-  waiting_.push_back(all.re);
+  Waiting& waiting = waiting_[at.twin];
+  if (waiting.sums.empty()) waiting.first_slot = named(out, "slot", slot(at));
+  waiting.sums.push_back(all.re);
   if (!at.last) return;
-  const int lanes = static_cast<int>(waiting_.size());
+  const int lanes = static_cast<int>(waiting.sums.size());
   const int buffer = values_buffer(in_.driver);
-  const Value sum = kept(out, "sums", {ir::reduce_lanes(ir::Op::add, std::move(waiting_)), nullptr});
-  waiting_.clear();
-  const Value values = kept(out, "v", arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype, first_slot_, lanes, false));
+  const Value sum = kept(out, "sums", {ir::reduce_lanes(ir::Op::add, std::move(waiting.sums)), nullptr});
+  waiting.sums.clear();
+  const Value values = kept(out, "v", arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype, waiting.first_slot, lanes, false));
   const Value product = kept(out, "value", arithmetic_.mul(sum, values));
-  const Stmt fresh = update_output(first_slot_, product, lanes, false, true);
-  out.push_back(ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(first_slot_, product, lanes, true, true)));
+  const Stmt fresh = update_output(waiting.first_slot, product, lanes, false, true);
+  out.push_back(ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(waiting.first_slot, product, lanes, true, true)));
 }
 
 Stmt Nest::emit_pattern_leaf(const Place& at) {
+  Stmts out{emit_pattern_row(at)};
+  for (int t = 1; t < at.alike; ++t) out.push_back(emit_pattern_row(twin_of(at, t)));
+  return ir::block(std::move(out));
+}
+
+Stmt Nest::emit_pattern_row(const Place& at) {
   Stmts out;
   const std::vector<Group> groups = at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;
   if (g_.free_sum.empty()) {

@@ -125,6 +125,7 @@ struct LowerInput {
   int part = 0;                       ///< which part of the driver
   Target target = {};
   bool specialize = true;             ///< free extents up to 128 become constants
+  bool rows_alike = false;            ///< pattern_output: rows of the driver's last level mostly have the coordinates of their neighbours
   bool optimize = true;               ///< false: the plain nest (every stored element adds to memory), the check of all others
 };
 

@@ -11,6 +11,12 @@
 
 namespace strata::compiler {
 
+/// A row with the coordinates of the one that is walked.
+struct Twin {
+  std::vector<std::vector<Value>> loaded;  ///< per dense access: its own value, where that is not the walked row's; otherwise empty
+  ir::Expr apart;                          ///< from a slot of the walked row to its own
+};
+
 /// What is known at one point of the nest, on the way to the leaf. Copied at every fork.
 struct Place {
   std::vector<ir::Expr> level;          ///< coordinate of each level entered, otherwise null
@@ -31,6 +37,9 @@ struct Place {
   bool open = false;                    ///< accumulators are declared: the output's address is of no interest below
   std::string met;                      ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
   std::vector<char> folded;             ///< per dense access: its value is in that of another, which is known further down
+  int alike = 1, twin = 0;              ///< rows that are computed together; which of them this is
+  std::vector<Twin> twins;              ///< the others, once they are loaded
+  ir::Expr row_slots, next_row;         ///< ... and how many slots each has, and where the walked one's end
   bool careful = false;                 ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
 };
 
@@ -111,11 +120,20 @@ class Nest {
   ir::Stmt emit_pattern_open(std::size_t step, const Place& at);
   void store_together(const Place& at, std::vector<Value> parts, Stmts& out);
   ir::Stmt emit_pattern_leaf(const Place& at);
+  ir::Stmt emit_pattern_row(const Place& at);
   /// slot = alpha * factors * sum + beta * slot, with the factors that the sum does not hold; `sum` may be empty.
   ir::Stmt store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group);
   Value sum_in_pairs(std::vector<Value> parts, Stmts& out);
   Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
   Value kept(Stmts& out, const std::string& stem, const Value& v);
+
+  // --- alike.cpp: rows with the same coordinates ---
+  static constexpr int rows_alike = 4;
+  ir::Stmt emit_alike(const Place& at, const levels::Cursor& cursor, const std::function<levels::Cursor()>& open,
+                      const std::function<ir::Stmt(const Place&, const levels::Cursor&)>& inside);
+  std::string count_alike(const std::string& row, const ir::Expr& end, const std::function<ir::Expr(const ir::Expr&)>& position, Stmts& out);
+  void load_twins(Place& at, Stmts& out);
+  Place twin_of(const Place& at, int number) const;
 
   // --- ahead.cpp: rows for elements to come ---
   ir::Stmt emit_rows_ahead(const Place& at, int level, const ir::Expr& position, int elements = 1);
@@ -158,8 +176,11 @@ class Nest {
   ir::Expr alpha_is_one_, beta_is_one_;  ///< complex only: 1 + 0i times Inf would put a NaN beside it
   int output_ = 0;
   DType output_storage_;
-  std::vector<ir::Expr> waiting_;       ///< sums of slots that are reduced together
-  ir::Expr first_slot_;                 ///< ... the first of which is here
+  struct Waiting {
+    std::vector<ir::Expr> sums;
+    ir::Expr first_slot;
+  };
+  std::map<int, Waiting> waiting_;      ///< sums of slots that are reduced together, by twin
   std::map<Key, Accumulator> accumulators_;
 };
 

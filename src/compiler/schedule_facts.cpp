@@ -76,6 +76,7 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
         if (schedule.is_flat(step.level) && schedule.flat_first < step.level) t += "levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
         else t += "level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
         if (step.level == schedule.unroll_level) t += ", " + std::to_string(schedule.chains) + " chains";
+        if (step.level == schedule.alike_level) t += ", rows with the same coordinates together";
         if (step.level == schedule.stream_level) t += ", prefetched";
         break;
       case Step::run: t += "for each run of equal " + stem(step.level) + (step.last > step.level ? ".." + stem(step.last) : ""); break;

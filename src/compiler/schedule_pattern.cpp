@@ -192,6 +192,22 @@ class PatternScheduler {
     s_.together = true;
     s_.unroll_level = n_ - 1;
     s_.chains = slots_together;
+    find_alike();
+  }
+
+  /// Rows of the parent level with the same coordinates, which share what the last level chooses. (One vector a slot: adding up its lanes
+  /// is most of the work, and that no row shares.)
+  void find_alike() {
+    const int row = n_ - 2;
+    if (!in_.rows_alike || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense || s_.is_flat(row)) return;
+    bool own = false;
+    for (const auto& a : g_.dense) {
+      if (a.operand < 0) continue;
+      const bool by_row = stride_along_level(g_, a, row) != StrideKind::broadcast, by_element = stride_along_level(g_, a, n_ - 1) != StrideKind::broadcast;
+      if ((by_row && by_element) || !a.late_levels.empty()) return;
+      own = own || by_row;
+    }
+    if (own) s_.alike_level = row;
   }
 
   static constexpr int slots_together = 4;

@@ -173,6 +173,13 @@ std::pair<Expr, Expr> Nest::flat_span(const Place& at) {
 
 Stmt Nest::emit_level(std::size_t step, const Place& at) {
   const int l = s_.steps[step].level;
+  if (at.alike > 1 && at.twins.empty() && l == s_.alike_level + 1) {
+    Place here = at;
+    Stmts out;
+    load_twins(here, out);
+    out.push_back(emit_level(step, here));
+    return ir::block(std::move(out));
+  }
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(l)];
   const levels::CursorInputs in = cursor_inputs(l);
   levels::Window window;
@@ -200,15 +207,16 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     cursor.counted->begin = span.first;
     cursor.counted->end = span.second;
   }
-  const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) {
-    Place next = at;
-    next.position = l == s_.early_level ? at.position : c.position;
+  const auto inside_of = [&](const Place& around, const levels::Cursor& c, int chain, bool alone, bool last) {
+    Place next = around;
+    next.position = l == s_.early_level ? around.position : c.position;
     next.chain = chain;
     next.alone = alone;
     next.last = last;
     const Stmt rest = enter_level(std::move(next), l, c.coordinate, clipped, [&](Place p) { return emit(step + 1, p); });
     return ir::block({c.enter, c.used ? ir::branch(c.used, rest) : rest});
   };
+  const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) { return inside_of(at, c, chain, alone, last); };
   Stmts out{cursor.before};
   for (const auto& v : cursor.state) out.push_back(ir::declare(v.name, v.initial));
   const int prefetched = s_.stream_level == l && !at.careful ? l : -1;
@@ -218,6 +226,9 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   } else if (!cursor.counted) {
     out.push_back(cursor.settle);
     out.push_back(ir::while_loop(cursor.valid, ir::block({inside(cursor, at.chain), cursor.advance, cursor.settle})));
+  } else if (l == s_.alike_level && !at.careful) {
+    const auto open = [&] { return levels::open(in, at.position, window); };
+    out.push_back(emit_alike(at, cursor, open, [&](const Place& rows, const levels::Cursor& c) { return inside_of(rows, c, at.chain, true, true); }));
   } else if (f.level.kind == LevelKind::structured && f.level.arg <= 8) {
     for (std::int64_t k = 0; k < f.level.arg; ++k) {
       const levels::Cursor c = levels::open(in, at.position);

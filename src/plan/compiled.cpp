@@ -351,8 +351,8 @@ class CompiledRunner : public Runner {
 
 }  // namespace
 
-RunnerPtr compile_product(const Product& product, int driver, std::string& why) {
-  std::vector<KernelText> texts = lower_product(product, driver, why);
+RunnerPtr compile_product(const Product& product, int driver, std::string& why, bool rows_alike) {
+  std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), rows_alike);
   if (texts.empty()) return nullptr;
   std::vector<Shape> shapes;
   for (const auto& t : product.operands) shapes.push_back(t.shape);

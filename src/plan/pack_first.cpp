@@ -6,7 +6,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
-#include "plan/compiled.h"
+#include "plan/alike_rows.h"
 #include "plan/dense_view.h"
 
 namespace strata::planning {
@@ -144,7 +144,7 @@ class PackFirst : public Preparation {
   const Runner& where_it_stands() const {
     std::call_once(once_, [this] {
       std::string why;
-      direct_ = compile_product(plain_, plain_.pattern_of, why);
+      direct_ = compile_in_pattern(plain_, why);
     });
     return direct_ ? *direct_ : *inner_;
   }
@@ -211,7 +211,7 @@ RunnerPtr pack_first(const Product& product, std::string& why) {
     rows += *size / std::max<i64>(1, extents[static_cast<std::size_t>(summed)]);
     packs.push_back(std::move(p));
   }
-  RunnerPtr runner = compile_product(packed, product.pattern_of, why);
+  RunnerPtr runner = compile_in_pattern(packed, why);
   if (!runner || packs.empty()) return runner;
   // A gathered dot product costs some eight times a contiguous one, and turning a row as much as two.
   return std::make_shared<PackFirst>(product, std::move(packs), rows / 4, std::move(runner));

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "kernels/caches.h"
 #include "kernels/panels.h"
+#include "plan/alike_rows.h"
 #include "plan/chosen.h"
 #include "plan/compiled.h"
 #include "plan/dense_view.h"
@@ -22,7 +23,7 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr i64 elements_a_row = 20;
+constexpr i64 elements_a_row = 24;
 
 /// A dense operand that moves along the summed index. Where it is large it is packed also if its rows come in their order: parts of
 /// them that lie a page apart are misses of their own, which a copy has in flight together.
@@ -70,13 +71,14 @@ class SumInPanels : public Preparation {
   /// gains less. (Both sides are copied: a row of them takes as long as some ten elements.)
   i64 enough() const {
     const i64 element = static_cast<i64>(size_of(whole_.compute));
-    const bool narrow = width_ * element < 256, just_over = rows() * length_ * element < 2 * kernels::second_level();
+    const bool narrow = width_ * element < 256, just_over = rows() * length_ * element <= 2 * kernels::second_level();
     return (narrow ? 2 : 1) * (just_over ? 2 : 1) * elements_a_row * rows();
   }
 
   bool pays(std::span<const Tensor> operands, const Tensor& out) const {
     if (stored_values(out) < enough()) return false;
     const Part& part = operands[static_cast<std::size_t>(whole_.pattern_of)].part();
+    if (rows_alike(whole_, part)) return false;  // they share what they choose, whole
     const auto& level = part.levels[static_cast<std::size_t>(chooser_)];
     const i64 columns = part.ranges[static_cast<std::size_t>(chooser_)].size, rows_in_use = level_counts(part, level_views(part))[static_cast<std::size_t>(chooser_)];
     return with_index_type(level.pos.dtype, [&]<class P>(P) {
@@ -101,7 +103,7 @@ class SumInPanels : public Preparation {
         p.operands[s.operand].strides.back() = TensorType::Stride::unit;
       }
       std::string why;
-      panels_[which] = compile_product(p, p.pattern_of, why);
+      panels_[which] = compile_in_pattern(p, why);
     });
     return panels_[which].get();
   }
@@ -150,12 +152,13 @@ std::optional<std::pair<int, int>> choosing(const TensorType& driver, const std:
   return std::pair(l, id);
 }
 
-/// Bytes of a panel's rows: all that are chosen from stay in the second level. (Measured for uniform matrices of 4096 to 16000 rows, 10
-/// to 400 elements a row, sums of 512 and 1024: 1 to 3.5 times as fast.)
-i64 panel_bytes(i64 rows) {
-  for (i64 bytes : {512, 256, 128, 64})
-    if (rows * bytes <= kernels::second_level() * 3 / 4) return bytes;
-  return 0;
+/// Bytes of a panel's rows: all that are chosen from stay in the second level, or nearly. Two lines at least, as every panel reads A and
+/// the result anew: with fewer, what the second level does not hold is left alone, unless it comes from memory. (Measured for uniform
+/// matrices of 2,000 to 30,000 rows, 10 to 800 elements a row, sums of 128 to 1024.)
+i64 panel_bytes(i64 rows, i64 all_bytes) {
+  for (i64 bytes : {512, 256})
+    if (rows * bytes <= kernels::second_level()) return bytes;
+  return rows * 128 <= kernels::second_level() * 5 / 4 || all_bytes >= 2 * kernels::far_bytes ? 128 : 0;
 }
 
 }  // namespace
@@ -187,7 +190,7 @@ RunnerPtr sum_in_panels(const Product& product, RunnerPtr inner) {
     sides.push_back({k, packed});
   }
   if (rows == 0) return inner;
-  const i64 width = panel_bytes(rows) / static_cast<i64>(size_of(t));
+  const i64 width = panel_bytes(rows, rows * length * static_cast<i64>(size_of(t))) / static_cast<i64>(size_of(t));
   if (width == 0 || width >= length) return inner;
   return std::make_shared<SumInPanels>(product, length, width, std::move(sides), chooser->first, std::move(inner));
 }
