@@ -13,7 +13,6 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr i64 longest_sum = 128;  ///< the compiler writes sums so long in one piece, and may hold several of them
-
 constexpr i64 fewest_rows = 16;
 constexpr i64 shortest_row = 16;  ///< shorter ones are all about their ends
 
@@ -45,12 +44,24 @@ bool has_rows(const TensorType& t) {
   return true;
 }
 
+bool sample(const Part& part) {
+  const std::size_t last = part.levels.size() - 1;
+  i64 rows = 1;
+  for (std::size_t l = 0; l < last; ++l) rows *= part.ranges[l].size;
+  if (rows < fewest_rows) return false;
+  return with_index_type(part.levels[last].pos.dtype, [&]<class P>(P) {
+    return with_index_type(part.levels[last].crd.dtype, [&]<class C>(C) {
+      return sample(rows, static_cast<const P*>(part.levels[last].pos.data), static_cast<const C*>(part.levels[last].crd.data));
+    });
+  });
+}
+
 class AlikeRows : public Preparation {
  public:
   AlikeRows(Product product, RunnerPtr inner) : Preparation(std::move(inner)), product_(std::move(product)) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
-    const bool alike = rows_alike(product_, operands[static_cast<std::size_t>(product_.pattern_of)].part());
+    const bool alike = sample(operands[static_cast<std::size_t>(product_.pattern_of)].part());
     (alike ? *together() : *inner_).run(operands, out, alpha, beta);
   }
   std::vector<std::pair<std::string, std::string>> details() const override {
@@ -86,18 +97,7 @@ bool may_share(const Product& p) {
 
 }  // namespace
 
-bool rows_alike(const Product& product, const Part& part) {
-  if (!may_share(product)) return false;
-  const std::size_t last = part.levels.size() - 1;
-  i64 rows = 1;
-  for (std::size_t l = 0; l < last; ++l) rows *= part.ranges[l].size;
-  if (rows < fewest_rows) return false;
-  return with_index_type(part.levels[last].pos.dtype, [&]<class P>(P) {
-    return with_index_type(part.levels[last].crd.dtype, [&]<class C>(C) {
-      return sample(rows, static_cast<const P*>(part.levels[last].pos.data), static_cast<const C*>(part.levels[last].crd.data));
-    });
-  });
-}
+bool rows_alike(const Product& product, const Part& part) { return may_share(product) && sample(part); }
 
 RunnerPtr compile_in_pattern(const Product& product, std::string& why) {
   RunnerPtr plain = compile_product(product, product.pattern_of, why);

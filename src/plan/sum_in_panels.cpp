@@ -13,7 +13,6 @@
 #include "kernels/panels.h"
 #include "plan/alike_rows.h"
 #include "plan/chosen.h"
-#include "plan/compiled.h"
 #include "plan/dense_view.h"
 #include "tensor/index_view.h"
 #include "tensor/tensor_impl.h"
