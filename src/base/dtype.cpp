@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "base/part_dtype.h"
 #include "base/suggest.h"
 #include "strata/error.h"
 
@@ -62,7 +63,7 @@ DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_complex(a) || is_complex(b)) {
     const auto part = [](DType t) {
-      return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t == DType::boolean ? DType::f16 : t;
+      return t == DType::boolean ? DType::f16 : part_dtype(t);
     };
     return promote(part(a), part(b)) == DType::f64 ? DType::c128 : DType::c64;
   }

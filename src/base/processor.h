@@ -17,4 +17,17 @@ inline bool is_sapphire_rapids_or_later() {
 #endif
 }
 
+/// AMD's processors from Zen 4 on: those with AVX-512.
+inline bool is_zen4_or_later() {
+#if defined(__x86_64__) || defined(__i386__)
+  static const bool is = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
+  }();
+  return is;
+#else
+  return false;
+#endif
+}
+
 }  // namespace strata

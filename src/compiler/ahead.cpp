@@ -57,7 +57,7 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
       if (at.alike > 1) later = ir::select(ir::lt(later, at.next_row), later, later + at.row_slots * (at.alike - 1));
       next = named(out, "ahead", ir::min(later, limit));
     }
-    const DType t = Arithmetic::part_of(g_.type(access.operand).dtype);
+    const DType t = part_dtype(g_.type(access.operand).dtype);
     const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;
     const std::int64_t line = 64 / static_cast<std::int64_t>(size_of(t));
     const bool constant = in_.specialize && extent <= 128;

@@ -224,6 +224,7 @@ Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool 
       result = unless_one(alpha_is_one_, arithmetic_.add(old, value), arithmetic_.mul_add(alpha_, value, old));
     else
       result = arithmetic_.add(old, value);
+    if (result.im) result = keep(body, "sum", result);  // both parts read both of what is there
   }
   body.push_back(arithmetic_.store(out, output_, output_storage_, at, result));
   return ir::block(std::move(body));
@@ -251,12 +252,6 @@ Stmt Nest::emit_leaf(const Place& at) {
     const bool conjugate = !in_.einsum.conjugate.empty() && in_.einsum.conjugate[static_cast<std::size_t>(in_.driver)] != 0;
     return arithmetic_.load(params_.param(b), b, g_.driver_type().dtype, position + group.offset, group.lanes, conjugate);
   };
-  const auto keep = [&](Stmts& to, const std::string& stem, const Value& v) {
-    Value kept{named(to, stem, v.re), nullptr};
-    if (v.im) kept.im = named(to, stem + "_im", v.im);
-    return kept;
-  };
-
   // Factors that all groups share.
   std::vector<Value> shared;
   if (sparse && !lanes_in_driver) shared.push_back(keep(out, "v", driver_value({})));

@@ -60,7 +60,7 @@ Expr Nest::stride(const DenseAccess& access, int level, StrideKind kind) {
 int Nest::values_buffer(int operand) {
   const DType t = g_.type(operand).dtype;
   return params_.buffer({BufferBinding::values, operand, operand == in_.driver ? in_.part : 0, 0}, operand_letter(operand) + "_values",
-                        Arithmetic::part_of(t));
+                        part_dtype(t));
 }
 
 Expr Nest::named(Stmts& out, const std::string& stem, const Expr& e) {
@@ -68,6 +68,11 @@ Expr Nest::named(Stmts& out, const std::string& stem, const Expr& e) {
   const std::string name = names_.fresh(stem);
   out.push_back(ir::let(name, e));
   return ir::var(name, e->type);
+}
+
+Value Nest::keep(Stmts& out, const std::string& stem, const Value& v) {
+  const Expr re = named(out, stem, v.re);
+  return {re, v.im ? named(out, stem + "_im", v.im) : nullptr};
 }
 
 // --- coordinates ------------------------------------------------------------------------------------------------------
@@ -331,12 +336,15 @@ void Nest::initialize_window(Stmts& out) {
         index = index + (batch ? batch : ir::var(vars.back())) * s;
     }
     Value value = arithmetic_.zero();
+    Stmts inner;
     if (read) {
       const Value old = arithmetic_.load(params_.param(output_), output_, output_storage_, index, 1, false);
       value = arithmetic_.mul(beta_, old);
       if (beta_is_one_) value = arithmetic_.either(beta_is_one_, old, value);
+      if (value.im) value = keep(inner, "scaled", value);  // both parts read both of what is there
     }
-    Stmt body = arithmetic_.store(params_.param(output_), output_, output_storage_, index, value);
+    inner.push_back(arithmetic_.store(params_.param(output_), output_, output_storage_, index, value));
+    Stmt body = ir::block(std::move(inner));
     for (std::size_t d = dims.size(); d-- > 0;) {
       const bool window = static_cast<int>(d) == s_.launch.output_dim;
       if (vars[d].empty()) continue;
@@ -351,7 +359,7 @@ void Nest::initialize_window(Stmts& out) {
 Lowered Nest::build() {
   Lowered result;
   Stmts body;
-  output_ = params_.buffer({BufferBinding::output, -1, 0, 0}, "out", Arithmetic::part_of(output_storage_), 0, true);
+  output_ = params_.buffer({BufferBinding::output, -1, 0, 0}, "out", part_dtype(output_storage_), 0, true);
   const auto scalar_value = [&](BufferBinding::Kind kind, const std::string& name) {
     const int b = params_.buffer({kind, -1, 0, 0}, name + "_buffer", arithmetic_.part());
     Value v = arithmetic_.load(params_.param(b), b, arithmetic_.compute(), ir::int_const(0), 1, false);

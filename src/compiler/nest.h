@@ -76,6 +76,7 @@ class Nest {
   Value load(const Place& at, std::size_t access, const Group& group);
   ir::Expr batch_is_wanted(const Place& at) const;
   ir::Expr named(Stmts& out, const std::string& stem, const ir::Expr& e);
+  Value keep(Stmts& out, const std::string& stem, const Value& v);
   Place start(Stmts& out);
   void initialize_window(Stmts& out);
 

@@ -113,7 +113,7 @@ class Scheduler {
 
   /// Which loop is cut into lanes: a free index with unit stride, or the contiguous last level; or registers alone.
   void find_tile() {
-    const DType part = Arithmetic::part_of(in_.compute);
+    const DType part = part_dtype(in_.compute);
     const bool scalar_only = is_complex(in_.compute) || in_.compute == DType::boolean || in_.target.vector_bytes < 16;
     const int most_lanes = scalar_only ? 1 : std::min(16, in_.target.vector_bytes / static_cast<int>(size_of(part)));
     const int registers = in_.target.vector_bytes >= 64 ? 24 : 12;

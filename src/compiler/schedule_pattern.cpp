@@ -45,7 +45,7 @@ class PatternScheduler {
   }
   int most_lanes() const {
     const bool scalar_only = is_complex(in_.compute) || in_.compute == DType::boolean || in_.target.vector_bytes < 16;
-    return scalar_only ? 1 : std::min(16, in_.target.vector_bytes / static_cast<int>(size_of(Arithmetic::part_of(in_.compute))));
+    return scalar_only ? 1 : std::min(16, in_.target.vector_bytes / static_cast<int>(size_of(part_dtype(in_.compute))));
   }
 
   /// The longest summed index along which every factor is contiguous (or does not move); otherwise the longest, without lanes.

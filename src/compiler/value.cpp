@@ -24,7 +24,7 @@ Value Arithmetic::load(const ir::BufferParam& buffer, int buffer_index, DType st
 }
 
 ir::Stmt Arithmetic::store(const ir::BufferParam& buffer, int buffer_index, DType storage, const Expr& index, const Value& value) const {
-  const DType part = ir::compute_dtype(part_of(storage));
+  const DType part = ir::compute_dtype(part_dtype(storage));
   if (!is_complex(storage)) return ir::store(buffer, buffer_index, index, ir::cast(part, value.re));
   const Expr at = index * 2, im = value.im ? value.im : zero(value.lanes()).re;
   return ir::block({ir::store(buffer, buffer_index, at, ir::cast(part, value.re)), ir::store(buffer, buffer_index, at + 1, ir::cast(part, im))});

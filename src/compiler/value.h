@@ -1,5 +1,6 @@
 #pragma once
 // Arithmetic in the compute dtype, whatever it is: complex by components, bool as or-and, integers wrapping.
+#include "base/part_dtype.h"
 #include "ir/ir.h"
 
 namespace strata::compiler {
@@ -13,10 +14,7 @@ struct Value {
 /// The arithmetic of one compute dtype.
 class Arithmetic {
  public:
-  explicit Arithmetic(DType compute) : compute_(compute), part_(part_of(compute)) {}
-
-  /// Type of one component: f32 for c64, f64 for c128, otherwise the dtype itself.
-  static DType part_of(DType t) { return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t; }
+  explicit Arithmetic(DType compute) : compute_(compute), part_(part_dtype(compute)) {}
 
   DType compute() const { return compute_; }
   DType part() const { return part_; }

@@ -109,7 +109,7 @@ Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
   }
   if (!g_.driver_type().shared_value) {
     const int values = values_buffer(in_.driver);
-    const DType part = Arithmetic::part_of(g_.driver_type().dtype);
+    const DType part = part_dtype(g_.driver_type().dtype);
     const std::int64_t width = static_cast<std::int64_t>(size_of(part)), per = static_cast<std::int64_t>(size_of(g_.driver_type().dtype)) / width;
     const std::int64_t lines = std::clamp<std::int64_t>(iterations * slots * per * width / 64, 1, 8);
     for (std::int64_t k = 0; k < lines; ++k)

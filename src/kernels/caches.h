@@ -14,14 +14,27 @@ inline std::int64_t second_level() {
   return bytes;
 }
 
-/// Does a core's second level wait for so many more lines at a time than the first that rows chosen in no order are better asked for into
-/// it, wherever they lie behind it? (Rows of a wide stencil too, that come from memory each time.) Measured on Zen 4: 100,000 rows of 256
-/// to 1024 bytes take 0.45 to 0.7 of the time. On Intel's processors from Sapphire Rapids on it was measured, and is done, only where A
-/// streams from memory too.
-inline bool second_level_waits_longest() { return !is_sapphire_rapids_or_later(); }
-
 /// Bytes of a vector that lies in no cache that a core can count on: a third level is shared.
 inline constexpr std::int64_t far_bytes = 7 << 20;
+
+/// How rows of x that the second level does not hold are best asked for.
+struct Asking {
+  /// Bytes of x from which on rows in no order are asked for earlier, into the second level.
+  std::int64_t scattered_bytes;
+  /// Those too of an A that a cache holds, and those of a wide stencil, which come from memory each time: that level waits for so many
+  /// more lines at a time than the first. (Zen 4: 100,000 rows of 256 to 1024 bytes take 0.45 to 0.7 of the time.)
+  bool wherever;
+  /// Rows of a mesh, which follow those of the row before, are not asked for where a third level holds x, or they have two lines: its
+  /// answers come while others are worked on. (Zen 3: 0.65 to 0.8 of the time; longer rows in memory 1.0 to 1.4 times the time.)
+  bool not_in_step;
+};
+
+/// As measured: on Granite Rapids, on Zen 4, and on Zen 3, which stands for all others.
+inline Asking asking() {
+  if (is_sapphire_rapids_or_later()) return {.scattered_bytes = far_bytes, .wherever = false, .not_in_step = false};
+  if (is_zen4_or_later()) return {.scattered_bytes = far_bytes, .wherever = true, .not_in_step = false};
+  return {.scattered_bytes = 32 << 20, .wherever = false, .not_in_step = true};
+}
 
 /// Bytes of a dense operand that a core copies within its caches.
 inline constexpr std::int64_t packed_bytes = std::int64_t{2} << 20;

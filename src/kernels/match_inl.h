@@ -57,8 +57,13 @@ Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operand
   d.columns = m.out_free < 0 ? 1 : out.shape()[static_cast<std::size_t>(m.out_free)];
   d.alpha = static_cast<V>(alpha.to_double());
   d.beta = static_cast<V>(beta.to_double());
+  if (is_complex(out.dtype())) {
+    d.alpha_im = static_cast<V>(alpha.to_complex().imag());
+    d.beta_im = static_cast<V>(beta.to_complex().imag());
+    d.ldx *= 2, d.ldo *= 2, d.columns *= 2;
+  }
   const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
-  d.past = d.beta == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes && out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes();
+  d.past = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes && out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes();
   return d;
 }
 

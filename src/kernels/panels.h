@@ -69,8 +69,8 @@ inline constexpr i64 enough_of_packed = 12;
 
 /// Columns of a panel; 0: x is better read where it lies. Panels stay in the second level, or have tiles that do. (Measured for uniform
 /// matrices of 4096 to 32768 columns, 4 to 400 elements a row, 64 to 512 columns of x: up to 3 times as fast.) The number of threads
-/// does not decide on them: it must not on how a row is summed.
-template <class V, class P, class C> i64 panel_columns(i64 rows, i64 rows_of_x, const P* pos, const C* crd, bool ordered, const Dense<V>& d) {
+/// does not decide on them: it must not on how a row is summed. `narrowest`: bytes of a panel, at least.
+template <class V, class P, class C> i64 panel_columns(i64 rows, i64 rows_of_x, const P* pos, const C* crd, bool ordered, i64 narrowest, const Dense<V>& d) {
   const i64 element = static_cast<i64>(sizeof(V)), stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0, row = d.columns * element, x_bytes = rows_of_x * row;
   const auto stays = [&](i64 bytes) { return rows_of_x * bytes <= second_level() / 2; };
   const auto tiles = [&](i64 bytes) { return ordered && tile_bytes(rows, stored, rows_of_x * bytes).elements >= enough_in_tile; };
@@ -80,13 +80,12 @@ template <class V, class P, class C> i64 panel_columns(i64 rows, i64 rows_of_x, 
     else if (stays(256) || tiles(256)) bytes = 256;
     else if (stays(128)) bytes = 128;
     else if (stays(64)) bytes = 64;
-    if (bytes > 0 && bytes < row && stored >= enough_of_packed * rows_of_x && rows_spread(rows, rows_of_x, pos, crd)) return bytes / element;
+    if (bytes >= narrowest && bytes < row && stored >= enough_of_packed * rows_of_x && rows_spread(rows, rows_of_x, pos, crd)) return bytes / element;
   }
   // All columns, where rows of x straddle lines. (Sums are the same, packed or not.) Read by lines they have one more, which matters the
   // less the longer they are: what packing saves stays the same, what it takes does not.
   const bool straddle = row % (line_bytes / 2) == 0 && (reinterpret_cast<std::uintptr_t>(d.x) % line_bytes != 0 || d.ldx * element % line_bytes != 0);
-  const bool by_lines = loops().by_lines > 0 && row >= loops().by_lines && d.ldx * element % line_bytes == 0;
-  const i64 reads = enough_of_packed * (by_lines ? std::max<i64>(1, row / 256) : 1);
+  const i64 reads = enough_of_packed * (loops().by_lines(d.x, element, d.ldx, d.columns) ? std::max<i64>(1, row / 256) : 1);
   return straddle && stays(row) && stored >= reads * rows_of_x * thread_count() ? d.columns : 0;
 }
 

@@ -30,7 +30,7 @@ Stmt Nest::prefetch_children(int var, const Place& at) {
       const int crd = buffer(Buffers::crd, k, l, stem + "_crd" + suffix, operand(k).type.crd_dtype);
       out.push_back(ir::prefetch(crd, ir::var(p)));
       if (l + 1 < static_cast<int>(operand(k).vars.size()) || k == in_.mask || operand(k).type.shared_value) continue;
-      const int values = buffer(Buffers::values, k, 0, stem + "_values", Arithmetic::part_of(operand(k).type.dtype));
+      const int values = buffer(Buffers::values, k, 0, stem + "_values", part_dtype(operand(k).type.dtype));
       out.push_back(ir::prefetch(values, is_complex(operand(k).type.dtype) ? ir::var(p) * 2 : ir::var(p)));
     }
   }

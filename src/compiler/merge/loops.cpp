@@ -273,7 +273,7 @@ Expr Nest::holds(const Set& set, const std::vector<Cursor>& cursors) const {
 Expr Nest::dense_mask(const Place& at) {
   const DType storage = operand(in_.mask).type.dtype;
   const Arithmetic arithmetic(ir::compute_dtype(storage));
-  const int b = buffer(Buffers::values, in_.mask, 0, "mask_values", Arithmetic::part_of(storage));
+  const int b = buffer(Buffers::values, in_.mask, 0, "mask_values", part_dtype(storage));
   const Expr zero = arithmetic.is_zero(arithmetic.load(params_.param(b), b, storage, dense_index(in_.mask, at), 1, false));
   return in_.complement ? zero : ir::logical_not(zero);
 }

@@ -74,7 +74,7 @@ Value Nest::cast(const Value& v, DType from, DType to) const {
     const DType part = ir::compute_dtype(to);
     return {ir::select(ir::eq(v.re, constant(nothing(from)).re), constant(nothing(to)).re, ir::rounded(ir::cast(part, v.re), to)), nullptr};
   }
-  const DType part = Arithmetic::part_of(ir::compute_dtype(to));
+  const DType part = part_dtype(ir::compute_dtype(to));
   Value out{ir::rounded(ir::cast(part, v.re), to), nullptr};
   // A complex number is true unless both of its parts are 0.
   if (to == DType::boolean && v.im) out.re = ir::logical_or(out.re, ir::cast(part, v.im));
@@ -123,7 +123,7 @@ Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
 }
 
 Value Nest::apply(const Node& n, const Value& a) const {
-  const Expr zero = ir::constant(Scalar::zero(Arithmetic::part_of(ir::compute_dtype(n.compute))));
+  const Expr zero = ir::constant(Scalar::zero(part_dtype(ir::compute_dtype(n.compute))));
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
     case Operator::relu: return {extreme(a.re, zero, false), nullptr};
@@ -163,7 +163,7 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
-  const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", Arithmetic::part_of(storage));
+  const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", part_dtype(storage));
   const Expr index = o.dense ? dense_index(k, at) : o.type.shared_value ? ir::int_const(0) : at.position[static_cast<std::size_t>(k)];
   Value v = Arithmetic(ir::compute_dtype(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];

@@ -49,6 +49,24 @@ template <int N, class V> struct ByLines {
   int lead;  // elements of the first line that belong to the row before
   u16 first, last;
 };
+#elif defined(__AVX2__)
+// The same where all rows of x begin half a vector behind a line (NumPy's large arrays do): vectors that no line cuts, the last of them
+// what is left on both sides. (From the core's own caches 0.87 to 0.95 of the time; with masks, for any place, 0.91 to 1.16.)
+template <int N, class V> struct ByLines {
+  static constexpr int vectors = N, half = lanes<V> / 2;
+  explicit ByLines(const V*) {}
+  static const V* begin(const V* row) { return row; }
+  static V* begin(V* row) { return row; }
+  [[gnu::always_inline]] static Vec<V> read(const V* row, int q) {
+    const V* p = row + half + q * lanes<V>;
+    return q == N - 1 ? load_halves(p, row) : load(p);
+  }
+  [[gnu::always_inline]] static void write(V* row, int q, Vec<V> v) {
+    V* p = row + half + q * lanes<V>;
+    if (q == N - 1) store_halves(p, row, v);
+    else store(p, v);
+  }
+};
 #endif
 
 // The vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each other's sums
@@ -174,9 +192,8 @@ static void csr_widths(i64 begin, i64 end, const P* pos, const C* crd, const V* 
 
 template <Rows R, class V, class P, class C>
 static void csr_places(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-#if defined(__AVX512F__)
-  if (is_astray(d.x) && d.ldx % lanes<V> == 0 && d.columns * static_cast<i64>(sizeof(V)) >= by_lines_bytes && reinterpret_cast<std::uintptr_t>(d.x) % sizeof(V) == 0)
-    return csr_widths<R, ByLines>(begin, end, pos, crd, values, d);
+#if defined(__AVX2__)
+  if (by_lines(d.x, sizeof(V), d.ldx, d.columns)) return csr_widths<R, ByLines>(begin, end, pos, crd, values, d);
 #endif
   csr_widths<R, Plain>(begin, end, pos, crd, values, d);
 }

@@ -13,6 +13,7 @@
 namespace strata::kernels::STRATA_ISA {
 
 template <class V, class P, class C> void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+template <class V, class P, class C> void complex_csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
 template <class V, class P, class C> void csc(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
 template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
 template <class V, class C> void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d, bool short_rows);

@@ -34,6 +34,7 @@ template <class V> struct Dense {
   bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
   bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
   bool past = false;       ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
+  V alpha_im = 0, beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
   i64 tile = 0;            ///< bytes of x that the rows pass over at a time; 0: all. Columns of A ascend then
 };
 
@@ -41,6 +42,8 @@ template <class V> struct Dense {
 template <class V, class P, class C> struct IndexedLoops {
   /// CSR rows: pos has rows + 1 entries; nse bounds prefetching.
   void (*csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+  /// The same where all numbers are complex: pairs of V. Neither `tile` nor `gathers` is used.
+  void (*complex_csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// CSC columns [begin, end) scatter: out += alpha * A[:, begin:end) * x[begin:end); beta is not used.
   void (*csc)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// The sums of CSR rows: out = alpha * sums + beta * out; there is no x.
@@ -95,7 +98,8 @@ template <class V> struct Loops {
 
 struct LoopTable {
   const char* isa;
-  i64 by_lines;  ///< bytes of a row of x from which on CSR products read it by whole lines, wherever it begins; 0: never
+  /// Do CSR products read rows of x by whole lines, though they begin inside of one?
+  bool (*by_lines)(const void* x, i64 element_bytes, i64 ldx, i64 columns);
   Loops<double> f64;
   Loops<float> f32;
 };

@@ -22,10 +22,6 @@ inline constexpr int vector_bytes = 16;
 /// Vectors of accumulators that fit the register file beside operands.
 inline constexpr int max_accumulators = vector_bytes == 64 ? 16 : 8;
 
-/// Bytes of a row of x from which on it is read by whole lines, wherever it begins (0: never). Shorter ones lose more by masks than by a
-/// vector across two lines.
-inline constexpr i64 by_lines_bytes = vector_bytes == 64 ? 256 : 0;
-
 template <class V> inline constexpr int lanes = vector_bytes / static_cast<int>(sizeof(V));
 
 // Unaligned, may alias: loads and stores go straight to the caller's memory.
@@ -62,6 +58,14 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
 [[gnu::always_inline]] static inline void store_some(u16 which, double* p, Vec<double> v) { _mm512_mask_storeu_pd(p, static_cast<u8>(which), (__m512d)v); }
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/// A vector whose halves lie apart.
+[[gnu::always_inline]] static inline Vec<float> load_halves(const float* low, const float* high) { return (Vec<float>)_mm256_loadu2_m128(high, low); }
+[[gnu::always_inline]] static inline Vec<double> load_halves(const double* low, const double* high) { return (Vec<double>)_mm256_loadu2_m128d(high, low); }
+[[gnu::always_inline]] static inline void store_halves(float* low, float* high, Vec<float> v) { _mm256_storeu2_m128(high, low, (__m256)v); }
+[[gnu::always_inline]] static inline void store_halves(double* low, double* high, Vec<double> v) { _mm256_storeu2_m128d(high, low, (__m256d)v); }
+#endif
+
 /// One column, so that rows of x and of the result are single numbers that follow each other?
 template <class V> static inline bool is_vector(const Dense<V>& d) { return d.columns == 1 && d.ldx == 1 && d.ldo == 1; }
 
@@ -93,6 +97,13 @@ template <int N, bool Second, class V> [[gnu::always_inline]] static inline void
 }
 /// Does what begins here not begin with a line?
 [[gnu::always_inline]] static inline bool is_astray(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 != 0; }
+/// Do CSR products read the rows of x by whole lines, all of which begin at the same place inside of one? (ByLines in csr_spmm.h.) Rows of
+/// fewer vectors lose more by their ends than by a vector across two lines.
+static inline bool by_lines(const void* x, i64 element_bytes, i64 ldx, i64 columns) {
+  const i64 place = static_cast<i64>(reinterpret_cast<std::uintptr_t>(x) % 64);
+  const bool known = vector_bytes == 64 ? place != 0 && place % element_bytes == 0 : vector_bytes == 32 && place % 32 == 16;
+  return known && ldx * element_bytes % vector_bytes == 0 && columns * element_bytes >= 4 * vector_bytes;
+}
 /// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.
 inline constexpr i64 scatter_distance = 64;
 /// What streams by is asked for early: hardware prefetchers stop at the borders of pages.

@@ -1,6 +1,7 @@
 // Arithmetic on columns: NumPy's, where NumPy has it; integers by zero give 0.
 #include <cmath>
 
+#include "base/part_dtype.h"
 #include "ops/evaluate/column.h"
 #include "ops/evaluate/scalar_arithmetic.h"
 
@@ -58,7 +59,7 @@ OperationType type_of(Operator op, DType t) {
       if (is_complex(t)) refuse(op, t);
       return {t, DType::boolean};
     case Operator::absolute:
-      return {t, t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t};
+      return {t, part_dtype(t)};
     case Operator::error_function:
       if (is_complex(t)) refuse(op, t);
       [[fallthrough]];
