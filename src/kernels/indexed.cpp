@@ -126,7 +126,7 @@ void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const i64 partials = result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / partial_work), 1, 8) : 1;
     // A chunk may last for seconds: it is walked in slices, between which Ctrl-C is heard. They add in the same order.
     const i64 slices_each = 1 + stored * d.columns / partials / slice_work;
-    const auto cut = [&](i64 s, i64 n) { return s == n ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(stored / n * s)) - pos; };
+    const auto cut = [&](i64 s, i64 n) { return s == n ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(begin_of_share(stored, s, n))) - pos; };
     const auto scatter = [&](i64 c, const Dense<V>& to) {
       for (i64 s = c * slices_each; s < (c + 1) * slices_each; ++s) {
         if (s > c * slices_each) poll_interrupt();
@@ -176,8 +176,8 @@ void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const V* values = static_cast<const V*>(part.values.data);
     const i64 stored = part.levels[0].pos.index(1), chunks = chunk_count(stored * d.columns);
     const auto cut = [&](i64 c) {  // chunks end where a row ends
-      i64 k = stored / chunks * c;
       if (c == chunks) return stored;
+      i64 k = begin_of_share(stored, c, chunks);
       while (k > 0 && k < stored && rows[k] == rows[k - 1]) ++k;
       return k;
     };

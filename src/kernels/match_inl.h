@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/pool.h"
+#include "base/share.h"
 #include "kernels/caches.h"
 
 namespace strata::kernels {
@@ -24,7 +25,7 @@ inline i64 product_work(i64 stored, i64 columns) { return stored * std::max<i64>
 
 template <class P> i64 balanced_row(i64 rows, const P* pos, i64 slice, i64 slices) {
   if (slice == 0 || slice == slices) return slice == 0 ? 0 : rows;
-  const i64 weight = (static_cast<i64>(pos[rows]) + rows) / slices * slice;
+  const i64 weight = begin_of_share(static_cast<i64>(pos[rows]) + rows, slice, slices);
   i64 lo = 0, hi = rows;
   while (lo < hi) {
     const i64 mid = (lo + hi) / 2;

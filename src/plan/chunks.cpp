@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/share.h"
+
 namespace strata::planning {
 namespace {
 
@@ -96,7 +98,7 @@ i64 Domain::chunks() const {
 i64 Domain::cut(i64 c, i64 n) const {
   if (c <= 0) return 0;
   if (c >= n) return size_;
-  const i64 total = weight(size_), target = total / n * c + total % n * c / n;
+  const i64 target = begin_of_share(weight(size_), c, n);
   i64 x = target;
   if (weights_) {
     i64 lo = 0, hi = size_;  // the first x that weighs at least the target

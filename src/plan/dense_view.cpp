@@ -13,6 +13,7 @@
 #endif
 
 #include "backend/pool.h"
+#include "base/share.h"
 
 namespace strata::planning {
 namespace {
@@ -65,8 +66,8 @@ template <class F> void for_runs(const DenseView& va, const DenseView& vb, const
   const int last = w.rank - 1;
   const i64 inner = w.extent[last], chunks = std::clamp<i64>(w.total / grain, 1, 256);
   const auto piece = [&](i64 c) {
-    i64 at = w.total / chunks * c + std::min(c, w.total % chunks);
-    const i64 end = w.total / chunks * (c + 1) + std::min(c + 1, w.total % chunks);
+    i64 at = begin_of_share(w.total, c, chunks);
+    const i64 end = begin_of_share(w.total, c + 1, chunks);
     while (at < end) {
       i64 row = at / inner;
       const i64 from = at % inner, count = std::min(inner - from, end - at);

@@ -9,6 +9,7 @@
 #include <new>
 #include <sstream>
 
+#include "base/share.h"
 #include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
@@ -160,7 +161,7 @@ template <class V> V value_of(const Scalar& s) {
 /// The first row before which at least part c of n of the elements and rows lie.
 template <class I> i64 cut(const I* pos, i64 rows, i64 c, i64 n) {
   if (c == n) return rows;
-  const i64 total = static_cast<i64>(pos[rows]) + rows, target = total / n * c;
+  const i64 target = begin_of_share(static_cast<i64>(pos[rows]) + rows, c, n);
   i64 lo = 0, hi = rows;
   while (lo < hi) {
     const i64 mid = lo + (hi - lo) / 2;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "backend/pool.h"
+#include "base/share.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/run.h"
@@ -91,7 +92,7 @@ Tensor Run::in_slots() {
   const Part& part = t.part();
   const i64 slots = used_values(part), n = std::max<i64>(1, slots / slots_of_chunk);
   cuts_.clear();
-  for (i64 c = 0; c <= n; ++c) cuts_.push_back(slots / n * c + slots % n * c / n);
+  for (i64 c = 0; c <= n; ++c) cuts_.push_back(begin_of_share(slots, c, n));
   const Buffer values = Buffer::allocate(u_.compute, slots);
   const LevelArrays &above = part.levels[0], &last = part.levels[1];
   const bool dense = part.format.level(0).kind == LevelKind::dense;

@@ -3,6 +3,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "base/share.h"
 #include "compiler/emit/emit_c.h"
 #include "compiler/lower.h"
 #include "ops/convert_elements.h"
@@ -170,7 +171,7 @@ void Run::cut() {
   const i64 n = results > 1 ? results : std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
   cuts_.clear();
   for (i64 c = 0; c <= n; ++c) {
-    i64 x = all / n * c + all % n * c / n;  // no product that an extent of 2^58 would overflow
+    i64 x = begin_of_share(all, c, n);
     if (by && c > 0 && c < n) {  // equal stored elements, with some weight on rows that have none
       const double each = static_cast<double>(heaviest) / 4 / static_cast<double>(all);
       const auto weight = [&](i64 row) { return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each); };

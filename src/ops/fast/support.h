@@ -7,6 +7,7 @@
 
 #include "backend/steps.h"
 #include "base/checked.h"
+#include "base/share.h"
 #include "format/recognise.h"
 #include "ops/fast/fast.h"
 #include "strata/settings.h"
@@ -150,7 +151,7 @@ template <class S> i64 cut_rows(const S* pos, i64 rows, i64 c, i64 count) {
   if (c == 0) return 0;
   if (c == count) return rows;
   const i64 total = pos[rows];
-  return std::lower_bound(pos, pos + rows, static_cast<S>(total / count * c)) - pos;
+  return std::lower_bound(pos, pos + rows, static_cast<S>(begin_of_share(total, c, count))) - pos;
 }
 
 /// Calls f(begin, end) for slices of rows with equal stored elements, in parallel.

@@ -1,0 +1,45 @@
+// Slices of rows of equal weight, which threads share.
+#include <doctest/doctest.h>
+
+#include <random>
+#include <vector>
+
+#include "base/share.h"
+#include "kernels/match.h"
+
+namespace strata::kernels {
+
+TEST_CASE("shares of a total differ by one at most, and leave nothing over") {
+  std::mt19937_64 r(5);
+  for (int k = 0; k < 1000; ++k) {
+    const i64 total = static_cast<i64>(r() >> (1 + r() % 62)), n = 1 + static_cast<i64>(r() % 300);
+    CHECK(begin_of_share(total, 0, n) == 0);
+    CHECK(begin_of_share(total, n, n) == total);
+    for (i64 c = 0; c < n; ++c) {
+      const i64 size = begin_of_share(total, c + 1, n) - begin_of_share(total, c, n);
+      CHECK(size >= total / n);
+      CHECK(size <= total / n + 1);
+    }
+  }
+}
+
+TEST_CASE("slices of rows weigh the same, up to one row") {
+  std::mt19937 r(6);
+  for (int k = 0; k < 200; ++k) {
+    std::vector<i32> pos{0};
+    const int rows = 1 + static_cast<int>(r() % 400), longest = 1 + static_cast<int>(r() % 40);
+    for (int i = 0; i < rows; ++i) pos.push_back(pos.back() + static_cast<i32>(r() % static_cast<unsigned>(longest)));
+    const i64 slices = 1 + static_cast<i64>(r() % 300);
+    const double share = static_cast<double>(pos.back() + rows) / static_cast<double>(slices);
+    for (i64 s = 0; s < slices; ++s) {
+      const i64 begin = balanced_row(rows, pos.data(), s, slices), end = balanced_row(rows, pos.data(), s + 1, slices);
+      CHECK(begin <= end);
+      const i64 weight = pos[static_cast<std::size_t>(end)] + end - pos[static_cast<std::size_t>(begin)] - begin;
+      CHECK(static_cast<double>(weight) <= share + longest + 1);
+    }
+    CHECK(balanced_row(rows, pos.data(), i64{0}, slices) == 0);
+    CHECK(balanced_row(rows, pos.data(), slices, slices) == rows);
+  }
+}
+
+}  // namespace strata::kernels
