@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/isa/past.h"
+#include "kernels/isa/places.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -86,48 +87,88 @@ static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
   }
 }
 
-template <int N, class V>
+// N vectors of a row of the result: what all diagonals add to it. Inside: all of them are in the matrix there.
+template <int N, bool Inside, template <int, class> class Place, class V>
 static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const V* x, V* out, const Dense<V>& d) {
-  constexpr int L = lanes<V>;
-  Vec<V> acc[N];
-  for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
+  constexpr int M = Place<N, V>::vectors;
+  const Place<N, V> place(x);
+  const i64 ldx = d.ldx;
+  const V *const base = place.begin(x) + i * ldx, *const a = values + i;
+  Vec<V> acc[M];
+#pragma GCC unroll 17
+  for (int q = 0; q < M; ++q) acc[q] = Vec<V>{};
   for (i64 k = 0; k < diagonals; ++k) {
-    const i64 j = i + offsets[k];
-    if (j < 0 || j >= cols) continue;
-    const Vec<V> v = splat(values[k * stride + (by_row ? i : j)]);
-    for (int q = 0; q < N; ++q) acc[q] += v * load(x + j * d.ldx + q * L);
+    const i64 o = offsets[k];
+    if (!Inside && (i + o < 0 || i + o >= cols)) continue;
+    const Vec<V> v = splat(a[k * stride + (by_row ? 0 : o)]);
+    const V* row = base + o * ldx;
+#pragma GCC unroll 17
+    for (int q = 0; q < M; ++q) acc[q] += v * place.read(row, q);
   }
-  for (int q = 0; q < N; ++q) {
-    V* o = out + q * L;
-    Vec<V> r = splat(d.alpha) * acc[q];
-    if (d.beta != V(0)) r += splat(d.beta) * load(o);
-    store(o, r);
+  const Vec<V> alpha = splat(d.alpha);
+  const V beta = d.beta;
+  out = place.begin(out);
+#pragma GCC unroll 17
+  for (int q = 0; q < M; ++q) {
+    Vec<V> r = alpha * acc[q];
+    if (beta != V(0)) r += splat(beta) * place.read(out, q);
+    place.write(out, q, r);
   }
 }
 
-template <class V>
-void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d) {
-  (void)rows;
-  if (is_vector(d)) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+template <bool Inside, template <int, class> class Place, class V>
+static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, V* out, const Dense<V>& d) {
   constexpr int L = lanes<V>;
+  i64 c = 0;
+#define STRATA_PANELS(N, PLACE) \
+  for (; c + (N) * L <= d.columns; c += (N) * L) dia_row_panel<N, Inside, PLACE>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d)
+  STRATA_PANELS(8, Place);
+  STRATA_PANELS(4, Place);
+  STRATA_PANELS(2, Plain);
+  STRATA_PANELS(1, Plain);
+#undef STRATA_PANELS
+  for (; c < d.columns; ++c) {
+    V sum = 0;
+    for (i64 k = 0; k < diagonals; ++k) {
+      const i64 j = i + offsets[k];
+      if (j >= 0 && j < cols) sum += values[k * stride + (by_row ? i : j)] * d.x[j * d.ldx + c];
+    }
+    finish(out + c, sum, d.alpha, d.beta);
+  }
+}
+
+// Of x only what the diagonal furthest to the right reads is new; where x does not stay in the core's own caches that is asked for some KB ahead, as
+// hardware prefetchers stop at the borders of pages.
+template <template <int, class> class Place, class V>
+static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d) {
+  const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
+  i64 lowest = 0, highest = 0;
+  for (i64 k = 0; k < diagonals; ++k) {
+    if (k == 0 || offsets[k] < lowest) lowest = offsets[k];
+    if (k == 0 || offsets[k] > highest) highest = offsets[k];
+  }
+  const i64 ahead = highest + 1 + 4096 / row_bytes;
   Past<V> past(d.out + begin * d.ldo);
   for (i64 i = begin; i < end; ++i) {
     V* out = d.past ? past.next() : d.out + i * d.ldo;
-    i64 c = 0;
-    for (; c + 8 * L <= d.columns; c += 8 * L) dia_row_panel<8>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
-    for (; c + 2 * L <= d.columns; c += 2 * L) dia_row_panel<2>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
-    for (; c + L <= d.columns; c += L) dia_row_panel<1>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
-    for (; c < d.columns; ++c) {
-      V sum = 0;
-      for (i64 k = 0; k < diagonals; ++k) {
-        const i64 j = i + offsets[k];
-        if (j >= 0 && j < cols) sum += values[k * stride + (by_row ? i : j)] * d.x[j * d.ldx + c];
-      }
-      finish(out + c, sum, d.alpha, d.beta);
+    if (!d.near && i + ahead >= 0 && i + ahead < cols) {
+      const char* row = reinterpret_cast<const char*>(d.x + (i + ahead) * d.ldx);
+      for (i64 q = 0; q < row_bytes; q += 64) prefetch(row + q);
     }
+    if (i + lowest >= 0 && i + highest < cols) dia_row<true, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
+    else dia_row<false, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
     if (d.past) past.push(d.columns);
   }
   if (d.past) past.finish();
+}
+
+template <class V>
+void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d) {
+  if (is_vector(d)) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+#if defined(__AVX512F__)
+  if (by_lines(d.x, sizeof(V), d.ldx, d.columns)) return dia_rows<ByLines>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+#endif
+  dia_rows<Plain>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -77,7 +77,7 @@ template <class V, class P> struct SumLoops {
 
 template <class V> struct PlainLoops {
   /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i + offset[k]).
-  void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 rows, i64 cols, const Dense<V>& d);
+  void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d);
   /// out[r][0 .. columns) = sum over d of x[r][d] * w[d * ldw ..]: rows anywhere, w's rows of unit stride.
   void (*fibres)(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns);
 };

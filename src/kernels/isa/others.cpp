@@ -23,7 +23,7 @@ STRATA_EACH_INDEX(STRATA_CSC, double)
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
   template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64); \
-  template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, i64, const Dense<V>&);
+  template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, const Dense<V>&);
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)
 
