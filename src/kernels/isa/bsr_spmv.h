@@ -26,12 +26,16 @@ static void bsr_spmv_fixed(i64 begin, i64 end, const P* pos, const J* crd, const
 }
 
 // Blocks of 2 x 2 and 3 x 3, row-major: a vector holds a whole block or one of its rows; several chains hide the latency of fma.
+// They are passed by reference, as some are wider than the instruction set's registers; hence aligned (clang believes it of every reference).
 template <class V> struct FourOf {
-  typedef V type __attribute__((vector_size(4 * sizeof(V)), aligned(sizeof(V)), may_alias));
+  typedef V type __attribute__((vector_size(4 * sizeof(V))));
+  typedef V unaligned __attribute__((vector_size(4 * sizeof(V)), aligned(sizeof(V)), may_alias));
 };
 template <class V> using V4 = typename FourOf<V>::type;
-// By reference: vectors wider than the instruction set's registers are not passed by value.
-template <class V> static inline const V4<V>& four(const V* p) { return *reinterpret_cast<const V4<V>*>(p); }
+/// sum += v times the four elements from p on.
+template <class V> static inline void add_product(V4<V>& sum, const V* p, const V4<V>& v) {
+  sum += *reinterpret_cast<const typename FourOf<V>::unaligned*>(p) * v;
+}
 /// Three elements; nothing behind them is read.
 #if defined(__AVX2__)
 static inline void load3(V4<double>& to, const double* p) { to = (V4<double>)_mm256_maskload_pd(p, _mm256_setr_epi64x(-1, -1, -1, 0)); }
@@ -47,7 +51,7 @@ template <class V, class P, class J> static void bsr_spmv_2x2(i64 begin, i64 end
     const i64 stop = pos[b + 1];
     const auto add = [&](V4<V>& sum, i64 at) {
       const V* x = d.x + 2 * static_cast<i64>(crd[at]);
-      sum += four(values + 4 * at) * V4<V>{x[0], x[1], x[0], x[1]};
+      add_product(sum, values + 4 * at, V4<V>{x[0], x[1], x[0], x[1]});
     };
     for (; k + 4 <= stop; k += 4) {
       if (d.stream) {
@@ -75,9 +79,9 @@ template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end
       V4<V> x;
       load3(x, d.x + 3 * static_cast<i64>(crd[at]));
       const V4<V> shifted = {x[3], x[0], x[1], x[2]};
-      sum[0] += four(block) * x;
-      sum[1] += four(block + 3) * x;
-      sum[2] += four(block + 5) * shifted;
+      add_product(sum[0], block, x);
+      add_product(sum[1], block + 3, x);
+      add_product(sum[2], block + 5, shifted);
     };
     for (; k + 2 <= stop; k += 2) {
       if (d.stream) {

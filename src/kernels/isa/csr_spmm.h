@@ -56,7 +56,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
       if (more) {
         const V* row = x + static_cast<i64>(crd[k + u]) * d.ldx;
 #pragma GCC unroll 17
-        for (int q = 0; q < M; ++q) add_if(k + u < stop, acc[u][q], values[k + u], place.read(row, q));
+        for (int q = 0; q < M; ++q) acc[u][q] = sum_if(k + u < stop, acc[u][q], values[k + u], place.read(row, q));
       } else if (k + u < stop) {
         add(acc[u], k + u);
       }

@@ -93,15 +93,15 @@ static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const
   constexpr int M = Place<N, V>::vectors;
   const Place<N, V> place(x);
   const i64 ldx = d.ldx;
-  const V *const base = place.begin(x) + i * ldx, *const a = values + i;
+  const V* const base = place.begin(x);
   Vec<V> acc[M];
 #pragma GCC unroll 17
   for (int q = 0; q < M; ++q) acc[q] = Vec<V>{};
   for (i64 k = 0; k < diagonals; ++k) {
     const i64 o = offsets[k];
     if (!Inside && (i + o < 0 || i + o >= cols)) continue;
-    const Vec<V> v = splat(a[k * stride + (by_row ? 0 : o)]);
-    const V* row = base + o * ldx;
+    const Vec<V> v = splat(values[i + k * stride + (by_row ? 0 : o)]);
+    const V* row = base + (i + o) * ldx;
 #pragma GCC unroll 17
     for (int q = 0; q < M; ++q) acc[q] += v * place.read(row, q);
   }

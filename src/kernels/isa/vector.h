@@ -24,7 +24,7 @@ inline constexpr int max_accumulators = vector_bytes == 64 ? 16 : 8;
 
 template <class V> inline constexpr int lanes = vector_bytes / static_cast<int>(sizeof(V));
 
-// Unaligned, may alias: loads and stores go straight to the caller's memory.
+// Unaligned, may alias: loads and stores go straight to the caller's memory. Passed by value only: clang takes any reference for an aligned one.
 template <class V> struct VectorOf;
 template <> struct VectorOf<double> {
   typedef double type __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
@@ -44,12 +44,12 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
 }
 
 #if defined(__AVX512F__)
-/// acc += v * x where `take`.
-[[gnu::always_inline]] static inline void add_if(bool take, Vec<float>& acc, float v, Vec<float> x) {
-  acc = (Vec<float>)_mm512_mask3_fmadd_ps(_mm512_set1_ps(v), (__m512)x, (__m512)acc, take ? 0xffff : 0);
+/// acc, and v * x where `take`.
+[[gnu::always_inline]] static inline Vec<float> sum_if(bool take, Vec<float> acc, float v, Vec<float> x) {
+  return (Vec<float>)_mm512_mask3_fmadd_ps(_mm512_set1_ps(v), (__m512)x, (__m512)acc, take ? 0xffff : 0);
 }
-[[gnu::always_inline]] static inline void add_if(bool take, Vec<double>& acc, double v, Vec<double> x) {
-  acc = (Vec<double>)_mm512_mask3_fmadd_pd(_mm512_set1_pd(v), (__m512d)x, (__m512d)acc, take ? 0xff : 0);
+[[gnu::always_inline]] static inline Vec<double> sum_if(bool take, Vec<double> acc, double v, Vec<double> x) {
+  return (Vec<double>)_mm512_mask3_fmadd_pd(_mm512_set1_pd(v), (__m512d)x, (__m512d)acc, take ? 0xff : 0);
 }
 /// The elements whose bits are set; the others are not touched, and 0 in the vector.
 [[gnu::always_inline]] static inline Vec<float> load_some(u16 which, const float* p) { return (Vec<float>)_mm512_maskz_loadu_ps(which, p); }
