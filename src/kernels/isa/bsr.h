@@ -6,15 +6,14 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-/// Block rows of a matrix as the loops see them.
-template <class V, class P, class J> struct Blocks {
-  const P* pos;
+/// The blocks of a matrix as the loops see them.
+template <class V, class J> struct Blocks {
   const J* crd;
   const V* values;
   i64 rows, columns;  ///< of a block
   bool column_major;
   i64 last;           ///< slots before the end of the block rows that are walked: none behind them is asked for
-  i64 matrix_rows, matrix_columns;
+  i64 matrix_columns;
 };
 
 /// Square blocks of known extent that none overhangs have loops of their own: what a block takes besides its multiply-adds is a third of
@@ -27,14 +26,13 @@ template <int R, int N> inline constexpr bool has_squares = R == 2 || R == 3 || 
 // alone, three dozen ahead: 1.2 to 1.25 times). Of square blocks that lie side by side the last one will do: the others' rows were asked
 // for by the rows of A above, if they lie in bands, and are lines too few to matter if they do not.
 // C: columns of a square block; 0: the extents are known at run time only.
-template <int R, int N, int C, template <int, class> class Place, class V, class P, class J>
-static inline void bsr_panel(const Blocks<V, P, J>& a, i64 b, i64 r0, const V* x, V* out, const Dense<V>& d) {
+template <int R, int N, int C, template <int, class> class Place, class V, class J>
+static inline void bsr_panel(const Blocks<V, J>& a, i64 k, i64 stop, i64 r0, const V* x, V* out, const Dense<V>& d) {
   constexpr int M = Place<N, V>::vectors;
   constexpr i64 line = 64 / static_cast<i64>(sizeof(V)), least_ahead = 2048 / static_cast<i64>(sizeof(V));
-  const P* const pos = a.pos;
   const J* const crd = a.crd;
   const V* const values = a.values;
-  const i64 br = C > 0 ? R : a.rows, bc = C > 0 ? C : a.columns, last = a.last, cols = a.matrix_columns, ldx = d.ldx, stop = pos[b + 1];
+  const i64 br = C > 0 ? R : a.rows, bc = C > 0 ? C : a.columns, last = a.last, cols = a.matrix_columns, ldx = d.ldx;
   const i64 row_step = C > 0 || !a.column_major ? bc : 1, column_step = C > 0 || !a.column_major ? 1 : br;
   const i64 size = br * bc, ahead = (least_ahead + size - 1) / size * size;  // the same rows of a later block
   const bool ask_a = x == d.x && (d.stream || (d.beyond && size >= 64)), wide = N * vector_bytes >= 256;
@@ -70,7 +68,7 @@ static inline void bsr_panel(const Blocks<V, P, J>& a, i64 b, i64 r0, const V* x
       }
     }
   };
-  for (i64 k = pos[b]; k < stop; ++k) {
+  for (; k < stop; ++k) {
     const V* block = values + k * size + r0 * row_step;
     const i64 j0 = static_cast<i64>(crd[k]) * bc;
     if (ask_a)
@@ -106,26 +104,26 @@ static inline void bsr_panel(const Blocks<V, P, J>& a, i64 b, i64 r0, const V* x
 
 /// `square`: see has_squares. `lines`: rows of x are read by whole lines, wherever they begin (square blocks alone, whose rows take each
 /// line of x two or three times only: 2 x 2 with 64 columns of float64 1.3 times as fast, 3 x 3 1.1).
-template <int R, int N, class V, class P, class J>
-static inline void bsr_tile(const Blocks<V, P, J>& a, [[maybe_unused]] bool square, [[maybe_unused]] bool lines, i64 b, i64 r0, const V* x, V* out, const Dense<V>& d) {
+template <int R, int N, class V, class J>
+static inline void bsr_tile(const Blocks<V, J>& a, [[maybe_unused]] bool square, [[maybe_unused]] bool lines, i64 k, i64 stop, i64 r0, const V* x, V* out, const Dense<V>& d) {
   if constexpr (has_squares<R, N>) {
 #if defined(__AVX512F__)
     if constexpr (N >= 4 && R <= 3)
-      if (square && lines) return bsr_panel<R, N, R, ByLines>(a, b, r0, x, out, d);
+      if (square && lines) return bsr_panel<R, N, R, ByLines>(a, k, stop, r0, x, out, d);
 #endif
-    if (square) return bsr_panel<R, N, R, Plain>(a, b, r0, x, out, d);
+    if (square) return bsr_panel<R, N, R, Plain>(a, k, stop, r0, x, out, d);
   }
-  bsr_panel<R, N, 0, Plain>(a, b, r0, x, out, d);
+  bsr_panel<R, N, 0, Plain>(a, k, stop, r0, x, out, d);
 }
 
-// Any block size, any number of columns, clipped at the matrix's border.
-template <class V, class P, class J>
-static void bsr_any(const Blocks<V, P, J>& a, i64 b, i64 r0, i64 r1, i64 c0, i64 c1, V* out, const Dense<V>& d) {
+// Any block size, any number of columns, clipped at the matrix's right border.
+template <class V, class J>
+static void bsr_any(const Blocks<V, J>& a, i64 begin, i64 stop, i64 r0, i64 r1, i64 c0, i64 c1, V* out, const Dense<V>& d) {
   const i64 br = a.rows, bc = a.columns;
-  for (i64 r = r0; r < r1 && b * br + r < a.matrix_rows; ++r)
+  for (i64 r = r0; r < r1; ++r)
     for (i64 c = c0; c < c1; ++c) {
       V sum = 0;
-      for (i64 k = a.pos[b]; k < static_cast<i64>(a.pos[b + 1]); ++k) {
+      for (i64 k = begin; k < stop; ++k) {
         const i64 j0 = static_cast<i64>(a.crd[k]) * bc, width = j0 + bc <= a.matrix_columns ? bc : a.matrix_columns - j0;
         const V* block = a.values + k * br * bc + (a.column_major ? r : r * bc);
         const i64 step = a.column_major ? br : 1;
@@ -142,12 +140,12 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
   const bool divides = rows % br == 0 && cols % bc == 0;
   if (is_vector(d) && divides && bsr_spmv(begin, end, pos, crd, values, br, bc, column_major, d)) return;
   const i64 whole = d.columns / L * L;
-  const Blocks<V, P, J> a{pos, crd, values, br, bc, column_major, begin < end ? static_cast<i64>(pos[end]) : 0, rows, cols};
+  const Blocks<V, J> a{crd, values, br, bc, column_major, begin < end ? static_cast<i64>(pos[end]) : 0, cols};
   const bool square = br == bc && !column_major && divides, lines = by_lines(d.x, sizeof(V), d.ldx, d.columns);
   const bool goes_past = d.past && br * d.columns * static_cast<i64>(sizeof(V)) <= most_past_bytes;
   Past<V> past(d.out + begin * br * d.ldo);
   for (i64 b = begin; b < end; ++b) {
-    const i64 height = b * br + br <= rows ? br : rows - b * br;
+    const i64 k = pos[b], stop = pos[b + 1], height = b * br + br <= rows ? br : rows - b * br;
     V* out = goes_past ? past.next() : d.out + b * br * d.ldo;
     // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over. Where
     // columns are few, more rows keep more sums going (with 32 registers), but not where these are many lines of A.
@@ -157,7 +155,7 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
       const i64 take = many > 0 && left >= many ? many : many > 0 && left >= 8 ? 8 : six;
       i64 c = 0;
 #define STRATA_TILE(R, N) \
-  for (; c + (N) * L <= whole; c += (N) * L) bsr_tile<R, N>(a, square && br == (R), lines, b, r, d.x + c, out + c, d)
+  for (; c + (N) * L <= whole; c += (N) * L) bsr_tile<R, N>(a, square && br == (R), lines, k, stop, r, d.x + c, out + c, d)
 #define STRATA_TILES(R, WIDE, MIDDLE, NARROW) \
   case R: \
     if constexpr (max_accumulators >= 16) { \
@@ -187,7 +185,7 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
       }
 #undef STRATA_TILES
 #undef STRATA_TILE
-      if (c < d.columns) bsr_any(a, b, r, r + take, c, d.columns, out, d);
+      if (c < d.columns) bsr_any(a, k, stop, r, r + take, c, d.columns, out, d);
       r += take;
     }
     if (goes_past) past.push(height * d.columns);

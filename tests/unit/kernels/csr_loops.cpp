@@ -1,6 +1,7 @@
 // The loops of CSR, of CSR in tiles, and of sums of rows, of every instruction set that this machine has, with every choice that a caller makes for them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -15,11 +16,11 @@ namespace {
 
 /// Rows of 0 to `longest` elements, columns ascending. Vectors end where the last row does: what reads on is seen by a sanitizer.
 template <class V, class P, class C> struct Matrix {
-  i64 rows = 70, columns = 700;
+  i64 rows, columns = 700;
   std::vector<P> pos{0};
   std::vector<C> crd;
   std::vector<V> values;
-  Matrix(std::mt19937& r, i64 longest) {
+  Matrix(std::mt19937& r, i64 longest) : rows(longest > 100 ? 24 : 70) {
     for (i64 i = 0; i < rows; ++i) {
       const i64 each = i % 7 == 3 ? 0 : static_cast<i64>(r() % static_cast<unsigned>(longest + 1));
       for (i64 j = 0; j < columns; ++j)
@@ -35,26 +36,32 @@ template <class V, class P, class C> struct Matrix {
 template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false, i64 inside = -1) {
   auto m = source;
   constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
-  const i64 odd = 40, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : columns + 1;
+  const i64 odd = m.rows / 2 + 3, middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : columns + 1;
   for (P k = m.pos[odd]; k < m.pos[odd + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
   d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
   std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()), out(static_cast<std::size_t>(m.rows * ldo), V(3));
   const i64 begins = static_cast<i64>(reinterpret_cast<std::uintptr_t>(space.data()) % 64 / sizeof(V));
   V* x = space.data() + (inside < 0 ? line : (inside - begins + line) % line);
-  for (i64 k = 0; k < m.columns * d.ldx; ++k) x[k] = ones ? V(1) : static_cast<V>(r() % 9) - 4;
+  u32 any = static_cast<u32>(r());
+  for (i64 k = 0; k < m.columns * d.ldx; ++k, any = any * 1664525u + 1013904223u) x[k] = ones ? V(1) : static_cast<V>((any >> 16) % 9) - 4;
   d.x = x, d.out = out.data();
-  csr(0, 33, m.pos.data(), m.crd.data(), m.values.data(), d);
-  csr(33, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
+  csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
+  csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
   i64 wrong = 0;
-  for (i64 i = 0; i < m.rows; ++i)
+  std::vector<V> sums(static_cast<std::size_t>(columns));
+  for (i64 i = 0; i < m.rows; ++i) {
+    std::ranges::fill(sums, V(0));
+    for (P k = m.pos[static_cast<std::size_t>(i)]; k < m.pos[static_cast<std::size_t>(i) + 1]; ++k) {
+      const V* row = x + static_cast<i64>(m.crd[static_cast<std::size_t>(k)]) * d.ldx;
+      const V a = m.values[static_cast<std::size_t>(k)];
+      for (V& sum : sums) sum += a * *row++;
+    }
     for (i64 c = 0; c < ldo; ++c) {
-      V want = 0;
-      for (P k = m.pos[static_cast<std::size_t>(i)]; k < m.pos[static_cast<std::size_t>(i) + 1]; ++k)
-        want += m.values[static_cast<std::size_t>(k)] * (c < columns ? x[static_cast<i64>(m.crd[static_cast<std::size_t>(k)]) * d.ldx + c] : V(0));
-      want = c < columns ? d.alpha * want + d.beta * V(3) : V(3);  // nothing is written between the rows
+      const V want = c < columns ? d.alpha * sums[static_cast<std::size_t>(c)] + d.beta * V(3) : V(3);  // nothing is written between the rows
       const V got = out[static_cast<std::size_t>(i * ldo + c)];
       wrong += !(got == want || (std::isnan(got) && std::isnan(want)));
     }
+  }
   CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C) << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near " << d.near
                                     << " gathers " << d.gathers << " tile " << d.tile << " inside " << inside);
 }
