@@ -71,14 +71,14 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const auto loop = pairs ? l.complex_csr : l.csr;
     // Where x lies decides how a row is summed.
     const auto placed = [&](Dense<V> d) {
-      const i64 x_bytes = columns * d.columns * static_cast<i64>(sizeof(V));
+      const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V)), x_bytes = columns * row_bytes;
       const Asking how = asking();
       const bool wide = d.columns > (pairs ? 2 : 1);  // more than a vector
       d.near = x_bytes <= second_level() / 2;
-      if (!d.near && how.not_in_step && wide && (x_bytes <= far_bytes || x_bytes / columns <= 2 * line_bytes)) d.near = in_step(crd, stored);
+      if (!d.near && how.not_in_step && wide && (x_bytes <= far_bytes || row_bytes <= 2 * line_bytes)) d.near = in_step(crd, stored);
       d.gathers = fast_gathers();
       if (wide && !pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
-      const bool wherever = wide && how.wherever && reaches_far(rows, pos, crd, x_bytes / columns);
+      const bool wherever = wide && how.wherever && reaches_far(rows, pos, crd, row_bytes);
       d.scattered = x_bytes > (wide ? how.scattered_bytes : far_bytes) && (wherever || (d.stream && far_apart(crd, stored)));
       return d;
     };
