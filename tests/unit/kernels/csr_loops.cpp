@@ -36,8 +36,10 @@ template <class V, class P, class C> struct Matrix {
 template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false, i64 inside = -1) {
   auto m = source;
   constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
-  const i64 odd = m.rows / 2 + 3, middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : columns + 1;
-  for (P k = m.pos[odd]; k < m.pos[odd + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
+  const i64 middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : columns + 1;
+  i64 odd = middle;
+  while (m.pos[static_cast<std::size_t>(odd)] == m.pos[static_cast<std::size_t>(odd) + 1]) ++odd;
+  for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
   d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
   std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()), out(static_cast<std::size_t>(m.rows * ldo), V(3));
   const i64 begins = static_cast<i64>(reinterpret_cast<std::uintptr_t>(space.data()) % 64 / sizeof(V));
