@@ -80,7 +80,7 @@ void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const i64 parts = std::min(count, (32 + tiles - 1) / tiles);  // threads share the tiles, or a few planes of each
     parallel_for(tiles * parts, [&](i64 c) {
       const i64 from = c / parts * planes.tile, to = std::min(from + planes.tile, planes.rows);
-      for (i64 p = begin_of_share(count, c % parts, parts); p < begin_of_share(count, c % parts + 1, parts); ++p)
+      for (i64 p = begin_of_share(count, c % parts, parts), end = begin_of_share(count, c % parts + 1, parts); p < end; ++p)
         work(std::min(p * planes.rows + from, rows), std::min(p * planes.rows + to, rows));
     });
   };

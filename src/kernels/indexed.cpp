@@ -4,6 +4,7 @@
 
 #include "base/far_apart.h"
 #include "base/part_dtype.h"
+#include "base/share.h"
 #include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
@@ -145,7 +146,7 @@ void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out
     });
     const i64 slices = chunk_count(result);
     parallel_for(slices, [&](i64 s) {
-      for (i64 i = rows * s / slices; i < rows * (s + 1) / slices; ++i)
+      for (i64 i = begin_of_share(rows, s, slices), end = begin_of_share(rows, s + 1, slices); i < end; ++i)
         for (i64 k = 0; k < d.columns; ++k) {
           V sum = 0;
           for (i64 c = 0; c < partials; ++c) sum += sums[c * result + i * d.columns + k];

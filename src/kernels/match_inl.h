@@ -74,7 +74,7 @@ Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> op
   const i64 rows = out.shape()[static_cast<std::size_t>(m.out_row)], chunks = chunk_count(rows * d.columns / 4);
   if (d.beta != V(1))
     parallel_for(chunks, [&](i64 c) {
-      const i64 begin = rows * c / chunks, end = rows * (c + 1) / chunks;
+      const i64 begin = begin_of_share(rows, c, chunks), end = begin_of_share(rows, c + 1, chunks);
       if (d.beta == V(0) && d.ldo == d.columns) return void(std::fill(d.out + begin * d.ldo, d.out + end * d.ldo, V(0)));  // one run
       for (i64 i = begin; i < end; ++i) {
         V* row = d.out + i * d.ldo;

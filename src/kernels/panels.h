@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/share.h"
 #include "kernels/caches.h"
 #include "kernels/match.h"
 #include "strata/buffer.h"
@@ -110,7 +111,7 @@ template <class V> class Panels {
   Dense<V> shared(i64 p) {
     const Dense<V> d = sides(p, held_[0]);
     const i64 chunks = chunk_count(rows_ * d.columns / 4);
-    parallel_for(chunks, [&](i64 c) { pack(p, held_[0], rows_ * c / chunks, rows_ * (c + 1) / chunks); });
+    parallel_for(chunks, [&](i64 c) { pack(p, held_[0], begin_of_share(rows_, c, chunks), begin_of_share(rows_, c + 1, chunks)); });
     return d;
   }
 

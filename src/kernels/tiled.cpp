@@ -1,4 +1,5 @@
 // CSR in tiles times a dense vector or matrix.
+#include "base/share.h"
 #include "format/recognise.h"
 #include "kernels/builtin.h"
 #include "kernels/match.h"
@@ -52,7 +53,7 @@ void run_tiled(const Query& q, std::span<const Tensor> operands, const Tensor& o
     const i64 most = std::clamp<i64>(rows / 256, 1, std::min(4 * thread_count(), 256));
     const i64 chunks = std::min(most, chunk_count(product_work(stored + slots, d.columns)));
     parallel_for(chunks, [&](i64 c) {
-      loop(rows * c / chunks, rows * (c + 1) / chunks, pos, static_cast<const C*>(part.levels[3].crd.data), static_cast<const V*>(part.values.data), tiling, d);
+      loop(begin_of_share(rows, c, chunks), begin_of_share(rows, c + 1, chunks), pos, static_cast<const C*>(part.levels[3].crd.data), static_cast<const V*>(part.values.data), tiling, d);
     });
   });
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/pool.h"
+#include "base/share.h"
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "strata/ops.h"
@@ -77,7 +78,7 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
   // f(new row, old row)
   const auto for_rows = [&](const auto& f) {
     parallel_for(chunks, [&](i64 c) {
-      for (i64 k = rows.count * c / chunks; k < rows.count * (c + 1) / chunks; ++k) f(k, rows.start + k * rows.step);
+      for (i64 k = begin_of_share(rows.count, c, chunks), end = begin_of_share(rows.count, c + 1, chunks); k < end; ++k) f(k, rows.start + k * rows.step);
     });
   };
   level.pos = Buffer::allocate(from.pos.dtype, rows.count + 1);

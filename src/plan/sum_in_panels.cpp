@@ -9,6 +9,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "base/share.h"
 #include "kernels/caches.h"
 #include "kernels/panels.h"
 #include "plan/alike_rows.h"
@@ -125,7 +126,7 @@ class SumInPanels : public Preparation {
     if (!copy.data) copy = Buffer::allocate(t.dtype(), rows * width_);
     const i64 chunks = std::max<i64>(1, rows * width * element >> 16);
     parallel_for(chunks, [&](i64 c) {
-      for (i64 r = rows * c / chunks; r < rows * (c + 1) / chunks; ++r)
+      for (i64 r = begin_of_share(rows, c, chunks), end = begin_of_share(rows, c + 1, chunks); r < end; ++r)
         std::memcpy(static_cast<char*>(copy.data) + r * width * element, from.data + (r * length_ + begin) * element, static_cast<std::size_t>(width * element));
     });
     part.values = copy;

@@ -1,5 +1,6 @@
 // Assembled results: each chunk appends to a piece of its own, with more room where it did not fit; pieces are stitched.
 #include "backend/pool.h"
+#include "base/share.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/run.h"
 #include "strata/settings.h"
@@ -122,7 +123,7 @@ Tensor Run::assembled() const {
   const Buffer whole = bound >= 0 ? Buffer::allocate(u_.compute, most_before(windows, levels() - 1) * block()) : Buffer();
   parallel_for(n, [&](i64 c) {
     Piece& p = pieces[static_cast<std::size_t>(c)];
-    const i64 first = windows * c / n, last = windows * (c + 1) / n;
+    const i64 first = begin_of_share(windows, c, n), last = begin_of_share(windows, c + 1, n);
     const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
     std::vector<i64> capacity;
     if (bound < 0) capacity = first_capacity(row_of(cuts_[static_cast<std::size_t>(first)]), row_of(cuts_[static_cast<std::size_t>(last)]));

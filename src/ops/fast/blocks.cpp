@@ -1,6 +1,7 @@
 // CSR <-> BSR.
 #include <atomic>
 
+#include "base/share.h"
 #include "ops/fast/support.h"
 
 namespace strata::fast {
@@ -112,7 +113,7 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
       const auto each = [&](const auto& f) {
         parallel_for(parts, [&](i64 c) {
           std::vector<i64> seen(static_cast<std::size_t>(block_cols), -1);
-          f(block_rows * c / parts, block_rows * (c + 1) / parts, seen.data());
+          f(begin_of_share(block_rows, c, parts), begin_of_share(block_rows, c + 1, parts), seen.data());
         });
       };
       each([&](i64 first, i64 last, i64* seen) {

@@ -1,4 +1,5 @@
 // COO <-> CSR and CSC.
+#include "base/share.h"
 #include "ops/fast/support.h"
 
 namespace strata::fast {
@@ -47,7 +48,7 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   I* next = static_cast<I*>(counts.data);
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
-    in_steps(stored * c / parts, stored * (c + 1) / parts, [&](i64 begin, i64 end) {
+    in_steps(begin_of_share(stored, c, parts), begin_of_share(stored, c + 1, parts), [&](i64 begin, i64 end) {
       for (i64 k = begin; k < end; ++k) ++h[row[k]];
     });
   });
@@ -67,7 +68,7 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   const bool far = scratch.bytes() > cached;
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
-    in_steps(stored * c / parts, stored * (c + 1) / parts, [&](i64 begin, i64 end) {
+    in_steps(begin_of_share(stored, c, parts), begin_of_share(stored, c + 1, parts), [&](i64 begin, i64 end) {
       for (i64 k = begin; k < end; ++k) {
         if (far) {
           __builtin_prefetch(h + row[std::min(k + 2 * early, stored - 1)], 1);

@@ -167,7 +167,7 @@ template <class S, class F> void for_rows(const S* pos, i64 rows, const F& f) {
 template <class F> void for_even(i64 rows, i64 work, const F& f) {
   const i64 n = std::min(slices(work, 64), std::max<i64>(rows, 1));
   if (n == 1) return f(i64{0}, rows);
-  parallel_for(n, [&](i64 c) { f(rows * c / n, rows * (c + 1) / n); });
+  parallel_for(n, [&](i64 c) { f(begin_of_share(rows, c, n), begin_of_share(rows, c + 1, n)); });
 }
 
 /// Rows [begin, end) in pieces of some 64 K stored elements, one after the other: calls f(first, last), and hears Ctrl-C in between.
