@@ -113,12 +113,12 @@ def on_matrices(what, pattern, rows):
         for n in (1, 2):
             ratios = [r["ratio"] for r in rows(part) if r["threads"] == n and r["ratio"]]
             cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")
-        told.append(f"{machine['processor']}: {', '.join(cells)} threads")
+        told.append(f"{machine['processor']} ({days(part)}): {', '.join(cells)} threads")
     return [
         "",
         f"{what} with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
-        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} ({days(results)}; "
-        f"[all results](benchmarks/results/{path.with_suffix('.md').name})). {'. '.join(told)}.",
+        f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} "
+        f"([all results](benchmarks/results/{path.with_suffix('.md').name})). {'. '.join(told)}.",
     ]
 
 

@@ -229,6 +229,26 @@ def test_runs_of_several_machines():
     assert np.isclose(row["bandwidth_share"], 1000160 / 1e-3 / 1e9 * 0.75)
 
 
+def test_the_page_says_which_libraries_were_not_asked():
+    from strata.bench.report import markdown
+
+    def timed(*keys):
+        one = {"seconds": 1e-3, "variant": "CSR", "variants": {"CSR": {"note": "csr_product"}}, "dtype": "float64", "shape": [10, 10]}
+        return dict.fromkeys(keys, one)
+
+    here = [{"day": "2026-01-01", "machine": 0}]
+    results = {
+        "date": "2026-01-01",
+        "peers": {"SciPy": "1", "torch": "2"},
+        "machines": [MACHINE | {"limits": {}}],
+        "measured": {"spmv a": here, "spmv b": here},
+        "cases": {"spmv a": [timed("strata/1", "scipy/1", "torch/1")], "spmv b": [timed("strata/1", "scipy/1")]},
+    }
+    assert f"Not asked:\n\n- on {MACHINE['processor']}, torch: spmv b\n" in markdown(results)
+    results["cases"]["spmv b"] = results["cases"]["spmv a"]
+    assert "Not asked" not in markdown(results)
+
+
 def test_libraries_far_behind_are_not_timed_again():
     from strata.bench.measure import far_behind
 

@@ -108,12 +108,27 @@ def summary(results):
     return out
 
 
+def _left_out(results):
+    """A line for each machine and set of cases where a library of the other runs was not asked: a ratio there is beside the rest."""
+    libraries = dict.fromkeys(key.split("/")[0] for runs in results["cases"].values() for run in runs for key in run)
+    lines = []
+    for machine, part in machines.apart(results):
+        cases = {}
+        for name, runs in part["cases"].items():
+            missing = tuple(k for k in libraries if not any(key.startswith(k + "/") for run in runs for key in run))
+            if missing and "->" not in name:
+                cases.setdefault(missing, []).append(name)
+        lines += [f"- on {machine['processor']}, {', '.join(missing)}: {', '.join(names)}" for missing, names in cases.items()]
+    return ["", "Not asked:", "", *lines] if lines else []
+
+
 def markdown(results):
     lines = [f"# Benchmarks of {results['date']}", ""]
     if results.get("quick"):
         lines += ["A quick run on small matrices: it shows that everything works, its figures mean little.", ""]
     lines += [f"Peers: {', '.join(f'{k} {v}' for k, v in results['peers'].items())}. Machines:", ""]
     lines += machines.lines(results)
+    lines += _left_out(results)
     lines += [
         "",
         "Each process (library and number of threads) is visited in turn; a run keeps the minimum, the table shows medians over the runs (times of several machines too, ratios always of one run). Peers count with their best variant; "
