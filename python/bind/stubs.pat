@@ -22,27 +22,33 @@ strata._core.Tensor.__suffix__:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
-    def sum(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The sum over all axes, one, or several."""
 
-    def max(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The largest element over all axes, one, or several."""
 
-    def min(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The least element over all axes, one, or several."""
 
-    def any(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """Is an element not 0, over all axes, one, or several?"""
 
-    def all(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """Is no element 0, over all axes, one, or several?"""
 
-# ... and python/strata/_operators.py.
+    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+        """The mean over all axes, one, or several, missing elements included."""
+
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
+        """NumPy's functions of elements."""
+
+# ... and python/strata/_operators.py, _ufuncs.py.
 strata._core.Tensor.__(r?add|r?sub|r?mul|r?truediv|r?floordiv|r?mod|lt|le|gt|ge|pow)__:
     def __\1__(self, other: object) -> object: ...
 
 strata._core.Tensor.__(neg|abs|pos)__:
     def __\1__(self) -> Tensor: ...
 
-strata._core.Tensor.(sum|max|min|any|all):
+strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
 

@@ -111,7 +111,6 @@ void bind_tensor(nb::module_& m) {
           },
           nb::arg("width") = 100, "The storage, level by level: an object that prints as text.");
   tensor.attr("__hash__") = nb::none();
-  tensor.attr("__array_ufunc__") = nb::none();  // NumPy leaves operators to us
   tensor.attr("__array_priority__") = 1000.0;
   m.def("equal", &same, nb::arg("a"), nb::arg("b"), same_doc);
 }

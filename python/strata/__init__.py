@@ -51,7 +51,7 @@ from .interop.numpy import from_numpy
 from .interop.scipy import from_scipy
 from .interop.torch import from_torch
 from ._matmul import Matmul
-from . import _operators, _tensor  # noqa: F401  attach arithmetic and verbs to Tensor
+from . import _operators, _tensor, _ufuncs  # noqa: F401  attach arithmetic and verbs to Tensor
 
 __version__ = "0.1.0"
 

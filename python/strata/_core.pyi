@@ -368,8 +368,6 @@ class Tensor:
 
     __hash__: None = None
 
-    __array_ufunc__: None = None
-
     __array_priority__: float = 1000.0
 
     def __add__(self, other: object) -> object: ...
@@ -434,20 +432,26 @@ class Tensor:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
-    def sum(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The sum over all axes, one, or several."""
 
-    def max(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The largest element over all axes, one, or several."""
 
-    def min(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The least element over all axes, one, or several."""
 
-    def any(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """Is an element not 0, over all axes, one, or several?"""
 
-    def all(self, axis: object | None = None, keepdims: bool = False) -> object:
+    def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """Is no element 0, over all axes, one, or several?"""
+
+    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+        """The mean over all axes, one, or several, missing elements included."""
+
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
+        """NumPy's functions of elements."""
 
 def fill_of(t: Tensor) -> Memory:
     """The fill as memory of one element."""

@@ -38,20 +38,22 @@ def _operand(x):
     return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
 
 
-def _binary(operator, a, b):
+def binary(text, a, b):
+    """The elements of both in `text`, '{} + {}' for example; NotImplemented where one is no operand."""
     a, b = _operand(a), _operand(b)
     if a is None or b is None:
         return NotImplemented
     indices = _indices(max(getattr(x, "ndim", 0) for x in (a, b)))
     operands = {}
     left, right = _term("A", a, indices, operands), _term("B", b, indices, operands)
-    return _result(indices, f"{left} {operator} {right}", operands)
+    return _result(indices, text.format(left, right), operands)
 
 
 def _define(name, operator, reflected=None):
-    setattr(Tensor, name, lambda a, b: _binary(operator, a, b))
+    text = f"{{}} {operator} {{}}"
+    setattr(Tensor, name, lambda a, b: binary(text, a, b))
     if reflected:
-        setattr(Tensor, reflected, lambda a, b: _binary(operator, b, a))
+        setattr(Tensor, reflected, lambda a, b: binary(text, b, a))
 
 
 for _name, _operator in dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%").items():
@@ -60,31 +62,28 @@ for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=").items():
     _define(f"__{_name}__", _operator)
 
 
-def _unary(text):
-    def f(self):
-        indices = _indices(self.ndim)
-        return _result(indices, text.format(_access("A", indices)), {"A": self})
-
-    return f
+def unary(text, a):
+    """The elements of `a` in `text`, '-{}' for example."""
+    indices = _indices(a.ndim)
+    return _result(indices, text.format(_access("A", indices)), {"A": a})
 
 
-Tensor.__neg__ = _unary("-{}")
-Tensor.__abs__ = _unary("abs({})")
+Tensor.__neg__ = lambda self: unary("-{}", self)
+Tensor.__abs__ = lambda self: unary("abs({})", self)
 Tensor.__pos__ = lambda self: self
 
 
-def _power(self, exponent):
-    if type(exponent) is int and 1 <= exponent <= 16:
-        indices = _indices(self.ndim)
-        return _result(indices, " * ".join([_access("A", indices)] * exponent), {"A": self})
+def power(self, exponent):
+    if isinstance(exponent, (int, np.integer)) and 1 <= exponent <= 16:
+        return unary(" * ".join(["{0}"] * exponent), self)
     if exponent == 0.5:
-        return _unary("sqrt({})")(self)
+        return unary("sqrt({})", self)
     raise Unsupported(
         "this power of a tensor", expected="a whole exponent from 1 to 16, or 0.5", got=repr(exponent), fix="exp and log"
     )
 
 
-Tensor.__pow__ = _power
+Tensor.__pow__ = power
 
 
 def _axes(axis, rank):
@@ -101,23 +100,45 @@ def _axes(axis, rank):
 
 
 def _reduction(name, doc):
-    def f(self, axis=None, keepdims=False):
+    def f(self, axis=None, keepdims=False, *, dtype=None, out=None):
         indices = _indices(self.ndim)
         axes = _axes(axis, self.ndim)
         value = _access("A", indices)
         for d in axes:
             value = f"{name}({indices[d]}, {value})"
         kept = [i for d, i in enumerate(indices) if d not in axes]
-        out = _result(kept, value, {"A": self}, format="dense" if kept else None)
-        return np.reshape(out, [1 if d in axes else n for d, n in enumerate(self.shape)]) if keepdims else out
+        a = self if dtype is None else self.to(dtype=dtype)
+        found = _result(kept, value, {"A": a}, format="dense" if kept else None)
+        if keepdims:
+            found = np.reshape(found, [1 if d in axes else n for d, n in enumerate(self.shape)])
+        return found if out is None else _put(out, found)
 
     f.__name__ = name
     f.__doc__ = f"{doc} over all axes, one, or several: a dense array, as NumPy's of to_dense(). ExpressionError."
     return f
 
 
+def _put(out, found):
+    np.copyto(out, found, casting="same_kind")
+    return out
+
+
 for _name, _doc in dict(
     sum="The sum", max="The largest element", min="The least element", any="Is an element not 0", all="Is no element 0"
 ).items():
     setattr(Tensor, _name, _reduction(_name, _doc))
+
+
+def _mean(self, axis=None, keepdims=False, *, dtype=None, out=None):
+    """The mean over all axes, one, or several, missing elements included: a dense array. ExpressionError."""
+    half = dtype is None and self.dtype == np.float16  # summed wider, as NumPy does
+    if dtype is None and getattr(self.dtype, "kind", "f") in "biu":
+        dtype = np.float64
+    count = math.prod(self.shape[d] for d in _axes(axis, self.ndim))
+    found = self.sum(axis, keepdims, dtype=np.float32 if half else dtype) / count
+    found = found.astype(np.float16) if half else found
+    return found if out is None else _put(out, found)
+
+
+Tensor.mean = _mean
 del _name, _operator, _doc

@@ -32,9 +32,9 @@ void check(const Shape& shape, std::span<const Slice> slices) {
     const i64 most = (i64{1} << 62) / std::max<i64>(1, s.count);
     const bool small = s.step <= most && s.step >= -most;
     if (s.count < 0 || s.step == 0 || (!s.keeps && s.count != 1) || !small || (s.count > 0 && !(inside(s.start) && inside(s.start + (s.count - 1) * s.step))))
-      throw IndexError({.what = "a slice leaves dimension " + std::to_string(d),
-                        .expected = "coordinates from 0 to " + std::to_string(shape[d] - 1),
-                        .got = std::to_string(s.count) + " from " + std::to_string(s.start) + " on, in steps of " + std::to_string(s.step)});
+      throw IndexError({.what = std::string(s.keeps ? "a slice" : "a coordinate") + " leaves dimension " + std::to_string(d),
+                        .expected = shape[d] > 0 ? "coordinates from 0 to " + std::to_string(shape[d] - 1) : "none: the dimension has extent 0",
+                        .got = s.keeps ? std::to_string(s.count) + " from " + std::to_string(s.start) + " on, in steps of " + std::to_string(s.step) : std::to_string(s.start)});
   }
 }
 

@@ -115,7 +115,11 @@ def test_what_is_refused():
         t[None]
     with pytest.raises(st.DTypeError, match="integer or slice"):
         t[[0, 1]]
-    with pytest.raises(st.IndexError, match="leaves dimension 1"):
+    with pytest.raises(st.IndexError, match=r"(?s)a coordinate leaves dimension 1.*from 0 to 2.*got +3$"):
         t[:, 3]
+    with pytest.raises(st.IndexError, match=r"(?s)a coordinate leaves dimension 0.*got +-4$"):
+        t[-4]
+    with pytest.raises(st.IndexError, match="the dimension has extent 0"):
+        t[:0][0]
     with pytest.raises(ValueError, match="zero"):
         t[:: 0]
