@@ -177,3 +177,19 @@ def test_an_output_index_that_the_whole_reduces(value):
         assert "call the reduced index otherwise" in str(error.value)
     y = st.evaluate("y(i,j) += sum(j, A(i,j)) * sum(j, x(j))", A=a.toarray(), x=Q[:, 0].copy(), y=np.ones((12, 12)))
     assert np.allclose(y, 1 + a.toarray().sum(1)[:, None] * Q[:, 0].sum() + np.zeros((12, 12)))  # its j is that of y
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.int32, np.bool_])
+@pytest.mark.parametrize("stored", [0, 1, 30])
+def test_counts_inside_keep_their_dtype(dtype, stored):
+    rng = np.random.default_rng(stored)
+    a, b = np.zeros(60, dtype), rng.integers(-1, 2, (3, 60, 5)).astype(dtype)
+    a[rng.choice(60, stored, replace=False)] = 1
+    A = st.from_dense(a, "(i) -> (i: compressed)")
+    for op, f in {"==": np.equal, "!=": np.not_equal}.items():
+        counts = f(a[:, None], b).sum(2)
+        y = st.evaluate(f"y(l) = A(m) * sum(j, (A(m) {op} B(l,m,j)))", A=A, B=b)
+        z = st.evaluate(f"z(l,m) = A(m) * sum(j, (A(m) {op} B(l,m,j)))", A=A, B=b, format="dense")
+        for got, want in ((y, (a * counts).sum(1)), (z, a * counts)):
+            assert got.dtype == want.dtype
+            assert np.array_equal(got, want)

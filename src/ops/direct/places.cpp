@@ -29,11 +29,19 @@ Tensor projected(const Places& places, const std::vector<std::string>& indices) 
   return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
 }
 
-/// What keeps the dtype of a product with this expression.
+/// Is there a truth value in this expression, or a size of complex numbers? Their dtype is a smaller one than their operands'.
+bool narrows(const Expression& e) {
+  const Operator op = e.op();
+  return is_comparison(op) || op == Operator::absolute || op == Operator::any || op == Operator::all || std::ranges::any_of(e.node().arguments, narrows);
+}
+
+/// What keeps the dtype of a product with this expression: the dtype of all of its operands (the loops then have one), or bool, which
+/// every other dtype takes in.
 DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& operands) {
   const auto names = e.operands();
   const DType first = operands.at(names.front()).dtype();
-  return std::ranges::all_of(names, [&](const auto& n) { return operands.at(n).dtype() == first; }) ? first : DType::boolean;
+  const bool same = std::ranges::all_of(names, [&](const auto& n) { return operands.at(n).dtype() == first; });
+  return same && !narrows(e) ? first : DType::boolean;
 }
 
 }  // namespace
