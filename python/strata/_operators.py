@@ -111,15 +111,16 @@ def _reduction(name, doc):
         found = _result(kept, value, {"A": a}, format="dense" if kept else None)
         if keepdims:
             found = np.reshape(found, [1 if d in axes else n for d, n in enumerate(self.shape)])
-        return found if out is None else _put(out, found)
+        return found if out is None else put(out, found)
 
     f.__name__ = name
     f.__doc__ = f"{doc} over all axes, one, or several: a dense array, as NumPy's of to_dense(). ExpressionError."
     return f
 
 
-def _put(out, found):
-    np.copyto(out, found, casting="same_kind")
+def put(out, found):
+    """Into an array of the caller's, which is returned."""
+    np.copyto(out, found.to_dense() if isinstance(found, Tensor) else found, casting="same_kind")
     return out
 
 
@@ -137,7 +138,7 @@ def _mean(self, axis=None, keepdims=False, *, dtype=None, out=None):
     count = math.prod(self.shape[d] for d in _axes(axis, self.ndim))
     found = self.sum(axis, keepdims, dtype=np.float32 if half else dtype) / count
     found = found.astype(np.float16) if half else found
-    return found if out is None else _put(out, found)
+    return found if out is None else put(out, found)
 
 
 Tensor.mean = _mean

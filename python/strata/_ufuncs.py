@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._core import Tensor
-from ._operators import binary, power, unary
+from ._operators import binary, power, put, unary
 from .errors import Unsupported
 
 _TEXTS = {
@@ -54,16 +54,13 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
     """A function of NumPy on tensors: an expression of its own, as an operator is. Unsupported."""
     if method != "__call__" or options or (ufunc not in _TEXTS and ufunc not in _CALLS):
         _refuse(ufunc, method, options)
+    if out is not None and not isinstance(out[0], np.ndarray):
+        _refuse(ufunc, method, {"out": out})
     if ufunc in _CALLS:
         result = _CALLS[ufunc](*inputs)
     else:
         result = (unary if ufunc.nin == 1 else binary)(_TEXTS[ufunc], *inputs)
-    if out is None or result is NotImplemented:
-        return result
-    if not isinstance(out[0], np.ndarray):
-        _refuse(ufunc, method, {"out": out})
-    np.copyto(out[0], result.to_dense() if isinstance(result, Tensor) else result, casting="same_kind")
-    return out[0]
+    return result if out is None or result is NotImplemented else put(out[0], result)
 
 
 Tensor.__array_ufunc__ = _array_ufunc

@@ -108,14 +108,18 @@ def summary(results):
     return out
 
 
+def _libraries(runs):
+    return dict.fromkeys(key.split("/")[0] for run in runs for key in run)
+
+
 def _left_out(results):
     """A line for each machine and set of cases where a library of the other runs was not asked: a ratio there is beside the rest."""
-    libraries = dict.fromkeys(key.split("/")[0] for runs in results["cases"].values() for run in runs for key in run)
+    libraries = _libraries(run for runs in results["cases"].values() for run in runs)
     lines = []
     for machine, part in machines.apart(results):
         cases = {}
         for name, runs in part["cases"].items():
-            missing = tuple(k for k in libraries if not any(key.startswith(k + "/") for run in runs for key in run))
+            missing = tuple(library for library in libraries if library not in _libraries(runs))
             if missing and "->" not in name:
                 cases.setdefault(missing, []).append(name)
         lines += [f"- on {machine['processor']}, {', '.join(missing)}: {', '.join(names)}" for missing, names in cases.items()]
