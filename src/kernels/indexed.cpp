@@ -7,6 +7,7 @@
 #include "base/share.h"
 #include "format/recognise.h"
 #include "kernels/builtin.h"
+#include "kernels/even_rows.h"
 #include "kernels/match.h"
 #include "kernels/panels.h"
 
@@ -81,10 +82,14 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       if (wide && !pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
       const bool wherever = wide && how.wherever && reaches_far(rows, pos, crd, row_bytes);
       d.scattered = x_bytes > (wide ? how.scattered_bytes : far_bytes) && (wherever || (d.stream && far_apart(crd, stored)));
+      if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos);
       return d;
     };
-    // Few slices where each reads tiles, or packs a panel, anew. (What a row sums, and how, does not depend on them.)
-    const auto slices_of = [&](const Dense<V>& d) { return d.tile > 0 ? std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256) : 256; };
+    // Few slices where each reads tiles, or packs a panel, anew; elsewhere so many that threads end together, for finding where one
+    // begins takes time as well. (What a row sums, and how, does not depend on them.)
+    const auto slices_of = [&](const Dense<V>& d) {
+      return d.tile > 0 ? std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256) : std::min<i64>(256, 32 * thread_count());
+    };
     const auto multiply = [&](const Dense<V>& d) {
       for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { loop(begin, end, pos, crd, values, d); }, slices_of(d));
     };

@@ -26,10 +26,32 @@ inline i64 product_work(i64 stored, i64 columns) { return stored * std::max<i64>
 template <class P> i64 balanced_row(i64 rows, const P* pos, i64 slice, i64 slices) {
   if (slice == 0 || slice == slices) return slice == 0 ? 0 : rows;
   const i64 weight = begin_of_share(static_cast<i64>(pos[rows]) + rows, slice, slices);
+  const auto before = [&](i64 row) { return static_cast<i64>(pos[row]) + row < weight; };
+  // Near where it would be if all rows weighed the same: what is read of a far `pos` takes longer than all the rest.
   i64 lo = 0, hi = rows;
+  const i64 guess = begin_of_share(rows, slice, slices);
+  if (before(guess)) {
+    lo = guess + 1;
+    for (i64 step = 8; lo + step < rows; step *= 8) {
+      if (!before(lo + step)) {
+        hi = lo + step;
+        break;
+      }
+      lo += step + 1;
+    }
+  } else {
+    hi = guess;
+    for (i64 step = 8; hi - step > 0; step *= 8) {
+      if (before(hi - step)) {
+        lo = hi - step + 1;
+        break;
+      }
+      hi -= step;
+    }
+  }
   while (lo < hi) {
     const i64 mid = (lo + hi) / 2;
-    if (static_cast<i64>(pos[mid]) + mid < weight) lo = mid + 1;
+    if (before(mid)) lo = mid + 1;
     else hi = mid;
   }
   return lo;

@@ -19,6 +19,9 @@ inline constexpr i64 most_past_bytes = 4096;
 /// Elements that a sum of matrices may write behind its last.
 inline constexpr i64 most_united = 32;
 
+/// Fours of elements that every row may be given (see Dense::fours).
+inline constexpr i64 most_fours = 8;
+
 /// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit stride and
 /// leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
 template <class V> struct Dense {
@@ -35,6 +38,7 @@ template <class V> struct Dense {
   bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
   bool past = false;       ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
   V alpha_im = 0, beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
+  i64 fours = 0;           ///< elements / 4 that a row times a vector multiplies whatever its length, at most most_fours; 0: as many as it has
   i64 tile = 0;            ///< bytes of x that the rows pass over at a time; 0: all. Columns of A ascend then
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/share.h"
+#include "kernels/even_rows.h"
 #include "kernels/match.h"
 
 namespace strata::kernels {
@@ -40,6 +41,23 @@ TEST_CASE("slices of rows weigh the same, up to one row") {
     CHECK(balanced_row(rows, pos.data(), i64{0}, slices) == 0);
     CHECK(balanced_row(rows, pos.data(), slices, slices) == rows);
   }
+}
+
+TEST_CASE("fours of elements that every row is given: by what rows have") {
+  const auto chosen = [](i64 rows, const auto& length) {
+    std::vector<i32> pos{0};
+    for (i64 i = 0; i < rows; ++i) pos.push_back(pos.back() + static_cast<i32>(length(i)));
+    return fours_for_rows(rows, pos.data());
+  };
+  std::mt19937 r(7);
+  std::poisson_distribution<int> four(4), ten(10), hundred(100);
+  CHECK(chosen(5000, [&](i64) { return four(r); }) == 2);
+  CHECK(chosen(5000, [&](i64) { return ten(r); }) == 4);
+  CHECK(chosen(5000, [&](i64) { return hundred(r); }) == 0);
+  CHECK(chosen(5000, [](i64) { return 7; }) == 2);
+  CHECK(chosen(5000, [](i64) { return 27; }) == 0);  // a core guesses what it has seen
+  CHECK(chosen(100, [&](i64) { return ten(r); }) == 0);  // too few rows to ask
+  CHECK(chosen(0, [](i64) { return 0; }) == 0);
 }
 
 }  // namespace strata::kernels

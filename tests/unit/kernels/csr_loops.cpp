@@ -46,6 +46,8 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
   V* x = space.data() + (inside < 0 ? line : (inside - begins + line) % line);
   u32 any = static_cast<u32>(r());
   for (i64 k = 0; k < m.columns * d.ldx; ++k, any = any * 1664525u + 1013904223u) x[k] = ones ? V(1) : static_cast<V>((any >> 16) % 9) - 4;
+  for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1] && !ones; ++k)  // and what it alone reads of x is none either
+    if (const C j = m.crd[static_cast<std::size_t>(k)]; std::ranges::count(m.crd, j) == 1) x[static_cast<i64>(j) * d.ldx] = std::numeric_limits<V>::quiet_NaN();
   d.x = x, d.out = out.data();
   csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
   csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
@@ -65,7 +67,7 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
     }
   }
   CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C) << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near " << d.near
-                                    << " gathers " << d.gathers << " tile " << d.tile << " inside " << inside);
+                                    << " gathers " << d.gathers << " tile " << d.tile << " fours " << d.fours << " inside " << inside);
 }
 
 template <class V, class P, class C, class L> void check_all(const L& loops, std::mt19937& r) {
@@ -77,6 +79,7 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
         d.alpha = choice % 3 ? V(1) : V(-2), d.beta = choice % 5 ? V(0) : V(2);
         d.stream = choice & 1, d.scattered = choice & 2, d.near = choice & 4, d.gathers = choice & 8;
         d.tile = choice & 16 ? 16 << 10 : 0;
+        d.fours = columns == 1 ? choice % (most_fours + 1) : 0;
         check<V, P, C>(loops.csr, m, columns, d, r);
         if (columns > 1) check<V, P, C>(loops.csr, m, columns, d, r, false, static_cast<i64>(r() % (64 / sizeof(V))));
       }
@@ -126,7 +129,35 @@ template <class V, class P, class C, class L> void check_sums(const L& loops, st
     }
 }
 
+/// How many fours a row is given changes no bit of its sum, nor does where the rows are cut.
+template <class V, class L> void check_bits(const L& loops, std::mt19937& r) {
+  for (const i64 longest : {9, 40, 500}) {
+    Matrix<V, i32, i32> m(r, longest);
+    std::vector<V> x(static_cast<std::size_t>(m.columns)), first(static_cast<std::size_t>(m.rows)), out(first.size());
+    for (auto* numbers : {&m.values, &x})
+      for (V& v : *numbers) v = static_cast<V>(r()) / static_cast<V>(3e9);
+    for (i64 fours = 0; fours <= most_fours; ++fours)
+      for (const bool stream : {false, true}) {
+        Dense<V> d{};
+        d.x = x.data(), d.out = fours || stream ? out.data() : first.data(), d.ldx = d.ldo = d.columns = 1, d.alpha = V(1), d.fours = fours, d.stream = stream;
+        const i64 middle = static_cast<i64>(r() % static_cast<unsigned>(m.rows));
+        loops.csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
+        loops.csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
+        if (d.out == out.data()) CHECK_MESSAGE(out == first, sizeof(V) << "-byte values, " << fours << " fours, longest " << longest);
+      }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("CSR times a vector: the same bits however a row is summed") {
+  for (const LoopTable* t : tables_here()) {
+    CAPTURE(std::string(t->isa));
+    std::mt19937 r(14);
+    check_bits<double>(t->f64.i32_i32, r);
+    check_bits<float>(t->f32.i32_i32, r);
+  }
+}
 
 TEST_CASE("sums of rows: every instruction set") {
   for (const LoopTable* t : tables_here()) {
