@@ -81,7 +81,8 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       d.gathers = fast_gathers();
       if (wide && !pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
       const bool wherever = wide && how.wherever && reaches_far(rows, pos, crd, row_bytes);
-      d.scattered = x_bytes > (wide ? how.scattered_bytes : far_bytes) && (wherever || (d.stream && far_apart(crd, stored)));
+      d.scattered = x_bytes > (wide ? how.scattered_bytes : how.vector_bytes) && (wherever || (d.stream && far_apart(crd, stored)));
+      d.second = how.vector_second;
       if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos);
       return d;
     };

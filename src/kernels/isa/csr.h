@@ -16,13 +16,14 @@ template <class V> inline constexpr bool cheap_masks = false;
 
 template <class V, class P, class C>
 static void csr_vector(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
+  if (d.scattered && d.second) csr_spmv<Reads::scattered_second>(begin, end, pos, crd, values, d);
+  else if (d.scattered) csr_spmv<Reads::scattered>(begin, end, pos, crd, values, d);
 #if defined(__AVX512F__)
   else if (d.gathers && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
   else if (d.gathers) csr_gathered<false>(begin, end, pos, crd, values, d);
 #endif
-  else if (cheap_masks<V> && d.fours > 0 && d.stream) csr_spmv_even<true>(begin, end, pos, crd, values, d);
-  else if (cheap_masks<V> && d.fours > 0) csr_spmv_even<false>(begin, end, pos, crd, values, d);
+  else if (cheap_masks<V> && d.fours > 0 && d.beyond) csr_spmv_even<Reads::streamed>(begin, end, pos, crd, values, d);
+  else if (cheap_masks<V> && d.fours > 0) csr_spmv_even<Reads::cached>(begin, end, pos, crd, values, d);
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);
 }

@@ -60,8 +60,8 @@ template <> struct Four<float> {
     __m128 g = _mm_insert_ps(_mm_load_ss(x + c0), _mm_load_ss(x + c1), 0x10);
     return _mm_insert_ps(_mm_insert_ps(g, _mm_load_ss(x + c2), 0x20), _mm_load_ss(x + c3), 0x30);
   }
-  template <class C> void add(const C* crd, const float* v, const float* x) { s = plus_product(s, _mm_loadu_ps(v), chosen(crd, x)); }
-  template <class C> void add_kept(const i32* keep, const C* crd, const float* v, const float* x) {
+  template <class C> [[gnu::always_inline]] void add(const C* crd, const float* v, const float* x) { s = plus_product(s, _mm_loadu_ps(v), chosen(crd, x)); }
+  template <class C> [[gnu::always_inline]] void add_kept(const i32* keep, const C* crd, const float* v, const float* x) {
 #if defined(__AVX512VL__) && defined(__AVX512DQ__)
     s = _mm_mask3_fmadd_ps(_mm_loadu_ps(v), chosen(crd, x), s, _mm_movepi32_mask(_mm_loadu_si128(reinterpret_cast<const __m128i*>(keep))));
 #else
@@ -70,7 +70,7 @@ template <> struct Four<float> {
 #endif
   }
   float sum() const { return (s[0] + s[2]) + (s[1] + s[3]); }
-  static void store_sums(float* out, Four a, Four b, Four c, Four d) {
+  [[gnu::always_inline]] static void store_sums(float* out, Four a, Four b, Four c, Four d) {
     _MM_TRANSPOSE4_PS(a.s, b.s, c.s, d.s);
     _mm_storeu_ps(out, (a.s + c.s) + (b.s + d.s));
   }
@@ -83,8 +83,8 @@ template <> struct Four<double> {
     columns_of(crd, c0, c1, c2, c3);
     return _mm256_set_m128d(_mm_loadh_pd(_mm_load_sd(x + c2), x + c3), _mm_loadh_pd(_mm_load_sd(x + c0), x + c1));
   }
-  template <class C> void add(const C* crd, const double* v, const double* x) { s = _mm256_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s); }
-  template <class C> void add_kept(const i64* keep, const C* crd, const double* v, const double* x) {
+  template <class C> [[gnu::always_inline]] void add(const C* crd, const double* v, const double* x) { s = _mm256_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s); }
+  template <class C> [[gnu::always_inline]] void add_kept(const i64* keep, const C* crd, const double* v, const double* x) {
     s = _mm256_mask3_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s, _mm256_movepi64_mask(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(keep))));
   }
   double sum() const { return (s[0] + s[2]) + (s[1] + s[3]); }
@@ -97,12 +97,12 @@ template <> struct Four<double> {
     g = _mm_loadh_pd(_mm_load_sd(x + c0), x + c1);
     h = _mm_loadh_pd(_mm_load_sd(x + c2), x + c3);
   }
-  template <class C> void add(const C* crd, const double* v, const double* x) {
+  template <class C> [[gnu::always_inline]] void add(const C* crd, const double* v, const double* x) {
     __m128d g, h;
     chosen(crd, x, g, h);
     s = plus_product(s, _mm_loadu_pd(v), g), t = plus_product(t, _mm_loadu_pd(v + 2), h);
   }
-  template <class C> void add_kept(const i64* keep, const C* crd, const double* v, const double* x) {
+  template <class C> [[gnu::always_inline]] void add_kept(const i64* keep, const C* crd, const double* v, const double* x) {
     __m128d g, h;
     chosen(crd, x, g, h);
     const __m128d m = _mm_loadu_pd(reinterpret_cast<const double*>(keep)), n = _mm_loadu_pd(reinterpret_cast<const double*>(keep + 2));
@@ -111,7 +111,7 @@ template <> struct Four<double> {
   double sum() const { return (s[0] + t[0]) + (s[1] + t[1]); }
   __m128d halves() const { return s + t; }
 #endif
-  static void store_sums(double* out, const Four& a, const Four& b, const Four& c, const Four& d) {
+  [[gnu::always_inline]] static void store_sums(double* out, const Four& a, const Four& b, const Four& c, const Four& d) {
     const __m128d p = a.halves(), q = b.halves(), u = c.halves(), v = d.halves();
     _mm_storeu_pd(out, _mm_unpacklo_pd(p, q) + _mm_unpackhi_pd(p, q));
     _mm_storeu_pd(out + 2, _mm_unpacklo_pd(u, v) + _mm_unpackhi_pd(u, v));
@@ -120,27 +120,35 @@ template <> struct Four<double> {
 #else
 template <class V> struct Four {
   V s[4] = {0, 0, 0, 0};
-  template <class C> void add(const C* crd, const V* v, const V* x) {
+  template <class C> [[gnu::always_inline]] void add(const C* crd, const V* v, const V* x) {
     for (int q = 0; q < 4; ++q) s[q] += v[q] * x[crd[q]];
   }
-  template <class C> void add_kept(const Lane<V>* keep, const C* crd, const V* v, const V* x) {
+  template <class C> [[gnu::always_inline]] void add_kept(const Lane<V>* keep, const C* crd, const V* v, const V* x) {
     for (int q = 0; q < 4; ++q) s[q] += keep[q] ? v[q] * x[crd[q]] : V(0);
   }
   V sum() const { return (s[0] + s[2]) + (s[1] + s[3]); }
-  static void store_sums(V* out, const Four& a, const Four& b, const Four& c, const Four& d) { out[0] = a.sum(), out[1] = b.sum(), out[2] = c.sum(), out[3] = d.sum(); }
+  [[gnu::always_inline]] static void store_sums(V* out, const Four& a, const Four& b, const Four& c, const Four& d) { out[0] = a.sum(), out[1] = b.sum(), out[2] = c.sum(), out[3] = d.sum(); }
 };
 #endif
 
 /// Where the operands of a product with a vector lie.
 enum class Reads {
   cached,
-  streamed,   ///< the matrix in memory
-  scattered,  ///< the matrix in memory, and the elements of x that it chooses too
+  streamed,          ///< the matrix in memory
+  scattered,         ///< and what it chooses of x is far, in no order: asked for into the first level
+  scattered_second,  ///< or into the second
 };
 
+/// Asks for what four elements of a matrix choose, some elements before they are reached, where there are so many left.
 // Always inline: GCC holds a function that does nothing but prefetch for one without effect, and drops its calls.
-template <class V, class C> [[gnu::always_inline]] static inline void prefetch_four(const C* crd, const V* x) {
-  for (int q = 0; q < 4; ++q) prefetch(x + crd[q]);
+template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const C* crd, i64 at, i64 last, const V* x) {
+  constexpr i64 ahead = R == Reads::scattered ? scatter_distance : 2 * scatter_distance;
+  if constexpr (R == Reads::scattered || R == Reads::scattered_second)
+    if (at + ahead + 4 <= last)
+      for (int q = 0; q < 4; ++q) {
+        if constexpr (R == Reads::scattered) prefetch(x + crd[at + ahead + q]);
+        else prefetch_second(x + crd[at + ahead + q]);
+      }
 }
 
 // A row's length is what a core cannot guess: one loop over fours, and behind it one masked four that is always done.
@@ -150,10 +158,6 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   const V* x = d.x;
   i64 k = begin < end ? static_cast<i64>(pos[begin]) : 0;
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
-  const auto four_ahead = [&](i64 at) __attribute__((always_inline)) {
-    if constexpr (R == Reads::scattered)
-      if (at + scatter_distance + 4 <= last) prefetch_four(crd + at + scatter_distance, x);
-  };
   for (i64 i = begin; i < end; ++i) {
     const i64 stop = pos[i + 1];
     Four<V> sums;
@@ -163,7 +167,7 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
         if (sizeof(V) == 8) prefetch_stream(values + k + 8);
         prefetch_stream(crd + k);
         for (int q = 0; q < 16; q += 4) {
-          four_ahead(k + q);
+          four_ahead<R>(crd, k + q, last, x);
           sums.add(crd + k + q, values + k + q, x);
         }
       }
@@ -171,10 +175,10 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
       prefetch_stream(crd + k);
     }
     for (; k + 4 <= stop; k += 4) {
-      four_ahead(k);
+      four_ahead<R>(crd, k, last, x);
       sums.add(crd + k, values + k, x);
     }
-    four_ahead(k);
+    four_ahead<R>(crd, k, last, x);
     if (k + 4 <= last) {
       sums.add_kept(first_lanes<V>(stop - k), crd + k, values + k, x);
     } else if (k < stop) {  // nothing is read behind the last row
@@ -190,7 +194,7 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 
 /// The same sums in the same order, where most rows have few elements and not all as many: the first d.fours fours of every row are
 /// multiplied, those behind its end for nothing, so that a core guesses right for all rows but the longest.
-template <bool Streamed, class V, class P, class C>
+template <Reads R, class V, class P, class C>
 static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const V* x = d.x;
   const i64 fours = d.fours, last = pos[end];
@@ -198,15 +202,20 @@ static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const 
   while (safe > begin && static_cast<i64>(pos[safe]) + 4 * fours > last) --safe;
   i64 k = pos[begin], i = begin;
   const auto row = [&](i64 stop) __attribute__((always_inline)) {
-    if constexpr (Streamed) {
-      prefetch_stream(values + k);
-      if (sizeof(V) == 8) prefetch_stream(values + k + 8);
-      prefetch_stream(crd + k);
-    }
+    if constexpr (R != Reads::cached)
+      for (i64 q = 0; q < 4 * fours; q += 16) {
+        prefetch_stream(values + k + q);
+        if (sizeof(V) == 8) prefetch_stream(values + k + q + 8);
+        prefetch_stream(crd + k + q);
+      }
     const Lane<V>* keep = first_lanes<V>(stop - k < 4 * fours ? stop - k : 4 * fours);
     Four<V> sums;
-    for (i64 q = 0; q < 4 * fours; q += 4) sums.add_kept(keep + q, crd + k + q, values + k + q, x);
+    for (i64 q = 0; q < 4 * fours; q += 4) {
+      four_ahead<R>(crd, k + q, last, x);
+      sums.add_kept(keep + q, crd + k + q, values + k + q, x);
+    }
     for (k += 4 * fours; k < stop; k += 4) {
+      four_ahead<R>(crd, k, last, x);
       if (k + 4 <= stop) sums.add(crd + k, values + k, x);
       else sums.add_kept(first_lanes<V>(stop - k), crd + k, values + k, x);
     }
@@ -219,7 +228,7 @@ static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const 
       Four<V>::store_sums(d.out + i, a, b, c, e);
     }
   for (; i < safe; ++i) finish(d.out + i, row(pos[i + 1]).sum(), d.alpha, d.beta);
-  if (safe < end) csr_spmv<Reads::cached>(safe, end, pos, crd, values, d);
+  if (safe < end) csr_spmv<R>(safe, end, pos, crd, values, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

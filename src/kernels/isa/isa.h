@@ -33,6 +33,7 @@ template <class V> struct Dense {
   V alpha, beta;  ///< beta 0: out is not read
   bool stream;    ///< the matrix comes from memory: prefetch it (what lies in a cache is 15-25 % slower for that)
   bool beyond = false;     ///< the matrix does not fit the core's own caches
+  bool second = false;     ///< scattered, and x is a vector: into the second level, which waits for more lines at a time than the first
   bool scattered = false;  ///< what rows choose of x is far and in no order: ask for it early (in a cache: 20 % slower for that)
   bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
   bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them

@@ -16,7 +16,6 @@ template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, cons
   using Sums = typename SumsOf<V>::type;
   constexpr i64 width = 64 / static_cast<i64>(sizeof(V));
   rows_under_masks<width, Sums>(begin, end, pos, d, [&](u32 mask, Sums& sums, i64 k) __attribute__((always_inline)) {
-    if (d.stream) prefetch_stream(values + k);
     add_values(mask, sums, values + k);
   });
 }

@@ -82,7 +82,7 @@ template <class V> static inline void finish(V* out, V sum, V alpha, V beta) {
   *out = beta == V(0) ? alpha * sum : alpha * sum + beta * *out;
 }
 
-static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
+[[gnu::always_inline]] static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 /// Into the second level.
 [[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
 /// N vectors from `row` on, one line more where they do not begin with one; into the first level, or the second.
@@ -107,8 +107,8 @@ static inline bool by_lines(const void* x, i64 element_bytes, i64 ldx, i64 colum
 /// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.
 inline constexpr i64 scatter_distance = 64;
 /// What streams by is asked for early: hardware prefetchers stop at the borders of pages.
-template <class T> static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + stream_ahead); }
+template <class T> [[gnu::always_inline]] static inline void prefetch_stream(const T* p) { prefetch(reinterpret_cast<const char*>(p) + stream_ahead); }
 /// The same for blocks, which are read in steps of up to some KB.
-template <class T> static inline void prefetch_blocks(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
+template <class T> [[gnu::always_inline]] static inline void prefetch_blocks(const T* p) { prefetch(reinterpret_cast<const char*>(p) + 8192); }
 
 }  // namespace strata::kernels::STRATA_ISA
