@@ -22,8 +22,8 @@ static void csr_vector(i64 begin, i64 end, const P* pos, const C* crd, const V* 
   else if (d.gathers && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
   else if (d.gathers) csr_gathered<false>(begin, end, pos, crd, values, d);
 #endif
-  else if (cheap_masks<V> && d.fours > 0 && d.beyond) csr_spmv_even<Reads::streamed>(begin, end, pos, crd, values, d);
-  else if (cheap_masks<V> && d.fours > 0) csr_spmv_even<Reads::cached>(begin, end, pos, crd, values, d);
+  else if (cheap_masks<V> && d.fours > 0 && d.stream) csr_spmv_even<true>(begin, end, pos, crd, values, d);
+  else if (cheap_masks<V> && d.fours > 0) csr_spmv_even<false>(begin, end, pos, crd, values, d);
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);
 }

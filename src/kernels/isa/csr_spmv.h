@@ -141,14 +141,16 @@ enum class Reads {
 
 /// Asks for what four elements of a matrix choose, some elements before they are reached, where there are so many left.
 // Always inline: GCC holds a function that does nothing but prefetch for one without effect, and drops its calls.
-template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const C* crd, i64 at, i64 last, const V* x) {
-  constexpr i64 ahead = R == Reads::scattered ? scatter_distance : 2 * scatter_distance;
-  if constexpr (R == Reads::scattered || R == Reads::scattered_second)
-    if (at + ahead + 4 <= last)
-      for (int q = 0; q < 4; ++q) {
-        if constexpr (R == Reads::scattered) prefetch(x + crd[at + ahead + q]);
-        else prefetch_second(x + crd[at + ahead + q]);
-      }
+template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const V* values, const C* crd, i64 k, i64 last, const V* x) {
+  if constexpr (R == Reads::scattered) {
+    if (k + scatter_distance + 4 > last) return;
+    for (int q = 0; q < 4; ++q) prefetch(x + crd[k + scatter_distance + q]);
+  } else if constexpr (R == Reads::scattered_second) {
+    prefetch_stream(values + k);  // a line more than once costs less than a loop over sixteens, whose end is one guess more
+    prefetch_stream(crd + k);
+    if (k + 2 * scatter_distance + 4 > last) return;
+    for (int q = 0; q < 4; ++q) prefetch_second(x + crd[k + 2 * scatter_distance + q]);
+  }
 }
 
 // A row's length is what a core cannot guess: one loop over fours, and behind it one masked four that is always done.
@@ -161,13 +163,13 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   for (i64 i = begin; i < end; ++i) {
     const i64 stop = pos[i + 1];
     Four<V> sums;
-    if constexpr (R != Reads::cached) {
+    if constexpr (R == Reads::streamed || R == Reads::scattered) {
       for (; k + 16 <= stop; k += 16) {
         prefetch_stream(values + k);
         if (sizeof(V) == 8) prefetch_stream(values + k + 8);
         prefetch_stream(crd + k);
         for (int q = 0; q < 16; q += 4) {
-          four_ahead<R>(crd, k + q, last, x);
+          four_ahead<R>(values, crd, k + q, last, x);
           sums.add(crd + k + q, values + k + q, x);
         }
       }
@@ -175,10 +177,10 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
       prefetch_stream(crd + k);
     }
     for (; k + 4 <= stop; k += 4) {
-      four_ahead<R>(crd, k, last, x);
+      four_ahead<R>(values, crd, k, last, x);
       sums.add(crd + k, values + k, x);
     }
-    four_ahead<R>(crd, k, last, x);
+    four_ahead<R>(values, crd, k, last, x);
     if (k + 4 <= last) {
       sums.add_kept(first_lanes<V>(stop - k), crd + k, values + k, x);
     } else if (k < stop) {  // nothing is read behind the last row
@@ -194,7 +196,7 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 
 /// The same sums in the same order, where most rows have few elements and not all as many: the first d.fours fours of every row are
 /// multiplied, those behind its end for nothing, so that a core guesses right for all rows but the longest.
-template <Reads R, class V, class P, class C>
+template <bool Streamed, class V, class P, class C>
 static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const V* x = d.x;
   const i64 fours = d.fours, last = pos[end];
@@ -202,7 +204,7 @@ static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const 
   while (safe > begin && static_cast<i64>(pos[safe]) + 4 * fours > last) --safe;
   i64 k = pos[begin], i = begin;
   const auto row = [&](i64 stop) __attribute__((always_inline)) {
-    if constexpr (R != Reads::cached)
+    if constexpr (Streamed)
       for (i64 q = 0; q < 4 * fours; q += 16) {
         prefetch_stream(values + k + q);
         if (sizeof(V) == 8) prefetch_stream(values + k + q + 8);
@@ -210,12 +212,8 @@ static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const 
       }
     const Lane<V>* keep = first_lanes<V>(stop - k < 4 * fours ? stop - k : 4 * fours);
     Four<V> sums;
-    for (i64 q = 0; q < 4 * fours; q += 4) {
-      four_ahead<R>(crd, k + q, last, x);
-      sums.add_kept(keep + q, crd + k + q, values + k + q, x);
-    }
+    for (i64 q = 0; q < 4 * fours; q += 4) sums.add_kept(keep + q, crd + k + q, values + k + q, x);
     for (k += 4 * fours; k < stop; k += 4) {
-      four_ahead<R>(crd, k, last, x);
       if (k + 4 <= stop) sums.add(crd + k, values + k, x);
       else sums.add_kept(first_lanes<V>(stop - k), crd + k, values + k, x);
     }
@@ -228,7 +226,7 @@ static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const 
       Four<V>::store_sums(d.out + i, a, b, c, e);
     }
   for (; i < safe; ++i) finish(d.out + i, row(pos[i + 1]).sum(), d.alpha, d.beta);
-  if (safe < end) csr_spmv<R>(safe, end, pos, crd, values, d);
+  if (safe < end) csr_spmv<Reads::cached>(safe, end, pos, crd, values, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -77,7 +77,7 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
       for (int choice = 0; choice < 32; ++choice) {
         Dense<V> d{};
         d.alpha = choice % 3 ? V(1) : V(-2), d.beta = choice % 5 ? V(0) : V(2);
-        d.stream = choice & 1, d.scattered = choice & 2, d.near = d.beyond = d.second = choice & 4, d.gathers = choice & 8;
+        d.stream = choice & 1, d.scattered = choice & 2, d.near = d.second = choice & 4, d.gathers = choice & 8;
         d.tile = choice & 16 ? 16 << 10 : 0;
         d.fours = columns == 1 ? choice % (most_fours + 1) : 0;
         check<V, P, C>(loops.csr, m, columns, d, r);
@@ -139,7 +139,7 @@ template <class V, class L> void check_bits(const L& loops, std::mt19937& r) {
     for (i64 fours = 0; fours <= most_fours; ++fours)
       for (const bool stream : {false, true}) {
         Dense<V> d{};
-        d.x = x.data(), d.out = fours || stream ? out.data() : first.data(), d.ldx = d.ldo = d.columns = 1, d.alpha = V(1), d.fours = fours, d.stream = d.beyond = stream;
+        d.x = x.data(), d.out = fours || stream ? out.data() : first.data(), d.ldx = d.ldo = d.columns = 1, d.alpha = V(1), d.fours = fours, d.stream = stream;
         const i64 middle = static_cast<i64>(r() % static_cast<unsigned>(m.rows));
         loops.csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
         loops.csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
