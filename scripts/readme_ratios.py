@@ -100,7 +100,7 @@ def on_other_machines():
 
 
 def on_matrices(what, pattern, rows):
-    """One line: products on the matrices of the first table, all widths together, each machine for itself."""
+    """One line: products on the matrices of the first table, all cases together, each machine for itself."""
     path = newest(pattern)
     if not path:
         return []
@@ -116,7 +116,7 @@ def on_matrices(what, pattern, rows):
         told.append(f"{machine['processor']} ({days(part)}): {', '.join(cells)} threads")
     return [
         "",
-        f"{what} with 16, 64 and 128 columns on the matrices of the first table, beside the fastest of "
+        f"{what} on the matrices of the first table, beside the fastest of "
         f"{', '.join(name for name in results['peers'] if not name.startswith('strata'))} "
         f"([all results](benchmarks/results/{path.with_suffix('.md').name})). {'. '.join(told)}.",
     ]
@@ -172,8 +172,9 @@ def main() -> int:
     behind = [f"{r['case']} on {r['threads']} ({r['ratio']:.2f})" for r in table if r["ratio"] < 0.9]
     lines += ["", f"Below 0.9: {', '.join(behind) or 'none'}.", *named_kernels()]
     lines += on_other_machines()
-    lines += on_matrices("SpMM", "-spmm.json", rows)
-    lines += on_matrices("SDDMM", "-sddmm.json", kernel_rows)
+    lines += on_matrices("SpMV", "-spmv.json", rows)
+    lines += on_matrices("SpMM with 16, 64 and 128 columns", "-spmm.json", rows)
+    lines += on_matrices("SDDMM with 16, 64 and 128 columns", "-sddmm.json", kernel_rows)
     readme = root / "README.md"
     text = readme.read_text()
     new = re.sub(

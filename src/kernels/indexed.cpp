@@ -77,7 +77,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       const Asking how = asking();
       const bool wide = d.columns > (pairs ? 2 : 1);  // more than a vector
       d.near = x_bytes <= second_level() / 2;
-      if (!wide) d.stream = stored * static_cast<i64>(sizeof(V) + sizeof(C)) > streamed_bytes;
+      if (!wide && how.vector_second) d.stream = stored * static_cast<i64>((pairs ? 2 : 1) * sizeof(V) + sizeof(C)) > streamed_bytes;
       if (!d.near && how.not_in_step && wide && (x_bytes <= far_bytes || row_bytes <= 2 * line_bytes)) d.near = in_step(crd, stored);
       d.gathers = fast_gathers();
       if (wide && !pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
