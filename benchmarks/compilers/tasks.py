@@ -33,6 +33,11 @@ class Sparse3:
         return levels
 
 
+def letters(text):
+    """Of the operands, in the order of the text."""
+    return [part.strip()[0] for part in text.split("=")[1].replace("+", "*").split("*")]
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     name: str
@@ -48,7 +53,7 @@ class Task:
 
     @property
     def letters(self):
-        return [part.strip()[0] for part in self.text.split("=")[1].replace("+", "*").split("*")]
+        return letters(self.text)
 
     def sum(self):
         """The sum of the values of the result, by SciPy and NumPy in float64."""

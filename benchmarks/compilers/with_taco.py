@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 import numpy as np
+from tasks import letters
 
 TOOL, CC = os.environ.get("TACO", "taco"), os.environ.get("CC", "cc")
 THREADS = int(os.environ["OMP_NUM_THREADS"])
@@ -108,8 +109,7 @@ def calls(task):
     with tempfile.TemporaryDirectory() as folder:
         for schedule in ["", *SCHEDULES[kind]]:
             text = FASTER_ORDER.get(kind, task.text) if schedule else task.text
-            names = [part.strip()[0] for part in text.split("=")[1].replace("+", "*").split("*")]
-            operands = [argument(task.operands[name]) for name in names]
+            operands = [argument(task.operands[letter]) for letter in letters(text)]
             for build, flags in FLAGS.items():
                 library = built(task, text, schedule, flags, folder)
                 for shares, number in (("static", 1), ("dynamic", 2))[: THREADS]:

@@ -37,7 +37,7 @@ void run_row_sums(const Query&, std::span<const Tensor> operands, const Tensor& 
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const V* values = static_cast<const V*>(part.values.data);
     const Dense<V> d{.x = nullptr, .ldx = 1, .out = reinterpret_cast<V*>(first_element(out)), .ldo = 1, .columns = 1,
-                     .alpha = static_cast<V>(alpha.to_double()), .beta = static_cast<V>(beta.to_double()), .stream = part.values.bytes() > streamed_bytes};
+                     .alpha = static_cast<V>(alpha.to_double()), .beta = static_cast<V>(beta.to_double()), .stream = false};
     for_balanced_rows(rows, pos, 1, [&](i64 begin, i64 end) { loop(begin, end, pos, values, d); });
   };
   const bool narrow = operands[0].type().pos_dtype == DType::i32;

@@ -140,7 +140,6 @@ enum class Reads {
 };
 
 /// Asks for what four elements of a matrix choose, some elements before they are reached, where there are so many left.
-// Always inline: GCC holds a function that does nothing but prefetch for one without effect, and drops its calls.
 template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const V* values, const C* crd, i64 k, i64 last, const V* x) {
   if constexpr (R == Reads::scattered) {
     if (k + scatter_distance + 4 > last) return;

@@ -82,6 +82,7 @@ template <class V> static inline void finish(V* out, V sum, V alpha, V beta) {
   *out = beta == V(0) ? alpha * sum : alpha * sum + beta * *out;
 }
 
+// What only prefetches is inlined by force: GCC holds it for a function without effect, and drops its calls.
 [[gnu::always_inline]] static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 /// Into the second level.
 [[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
