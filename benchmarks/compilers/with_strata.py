@@ -1,4 +1,4 @@
-"""Strata's own kernels: the expression as a user writes it."""
+"""Strata's own kernels: the expression as a user writes it, and A @ B where that says the same."""
 
 import numpy as np
 import strata as st
@@ -20,3 +20,6 @@ def values(result):
 def calls(task):
     operands = {letter: ours(a) for letter, a in task.operands.items()}
     yield "evaluate", lambda: st.evaluate(task.text, **operands), values
+    if len(operands) == 2 and "*" in task.text:
+        a, b = operands.values()
+        yield "@", lambda: a @ b, values

@@ -73,7 +73,8 @@ bool is_torch_tensor(nb::handle h) {
 }
 
 nb::object imported_torch() {
-  nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
+  static std::atomic<PyObject*> name{nullptr};  // made once: every operand that is no tensor is asked for it
+  nb::object torch = nb::steal(PyImport_GetModule(once(name, [] { return nb::object(nb::str("torch")); }).ptr()));
   if (!torch.is_valid() && PyErr_Occurred()) throw nb::python_error();
   return torch;
 }

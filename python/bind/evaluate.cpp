@@ -52,13 +52,10 @@ std::vector<std::string> needed(const Assignment& a) {
 void check_names(const std::string& spec, const std::vector<std::string>& names, const nb::dict& given) {
   bool right = true;
   for (const auto& n : names) right = right && given.contains(n.c_str());
-  std::string all, got;
-  for (auto [name, value] : given) {
-    const auto n = nb::cast<std::string>(name);
-    right = right && std::find(names.begin(), names.end(), n) != names.end();
-    got += (got.empty() ? "" : ", ") + n + "=";
-  }
+  for (auto [name, value] : given) right = right && std::find(names.begin(), names.end(), nb::cast<std::string>(name)) != names.end();
   if (right) return;
+  std::string all, got;
+  for (auto [name, value] : given) got += (got.empty() ? "" : ", ") + nb::cast<std::string>(name) + "=";
   for (auto n = names.begin(); n != names.end(); ++n)
     if (std::find(names.begin(), n, *n) == n) all += (all.empty() ? "" : ", ") + *n + "=";
   throw ExpressionError({.what = "'" + spec + "' needs its operands by name",

@@ -87,10 +87,11 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos);
       return d;
     };
-    // Few slices where each reads tiles, or packs a panel, anew; elsewhere so many that threads end together, for finding where one
-    // begins takes time as well. (What a row sums, and how, does not depend on them.)
+    // Few slices where each reads tiles, or packs a panel, anew; elsewhere so many that threads end together and Ctrl-C is heard, for
+    // each begins and ends slower than it goes on. (What a row sums, and how, does not depend on them.)
     const auto slices_of = [&](const Dense<V>& d) {
-      return d.tile > 0 ? std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256) : std::min<i64>(256, 32 * thread_count());
+      if (d.tile > 0) return std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256);
+      return std::min<i64>(256, thread_count() > 1 ? 32 * thread_count() : 1 + product_work(stored, d.columns) / slice_work);
     };
     const auto multiply = [&](const Dense<V>& d) {
       for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { loop(begin, end, pos, crd, values, d); }, slices_of(d));

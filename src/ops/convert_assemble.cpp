@@ -1,6 +1,7 @@
 // A whole target from a stream of elements, and the stream of a tensor's own.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "backend/steps.h"
 #include "ops/convert_elements.h"
@@ -41,14 +42,9 @@ bool takes_any(const Format& f) {
 }
 
 Format dense_format(int rank) {
-  if (rank == 0) return Format();
-  std::string dims, levels;
-  for (int d = 0; d < rank; ++d) {
-    const std::string name = "d" + std::to_string(d);
-    dims += (d ? ", " : "") + name;
-    levels += (d ? ", " : "") + name + " : dense";
-  }
-  return parse_format("(" + dims + ") -> (" + levels + ")");
+  std::vector<int> order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  return strata::dense_format(order);
 }
 
 DType automatic_crd_dtype(const Format& format, const Shape& shape) {

@@ -44,6 +44,8 @@ void check_values(const Part& part, DType dtype, std::int64_t slots, std::int64_
   if (batch_count > 1 && *span >= part.values_batch_stride && part.value_stride != 0) refuse(std::to_string(*span + 1) + " elements per batch");
 }
 
+}  // namespace
+
 void check_dense(const Part& part, DType dtype) {
   if (part.values.dtype != dtype)
     throw DTypeError({.what = "values have another dtype than the tensor", .expected = std::string(name_of(dtype)), .got = std::string(name_of(part.values.dtype))});
@@ -57,8 +59,6 @@ void check_dense(const Part& part, DType dtype) {
     throw TensorError({.what = "the strides of a dense tensor lead outside of its values", .expected = "elements 0 to " + std::to_string(part.values.size - 1),
                        .got = high >= part.values.size ? "one behind them" : "one in front of them"});
 }
-
-}  // namespace
 
 void check_batches(const Part& part) {
   if (batch_levels(part) == 0) return;

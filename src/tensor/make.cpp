@@ -1,5 +1,7 @@
 // Tensors from the caller's arrays: borrowed wherever their form allows it, packed where the format packs.
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <numeric>
 
 #include "backend/steps.h"
@@ -280,14 +282,18 @@ void check_pos_lengths(const Part& part) {
   }
 }
 
+void require_address(const Buffer& values) {
+  if (values.size > 0 && !values.data)
+    throw TensorError({.what = "values without memory", .expected = "an address", .got = "null, of " + std::to_string(values.size) + " elements"});
+}
+
 }  // namespace
 
 Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, std::optional<Scalar> fill, bool check) {
   if (format.num_parts() != 1)
     throw TensorError({.what = "raw arrays describe one part", .expected = "a format without +", .got = format.to_string(), .fix = "make each part and join them by make_sum"});
   check_shape(format, shape);
-  if (arrays.values.size > 0 && !arrays.values.data)
-    throw TensorError({.what = "values without memory", .expected = "an address", .got = "null, of " + std::to_string(arrays.values.size) + " elements"});
+  require_address(arrays.values);
   if (check) {
     refuse_beyond_int64(format, arrays.pos, "pos");
     refuse_beyond_int64(format, arrays.crd, "crd");
@@ -319,10 +325,6 @@ Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, s
   return make_from_parts(std::move(type), std::move(parts));
 }
 
-namespace {
-
-/// Dense levels in this order of dimensions. Those of up to four dimensions are made once and shared: comparing two tensors'
-/// formats is then comparing two pointers, and a product of small operands costs little more than its arithmetic.
 Format dense_format(const std::vector<int>& order) {
   const auto make = [](const std::vector<int>& dims) {
     const std::size_t rank = dims.size();
@@ -350,34 +352,48 @@ Format dense_format(const std::vector<int>& order) {
   return make(order);
 }
 
-}  // namespace
-
 Tensor borrow_dense(Buffer data, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) {
   if (strides.size() != shape.size())
     throw TensorError({.what = "one stride per dimension is needed", .expected = std::to_string(shape.size()), .got = std::to_string(strides.size())});
   const auto rank = shape.size();
+  const auto extent = [&](int d) { return shape[static_cast<std::size_t>(d)]; };
+  const auto stride = [&](int d) { return strides[static_cast<std::size_t>(d)]; };
   // Falling strides give the order of levels. Axes of size 1 have no stride of their own and stay where they are, so that (3, 1)
   // is row-major; ties keep the order of the dimensions.
-  std::vector<std::int64_t> reach(rank);
-  for (std::size_t d = 0; d < rank; ++d) reach[d] = strides[d] < 0 ? -strides[d] : strides[d];
-  std::vector<int> order(rank);
+  std::vector<int> order(rank), real;  // real: axes with more than one element, in storage order
   std::iota(order.begin(), order.end(), 0);
-  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  std::vector<int> real;  // axes with more than one element, in storage order
-  for (int d : order)
-    if (shape[static_cast<std::size_t>(d)] > 1) real.push_back(d);
-  if (!empty)
-    std::stable_sort(real.begin(), real.end(), [&](int a, int b) { return reach[static_cast<std::size_t>(a)] > reach[static_cast<std::size_t>(b)]; });
+  std::copy_if(order.begin(), order.end(), std::back_inserter(real), [&](int d) { return extent(d) > 1; });
+  const auto farther = [&](int a, int b) { return std::abs(stride(a)) != std::abs(stride(b)) ? std::abs(stride(a)) > std::abs(stride(b)) : a < b; };
+  if (std::find(shape.begin(), shape.end(), 0) == shape.end()) std::sort(real.begin(), real.end(), farther);
   std::size_t next = 0;
   for (auto& d : order)
-    if (shape[static_cast<std::size_t>(d)] > 1) d = real[next++];
+    if (extent(d) > 1) d = real[next++];
 
-  const Format format = dense_format(order);
-  RawArrays arrays;
-  arrays.values = std::move(data);
-  arrays.values_offset = offset;
-  for (int d : order) arrays.strides.push_back(strides[static_cast<std::size_t>(d)]);
-  return make_tensor(format, shape, std::move(arrays));
+  // As make_tensor does it, without looking for what dense levels do not have: this is most of what a small product costs.
+  TensorType type;
+  type.format = dense_format(order);
+  check_shape(type.format, shape);
+  require_address(data);
+  type.shape = shape;
+  type.dtype = data.dtype;
+  type.fill = Scalar::zero(data.dtype);
+  type.device = data.device;
+  Part part;
+  part.format = type.format;
+  part.levels.resize(rank);
+  part.pos_strides.assign(rank, 0);
+  part.crd_strides.assign(rank, 0);
+  for (int d : order) part.ranges.push_back({0, extent(d)});
+  part.strides = row_major_strides(part.ranges);
+  for (std::size_t l = 0; l < rank; ++l)
+    if (extent(order[l]) > 1) part.strides[l] = stride(order[l]);
+  part.values = std::move(data);
+  part.values_offset = offset;
+  check_dense(part, type.dtype);
+  type.strides = stride_record(part.ranges, part.strides);
+  std::vector<Part> parts;
+  parts.push_back(std::move(part));
+  return make_from_parts(std::move(type), std::move(parts));
 }
 
 }  // namespace strata

@@ -16,6 +16,8 @@ struct Tensor::Impl {
 void check_batches(const Part& part);
 /// Every invariant of a part (TensorError naming the level), batch by batch.
 void check_part(const Part& part, const Shape& shape, DType dtype);
+/// That the strides of an all-dense part lead nowhere outside of its values.
+void check_dense(const Part& part, DType dtype);
 /// In-range slots of a part.
 std::int64_t count_slots(const Part& part, const Shape& shape);
 /// Positions in use over all batches (values that are in use, outside slots included).
@@ -26,6 +28,9 @@ Part with_own_values(Part part, DType dtype);
 Tensor with_fill(const Tensor& t, const Scalar& fill);
 /// Throws TensorError unless every extent is a legal size.
 void check_shape(const Format& format, const Shape& shape);
+/// Dense levels in this order of dimensions. Those of up to four dimensions are made once and shared: comparing two tensors' formats
+/// is then comparing two pointers, and a product of small operands costs little more than its arithmetic.
+Format dense_format(const std::vector<int>& order);
 /// Strides per level of row-major storage in level order (all-dense), and what a type records of given ones (empty: row-major).
 std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges);
 std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges, std::span<const std::int64_t> strides);
