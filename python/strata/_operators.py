@@ -74,12 +74,22 @@ Tensor.__pos__ = lambda self: self
 
 
 def power(self, exponent):
-    if isinstance(exponent, (int, np.integer)) and 1 <= exponent <= 16:
-        return unary(" * ".join(["{0}"] * exponent), self)
-    if exponent == 0.5:
-        return unary("sqrt({})", self)
+    """Whole powers as products, the root as sqrt; a typed exponent, and a float of integers, widen the dtype as NumPy does."""
+    typed = isinstance(exponent, (np.generic, np.ndarray)) and exponent.ndim == 0
+    number = exponent.item() if typed else exponent
+    if isinstance(number, (int, float)):
+        indices, operands = _indices(self.ndim), {"A": self}
+        one = _term("B", np.ones((), exponent.dtype) if typed else type(number)(1), indices, operands)
+        base = _access("A", indices)
+        if number in range(1, 17):
+            return _result(indices, " * ".join([one] * (typed or type(number) is float) + [base] * int(number)), operands)
+        if number == 0.5:
+            return _result(indices, f"sqrt({one} * {base})", operands)
     raise Unsupported(
-        "this power of a tensor", expected="a whole exponent from 1 to 16, or 0.5", got=repr(exponent), fix="exp and log"
+        "this power of a tensor",
+        expected="a whole exponent from 1 to 16, or 0.5",
+        got=repr(exponent) if np.isscalar(exponent) or exponent is None else f"{type(exponent).__name__} of {np.ndim(exponent)} dimensions",
+        fix="exp and log",
     )
 
 

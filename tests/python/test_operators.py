@@ -70,14 +70,25 @@ def test_reductions(f, dtype, name):
     assert t.sum(axis=0).dtype == x.sum(axis=0).dtype
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("exponent", [1, 3, 2.0, 16.0, 0.5, np.float32(2), np.int64(2), np.array(3.0), np.float64(0.5)], ids=repr)
+def test_powers(dtype, exponent):
+    x = np.array([[0, 2, -3], [4, 0, 1]]).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        want, got = x**exponent, st.from_dense(x, "CSR") ** exponent
+    assert got.nse == 4 and got.dtype == st.from_dense(want, "CSR").dtype
+    np.testing.assert_allclose(got.to_dense(), want, rtol=1e-6)
+
+
 def test_refused():
     A = st.from_dense(np.eye(3), "CSR")
     with pytest.raises(TypeError):
         A + "x"
     with pytest.raises(TypeError):
         A < None
-    with pytest.raises(st.Unsupported, match="exponent"):
-        A**-1
+    for exponent, got in ((-1, "-1"), (1.5, "1.5"), ("x", "'x'"), (np.ones((3, 3)), "ndarray of 2 dimensions"), (A, "Tensor of 2 dimensions")):
+        with pytest.raises(st.Unsupported, match="exponent.*\n.*got +" + got):
+            A**exponent
     with pytest.raises(st.ExpressionError, match="axis"):
         A.sum(axis=2)
     with pytest.raises(st.ExpressionError, match="twice"):
