@@ -3,25 +3,15 @@
 #include <cstring>
 #include <numeric>
 
-#include "backend/pool.h"
-#include "base/share.h"
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
-#include "strata/ops.h"
-#include "tensor/index_view.h"
+#include "ops/slice_rows.h"
 
 namespace strata {
+
+using namespace slicing;
+
 namespace {
-
-using i64 = std::int64_t;
-
-bool is_whole(const Slice& s, i64 extent) { return s.keeps && s.start == 0 && s.step == 1 && s.count == extent; }
-
-/// Where a coordinate goes, or -1: it is not taken.
-i64 place_of(const Slice& s, i64 coordinate) {
-  const i64 from_start = coordinate - s.start, at = from_start / s.step;
-  return from_start % s.step != 0 || at < 0 || at >= s.count ? -1 : at;
-}
 
 void check(const Shape& shape, std::span<const Slice> slices) {
   if (slices.size() != shape.size())
@@ -36,82 +26,6 @@ void check(const Shape& shape, std::span<const Slice> slices) {
                         .expected = shape[d] > 0 ? "coordinates from 0 to " + std::to_string(shape[d] - 1) : "none: the dimension has extent 0",
                         .got = s.keeps ? std::to_string(s.count) + " from " + std::to_string(s.start) + " on, in steps of " + std::to_string(s.step) : std::to_string(s.start)});
   }
-}
-
-/// Borrowed memory may begin anywhere.
-bool is_aligned(const Buffer& b) { return reinterpret_cast<std::uintptr_t>(b.data) % size_of(b.dtype) == 0; }
-
-Buffer piece_of(const Buffer& b, i64 begin, i64 end) {
-  Buffer out = b;
-  out.data = static_cast<char*>(b.data) + begin * static_cast<i64>(size_of(b.dtype));
-  out.size = end - begin;
-  return out;
-}
-
-/// Rows that follow each other of a CSR matrix (or columns of CSC), which share its arrays.
-Tensor neighbours(const Tensor& t, std::size_t dim, i64 begin, i64 count) {
-  TensorType type = t.type();
-  type.shape[dim] = count;
-  Part part = t.part();
-  part.ranges = type.format.level_ranges(type.shape);
-  LevelArrays& level = part.levels[1];
-  const i64 first = level.pos.index(begin), last = level.pos.index(begin + count);
-  const Buffer pos = Buffer::allocate(level.pos.dtype, count + 1);
-  for (i64 k = 0; k <= count; ++k) pos.set_index(k, level.pos.index(begin + k) - first);
-  level.pos = pos;
-  level.crd = piece_of(level.crd, first, last);
-  if (part.value_stride != 0) part.values = piece_of(part.values, first * part.value_stride, last * part.value_stride);
-  return make_from_parts(std::move(type), {std::move(part)});
-}
-
-/// Any rows and columns of a CSR matrix (columns and rows of CSC): counted, then copied.
-Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, const Slice& columns, std::size_t inner) {
-  TensorType type = t.type();
-  type.shape[outer] = rows.count;
-  type.shape[inner] = columns.count;
-  Part part = t.part();
-  part.ranges = type.format.level_ranges(type.shape);
-  LevelArrays& level = part.levels[1];
-  const LevelArrays from = level;
-  const Buffer values = part.values;
-  const i64 width = static_cast<i64>(size_of(type.dtype)), chunks = std::clamp<i64>(rows.count / 1024, 1, 256);
-  // f(new row, old row)
-  const auto for_rows = [&](const auto& f) {
-    parallel_for(chunks, [&](i64 c) {
-      for (i64 k = begin_of_share(rows.count, c, chunks), end = begin_of_share(rows.count, c + 1, chunks); k < end; ++k) f(k, rows.start + k * rows.step);
-    });
-  };
-  level.pos = Buffer::allocate(from.pos.dtype, rows.count + 1);
-  with_index_type(from.pos.dtype, [&]<class P>(P) {
-    with_index_type(from.crd.dtype, [&]<class C>(C) {
-      const P* const old_pos = static_cast<const P*>(from.pos.data);
-      const C* const old_crd = static_cast<const C*>(from.crd.data);
-      P* const pos = static_cast<P*>(level.pos.data);
-      for_rows([&](i64 k, i64 row) {
-        pos[k + 1] = static_cast<P>(std::count_if(old_crd + old_pos[row], old_crd + old_pos[row + 1], [&](C c) { return place_of(columns, static_cast<i64>(c)) >= 0; }));
-      });
-      pos[0] = 0;
-      for (i64 k = 0; k < rows.count; ++k) pos[k + 1] = static_cast<P>(pos[k] + pos[k + 1]);
-      level.crd = Buffer::allocate(from.crd.dtype, static_cast<i64>(pos[rows.count]));
-      C* const crd = static_cast<C*>(level.crd.data);
-      const bool copies = part.value_stride != 0;
-      if (copies) part.values = Buffer::allocate(values.dtype, static_cast<i64>(pos[rows.count]));
-      for_rows([&](i64 k, i64 row) {
-        i64 to = static_cast<i64>(pos[k]);
-        const i64 n = static_cast<i64>(old_pos[row + 1] - old_pos[row]), first = static_cast<i64>(old_pos[row]);
-        for (i64 e = 0; e < n; ++e) {
-          const i64 source = columns.step > 0 ? first + e : first + n - 1 - e;  // columns that are taken backwards turn the order round
-          const i64 at = place_of(columns, static_cast<i64>(old_crd[source]));
-          if (at < 0) continue;
-          crd[to] = static_cast<C>(at);
-          if (copies) std::memcpy(static_cast<char*>(part.values.data) + to * width, static_cast<const char*>(values.data) + source * part.value_stride * width, static_cast<std::size_t>(width));
-          ++to;
-        }
-      });
-      if (copies) part.value_stride = 1;
-    });
-  });
-  return make_from_parts(std::move(type), {std::move(part)});
 }
 
 /// What slices take of the elements, by their new coordinates.
@@ -157,9 +71,12 @@ Tensor slice(const Tensor& t, std::span<const Slice> slices) {
       from = neighbours(t, outer, rows.start, rows.count);
       rows.start = 0;
     }
-    const LevelArrays& level = from.part().levels[1];
-    if (rows.keeps && columns.keeps && is_aligned(level.pos) && is_aligned(level.crd) && !(is_whole(rows, from.shape()[outer]) && is_whole(columns, from.shape()[inner])))
-      return rows_and_columns(from, rows, outer, columns, inner);
+    if (rows.keeps && is_aligned(from.part().levels[1].crd) && !(is_whole(rows, from.shape()[outer]) && is_whole(columns, from.shape()[inner]))) {
+      from = rows_and_columns(from, rows, outer, columns, inner);
+      if (columns.keeps) return from;
+      rows = {.start = 0, .count = rows.count, .step = 1, .keeps = true};
+      columns = {.start = 0, .count = 1, .step = 1, .keeps = false};
+    }
   }
   bool whole = true;
   Shape shape;

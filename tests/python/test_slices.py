@@ -103,6 +103,24 @@ def test_unaligned_and_shared_arrays():
         assert np.array_equal(twos[key].to_dense(), 2 * (a.toarray()[key] != 0))
 
 
+@pytest.mark.parametrize("format", ("CSR", "CSC", "(i, j) -> (i : dense, j : compressed(unordered))"))
+@pytest.mark.parametrize("density", (0.0005, 0.2))  # far more columns than elements, and long rows
+def test_wide_matrices(format, density):
+    r = np.random.default_rng(5)
+    for n in range(40):
+        a = array(r, (int(r.integers(1, 6)), 3000), DTYPES[n % len(DTYPES)], density)
+        if format == "CSC":
+            a = a.T.copy()
+        t, key = st.from_dense(a, format), some_key(r, a.shape)
+        if "unordered" in format and n % 2:  # columns that do not ascend
+            backwards = lambda x: np.concatenate([row[::-1] for row in np.split(x, t.pos(1)[1:-1])])
+            t = st.Tensor(format, a.shape, pos={1: t.pos(1)}, crd={1: backwards(t.crd(1))}, values=backwards(t.values))
+        want, got = a[key], t[key]
+        assert np.array_equal(got.to_dense() if np.ndim(want) else got, want), key
+        if np.ndim(want):
+            got.validate()
+
+
 def test_cost_follows_what_is_taken():
     n = 2_000_000  # a row of it is asked for a thousand times: reading all of it each time would take minutes
     t = st.from_scipy(sp.csr_array((np.ones(n), np.arange(n), np.arange(n + 1)), (n, n)))
