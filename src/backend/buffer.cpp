@@ -1,6 +1,8 @@
 #include "strata/buffer.h"
 
 #include <algorithm>
+#include <complex>
+#include <limits>
 #include <new>
 #include <type_traits>
 
@@ -113,40 +115,50 @@ void cast_by_scalar(const Buffer& from, const Buffer& to, std::int64_t begin, st
     Scalar::load(from.dtype, static_cast<const char*>(from.data) + i * in).as(to.dtype).store(static_cast<char*>(to.data) + i * out);
 }
 
-/// True where every element fits; otherwise the caller starts again with cast_by_scalar.
-template <class From, class To> bool cast_integers(const Buffer& from, const Buffer& to, std::int64_t begin, std::int64_t end) {
+/// The same for those that the machine converts as Scalar does, in a loop of vectors; false where one is of the others (integers get no NaN
+/// and nothing beyond their range), and cast_by_scalar starts again.
+template <class From, class To> bool cast_machine(const Buffer& from, const Buffer& to, std::int64_t begin, std::int64_t end) {
   const auto* in = static_cast<const From*>(from.data);
   auto* out = static_cast<To*>(to.data);
-  bool lost = false;
+  bool others = false;
   for (std::int64_t i = begin; i < end; ++i) {
-    out[i] = static_cast<To>(in[i]);
-    lost |= static_cast<From>(out[i]) != in[i] || (out[i] < To{}) != (in[i] < From{});
+    if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+      constexpr auto least = static_cast<double>(std::numeric_limits<To>::min()), most = 2.0 * static_cast<double>(To{1} << (std::numeric_limits<To>::digits - 1));
+      const bool fits = in[i] >= least && in[i] < most;
+      out[i] = static_cast<To>(fits ? in[i] : From{});
+      others |= !fits;
+    } else {
+      out[i] = static_cast<To>(in[i]);
+    }
   }
-  return !lost;
+  return !others;
+}
+
+/// Calls f with a zero of the C++ type of a dtype that the machine computes with (boolean is none); false for any other.
+template <class F> bool with_machine(DType t, F f) {
+  if (t == DType::f64) return f(double{}), true;
+  if (t == DType::f32) return f(float{}), true;
+  return with_integer(t, f);
 }
 
 bool cast_fast(const Buffer& from, const Buffer& to, std::int64_t begin, std::int64_t end) {
-  const auto n = end - begin;
   const auto convert = [&]<class From, class To>(From, To, auto f) {
-    const auto* in = static_cast<const From*>(from.data) + begin;
-    auto* out = static_cast<To*>(to.data) + begin;
-    for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]);
+    const auto* in = static_cast<const From*>(from.data);
+    auto* out = static_cast<To*>(to.data);
+    for (std::int64_t i = begin; i < end; ++i) out[i] = f(in[i]);
     return true;
   };
   const DType a = from.dtype, b = to.dtype;
-  if (a == DType::f64 && b == DType::f32) return convert(double{}, float{}, [](double v) { return static_cast<float>(v); });
-  if (a == DType::f32 && b == DType::f64) return convert(float{}, double{}, [](float v) { return static_cast<double>(v); });
   if (a == DType::f32 && b == DType::f16) return convert(float{}, std::uint16_t{}, f32_to_f16);
   if (a == DType::f16 && b == DType::f32) return convert(std::uint16_t{}, float{}, f16_to_f32);
   if (a == DType::f32 && b == DType::bf16) return convert(float{}, std::uint16_t{}, f32_to_bf16);
   if (a == DType::bf16 && b == DType::f32) return convert(std::uint16_t{}, float{}, bf16_to_f32);
+  if (a == DType::c64 && b == DType::c128) return convert(std::complex<float>{}, std::complex<double>{}, [](auto v) { return std::complex<double>(v); });
+  if (a == DType::c128 && b == DType::c64) return convert(std::complex<double>{}, std::complex<float>{}, [](auto v) { return std::complex<float>(v); });
   bool done = false;
-  with_integer(a, [&]<class From>(From) {
-    if (b == DType::f64 && sizeof(From) < 8)
-      done = convert(From{}, double{}, [](From v) { return static_cast<double>(v); });
-    else
-      with_integer(b, [&]<class To>(To) { done = cast_integers<From, To>(from, to, begin, end); });
-  });
+  if (a == DType::boolean) return with_machine(b, [&]<class To>(To zero) { done = convert(std::uint8_t{}, zero, [](std::uint8_t v) { return static_cast<To>(v != 0); }); }) && done;
+  if (b == DType::boolean) return with_machine(a, [&]<class From>(From zero) { done = convert(zero, std::uint8_t{}, [](From v) { return static_cast<std::uint8_t>(v != 0); }); }) && done;
+  with_machine(a, [&]<class From>(From) { with_machine(b, [&]<class To>(To) { done = cast_machine<From, To>(from, to, begin, end); }); });
   return done;
 }
 

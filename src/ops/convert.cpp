@@ -27,6 +27,19 @@ bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& 
   return options.dtype.value_or(type.dtype) == type.dtype && options.pos_dtype.value_or(type.pos_dtype) == type.pos_dtype && options.crd_dtype.value_or(type.crd_dtype) == type.crd_dtype;
 }
 
+/// Values of another dtype in the same places.
+Tensor with_dtype(const Tensor& t, DType dtype) {
+  TensorType type = t.type();
+  type.dtype = dtype;
+  type.fill = type.fill.as(dtype);
+  std::vector<Part> parts;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    parts.push_back(t.part(k));
+    parts.back().values = parts.back().values.cast(dtype);
+  }
+  return make_from_parts(std::move(type), std::move(parts));
+}
+
 /// |x - fill| <= threshold, in double; never for NaN.
 bool near(const Scalar& x, const Scalar& fill, double threshold) { return std::abs(x.to_complex() - fill.to_complex()) <= threshold; }
 
@@ -84,6 +97,11 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
   check_rank(t, format);
   check_split(options.split, format);
   if (nothing_to_do(t, format, options)) return t;
+  if (options.dtype && *options.dtype != t.dtype() && format.is_unique()) {  // elsewhere two values may stand for one element: their sum is cast
+    ConvertOptions same = options;
+    same.dtype.reset();
+    return with_dtype(convert(t, format, same), *options.dtype);
+  }
   if (auto result = fast::convert(t, format, options)) return *result;
   if (const auto nearer = fast::towards(t, format, options.zeros)) {
     ConvertOptions all = options;

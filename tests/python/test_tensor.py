@@ -429,3 +429,25 @@ def test_a_pos_for_more_parents_than_there_is_room_for():
         st.Tensor("DCSR", (3, 3), pos={1: [0, 3]}, crd={0: [], 1: [0, 1, 2]}, values=np.ones(3))
     spare = dict(pos={0: np.array([0, 1]), 1: np.array([0, 1, 3])}, crd={0: np.array([0, 9]), 1: np.array([1, 0, 2])})
     assert st.Tensor("DCSR", (3, 3), values=np.ones(3), **spare).nse == 1
+
+
+DTYPES = "float64 float32 float16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128".split()
+
+
+@pytest.mark.parametrize("source", DTYPES)
+def test_casts_are_numpys(source):
+    r = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        x = (r.standard_normal(999) * r.choice([0.5, 10, 1000, 1e6, 1e12], 999)).astype(source)
+    t = st.from_coo((np.arange(999),), x, (2000,), "(i) -> (i : compressed)")
+    for target in DTYPES:
+        if source.startswith("complex") and not target.startswith("complex"):
+            continue
+        got, fits = t.to(dtype=target).values, np.ones(999, bool)
+        with np.errstate(all="ignore"):
+            want = x.astype(target)
+        if x.dtype.kind == "f" and want.dtype.kind in "iu":  # what NumPy leaves undefined saturates
+            limits, whole = np.iinfo(target), np.trunc(x.astype(np.float64))
+            fits = np.isfinite(whole) & (whole >= limits.min) & (whole <= limits.max)
+            assert np.array_equal(got[~fits], np.where(x[~fits] > 0, limits.max, limits.min).astype(target))
+        assert got.dtype == target and np.array_equal(got[fits], want[fits], equal_nan=True), target
