@@ -51,9 +51,14 @@ std::string scaled(const std::string& value, const std::string& word, const std:
 
 std::string Prologue::exponential(DType t) {
   const bool narrow = t == DType::f32;
-  const std::string v = type(t), word = type(narrow ? DType::u32 : DType::u64);
-  const std::string body = std::string(narrow ? body_f32 : body_f64) + scaled(v, word, narrow ? "23" : "52");
-  return add("exp_" + v, v, v + " a", "#if defined(__FMA__) || defined(__aarch64__)\n" + body + "#else\n  return __builtin_exp" + (narrow ? "f" : "") + "(a);\n#endif\n");
+  return elementary("exp", t, std::string(narrow ? body_f32 : body_f64) + scaled(type(t), type(narrow ? DType::u32 : DType::u64), narrow ? "23" : "52"));
+}
+
+std::string Prologue::elementary(const std::string& name, DType t, std::string_view body) {
+  const std::string v = type(t);
+  type(t == DType::f32 ? DType::u32 : DType::u64);  // the bits that the lines work on
+  return add(name + "_" + v, v, v + " a",
+             "#if defined(__FMA__) || defined(__aarch64__)\n" + std::string(body) + "#else\n  return __builtin_" + name + (t == DType::f32 ? "f" : "") + "(a);\n#endif\n");
 }
 
 }  // namespace strata

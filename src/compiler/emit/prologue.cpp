@@ -143,6 +143,8 @@ std::string Prologue::unary(Op op, Type t) {
     }
     if (op == Op::abs && !is_float(t.dtype)) return add(name, v, v + " a", "  return a < 0 ? (" + v + ")-a : a;\n");
     if (op == Op::exp) return exponential(t.dtype);
+    if (op == Op::log) return logarithm(t.dtype);
+    if (op == Op::tanh) return hyperbolic_tangent(t.dtype);
     return "__builtin_" + std::string(op == Op::abs ? "fabs" : ir::name_of(op)) + (t.dtype == DType::f32 ? "f" : "");
   }
   if (op == Op::abs) {

@@ -1,4 +1,6 @@
 // COO <-> CSR and CSC.
+#include <atomic>
+
 #include "base/share.h"
 #include "ops/fast/support.h"
 
@@ -107,8 +109,25 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   return assemble(t, goal, types, {{}, {kept, crd}}, values);
 }
 
-/// Sorted and free of duplicates: only pos has to be made; coordinates and values are shared.
-template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, i64 stored, i64 rows) {
+/// Are the elements sorted, and is none there twice? Lists that users give as they come are, more often than not.
+template <class S> bool ascends(const S* row, const S* column, i64 stored) {
+  std::atomic<bool> all{true};
+  const i64 parts = slices(stored, 64);
+  parallel_for(parts, [&](i64 c) {
+    in_steps(std::max<i64>(1, begin_of_share(stored, c, parts)), begin_of_share(stored, c + 1, parts), [&](i64 begin, i64 end) {
+      for (i64 at = begin; at < end && all.load(std::memory_order_relaxed); at += 1024) {
+        bool every = true;
+        for (i64 k = at; k < std::min(at + 1024, end); ++k) every &= (row[k - 1] < row[k]) | ((row[k - 1] == row[k]) & (column[k - 1] < column[k]));
+        if (!every) all.store(false, std::memory_order_relaxed);
+      }
+    });
+  });
+  return all.load();
+}
+
+/// Sorted and free of duplicates: only pos has to be made; coordinates and values are shared, or copied where the tensor does not say
+/// that it is sorted (it stands for lists of the caller's then).
+template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, i64 stored, i64 rows, bool shares) {
   Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
   I* pos = static_cast<I*>(out_pos.data);
   in_steps(0, stored, [&](i64 begin, i64 end) {
@@ -116,7 +135,8 @@ template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, Ind
   });
   scan(pos, rows);
   const Shared same(t, stored);
-  return assemble(t, goal, types, {{}, {out_pos, same.crd}}, same.values);
+  if (shares) return assemble(t, goal, types, {{}, {out_pos, same.crd}}, same.values);
+  return assemble(t, goal, types, {{}, {out_pos, same.crd.cast(same.crd.dtype)}}, same.values.cast(t.dtype()));
 }
 
 }  // namespace
@@ -137,8 +157,9 @@ std::optional<Tensor> coo_to_rows(const Tensor& t, const Goal& goal) {
     const S *row = static_cast<const S*>(outer.crd.data), *column = static_cast<const S*>(inner.crd.data);
     if (swap) std::swap(row, column);
     with_index(types->widest(), [&]<class I>(I) {
-      if (!swap && first.ordered && second.ordered && second.unique) {
-        result = sorted<S, I>(t, goal, *types, row, stored, rows);
+      const bool known = first.ordered && second.ordered && second.unique;
+      if (!swap && (known || ascends(row, column, stored))) {
+        result = sorted<S, I>(t, goal, *types, row, stored, rows, known);
         return;
       }
       const auto run = [&]<class V>(V) { result = bucket<S, I, V>(t, goal, *types, row, column, stored, rows); };
