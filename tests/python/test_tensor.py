@@ -451,3 +451,25 @@ def test_casts_are_numpys(source):
             fits = np.isfinite(whole) & (whole >= limits.min) & (whole <= limits.max)
             assert np.array_equal(got[~fits], np.where(x[~fits] > 0, limits.max, limits.min).astype(target))
         assert got.dtype == target and np.array_equal(got[fits], want[fits], equal_nan=True), target
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("fault", [None, "repeated", "columns", "rows", "last"])
+def test_lists_that_are_sorted_or_nearly(index, fault):
+    """Sorted ones take a shorter way: whatever breaks the order, and wherever, the matrix is NumPy's, and its memory its own."""
+    r = np.random.default_rng(3)
+    row, column = (a.astype(index) for a in np.unravel_index(np.sort(r.choice(300 * 200, 20_000, replace=False)), (300, 200)))
+    at = 19_998 if fault == "last" else int(r.integers(1000, 19_000))
+    if fault == "repeated":
+        row[at], column[at] = row[at + 1], column[at + 1]
+    elif fault == "rows":
+        row[at], row[at + 500] = row[at + 500], row[at]
+    elif fault:  # of two neighbours in one row; the last two
+        row[at + 1] = row[at]
+        column[at], column[at + 1] = 150, 149
+    values, want = r.random(20_000), np.zeros((300, 200))
+    np.add.at(want, (row, column), values)
+    t = st.from_coo((row, column), values, want.shape, "CSR")
+    row[:], column[:], values[:] = 0, 0, 0
+    t.validate()
+    np.testing.assert_allclose(t.to_dense(), want, rtol=1e-15)
