@@ -135,7 +135,7 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   body.push_back(enter(var, at, ir::var(v), cursors, {}));
   body.insert(body.end(), after.begin(), after.end());
   Expr first = var == 0 ? first_ : ir::int_const(0);
-  if (register_open_ && !sums_.empty() && var > 0 && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
+  if (register_open_ && !sums_.empty() && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
   const Expr last = var == 0 ? last_ : extent(var);
   auto kind = ir::LoopKind::serial;
   const Hint hint = static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;

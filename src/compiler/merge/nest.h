@@ -136,6 +136,8 @@ class Nest {
   bool present_everywhere(int node, const Place& at);
   /// Loops over whole vectors; `from`: where the rest begins. null: something may be absent.
   Stmt add_in_vectors(int var, Place at, Expr& from);
+  /// What the vectors hold, to the total.
+  void add_lanes(Stmts& out);
 
   // --- result.cpp ---
   Stmt leaf(const Place& at);

@@ -42,17 +42,12 @@ Stmt Nest::accumulate(int var, const Place& at) {
   const int vectors = vectors_of_sums();
   for (int s = 0; s < vectors; ++s) {
     sums_.push_back(names_.fresh("sums"));
-    out.push_back(ir::declare(sums_.back(), ir::broadcast(arithmetic_.zero().re, in_.lanes)));
+    out.push_back(ir::declare(sums_.back(), ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : start.re, in_.lanes)));
   }
   register_open_ = true;
   out.push_back(emit(var, at));
   register_open_ = false;
-  Expr lanes;
-  for (const auto& name : sums_) {
-    const Expr one = ir::var(name, {in_.compute, in_.lanes});
-    lanes = lanes ? lanes + one : one;
-  }
-  if (lanes) out.push_back(ir::assign("total", ir::var("total", start.re->type) + arithmetic_.reduce({lanes, nullptr}).re));
+  if (!sums_.empty()) add_lanes(out);
   const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
   if (in_.others) {
     out.push_back(ir::branch(ir::lt(ir::var("count"), places(var)), ir::assign("total", combine(sum, constant(*in_.others)).re)));

@@ -22,6 +22,7 @@ Expr extreme(const Expr& a, const Expr& b, bool least) {
   if (a->type.dtype == DType::boolean) return ir::binary(least ? ir::Op::bit_and : ir::Op::bit_or, a, b);
   if (!is_float(a->type.dtype)) return least ? ir::min(a, b) : ir::max(a, b);
   const Expr better = least ? ir::le(a, b) : ir::ge(a, b);
+  if (a->type.lanes > 1) return ir::select(better, a, ir::select(ir::ne(a, a), a, b));
   return ir::select(ir::logical_or(better, ir::ne(a, a)), a, b);
 }
 

@@ -1,11 +1,24 @@
-// Sums over dense memory in vectors: the innermost loop takes several values at once, which are added up behind all loops
-// that sum.
+// Sums, maxima and minima over dense memory in vectors: the innermost loop takes several values at once, which come together
+// behind all loops that reduce.
 #include "compiler/merge/nest.h"
 
 namespace strata::merging {
 namespace {
 
 constexpr int most_sums = 4;  ///< vectors that are added to in turn: an addition takes as long as four of them
+
+bool is_lanewise(Operator op) {
+  switch (op) {
+    case Operator::add:
+    case Operator::subtract:
+    case Operator::multiply:
+    case Operator::minimum:
+    case Operator::maximum:
+    case Operator::negate:
+    case Operator::absolute: return true;
+    default: return false;
+  }
+}
 
 }  // namespace
 
@@ -17,8 +30,7 @@ bool Nest::has_lanes(int n, int var) const {
     const Operand& o = operand(node.operand);
     return o.dense && o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var && !node.conjugate && ir::compute_dtype(node.dtype) == in_.compute;
   }
-  const bool plain = node.op == Operator::multiply || node.op == Operator::add || node.op == Operator::subtract;
-  if (node.kind == Node::map || !plain || node.compute != in_.compute || node.dtype != in_.compute) return false;
+  if (!is_lanewise(node.op) || node.compute != in_.compute || node.dtype != in_.compute) return false;
   return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return has_lanes(a, var); });
 }
 
@@ -26,7 +38,7 @@ int Nest::vectors_of_sums() const {
   const int var = in_.num_vars - 1;
   const auto v = static_cast<std::size_t>(var);
   if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
-  if (in_.combine != Combine::plus || in_.ring || in_.others || in_.mask >= 0) return 0;
+  if ((in_.combine != Combine::plus && in_.combine != Combine::minimum && in_.combine != Combine::maximum) || in_.ring || in_.others || in_.mask >= 0) return 0;
   if (v < in_.hints.size() && in_.hints[v] != Hint::none) return 0;
   const auto counts = [&](const auto& vars) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
   if (std::any_of(in_.operands.begin(), in_.operands.end(), [&](const Operand& o) { return !o.dense && counts(o.vars); })) return 0;
@@ -35,7 +47,7 @@ int Nest::vectors_of_sums() const {
   const int root = static_cast<int>(in_.nodes.size()) - 1;
   if (last_var_.back() != var || !has_lanes(root, var)) return 0;
   const std::int64_t constant = v < in_.constants.size() ? in_.constants[v] : 0;
-  return constant == 0 ? 2 : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
+  return constant == 0 ? (var == 0 ? most_sums : 2) : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
 }
 
 Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
@@ -47,6 +59,7 @@ Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
     return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at), in_.lanes, false);
   }
   Value all = lanes_of(node.arguments[0], at, out);
+  if (node.arguments.size() == 1) return apply(node, all);
   for (std::size_t a = 1; a < node.arguments.size(); ++a) all = apply(node, all, lanes_of(node.arguments[a], at, out));
   return all;
 }
@@ -65,7 +78,7 @@ Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
   const int root = static_cast<int>(in_.nodes.size()) - 1;
   if (!present_everywhere(root, at)) return nullptr;
   Stmts out;
-  const Expr all = extent(var);
+  const Expr all = var == 0 ? last_ : extent(var);
   const auto loop = [&](int vectors) {
     const std::int64_t step = std::int64_t{in_.lanes} * vectors;
     const std::string v = names_.fresh(letter(var)), end = names_.fresh("whole");
@@ -76,9 +89,9 @@ Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
       const Node& node = in_.nodes.back();
       const std::string name = sums_[static_cast<std::size_t>(s)];
       const Value sum{ir::var(name, {in_.compute, in_.lanes}), nullptr};
-      const bool product = node.op == Operator::multiply && node.arguments.size() == 2;
+      const bool product = in_.combine == Combine::plus && node.op == Operator::multiply && node.arguments.size() == 2;
       const Value more = product ? arithmetic_.mul_add(lanes_of(node.arguments[0], at, body), lanes_of(node.arguments[1], at, body), sum)
-                                 : arithmetic_.add(sum, lanes_of(root, at, body));
+                                 : combine(sum, lanes_of(root, at, body));
       body.push_back(ir::assign(name, more.re));
     }
     if (!found_.empty()) body.push_back(ir::assign(found_, ir::bool_const(true)));
@@ -88,6 +101,21 @@ Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
   loop(static_cast<int>(sums_.size()));
   if (sums_.size() > 1) loop(1);
   return ir::block(std::move(out));
+}
+
+void Nest::add_lanes(Stmts& out) {
+  Value all;
+  for (const auto& name : sums_) {
+    const Value one{ir::var(name, {in_.compute, in_.lanes}), nullptr};
+    all = all.re ? combine(all, one) : one;
+  }
+  Value total{ir::var("total", {in_.compute, 1}), nullptr};
+  if (in_.combine == Combine::plus) {
+    out.push_back(ir::assign("total", combine(total, arithmetic_.reduce(all)).re));
+    return;
+  }
+  all = named("lanes", all, out);
+  for (int k = 0; k < in_.lanes; ++k) out.push_back(ir::assign("total", combine(total, arithmetic_.lane(all, k)).re));
 }
 
 }  // namespace strata::merging

@@ -7,6 +7,7 @@
 #include "ops/direct/lift.h"
 #include "ops/direct/loops.h"
 #include "ops/direct/quotient.h"
+#include "ops/direct/whole.h"
 #include "ops/evaluate/contract.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
@@ -159,6 +160,7 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
     Tensor result = strata::evaluate(*quotient, problem.operands, problem.options);
     if (!holds_infinity(result)) return result;
   }
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options)) return strata::evaluate(whole->assignment, whole->operands, problem.options);
   if (auto rest = first_steps(*p)) {
     if (auto sum = added_in_place(rest->assignment, rest->operands, problem.options)) return sum;
     return strata::evaluate(rest->assignment, rest->operands, problem.options);
@@ -179,6 +181,8 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   const Problem& problem = p->problem;
   if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
     return "as a quotient of sums (and as it is written where that gives an infinity):\n" + strata::explain(*quotient, problem.operands, problem.options);
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return "over the stored values alone:\n" + strata::explain(whole->assignment, whole->operands, problem.options);
   std::vector<std::string> steps;
   if (auto rest = first_steps(*p, &steps)) {
     const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options).has_value();
