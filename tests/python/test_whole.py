@@ -138,3 +138,24 @@ def test_dense_rows(dtype):
         ):
             got = st.evaluate(text, **{name: v for name, v in zip("XYZ", (x, x[2], x[0])) if name + "(" in text})
             np.testing.assert_allclose(got, want, rtol=1e-5, err_msg=f"{text}, {n}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_in_vectors(dtype):
+    """exp, log, tanh, sqrt and quotients of whole vectors and of the rest, with what they make of zeros, infinities and NaN."""
+    r = np.random.default_rng(9)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1e-310, 88.0, 710.0, 1e30], dtype)
+    functions = {"exp({})": np.exp, "log({})": np.log, "tanh({})": np.tanh, "sqrt({})": np.sqrt, "1 / {}": np.reciprocal}
+    for text, f in functions.items():
+        for n in (1, 7, 8, 31, 32, 33, 70, 5000):
+            x = (r.random(n) * 3 + 0.1).astype(dtype)
+            got = st.evaluate("s = sum(i, " + text.format("X(i)") + ")", X=x)
+            np.testing.assert_allclose(got, f(x).sum(dtype=np.float64), rtol=2e-6 if dtype == "float32" else 1e-14, err_msg=f"{text}, {n}")
+        for value in special:
+            for at in (3, 70):  # within the vectors, and behind them
+                x = np.full(71, 0.5, dtype)
+                x[at] = value
+                with np.errstate(all="ignore"):
+                    want = f(x).max()
+                got = st.evaluate("s = max(i, " + text.format("X(i)") + ")", X=x)
+                np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == "float32" else 1e-15, err_msg=f"{text} of {value}")

@@ -154,6 +154,11 @@ std::string Prologue::unary(Op op, Type t) {
   }
   const std::string one = unary(op, {t.dtype, 1});
   const Type result = counts ? Type{DType::i64, t.lanes} : t;
+  if (op == Op::exp || op == Op::log || op == Op::tanh) {
+    // Many lines each: compilers make vector code of a loop over memory, which then is gone, but not of as many lines unrolled.
+    simd();
+    return add(name, v, v + " a", "  " + type(t.dtype) + " x[" + num(t.lanes) + "];\n  __builtin_memcpy(x, &a, sizeof x);\n  SIMD\n  for (i32 i = 0; i < " + num(t.lanes) + "; ++i) x[i] = " + one + "(x[i]);\n  __builtin_memcpy(&a, x, sizeof a);\n  return a;\n");
+  }
   if (op != Op::sqrt && op != Op::floor && op != Op::ceil) return lanewise(name, result, t, 1, one + "(a[i])");
   const std::string whole = "__builtin_elementwise_" + std::string(ir::name_of(op));
   const std::string loop = lanewise(name + "_lanes", result, t, 1, one + "(a[i])");

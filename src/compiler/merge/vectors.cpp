@@ -12,10 +12,15 @@ bool is_lanewise(Operator op) {
     case Operator::add:
     case Operator::subtract:
     case Operator::multiply:
+    case Operator::divide:
     case Operator::minimum:
     case Operator::maximum:
     case Operator::negate:
-    case Operator::absolute: return true;
+    case Operator::absolute:
+    case Operator::square_root:
+    case Operator::exponential:
+    case Operator::logarithm:
+    case Operator::hyperbolic_tangent: return true;
     default: return false;
   }
 }
