@@ -4,7 +4,8 @@
 
 #define STRATA_EACH_INDEX(X, V) X(V, i32, i32) X(V, i64, i64) X(V, i64, i32) X(V, i32, u16)
 #define STRATA_EACH_TILED_INDEX(X, V) X(V, i32, u8) X(V, i32, u16) X(V, i32, i32) X(V, i64, i64)
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#if (defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)) || (!defined(__AVX512F__) && defined(__AVX2__) && defined(__BMI2__))
+#define STRATA_CAN_UNITE
 #define STRATA_UNITES(V, P) {unite<V, P>},
 #else
 #define STRATA_UNITES(V, P) {nullptr},

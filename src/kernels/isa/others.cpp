@@ -27,7 +27,7 @@ STRATA_EACH_INDEX(STRATA_CSC, double)
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)
 
-#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#ifdef STRATA_CAN_UNITE
 #define STRATA_UNITE(V, P) template i64 unite(i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, i64*);
 STRATA_UNITE(float, i32)
 STRATA_UNITE(float, i64)

@@ -1,9 +1,11 @@
 #pragma once
 // The sum of two CSR matrices, row by row: two sorted lists of coordinates become one. A vector of either at a time, without a
 // jump: where each element of the first belongs among those of the second is found by halving, in all lanes at once; both are
-// then spread over the places that are theirs. The halving is a chain of results that wait for each other, so that two steps
-// go through it side by side, of one row or of two (a fifth faster on Zen 4 in float32).
+// then spread over the places that are theirs (with AVX2 alone: unite_fours.h). The halving is a chain of results that wait for
+// each other, so that two steps go through it side by side, of one row or of two (a fifth faster on Zen 4 in float32).
 #include "kernels/isa/csr_gather.h"
+#include "kernels/isa/entries.h"
+#include "kernels/isa/unite_fours.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -191,6 +193,9 @@ static i64 united_rows(i64 begin, i64 end, const P* apos, const i32* acrd, const
   return n;
 }
 
+#endif
+
+#ifdef STRATA_CAN_UNITE
 template <class V, class P>
 i64 unite(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends) {
   return minus ? united_rows<true>(begin, end, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends)

@@ -166,7 +166,7 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
   if ((options.dtype && *options.dtype != first.dtype) || (options.compute_dtype && *options.compute_dtype != first.dtype)) return no("the result has another dtype");
   if (first.pos_dtype == DType::i32 && stored > INT32_MAX) return no("int32 may not count what is stored");
   if (first.shape[static_cast<std::size_t>(rows->inner)] > INT32_MAX) return no("an extent is above 2^31 - 1");
-  if (!with_types(first, []<class V, class P>(V*, P*) { return loop_of<V, P>() != nullptr; })) return no("the processor lacks AVX-512");
+  if (!with_types(first, []<class V, class P>(V*, P*) { return loop_of<V, P>() != nullptr; })) return no("the processor lacks AVX2");
   return sum;
 }
 
