@@ -84,6 +84,36 @@ def test_columns_positions_and_threads():
     np.testing.assert_array_equal(st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=wide[0], B=wide[1]).to_dense(), (a + b).toarray())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_terms_some_rows_at_a_time(dtype, engine):
+    """Several windows of rows, one row longer than a window, rows without elements in front of and behind them."""
+    r = np.random.default_rng(8)
+    def one(long):
+        a = sp.random_array((3000, 60000), density=4e-4, rng=r, dtype=dtype, format="lil")
+        a[:40] = a[2900:] = 0
+        if long:
+            a[700] = r.standard_normal(60000).astype(dtype)
+        return a.tocsr()
+    terms = [one(k % 2) for k in range(5)]
+    operands = {f"T{k}": st.from_scipy(t) for k, t in enumerate(terms)}
+    text = "R(i,j) = T0(i,j) - T1(i,j) + T2(i,j) + T3(i,j) - T4(i,j)"
+    before = st.settings.threads
+    try:
+        for n in (1, 3):
+            st.settings.threads = n
+            got = st.evaluate(text, operands)
+            got.validate()
+            engine("jit")
+            other = st.evaluate(text, operands)
+            engine("auto")
+            for mine, theirs in ((got.pos(1), other.pos(1)), (got.crd(1), other.crd(1)), (got.values, other.values)):
+                assert np.array(mine).tobytes() == np.array(theirs).tobytes()
+    finally:
+        st.settings.threads = before
+    want = terms[0] - terms[1] + terms[2] + terms[3] - terms[4]
+    np.testing.assert_allclose((got.to_scipy() - want).data, 0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "text,change,why",
     [

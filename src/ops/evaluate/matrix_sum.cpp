@@ -1,4 +1,5 @@
-// Sums of CSR matrices by hand-written loops: two at a time, from left to right, as generated code adds them.
+// Sums of CSR matrices by hand-written loops: two at a time, from left to right, as generated code adds them; of more than two some
+// rows at a time.
 #include "ops/evaluate/matrix_sum.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ using i32 = std::int32_t;
 
 constexpr i64 piece_work = 16384;          ///< elements that are worth a thread's attention
 constexpr i64 window_work = i64{1} << 22;  ///< ... after which Ctrl-C is heard: some 10 ms
+constexpr i64 cached_work = 32768;         ///< ... of which a part of the terms' sum stays near
 
 /// The terms from left to right: what stands on the right of an operator is one access.
 bool collect(const Expression& e, const std::vector<std::string>& indices, bool minus, MatrixSum& out) {
@@ -55,9 +57,27 @@ struct Piece {
   Buffer crd, values;
 };
 
+/// A matrix, or rows of one that are a sum so far.
+template <class V, class P> struct Rows {
+  const P* pos;
+  const i32* crd;
+  const V* values;
+};
+
+/// Memory of rows that are a sum so far.
+template <class V, class P> struct Partial {
+  PodArray<P> pos;
+  PodArray<i32> crd;
+  PodArray<V> values;
+  void resize(i64 rows, i64 most) {
+    pos.resize(static_cast<std::size_t>(rows + 1));
+    crd.resize(static_cast<std::size_t>(most)), values.resize(static_cast<std::size_t>(most));
+  }
+};
+
 template <class V, class P> class Union {
  public:
-  Union(const Tensor& a, const Tensor& b, bool minus) : a_(a), b_(b), minus_(minus), rows_(a.part().ranges[0].size) {}
+  Union(std::vector<const Tensor*> terms, const std::vector<char>& minus) : first_(*terms[0]), terms_(std::move(terms)), minus_(minus), rows_(first_.part().ranges[0].size) {}
 
   Tensor run() {
     const i64 work = before(rows_) - before(0), threads = thread_count();
@@ -74,8 +94,12 @@ template <class V, class P> class Union {
   }
 
  private:
-  /// Elements of both before a row.
-  i64 before(i64 row) const { return a_.part().levels[1].pos.index(row) + b_.part().levels[1].pos.index(row); }
+  /// Elements of all terms before a row.
+  i64 before(i64 row) const {
+    i64 n = 0;
+    for (const Tensor* t : terms_) n += t->part().levels[1].pos.index(row);
+    return n;
+  }
   i64 row_at(i64 weight) const {
     i64 low = 0, high = rows_;
     while (low < high) {
@@ -85,18 +109,24 @@ template <class V, class P> class Union {
     }
     return low;
   }
+  /// A term from a row on.
+  Rows<V, P> term(std::size_t k, i64 row) const {
+    const Part& part = terms_[k]->part();
+    return {data<P>(part.levels[1].pos) + row, data<i32>(part.levels[1].crd), data<V>(part.values)};
+  }
 
   void unite(Piece& piece) {
     const i64 most = before(piece.end) - before(piece.begin) + kernels::most_united;
     piece.crd = Buffer::allocate(DType::i32, most);
-    piece.values = Buffer::allocate(a_.dtype(), most);
-    const LevelArrays &a = a_.part().levels[1], &b = b_.part().levels[1];
+    piece.values = Buffer::allocate(first_.dtype(), most);
+    // What is a sum so far stays in a cache.
+    const i64 window = terms_.size() == 2 ? window_work : cached_work;
+    Partial<V, P> held[2];
     for (i64 row = piece.begin; row < piece.end;) {
       if (row > piece.begin) poll_interrupt();
-      const i64 stop = std::clamp(row_at(before(row) + window_work), row + 1, piece.end);
+      const i64 stop = std::clamp(row_at(before(row) + window), row + 1, piece.end);
       i64* ends = ends_.data() + row;
-      const i64 came = loop_of<V, P>()(row, stop, data<P>(a.pos), data<i32>(a.crd), data<V>(a_.part().values), data<P>(b.pos), data<i32>(b.crd), data<V>(b_.part().values), minus_,
-                                       static_cast<i32*>(piece.crd.data) + piece.stored, static_cast<V*>(piece.values.data) + piece.stored, ends);
+      const i64 came = add_all(row, stop, held, static_cast<i32*>(piece.crd.data) + piece.stored, static_cast<V*>(piece.values.data) + piece.stored, ends);
       if (piece.stored > 0)
         for (i64 i = 0; i < stop - row; ++i) ends[i] += piece.stored;
       piece.stored += came;
@@ -104,16 +134,38 @@ template <class V, class P> class Union {
     }
   }
 
+  /// The sum of all terms' rows [row, stop), from left to right.
+  i64 add_all(i64 row, i64 stop, Partial<V, P>* held, i32* crd, V* values, i64* ends) const {
+    const i64 rows = stop - row;
+    const auto add = [&](const Rows<V, P>& a, std::size_t k, i32* to_crd, V* to_values) {
+      const Rows<V, P> b = term(k, row);
+      return loop_of<V, P>()(0, rows, a.pos, a.crd, a.values, b.pos, b.crd, b.values, minus_[k] != 0, to_crd, to_values, ends);
+    };
+    Rows<V, P> sum = term(0, row);
+    i64 most = sum.pos[rows] - sum.pos[0] + kernels::most_united;
+    for (std::size_t k = 1; k + 1 < terms_.size(); ++k) {
+      const Rows<V, P> b = term(k, row);
+      most += b.pos[rows] - b.pos[0];
+      Partial<V, P>& to = held[k % 2];
+      to.resize(rows, most);
+      add(sum, k, to.crd.data(), to.values.data());
+      to.pos[0] = 0;
+      for (i64 i = 0; i < rows; ++i) to.pos[static_cast<std::size_t>(i + 1)] = static_cast<P>(ends[i]);
+      sum = {to.pos.data(), to.crd.data(), to.values.data()};
+    }
+    return add(sum, terms_.size() - 1, crd, values);
+  }
+
   Tensor joined() {
     std::vector<i64> starts{0};
     for (const Piece& p : pieces_) starts.push_back(starts.back() + p.stored);
     const i64 stored = starts.back();
     RawArrays arrays;
-    Buffer& pos = arrays.pos[1] = Buffer::allocate(a_.type().pos_dtype, rows_ + 1);
+    Buffer& pos = arrays.pos[1] = Buffer::allocate(first_.type().pos_dtype, rows_ + 1);
     // Memory that is nearly full serves as it is.
     const bool adopt = pieces_.size() == 1 && 2 * stored >= pieces_[0].crd.size;
     arrays.crd[1] = adopt ? pieces_[0].crd : Buffer::allocate(DType::i32, stored);
-    arrays.values = adopt ? pieces_[0].values : Buffer::allocate(a_.dtype(), stored);
+    arrays.values = adopt ? pieces_[0].values : Buffer::allocate(first_.dtype(), stored);
     arrays.crd[1].size = arrays.values.size = stored;
     pos.set_index(0, 0);
     parallel_for(static_cast<i64>(pieces_.size()), [&](i64 c) {
@@ -127,11 +179,12 @@ template <class V, class P> class Union {
       }
       p.crd = p.values = {};
     });
-    return make_tensor(a_.format(), a_.shape(), std::move(arrays), a_.fill(), false);
+    return make_tensor(first_.format(), first_.shape(), std::move(arrays), first_.fill(), false);
   }
 
-  const Tensor &a_, &b_;
-  const bool minus_;
+  const Tensor& first_;
+  const std::vector<const Tensor*> terms_;
+  const std::vector<char>& minus_;
   const i64 rows_;
   std::vector<Piece> pieces_;
   PodArray<i64> ends_;  ///< of each row, within its piece
@@ -175,12 +228,9 @@ std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string
   const auto sum = as_matrix_sum(a, operands, options, why);
   if (!sum) return std::nullopt;
   planning::Trace::add("hand-written: a sum of matrices", a.to_string() + "\n");
-  Tensor out = operands.at(sum->terms[0]);
-  with_types(out.type(), [&]<class V, class P>(V*, P*) {
-    for (std::size_t k = 1; k < sum->terms.size(); ++k) out = Union<V, P>(out, operands.at(sum->terms[k]), sum->minus[k] != 0).run();
-    return true;
-  });
-  return out;
+  std::vector<const Tensor*> terms;
+  for (const auto& name : sum->terms) terms.push_back(&operands.at(name));
+  return with_types(terms[0]->type(), [&]<class V, class P>(V*, P*) { return Union<V, P>(terms, sum->minus).run(); });
 }
 
 }  // namespace strata::evaluation
