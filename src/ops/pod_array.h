@@ -53,6 +53,11 @@ template <class T> class PodArray {
     if (n > 0) std::memcpy(data_ + size_ - n, from, n * sizeof(T));
   }
 
+  void push_back(T x) {
+    resize(size_ + 1);
+    data_[size_ - 1] = x;
+  }
+
   std::size_t size() const { return size_; }
   T* data() { return data_; }
   const T* data() const { return data_; }

@@ -72,3 +72,36 @@ def test_a_shift_outside_of_the_tensor():
     with pytest.raises(st.ExpressionError):
         st.evaluate("R(i) = A(i + 5, i)", A=A)
     assert np.array_equal(np.asarray(st.evaluate("R(i, j) = A(i + 1, j)", A=A, format="dense")), np.eye(4)[1:])
+
+
+@pytest.mark.parametrize("format", ["CSR", "(i, j) -> (i: compressed, j: compressed)"])
+@pytest.mark.parametrize("first", ["i + r", "2*i + r", "i + 3"])
+def test_threads_share_a_large_one(format, first):
+    """Pieces of the outermost index, some of them without elements: the same bits for any number of threads."""
+    import scipy.sparse as sp
+
+    r = np.random.default_rng(5)
+    a = sp.random_array((1500, 900), density=0.02, rng=r, format="lil")
+    a[300:800] = 0  # nothing for some of the pieces
+    a[40] = r.standard_normal(900)
+    a = a.tocsr()
+    K = r.standard_normal((3, 3))
+    got = []
+    before = st.settings.threads
+    try:
+        for n in (1, 2, 5):
+            st.settings.threads = n
+            got.append(st.evaluate(f"Y(i,j) = A({first}, j + s) * K(r,s)", A=st.from_scipy(a).to(format), K=K, format="CSR"))
+            got[-1].validate()
+    finally:
+        st.settings.threads = before
+    for other in got[1:]:
+        for mine, theirs in ((got[0].pos(1), other.pos(1)), (got[0].crd(1), other.crd(1)), (got[0].values, other.values)):
+            assert np.array(mine).tobytes() == np.array(theirs).tobytes()
+    dense, (rows, columns) = a.toarray(), got[0].shape
+    step = 2 if first.startswith("2") else 1
+    want = np.zeros((rows, columns))
+    for x, y in itertools.product(range(3), range(3)):
+        top = 3 if first == "i + 3" else x
+        want += dense[top : top + step * rows : step, y : y + columns][:rows] * K[x, y]
+    np.testing.assert_allclose(got[0].to_dense(), want, atol=1e-12)

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/pool.h"
 #include "backend/steps.h"
 #include "base/checked.h"
 #include "ops/convert_elements.h"
@@ -16,6 +17,7 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr std::size_t most_shifts = 256;  ///< of a dimension
+constexpr double piece_copies = 16384;    ///< elements of the result that are worth a thread's attention
 
 /// The indices of one dimension: the coordinate is shift + coefficient * x, x counted by the index that goes furthest, and a
 /// shift for each choice of the others.
@@ -63,81 +65,128 @@ std::optional<std::vector<Dimension>> dimensions(const Affine& a) {
   return out;
 }
 
-/// I: the coordinates and positions of the result. Its levels: per dimension the index that counts, then the others; of the
-/// last one the others first, since every shift of a row is in order by itself.
+/// What is walked, and the order of the result's levels: per dimension the index that counts, then the others; of the last one
+/// the others first, since every shift of a row is in order by itself.
+struct Source {
+  const Part& part;
+  std::size_t width;  ///< of a value
+  std::vector<Dimension> dimensions;
+  std::vector<int> order;              ///< the index of each level of the result
+  std::vector<PodArray<i64>> crd = {};  ///< of the operand's levels
+
+  Source(const Tensor& t, std::vector<Dimension> all) : part(t.part()), width(size_of(t.dtype())), dimensions(std::move(all)) {
+    for (std::size_t d = 0; d < dimensions.size(); ++d) {
+      const Dimension& x = dimensions[d];
+      const bool last = d + 1 == dimensions.size();
+      if (!last) order.push_back(static_cast<int>(x.index));
+      for (auto o : x.others) order.push_back(static_cast<int>(o));
+      if (last) order.push_back(static_cast<int>(x.index));
+      auto& to = crd.emplace_back();
+      const Buffer& stored = part.levels[d].crd;
+      const bool dense = is_dense(d);
+      to.resize(static_cast<std::size_t>(dense ? t.shape()[d] : stored.size));
+      for (std::size_t k = 0; k < to.size(); ++k) to[k] = dense ? static_cast<i64>(k) : stored.index(static_cast<i64>(k));
+    }
+  }
+  bool is_dense(std::size_t d) const { return part.format.level(static_cast<int>(d)).kind == LevelKind::dense; }
+
+  /// Indices of the first level that cut the work into n pieces: the first is 0, the last the extent.
+  std::vector<i64> cuts(i64 n) const {
+    const Dimension& x = dimensions[0];
+    const auto& at = crd[0];
+    const Buffer& pos = part.levels[1].pos;  // compressed (is_in_order)
+    const i64 stored = part.levels[1].crd.size;
+    std::vector<i64> out{0};
+    for (i64 c = 1; c < n; ++c) {
+      std::size_t low = 0, high = at.size();
+      while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (pos.index(static_cast<i64>(middle)) < stored / n * c) low = middle + 1;
+        else high = middle;
+      }
+      const i64 index = low < at.size() ? (at[low] - x.shifts[0]) / x.coefficient : x.extent;
+      out.push_back(std::clamp(index, out.back(), x.extent));
+    }
+    out.push_back(x.extent);
+    return out;
+  }
+};
+
+/// A piece of the result: what has indices [from, to) of the first level. I: its coordinates and positions.
 template <class I> class Walk {
  public:
-  Walk(const Tensor& t, const Affine& a, std::vector<Dimension> dimensions) : part_(t.part()), width_(size_of(t.dtype())), dimensions_(std::move(dimensions)) {
-    for (std::size_t d = 0; d < dimensions_.size(); ++d) {
-      const Dimension& x = dimensions_[d];
-      const bool last = d + 1 == dimensions_.size();
-      if (!last) order_.push_back(static_cast<int>(x.index));
-      for (auto o : x.others) order_.push_back(static_cast<int>(o));
-      if (last) order_.push_back(static_cast<int>(x.index));
-      auto& crd = crd_.emplace_back();
-      const Buffer& stored = part_.levels[d].crd;
-      const bool dense = is_dense(d);
-      crd.resize(static_cast<std::size_t>(dense ? t.shape()[d] : stored.size));
-      for (std::size_t k = 0; k < crd.size(); ++k) crd[k] = dense ? static_cast<i64>(k) : stored.index(static_cast<i64>(k));
-    }
-    levels_.resize(order_.size());
-    at_.resize(order_.size());
-    const auto n = static_cast<std::size_t>(copies(a) * static_cast<double>(part_.levels.back().crd.size));
+  Walk(const Source& s, i64 from, i64 to, double expected)
+      : source_(s), part_(s.part), width_(s.width), dimensions_(s.dimensions), crd_(s.crd), from_(from), to_(to), levels_(s.order.size()), at_(s.order.size()), before_(s.order.size()) {
+    const auto n = static_cast<std::size_t>(expected);
     levels_.back().crd.reserve(n);
     values_.reserve(n * width_);
   }
 
   void run() { fibers(0, 0, 0); }
 
-  Tensor tensor(const Tensor& t, const Affine& a) {
+  /// The pieces one behind the other.
+  static Tensor joined(const std::vector<Walk>& pieces, const Tensor& t, const Affine& a) {
+    const Source& s = pieces[0].source_;
+    const std::size_t levels = s.order.size(), n = pieces.size();
+    std::vector<std::vector<i64>> starts(levels, std::vector<i64>{0});  // of each piece's coordinates
+    for (std::size_t l = 0; l < levels; ++l)
+      for (const Walk& w : pieces) starts[l].push_back(starts[l].back() + static_cast<i64>(w.levels_[l].crd.size()));
+    const auto indices = [](i64 size) { return Buffer::allocate(sizeof(I) == 4 ? DType::i32 : DType::i64, size); };
     RawArrays arrays;
-    for (std::size_t l = 0; l < levels_.size(); ++l) {
-      Level& level = levels_[l];
-      if (l == 0) level.pos.append(&zero, 1);
-      const I end = static_cast<I>(level.crd.size());
-      level.pos.append(&end, 1);
-      arrays.pos[static_cast<int>(l)] = buffer(level.pos);
-      arrays.crd[static_cast<int>(l)] = buffer(level.crd);
+    for (std::size_t l = 0; l < levels; ++l) {
+      const int level = static_cast<int>(l);
+      arrays.crd[level] = indices(starts[l][n]);
+      arrays.pos[level] = indices(l == 0 ? 2 : starts[l - 1][n] + 1);
+      arrays.pos[level].set_index(0, 0);
+      arrays.pos[level].set_index(arrays.pos[level].size - 1, starts[l][n]);
     }
-    arrays.values = Buffer::allocate(t.dtype(), static_cast<i64>(values_.size() / width_));
-    if (values_.size() > 0) std::memcpy(arrays.values.data, values_.data(), values_.size());
-    return make_tensor(conversion::levels_in_order(order_, false), a.extents, std::move(arrays), t.fill(), false);
+    arrays.values = Buffer::allocate(t.dtype(), starts[levels - 1][n]);
+    parallel_for(static_cast<i64>(n), [&](i64 c) {
+      const Walk& w = pieces[static_cast<std::size_t>(c)];
+      const auto start = [&](std::size_t l) { return starts[l][static_cast<std::size_t>(c)]; };
+      for (std::size_t l = 0; l < levels; ++l) {
+        const Level& from = w.levels_[l];
+        if (from.crd.size() > 0) std::memcpy(static_cast<I*>(arrays.crd[static_cast<int>(l)].data) + start(l), from.crd.data(), from.crd.size() * sizeof(I));
+        if (l == 0) continue;
+        I* pos = static_cast<I*>(arrays.pos[static_cast<int>(l)].data) + start(l - 1);
+        for (std::size_t k = 0; k < from.pos.size(); ++k) pos[k] = static_cast<I>(from.pos[k] + start(l));
+      }
+      if (w.values_.size() > 0) std::memcpy(static_cast<char*>(arrays.values.data) + static_cast<std::size_t>(start(levels - 1)) * s.width, w.values_.data(), w.values_.size());
+    });
+    return make_tensor(conversion::levels_in_order(s.order, false), a.extents, std::move(arrays), t.fill(), false);
   }
 
  private:
-  static constexpr I zero = 0;
   struct Level {
     PodArray<I> pos, crd;
   };
 
-  bool is_dense(std::size_t d) const { return part_.format.level(static_cast<int>(d)).kind == LevelKind::dense; }
-
-  static Buffer buffer(const PodArray<I>& from) {
-    Buffer out = Buffer::allocate(sizeof(I) == 4 ? DType::i32 : DType::i64, static_cast<i64>(from.size()));
-    if (from.size() > 0) std::memcpy(out.data, from.data(), from.size() * sizeof(I));
-    return out;
-  }
-
   /// The children of position `parent` in dimension d; the first `l` levels of the result are known.
   void fibers(std::size_t d, i64 parent, std::size_t l) {
-    const i64 begin = is_dense(d) ? 0 : part_.levels[d].pos.index(parent);
-    const i64 end = is_dense(d) ? static_cast<i64>(crd_[d].size()) : part_.levels[d].pos.index(parent + 1);
+    const i64 begin = source_.is_dense(d) ? 0 : part_.levels[d].pos.index(parent);
+    const i64 end = source_.is_dense(d) ? static_cast<i64>(crd_[d].size()) : part_.levels[d].pos.index(parent + 1);
     if (d + 1 == dimensions_.size()) return rows(begin, end, l);
     const Dimension& x = dimensions_[d];
     const auto& crd = crd_[d];
+    const i64 first = d == 0 ? from_ : 0, limit = d == 0 ? to_ : x.extent;
+    const auto start = [&](std::size_t s) {
+      if (first == 0) return begin;
+      return static_cast<i64>(std::lower_bound(crd.data() + begin, crd.data() + end, first * x.coefficient + x.shifts[s]) - crd.data());
+    };
     if (x.shifts.size() == 1 && x.coefficient == 1) {  // one that is only moved
-      for (i64 p = begin; p < end; ++p) {
+      for (i64 p = start(0); p < end; ++p) {
         at_[l] = crd[static_cast<std::size_t>(p)] - x.shifts[0];
-        if (at_[l] >= 0 && at_[l] < x.extent) fibers(d + 1, p, put(l + 1, x.chosen[0]));
+        if (at_[l] >= limit) return;
+        if (at_[l] >= 0) fibers(d + 1, p, put(l + 1, x.chosen[0]));
       }
       return;
     }
     // Each shift walks the fiber by itself; the least index is next.
-    std::vector<i64> cursors(x.shifts.size(), begin), next(x.shifts.size());
-    for (std::size_t s = 0; s < x.shifts.size(); ++s) next[s] = find(x, s, crd, cursors[s], end);
+    std::vector<i64> cursors(x.shifts.size()), next(x.shifts.size());
+    for (std::size_t s = 0; s < x.shifts.size(); ++s) cursors[s] = start(s), next[s] = find(x, s, crd, cursors[s], end);
     while (true) {
       const i64 least = *std::min_element(next.begin(), next.end());
-      if (least == x.extent) return;
+      if (least >= limit) return;
       at_[l] = least;
       for (std::size_t s = 0; s < x.shifts.size(); ++s) {
         if (next[s] != least) continue;
@@ -158,8 +207,8 @@ template <class I> class Walk {
   }
 
   std::size_t put(std::size_t l, const std::vector<i64>& chosen) {
-    std::copy(chosen.begin(), chosen.end(), at_.begin() + static_cast<std::ptrdiff_t>(l));
-    return l + chosen.size();
+    for (i64 x : chosen) at_[l++] = x;
+    return l;
   }
 
   void rows(i64 begin, i64 end, std::size_t l) {
@@ -198,7 +247,9 @@ template <class I> class Walk {
   }
   /// Rows are short: a call of memcpy would cost more than they do.
   template <class T> static void copy_n(const char* from, i64 begin, std::size_t n, char* to) {
-    std::copy_n(reinterpret_cast<const T*>(from) + begin, n, reinterpret_cast<T*>(to));
+    const T* given = reinterpret_cast<const T*>(from) + begin;
+    T* out = reinterpret_cast<T*>(to);
+    for (std::size_t k = 0; k < n; ++k) out[k] = given[k];
   }
 
   /// What differs from the element before begins anew, up to the last level.
@@ -207,19 +258,20 @@ template <class I> class Walk {
     std::size_t l = 0;
     if (entered_ > 1)
       while (l < last && before_[l] == at_[l]) ++l;
-    before_.assign(at_.begin(), at_.begin() + static_cast<std::ptrdiff_t>(last));
     for (; l < last; ++l) {
+      before_[l] = at_[l];
       const I c = static_cast<I>(at_[l]), children = static_cast<I>(levels_[l + 1].crd.size());
-      levels_[l].crd.append(&c, 1);
-      levels_[l + 1].pos.append(&children, 1);
+      levels_[l].crd.push_back(c);
+      levels_[l + 1].pos.push_back(children);
     }
   }
 
+  const Source& source_;
   const Part& part_;
   const std::size_t width_;
-  std::vector<Dimension> dimensions_;
-  std::vector<int> order_;               ///< the index of each level of the result
-  std::vector<PodArray<i64>> crd_;       ///< of the operand's levels
+  const std::vector<Dimension>& dimensions_;
+  const std::vector<PodArray<i64>>& crd_;
+  i64 from_, to_;
   std::vector<Level> levels_;
   PodArray<char> values_;
   std::vector<i64> at_, before_;
@@ -240,12 +292,20 @@ std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a) {
   auto found = dimensions(a);
   if (!found) return std::nullopt;
   const i64 largest = *std::max_element(a.extents.begin(), a.extents.end());
-  const bool narrow = index_dtype_for(largest) == DType::i32 && copies(a) * static_cast<double>(t.nse()) < static_cast<double>(INT32_MAX);
-  const auto run = [&](auto&& walk) {
-    walk.run();
-    return walk.tensor(t, a);
+  const double expected = copies(a) * static_cast<double>(t.nse());
+  const bool narrow = index_dtype_for(largest) == DType::i32 && expected < static_cast<double>(INT32_MAX);
+  const Source source(t, std::move(*found));
+  const bool one = thread_count() == 1 || source.dimensions.size() < 2 || expected < 2 * piece_copies;
+  const i64 n = one ? 1 : std::min<i64>(4 * thread_count(), static_cast<i64>(expected / piece_copies));
+  const std::vector<i64> cuts = n == 1 ? std::vector<i64>{0, source.dimensions[0].extent} : source.cuts(n);
+  const auto run = [&]<class I>(I) {
+    std::vector<Walk<I>> pieces;
+    pieces.reserve(static_cast<std::size_t>(n));
+    for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c) pieces.emplace_back(source, cuts[c], cuts[c + 1], expected / static_cast<double>(n));
+    parallel_for(n, [&](i64 c) { pieces[static_cast<std::size_t>(c)].run(); });
+    return Walk<I>::joined(pieces, t, a);
   };
-  return narrow ? run(Walk<std::int32_t>(t, a, std::move(*found))) : run(Walk<i64>(t, a, std::move(*found)));
+  return narrow ? run(std::int32_t{}) : run(i64{});
 }
 
 }  // namespace strata::direct
