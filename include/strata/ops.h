@@ -51,6 +51,9 @@ struct Slice {
 /// A part of a tensor, one Slice a dimension. Its format is the tensor's own where all dimensions stay and that can hold any pattern, else
 /// a compressed level per dimension (of dense tensors dense ones). Rows of CSR that follow each other share its arrays. IndexError.
 Tensor slice(const Tensor& t, std::span<const Slice> slices);
+/// The coordinates of one dimension in the order given, some of them left out, some of them several times (NumPy's take along an axis).
+/// The format as of a slice. IndexError.
+Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates);
 
 /// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches). The result is dense, but
 /// that of two sparse operands is sparse (as evaluate() infers it).

@@ -1,6 +1,8 @@
 // Elements of a tensor, one by one: t[i, j], t.get((i, j)), iteration.
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <span>
 
 #include "bind.h"
 #include "strata/ops.h"
@@ -54,8 +56,49 @@ Shape element(const Tensor& t, nb::handle key) {
 
 bool is_ellipsis(nb::handle item) { return item.ptr() == Py_Ellipsis; }
 
-/// NumPy's basic indexing: integers, slices, one ellipsis; dimensions that are not named stay as they are.
-std::vector<Slice> slices(const Tensor& t, nb::handle key) {
+/// A list of coordinates of one dimension, or one truth value for each coordinate of it.
+bool is_list(nb::handle item) {
+  if (PyList_Check(item.ptr()) || PyTuple_Check(item.ptr())) return true;
+  return nb::hasattr(item, "ndim") && nb::cast<std::int64_t>(item.attr("ndim")) > 0;
+}
+
+std::vector<std::int64_t> coordinates_of(const Tensor& t, std::size_t d, nb::handle item) {
+  nb::object array = numpy().attr("asarray")(item);
+  const auto rank = nb::cast<std::int64_t>(array.attr("ndim"));
+  if (rank != 1)
+    throw Unsupported({.what = "an index has several dimensions", .expected = "lists of coordinates, or of truth values, of one dimension", .got = std::to_string(rank) + " dimensions",
+                       .fix = "st.evaluate(\"R(i,j) = A(i,j) * M(i,j)\", A=a, M=mask) keeps what a mask names"});
+  const auto size = nb::cast<std::int64_t>(array.attr("size"));
+  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const std::int64_t extent = t.shape()[d];
+  if (kind == "b") {
+    if (size != extent)
+      throw IndexError({.what = "a list of truth values does not fit dimension " + std::to_string(d), .expected = std::to_string(extent) + " of them", .got = std::to_string(size)});
+    array = numpy().attr("flatnonzero")(array);
+  } else if (size > 0 && kind != "i" && kind != "u") {
+    throw DTypeError({.what = "a list of coordinates holds no integers", .expected = "integers, or truth values", .got = nb::cast<std::string>(array.attr("dtype").attr("name"))});
+  }
+  std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(nb::cast<std::int64_t>(array.attr("size"))));
+  if (kind == "u" && nb::cast<std::int64_t>(array.attr("itemsize")) == 8) array = numpy().attr("minimum")(array, std::numeric_limits<std::int64_t>::max());  // beyond any extent in any case
+  array = numpy().attr("ascontiguousarray")(array, "int64");
+  Py_buffer view;
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  const auto* c = static_cast<const std::int64_t*>(view.buf);
+  for (std::int64_t k = 0; k < view.len / 8; ++k) out.push_back(c[k] < 0 && c[k] >= -extent ? c[k] + extent : c[k]);
+  PyBuffer_Release(&view);
+  return out;
+}
+
+/// What is asked for: a slice per dimension, and of one of them (counted among those that stay) a list.
+struct Key {
+  std::vector<Slice> slices;
+  std::optional<std::size_t> listed;
+  std::vector<std::int64_t> coordinates;
+};
+
+/// NumPy's indexing: integers, slices, one ellipsis, one list; dimensions that are not named stay as they are.
+Key key_of(const Tensor& t, nb::handle key) {
   const nb::object items = as_tuple(key);
   std::size_t named = 0, wholes = 0;
   for (nb::handle item : items) {
@@ -68,24 +111,42 @@ std::vector<Slice> slices(const Tensor& t, nb::handle key) {
     throw IndexError({.what = named > rank ? "there are more indices than dimensions" : "'...' stands twice",
                       .expected = named > rank ? std::to_string(rank) : "one '...'",
                       .got = nb::cast<std::string>(nb::repr(key))});
-  std::vector<Slice> out;
+  Key out;
+  auto& slices = out.slices;
+  std::size_t list = 0;
   const auto rest = [&](std::size_t n) {
-    for (; n > 0; --n) out.push_back({.start = 0, .count = t.shape()[out.size()], .step = 1, .keeps = true});
+    for (; n > 0; --n) slices.push_back({.start = 0, .count = t.shape()[slices.size()], .step = 1, .keeps = true});
   };
   for (nb::handle item : items) {
-    const std::size_t d = out.size();
+    const std::size_t d = slices.size();
     if (is_ellipsis(item)) {
       rest(rank - named);
     } else if (PySlice_Check(item.ptr())) {
       Py_ssize_t start, stop, step;
       if (PySlice_Unpack(item.ptr(), &start, &stop, &step) < 0) throw nb::python_error();
       const Py_ssize_t count = PySlice_AdjustIndices(t.shape()[d], &start, &stop, step);
-      out.push_back({.start = count > 0 ? start : 0, .count = count, .step = count > 1 ? step : 1, .keeps = true});
+      slices.push_back({.start = count > 0 ? start : 0, .count = count, .step = count > 1 ? step : 1, .keeps = true});
+    } else if (is_list(item)) {
+      if (out.listed)
+        throw Unsupported({.what = "two lists of coordinates", .expected = "one (NumPy pairs them element by element)", .got = "lists for dimensions " + std::to_string(list) + " and " + std::to_string(d),
+                           .fix = "t[rows][:, columns] takes the rows, and of these the columns; t.get((i, j)) one element"});
+      out.coordinates = coordinates_of(t, d, item);
+      out.listed = static_cast<std::size_t>(std::ranges::count_if(slices, &Slice::keeps));
+      list = d;
+      rest(1);
     } else {
-      out.push_back({.start = coordinate(t, d, item), .count = 1, .step = 1, .keeps = false});
+      slices.push_back({.start = coordinate(t, d, item), .count = 1, .step = 1, .keeps = false});
     }
   }
-  rest(rank - out.size());
+  rest(rank - slices.size());
+  // NumPy puts the list's dimension in front where a slice separates it from an integer.
+  if (out.listed)
+    for (std::size_t d = 0; d < rank; ++d) {
+      const auto between = std::span(slices).subspan(std::min(d, list), std::max(d, list) - std::min(d, list));
+      if (!slices[d].keeps && std::ranges::any_of(between, [&](const Slice& s) { return s.keeps && &s != &slices[list]; }))
+        throw Unsupported({.what = "a slice stands between an integer and a list of coordinates", .expected = "one after the other (NumPy moves dimensions here)",
+                           .got = nb::cast<std::string>(nb::repr(key)), .fix = "t[0][:, [1, 2]]: the integer first, and the list of what that gives"});
+    }
   return out;
 }
 
@@ -110,23 +171,24 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
       .def(
           "__getitem__",
           [](const Tensor& t, nb::handle key) -> nb::object {
-            const std::vector<Slice> parts = slices(t, key);
-            if (std::ranges::any_of(parts, &Slice::keeps)) {
+            const Key parts = key_of(t, key);
+            if (std::ranges::any_of(parts.slices, &Slice::keeps)) {
               std::optional<Tensor> part;
               {
                 const NoGil no_gil;
-                part = slice(t, parts);
+                part = slice(t, parts.slices);
+                if (parts.listed) part = take(*part, *parts.listed, parts.coordinates);
               }
               return nb::cast(std::move(*part));
             }
             Shape coordinates;
-            for (const Slice& s : parts) coordinates.push_back(s.start);
+            for (const Slice& s : parts.slices) coordinates.push_back(s.start);
             const auto value = t.get(coordinates);
             return from_scalar(value ? *value : t.fill());
           },
           nb::arg("key").none(),
-          "The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices a "
-          "tensor, as of NumPy's basic indexing. IndexError.")
+          "The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, or a list "
+          "of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.")
       .def(
           "get",
           [](const Tensor& t, nb::handle key) -> nb::object {

@@ -283,7 +283,7 @@ class Tensor:
 
     def __getitem__(self, key: object | None) -> object:
         """
-        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices a tensor, as of NumPy's basic indexing. IndexError.
+        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, or a list of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.
         """
 
     def get(self, coords: object) -> object:

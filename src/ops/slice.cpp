@@ -60,6 +60,11 @@ class Taken {
 
 }  // namespace
 
+Format slicing::format_of_part(const Tensor& t, std::span<const int> order) {
+  if (static_cast<int>(order.size()) == t.rank() && conversion::takes_any(t.format())) return t.format();
+  return t.format().is_all_dense() ? conversion::dense_format(static_cast<int>(order.size())) : conversion::levels_in_order(order, false);
+}
+
 Tensor slice(const Tensor& t, std::span<const Slice> slices) {
   check(t.shape(), slices);
   Tensor from = t;
@@ -88,15 +93,12 @@ Tensor slice(const Tensor& t, std::span<const Slice> slices) {
     shape.push_back(left[d].count);
   }
   if (whole) return from;
-  const Format format = shape.size() == left.size() && conversion::takes_any(t.format()) ? t.format()
-                        : t.format().is_all_dense()                          ? conversion::dense_format(static_cast<int>(shape.size()))
-                                                                             : conversion::levels_in_order(order, false);
   const conversion::Source stored = conversion::stored_elements(from, Zeros::automatic);
   const auto kept = [&](const conversion::Sink& sink) {
     Taken taken(left, size_of(t.dtype()));
     stored.emit([&](const conversion::Piece& piece) { sink(taken.of(piece)); });
   };
-  return conversion::assemble({kept}, t.dtype(), t.fill(), shape, format, {.zeros = Zeros::keep});
+  return conversion::assemble({kept}, t.dtype(), t.fill(), shape, format_of_part(t, order), {.zeros = Zeros::keep});
 }
 
 }  // namespace strata

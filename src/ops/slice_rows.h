@@ -1,5 +1,5 @@
 #pragma once
-// Rows and columns of a CSR matrix (columns and rows of CSC) by slices.
+// What slices and lists of coordinates share: formats of parts; rows and columns of a CSR matrix (columns and rows of CSC).
 #include "strata/ops.h"
 
 namespace strata::slicing {
@@ -16,6 +16,10 @@ inline i64 place_of(const Slice& s, i64 coordinate) {
 
 /// Borrowed memory may begin anywhere.
 inline bool is_aligned(const Buffer& b) { return reinterpret_cast<std::uintptr_t>(b.data) % size_of(b.dtype) == 0; }
+
+/// The format of a part whose dimensions are these of the tensor's, numbered anew: the tensor's own where all are there and it can hold
+/// any pattern, else a compressed level per dimension (of dense tensors dense ones).
+Format format_of_part(const Tensor& t, std::span<const int> order);
 
 /// Rows that follow each other, which share the matrix's arrays. `dim` is the dimension of the dense level.
 Tensor neighbours(const Tensor& t, std::size_t dim, i64 begin, i64 count);

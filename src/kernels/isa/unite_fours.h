@@ -1,7 +1,7 @@
 #pragma once
 // The sum of two CSR matrices with AVX2, which cannot spread a vector over places of its own (unite.h): four elements of either
 // row at a time become up to eight of the result. Where each of the first's belongs is a byte of bits, and a table says what comes
-// where. A step knows no ends of rows: their lengths are what a core guesses wrong, so that the next row is chosen without a jump.
+// where. The next row is chosen without a jump, since its length is what a core guesses wrong.
 #include "kernels/isa/vector.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -119,7 +119,7 @@ template <bool Minus, class V> struct Sum {
   static Values of_a(Values v) { return Minus ? v - Values{} : v + Values{}; }  // (-0.0 - 0 is -0.0, -0.0 + 0 is 0)
   static Values of_b(Values v) { return Minus ? Values{} - v : Values{} + v; }
 
-  static constexpr i64 long_rest = 16;
+  static constexpr i64 long_rest = 16;  ///< elements of a row that are worth a loop of their own
 
   /// What is left of a row that the other matrix has no more of, by whole fours; says how many.
   [[gnu::always_inline]] i64 copy(const Walk<V>& w, Values (*of)(Values)) {
@@ -135,7 +135,7 @@ template <bool Minus, class V> struct Sum {
   [[gnu::always_inline]] void take(i64 na, i64 nb, i64 came) {
     const bool done = (na == a.left()) & (nb == b.left());
     n += came, row->sum = n;
-    const i64 on = -static_cast<i64>(done);
+    const i64 on = -static_cast<i64>(done);  // (written as a choice it becomes a jump)
     a.at += na, a.stop += on & (row[1].a - a.stop);
     b.at += nb, b.stop += on & (row[1].b - b.stop);
     row += done;
@@ -190,7 +190,6 @@ template <bool Minus, class V> struct Sum {
     Four::join(places, x, y, values + n);
     take(na, nb, na + more);
   }
-
 };
 
 template <bool Minus, bool Near, class V, class P>
@@ -202,7 +201,7 @@ static i64 united_some(i64 begin, i64 end, const P* apos, const i32* acrd, const
     to = from + most < end ? from + most : end;
     for (i64 i = from; i < to; ++i) rows[i - from].a = apos[i + 1], rows[i - from].b = bpos[i + 1];
     RowEnds* const last = rows + (to - from);
-    *last = last[-1];  // read, and of no effect
+    last->a = last[-1].a, last->b = last[-1].b;  // read, and of no effect
     Sum<Minus, V> sum{{acrd, avalues, apos[from], rows[0].a}, {bcrd, bvalues, bpos[from], rows[0].b}, rows, crd, values, n};
     while (sum.row != last) sum.template step<Near>();
     n = sum.n;
