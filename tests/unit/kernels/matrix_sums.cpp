@@ -35,7 +35,7 @@ enum class Pattern { any, blocks, same, apart, nearly_empty };
 template <class V, class P> void fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how, std::mt19937& r) {
   const i32 columns = how == Pattern::nearly_empty ? 5 : 40 + static_cast<i32>(r() % 200);
   for (int row = 0; row < 90; ++row) {
-    const unsigned one_of = how == Pattern::nearly_empty ? 12 : 1 + r() % 12;
+    const auto one_of = how == Pattern::nearly_empty ? 12 : 1 + r() % 12;
     const bool no_a = r() % 9 == 0 || (how == Pattern::nearly_empty && row > 60), no_b = r() % 9 == 0;
     for (i32 j = 0; j < columns; ++j) {
       const i32 block = j / 4;
