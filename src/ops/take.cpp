@@ -24,7 +24,7 @@ class Places {
  public:
   Places(std::span<const i64> coordinates, i64 extent, i64 stored) : places_(coordinates.size()) {
     std::iota(places_.begin(), places_.end(), 0);
-    std::ranges::stable_sort(places_, {}, [&](i64 k) { return coordinates[static_cast<std::size_t>(k)]; });
+    std::ranges::sort(places_, {}, [&](i64 k) { return std::pair(coordinates[static_cast<std::size_t>(k)], k); });
     // A table costs less than a search for each element, where it is not far longer than there are elements.
     if (extent <= std::max<i64>(1024, 4 * (stored + static_cast<i64>(coordinates.size())))) {
       begin_.assign(static_cast<std::size_t>(extent) + 1, 0);

@@ -133,9 +133,8 @@ template <bool Minus, class V> struct Sum {
 
   /// Takes so many of both, of which `came` were written, and goes on to the next row where nothing is left.
   [[gnu::always_inline]] void take(i64 na, i64 nb, i64 came) {
-    const bool done = (na == a.left()) & (nb == b.left());
+    const i64 done = static_cast<i64>(na == a.left()) & static_cast<i64>(nb == b.left()), on = -done;  // (a choice would become a jump)
     n += came, row->sum = n;
-    const i64 on = -static_cast<i64>(done);  // (written as a choice it becomes a jump)
     a.at += na, a.stop += on & (row[1].a - a.stop);
     b.at += nb, b.stop += on & (row[1].b - b.stop);
     row += done;
