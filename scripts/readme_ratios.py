@@ -95,7 +95,8 @@ def on_other_machines():
         if processors(results) == table:
             continue
         reached = by_kernel({k: mean for k, (mean, _, _) in summary(results).items()})
-        lines += ["", f"On {processors(results)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {reached}."]
+        others = [name for name in results["peers"] if not name.startswith("strata")]
+        lines += ["", f"On {processors(results)}, beside the fastest of {', '.join(others)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {reached}."]
     return lines
 
 
