@@ -4,8 +4,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "backend/pool.h"
-#include "base/share.h"
 #include "tensor/index_view.h"
 #include "tensor/tensor_impl.h"
 
@@ -19,19 +17,9 @@ Buffer piece_of(const Buffer& b, i64 begin, i64 end) {
   return out;
 }
 
-/// One value: the widths of most are known to the compiler.
-void copy_one(char* to, const char* from, std::size_t width) {
-  if (width == 8) std::memcpy(to, from, 8);
-  else if (width == 4) std::memcpy(to, from, 4);
-  else std::memcpy(to, from, width);
-}
-
 /// f(new row, old row), by all threads.
 template <class F> void for_rows(const Slice& rows, const F& f) {
-  const i64 chunks = std::clamp<i64>(rows.count / 1024, 1, 256);
-  parallel_for(chunks, [&](i64 c) {
-    for (i64 k = begin_of_share(rows.count, c, chunks), end = begin_of_share(rows.count, c + 1, chunks); k < end; ++k) f(k, rows.start + k * rows.step);
-  });
+  each_row(rows.count, [&](i64 k) { f(k, rows.start + k * rows.step); });
 }
 
 /// A matrix that is read, the columns that are taken of it, and what is written.

@@ -1,5 +1,10 @@
 #pragma once
 // What slices and lists of coordinates share: formats of parts; rows and columns of a CSR matrix (columns and rows of CSC).
+#include <algorithm>
+#include <cstring>
+
+#include "backend/pool.h"
+#include "base/share.h"
 #include "strata/ops.h"
 
 namespace strata::slicing {
@@ -16,6 +21,21 @@ inline i64 place_of(const Slice& s, i64 coordinate) {
 
 /// Borrowed memory may begin anywhere.
 inline bool is_aligned(const Buffer& b) { return reinterpret_cast<std::uintptr_t>(b.data) % size_of(b.dtype) == 0; }
+
+/// One value: the widths of most are known to the compiler.
+inline void copy_one(char* to, const char* from, std::size_t width) {
+  if (width == 8) std::memcpy(to, from, 8);
+  else if (width == 4) std::memcpy(to, from, 4);
+  else std::memcpy(to, from, width);
+}
+
+/// f(row) for each of so many rows, by all threads.
+template <class F> void each_row(i64 rows, const F& f) {
+  const i64 chunks = std::clamp<i64>(rows / 1024, 1, 256);
+  parallel_for(chunks, [&](i64 c) {
+    for (i64 k = begin_of_share(rows, c, chunks), end = begin_of_share(rows, c + 1, chunks); k < end; ++k) f(k);
+  });
+}
 
 /// The format of a part whose dimensions are these of the tensor's, numbered anew: the tensor's own where all are there and it can hold
 /// any pattern, else a compressed level per dimension (of dense tensors dense ones).

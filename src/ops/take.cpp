@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "backend/pool.h"
-#include "base/share.h"
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "ops/slice_rows.h"
@@ -74,13 +72,7 @@ struct Rows {
   }
   void copy_value(i64 to, i64 at) const {
     if (part.value_stride != 0)
-      std::memcpy(static_cast<char*>(values.data) + to * static_cast<i64>(width), static_cast<const char*>(part.values.data) + at * part.value_stride * static_cast<i64>(width), width);
-  }
-  template <class F> void each(const F& f) const {
-    const i64 chunks = std::clamp<i64>(count() / 1024, 1, 256);
-    parallel_for(chunks, [&](i64 c) {
-      for (i64 k = begin_of_share(count(), c, chunks), end = begin_of_share(count(), c + 1, chunks); k < end; ++k) f(k);
-    });
+      copy_one(static_cast<char*>(values.data) + to * static_cast<i64>(width), static_cast<const char*>(part.values.data) + at * part.value_stride * static_cast<i64>(width), width);
   }
 
   Tensor tensor(TensorType type, std::size_t dim, i64 extent) && {
@@ -98,10 +90,10 @@ struct Rows {
 Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordinates) {
   Rows rows(t, static_cast<i64>(coordinates.size()));
   const auto old = [&](i64 k) { return coordinates[static_cast<std::size_t>(k)]; };
-  rows.each([&](i64 k) { rows.length(k) = rows.from.pos.index(old(k) + 1) - rows.from.pos.index(old(k)); });
+  each_row(rows.count(), [&](i64 k) { rows.length(k) = rows.from.pos.index(old(k) + 1) - rows.from.pos.index(old(k)); });
   rows.allocate(t.dtype());
   const std::size_t index_width = size_of(rows.from.crd.dtype);
-  rows.each([&](i64 k) {
+  each_row(rows.count(), [&](i64 k) {
     const i64 to = rows.begin(k), n = rows.begin(k + 1) - to, at = rows.from.pos.index(old(k));
     if (n == 0) return;
     std::memcpy(static_cast<char*>(rows.level.crd.data) + to * static_cast<i64>(index_width), static_cast<const char*>(rows.from.crd.data) + at * static_cast<i64>(index_width),
@@ -126,10 +118,10 @@ Tensor take_columns(const Tensor& t, std::size_t outer, std::size_t dim, std::sp
       for (i64 e = rows.from.pos.index(k), end = rows.from.pos.index(k + 1); e < end; ++e)
         for (i64 place : places.of(static_cast<i64>(from[e]))) f(place, e);
     };
-    rows.each([&](i64 k) { of_row(k, [&](i64, i64) { ++rows.length(k); }); });
+    each_row(rows.count(), [&](i64 k) { of_row(k, [&](i64, i64) { ++rows.length(k); }); });
     rows.allocate(t.dtype());
     C* const crd = static_cast<C*>(rows.level.crd.data);
-    rows.each([&](i64 k) {
+    each_row(rows.count(), [&](i64 k) {
       i64 to = rows.begin(k);
       const auto write = [&](i64 place, i64 e) {
         crd[to] = static_cast<C>(place);

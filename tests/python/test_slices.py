@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import strata as st
-
-FORMATS = ("CSR", "CSC", "COO", "DCSR", "DIA", "DIAI", "BSR(2, 3)", "ELL", "Delta(4)", "Bitmap", "BSR(2, 2) + COO", "(i, j) -> (i: dense, j: dense)")
-DTYPES = ("float64", "float32", "int8", "bool", "complex64")
-
-
-def array(r, shape, dtype, density=0.3):
-    a = r.integers(1, 9, shape) * (r.random(shape) < density)
-    return (a * (1 + 1j) if dtype == "complex64" else a).astype(dtype)
+from indexed import DTYPES, FORMATS, array
 
 
 def some_key(r, shape):

@@ -121,9 +121,9 @@ template <bool Minus, class V> struct Sum {
 
   static constexpr i64 long_rest = 16;  ///< elements of a row that are worth a loop of their own
 
-  /// What is left of a row that the other matrix has no more of, by whole fours; says how many.
+  /// What is left of a row that the other matrix has no more of, by whole fours behind the first one, which is written; says how many.
   [[gnu::always_inline]] i64 copy(const Walk<V>& w, Values (*of)(Values)) {
-    i64 q = 0;
+    i64 q = 4;
     for (; q + 4 <= w.left(); q += 4) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(crd + n + q), _mm_loadu_si128(reinterpret_cast<const __m128i*>(w.crd + w.at + q)));
       Four::store(values + n + q, of(Four::template load<false>(Keys{}, w.values + w.at + q)));
