@@ -47,6 +47,10 @@ class Places {
   std::vector<i64> places_, begin_, sorted_;
 };
 
+bool holds(DType index, i64 largest) {
+  return with_index_type(index, [&]<class I>(I) { return static_cast<std::uint64_t>(largest) <= static_cast<std::uint64_t>(std::numeric_limits<I>::max()); });
+}
+
 /// A CSR matrix that is read (or CSC), and the one that comes of it.
 struct Rows {
   const Part& part;
@@ -65,7 +69,8 @@ struct Rows {
   /// Once all lengths are known.
   void allocate(DType dtype) {
     std::inclusive_scan(pos.begin(), pos.end(), pos.begin());
-    level.pos = Buffer::allocate(pos.back() > std::numeric_limits<std::int32_t>::max() ? DType::i64 : from.pos.dtype, count() + 1);
+    const DType wider = holds(DType::i32, pos.back()) ? DType::i32 : DType::i64;  // rows that repeat may be more than were counted
+    level.pos = Buffer::allocate(holds(from.pos.dtype, pos.back()) ? from.pos.dtype : wider, count() + 1);
     for (i64 k = 0; k <= count(); ++k) level.pos.set_index(k, begin(k));
     level.crd = Buffer::allocate(from.crd.dtype, pos.back());
     if (part.value_stride != 0) values = Buffer::allocate(dtype, pos.back());
@@ -172,10 +177,6 @@ class Repeated {
   std::vector<char> values_;
 };
 
-bool holds(DType crd, std::size_t count) {
-  return with_index_type(crd, [&]<class C>(C) { return count <= static_cast<std::size_t>(std::numeric_limits<C>::max()); });
-}
-
 }  // namespace
 
 Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates) {
@@ -188,7 +189,7 @@ Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coor
                         .got = std::to_string(c)});
   if (const auto dims = rows_of(t.format(), LevelKind::compressed); dims && is_aligned(t.part().levels[1].crd)) {
     if (dim == static_cast<std::size_t>(dims->outer)) return take_rows(t, dim, coordinates);
-    if (holds(t.part().levels[1].crd.dtype, coordinates.size())) return take_columns(t, static_cast<std::size_t>(dims->outer), dim, coordinates);
+    if (holds(t.part().levels[1].crd.dtype, static_cast<i64>(coordinates.size()))) return take_columns(t, static_cast<std::size_t>(dims->outer), dim, coordinates);
   }
   Shape shape = t.shape();
   shape[dim] = static_cast<i64>(coordinates.size());

@@ -94,6 +94,19 @@ def test_stored_values_survive():
     assert np.array_equal(one[[3, 0]].to_dense(), 2.0 * np.array([[1, 0, 0, 0], [1, 0, 1, 0]])) and one[:, [0, 0]].nse == 4
 
 
+@pytest.mark.parametrize("dtype", ("int8", "uint8", "uint16", "int32", "int64"))
+def test_narrow_positions(dtype):
+    """Rows that repeat are more than 8 or 16 bits count."""
+    a = np.array([[1.0, 0, 2], [0, 3, 0]])
+    t = st.Tensor("CSR", (2, 3), pos={1: np.array([0, 2, 3], dtype)}, crd={1: np.array([0, 2, 1], np.int32)}, values=np.array([1.0, 2, 3]))
+    for n in (5, 50, 200, 40_000):
+        rows = np.arange(n) % 2
+        got = t[rows]
+        got.validate()
+        assert np.array_equal(got.to_dense(), a[rows])
+        assert np.array_equal(t[:, np.arange(n) % 3].to_dense(), a[:, np.arange(n) % 3])
+
+
 def test_narrow_coordinates():
     a = np.eye(200)[:, :100]
     t = st.Tensor("CSR", a.shape, pos={1: np.minimum(np.arange(201), 100)}, crd={1: np.arange(100, dtype=np.uint8)}, values=np.ones(100))
