@@ -84,6 +84,19 @@ def test_columns_positions_and_threads():
     np.testing.assert_array_equal(st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=wide[0], B=wide[1]).to_dense(), (a + b).toarray())
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int32", "int64"])
+def test_positions_of_any_width(dtype):
+    def one(columns):
+        return st.Tensor("CSR", (2, 3), pos={1: np.array([0, 2, 3], dtype)}, crd={1: np.array(columns, np.int32)}, values=np.array([1.0, 2, 3]))
+
+    A, B = one([0, 2, 1]), one([0, 1, 1])
+    told = st.explain("R(i,j) = A(i,j) + B(i,j)", A=A, B=B)
+    assert ("positions are neither int32 nor int64" in told) == (dtype[-2:] not in ("32", "64") or dtype == "uint32")
+    got = st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=A, B=B)
+    got.validate()
+    assert np.array_equal(got.to_dense(), A.to_dense() + B.to_dense())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_many_terms_some_rows_at_a_time(dtype, engine):
     """Several windows of rows, one row longer than a window, rows without elements in front of and behind them."""

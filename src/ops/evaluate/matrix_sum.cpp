@@ -214,6 +214,7 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
     if ((t.dtype != DType::f32 && t.dtype != DType::f64) || t.dtype != first.dtype) return no("their dtypes differ, or are neither float32 nor float64");
     if (t.shared_value || operands.at(name).part().value_stride != 1 || !t.fill.is_zero()) return no("values are shared, strided, or the fill is not 0");
     if (t.pos_dtype != first.pos_dtype || t.crd_dtype != DType::i32) return no("positions differ, or coordinates are not int32");
+    if (t.pos_dtype != DType::i32 && t.pos_dtype != DType::i64) return no("positions are neither int32 nor int64");
   }
   if (one_pattern) return no("they share one pattern: a loop over its slots is faster");
   if ((options.dtype && *options.dtype != first.dtype) || (options.compute_dtype && *options.compute_dtype != first.dtype)) return no("the result has another dtype");
