@@ -27,18 +27,24 @@ struct Asking {
   /// Rows of a mesh, which follow those of the row before, are not asked for where a third level holds x, or they have two lines: its
   /// answers come while others are worked on. (Zen 3: 0.65 to 0.8 of the time; longer rows in memory 1.0 to 1.4 times the time.)
   bool not_in_step;
-  /// Bytes of a vector x from which on its elements, chosen in no order by an A in memory, are asked for early.
-  std::int64_t vector_bytes;
+  /// Bytes of a vector x from which on its elements, chosen in no order by an A that streams by, are asked for early; then the same where
+  /// rows have 32 bytes of values at most.
+  std::int64_t vector_bytes, vector_of_short_rows;
   /// Those into the second level. (Zen 4, x of 1.4 to 32 MB: 0.55 to 0.95 of the time, into the first 0.8 to 1.1; x that the second level
-  /// holds 1.05 to 1.25.)
+  /// holds 1.05 to 1.25. Zen 3, x of 0.8 to 4 MB: 0.65 to 1.05, where rows have eight elements of float32 or fewer 1.1 to 1.25.)
   bool vector_second;
+  /// Bytes of A, values and columns, from which on it streams by a vector. 0: of values alone, as by a matrix. (Zen 3, A in a third
+  /// level: 0.9 to 1.05 of the time, and 0.7 to 0.85 where neighbours use that level too.)
+  std::int64_t vector_streamed;
 };
 
 /// As measured: on Granite Rapids, on Zen 4, and on Zen 3, which stands for all others.
 inline Asking asking() {
-  if (is_sapphire_rapids_or_later()) return {.scattered_bytes = far_bytes, .wherever = false, .not_in_step = false, .vector_bytes = far_bytes, .vector_second = false};
-  if (is_zen4_or_later()) return {.scattered_bytes = far_bytes, .wherever = true, .not_in_step = false, .vector_bytes = second_level(), .vector_second = true};
-  return {.scattered_bytes = 32 << 20, .wherever = false, .not_in_step = true, .vector_bytes = far_bytes, .vector_second = false};
+  if (is_sapphire_rapids_or_later())
+    return {.scattered_bytes = far_bytes, .wherever = false, .not_in_step = false, .vector_bytes = far_bytes, .vector_of_short_rows = far_bytes, .vector_second = false, .vector_streamed = 0};
+  if (is_zen4_or_later())
+    return {.scattered_bytes = far_bytes, .wherever = true, .not_in_step = false, .vector_bytes = second_level(), .vector_of_short_rows = second_level(), .vector_second = true, .vector_streamed = 16 << 20};
+  return {.scattered_bytes = 32 << 20, .wherever = false, .not_in_step = true, .vector_bytes = second_level(), .vector_of_short_rows = far_bytes, .vector_second = true, .vector_streamed = 6 << 20};
 }
 
 /// Bytes of a dense operand that a core copies within its caches.

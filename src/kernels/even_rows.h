@@ -2,26 +2,41 @@
 // How many elements every row of a CSR matrix is given in a product with a vector, whatever it has.
 #include <algorithm>
 
+#include "base/processor.h"
 #include "base/share.h"
 #include "kernels/isa/isa.h"
 
 namespace strata::kernels {
 
+/// What rows cost, in quarters of what a four of elements takes.
+struct RowCosts {
+  i64 masked;  ///< a four under a mask
+  i64 end;     ///< the end of a row that takes as many as it has,
+  i64 wrong;   ///< and a length of it that a core guessed wrong
+  i64 over;    ///< a row that is longer than it was given: entering the loop, and leaving it
+};
+
+/// As measured: with AVX-512 on Zen 4, else on Zen 3, where twice as many doubles take twice the masks, and a core that waits for x has
+/// time for wrong guesses.
+inline RowCosts row_costs(i64 element_bytes, bool waits) {
+  if (is_zen4_or_later()) return {.masked = 5, .end = 4, .wrong = 20, .over = 40};
+  if (element_bytes == 4) return waits ? RowCosts{.masked = 5, .end = 1, .wrong = 12, .over = 12} : RowCosts{.masked = 5, .end = 4, .wrong = 20, .over = 40};
+  return waits ? RowCosts{.masked = 9, .end = 4, .wrong = 12, .over = 12} : RowCosts{.masked = 9, .end = 2, .wrong = 30, .over = 30};
+}
+
 /// Fours of elements (0: each row as many as it has) that take the least time, by up to 64 pairs of rows from all over the matrix.
-template <class P> i64 fours_for_rows(i64 rows, const P* pos) {
+template <class P> i64 fours_for_rows(i64 rows, const P* pos, const RowCosts& costs) {
   if (rows < 256) return 0;
   const i64 sampled = std::min<i64>(rows / 32, 64);  // 64 take half a microsecond, a tenth of a product of a thousand rows
-  // In quarters of what a four takes: under a mask a quarter more, a row's own end four, a length that a core guessed wrong twenty
-  // (and twice that where a row is longer than it was given: entering the loop, and leaving it).
-  constexpr i64 four = 4, masked = 5, ends = 4, wrong = 20;
+  constexpr i64 four = 4;
   i64 cost[most_fours + 1] = {};
   for (i64 s = 0; s < sampled; ++s) {
     const i64 r = begin_of_share(rows - 1, s, sampled);
     const i64 length = static_cast<i64>(pos[r + 1]) - static_cast<i64>(pos[r]), next = static_cast<i64>(pos[r + 2]) - static_cast<i64>(pos[r + 1]);
-    cost[0] += four * (length / 4 + 1) + ends + (length / 4 != next / 4 ? wrong : 0);
+    cost[0] += four * (length / 4 + 1) + costs.end + (length / 4 != next / 4 ? costs.wrong : 0);
     for (i64 f = 1; f <= most_fours; ++f) {
       const i64 rest = (length + 3) / 4 - f;
-      cost[f] += masked * f + (rest > 0 ? four * rest + 2 * wrong : 0);
+      cost[f] += costs.masked * f + (rest > 0 ? four * rest + costs.over : 0);
     }
   }
   return std::min_element(cost, cost + most_fours + 1) - cost;

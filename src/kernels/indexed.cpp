@@ -71,20 +71,28 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0;
     const bool pairs = is_complex(a.dtype());
     const auto loop = pairs ? l.complex_csr : l.csr;
-    // Where x lies decides how a row is summed.
+    // Where x lies decides how a row is summed, and what is asked for.
+    const Asking how = asking();
+    const auto placed_vector = [&](Dense<V>& d, i64 x_bytes) {
+      constexpr i64 short_row = line_bytes / 2;  // bytes of values
+      if (how.vector_streamed > 0) d.stream = stored * static_cast<i64>((pairs ? 2 : 1) * sizeof(V) + sizeof(C)) > how.vector_streamed;
+      const bool waits = d.stream && !d.near && far_apart(crd, stored), short_rows = stored * static_cast<i64>(sizeof(V)) <= rows * short_row;
+      d.scattered = waits && x_bytes > (short_rows ? how.vector_of_short_rows : how.vector_bytes);
+      d.second = how.vector_second;
+      if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));
+    };
     const auto placed = [&](Dense<V> d) {
       const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V)), x_bytes = columns * row_bytes;
-      const Asking how = asking();
-      const bool wide = d.columns > (pairs ? 2 : 1);  // more than a vector
       d.near = x_bytes <= second_level() / 2;
-      if (!wide && how.vector_second) d.stream = stored * static_cast<i64>((pairs ? 2 : 1) * sizeof(V) + sizeof(C)) > streamed_bytes;
-      if (!d.near && how.not_in_step && wide && (x_bytes <= far_bytes || row_bytes <= 2 * line_bytes)) d.near = in_step(crd, stored);
       d.gathers = fast_gathers();
-      if (wide && !pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
-      const bool wherever = wide && how.wherever && reaches_far(rows, pos, crd, row_bytes);
-      d.scattered = x_bytes > (wide ? how.scattered_bytes : how.vector_bytes) && (wherever || (d.stream && far_apart(crd, stored)));
-      d.second = how.vector_second;
-      if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos);
+      if (d.columns <= (pairs ? 2 : 1)) {
+        placed_vector(d, x_bytes);
+        return d;
+      }
+      if (!d.near && how.not_in_step && (x_bytes <= far_bytes || row_bytes <= 2 * line_bytes)) d.near = in_step(crd, stored);
+      if (!pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
+      const bool wherever = how.wherever && reaches_far(rows, pos, crd, row_bytes);
+      d.scattered = x_bytes > how.scattered_bytes && (wherever || (d.stream && far_apart(crd, stored)));
       return d;
     };
     // Few slices where each reads tiles, or packs a panel, anew; elsewhere so many that threads end together and Ctrl-C is heard, for

@@ -5,13 +5,11 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-// Elements under a mask cost little more than others: single ones with AVX2, double ones with AVX-512 (with less, 0 to 25 % slower).
-#if defined(__AVX512VL__) && defined(__AVX512DQ__)
-template <class V> inline constexpr bool cheap_masks = true;
-#elif defined(__AVX2__)
-template <class V> inline constexpr bool cheap_masks = sizeof(V) == 4;
+// Elements under a mask cost little more than others. (See even_rows.h; without AVX2 0 to 25 % more.)
+#if defined(__AVX2__)
+inline constexpr bool cheap_masks = true;
 #else
-template <class V> inline constexpr bool cheap_masks = false;
+inline constexpr bool cheap_masks = false;
 #endif
 
 template <class V, class P, class C>
@@ -22,8 +20,8 @@ static void csr_vector(i64 begin, i64 end, const P* pos, const C* crd, const V* 
   else if (d.gathers && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
   else if (d.gathers) csr_gathered<false>(begin, end, pos, crd, values, d);
 #endif
-  else if (cheap_masks<V> && d.fours > 0 && d.stream) csr_spmv_even<true>(begin, end, pos, crd, values, d);
-  else if (cheap_masks<V> && d.fours > 0) csr_spmv_even<false>(begin, end, pos, crd, values, d);
+  else if (cheap_masks && d.fours > 0 && d.stream) csr_spmv_even<true>(begin, end, pos, crd, values, d);
+  else if (cheap_masks && d.fours > 0) csr_spmv_even<false>(begin, end, pos, crd, values, d);
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);
   else csr_spmv<Reads::cached>(begin, end, pos, crd, values, d);
 }

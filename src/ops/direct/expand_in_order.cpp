@@ -116,22 +116,37 @@ struct Source {
 template <class I> class Walk {
  public:
   Walk(const Source& s, i64 from, i64 to, double expected)
-      : source_(s), part_(s.part), width_(s.width), dimensions_(s.dimensions), crd_(s.crd), from_(from), to_(to), levels_(s.order.size()), at_(s.order.size()), before_(s.order.size()) {
+      : source_(s), from_(from), to_(to), levels_(s.order.size()), at_(s.order.size()), before_(s.order.size()) {
     const auto n = static_cast<std::size_t>(expected);
     levels_.back().crd.reserve(n);
-    values_.reserve(n * width_);
+    values_.reserve(n * source_.width);
   }
 
   void run() { fibers(0, 0, 0); }
 
+  /// The result, of its only piece.
+  static Tensor whole(Walk&& piece, const Tensor& t, const Affine& a) {
+    RawArrays arrays;
+    for (std::size_t l = 0; l < piece.levels_.size(); ++l) {
+      Level& level = piece.levels_[l];
+      if (l == 0) level.pos.push_back(0);
+      level.pos.push_back(static_cast<I>(level.crd.size()));
+      arrays.pos[static_cast<int>(l)] = owned(std::move(level.pos), dtype_of<I>());
+      arrays.crd[static_cast<int>(l)] = owned(std::move(level.crd), dtype_of<I>());
+    }
+    arrays.values = owned(std::move(piece.values_), t.dtype());
+    return make_tensor(conversion::levels_in_order(piece.source_.order, false), a.extents, std::move(arrays), t.fill(), false);
+  }
+
   /// The pieces one behind the other.
-  static Tensor joined(const std::vector<Walk>& pieces, const Tensor& t, const Affine& a) {
+  static Tensor joined(std::vector<Walk>&& pieces, const Tensor& t, const Affine& a) {
+    if (pieces.size() == 1) return whole(std::move(pieces[0]), t, a);
     const Source& s = pieces[0].source_;
     const std::size_t levels = s.order.size(), n = pieces.size();
     std::vector<std::vector<i64>> starts(levels, std::vector<i64>{0});  // of each piece's coordinates
     for (std::size_t l = 0; l < levels; ++l)
       for (const Walk& w : pieces) starts[l].push_back(starts[l].back() + static_cast<i64>(w.levels_[l].crd.size()));
-    const auto indices = [](i64 size) { return Buffer::allocate(sizeof(I) == 4 ? DType::i32 : DType::i64, size); };
+    const auto indices = [](i64 size) { return Buffer::allocate(dtype_of<I>(), size); };
     RawArrays arrays;
     for (std::size_t l = 0; l < levels; ++l) {
       const int level = static_cast<int>(l);
@@ -161,13 +176,19 @@ template <class I> class Walk {
     PodArray<I> pos, crd;
   };
 
+  template <class T> static Buffer owned(PodArray<T>&& array, DType dtype) {
+    if (array.size() == 0) return Buffer::allocate(dtype, 0);
+    const auto held = std::make_shared<PodArray<T>>(std::move(array));
+    return Buffer{.dtype = dtype, .data = held->data(), .size = static_cast<i64>(held->size() * sizeof(T) / size_of(dtype)), .owner = held};
+  }
+
   /// The children of position `parent` in dimension d; the first `l` levels of the result are known.
   void fibers(std::size_t d, i64 parent, std::size_t l) {
-    const i64 begin = source_.is_dense(d) ? 0 : part_.levels[d].pos.index(parent);
-    const i64 end = source_.is_dense(d) ? static_cast<i64>(crd_[d].size()) : part_.levels[d].pos.index(parent + 1);
-    if (d + 1 == dimensions_.size()) return rows(begin, end, l);
-    const Dimension& x = dimensions_[d];
-    const auto& crd = crd_[d];
+    const i64 begin = source_.is_dense(d) ? 0 : source_.part.levels[d].pos.index(parent);
+    const i64 end = source_.is_dense(d) ? static_cast<i64>(source_.crd[d].size()) : source_.part.levels[d].pos.index(parent + 1);
+    if (d + 1 == source_.dimensions.size()) return rows(begin, end, l);
+    const Dimension& x = source_.dimensions[d];
+    const auto& crd = source_.crd[d];
     const i64 first = d == 0 ? from_ : 0, limit = d == 0 ? to_ : x.extent;
     const auto start = [&](std::size_t s) {
       if (first == 0) return begin;
@@ -212,9 +233,9 @@ template <class I> class Walk {
   }
 
   void rows(i64 begin, i64 end, std::size_t l) {
-    const Dimension& x = dimensions_.back();
+    const Dimension& x = source_.dimensions.back();
     if (begin == end) return;
-    const auto& crd = crd_.back();
+    const auto& crd = source_.crd.back();
     for (std::size_t s = 0; s < x.shifts.size(); ++s) {
       const std::size_t last = put(l, x.chosen[s]);
       i64 p = begin;
@@ -236,14 +257,14 @@ template <class I> class Walk {
     auto& to = levels_.back().crd;
     const std::size_t before = to.size(), n = static_cast<std::size_t>(end - begin);
     to.resize(before + n);
-    const i64* from = crd_.back().data() + begin;
+    const i64* from = source_.crd.back().data() + begin;
     for (std::size_t k = 0; k < n; ++k) to[before + k] = static_cast<I>(from[k] - less);
-    values_.resize(values_.size() + n * width_);
-    char* v = values_.data() + before * width_;
-    const auto* given = static_cast<const char*>(part_.values.data);
-    if (width_ == 4 && part_.value_stride == 1) return copy_n<std::uint32_t>(given, begin, n, v);
-    if (width_ == 8 && part_.value_stride == 1) return copy_n<std::uint64_t>(given, begin, n, v);
-    for (std::size_t k = 0; k < n; ++k) std::memcpy(v + k * width_, given + static_cast<std::size_t>((begin + static_cast<i64>(k)) * part_.value_stride) * width_, width_);
+    values_.resize(values_.size() + n * source_.width);
+    char* v = values_.data() + before * source_.width;
+    const auto* given = static_cast<const char*>(source_.part.values.data);
+    if (source_.width == 4 && source_.part.value_stride == 1) return copy_n<std::uint32_t>(given, begin, n, v);
+    if (source_.width == 8 && source_.part.value_stride == 1) return copy_n<std::uint64_t>(given, begin, n, v);
+    for (std::size_t k = 0; k < n; ++k) std::memcpy(v + k * source_.width, given + static_cast<std::size_t>((begin + static_cast<i64>(k)) * source_.part.value_stride) * source_.width, source_.width);
   }
   /// Rows are short: a call of memcpy would cost more than they do.
   template <class T> static void copy_n(const char* from, i64 begin, std::size_t n, char* to) {
@@ -267,10 +288,6 @@ template <class I> class Walk {
   }
 
   const Source& source_;
-  const Part& part_;
-  const std::size_t width_;
-  const std::vector<Dimension>& dimensions_;
-  const std::vector<PodArray<i64>>& crd_;
   i64 from_, to_;
   std::vector<Level> levels_;
   PodArray<char> values_;
@@ -303,7 +320,7 @@ std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a) {
     pieces.reserve(static_cast<std::size_t>(n));
     for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c) pieces.emplace_back(source, cuts[c], cuts[c + 1], expected / static_cast<double>(n));
     parallel_for(n, [&](i64 c) { pieces[static_cast<std::size_t>(c)].run(); });
-    return Walk<I>::joined(pieces, t, a);
+    return Walk<I>::joined(std::move(pieces), t, a);
   };
   return narrow ? run(std::int32_t{}) : run(i64{});
 }

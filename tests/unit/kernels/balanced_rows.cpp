@@ -43,18 +43,25 @@ TEST_CASE("slices of rows weigh the same, up to one row") {
   }
 }
 
-TEST_CASE("fours of elements that every row is given: by what rows have") {
-  const auto chosen = [](i64 rows, const auto& length) {
+namespace {
+constexpr RowCosts dear{.masked = 5, .end = 4, .wrong = 20, .over = 40}, cheap{.masked = 5, .end = 1, .wrong = 12, .over = 12}, wide{.masked = 9, .end = 2, .wrong = 30, .over = 30};
+}
+
+TEST_CASE("fours of elements that every row is given: by what rows have, and by what a wrong guess costs") {
+  const auto chosen = [](i64 rows, const auto& length, const RowCosts& costs = dear) {
     std::vector<i32> pos{0};
     for (i64 i = 0; i < rows; ++i) pos.push_back(pos.back() + static_cast<i32>(length(i)));
-    return fours_for_rows(rows, pos.data());
+    return fours_for_rows(rows, pos.data(), costs);
   };
   std::mt19937 r(7);
   std::poisson_distribution<int> four(4), ten(10), hundred(100);
   CHECK(chosen(5000, [&](i64) { return four(r); }) == 2);
   CHECK(chosen(5000, [&](i64) { return ten(r); }) == 4);
+  CHECK(chosen(5000, [&](i64) { return ten(r); }, cheap) == 3);
   CHECK(chosen(5000, [&](i64) { return hundred(r); }) == 0);
   CHECK(chosen(5000, [](i64) { return 7; }) == 2);
+  CHECK(chosen(5000, [](i64) { return 7; }, wide) == 0);
+  CHECK(chosen(5000, [&](i64) { return 5 + r() % 4; }, wide) == 2);
   CHECK(chosen(5000, [](i64) { return 27; }) == 0);  // a core guesses what it has seen
   CHECK(chosen(100, [&](i64) { return ten(r); }) == 0);  // too few rows to ask
   CHECK(chosen(0, [](i64) { return 0; }) == 0);
