@@ -179,7 +179,7 @@ template <class I> class Walk {
   template <class T> static Buffer owned(PodArray<T>&& array, DType dtype) {
     if (array.size() == 0) return Buffer::allocate(dtype, 0);
     const auto held = std::make_shared<PodArray<T>>(std::move(array));
-    return Buffer{.dtype = dtype, .data = held->data(), .size = static_cast<i64>(held->size() * sizeof(T) / size_of(dtype)), .owner = held};
+    return Buffer::borrow(dtype, held->data(), static_cast<i64>(held->size() * sizeof(T) / size_of(dtype)), held);
   }
 
   /// The children of position `parent` in dimension d; the first `l` levels of the result are known.
