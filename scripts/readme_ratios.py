@@ -106,6 +106,7 @@ def on_matrices(what, pattern, rows):
     if not path:
         return []
     from strata.bench.machines import apart
+    from strata.bench.report import libraries
 
     results = json.loads(path.read_text())
     sorts = lambda r: {case.split()[0] for case in r["cases"]}
@@ -113,8 +114,7 @@ def on_matrices(what, pattern, rows):
     for machine, part in apart(results):
         cells = []
         some = "" if sorts(part) == sorts(results) else f", {' and '.join(sorted(sorts(part)))} alone"
-        asked = {key.split("/")[0] for runs in part["cases"].values() for run in runs for key in run}
-        some += "".join(f", without {name}" for name in results["peers"] if name.lower() not in asked and not name.startswith("strata"))
+        some += "".join(f", without {name}" for name in results["peers"] if name.lower() not in libraries(part) and not name.startswith("strata"))
         for n in (1, 2):
             ratios = [r["ratio"] for r in rows(part) if r["threads"] == n and r["ratio"]]
             cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")

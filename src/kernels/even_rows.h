@@ -16,11 +16,11 @@ struct RowCosts {
   i64 over;    ///< a row that is longer than it was given: entering the loop, and leaving it
 };
 
-/// As measured: with AVX-512 on Zen 4, else on Zen 3, where twice as many doubles take twice the masks, and a core that waits for x has
-/// time for wrong guesses.
+/// As measured: with AVX-512 on Zen 4, else on Zen 3, where four doubles are two vectors and take two masks, and a core that waits for x
+/// has time for wrong guesses.
 inline RowCosts row_costs(i64 element_bytes, bool waits) {
-  if (is_zen4_or_later()) return {.masked = 5, .end = 4, .wrong = 20, .over = 40};
-  if (element_bytes == 4) return waits ? RowCosts{.masked = 5, .end = 1, .wrong = 12, .over = 12} : RowCosts{.masked = 5, .end = 4, .wrong = 20, .over = 40};
+  if (is_zen4_or_later() || (element_bytes == 4 && !waits)) return {.masked = 5, .end = 4, .wrong = 20, .over = 40};
+  if (element_bytes == 4) return {.masked = 5, .end = 1, .wrong = 12, .over = 12};
   return waits ? RowCosts{.masked = 9, .end = 4, .wrong = 12, .over = 12} : RowCosts{.masked = 9, .end = 2, .wrong = 30, .over = 30};
 }
 

@@ -75,8 +75,9 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const Asking how = asking();
     const auto placed_vector = [&](Dense<V>& d, i64 x_bytes) {
       constexpr i64 short_row = line_bytes / 2;  // bytes of values
-      if (how.vector_streamed > 0) d.stream = stored * static_cast<i64>((pairs ? 2 : 1) * sizeof(V) + sizeof(C)) > how.vector_streamed;
-      const bool waits = d.stream && !d.near && far_apart(crd, stored), short_rows = stored * static_cast<i64>(sizeof(V)) <= rows * short_row;
+      const i64 value_bytes = stored * static_cast<i64>(size_of(a.dtype()));
+      if (how.vector_streamed > 0) d.stream = value_bytes + stored * static_cast<i64>(sizeof(C)) > how.vector_streamed;
+      const bool waits = d.stream && !d.near && far_apart(crd, stored), short_rows = value_bytes <= rows * short_row;
       d.scattered = waits && x_bytes > (short_rows ? how.vector_of_short_rows : how.vector_bytes);
       d.second = how.vector_second;
       if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));

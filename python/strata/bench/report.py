@@ -108,18 +108,23 @@ def summary(results):
     return out
 
 
-def _libraries(runs):
+def libraries(results):
+    """Those that were asked in any of its runs, each once."""
+    return _of_runs(run for runs in results["cases"].values() for run in runs)
+
+
+def _of_runs(runs):
     return dict.fromkeys(key.split("/")[0] for run in runs for key in run)
 
 
 def _left_out(results):
     """A line for each machine and set of cases where a library of the other runs was not asked: a ratio there is beside the rest."""
-    libraries = _libraries(run for runs in results["cases"].values() for run in runs)
+    asked = libraries(results)
     lines = []
     for machine, part in machines.apart(results):
         cases = {}
         for name, runs in part["cases"].items():
-            missing = tuple(library for library in libraries if library not in _libraries(runs))
+            missing = tuple(library for library in asked if library not in _of_runs(runs))
             if missing and "->" not in name:
                 cases.setdefault(missing, []).append(name)
         lines += [f"- on {machine['processor']}, {', '.join(missing)}: {', '.join(names)}" for missing, names in cases.items()]
@@ -190,4 +195,4 @@ def _note(r):
     return "; ".join(notes)
 
 
-__all__ = ["markdown", "rows", "summary"]
+__all__ = ["libraries", "markdown", "rows", "summary"]

@@ -139,25 +139,25 @@ enum class Reads {
   scattered_second,  ///< or into the second
 };
 
-/// Are the streams asked for sixteen elements at a time, in a loop of their own? Where two doubles are multiplied at a time, it gains less
-/// than the guess at its end costs (Zen 3, x in the second level and beyond: by fours 0.7 to 0.85 of the time, nearer 1.0 to 1.05).
+/// Are the streams asked for sixteen elements at a time, in a loop of their own, and not by fours? A line that is asked for more than once
+/// costs less than the guess at that loop's end where x is asked for into the second level, and where two doubles are multiplied at a
+/// time (Zen 3, x in the second level and beyond: by fours 0.7 to 0.85 of the time, nearer 1.0 to 1.05).
 #if defined(__AVX512VL__) && defined(__AVX512DQ__)
-template <class V> inline constexpr bool streams_by_sixteens = true;
+template <Reads R, class V> inline constexpr bool by_sixteens = R == Reads::streamed || R == Reads::scattered;
 #else
-template <class V> inline constexpr bool streams_by_sixteens = sizeof(V) == 4;
+template <Reads R, class V> inline constexpr bool by_sixteens = (R == Reads::streamed && sizeof(V) == 4) || R == Reads::scattered;
 #endif
 
 /// Asks for the streams at four elements, and for what such four choose, some elements before they are reached, where there are so many left.
 template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const V* values, const C* crd, i64 k, i64 last, const V* x) {
+  if constexpr (R != Reads::cached && !by_sixteens<R, V>) {
+    prefetch_stream(values + k);
+    prefetch_stream(crd + k);
+  }
   if constexpr (R == Reads::scattered) {
     if (k + scatter_distance + 4 > last) return;
     for (int q = 0; q < 4; ++q) prefetch(x + crd[k + scatter_distance + q]);
-  } else if constexpr (R == Reads::streamed && !streams_by_sixteens<V>) {
-    prefetch_stream(values + k);
-    prefetch_stream(crd + k);
   } else if constexpr (R == Reads::scattered_second) {
-    prefetch_stream(values + k);  // a line more than once costs less than a loop over sixteens, whose end is one guess more
-    prefetch_stream(crd + k);
     if (k + 2 * scatter_distance + 4 > last) return;
     for (int q = 0; q < 4; ++q) prefetch_second(x + crd[k + 2 * scatter_distance + q]);
   }
@@ -173,7 +173,7 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   for (i64 i = begin; i < end; ++i) {
     const i64 stop = pos[i + 1];
     Four<V> sums;
-    if constexpr ((R == Reads::streamed && streams_by_sixteens<V>) || R == Reads::scattered) {
+    if constexpr (by_sixteens<R, V>) {
       for (; k + 16 <= stop; k += 16) {
         prefetch_stream(values + k);
         if (sizeof(V) == 8) prefetch_stream(values + k + 8);
