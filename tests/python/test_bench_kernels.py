@@ -278,12 +278,21 @@ def test_libraries_that_stay_behind_with_more_threads():
     assert [p for p in peers if stays_behind(results, p, 4, 1)] == []
 
 
+def test_libraries_that_nobody_knows(tmp_path, capsys):
+    from strata.bench.run import main
+
+    for more, known in (["--kernels"], "graphblas"), ([], "torch-int32"):
+        assert main([*more, "--peers", "scipy,scypy", "--out", str(tmp_path / "results.json")]) == 2
+        told = capsys.readouterr().err
+        assert "there is no scypy among" in told and known in told and not any(tmp_path.iterdir())
+
+
 def test_command(tmp_path):
     path = tmp_path / "results.json"
     (tmp_path / "sesum.py").write_text("raise ImportError('hidden')")
     args = ["--kernels", "--quick", "--only", "add blocked", "--only", "ttv banded", "--threads", "1"]
     out = subprocess.run(
-        [sys.executable, "-m", "strata", "bench", *args, "--peers", "strata,scipy,sesum", "--out", str(path)],
+        [sys.executable, "-m", "strata", "bench", *args, "--peers", "scipy,sesum", "--out", str(path)],
         capture_output=True,
         text=True,
         timeout=300,

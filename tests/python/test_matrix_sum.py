@@ -127,6 +127,26 @@ def test_many_terms_some_rows_at_a_time(dtype, engine):
     np.testing.assert_allclose((got.to_scipy() - want).data, 0, atol=1e-5)
 
 
+def test_results_much_smaller_than_their_terms():
+    r = np.random.default_rng(9)
+    same = sp.random_array((4000, 500), density=0.05, rng=r, format="csr")
+    def one(row):
+        extra = sp.coo_array(([1.0], ([row], [3])), same.shape)
+        return sp.csr_array(same * (row + 2) + extra)
+    terms = [one(k) for k in range(4)]
+    before = st.settings.threads
+    try:
+        for n in (1, 2, 5):
+            st.settings.threads = n
+            got = st.evaluate("R(i,j) = T0(i,j) + T1(i,j) + T2(i,j) + T3(i,j)", {f"T{k}": st.from_scipy(t) for k, t in enumerate(terms)})
+            got.validate()
+            want = sum(terms[1:], terms[0])
+            assert got.nse == want.nnz and got.nbytes < 1.1 * (12 * want.nnz + 4 * 4001)
+            np.testing.assert_allclose(got.to_dense(), want.toarray(), rtol=1e-12)
+    finally:
+        st.settings.threads = before
+
+
 @pytest.mark.parametrize(
     "text,change,why",
     [

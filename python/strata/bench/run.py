@@ -52,7 +52,7 @@ def parser():
     p.add_argument("--columns", default="1,16,64,128", help="columns of X (default 1,16,64,128)")
     p.add_argument("--threads", default="", help="numbers of threads (default 1,2)")
     p.add_argument("--dtype", default="", help="float64, float32, ... (default: the matrix's own)")
-    p.add_argument("--peers", default="", help="libraries (default: all that are installed)")
+    p.add_argument("--peers", default="", help="libraries beside Strata's own kernels, as a,b (default: all that are installed)")
     p.add_argument(
         "--python",
         action="append",
@@ -173,7 +173,11 @@ def main(argv):
     runs = args.runs or (1 if args.quick else 3)
     threads = [int(n) for n in args.threads.split(",")] if args.threads else [1, 2]
     everyone = list(kernel_peers.PEERS) if args.kernels else peers_module.names()
-    peers = args.peers.split(",") if args.peers else everyone
+    asked = args.peers.split(",") if args.peers else everyone
+    if unknown := [name for name in asked if name not in everyone]:
+        print(f"--peers: there is no {', '.join(unknown)} among {', '.join(everyone)}", file=sys.stderr)
+        return 2
+    peers = ["strata", *(name for name in dict.fromkeys(asked) if name != "strata")]
     pythons = dict(p.split("=", 1) for p in args.python)
     if args.priority:
         ask_for_priority()

@@ -27,7 +27,7 @@ void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, cons
 template <class V>
 void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d);
 template <class V, class P>
-i64 unite(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 template <class V> void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns);
 
 }  // namespace strata::kernels::STRATA_ISA

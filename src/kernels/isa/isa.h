@@ -74,10 +74,10 @@ template <class V, class P, class C> struct TiledLoops {
 };
 
 template <class V, class P> struct SumLoops {
-  /// Rows [begin, end) of A + B, or A - B, of two CSR matrices with ascending columns below 2^31 - 1: columns and values to `crd` and
+  /// Rows [begin, end) of A + B, or A - B, of two CSR matrices of so many columns, ascending and below 2^31 - 1: columns and values to `crd` and
   /// `values`, which have room for as many as both have in these rows and most_united more; where each row ends to `ends`.
   /// Gives how many came. Null where the instruction set cannot do it.
-  i64 (*unite)(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+  i64 (*unite)(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 };
 
 template <class V> struct PlainLoops {

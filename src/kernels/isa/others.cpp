@@ -28,7 +28,7 @@ STRATA_OTHERS(float)
 STRATA_OTHERS(double)
 
 #ifdef STRATA_CAN_UNITE
-#define STRATA_UNITE(V, P) template i64 unite(i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, i64*);
+#define STRATA_UNITE(V, P) template i64 unite(i64, i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, i64*);
 STRATA_UNITE(float, i32)
 STRATA_UNITE(float, i64)
 STRATA_UNITE(double, i32)

@@ -171,7 +171,7 @@ template <bool Minus, class V> static inline i64 put(const Step<V>& s, i32* crd,
 }
 
 template <bool Minus, class V, class P>
-static i64 united_rows(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
+static i64 united_rows(i64 begin, i64 end, i64, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
   i64 n = 0, last = begin - 1;
   const auto write = [&](const Step<V>& s) {
     for (i64 k = s.empty; k > 0; --k) ends[s.row - k - begin] = n;
@@ -197,9 +197,9 @@ static i64 united_rows(i64 begin, i64 end, const P* apos, const i32* acrd, const
 
 #ifdef STRATA_CAN_UNITE
 template <class V, class P>
-i64 unite(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends) {
-  return minus ? united_rows<true>(begin, end, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends)
-               : united_rows<false>(begin, end, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends);
+i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends) {
+  return minus ? united_rows<true>(begin, end, columns, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends)
+               : united_rows<false>(begin, end, columns, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends);
 }
 
 #endif

@@ -3,13 +3,18 @@
 #include "ops/evaluate/matrix_sum.h"
 
 #include <algorithm>
+#include <array>
+#include <memory>
 
 #include "backend/pool.h"
+#include "base/checked.h"
+#include "base/share.h"
 #include "format/recognise.h"
 #include "kernels/isa/isa.h"
 #include "ops/direct/unit.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/front.h"
+#include "ops/piece_starts.h"
 #include "ops/pod_array.h"
 #include "plan/trace.h"
 
@@ -19,9 +24,7 @@ namespace {
 using i64 = std::int64_t;
 using i32 = std::int32_t;
 
-constexpr i64 piece_work = 16384;          ///< elements that are worth a thread's attention
-constexpr i64 window_work = i64{1} << 22;  ///< ... after which Ctrl-C is heard: some 10 ms
-constexpr i64 cached_work = 32768;         ///< ... of which a part of the terms' sum stays near
+constexpr i64 piece_work = 32768;  ///< elements that are worth a thread's attention, and whose sum stays near it
 
 /// The terms from left to right: what stands on the right of an operator is one access.
 bool collect(const Expression& e, const std::vector<std::string>& indices, bool minus, MatrixSum& out) {
@@ -51,12 +54,6 @@ template <class F> auto with_types(const TensorType& t, const F& f) {
 
 template <class T> const T* data(const Buffer& b) { return static_cast<const T*>(b.data); }
 
-/// What one piece of the rows gives.
-struct Piece {
-  i64 begin = 0, end = 0, stored = 0;
-  Buffer crd, values;
-};
-
 /// A matrix, or rows of one that are a sum so far.
 template <class V, class P> struct Rows {
   const P* pos;
@@ -75,22 +72,45 @@ template <class V, class P> struct Partial {
   }
 };
 
+/// The sum of some rows, until it is known where it belongs.
+template <class V> struct Piece {
+  i64 number = 0, begin = 0, end = 0, stored = 0;
+  PodArray<i64> ends;  ///< of each row
+  PodArray<i32> crd;
+  PodArray<V> values;
+};
+
+/// What one thread has in its own caches.
+template <class V, class P> struct Worker {
+  Partial<V, P> held[2];
+  std::vector<Piece<V>> waiting, spare;
+  Piece<V> spare_piece() {
+    if (spare.empty()) return {};
+    Piece<V> p = std::move(spare.back());
+    spare.pop_back();
+    return p;
+  }
+};
+
+/// Pieces of the rows, summed by whoever is free, are copied to their places from the caches of the thread that made them; a piece
+/// whose place is known before is made there (with one thread all are).
 template <class V, class P> class Union {
  public:
-  Union(std::vector<const Tensor*> terms, const std::vector<char>& minus) : first_(*terms[0]), terms_(std::move(terms)), minus_(minus), rows_(first_.part().ranges[0].size) {}
+  Union(std::vector<const Tensor*> terms, const std::vector<char>& minus)
+      : first_(*terms[0]), terms_(std::move(terms)), minus_(minus), rows_(first_.part().ranges[0].size), columns_(first_.part().ranges[1].size), most_(before(rows_) - before(0)), pieces_(ceil_div(std::max<i64>(most_, 1), piece_work)), starts_(pieces_) {}
 
   Tensor run() {
-    const i64 work = before(rows_) - before(0), threads = thread_count();
-    const i64 n = threads == 1 ? 1 : std::clamp<i64>(work / piece_work, 1, 4 * threads);
-    pieces_.resize(static_cast<std::size_t>(n));
-    for (i64 c = 0; c < n; ++c) {
-      Piece& p = pieces_[static_cast<std::size_t>(c)];
-      p.begin = c == 0 ? 0 : pieces_[static_cast<std::size_t>(c) - 1].end;
-      p.end = c + 1 == n ? rows_ : row_at(before(0) + work / n * (c + 1));
-    }
-    ends_ = PodArray<i64>(static_cast<std::size_t>(rows_));
-    parallel_for(n, [&](i64 c) { unite(pieces_[static_cast<std::size_t>(c)]); });
-    return joined();
+    pos_ = Buffer::allocate(first_.type().pos_dtype, rows_ + 1);
+    pos_.set_index(0, 0);
+    crd_ = Buffer::allocate(DType::i32, most_ + kernels::most_united);
+    values_ = Buffer::allocate(first_.dtype(), most_ + kernels::most_united);
+    parallel_for(pieces_, [&](i64) { unite(starts_.take()); });
+    std::vector<const Piece<V>*> rest;
+    for (const auto& w : workers_)
+      if (w)
+        for (const Piece<V>& p : w->waiting) rest.push_back(&p);
+    parallel_for(static_cast<i64>(rest.size()), [&](i64 k) { place(*rest[static_cast<std::size_t>(k)]); });
+    return whole(*starts_.start(pieces_));
   }
 
  private:
@@ -100,7 +120,10 @@ template <class V, class P> class Union {
     for (const Tensor* t : terms_) n += t->part().levels[1].pos.index(row);
     return n;
   }
-  i64 row_at(i64 weight) const {
+  /// Where a piece begins: as many elements each, by whole rows.
+  i64 first_row(i64 piece) const {
+    if (piece == 0 || piece == pieces_) return piece == 0 ? 0 : rows_;
+    const i64 weight = before(0) + begin_of_share(most_, piece, pieces_);
     i64 low = 0, high = rows_;
     while (low < high) {
       const i64 middle = low + (high - low) / 2;
@@ -114,24 +137,48 @@ template <class V, class P> class Union {
     const Part& part = terms_[k]->part();
     return {data<P>(part.levels[1].pos) + row, data<i32>(part.levels[1].crd), data<V>(part.values)};
   }
+  Worker<V, P>& worker() {
+    auto& w = workers_[static_cast<std::size_t>(worker_index())];
+    if (!w) w = std::make_unique<Worker<V, P>>();
+    return *w;
+  }
+  i32* crd(i64 at) const { return static_cast<i32*>(crd_.data) + at; }
+  V* values(i64 at) const { return static_cast<V*>(values_.data) + at; }
 
-  void unite(Piece& piece) {
-    const i64 most = before(piece.end) - before(piece.begin) + kernels::most_united;
-    piece.crd = Buffer::allocate(DType::i32, most);
-    piece.values = Buffer::allocate(first_.dtype(), most);
-    // What is a sum so far stays in a cache.
-    const i64 window = terms_.size() == 2 ? window_work : cached_work;
-    Partial<V, P> held[2];
-    for (i64 row = piece.begin; row < piece.end;) {
-      if (row > piece.begin) poll_interrupt();
-      const i64 stop = std::clamp(row_at(before(row) + window), row + 1, piece.end);
-      i64* ends = ends_.data() + row;
-      const i64 came = add_all(row, stop, held, static_cast<i32*>(piece.crd.data) + piece.stored, static_cast<V*>(piece.values.data) + piece.stored, ends);
-      if (piece.stored > 0)
-        for (i64 i = 0; i < stop - row; ++i) ends[i] += piece.stored;
-      piece.stored += came;
-      row = stop;
+  void unite(i64 number) {
+    Worker<V, P>& w = worker();
+    Piece<V> p = w.spare_piece();
+    p.number = number, p.begin = first_row(number), p.end = first_row(number + 1);
+    p.ends.resize(static_cast<std::size_t>(p.end - p.begin));
+    // (What is written behind a piece's end belongs to the next one, which has no place before this one's size is told.)
+    if (const auto start = starts_.start(number)) {
+      p.stored = add_all(p.begin, p.end, w.held, crd(*start), values(*start), p.ends.data());
+      place_rows(p, *start);
+      starts_.set_size(number, p.stored);
+      w.spare.push_back(std::move(p));
+    } else {
+      const auto most = static_cast<std::size_t>(before(p.end) - before(p.begin) + kernels::most_united);
+      p.crd.resize(most), p.values.resize(most);
+      p.stored = add_all(p.begin, p.end, w.held, p.crd.data(), p.values.data(), p.ends.data());
+      starts_.set_size(number, p.stored);
+      w.waiting.push_back(std::move(p));
     }
+    while (!w.waiting.empty() && starts_.start(w.waiting.front().number)) {
+      place(w.waiting.front());
+      w.spare.push_back(std::move(w.waiting.front()));
+      w.waiting.erase(w.waiting.begin());
+    }
+  }
+
+  void place_rows(const Piece<V>& p, i64 start) const {
+    P* to = static_cast<P*>(pos_.data) + 1 + p.begin;
+    for (i64 i = 0; i < p.end - p.begin; ++i) to[i] = static_cast<P>(p.ends[static_cast<std::size_t>(i)] + start);
+  }
+  void place(const Piece<V>& p) const {
+    const i64 start = *starts_.start(p.number);
+    place_rows(p, start);
+    std::copy_n(p.crd.data(), p.stored, crd(start));
+    std::copy_n(p.values.data(), p.stored, values(start));
   }
 
   /// The sum of all terms' rows [row, stop), from left to right.
@@ -139,7 +186,7 @@ template <class V, class P> class Union {
     const i64 rows = stop - row;
     const auto add = [&](const Rows<V, P>& a, std::size_t k, i32* to_crd, V* to_values) {
       const Rows<V, P> b = term(k, row);
-      return loop_of<V, P>()(0, rows, a.pos, a.crd, a.values, b.pos, b.crd, b.values, minus_[k] != 0, to_crd, to_values, ends);
+      return loop_of<V, P>()(0, rows, columns_, a.pos, a.crd, a.values, b.pos, b.crd, b.values, minus_[k] != 0, to_crd, to_values, ends);
     };
     Rows<V, P> sum = term(0, row);
     i64 most = sum.pos[rows] - sum.pos[0] + kernels::most_united;
@@ -156,38 +203,31 @@ template <class V, class P> class Union {
     return add(sum, terms_.size() - 1, crd, values);
   }
 
-  Tensor joined() {
-    std::vector<i64> starts{0};
-    for (const Piece& p : pieces_) starts.push_back(starts.back() + p.stored);
-    const i64 stored = starts.back();
-    RawArrays arrays;
-    Buffer& pos = arrays.pos[1] = Buffer::allocate(first_.type().pos_dtype, rows_ + 1);
+  Tensor whole(i64 stored) {
     // Memory that is nearly full serves as it is.
-    const bool adopt = pieces_.size() == 1 && 2 * stored >= pieces_[0].crd.size;
-    arrays.crd[1] = adopt ? pieces_[0].crd : Buffer::allocate(DType::i32, stored);
-    arrays.values = adopt ? pieces_[0].values : Buffer::allocate(first_.dtype(), stored);
-    arrays.crd[1].size = arrays.values.size = stored;
-    pos.set_index(0, 0);
-    parallel_for(static_cast<i64>(pieces_.size()), [&](i64 c) {
-      Piece& p = pieces_[static_cast<std::size_t>(c)];
-      const i64 start = starts[static_cast<std::size_t>(c)];
-      P* to = static_cast<P*>(pos.data) + 1;
-      for (i64 i = p.begin; i < p.end; ++i) to[i] = static_cast<P>(ends_[static_cast<std::size_t>(i)] + start);
-      if (!adopt && p.stored > 0) {
-        std::copy_n(data<i32>(p.crd), p.stored, static_cast<i32*>(arrays.crd[1].data) + start);
-        std::copy_n(data<V>(p.values), p.stored, static_cast<V*>(arrays.values.data) + start);
-      }
-      p.crd = p.values = {};
-    });
+    if (2 * stored < most_) {
+      const Buffer from[] = {crd_, values_};
+      crd_ = Buffer::allocate(DType::i32, stored), values_ = Buffer::allocate(first_.dtype(), stored);
+      const i64 n = ceil_div(stored, piece_work);
+      parallel_for(n, [&](i64 c) {
+        const i64 begin = begin_of_share(stored, c, n), end = begin_of_share(stored, c + 1, n);
+        std::copy(data<i32>(from[0]) + begin, data<i32>(from[0]) + end, crd(begin));
+        std::copy(data<V>(from[1]) + begin, data<V>(from[1]) + end, values(begin));
+      });
+    }
+    crd_.size = values_.size = stored;
+    RawArrays arrays;
+    arrays.pos[1] = std::move(pos_), arrays.crd[1] = std::move(crd_), arrays.values = std::move(values_);
     return make_tensor(first_.format(), first_.shape(), std::move(arrays), first_.fill(), false);
   }
 
   const Tensor& first_;
   const std::vector<const Tensor*> terms_;
   const std::vector<char>& minus_;
-  const i64 rows_;
-  std::vector<Piece> pieces_;
-  PodArray<i64> ends_;  ///< of each row, within its piece
+  const i64 rows_, columns_, most_, pieces_;
+  PieceStarts starts_;
+  Buffer pos_, crd_, values_;  ///< of the result
+  std::array<std::unique_ptr<Worker<V, P>>, max_threads> workers_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The loops of sums of CSR matrices, of every instruction set that has them, beside a merge element by element.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -31,9 +32,11 @@ template <class V, class P> struct Rows {
 
 enum class Pattern { any, blocks, same, apart, nearly_empty };
 
-/// Two matrices of 90 rows; those of the second are like the first one's, or not.
-template <class V, class P> void fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how, std::mt19937& r) {
+/// Two matrices of 90 rows; those of the second are like the first one's, or not. Gives their columns: few, or all that may be.
+template <class V, class P> i64 fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how, std::mt19937& r) {
   const i32 columns = how == Pattern::nearly_empty ? 5 : 40 + static_cast<i32>(r() % 200);
+  constexpr i32 sizes[] = {0, 1 << 20, 1 << 28, std::numeric_limits<i32>::max()};
+  const i32 last = std::max(columns, sizes[r() % 4]) - 1;
   for (int row = 0; row < 90; ++row) {
     const auto one_of = how == Pattern::nearly_empty ? 12 : 1 + r() % 12;
     const bool no_a = r() % 9 == 0 || (how == Pattern::nearly_empty && row > 60), no_b = r() % 9 == 0;
@@ -41,12 +44,13 @@ template <class V, class P> void fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how,
       const i32 block = j / 4;
       const bool in_a = how == Pattern::blocks ? (block * 7 + row / 4) % 3 == 0 : how == Pattern::apart ? j < columns / 2 && r() % 3 == 0 : r() % one_of == 0;
       const bool in_b = how == Pattern::blocks ? (block * 5 + row / 4) % 4 == 0 : how == Pattern::apart ? j >= columns / 2 && r() % 3 == 0 : how == Pattern::same ? in_a : r() % one_of == 0;
-      if (in_a && !no_a) a.add(j == columns - 1 ? std::numeric_limits<i32>::max() - 1 : j, r);
-      if (in_b && !no_b) b.add(j == columns - 1 ? std::numeric_limits<i32>::max() - 1 : j, r);
+      if (in_a && !no_a) a.add(j == columns - 1 ? last : j, r);
+      if (in_b && !no_b) b.add(j == columns - 1 ? last : j, r);
     }
     a.end(), b.end();
   }
   a.close(), b.close();
+  return i64{last} + 1;
 }
 
 /// Their bits, but for which NaN it is: which of two a sum hands on, the order of the operands decides.
@@ -54,7 +58,7 @@ template <class V> bool same_bits(V x, V y) { return (x != x && y != y) || std::
 
 template <class V, class P> void check(const SumLoops<V, P>& loops, Pattern how, bool minus, std::mt19937& r) {
   Rows<V, P> a, b;
-  fill(a, b, how, r);
+  const i64 columns = fill(a, b, how, r);
   const i64 rows = 90, begin = r() % 3 == 0 ? 17 : 0, end = r() % 3 == 0 ? 71 : rows;
   std::vector<i32> want_crd;
   std::vector<V> want;
@@ -81,7 +85,7 @@ template <class V, class P> void check(const SumLoops<V, P>& loops, Pattern how,
   std::vector<i32> crd(room);
   std::vector<V> values(room);
   std::vector<i64> ends(static_cast<std::size_t>(end - begin));
-  const i64 came = loops.unite(begin, end, a.pos.data(), a.crd.data(), a.values.data(), b.pos.data(), b.crd.data(), b.values.data(), minus, crd.data(), values.data(), ends.data());
+  const i64 came = loops.unite(begin, end, columns, a.pos.data(), a.crd.data(), a.values.data(), b.pos.data(), b.crd.data(), b.values.data(), minus, crd.data(), values.data(), ends.data());
   REQUIRE(came == static_cast<i64>(want.size()));
   CHECK(ends == want_ends);
   crd.resize(want.size());
