@@ -320,19 +320,20 @@ def peer(name, threads):
     }[name](threads)
 
 
+PACKAGES = {
+    "strata": None,
+    "strata-vendor": "MKL",
+    "scipy": "SciPy",
+    "torch": "torch",
+    "torch-int32": "torch",
+    "mkl": "MKL",
+    "numba": "numba",
+    "eigen": "Eigen",
+    "graphblas": "GraphBLAS",
+}  # that each peer needs, as installed() calls them
+
+
 def names():
     """Peers that are installed, ours first."""
     here = installed()
-    out = ["strata", "strata-vendor"] if "MKL" in here else ["strata"]
-    for name, package in (
-        ("scipy", "SciPy"),
-        ("torch", "torch"),
-        ("torch-int32", "torch"),
-        ("mkl", "MKL"),
-        ("numba", "numba"),
-        ("eigen", "Eigen"),
-        ("graphblas", "GraphBLAS"),
-    ):
-        if package in here:
-            out.append(name)
-    return out
+    return [name for name, package in PACKAGES.items() if not package or package in here]

@@ -172,10 +172,11 @@ def main(argv):
     budget = args.budget or (0.05 if args.quick else 0.3)
     runs = args.runs or (1 if args.quick else 3)
     threads = [int(n) for n in args.threads.split(",")] if args.threads else [1, 2]
-    everyone = list(kernel_peers.PEERS) if args.kernels else peers_module.names()
-    asked = args.peers.split(",") if args.peers else everyone
-    if unknown := [name for name in asked if name not in everyone]:
-        print(f"--peers: there is no {', '.join(unknown)} among {', '.join(everyone)}", file=sys.stderr)
+    known = list(kernel_peers.PEERS if args.kernels else peers_module.PACKAGES)
+    here = known if args.kernels else peers_module.names()
+    asked = args.peers.split(",") if args.peers else here
+    if unknown := [name for name in asked if name not in known]:
+        print(f"--peers: there is no {', '.join(unknown)} among {', '.join(known)}", file=sys.stderr)
         return 2
     peers = ["strata", *(name for name in dict.fromkeys(asked) if name != "strata")]
     pythons = dict(p.split("=", 1) for p in args.python)
