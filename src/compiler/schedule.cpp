@@ -100,7 +100,7 @@ class Scheduler {
       int first = last;
       while (first > 0 && level(first).level.kind == LevelKind::singleton) --first;
       const LevelFacts& f = level(first);
-      // Neighbours are compared, so a run is right whatever the order; sorted levels make long ones.
+      // Ordered: a run passes over what lies between two coordinates that are the same.
       if (f.level.kind == LevelKind::compressed && !f.level.unique && f.level.ordered) {
         run_first_ = first;
         run_last_ = last;

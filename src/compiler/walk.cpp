@@ -11,6 +11,7 @@ using ir::Stmt;
 
 namespace {
 
+constexpr std::int64_t run_stride = 8;  ///< elements of a long run of which one coordinate is looked at
 constexpr std::int64_t prefetch_bytes = 8192;  ///< measured: hardware prefetchers stop at 4 KB; 8 KB ahead is 1.6-2x on streams
 
 Expr ceil_div(const Expr& e, std::int64_t n) { return n == 1 ? e : ir::floor_div(e + (n - 1), n); }
@@ -275,16 +276,19 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
   const Expr first = outer ? outer->first : cursor.counted->begin;
   const Expr last = outer ? outer->second : named(out, "last", cursor.counted->end);
   const std::string p = names_.fresh("first_slot"), e = names_.fresh("next_slot");
-  const auto coordinate_at = [&](int l, const std::string& q) { return crd(l, ir::var(q)); };
   out.push_back(ir::declare(p, first));
   Stmts inner{ir::declare(e, ir::var(p) + 1)};
   std::vector<Expr> coordinates;
-  Expr same = ir::lt(ir::var(e), last);
-  for (int l = s.level; l <= s.last; ++l) {
-    coordinates.push_back(named(inner, g_.levels[static_cast<std::size_t>(l)].stem, coordinate_at(l, p)));
-    same = ir::logical_and(same, ir::eq(coordinate_at(l, e), coordinates.back()));
-  }
-  inner.push_back(ir::while_loop(same, ir::assign(e, ir::var(e) + 1)));
+  for (int l = s.level; l <= s.last; ++l) coordinates.push_back(named(inner, g_.levels[static_cast<std::size_t>(l)].stem, crd(l, ir::var(p))));
+  const auto goes_on = [&](std::int64_t further) {
+    const Expr at_e = further > 0 ? ir::var(e) + further : ir::var(e);
+    Expr same = ir::lt(at_e, last);
+    for (int l = s.level; l <= s.last; ++l) same = ir::logical_and(same, ir::eq(crd(l, at_e), coordinates[static_cast<std::size_t>(l - s.level)]));
+    return same;
+  };
+  // Coordinates ascend: what lies between two that are the same is the same too. (Runs of pairs are short.)
+  if (s.level == s.last) inner.push_back(ir::while_loop(goes_on(run_stride - 1), ir::assign(e, ir::var(e) + run_stride)));
+  inner.push_back(ir::while_loop(goes_on(0), ir::assign(e, ir::var(e) + 1)));
   Place next = at;
   next.run_begin = ir::var(p);
   next.run_end = ir::var(e);
