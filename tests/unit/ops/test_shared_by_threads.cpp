@@ -5,10 +5,14 @@
 //   cmake --build build/tsan --target test_ops && build/tsan/test_ops -tc="*threads*"
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "backend/pool.h"
+#include "strata/evaluate.h"
 #include "strata/ops.h"
 #include "unit/plan/support.h"
 
@@ -62,4 +66,25 @@ TEST_CASE("what is filled in lazily, by several threads at once") {
   }
   set_thread_count(0);
   CHECK(wrong == 0);
+}
+
+TEST_CASE("pieces of one sum of matrices, by several threads at once") {
+  Rng rng(12);
+  std::map<std::string, Tensor> terms;
+  for (const char* name : {"A", "B", "C"}) terms.emplace(name, pack("CSR", random_array({1500, 200}, 0.3, false, false, rng), DType::f64));
+  const auto sum = [&](int threads) {
+    set_thread_count(threads);
+    const Tensor t = evaluate("S(i,j) = A(i,j) - B(i,j) + C(i,j)", terms);
+    set_thread_count(0);
+    return t;
+  };
+  const Tensor alone = sum(1);
+  for (int round = 0; round < 20; ++round) {
+    const Tensor together = sum(2 + round % 4);
+    REQUIRE(together.nse() == alone.nse());
+    const Part &a = alone.part(), &b = together.part();
+    CHECK(std::ranges::equal(a.levels[1].pos.as<std::int32_t>(), b.levels[1].pos.as<std::int32_t>()));
+    CHECK(std::ranges::equal(a.levels[1].crd.as<std::int32_t>(), b.levels[1].crd.as<std::int32_t>()));
+    CHECK(std::ranges::equal(a.values.as<double>(), b.values.as<double>()));
+  }
 }
