@@ -281,7 +281,7 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
   std::vector<Expr> coordinates;
   for (int l = s.level; l <= s.last; ++l) coordinates.push_back(named(inner, g_.levels[static_cast<std::size_t>(l)].stem, crd(l, ir::var(p))));
   const auto goes_on = [&](std::int64_t further) {
-    const Expr at_e = further > 0 ? ir::var(e) + further : ir::var(e);
+    const Expr at_e = ir::var(e) + further;
     Expr same = ir::lt(at_e, last);
     for (int l = s.level; l <= s.last; ++l) same = ir::logical_and(same, ir::eq(crd(l, at_e), coordinates[static_cast<std::size_t>(l - s.level)]));
     return same;

@@ -178,7 +178,7 @@ def main(argv):
     if unknown := [name for name in asked if name not in known]:
         print(f"--peers: there is no {', '.join(unknown)} among {', '.join(known)}", file=sys.stderr)
         return 2
-    peers = ["strata", *(name for name in dict.fromkeys(asked) if name != "strata")]
+    peers = list(dict.fromkeys(["strata", *asked]))
     pythons = dict(p.split("=", 1) for p in args.python)
     if args.priority:
         ask_for_priority()

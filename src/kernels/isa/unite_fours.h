@@ -134,10 +134,10 @@ static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32
   int bits = 0;  // of a column
   while (bits < 31 && i64{1} << bits < columns) ++bits;
   const i32 each = bits < 31 ? i32{1} << bits : 0, last_column = static_cast<i32>((u32{1} << bits) - 1);
-  const i64 numbers = (i64{1} << (31 - bits)) - 1;
+  const i64 numbers = (i64{1} << (31 - bits)) - 1, rows_at_once = numbers < most_rows ? numbers : most_rows;
   bool runs = false;
   for (i64 r = begin, s; r < end; r = s) {
-    const i64 a_at = apos[r], b_at = bpos[r], limit = r + (numbers < most_rows ? numbers : most_rows) < end ? r + (numbers < most_rows ? numbers : most_rows) : end;
+    const i64 a_at = apos[r], b_at = bpos[r], limit = r + rows_at_once < end ? r + rows_at_once : end;
     for (s = r; s < limit && apos[s + 1] - a_at <= most_keys && bpos[s + 1] - b_at <= most_keys;) ++s;
     if (s <= r + 1) {
       s = r + 1;
