@@ -63,7 +63,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> whole = dense_arguments<V>(m, operands, out, alpha, beta);
+    const Dense<V> whole = dense_arguments<V>(m, operands, out, alpha, beta, true);
     const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
@@ -82,6 +82,16 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       d.second = how.vector_second;
       if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));
     };
+    const auto placed_by_order = [&](Dense<V>& d, i64 row_bytes, i64 x_bytes) {
+      if (!in_step(crd, stored)) {
+        d.twice = x_bytes > (row_bytes < 4 * line_bytes ? 2 * how.twice_bytes : how.twice_bytes);
+      } else if (const auto lead = lead_along(rows, pos, crd, row_bytes)) {
+        d.near = d.along = true;
+        d.lead = *lead;
+      } else {
+        d.scattered = true;
+      }
+    };
     const auto placed = [&](Dense<V> d) {
       const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V)), x_bytes = columns * row_bytes;
       d.near = x_bytes <= second_level() / 2;
@@ -90,8 +100,11 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
         placed_vector(d, x_bytes);
         return d;
       }
-      if (!d.near && how.not_in_step && (x_bytes <= far_bytes || row_bytes <= 2 * line_bytes)) d.near = in_step(crd, stored);
       if (!pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
+      if (how.by_order) {
+        if (!d.near && d.tile == 0) placed_by_order(d, row_bytes, x_bytes);
+        return d;
+      }
       const bool wherever = how.wherever && reaches_far(rows, pos, crd, row_bytes);
       d.scattered = x_bytes > how.scattered_bytes && (wherever || (d.stream && far_apart(crd, stored)));
       return d;

@@ -22,9 +22,10 @@ std::optional<MatrixProduct> match_matrix_product(const Query& query, std::strin
 /// Do the index types have a row in the table of loops?
 bool known_indices(const TensorType& t, std::string& why);
 
-/// The dense sides of a product as the loops want them. Complex numbers are pairs of V there.
+/// The dense sides of a product as the loops want them. Complex numbers are pairs of V there. `leaves`: the loop lets whole rows of real
+/// numbers go past the caches from registers.
 template <class V>
-Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta);
+Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta, bool leaves = false);
 /// The same for out += ...: scales out by beta first, in parallel.
 template <class V>
 Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta);

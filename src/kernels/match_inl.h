@@ -15,8 +15,8 @@ inline constexpr i64 partial_work = 32768;
 inline constexpr std::int64_t streamed_bytes = 16 << 20;
 /// Bytes from which on a result goes past the caches. Where a core's second level hands on what it drops to the third (the Intel
 /// processors with fast gathers), reading the lines first costs more than a third level saves: 1.07 to 1.25 times as fast from
-/// 8 MB on. Elsewhere a result that fits a third level is better off there.
-inline std::int64_t past_bytes() { return std::int64_t{fast_gathers() ? 8 : 32} << 20; }
+/// 8 MB on; and where rows leave from registers, without a buffer. Elsewhere a result that fits a third level is better off there.
+inline std::int64_t past_bytes(bool leaves_by_rows = false) { return std::int64_t{fast_gathers() || leaves_by_rows ? 8 : 32} << 20; }
 /// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
 inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
@@ -67,7 +67,7 @@ template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 c
 }
 
 template <class V>
-Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta, bool leaves) {
   const Tensor& x = operands[static_cast<std::size_t>(m.dense)];
   Dense<V> d;
   const i64 stored = static_cast<i64>(operands[static_cast<std::size_t>(m.sparse)].part().values.bytes());
@@ -86,7 +86,8 @@ Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operand
     d.ldx *= 2, d.ldo *= 2, d.columns *= 2;
   }
   const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
-  d.past = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes && out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes();
+  leaves = leaves && !is_complex(out.dtype()) && loops().leaves_by_rows(d.out, row_bytes);
+  d.past = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes && out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes(leaves);
   return d;
 }
 

@@ -42,7 +42,7 @@ template <class V> struct Scaling {
 template <Rows R, int N, template <int, class> class Place, class V, class C>
 static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out, const Dense<V>& d) {
   constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
-  constexpr i64 distance = R == Rows::scattered ? scatter_distance : 24;
+  constexpr i64 distance = R == Rows::scattered ? far_ahead : 24;
   const Place<N, V> place(x);
   x = place.begin(x);
   Vec<V> re[chains][M], im[chains][M];
@@ -106,6 +106,7 @@ static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V
     const i64 start = pos[i], stop = pos[i + 1];
     prefetch_stream(values + 2 * start);
     prefetch_stream(crd + start);
+    if (d.along) prefetch_elements_second(d.x + (i + d.lead) * d.ldx, d.columns);
     V* out = d.past ? past.next() : d.out + i * d.ldo;
     i64 c = 0;
 #define STRATA_PANELS(N, PLACE) \

@@ -36,6 +36,9 @@ template <class V> struct Dense {
   bool second = false;     ///< scattered, and x is a vector: into the second level, which waits for more lines at a time than the first
   bool scattered = false;  ///< what rows choose of x is far and in no order: ask for it early (in a cache: 20 % slower for that)
   bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
+  bool twice = false;      ///< rows of x are asked for into the second level, and from there into the first
+  bool along = false;      ///< rows of A follow a diagonal: each asks for the row of x that lies `lead` behind its own number, and for no other
+  i64 lead = 0;
   bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
   bool past = false;       ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
   V alpha_im = 0, beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
@@ -105,6 +108,8 @@ struct LoopTable {
   const char* isa;
   /// Do CSR products read rows of x by whole lines, though they begin inside of one?
   bool (*by_lines)(const void* x, i64 element_bytes, i64 ldx, i64 columns);
+  /// Do rows of a result of CSR go past the caches from registers?
+  bool (*leaves_by_rows)(const void* out, i64 row_bytes);
   Loops<double> f64;
   Loops<float> f32;
 };

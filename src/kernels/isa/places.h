@@ -12,6 +12,9 @@ template <int N, class V> struct Plain {
   static V* begin(V* row) { return row; }
   static Vec<V> read(const V* row, int q) { return load(row + q * lanes<V>); }
   static void write(V* row, int q, Vec<V> v) { store(row + q * lanes<V>, v); }
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  static Vec<V> whole(const Vec<V>* sums, int q) { return sums[q]; }
+#endif
 };
 
 #if defined(__AVX512F__)
@@ -54,6 +57,8 @@ template <int N, class V> struct ByLines {
     if (q == N - 1) store_halves(p, row, v);
     else store(p, v);
   }
+  /// Vector q of the row as memory has it.
+  [[gnu::always_inline]] static Vec<V> whole(const Vec<V>* sums, int q) { return across<V>(sums[q == 0 ? N - 1 : q - 1], sums[q]); }
 };
 #endif
 

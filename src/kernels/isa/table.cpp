@@ -11,6 +11,6 @@ namespace strata::kernels::STRATA_ISA {
 #define STRATA_LOOPS(V) {STRATA_EACH_INDEX(STRATA_INDEXED, V) STRATA_EACH_TILED_INDEX(STRATA_TILED, V) STRATA_UNITES(V, i32) STRATA_UNITES(V, i64) {dia<V>, fibres<V>}}
 
 extern const LoopTable table;
-const LoopTable table = {STRATA_TEXT(STRATA_ISA), by_lines, STRATA_LOOPS(double), STRATA_LOOPS(float)};
+const LoopTable table = {STRATA_TEXT(STRATA_ISA), by_lines, leaves_by_rows, STRATA_LOOPS(double), STRATA_LOOPS(float)};
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -13,7 +13,7 @@ static void tile_panel(i64 from, i64 to, const P* tile, const C* crd, const V* v
       if (is_vector(d)) csr_vector(from, to, tile, crd, values, d);
       else csr_spmm<Rows::near, 0, Plain>(from, to, tile, crd, values, d);
     } else {
-      for (i64 i = from; i < to; ++i) row_panel<Rows::nearest, N, Plain>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo, d);
+      for (i64 i = from; i < to; ++i) row_panel<Rows::nearest, N, Plain>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo, false, d);
     }
     d.beta = V(1);  // the tiles behind the first add to what it left
   }
@@ -26,7 +26,7 @@ void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, cons
     const P* tile = pos + top * t.tiles;
     Dense<V> d = whole;
     d.out += top * d.ldo;
-    d.near = true, d.scattered = d.past = false, d.tile = 0;
+    d.near = true, d.scattered = d.past = d.along = false, d.tile = 0;
     // A width of columns walks all rows before the next: to choose one anew for each row would cost as much as a dozen elements.
 #define STRATA_PANELS(N) \
   for (constexpr i64 width = (N) * lanes<V>; d.columns >= width; d.x += width, d.out += width, d.columns -= width) \

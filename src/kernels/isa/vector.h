@@ -64,6 +64,14 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
 [[gnu::always_inline]] static inline Vec<double> load_halves(const double* low, const double* high) { return (Vec<double>)_mm256_loadu2_m128d(high, low); }
 [[gnu::always_inline]] static inline void store_halves(float* low, float* high, Vec<float> v) { _mm256_storeu2_m128(high, low, (__m256)v); }
 [[gnu::always_inline]] static inline void store_halves(double* low, double* high, Vec<double> v) { _mm256_storeu2_m128d(high, low, (__m256d)v); }
+/// The high half of `a`, and the low one of `b`.
+template <class V> [[gnu::always_inline]] static inline Vec<V> across(Vec<V> a, Vec<V> b) {
+  return (Vec<V>)_mm256_permute2f128_ps((__m256)a, (__m256)b, 0x21);
+}
+/// A store past the caches, to the start of a vector.
+template <class V> [[gnu::always_inline]] static inline void stream(V* p, Vec<V> v) {
+  _mm256_stream_ps(reinterpret_cast<float*>(p), (__m256)v);
+}
 #endif
 
 /// One column, so that rows of x and of the result are single numbers that follow each other?
@@ -96,6 +104,12 @@ template <int N, bool Second, class V> [[gnu::always_inline]] static inline void
   for (int q = 0; q < N * vector_bytes; q += 64) ask(bytes + q);
   if (straddles) ask(bytes + N * vector_bytes - 1);
 }
+/// The same for so many elements, into the second level.
+template <class V> [[gnu::always_inline]] static inline void prefetch_elements_second(const V* row, i64 elements) {
+  const char *p = reinterpret_cast<const char*>(row), *last = reinterpret_cast<const char*>(row + elements) - 1;
+  for (; p < last; p += 64) prefetch_second(p);
+  prefetch_second(last);
+}
 /// Does what begins here not begin with a line?
 [[gnu::always_inline]] static inline bool is_astray(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 64 != 0; }
 /// Do CSR products read the rows of x by whole lines, all of which begin at the same place inside of one? (ByLines in csr_spmm.h.) Rows of
@@ -104,6 +118,15 @@ static inline bool by_lines(const void* x, i64 element_bytes, i64 ldx, i64 colum
   const i64 place = static_cast<i64>(reinterpret_cast<std::uintptr_t>(x) % 64);
   const bool known = vector_bytes == 64 ? place != 0 && place % element_bytes == 0 : vector_bytes == 32 && place % 32 == 16;
   return known && ldx * element_bytes % vector_bytes == 0 && columns * element_bytes >= 4 * vector_bytes;
+}
+#if defined(__AVX2__) && !defined(__AVX512F__)
+inline constexpr bool can_leave = true;
+#else
+inline constexpr bool can_leave = false;  // with AVX-512 not measured
+#endif
+/// Do rows of a result go past the caches from registers? Two lines or more, all of them whole.
+static inline bool leaves_by_rows(const void* out, i64 row_bytes) {
+  return can_leave && reinterpret_cast<std::uintptr_t>(out) % 64 == 0 && row_bytes % 64 == 0 && row_bytes >= 128;
 }
 /// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.
 inline constexpr i64 scatter_distance = 64;
