@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "base/row_order.h"
 #include "ir/ir.h"
 #include "strata/expr.h"
 
@@ -55,6 +56,7 @@ struct ScalarBinding {
     offset,            ///< operand >= 0: values_offset; operand -1: of the output
     walk_begin,        ///< 0, and
     walk_end,          ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the other
+    lead,              ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
     batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
   } kind;
   int operand = 0, part = 0, level = 0;  ///< operand -1: the output
@@ -110,6 +112,7 @@ struct Target {
   int rows_ahead = 64;    ///< elements between asking for a row of a dense operand and reading it
   bool rows_second_level = true;  ///< they are asked for into the second level, which waits for more lines at a time than the first
   int rows_near = 32;     ///< rows so close to the present one are not asked for: they are in a cache, or on their way (bands, blocks); -1: all are
+  bool by_order = false;  ///< where the order of rows is known, it decides instead
   bool operator==(const Target&) const = default;
 };
 /// What this machine has.
@@ -125,7 +128,7 @@ struct LowerInput {
   int part = 0;                       ///< which part of the driver
   Target target = {};
   bool specialize = true;             ///< free extents up to 128 become constants
-  bool rows_alike = false;            ///< pattern_output: rows of the driver's last level mostly have the coordinates of their neighbours
+  RowOrder order = RowOrder::any;     ///< pattern_output: of the rows of the driver's last level
   bool optimize = true;               ///< false: the plain nest (every stored element adds to memory), the check of all others
 };
 

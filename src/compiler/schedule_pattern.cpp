@@ -199,7 +199,7 @@ class PatternScheduler {
   /// is most of the work, and that no row shares.)
   void find_alike() {
     const int row = n_ - 2;
-    if (!in_.rows_alike || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense || s_.is_flat(row)) return;
+    if (in_.order != RowOrder::alike || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense || s_.is_flat(row)) return;
     bool own = false;
     for (const auto& a : g_.dense) {
       if (a.operand < 0) continue;

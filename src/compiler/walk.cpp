@@ -252,7 +252,8 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
         copy.push_back(ir::declare(c.state[k].name, ir::var(carried[k])));
         carried[k] = c.state[k].name;
       }
-      if (s_.together && chain == 0) copy.push_back(emit_rows_ahead(at, l, c.position, last ? 1 : s_.chains));
+      if (s_.together && asks_by_order()) copy.push_back(emit_rows_ahead(at, l, c.position));  // one by one: 0.88 to 1.04 of the time
+      else if (s_.together && chain == 0) copy.push_back(emit_rows_ahead(at, l, c.position, last ? 1 : s_.chains));
       copy.push_back(inside(c, chain, last && chain == 0, last));
       if (last)
         for (std::size_t k = 0; k < carried.size(); ++k) copy.push_back(ir::assign(cursor.state[k].name, ir::var(carried[k])));
@@ -262,6 +263,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     Stmts inner;
     if (prefetched >= 0) inner.push_back(emit_prefetch(l, cursor.position, 1));
     inner.push_back(emit_rows_ahead(at, l, cursor.position));
+    inner.push_back(emit_rows_in_order(at, l, cursor.coordinate));
     inner.push_back(inside(cursor, at.chain));
     out.push_back(ir::loop(cursor.counted->variable, cursor.counted->begin, cursor.counted->end, ir::block(std::move(inner))));
   }

@@ -26,10 +26,9 @@ struct Asking {
   bool wherever;
   /// How rows are asked for depends on their order alone. Rows of a mesh or a band, which follow a diagonal: where that goes on. Other
   /// rows that follow those of the row before (blocks): early, into the second level. No order: into that level and then into the first,
-  /// from `twice_bytes` on. (Zen 3, 16 to 64 columns of float32, one and two threads, beside 24 elements ahead into the first: 0.65 to 0.85
+  /// from `twice_bytes` of x on. (Zen 3, 16 to 64 columns of float32, one and two threads, beside 24 elements ahead into the first: 0.65 to 0.85
   /// of the time, 0.6 to 0.96, and with 64 columns 0.7 to 1.)
   bool by_order;
-  std::int64_t twice_bytes;
   /// Bytes of a vector x from which on its elements, chosen in no order by an A that streams by, are asked for early; then the same where
   /// rows have 32 bytes of values at most.
   std::int64_t vector_bytes, vector_of_short_rows;
@@ -44,11 +43,16 @@ struct Asking {
 /// As measured: on Granite Rapids, on Zen 4, and on Zen 3, which stands for all others.
 inline Asking asking() {
   if (is_sapphire_rapids_or_later())
-    return {.scattered_bytes = far_bytes, .wherever = false, .by_order = false, .twice_bytes = 0, .vector_bytes = far_bytes, .vector_of_short_rows = far_bytes, .vector_second = false, .vector_streamed = 0};
+    return {.scattered_bytes = far_bytes, .wherever = false, .by_order = false, .vector_bytes = far_bytes, .vector_of_short_rows = far_bytes, .vector_second = false, .vector_streamed = 0};
   if (is_zen4_or_later())
-    return {.scattered_bytes = far_bytes, .wherever = true, .by_order = false, .twice_bytes = 0, .vector_bytes = second_level(), .vector_of_short_rows = second_level(), .vector_second = true, .vector_streamed = 16 << 20};
-  return {.scattered_bytes = 0, .wherever = false, .by_order = true, .twice_bytes = 16 << 20, .vector_bytes = second_level(), .vector_of_short_rows = far_bytes, .vector_second = true, .vector_streamed = 6 << 20};
+    return {.scattered_bytes = far_bytes, .wherever = true, .by_order = false, .vector_bytes = second_level(), .vector_of_short_rows = second_level(), .vector_second = true, .vector_streamed = 16 << 20};
+  return {.scattered_bytes = 0, .wherever = false, .by_order = true, .vector_bytes = second_level(), .vector_of_short_rows = far_bytes, .vector_second = true, .vector_streamed = 6 << 20};
 }
+
+/// Bytes of a dense operand that is asked for twice, where rows of four lines or more are chosen from it in no order.
+inline constexpr std::int64_t twice_bytes = 16 << 20;
+/// Rows of so many bytes between one that is asked for by order and the one that is read: a second level keeps them.
+inline std::int64_t order_slack(std::int64_t row_bytes) { return second_level() / 4 / row_bytes; }
 
 /// Bytes of a dense operand that a core copies within its caches.
 inline constexpr std::int64_t packed_bytes = std::int64_t{2} << 20;

@@ -4,6 +4,7 @@
 
 #include "base/far_apart.h"
 #include "base/part_dtype.h"
+#include "base/row_order.h"
 #include "base/share.h"
 #include "format/recognise.h"
 #include "kernels/builtin.h"
@@ -83,14 +84,11 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));
     };
     const auto placed_by_order = [&](Dense<V>& d, i64 row_bytes, i64 x_bytes) {
-      if (!in_step(crd, stored)) {
-        d.twice = x_bytes > (row_bytes < 4 * line_bytes ? 2 * how.twice_bytes : how.twice_bytes);
-      } else if (const auto lead = lead_along(rows, pos, crd, row_bytes)) {
-        d.near = d.along = true;
-        d.lead = *lead;
-      } else {
-        d.scattered = true;
-      }
+      const SampledOrder s = row_order(rows, pos, crd, order_slack(row_bytes));
+      d.lead = s.lead;
+      d.near = d.along = s.order == RowOrder::along;
+      d.scattered = s.order == RowOrder::steps;
+      d.twice = s.order == RowOrder::none && x_bytes > (row_bytes < 4 * line_bytes ? 2 * twice_bytes : twice_bytes);
     };
     const auto placed = [&](Dense<V> d) {
       const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V)), x_bytes = columns * row_bytes;

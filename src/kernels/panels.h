@@ -2,10 +2,7 @@
 // Many columns, panel by panel: those of x that a panel needs are packed, so that they stay in a core's second level while rows of A
 // choose from them. (Where they lie in x they would not: rows of x that begin a power of two apart share few sets of a cache.) Each
 // worker packs its own, unless they are many: what another core has just written is slower to fetch than to copy.
-#include <algorithm>
-#include <array>
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "base/share.h"
@@ -66,21 +63,6 @@ template <class P, class C> bool rows_spread(i64 rows, i64 columns, const P* pos
 /// the next rows of A read it again?
 template <class P, class C> bool reaches_far(i64 rows, const P* pos, const C* crd, i64 row_bytes) {
   return most_rows(rows, pos, [&](i64 start, i64 stop) { return reach(crd, start, stop) * row_bytes > far_bytes; });
-}
-
-/// Where rows of A follow a diagonal: how far behind the number of a row of A lies the row of x that it asks for, which rows 16 further on
-/// are the first to need. Nothing where the last elements of rows do not keep to a diagonal within a quarter of the second level.
-template <class P, class C> std::optional<i64> lead_along(i64 rows, const P* pos, const C* crd, i64 row_bytes) {
-  constexpr i64 samples = 64, ahead = 16;
-  std::array<i64, samples> ends;
-  std::size_t n = 0;
-  for (i64 s = 0; s < samples; ++s)
-    if (const i64 i = rows * s / samples; pos[i] < pos[i + 1]) ends[n++] = static_cast<i64>(crd[pos[i + 1] - 1]) - i;
-  if (n < samples / 2) return {};
-  std::sort(ends.begin(), ends.begin() + static_cast<std::ptrdiff_t>(n));
-  const i64 lead = ends[n * 7 / 8];
-  if ((lead - ends[n / 4]) * row_bytes > second_level() / 4) return {};
-  return lead + ahead;
 }
 
 /// Elements that choose from a row of x that one worker packs, from which on that pays.

@@ -10,6 +10,7 @@
 #include "plan/chunks.h"
 #include "plan/dense_view.h"
 #include "plan/executable.h"
+#include "plan/ordered_rows.h"
 
 namespace strata::planning {
 namespace {
@@ -300,6 +301,7 @@ class CompiledRunner : public Runner {
         case ScalarBinding::offset: value = of ? of->values_offset : 0; break;  // a view starts at its first element
         case ScalarBinding::walk_begin: value = 0; break;
         case ScalarBinding::walk_end: value = iterations(*of, s.level); break;
+        case ScalarBinding::lead: value = lead_of(*of); break;
         case ScalarBinding::batch_coordinate: value = of->ranges[level].lo; break;
       }
       args.scalars[n++] = value;
@@ -351,8 +353,8 @@ class CompiledRunner : public Runner {
 
 }  // namespace
 
-RunnerPtr compile_product(const Product& product, int driver, std::string& why, bool rows_alike) {
-  std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), rows_alike);
+RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order) {
+  std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), order);
   if (texts.empty()) return nullptr;
   std::vector<Shape> shapes;
   for (const auto& t : product.operands) shapes.push_back(t.shape);

@@ -6,8 +6,8 @@ namespace strata::planning {
 
 /// Lowers the product with operand `driver` walked and all others read densely, and compiles it (or takes the
 /// interpreter, where settings say so or there is no compiler). Null where the lowering refuses; `why` then says why.
-/// `rows_alike`: for patterns in which rows mostly have their neighbours' coordinates.
-RunnerPtr compile_product(const Product& product, int driver, std::string& why, bool rows_alike = false);
+/// `order`: of the rows of a pattern.
+RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order = RowOrder::any);
 
 /// Room for every array of 64 levels: arguments stand on the stack, so that a run allocates nothing.
 inline constexpr std::size_t max_arguments = 192;
@@ -21,7 +21,7 @@ struct KernelText {
 };
 /// One per part of the driver; empty where the lowering refuses.
 std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why,
-                                      const Target& target = host_target(), bool rows_alike = false);
+                                      const Target& target = host_target(), RowOrder order = RowOrder::any);
 /// Iteration graph, schedule, loop IR and C text of these kernels.
 std::string show_kernels(std::span<const KernelText> parts);
 

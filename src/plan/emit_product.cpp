@@ -31,6 +31,7 @@ std::string meaning(const ScalarBinding& s, std::span<const std::string> names) 
     case ScalarBinding::stride: return "elements between neighbours along " + std::string(s.operand < 0 ? "dimension " : "level ") + level + of;
     case ScalarBinding::offset: return "elements before the first one" + of;
     case ScalarBinding::walk_begin: return "0";
+    case ScalarBinding::lead: return "rows between a row of level " + level + of + " and the one to ask for: any number is right";
     case ScalarBinding::walk_end: return "iterations of level " + level + of;
     default: return "coordinate of batch level " + level + of;
   }

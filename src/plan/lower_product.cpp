@@ -8,7 +8,7 @@ bool adds_wide_parts(const Product& p, int driver) {
   return p.pattern_of < 0 && p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 && p.compute != p.output.dtype;
 }
 
-std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target, bool rows_alike) {
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target, RowOrder order) {
   LowerInput in;
   in.einsum = product.einsum;
   in.operands = product.operands;
@@ -17,7 +17,7 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
   in.compute = product.compute;
   in.driver = driver;
   in.target = target;
-  in.rows_alike = rows_alike;
+  in.order = order;
   const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
   if (adds_wide_parts(product, driver)) in.output = dense_type(product.output.shape, product.compute);
   std::vector<KernelText> parts;

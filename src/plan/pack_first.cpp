@@ -6,7 +6,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
-#include "plan/alike_rows.h"
+#include "plan/ordered_rows.h"
 #include "plan/dense_view.h"
 
 namespace strata::planning {

@@ -12,7 +12,7 @@
 #include "base/share.h"
 #include "kernels/caches.h"
 #include "kernels/panels.h"
-#include "plan/alike_rows.h"
+#include "plan/ordered_rows.h"
 #include "plan/chosen.h"
 #include "plan/dense_view.h"
 #include "tensor/index_view.h"

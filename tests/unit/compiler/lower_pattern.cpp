@@ -49,7 +49,8 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   in.optimize = optimize;
   in.target.vector_bytes = vector_bytes;
   in.specialize = seed % 3 != 0;
-  in.rows_alike = seed % 2 != 0;
+  in.order = static_cast<RowOrder>(seed % 5);
+  in.target.by_order = seed % 7 != 0;
   const Tensor& driver = c.operands[static_cast<std::size_t>(in.driver)];
   const bool boolean = in.compute == DType::boolean;
   const Complex alpha = boolean ? Complex(1) : Complex(pick(rng, 1, 3), is_complex(in.compute) ? 1 : 0), start = static_cast<double>(boolean ? 1 : pick(rng, 0, 2));

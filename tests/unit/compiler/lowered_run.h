@@ -59,6 +59,7 @@ inline Arguments gather(const Lowered& l, const LowerInput& in, std::span<const 
       case ScalarBinding::stride: v = s.operand >= 0 ? of->strides[level] : dimension_strides(out)[level]; break;
       case ScalarBinding::offset: v = of->values_offset; break;
       case ScalarBinding::walk_begin: v = 0; break;
+      case ScalarBinding::lead: v = 16; break;
       case ScalarBinding::walk_end:
         v = of->format.level(s.level).kind == LevelKind::compressed ? of->levels[level].pos.index(1) : of->ranges[level].size;
         break;

@@ -32,23 +32,26 @@ template <class V, class P, class C> struct Matrix {
 };
 
 /// A product by `csr` in two pieces against sums of small integers, which are exact in any order. One row holds NaN, which stays in it.
-/// Rows of x begin wherever they like, or (`inside` >= 0) all so many elements behind the beginning of a line of the cache.
+/// Rows of x begin wherever they like, or (`inside` >= 0) all so many elements behind the beginning of a line of the cache. Results that go
+/// past the caches follow each other, and begin with a line or one element behind it.
 template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false, i64 inside = -1) {
   auto m = source;
   constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
-  const i64 middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : columns + 1;
+  const i64 middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : d.past ? columns : columns + 1;
   i64 odd = middle;
   while (m.pos[static_cast<std::size_t>(odd)] == m.pos[static_cast<std::size_t>(odd) + 1]) ++odd;
   for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
   d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
-  std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()), out(static_cast<std::size_t>(m.rows * ldo), V(3));
+  std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()), held(static_cast<std::size_t>(m.rows * ldo + 2 * line), V(3));
   const i64 begins = static_cast<i64>(reinterpret_cast<std::uintptr_t>(space.data()) % 64 / sizeof(V));
   V* x = space.data() + (inside < 0 ? line : (inside - begins + line) % line);
   u32 any = static_cast<u32>(r());
   for (i64 k = 0; k < m.columns * d.ldx; ++k, any = any * 1664525u + 1013904223u) x[k] = ones ? V(1) : static_cast<V>((any >> 16) % 9) - 4;
   for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1] && !ones; ++k)  // and what it alone reads of x is none either
     if (const C j = m.crd[static_cast<std::size_t>(k)]; std::ranges::count(m.crd, j) == 1) x[static_cast<i64>(j) * d.ldx] = std::numeric_limits<V>::quiet_NaN();
-  d.x = x, d.out = out.data();
+  const i64 lead = -static_cast<i64>(reinterpret_cast<std::uintptr_t>(held.data()) % 64 / sizeof(V)) & (line - 1);
+  V* out = held.data() + lead + (d.past ? r() % 2 : 0);
+  d.x = x, d.out = out;
   csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
   csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
   i64 wrong = 0;
@@ -62,12 +65,13 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
     }
     for (i64 c = 0; c < ldo; ++c) {
       const V want = c < columns ? d.alpha * sums[static_cast<std::size_t>(c)] + d.beta * V(3) : V(3);  // nothing is written between the rows
-      const V got = out[static_cast<std::size_t>(i * ldo + c)];
+      const V got = out[i * ldo + c];
       wrong += !(got == want || (std::isnan(got) && std::isnan(want)));
     }
   }
+  for (const V* p = held.data(); p < held.data() + held.size(); ++p) wrong += (p < out || p >= out + m.rows * ldo) && *p != V(3);
   CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C) << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near " << d.near
-                                    << " gathers " << d.gathers << " tile " << d.tile << " fours " << d.fours << " inside " << inside);
+                                    << " gathers " << d.gathers << " tile " << d.tile << " fours " << d.fours << " past " << d.past << " twice " << d.twice << " along " << d.along << " inside " << inside);
 }
 
 template <class V, class P, class C, class L> void check_all(const L& loops, std::mt19937& r) {
@@ -80,6 +84,10 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
         d.stream = choice & 1, d.scattered = choice & 2, d.near = d.second = choice & 4, d.gathers = choice & 8;
         d.tile = choice & 16 ? 16 << 10 : 0;
         d.fours = columns == 1 ? choice % (most_fours + 1) : 0;
+        d.past = columns > 1 && d.beta == V(0) && r() % 2;
+        d.twice = r() % 2;
+        d.along = r() % 3 == 0;
+        d.lead = static_cast<i64>(r() % 40) - 10;
         check<V, P, C>(loops.csr, m, columns, d, r);
         if (columns > 1) check<V, P, C>(loops.csr, m, columns, d, r, false, static_cast<i64>(r() % (64 / sizeof(V))));
       }
