@@ -9,6 +9,7 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/share.h"
+#include "base/stream_copy.h"
 #include "format/recognise.h"
 #include "kernels/isa/isa.h"
 #include "ops/direct/unit.h"
@@ -177,8 +178,8 @@ template <class V, class P> class Union {
   void place(const Piece<V>& p) const {
     const i64 start = *starts_.start(p.number);
     place_rows(p, start);
-    std::copy_n(p.crd.data(), p.stored, crd(start));
-    std::copy_n(p.values.data(), p.stored, values(start));
+    stream_copy(crd(start), p.crd.data(), static_cast<std::size_t>(p.stored) * sizeof(i32));
+    stream_copy(values(start), p.values.data(), static_cast<std::size_t>(p.stored) * sizeof(V));
   }
 
   /// The sum of all terms' rows [row, stop), from left to right.
