@@ -5,7 +5,7 @@
 // each other, so that two steps go through it side by side, of one row or of two (a fifth faster on Zen 4 in float32).
 #include "kernels/isa/csr_gather.h"
 #include "kernels/isa/entries.h"
-#include "kernels/isa/unite_fours.h"
+#include "kernels/isa/unite_alike.h"
 
 namespace strata::kernels::STRATA_ISA {
 

@@ -10,10 +10,10 @@ namespace strata::kernels::STRATA_ISA {
 
 inline constexpr i32 beyond = 0x7fffffff;  ///< stands behind every key
 
-/// One of the two, from element `at` to `stop`.
-template <class V> struct Walk {
+/// One of the two, from element `at` to `stop`; the same elements of G rows.
+template <class V, int G> struct Walk {
   const i32* keys;
-  const V* values;
+  const V* values[G];
   i64 at, stop;
 
   bool has_four() const { return at + 4 <= stop; }
@@ -25,23 +25,45 @@ template <class V> struct Walk {
   template <bool Near> Keys some(Keys here) const { return _mm_blendv_epi8(_mm_set1_epi32(beyond), Near ? _mm_maskload_epi32(keys + at, here) : four(), here); }
 };
 
-/// Near the end of the arrays nothing is read behind them.
-template <bool Minus, bool Near, class V> struct Sum {
+/// Near the end of the arrays nothing is read behind them. G rows with the same columns are summed together.
+template <bool Minus, bool Near, class V, int G = 1> struct Sum {
   using Four = FourOf<V>;
   using Values = typename Four::type;
-  Walk<V> a, b;
+  Walk<V, G> a, b;
   i32* keys;
-  V* values;
+  V* values[G];
   i64 n = 0;
 
   static Values of_a(Values v) { return Minus ? v - Values{} : v + Values{}; }  // (-0.0 - 0 is -0.0, -0.0 + 0 is 0)
   static Values of_b(Values v) { return Minus ? Values{} - v : Values{} + v; }
-  static Values whole(const Walk<V>& w) { return Four::template load<false>(Keys{}, w.values + w.at); }
+  /// What four elements of each of the rows hold.
+  struct Rows {
+    Values of[G];
+  };
+  static Rows whole(const Walk<V, G>& w) {
+    Rows r;
+    for (int q = 0; q < G; ++q) r.of[q] = Four::template load<false>(Keys{}, w.values[q] + w.at);
+    return r;
+  }
+  static Rows some(const Walk<V, G>& w, Keys here) {
+    Rows r;
+    for (int q = 0; q < G; ++q) r.of[q] = Four::template load<Near>(here, w.values[q] + w.at);
+    return r;
+  }
+  template <class F> static Rows each(const F& f) {
+    Rows r;
+    for (int q = 0; q < G; ++q) r.of[q] = f(q);
+    return r;
+  }
 
-  [[gnu::always_inline]] void put(Keys i, Values v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(keys + n), i), Four::store(values + n, v), n += 4; }
+  [[gnu::always_inline]] void put(Keys i, const Rows& v) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(keys + n), i);
+    for (int q = 0; q < G; ++q) Four::store(values[q] + n, v.of[q]);
+    n += 4;
+  }
 
   /// Those of either that are in, none of which lies behind one that is not.
-  [[gnu::always_inline]] void unite(Keys i, Keys j, Values av, Values bv, u32 a_in, u32 b_in) {
+  [[gnu::always_inline]] void unite(Keys i, Keys j, const Rows& av, const Rows& bv, u32 a_in, u32 b_in) {
     const i32 na = __builtin_popcount(a_in), nb = __builtin_popcount(b_in);
     // Minus how many of b lie before each of a.
     const Keys before = _mm_add_epi32(_mm_add_epi32(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0)), _mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0x55))),
@@ -51,19 +73,21 @@ template <bool Minus, bool Near, class V> struct Sum {
     place = _mm_or_si128(place, _mm_shuffle_epi32(place, 0x4e));
     u32 places = static_cast<u32>(_mm_cvtsi128_si32(_mm_or_si128(place, _mm_shuffle_epi32(place, 0xb1))));  // of a's among all
     i32 more = nb;                                                                                            // of b alone
-    Values x = of_a(av), y = of_b(bv);
+    Rows x = each([&](int q) { return of_a(av.of[q]); }), y = each([&](int q) { return of_b(bv.of[q]); });
     if (const u32 met = bits_of(same) & a_in) {
-      const Values there = Four::where(same, Four::pick(rank, bv));
-      x = Minus ? av - there : av + there;
+      x = each([&](int q) {
+        const Values there = Four::where(same, Four::pick(rank, bv.of[q]));
+        return Minus ? av.of[q] - there : av.of[q] + there;
+      });
       places = _bzhi_u32(places, static_cast<u32>(na + nb));
       const u32 twice = _pdep_u32(met, places) << 1;  // the places behind, of b's that a has too
       const u32 alone = _pext_u32(~twice, ~places) & b_in;
-      j = pick(four_bytes(chosen_of.of[alone]), j), y = Four::choose(alone, y);
+      j = pick(four_bytes(chosen_of.of[alone]), j), y = each([&](int q) { return Four::choose(alone, y.of[q]); });
       places = _pext_u32(places, ~twice);
       more = __builtin_popcount(alone);
     }
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + n), _mm256_permutevar8x32_epi32(_mm256_set_m128i(j, i), eight_bytes(orders.of[places])));
-    Four::join(places, x, y, values + n);
+    for (int q = 0; q < G; ++q) Four::join(places, x.of[q], y.of[q], values[q] + n);
     a.at += na, b.at += nb, n += na + more;
   }
 
@@ -71,20 +95,24 @@ template <bool Minus, bool Near, class V> struct Sum {
   /// (a third of the work).
   template <bool Runs> [[gnu::always_inline]] void step() {
     const Keys i = a.four(), j = b.four();
-    const Values av = whole(a), bv = whole(b);
-    if (Runs && bits_of(_mm_cmpeq_epi32(i, j)) == 15) return put(i, Minus ? av - bv : av + bv), a.at += 4, b.at += 4, void();
+    const Rows av = whole(a), bv = whole(b);
+    if (Runs && bits_of(_mm_cmpeq_epi32(i, j)) == 15) {
+      put(i, each([&](int q) { return Minus ? av.of[q] - bv.of[q] : av.of[q] + bv.of[q]; }));
+      return a.at += 4, b.at += 4, void();
+    }
     // No further than both are known: what follows the shorter view may come in between.
     const u32 a_past = bits_of(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xff))), b_past = bits_of(_mm_cmpgt_epi32(j, _mm_shuffle_epi32(i, 0xff)));
-    if (Runs && b_past == 15) return put(i, of_a(av)), a.at += 4, void();
-    if (Runs && a_past == 15) return put(j, of_b(bv)), b.at += 4, void();
+    if (Runs && b_past == 15) return rest_of_a(i, av);
+    if (Runs && a_past == 15) return rest_of_b(j, bv);
     unite(i, j, av, bv, a_past ^ 15, b_past ^ 15);
   }
+  [[gnu::always_inline]] void rest_of_a(Keys i, const Rows& v) { put(i, each([&](int q) { return of_a(v.of[q]); })), a.at += 4; }
+  [[gnu::always_inline]] void rest_of_b(Keys j, const Rows& v) { put(j, each([&](int q) { return of_b(v.of[q]); })), b.at += 4; }
   /// There may be less.
   [[gnu::always_inline]] void short_step() {
     const Keys a_here = a.here(), b_here = b.here(), i = a.template some<Near>(a_here), j = b.template some<Near>(b_here);
     const Keys last = _mm_min_epi32(_mm_shuffle_epi32(i, 0xff), _mm_shuffle_epi32(j, 0xff));
-    unite(i, j, Four::template load<Near>(a_here, a.values + a.at), Four::template load<Near>(b_here, b.values + b.at),
-          bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(i, last), a_here)), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(j, last), b_here)));
+    unite(i, j, some(a, a_here), some(b, b_here), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(i, last), a_here)), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(j, last), b_here)));
   }
 
   template <bool Runs> [[gnu::always_inline]] i64 steps() {
@@ -97,9 +125,14 @@ template <bool Minus, bool Near, class V> struct Sum {
   [[gnu::always_inline]] bool all(bool runs) {
     const i64 count = runs ? steps<true>() : steps<false>();
     const bool were_runs = n < 5 * count;  // up to 8 a step come of others
-    while (a.at < a.stop && b.at < b.stop) short_step();
-    for (; a.has_four(); a.at += 4) put(a.four(), of_a(whole(a)));
-    for (; b.has_four(); b.at += 4) put(b.four(), of_b(whole(b)));
+    // One is nearly through: fours of the other that lie before what is left of it.
+    while (a.at < a.stop && b.at < b.stop) {
+      if (a.has_four() && a.keys[a.at + 3] < b.keys[b.at]) rest_of_a(a.four(), whole(a));
+      else if (b.has_four() && b.keys[b.at + 3] < a.keys[a.at]) rest_of_b(b.four(), whole(b));
+      else short_step();
+    }
+    while (a.has_four()) rest_of_a(a.four(), whole(a));
+    while (b.has_four()) rest_of_b(b.four(), whole(b));
     while (a.at < a.stop || b.at < b.stop) short_step();
     return were_runs;
   }
@@ -141,7 +174,7 @@ static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32
     for (s = r; s < limit && apos[s + 1] - a_at <= most_keys && bpos[s + 1] - b_at <= most_keys;) ++s;
     if (s <= r + 1) {
       s = r + 1;
-      Sum<Minus, Near, V> row{{acrd, avalues, a_at, apos[s]}, {bcrd, bvalues, b_at, bpos[s]}, crd + n, values + n};
+      Sum<Minus, Near, V> row{{acrd, {avalues}, a_at, apos[s]}, {bcrd, {bvalues}, b_at, bpos[s]}, crd + n, {values + n}};
       runs = row.all(runs);
       ends[r - begin] = n += row.n;
       continue;
@@ -150,7 +183,7 @@ static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32
       number<Near>(acrd + apos[k], apos[k + 1] - apos[k], static_cast<i32>(above_columns), a_keys + (apos[k] - a_at));
       number<Near>(bcrd + bpos[k], bpos[k + 1] - bpos[k], static_cast<i32>(above_columns), b_keys + (bpos[k] - b_at));
     }
-    Sum<Minus, Near, V> rows{{a_keys, avalues + a_at, 0, apos[s] - a_at}, {b_keys, bvalues + b_at, 0, bpos[s] - b_at}, keys, values + n};
+    Sum<Minus, Near, V> rows{{a_keys, {avalues + a_at}, 0, apos[s] - a_at}, {b_keys, {bvalues + b_at}, 0, bpos[s] - b_at}, keys, {values + n}};
     runs = rows.all(runs);
     for (i64 q = 0; q < rows.n; q += 8)
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(crd + n + q), _mm256_and_si256(_mm256_set1_epi32(last_column), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + q))));
@@ -166,14 +199,6 @@ static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32
     n += rows.n;
   }
   return n;
-}
-
-template <bool Minus, class V, class P>
-static i64 united_rows(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
-  i64 safe = end;  // rows before this one have 16 more elements behind them
-  while (safe > begin && (static_cast<i64>(apos[safe]) + 16 > apos[end] || static_cast<i64>(bpos[safe]) + 16 > bpos[end])) --safe;
-  const i64 n = united_some<Minus, false>(begin, safe, columns, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends, 0);
-  return united_some<Minus, true>(safe, end, columns, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends + (safe - begin), n);
 }
 
 #endif

@@ -19,6 +19,7 @@ template <class V, class P> struct Rows {
   std::vector<P> pos{0};
   std::vector<i32> crd;
   std::vector<V> values;
+  std::vector<i32> drawn;  // the columns of a group of rows
 
   void add(i32 column, std::mt19937& r) {
     constexpr V infinity = std::numeric_limits<V>::infinity();
@@ -30,14 +31,30 @@ template <class V, class P> struct Rows {
   void close() { crd.shrink_to_fit(), values.shrink_to_fit(); }
 };
 
-enum class Pattern { any, blocks, same, apart, nearly_empty };
+enum class Pattern { any, blocks, same, apart, nearly_empty, alike };
 
 /// Two matrices of 90 rows; those of the second are like the first one's, or not. Gives their columns: few, or all that may be.
 template <class V, class P> i64 fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how, std::mt19937& r) {
   const i32 columns = how == Pattern::nearly_empty ? 5 : 40 + static_cast<i32>(r() % 200);
   constexpr i32 sizes[] = {0, 1 << 20, 1 << 28, std::numeric_limits<i32>::max()};
   const i32 last = std::max(columns, sizes[r() % 4]) - 1;
-  for (int row = 0; row < 90; ++row) {
+  for (int row = 0, again = 0; row < 90; ++row, --again) {
+    if (how == Pattern::alike) {  // rows in groups of one to six, most of them more, that share their columns in both
+      if (again <= 0) {
+        again = r() % 5 == 0 ? 1 : 2 + static_cast<int>(r() % 5);
+        for (auto* m : {&a, &b}) {
+          m->drawn.clear();
+          const unsigned one_of = 1 + r() % 9;
+          for (i32 j = 0; j < columns; ++j)
+            if (r() % one_of == 0) m->drawn.push_back(j == columns - 1 ? last : j);
+        }
+      }
+      for (auto* m : {&a, &b}) {
+        for (const i32 j : m->drawn) m->add(j, r);
+        m->end();
+      }
+      continue;
+    }
     const auto one_of = how == Pattern::nearly_empty ? 12 : 1 + r() % 12;
     const bool no_a = r() % 9 == 0 || (how == Pattern::nearly_empty && row > 60), no_b = r() % 9 == 0;
     for (i32 j = 0; j < columns; ++j) {
@@ -104,7 +121,7 @@ TEST_CASE("sums of matrices: every instruction set") {
     CAPTURE(std::string(t->isa));
     std::mt19937 r(15);
     for (int round = 0; round < 40; ++round)
-      for (const Pattern how : {Pattern::any, Pattern::blocks, Pattern::same, Pattern::apart, Pattern::nearly_empty}) {
+      for (const Pattern how : {Pattern::any, Pattern::blocks, Pattern::same, Pattern::apart, Pattern::nearly_empty, Pattern::alike}) {
         CAPTURE(static_cast<int>(how));
         check(t->f32.sum_i32, how, round % 2 != 0, r);
         check(t->f32.sum_i64, how, round % 2 != 0, r);
