@@ -17,6 +17,10 @@ enum class RowOrder : std::uint8_t {
   along,  ///< the same along a diagonal (bands, meshes)
 };
 
+/// Bytes of a dense operand from which on rows of four lines or more, chosen in no order, are asked for twice: into the second level, and from
+/// there into the first.
+inline constexpr std::int64_t twice_bytes = 16 << 20;
+
 /// Where rows of A follow a diagonal: how far behind the number of a row of A lies the row to ask for, which rows 16 further on are the
 /// first to need. Nothing where the last elements of rows do not keep to a diagonal within `slack` columns.
 template <class P, class C> std::optional<std::int64_t> lead_along(std::int64_t rows, const P* pos, const C* crd, std::int64_t slack) {

@@ -15,7 +15,6 @@ namespace {
 constexpr std::int64_t most_lines = 8;
 constexpr double least_bytes = 8 << 20;          ///< smaller operands stay in a cache near enough
 constexpr double least_ordered_bytes = 1 << 20;  ///< where the order of rows is known
-constexpr double twice_bytes = 16 << 20;         ///< larger ones come into the second level first
 
 double bytes_of(const TensorType& t) {
   double bytes = static_cast<double>(size_of(t.dtype));
@@ -32,7 +31,7 @@ Nest::Asks Nest::asks_of(int operand) const {
   if (!asks_by_order()) return {bytes < least_bytes ? 0 : t.rows_ahead, t.rows_second_level, 0, t.rows_near};
   if (in_.order == RowOrder::along || bytes < least_ordered_bytes) return {};
   if (in_.order == RowOrder::steps) return {96, true, 0, -1};
-  return bytes < twice_bytes ? Asks{24, false, 0, -1} : Asks{32, true, 16, -1};
+  return bytes <= twice_bytes ? Asks{24, false, 0, -1} : Asks{32, true, 16, -1};
 }
 
 void Nest::ask_for_row(const DenseAccess& access, const Expr& row, bool second, Stmts& out) {

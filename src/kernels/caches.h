@@ -26,7 +26,7 @@ struct Asking {
   bool wherever;
   /// How rows are asked for depends on their order alone. Rows of a mesh or a band, which follow a diagonal: where that goes on. Other
   /// rows that follow those of the row before (blocks): early, into the second level. No order: into that level and then into the first,
-  /// from `twice_bytes` of x on. (Zen 3, 16 to 64 columns of float32, one and two threads, beside 24 elements ahead into the first: 0.65 to 0.85
+  /// from twice_bytes of x on (base/row_order.h). (Zen 3, 16 to 64 columns of float32, one and two threads, beside 24 elements ahead into the first: 0.65 to 0.85
   /// of the time, 0.6 to 0.96, and with 64 columns 0.7 to 1.)
   bool by_order;
   /// Bytes of a vector x from which on its elements, chosen in no order by an A that streams by, are asked for early; then the same where
@@ -49,8 +49,6 @@ inline Asking asking() {
   return {.scattered_bytes = 0, .wherever = false, .by_order = true, .vector_bytes = second_level(), .vector_of_short_rows = far_bytes, .vector_second = true, .vector_streamed = 6 << 20};
 }
 
-/// Bytes of a dense operand that is asked for twice, where rows of four lines or more are chosen from it in no order.
-inline constexpr std::int64_t twice_bytes = 16 << 20;
 /// Rows of so many bytes between one that is asked for by order and the one that is read: a second level keeps them.
 inline std::int64_t order_slack(std::int64_t row_bytes) { return second_level() / 4 / row_bytes; }
 

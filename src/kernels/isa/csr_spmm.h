@@ -11,7 +11,7 @@ enum class Rows {
   nearest,    ///< the same, where A's rows are long: what is waited for are A's own bytes, which are asked for line by line
   far,        ///< asked for 24 elements (12 KB at most) ahead
   twice,      ///< asked for into the second level, and from there into the first
-  scattered,  ///< in memory, in no order: earlier still, into the second level, which waits for more lines at a time than the first
+  scattered,  ///< in memory, in no order (or, by_order, in blocks): earlier still, into the second level, which waits for more lines at a time than the first
 };
 
 /// Elements ahead for those. (64 to 128 are alike on Zen 4; on Zen 3 rows of blocks take 0.92 to 1 of the time with 96 in place of 64.)
