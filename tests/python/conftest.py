@@ -16,6 +16,17 @@ def no_copies(recwarn):
     assert not copies, [str(w.message) for w in copies]
 
 
+@pytest.fixture(params=[1, 3])
+def threads(request):
+    """How many threads compute."""
+    import strata as st
+
+    before = st.settings.threads
+    st.settings.threads = request.param
+    yield request.param
+    st.settings.threads = before
+
+
 @pytest.fixture(params=["auto", "interpreter", "general"])
 def evaluate(request):
     """evaluate() by compiled code, by the interpreter, by the general path."""

@@ -6,14 +6,6 @@ import scipy.sparse as sp
 import strata as st
 
 
-@pytest.fixture(params=[1, 3])
-def threads(request):
-    before = st.settings.threads
-    st.settings.threads = request.param
-    yield request.param
-    st.settings.threads = before
-
-
 def mesh(rows, per_row, seed, dtype):
     """Rows of elements near the diagonal, some of them empty."""
     r = np.random.default_rng(seed)

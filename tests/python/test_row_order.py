@@ -6,14 +6,6 @@ import scipy.sparse as sp
 import strata as st
 
 
-@pytest.fixture(params=[1, 3])
-def threads(request):
-    before = st.settings.threads
-    st.settings.threads = request.param
-    yield request.param
-    st.settings.threads = before
-
-
 def band(rows, r, columns=None):
     row = r.integers(0, rows, 7 * rows)
     return row, np.clip(row + r.integers(-9, 10, row.size), 0, (columns or rows) - 1)
