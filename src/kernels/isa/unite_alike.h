@@ -42,7 +42,8 @@ template <class P> static bool come_in_blocks(i64 begin, i64 end, const P* apos,
 /// The other rows of a group behind the first, from whose `n` elements on crd and values are: its columns, and their values.
 template <int G, class V, class H> [[gnu::always_inline]] static inline void place_group(i32* crd, V* values, i64 n, const H& held) {
   const auto eight = [&](int q, i64 k) __attribute__((always_inline)) {
-    __builtin_memcpy(crd + q * n + k, crd + k, 8 * sizeof(i32)), __builtin_memcpy(values + q * n + k, held[q - 1] + k, 8 * sizeof(V));
+    const __m256i columns = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(crd + k));  // (in a short row they overlap their copy)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(crd + q * n + k), columns), __builtin_memcpy(values + q * n + k, held[q - 1] + k, 8 * sizeof(V));
   };
   if (n < 8) {  // what is written behind a row is written anew by the next
     for (int q = 1; q < G; ++q) eight(q, 0);
