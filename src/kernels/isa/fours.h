@@ -58,6 +58,7 @@ template <> struct FourOf<float> {
   template <bool Near> static type load(Keys here, const float* p) { return Near ? _mm_maskload_ps(p, here) : _mm_loadu_ps(p); }
   static void store(float* p, type v) { _mm_storeu_ps(p, v); }
   static type where(Keys lanes, type v) { return _mm_and_ps(v, _mm_castsi128_ps(lanes)); }
+  static type where_not(Keys lanes, type v) { return _mm_andnot_ps(_mm_castsi128_ps(lanes), v); }
   static type pick(Keys at, type v) { return _mm_permutevar_ps(v, at); }
   static type choose(u32 bits, type v) { return pick(four_bytes(chosen_of.of[bits]), v); }
   static void join(u32 places, type a, type b, float* out) { _mm256_storeu_ps(out, _mm256_permutevar8x32_ps(_mm256_set_m128(b, a), eight_bytes(orders.of[places]))); }
@@ -68,6 +69,7 @@ template <> struct FourOf<double> {
   template <bool Near> static type load(Keys here, const double* p) { return Near ? _mm256_maskload_pd(p, _mm256_cvtepi32_epi64(here)) : _mm256_loadu_pd(p); }
   static void store(double* p, type v) { _mm256_storeu_pd(p, v); }
   static type where(Keys lanes, type v) { return _mm256_and_pd(v, _mm256_castsi256_pd(_mm256_cvtepi32_epi64(lanes))); }
+  static type where_not(Keys lanes, type v) { return _mm256_andnot_pd(_mm256_castsi256_pd(_mm256_cvtepi32_epi64(lanes)), v); }
   static type by_halves(__m256i at, type v) { return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), at)); }
   static type pick(Keys at, type v) {
     const __m256i low = _mm256_cvtepu32_epi64(_mm_add_epi32(at, at)), high = _mm256_add_epi64(_mm256_slli_epi64(low, 32), _mm256_set1_epi64x(i64{1} << 32));

@@ -26,7 +26,21 @@ template <bool Near, class P> static inline bool as_before(const P* pos, const i
   return (same & 0xff) == 0xff;
 }
 
-/// Of sixteen rows, do more than half have the columns of the row before, in both?
+/// Have the three rows behind row r its columns? (What as_before says one by one; up to 16 elements are read behind them.)
+template <class P> static inline bool four_alike(const P* pos, const i32* crd, i64 r) {
+  const i64 here = pos[r], n = pos[r + 1] - here;
+  if (static_cast<i64>(pos[r + 2]) - here != 2 * n || static_cast<i64>(pos[r + 3]) - here != 3 * n || static_cast<i64>(pos[r + 4]) - here != 4 * n) return false;
+  const auto differ = [&](i64 k) {
+    const auto row = [&](i64 q) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(crd + here + q * n + k)); };
+    const __m256i first = row(0), same = _mm256_and_si256(_mm256_and_si256(_mm256_cmpeq_epi32(first, row(1)), _mm256_cmpeq_epi32(first, row(2))), _mm256_cmpeq_epi32(first, row(3)));
+    return _bzhi_u32(static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(same))) ^ 0xff, static_cast<u32>(n - k < 0 ? 0 : n - k));
+  };
+  u32 some = differ(0) | differ(8);
+  for (i64 k = 16; k < n; k += 8) some |= differ(k);
+  return some == 0;
+}
+
+/// Of sixteen rows, have more than five the columns of the row before, in both? (In blocks of two half of them do, less where some are empty.)
 template <class P> static bool come_in_blocks(i64 begin, i64 end, const P* apos, const i32* acrd, const P* bpos, const i32* bcrd) {
   constexpr i64 places = 16;
   if (end - begin < 2 * places) return false;
@@ -36,7 +50,7 @@ template <class P> static bool come_in_blocks(i64 begin, i64 end, const P* apos,
     const bool some = apos[r + 1] > apos[r] && bpos[r + 1] > bpos[r];
     found += some && as_before<true>(apos, acrd, r) && as_before<true>(bpos, bcrd, r);
   }
-  return found > places / 2;
+  return found > 5;
 }
 
 /// The other rows of a group behind the first, from whose `n` elements on crd and values are: its columns, and their values.
@@ -54,29 +68,67 @@ template <int G, class V, class H> [[gnu::always_inline]] static inline void pla
   for (int q = 1; q < G; ++q) eight(q, n - 8);
 }
 
+/// G rows with the same columns, which come in fours: those are the same in both, or lie before the other's. They go to their places as if
+/// none were in both, and closer if some are. Gives the elements of a row, or -1: nothing was there to be had.
+template <bool Minus, int G, class V>
+static i64 united_in_fours(const i32* a_keys, i64 na, const V* const* a_values, const i32* b_keys, i64 nb, const V* const* b_values, i32* crd, V* values) {
+  using Four = FourOf<V>;
+  const i64 most = na + nb;
+  i64 n = 0;
+  for (i64 p = 0, q = 0; p + q < most; n += 4) {
+    const Keys i = _mm_loadu_si128(reinterpret_cast<const Keys*>(a_keys + p)), j = _mm_loadu_si128(reinterpret_cast<const Keys*>(b_keys + q));
+    const i32 i_none = beyond & static_cast<i32>((na - 1 - p) >> 63), j_none = beyond & static_cast<i32>((nb - 1 - q) >> 63);
+    const i32 i_first = a_keys[p] | i_none, i_last = a_keys[p + 3] | i_none, j_first = b_keys[q] | j_none, j_last = b_keys[q + 3] | j_none;
+    if (!unguessed((i_last < j_first) | (j_last < i_first) | (bits_of(_mm_cmpeq_epi32(i, j)) == 15))) return -1;
+    const i32 of_a = unguessed(i_first <= j_first), of_b = unguessed(j_first <= i_first);
+    const Keys not_a = _mm_set1_epi32(of_a - 1), not_b = _mm_set1_epi32(of_b - 1), keys = _mm_blendv_epi8(i, j, not_a);
+    for (int k = 0; k < G; ++k) {
+      const auto x = Four::where_not(not_a, Four::template load<false>(Keys{}, a_values[k] + p)), y = Four::where_not(not_b, Four::template load<false>(Keys{}, b_values[k] + q));
+      _mm_storeu_si128(reinterpret_cast<Keys*>(crd + k * most + n), keys), Four::store(values + k * most + n, Minus ? x - y : x + y);
+    }
+    p += 4 * of_a, q += 4 * of_b;
+  }
+  if (n < most)
+    for (int k = 1; k < G; ++k)
+      for (i64 at = 0; at < n; at += 4) {
+        const Keys keys = _mm_loadu_si128(reinterpret_cast<const Keys*>(crd + k * most + at));
+        const auto x = Four::template load<false>(Keys{}, values + k * most + at);
+        _mm_storeu_si128(reinterpret_cast<Keys*>(crd + k * n + at), keys), Four::store(values + k * n + at, x);
+      }
+  return n;
+}
+
 /// G rows from r on, which have the same columns; gives where the last one ends.
 template <bool Minus, bool Near, int G, class V, class P>
-static i64 united_group(i64 r, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends, i64 n, bool& runs) {
-  V held[G > 1 ? G - 1 : 1][2 * most_keys + 32];
-  Sum<Minus, Near, V, G> rows{{acrd, {}, apos[r], apos[r + 1]}, {bcrd, {}, bpos[r], bpos[r + 1]}, crd + n, {}};
-  for (int q = 0; q < G; ++q) {
-    rows.a.values[q] = avalues + (apos[r + q] - apos[r]), rows.b.values[q] = bvalues + (bpos[r + q] - bpos[r]);
-    rows.values[q] = q == 0 ? values + n : held[q - 1];
+static i64 united_group(i64 r, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends, i64 n, How& how, bool& in_fours) {
+  const i64 a_at = apos[r], na = apos[r + 1] - a_at, b_at = bpos[r], nb = bpos[r + 1] - b_at;
+  Sum<Minus, Near, false, V, G> rows{{acrd + a_at, {}, 0, na}, {bcrd + b_at, {}, 0, nb}, crd + n, {}};
+  for (int q = 0; q < G; ++q) rows.a.values[q] = avalues + apos[r + q], rows.b.values[q] = bvalues + bpos[r + q];
+  i64 each = -1;
+  if (!Near && in_fours && (na | nb) % 4 == 0) {
+    each = united_in_fours<Minus, G>(acrd + a_at, na, rows.a.values, bcrd + b_at, nb, rows.b.values, crd + n, values + n);
+    in_fours = each >= 0;
   }
-  runs = rows.all(runs);
-  if constexpr (G > 1) place_group<G>(crd + n, values + n, rows.n, held);
-  for (int q = 0; q < G; ++q) ends[q] = n += rows.n;
+  if (each < 0) {
+    V held[G > 1 ? G - 1 : 1][2 * most_keys + 32];
+    for (int q = 0; q < G; ++q) rows.values[q] = q == 0 ? values + n : held[q - 1];
+    how = rows.all(how), each = rows.n;
+    if constexpr (G > 1) place_group<G>(crd + n, values + n, each, held);
+  }
+  for (int q = 0; q < G; ++q) ends[q] = n += each;
   return n;
 }
 
 template <bool Minus, bool Near, class V, class P>
 static i64 united_blocks(i64 begin, i64 end, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends, i64 n) {
-  bool runs = true;
+  How how = How::runs;
+  bool in_fours = true;
   for (i64 r = begin; r < end;) {
+    const bool few = apos[r + 1] - apos[r] <= most_keys && bpos[r + 1] - bpos[r] <= most_keys;
     i64 g = 1;
-    if (apos[r + 1] - apos[r] <= most_keys && bpos[r + 1] - bpos[r] <= most_keys)
-      while (g < 4 && r + g < end && as_before<Near>(apos, acrd, r + g - 1) && as_before<Near>(bpos, bcrd, r + g - 1)) ++g;
-    const auto group = [&]<int G>() { n = united_group<Minus, Near, G>(r, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends + (r - begin), n, runs); };
+    if (!Near && few && r + 4 <= end && four_alike(apos, acrd, r) && four_alike(bpos, bcrd, r)) g = 4;
+    while (few && g < 4 && r + g < end && as_before<Near>(apos, acrd, r + g - 1) && as_before<Near>(bpos, bcrd, r + g - 1)) ++g;
+    const auto group = [&]<int G>() { n = united_group<Minus, Near, G>(r, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends + (r - begin), n, how, in_fours); };
     if (g == 4) group.template operator()<4>();
     else if (g == 3) group.template operator()<3>();
     else if (g == 2) group.template operator()<2>();

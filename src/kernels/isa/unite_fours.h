@@ -25,8 +25,18 @@ template <class V, int G> struct Walk {
   template <bool Near> Keys some(Keys here) const { return _mm_blendv_epi8(_mm_set1_epi32(beyond), Near ? _mm_maskload_epi32(keys + at, here) : four(), here); }
 };
 
-/// Near the end of the arrays nothing is read behind them. G rows with the same columns are summed together.
-template <bool Minus, bool Near, class V, int G = 1> struct Sum {
+/// The same, for the compiler a number of which it knows nothing: no jump is made of it.
+static inline i32 unguessed(i32 x) {
+  asm("" : "+r"(x));
+  return x;
+}
+
+/// How the elements of two rows lie to each other. Apart: hardly one is in both. Runs: four at a time are the same, or before the other's.
+enum class How { apart, meets, runs };
+
+/// Near the end of the arrays nothing is read behind them. `Padded`: four keys that are `beyond` follow either's. G rows with the same
+/// columns are summed together.
+template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
   using Four = FourOf<V>;
   using Values = typename Four::type;
   Walk<V, G> a, b;
@@ -62,8 +72,9 @@ template <bool Minus, bool Near, class V, int G = 1> struct Sum {
     n += 4;
   }
 
-  /// Those of either that are in, none of which lies behind one that is not.
-  [[gnu::always_inline]] void unite(Keys i, Keys j, const Rows& av, const Rows& bv, u32 a_in, u32 b_in) {
+  /// Those of either that are in, none of which lies behind one that is not. `Meets`: some of both are the same, or not, as a core cannot
+  /// guess; what that takes is done in any case.
+  template <bool Meets = false> [[gnu::always_inline]] void unite(Keys i, Keys j, const Rows& av, const Rows& bv, u32 a_in, u32 b_in) {
     const i32 na = __builtin_popcount(a_in), nb = __builtin_popcount(b_in);
     // Minus how many of b lie before each of a.
     const Keys before = _mm_add_epi32(_mm_add_epi32(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0)), _mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0x55))),
@@ -74,7 +85,7 @@ template <bool Minus, bool Near, class V, int G = 1> struct Sum {
     u32 places = static_cast<u32>(_mm_cvtsi128_si32(_mm_or_si128(place, _mm_shuffle_epi32(place, 0xb1))));  // of a's among all
     i32 more = nb;                                                                                            // of b alone
     Rows x = each([&](int q) { return of_a(av.of[q]); }), y = each([&](int q) { return of_b(bv.of[q]); });
-    if (const u32 met = bits_of(same) & a_in) {
+    if (const u32 met = bits_of(same) & a_in; Meets || met) {
       x = each([&](int q) {
         const Values there = Four::where(same, Four::pick(rank, bv.of[q]));
         return Minus ? av.of[q] - there : av.of[q] + there;
@@ -91,20 +102,24 @@ template <bool Minus, bool Near, class V, int G = 1> struct Sum {
     a.at += na, b.at += nb, n += na + more;
   }
 
-  /// Four of both are there. Runs: those that are the same in both, or lie before all of the other's, come often; then they are told first
-  /// (a third of the work).
-  template <bool Runs> [[gnu::always_inline]] void step() {
+  /// Four of both are there.
+  template <How how> [[gnu::always_inline]] void step() {
     const Keys i = a.four(), j = b.four();
     const Rows av = whole(a), bv = whole(b);
-    if (Runs && bits_of(_mm_cmpeq_epi32(i, j)) == 15) {
-      put(i, each([&](int q) { return Minus ? av.of[q] - bv.of[q] : av.of[q] + bv.of[q]; }));
-      return a.at += 4, b.at += 4, void();
+    if constexpr (how == How::runs) {
+      const i32 i_first = a.keys[a.at], i_last = a.keys[a.at + 3], j_first = b.keys[b.at], j_last = b.keys[b.at + 3];
+      if (unguessed((i_last < j_first) | (j_last < i_first) | (bits_of(_mm_cmpeq_epi32(i, j)) == 15))) {
+        const Keys not_a = _mm_cmpgt_epi32(i, j), not_b = _mm_cmpgt_epi32(j, i);  // all lanes, or none
+        put(_mm_min_epi32(i, j), each([&](int q) {
+              const Values x = Four::where_not(not_a, av.of[q]), y = Four::where_not(not_b, bv.of[q]);
+              return Minus ? x - y : x + y;
+            }));
+        return a.at += 4 * unguessed(i_first <= j_first), b.at += 4 * unguessed(j_first <= i_first), void();
+      }
     }
     // No further than both are known: what follows the shorter view may come in between.
     const u32 a_past = bits_of(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xff))), b_past = bits_of(_mm_cmpgt_epi32(j, _mm_shuffle_epi32(i, 0xff)));
-    if (Runs && b_past == 15) return rest_of_a(i, av);
-    if (Runs && a_past == 15) return rest_of_b(j, bv);
-    unite(i, j, av, bv, a_past ^ 15, b_past ^ 15);
+    unite<how == How::meets>(i, j, av, bv, a_past ^ 15, b_past ^ 15);
   }
   [[gnu::always_inline]] void rest_of_a(Keys i, const Rows& v) { put(i, each([&](int q) { return of_a(v.of[q]); })), a.at += 4; }
   [[gnu::always_inline]] void rest_of_b(Keys j, const Rows& v) { put(j, each([&](int q) { return of_b(v.of[q]); })), b.at += 4; }
@@ -115,16 +130,22 @@ template <bool Minus, bool Near, class V, int G = 1> struct Sum {
     unite(i, j, some(a, a_here), some(b, b_here), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(i, last), a_here)), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(j, last), b_here)));
   }
 
-  template <bool Runs> [[gnu::always_inline]] i64 steps() {
+  template <How how> [[gnu::always_inline]] i64 steps() {
     i64 count = 0;
-    for (; a.has_four() && b.has_four(); ++count) step<Runs>();
+    if (Padded)
+      for (; a.has_four() || b.has_four(); ++count) step<how>();
+    else
+      for (; a.has_four() && b.has_four(); ++count) step<how>();
     return count;
   }
 
-  /// The whole of both; `runs` as step(), and what these elements say of it.
-  [[gnu::always_inline]] bool all(bool runs) {
-    const i64 count = runs ? steps<true>() : steps<false>();
-    const bool were_runs = n < 5 * count;  // up to 8 a step come of others
+  /// The whole of both, as these elements are likely to lie; gives what they say of the next.
+  [[gnu::always_inline]] How all(How how) {
+    const i64 before = a.at + b.at;
+    const i64 count = how == How::runs ? steps<How::runs>() : how == How::meets ? steps<How::meets>() : steps<How::apart>();
+    const i64 met = a.at + b.at - before - n;
+    const How next = 16 * n <= 65 * count ? How::runs : 8 * met > count ? How::meets : How::apart;
+    if (Padded) return short_step(), next;
     // One is nearly through: fours of the other that lie before what is left of it.
     while (a.at < a.stop && b.at < b.stop) {
       if (a.has_four() && a.keys[a.at + 3] < b.keys[b.at]) rest_of_a(a.four(), whole(a));
@@ -134,7 +155,7 @@ template <bool Minus, bool Near, class V, int G = 1> struct Sum {
     while (a.has_four()) rest_of_a(a.four(), whole(a));
     while (b.has_four()) rest_of_b(b.four(), whole(b));
     while (a.at < a.stop || b.at < b.stop) short_step();
-    return were_runs;
+    return next;
   }
 };
 
@@ -154,6 +175,9 @@ template <bool Near> [[gnu::always_inline]] inline void number(const i32* crd, i
   for (i64 q = 16; q < n; q += 8) eight(q);
 }
 
+/// What is behind the last of keys.
+inline void pad(i32* end) { _mm_storeu_si128(reinterpret_cast<__m128i*>(end), _mm_set1_epi32(beyond)); }
+
 /// How many of the 8 keys before the e-th are above `last`.
 static inline i64 above(const i32* keys, i64 e, i32 last) {
   return __builtin_popcount(static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + e - 8)), _mm256_set1_epi32(last))))));
@@ -168,23 +192,26 @@ static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32
   while (bits < 31 && i64{1} << bits < columns) ++bits;
   const i32 each = bits < 31 ? i32{1} << bits : 0, last_column = static_cast<i32>((u32{1} << bits) - 1);
   const i64 numbers = (i64{1} << (31 - bits)) - 1, rows_at_once = numbers < most_rows ? numbers : most_rows;
-  bool runs = false;
+  How how = How::apart;
   for (i64 r = begin, s; r < end; r = s) {
     const i64 a_at = apos[r], b_at = bpos[r], limit = r + rows_at_once < end ? r + rows_at_once : end;
-    for (s = r; s < limit && apos[s + 1] - a_at <= most_keys && bpos[s + 1] - b_at <= most_keys;) ++s;
-    if (s <= r + 1) {
-      s = r + 1;
-      Sum<Minus, Near, V> row{{acrd, {avalues}, a_at, apos[s]}, {bcrd, {bvalues}, b_at, bpos[s]}, crd + n, {values + n}};
-      runs = row.all(runs);
+    i64 na = 0, nb = 0;
+    i32 above_columns = 0;
+    for (s = r; s < limit && apos[s + 1] - a_at <= most_keys && bpos[s + 1] - b_at <= most_keys; ++s, above_columns += each) {
+      number<Near>(acrd + a_at + na, apos[s + 1] - a_at - na, above_columns, a_keys + na);
+      number<Near>(bcrd + b_at + nb, bpos[s + 1] - b_at - nb, above_columns, b_keys + nb);
+      na = apos[s + 1] - a_at, nb = bpos[s + 1] - b_at;
+    }
+    if (s == r) {
+      ++s;
+      Sum<Minus, Near, false, V> row{{acrd, {avalues}, a_at, apos[s]}, {bcrd, {bvalues}, b_at, bpos[s]}, crd + n, {values + n}};
+      how = row.all(how);
       ends[r - begin] = n += row.n;
       continue;
     }
-    for (i64 k = r, above_columns = 0; k < s; ++k, above_columns += each) {
-      number<Near>(acrd + apos[k], apos[k + 1] - apos[k], static_cast<i32>(above_columns), a_keys + (apos[k] - a_at));
-      number<Near>(bcrd + bpos[k], bpos[k + 1] - bpos[k], static_cast<i32>(above_columns), b_keys + (bpos[k] - b_at));
-    }
-    Sum<Minus, Near, V> rows{{a_keys, {avalues + a_at}, 0, apos[s] - a_at}, {b_keys, {bvalues + b_at}, 0, bpos[s] - b_at}, keys, {values + n}};
-    runs = rows.all(runs);
+    pad(a_keys + na), pad(b_keys + nb);
+    Sum<Minus, Near, !Near, V> rows{{a_keys, {avalues + a_at}, 0, na}, {b_keys, {bvalues + b_at}, 0, nb}, keys, {values + n}};
+    how = rows.all(how);
     for (i64 q = 0; q < rows.n; q += 8)
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(crd + n + q), _mm256_and_si256(_mm256_set1_epi32(last_column), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + q))));
     // A row ends behind all of both, less what both have.
