@@ -40,16 +40,18 @@ template <class P> static inline bool four_alike(const P* pos, const i32* crd, i
   return some == 0;
 }
 
-/// Of sixteen rows, have more than five the columns of the row before, in both? (In blocks of two half of them do, less where some are empty.)
+/// Of sixteen rows, four each in four places, have more than five the columns of the row before, in both? (In blocks of two half of them do,
+/// less where some are empty. Sixteen places would take as long to read as a tenth of the sum.)
 template <class P> static bool come_in_blocks(i64 begin, i64 end, const P* apos, const i32* acrd, const P* bpos, const i32* bcrd) {
-  constexpr i64 places = 16;
-  if (end - begin < 2 * places) return false;
+  constexpr i64 places = 4, rows = 4;
+  if (end - begin < 2 * places * rows) return false;
   i64 found = 0;
-  for (i64 s = 0; s < places; ++s) {
-    const i64 r = begin + (end - begin - 2) * s / (places - 1);
-    const bool some = apos[r + 1] > apos[r] && bpos[r + 1] > bpos[r];
-    found += some && as_before<true>(apos, acrd, r) && as_before<true>(bpos, bcrd, r);
-  }
+  for (i64 s = 0; s < places; ++s)
+    for (i64 k = 0; k < rows; ++k) {
+      const i64 r = begin + (end - begin - rows - 1) * s / (places - 1) + k;
+      const bool some = apos[r + 1] > apos[r] && bpos[r + 1] > bpos[r];
+      found += some && as_before<true>(apos, acrd, r) && as_before<true>(bpos, bcrd, r);
+    }
   return found > 5;
 }
 
