@@ -30,4 +30,8 @@ inline bool is_zen4_or_later() {
 #endif
 }
 
+/// Where rows of a dense operand are asked for by the order in which they are chosen (base/row_order.h): measured on Zen 3, which stands
+/// for all others. On the two above it has not been measured.
+inline bool asks_for_rows_by_order() { return !is_sapphire_rapids_or_later() && !is_zen4_or_later(); }
+
 }  // namespace strata

@@ -13,7 +13,7 @@ Target host_target() {
   // Measured on Granite Rapids: SDDMM 5 to 20 % faster, in bands and blocks too. On Zen 4 the second level, 64 elements ahead, is: beside the
   // first, 8 ahead, 1.1 to 1.25 times as fast without an order, 1.4 in blocks, level in bands.
   if (is_sapphire_rapids_or_later()) t.rows_ahead = 16, t.rows_second_level = false, t.rows_near = -1;
-  else t.by_order = !is_zen4_or_later();
+  t.by_order = asks_for_rows_by_order();
   return t;
 }
 

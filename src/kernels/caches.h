@@ -43,10 +43,10 @@ struct Asking {
 /// As measured: on Granite Rapids, on Zen 4, and on Zen 3, which stands for all others.
 inline Asking asking() {
   if (is_sapphire_rapids_or_later())
-    return {.scattered_bytes = far_bytes, .wherever = false, .by_order = false, .vector_bytes = far_bytes, .vector_of_short_rows = far_bytes, .vector_second = false, .vector_streamed = 0};
+    return {.scattered_bytes = far_bytes, .wherever = false, .by_order = asks_for_rows_by_order(), .vector_bytes = far_bytes, .vector_of_short_rows = far_bytes, .vector_second = false, .vector_streamed = 0};
   if (is_zen4_or_later())
-    return {.scattered_bytes = far_bytes, .wherever = true, .by_order = false, .vector_bytes = second_level(), .vector_of_short_rows = second_level(), .vector_second = true, .vector_streamed = 16 << 20};
-  return {.scattered_bytes = 0, .wherever = false, .by_order = true, .vector_bytes = second_level(), .vector_of_short_rows = far_bytes, .vector_second = true, .vector_streamed = 6 << 20};
+    return {.scattered_bytes = far_bytes, .wherever = true, .by_order = asks_for_rows_by_order(), .vector_bytes = second_level(), .vector_of_short_rows = second_level(), .vector_second = true, .vector_streamed = 16 << 20};
+  return {.scattered_bytes = 0, .wherever = false, .by_order = asks_for_rows_by_order(), .vector_bytes = second_level(), .vector_of_short_rows = far_bytes, .vector_second = true, .vector_streamed = 6 << 20};
 }
 
 /// Rows of so many bytes between one that is asked for by order and the one that is read: a second level keeps them.
