@@ -1,6 +1,6 @@
 #pragma once
 // The sum of two CSR matrices whose rows come in blocks: where rows of both have the columns of the rows before, as in blocks of 4 x 4, what
-// is compared for one serves for up to four. (Which block comes next is a guess of the core: it is made once for all of them.)
+// is compared for one serves for up to four. (Which block comes next is chosen once for all of them.)
 #include "kernels/isa/unite_fours.h"
 
 namespace strata::kernels::STRATA_ISA {
