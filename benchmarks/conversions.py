@@ -56,8 +56,12 @@ def main():
                     slow.append((source, target))
             p(k / len(tensors))
     print(f"# Conversions between all pairs of {len(FORMATS)} formats, {datetime.date.today()}\n")
-    print(f"A FEM-like matrix of 3 x 3 blocks, {a.shape[0]:,} rows, {a.nnz:,} stored elements (float64); {machines.here()['processor']}, one")
-    print(f"thread; nanoseconds per stored element, best of three. {len(slow)} of {len(table)} pairs above {GOAL}{': ' if slow else ''}{', '.join(f'{s} -> {t}' for s, t in slow)}.\n")
+    print(
+        f"A FEM-like matrix of 3 x 3 blocks, {a.shape[0]:,} rows, {a.nnz:,} stored elements (float64); {machines.here()['processor']}, one"
+    )
+    print(
+        f"thread; nanoseconds per stored element, best of three. {len(slow)} of {len(table)} pairs above {GOAL}{': ' if slow else ''}{', '.join(f'{s} -> {t}' for s, t in slow)}.\n"
+    )
     print("| from \\ to | " + " | ".join(FORMATS) + " |")
     print("|---|" + "---|" * len(FORMATS))
     for source in FORMATS:

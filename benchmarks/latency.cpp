@@ -30,7 +30,8 @@ strata::Tensor dense(const strata::Shape& shape, double value) {
   strata::RawArrays arrays;
   arrays.values = strata::Buffer::allocate(strata::DType::f64, size);
   std::fill_n(static_cast<double*>(arrays.values.data), size, value);
-  return strata::make_tensor(strata::parse_format("dense", static_cast<int>(shape.size())), shape, std::move(arrays), {}, false);
+  return strata::make_tensor(strata::parse_format("dense", static_cast<int>(shape.size())), shape, std::move(arrays),
+                             {}, false);
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ int main() {
   const Scalar one = Scalar::of(1.0), zero = Scalar::of(0.0);
   Matmul planned(matrix, x, y, one, zero);
   planned.plan();
-  std::printf("plan.run(operands, out, 1, 0)   %6.3f us   goal 1.000 us\n", best([&] { plan.run(operands, y, one, zero); }));
+  std::printf("plan.run(operands, out, 1, 0)   %6.3f us   goal 1.000 us\n",
+              best([&] { plan.run(operands, y, one, zero); }));
   std::printf("plan.run(operands)              %6.3f us\n", best([&] { static_cast<void>(plan.run(operands)); }));
   std::printf("Matmul::execute()               %6.3f us\n", best([&] { static_cast<void>(planned.execute()); }));
   std::printf("matmul(a, x)                    %6.3f us\n", best([&] { static_cast<void>(matmul(matrix, x)); }));

@@ -36,7 +36,9 @@ def first_call(kind, repeats):
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "STRATA_CACHE_DIR": cache, "STRATA_CACHE": "auto" if kind == "cached" else "off"}
         for repeat in range(repeats + 1):
-            result = subprocess.run([sys.executable, "-c", FIRST, kind], env=environment, capture_output=True, text=True)
+            result = subprocess.run(
+                [sys.executable, "-c", FIRST, kind], env=environment, capture_output=True, text=True
+            )
             if result.returncode != 0:
                 raise SystemExit(result.stderr)
             if repeat > 0:  # the first one warms the page cache, and fills ours

@@ -10,6 +10,7 @@ import math
 import time
 
 import numpy as np
+
 import strata as st
 from strata.bench import matrices
 from strata.bench.case import operand

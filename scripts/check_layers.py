@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Checks that a folder of src/ includes only folders above it (include/strata/X.h counts as folder X)."""
+
 from __future__ import annotations
 
 import pathlib
@@ -8,9 +9,19 @@ import sys
 
 ORDER = ["base", "backend", "ir", "format", "tensor", "expr", "compiler", "kernels", "plan", "ops", "io", "draw"]
 # Public headers that are not named after their folder.
-HEADERS = {"error": "base", "dtype": "base", "settings": "base", "buffer": "backend", "static_format": "format", "structure": "ops",
-           "expression": "expr", "semiring": "expr", "schedule": "expr", "evaluate": "ops",
-           "strata": "draw"}
+HEADERS = {
+    "error": "base",
+    "dtype": "base",
+    "settings": "base",
+    "buffer": "backend",
+    "static_format": "format",
+    "structure": "ops",
+    "expression": "expr",
+    "semiring": "expr",
+    "schedule": "expr",
+    "evaluate": "ops",
+    "strata": "draw",
+}
 
 root = pathlib.Path(__file__).resolve().parent.parent
 
@@ -35,7 +46,9 @@ def check(file: pathlib.Path, folder: str) -> list[str]:
             continue
         where = f"{file.relative_to(root)}:{number}"
         if target not in ORDER:
-            found.append(f"{where}: '{match[1]}' belongs to no folder of src/ (see HEADERS in {pathlib.Path(__file__).name})")
+            found.append(
+                f"{where}: '{match[1]}' belongs to no folder of src/ (see HEADERS in {pathlib.Path(__file__).name})"
+            )
         elif ORDER.index(target) > ORDER.index(folder):
             found.append(f"{where}: {folder} includes '{match[1]}' of {target}, which stands below it")
     return found

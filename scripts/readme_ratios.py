@@ -27,7 +27,11 @@ SHOWN = (
 def said_of_runs(table):
     names = {1: "one", 2: "two", 3: "three"}
     counts = [names[n] for n in sorted({min(r["runs"], 3) for r in table})]
-    return f"medians of {' to '.join(dict.fromkeys((counts[0], counts[-1])))} runs" if counts != ["one"] else "of one run so far"
+    return (
+        f"medians of {' to '.join(dict.fromkeys((counts[0], counts[-1])))} runs"
+        if counts != ["one"]
+        else "of one run so far"
+    )
 
 
 def days(results):
@@ -74,12 +78,17 @@ def named_kernels():
         "|---|---|---|",
     ]
     for kernel in dict.fromkeys(k for k, _ in found):
-        cells = [f"{found[kernel, n][0]:.2f} ({found[kernel, n][1]:.2f})" if (kernel, n) in found else "-" for n in (1, 2)]
+        cells = [
+            f"{found[kernel, n][0]:.2f} ({found[kernel, n][1]:.2f})" if (kernel, n) in found else "-" for n in (1, 2)
+        ]
         lines.append(f"| {kernel}: `{KERNELS[kernel].text}` | " + " | ".join(cells) + " |")
     alone = ceilings(results)
     reached = by_kernel(alone)
     if reached:
-        lines += ["", f"A loop that only reads the lines of the dense operand that the elements choose, and asks for none ahead, beside the same libraries: {reached}."]
+        lines += [
+            "",
+            f"A loop that only reads the lines of the dense operand that the elements choose, and asks for none ahead, beside the same libraries: {reached}.",
+        ]
     return lines
 
 
@@ -96,7 +105,10 @@ def on_other_machines():
             continue
         reached = by_kernel({k: mean for k, (mean, _, _) in summary(results).items()})
         others = [name for name in results["peers"] if not name.startswith("strata")]
-        lines += ["", f"On {processors(results)}, beside the fastest of {', '.join(others)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {reached}."]
+        lines += [
+            "",
+            f"On {processors(results)}, beside the fastest of {', '.join(others)}, 1 / 2 threads ({days(results)}; [all results](benchmarks/results/{other.with_suffix('.md').name})): {reached}.",
+        ]
     return lines
 
 
@@ -114,10 +126,16 @@ def on_matrices(what, pattern, rows):
     for machine, part in apart(results):
         cells = []
         some = "" if sorts(part) == sorts(results) else f", {' and '.join(sorted(sorts(part)))} alone"
-        some += "".join(f", without {name}" for name in results["peers"] if name.lower() not in libraries(part) and not name.startswith("strata"))
+        some += "".join(
+            f", without {name}"
+            for name in results["peers"]
+            if name.lower() not in libraries(part) and not name.startswith("strata")
+        )
         for n in (1, 2):
             ratios = [r["ratio"] for r in rows(part) if r["threads"] == n and r["ratio"]]
-            cells.append(f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}")
+            cells.append(
+                f"{geometric(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases) on {n}"
+            )
         told.append(f"{machine['processor']} ({days(part)}{some}): {', '.join(cells)} threads")
     return [
         "",

@@ -21,8 +21,9 @@ import sys
 import time
 
 import random_expressions
-import strata
 from differential import check_conversion, check_expression
+
+import strata
 
 KINDS = {"conversions": check_conversion, "expressions": check_expression, "evaluate": random_expressions.check}
 

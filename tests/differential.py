@@ -4,9 +4,9 @@ Values are small integers (or NaN, Inf and -0.0 where nothing is added), so that
 """
 
 import numpy as np
+from dtypes import COMMON
 
 import strata as st
-from dtypes import COMMON
 
 LETTERS = "ijklmnop"
 STRUCTURED = 20_000_000  # seeds from here on draw structured levels too; those below give what they always gave

@@ -15,9 +15,9 @@ import warnings
 
 import numpy as np
 import scipy.special
+from differential import BLOCKED, NESTED, STRUCTURED, random_blocks, random_format, thinned
 
 import strata as st
-from differential import BLOCKED, NESTED, STRUCTURED, random_blocks, random_format, thinned
 
 INDICES = "ijklm"
 WIDE = 10_000_000  # seeds below give the cases that they always gave, so that recorded failures stay what they are

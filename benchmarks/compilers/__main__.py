@@ -17,8 +17,9 @@ import subprocess
 import sys
 import threading
 
-from strata.demo.info import processor
 from tasks import TASKS, __doc__ as inputs
+
+from strata.demo.info import processor
 
 HERE = pathlib.Path(__file__).parent
 COMPILERS = {"taco": "TACO", "scorch": "Scorch", "mlir": "MLIR"}
@@ -66,7 +67,13 @@ def one_run(tasks, threads, seconds):
                 answer, known = worker.ask(task.name), best.get((task.name, library))
                 if known is None or answer.get("ms", 1e9) < known.get("ms", 1e9):
                     best[task.name, library] = answer
-        print(threads, task.name, {library: best[task.name, library].get("ms", "-") for library in WORKERS}, file=sys.stderr, flush=True)
+        print(
+            threads,
+            task.name,
+            {library: best[task.name, library].get("ms", "-") for library in WORKERS},
+            file=sys.stderr,
+            flush=True,
+        )
     for worker in workers.values():
         worker.close()
     return best
@@ -74,21 +81,35 @@ def one_run(tasks, threads, seconds):
 
 def table(tasks, threads, runs):
     median = {
-        key: statistics.median(run[key]["ms"] for run in runs) if all("ms" in run[key] for run in runs) else None for key in runs[0]
+        key: statistics.median(run[key]["ms"] for run in runs) if all("ms" in run[key] for run in runs) else None
+        for key in runs[0]
     }
     ms = lambda value: "-" if value is None else f"{value:.3g}"
     lines = [
         f"## {threads} thread{'s' * (threads > 1)}\n",
-        "| task | " + " | ".join(f"{name}, ms" for name in LIBRARIES.values()) + " | lines alone, ms | best compiler over ours | best of all over ours | lines over ours | Zen 5, ms | over ours |",
+        "| task | "
+        + " | ".join(f"{name}, ms" for name in LIBRARIES.values())
+        + " | lines alone, ms | best compiler over ours | best of all over ours | lines over ours | Zen 5, ms | over ours |",
         "|" + "---|" * (len(LIBRARIES) + 7),
     ]
     for task in tasks:
         ours = median[task.name, "strata"]
         took = {library: median[task.name, library] for library in WORKERS}
-        compilers, others = ([took[name] for name in names if name != "strata" and took[name]] for names in (COMPILERS, LIBRARIES))
-        ratios = [f"{min(times) / ours:.2f}" if times and ours else "-" for times in (compilers, others, [took["limit"]] if took["limit"] else [])]
+        compilers, others = (
+            [took[name] for name in names if name != "strata" and took[name]] for names in (COMPILERS, LIBRARIES)
+        )
+        ratios = [
+            f"{min(times) / ours:.2f}" if times and ours else "-"
+            for times in (compilers, others, [took["limit"]] if took["limit"] else [])
+        ]
         who, there = task.theirs[threads]
-        cells = [task.name, *map(ms, took.values()), *ratios, f"{who} {there:g}", f"{there / ours:.2f}" if ours else "-"]
+        cells = [
+            task.name,
+            *map(ms, took.values()),
+            *ratios,
+            f"{who} {there:g}",
+            f"{there / ours:.2f}" if ours else "-",
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
     for library, name in LIBRARIES.items():
@@ -104,7 +125,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", nargs="?", help="a file of Markdown; else the page is printed")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.5, help="each library and task is called so long in each of three rounds")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="each library and task is called so long in each of three rounds"
+    )
     parser.add_argument("--tasks", default=",".join(task.name for task in TASKS))
     arguments = parser.parse_args()
     tasks = [task for task in TASKS if task.name in arguments.tasks.split(",")]
@@ -119,7 +142,9 @@ def main():
         "Zen 5: what the best compiler took when all of them were first measured, on another machine (2 cores of a faster processor).\n\n"
     )
     for threads in (1, 2):
-        page += table(tasks, threads, [one_run(tasks, threads, arguments.seconds) for _ in range(arguments.runs)]) + "\n"
+        page += (
+            table(tasks, threads, [one_run(tasks, threads, arguments.seconds) for _ in range(arguments.runs)]) + "\n"
+        )
     pathlib.Path(arguments.page).write_text(page) if arguments.page else print(page)
 
 

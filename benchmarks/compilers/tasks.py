@@ -57,21 +57,31 @@ class Task:
 
     def sum(self):
         """The sum of the values of the result, by SciPy and NumPy in float64."""
-        ops = [a.astype(np.float64) if isinstance(a, (sp.csr_matrix, np.ndarray)) else a for a in self.operands.values()]
+        ops = [
+            a.astype(np.float64) if isinstance(a, (sp.csr_matrix, np.ndarray)) else a for a in self.operands.values()
+        ]
         if self.name.startswith("SDDMM"):
             a, x, b = ops
             row = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
-            return sum(np.sum(a.data[s] * np.sum(x[row[s]] * b[a.indices[s]], axis=1)) for s in np.array_split(np.arange(a.nnz), 16))
+            return sum(
+                np.sum(a.data[s] * np.sum(x[row[s]] * b[a.indices[s]], axis=1))
+                for s in np.array_split(np.arange(a.nnz), 16)
+            )
         if self.name.startswith("MTTKRP"):
             t, c, d = ops
-            return sum(np.sum(t.data[s, None] * c[t.at[1, s]] * d[t.at[2, s]]) for s in np.array_split(np.arange(len(t.data)), 16))
+            return sum(
+                np.sum(t.data[s, None] * c[t.at[1, s]] * d[t.at[2, s]])
+                for s in np.array_split(np.arange(len(t.data)), 16)
+            )
         return (ops[0] + ops[1] if "+" in self.text else ops[0] @ ops[1]).sum()
 
 
 def uniform(seed, n=ROWS, each=10):
     r = np.random.default_rng(seed)
     crd = np.sort(r.integers(0, n - each + 1, (n, each)), axis=1) + np.arange(each)  # ascending, none twice
-    return sp.csr_matrix((r.random(n * each, np.float32), crd.ravel().astype(np.int32), np.arange(n + 1, dtype=np.int32) * each), (n, n))
+    return sp.csr_matrix(
+        (r.random(n * each, np.float32), crd.ravel().astype(np.int32), np.arange(n + 1, dtype=np.int32) * each), (n, n)
+    )
 
 
 def power_law(seed, n=ROWS, count=2_000_000, longest=11_000):
@@ -93,7 +103,9 @@ def three_dimensions(seed, shape=SHAPE, count=1_000_000):
 def array(name):
     if name in "UVPT":
         return {"U": uniform, "V": uniform, "P": power_law, "T": three_dimensions}[name]("UVPT".index(name) + 1)
-    shape = {"x": (ROWS,), "X": (ROWS, COLUMNS), "B": (ROWS, COLUMNS), "C": (SHAPE[1], RANK), "D": (SHAPE[2], RANK)}[name]
+    shape = {"x": (ROWS,), "X": (ROWS, COLUMNS), "B": (ROWS, COLUMNS), "C": (SHAPE[1], RANK), "D": (SHAPE[2], RANK)}[
+        name
+    ]
     return np.random.default_rng(ord(name)).random(shape, np.float32)
 
 
@@ -103,8 +115,22 @@ TASKS = [
     Task("SpMV P", "y(i) = A(i,j) * x(j)", ("P", "x"), VECTOR, False, {1: ("MLIR", 1.8), 2: ("TACO", 1.0)}),
     Task("SpMM U", "C(i,k) = A(i,j) * X(j,k)", ("U", "X"), MATRIX, False, {1: ("MLIR", 16), 2: ("TACO, Scorch", 17)}),
     Task("SpMM P", "C(i,k) = A(i,j) * X(j,k)", ("P", "X"), MATRIX, False, {1: ("MLIR", 36), 2: ("Scorch", 29)}),
-    Task("SDDMM U", "C(i,j) = A(i,j) * X(i,k) * B(j,k)", ("U", "X", "B"), SQUARE, True, {1: ("TACO", 30), 2: ("Scorch", 21)}),
+    Task(
+        "SDDMM U",
+        "C(i,j) = A(i,j) * X(i,k) * B(j,k)",
+        ("U", "X", "B"),
+        SQUARE,
+        True,
+        {1: ("TACO", 30), 2: ("Scorch", 21)},
+    ),
     Task("SpGEMM U V", "C(i,k) = A(i,j) * B(j,k)", ("U", "V"), SQUARE, True, {1: ("MLIR", 545), 2: ("Scorch", 238)}),
-    Task("MTTKRP T", "M(i,r) = T(i,j,k) * C(j,r) * D(k,r)", ("T", "C", "D"), (SHAPE[0], RANK), False, {1: ("MLIR", 4.6), 2: ("TACO", 3.6)}),
+    Task(
+        "MTTKRP T",
+        "M(i,r) = T(i,j,k) * C(j,r) * D(k,r)",
+        ("T", "C", "D"),
+        (SHAPE[0], RANK),
+        False,
+        {1: ("MLIR", 4.6), 2: ("TACO", 3.6)},
+    ),
     Task("U + V", "C(i,j) = A(i,j) + B(i,j)", ("U", "V"), SQUARE, True, {1: ("Scorch", 16), 2: ("TACO", 14)}),
 ]

@@ -49,13 +49,30 @@ def calls(task):
     with tempfile.TemporaryDirectory() as folder:
         stem = pathlib.Path(folder) / "lines"
         stem.with_suffix(".c").write_text(C % {"line": LINE})
-        flags = ["-O3", "-fno-tree-vectorize", "-march=native", "-fopenmp", "-shared", "-fPIC"]  # gathers would be slower here
+        flags = [
+            "-O3",
+            "-fno-tree-vectorize",
+            "-march=native",
+            "-fopenmp",
+            "-shared",
+            "-fPIC",
+        ]  # gathers would be slower here
         subprocess.run([os.environ.get("CC", "cc"), *flags, f"{stem}.c", "-o", f"{stem}.so"], check=True)
         lines = ctypes.CDLL(f"{stem}.so").lines
     lines.restype = ctypes.c_float
     at = lambda a: ctypes.c_void_p(a.ctypes.data)
     values = next(iter(task.operands.values())).data
-    arguments = [(ctypes.c_int64(len(rows)), at(rows), at(values), at(x), ctypes.c_int64(x.shape[1] if x.ndim == 2 else 1), threads) for rows, x in pairs]
+    arguments = [
+        (
+            ctypes.c_int64(len(rows)),
+            at(rows),
+            at(values),
+            at(x),
+            ctypes.c_int64(x.shape[1] if x.ndim == 2 else 1),
+            threads,
+        )
+        for rows, x in pairs
+    ]
 
     def run():
         for each in arguments:

@@ -11,7 +11,10 @@ import tempfile
 
 import numpy as np
 
-FORMATS = {"csr": ("d0, d1", "d0 : dense, d1 : compressed"), "csf": ("d0, d1, d2", "d0 : compressed, d1 : compressed, d2 : compressed")}
+FORMATS = {
+    "csr": ("d0, d1", "d0 : dense, d1 : compressed"),
+    "csf": ("d0, d1, d2", "d0 : compressed, d1 : compressed, d2 : compressed"),
+}
 KINDS = {"f": np.float32, "i": np.int32}
 
 
@@ -28,7 +31,9 @@ def memref(rank):
 
 def of_array(a):
     strides = [s // a.itemsize for s in a.strides]
-    return memref(a.ndim)(a.ctypes.data, a.ctypes.data, 0, (ctypes.c_int64 * a.ndim)(*a.shape), (ctypes.c_int64 * a.ndim)(*strides))
+    return memref(a.ndim)(
+        a.ctypes.data, a.ctypes.data, 0, (ctypes.c_int64 * a.ndim)(*a.shape), (ctypes.c_int64 * a.ndim)(*strides)
+    )
 
 
 def tensor(shape, encoding=""):
@@ -65,7 +70,9 @@ def module(task):
             f"({', '.join(['tensor<?xi32>'] * len(names))}), tensor<?xf32> to {types[-1]}"
         )
     result = tensor(task.result, "csr" if task.sparse else "")
-    maps = ", ".join(f"affine_map<({', '.join(every)}) -> ({', '.join(indices)})>" for _, indices in [*reads, ("", free)])
+    maps = ", ".join(
+        f"affine_map<({', '.join(every)}) -> ({', '.join(indices)})>" for _, indices in [*reads, ("", free)]
+    )
     kinds = ", ".join('"parallel"' if i in free else '"reduction"' for i in every)
     body, last = [], "%a0"
     for n in range(1, len(reads)):
@@ -91,9 +98,18 @@ def module(task):
             "%zero = arith.constant 0.0 : f32",
             f"%z = linalg.fill ins(%zero : f32) outs(%o0 : {result}) -> {result}",
         ]
-        outs, closed = [], [f"bufferization.materialize_in_destination %r in restrict writable %out : ({result}, {place}) -> ()", "return"]
+        outs, closed = (
+            [],
+            [
+                f"bufferization.materialize_in_destination %r in restrict writable %out : ({result}, {place}) -> ()",
+                "return",
+            ],
+        )
     lines = [
-        *(f"#{name} = #sparse_tensor.encoding<{{ map = ({of}) -> ({to}), posWidth = 32, crdWidth = 32 }}>" for name, (of, to) in FORMATS.items()),
+        *(
+            f"#{name} = #sparse_tensor.encoding<{{ map = ({of}) -> ({to}), posWidth = 32, crdWidth = 32 }}>"
+            for name, (of, to) in FORMATS.items()
+        ),
         f"func.func @kernel({', '.join(parameters)}) -> ({', '.join(outs)}) attributes {{llvm.emit_c_interface}} {{",
         *opened,
         f"%r = linalg.generic {{ indexing_maps = [{maps}], iterator_types = [{kinds}] }}",
@@ -115,7 +131,19 @@ def built(text, vector, folder):
     for command in (
         ["mlir-opt-19", f"{stem}.mlir", f"--sparsifier={options}", "-o", f"{stem}.low"],
         ["mlir-translate-19", "--mlir-to-llvmir", f"{stem}.low", "-o", f"{stem}.ll"],
-        ["clang-19", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-w", f"{stem}.ll", "-o", f"{stem}.so", "-lm"],
+        [
+            "clang-19",
+            "-O3",
+            "-march=native",
+            "-ffast-math",
+            "-shared",
+            "-fPIC",
+            "-w",
+            f"{stem}.ll",
+            "-o",
+            f"{stem}.so",
+            "-lm",
+        ],
     ):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

@@ -7,13 +7,19 @@ import torch
 
 def scorchs(a, name, coordinates):
     if hasattr(a, "at"):
-        return scorch.STensor.from_coo(indices=torch.from_numpy(a.at), values=torch.from_numpy(a.data), shape=a.shape, name=name)
+        return scorch.STensor.from_coo(
+            indices=torch.from_numpy(a.at), values=torch.from_numpy(a.data), shape=a.shape, name=name
+        )
     if not hasattr(a, "indptr"):
         return scorch.STensor.from_torch(torch.from_numpy(a), name)
     if coordinates:  # what its sampled product has a kernel for
         coo = a.tocoo()
-        return scorch.STensor.from_coo(torch.sparse_coo_tensor(np.stack([coo.row, coo.col]), torch.from_numpy(a.data), a.shape), name=name)
-    csr = torch.sparse_csr_tensor(torch.from_numpy(a.indptr), torch.from_numpy(a.indices), torch.from_numpy(a.data), a.shape)
+        return scorch.STensor.from_coo(
+            torch.sparse_coo_tensor(np.stack([coo.row, coo.col]), torch.from_numpy(a.data), a.shape), name=name
+        )
+    csr = torch.sparse_csr_tensor(
+        torch.from_numpy(a.indptr), torch.from_numpy(a.indices), torch.from_numpy(a.data), a.shape
+    )
     return scorch.STensor.from_csr(csr, name)
 
 

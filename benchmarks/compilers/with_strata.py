@@ -1,8 +1,9 @@
 """Strata's own kernels: the expression as a user writes it, and A @ B where that says the same."""
 
 import numpy as np
-import strata as st
 from tasks import Sparse3
+
+import strata as st
 
 st.settings.vendor = False
 

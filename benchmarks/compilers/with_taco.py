@@ -52,10 +52,19 @@ class Argument:
     """One tensor as TACO's C takes it. `levels` holds (pos, crd) of each dimension, None where it is dense."""
 
     def __init__(self, shape, levels, values):
-        self.kept = [np.array(shape, np.int32), np.arange(len(shape), dtype=np.int32), np.array([level is not None for level in levels], np.intc)]
+        self.kept = [
+            np.array(shape, np.int32),
+            np.arange(len(shape), dtype=np.int32),
+            np.array([level is not None for level in levels], np.intc),
+        ]
         self.levels, self.values, self.fill = levels, values, np.zeros(1, np.float32)
-        self.pointers = [(ctypes.c_void_p * 2)(*([a.ctypes.data if a is not None else None for a in level] if level else [])) for level in levels]
-        self.table = (ctypes.POINTER(ctypes.c_void_p) * max(1, len(levels)))(*[ctypes.cast(p, ctypes.POINTER(ctypes.c_void_p)) for p in self.pointers])
+        self.pointers = [
+            (ctypes.c_void_p * 2)(*([a.ctypes.data if a is not None else None for a in level] if level else []))
+            for level in levels
+        ]
+        self.table = (ctypes.POINTER(ctypes.c_void_p) * max(1, len(levels)))(
+            *[ctypes.cast(p, ctypes.POINTER(ctypes.c_void_p)) for p in self.pointers]
+        )
         at = lambda a, kind: a.ctypes.data_as(ctypes.POINTER(kind))
         self.c = TacoTensor(
             len(shape), at(self.kept[0], ctypes.c_int32), 4, at(self.kept[1], ctypes.c_int32), at(self.kept[2], ctypes.c_int),
@@ -82,7 +91,9 @@ class Result:
         self.argument = Argument(shape, [None, (None, None)], None)
 
     def values(self):
-        pos = np.ctypeslib.as_array(ctypes.cast(self.argument.pointers[1][0], ctypes.POINTER(ctypes.c_int32)), (self.rows + 1,))
+        pos = np.ctypeslib.as_array(
+            ctypes.cast(self.argument.pointers[1][0], ctypes.POINTER(ctypes.c_int32)), (self.rows + 1,)
+        )
         return np.ctypeslib.as_array(ctypes.cast(self.argument.c.vals, ctypes.POINTER(ctypes.c_float)), (int(pos[-1]),))
 
     def __del__(self):
@@ -93,13 +104,38 @@ class Result:
 def built(task, text, schedule, flags, folder):
     """The library of one expression, one schedule and the flags of one build."""
     stem = pathlib.Path(folder) / str(len(list(pathlib.Path(folder).iterdir())))
-    formats = [f"-f={letter}:{'sss' if hasattr(a, 'csf') else 'ds'}" for letter, a in task.operands.items() if not isinstance(a, np.ndarray)]
+    formats = [
+        f"-f={letter}:{'sss' if hasattr(a, 'csf') else 'ds'}"
+        for letter, a in task.operands.items()
+        if not isinstance(a, np.ndarray)
+    ]
     formats += [f"-f={text[0]}:ds"] if task.sparse else []
     options = [*formats, *(f"-t={letter}:float" for letter in LETTERS), *([f"-s={schedule}"] if schedule else [])]
-    made = subprocess.run([TOOL, text.replace(" ", ""), *options, f"-write-source={stem}.c", "-print-nocolor"], capture_output=True, text=True)
+    made = subprocess.run(
+        [TOOL, text.replace(" ", ""), *options, f"-write-source={stem}.c", "-print-nocolor"],
+        capture_output=True,
+        text=True,
+    )
     if made.returncode:
         raise RuntimeError("taco: " + " ".join(made.stderr.split())[:300])
-    subprocess.run([CC, "-O3", "-ffast-math", "-std=c99", "-fopenmp", "-shared", "-fPIC", "-w", *flags, f"{stem}.c", "-o", f"{stem}.so", "-lm"], check=True)
+    subprocess.run(
+        [
+            CC,
+            "-O3",
+            "-ffast-math",
+            "-std=c99",
+            "-fopenmp",
+            "-shared",
+            "-fPIC",
+            "-w",
+            *flags,
+            f"{stem}.c",
+            "-o",
+            f"{stem}.so",
+            "-lm",
+        ],
+        check=True,
+    )
     return ctypes.CDLL(f"{stem}.so")
 
 
@@ -112,7 +148,7 @@ def calls(task):
             operands = [argument(task.operands[letter]) for letter in letters(text)]
             for build, flags in FLAGS.items():
                 library = built(task, text, schedule, flags, folder)
-                for shares, number in (("static", 1), ("dynamic", 2))[: THREADS]:
+                for shares, number in (("static", 1), ("dynamic", 2))[:THREADS]:
                     way = f"{'scheduled' if schedule else 'default'}, {build}" + (f", {shares}" if THREADS > 1 else "")
                     yield way, *caller(library, gomp, number, operands, task)
 

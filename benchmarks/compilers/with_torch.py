@@ -9,7 +9,9 @@ warnings.filterwarnings("ignore")
 
 def torchs(a):
     if hasattr(a, "indptr"):
-        return torch.sparse_csr_tensor(torch.from_numpy(a.indptr), torch.from_numpy(a.indices), torch.from_numpy(a.data), a.shape)
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(a.indptr), torch.from_numpy(a.indices), torch.from_numpy(a.data), a.shape
+        )
     return torch.from_numpy(a)
 
 
@@ -19,7 +21,9 @@ def calls(task):
     a, *others = map(torchs, task.operands.values())
     if task.name.startswith("SDDMM"):
         x, b = others
-        run = lambda: torch.sparse.sampled_addmm(a, x, b.T, beta=0)  # the product alone: the mask's values are not in it
+        run = lambda: torch.sparse.sampled_addmm(
+            a, x, b.T, beta=0
+        )  # the product alone: the mask's values are not in it
         yield "sampled_addmm", run, lambda result: result.values() * a.values()
     else:
         run = (lambda: a + others[0]) if "+" in task.text else (lambda: a @ others[0])

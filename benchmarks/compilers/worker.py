@@ -1,6 +1,6 @@
 """One library in a process of its own: reads names of tasks, prints what the best of its ways took.
 
-    python worker.py LIBRARY SECONDS < names
+python worker.py LIBRARY SECONDS < names
 """
 
 import importlib

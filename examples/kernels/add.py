@@ -5,6 +5,7 @@ Where both have an element the two are added, where one has it that one is taken
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(1)

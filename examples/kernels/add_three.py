@@ -5,6 +5,7 @@ Mass, damping and stiffness of a structure: one effective matrix a time step.
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(4)

@@ -5,8 +5,9 @@ The mask keeps what has been seen from being found again; no queue, no loop over
 
 import numpy as np
 import scipy.sparse as sp
-import strata as st
 from scipy.sparse.csgraph import shortest_path
+
+import strata as st
 
 n = 2000
 graph = sp.random(n, n, density=0.001, format="csr", rng=np.random.default_rng(12))

@@ -6,6 +6,7 @@ three formats meet in one expression.
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 n = 3000

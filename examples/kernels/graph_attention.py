@@ -5,6 +5,7 @@ SDDMM-like, row-wise, SpMM: three kinds of kernel, five lines of index notation.
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(11)

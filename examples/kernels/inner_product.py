@@ -5,6 +5,7 @@ other is converted first.
 """
 
 import numpy as np
+
 import strata as st
 
 rng = np.random.default_rng(9)

@@ -4,6 +4,7 @@ T(h,r,t) is 1 where "h r t" is claimed. DistMult: sum over k of E(h,k) R(r,k) E(
 """
 
 import numpy as np
+
 import strata as st
 
 rng = np.random.default_rng(15)

@@ -5,6 +5,7 @@ Paths author - paper - word - topic: from whom does one get to what, in three st
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(17)

@@ -7,6 +7,7 @@ of the dense einsum multiplies zeros; here only what was routed is computed.
 from timeit import repeat
 
 import numpy as np
+
 import strata as st
 
 rng = np.random.default_rng(10)

@@ -5,6 +5,7 @@ components of a sparse tensor.
 """
 
 import numpy as np
+
 import strata as st
 
 rng = np.random.default_rng(6)

@@ -6,6 +6,7 @@ one expects class j in a sample, puts that right. What a loss needs of the class
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(14)

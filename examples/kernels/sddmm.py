@@ -5,6 +5,7 @@ C(i,j) = S(i,j) * sum over k of U(i,k) * V(j,k). The result has the pattern of S
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(0)

@@ -5,8 +5,9 @@
 
 import numpy as np
 import scipy.sparse as sp
-import strata as st
 from scipy.sparse.csgraph import dijkstra
+
+import strata as st
 
 n = 1000
 roads = sp.random(n, n, density=0.004, format="csr", rng=np.random.default_rng(13))

@@ -6,6 +6,7 @@ numerator and denominator; the heads share the pattern.
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(17)

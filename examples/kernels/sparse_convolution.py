@@ -7,6 +7,7 @@ Strides are factors (2*i + r), and a mask keeps the result to chosen places: "su
 import numpy as np
 import scipy.signal
 import scipy.sparse as sp
+
 import strata as st
 
 image = sp.random(120, 120, density=0.01, format="csr", rng=np.random.default_rng(16))

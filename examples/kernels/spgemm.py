@@ -5,6 +5,7 @@ CSR times CSR goes row by row. CSR times CSC wants rows of one beside columns of
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 n = 64

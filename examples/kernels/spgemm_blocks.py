@@ -5,6 +5,7 @@ The result is compressed unless another format is asked for: in blocks, whole bl
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(5)

@@ -6,6 +6,7 @@ is known to me already (the mask), or is not (the complement).
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 a = sp.random(1500, 1500, density=0.004, format="csr", rng=np.random.default_rng(3))

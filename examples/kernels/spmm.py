@@ -7,6 +7,7 @@ from timeit import repeat
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 rng = np.random.default_rng(0)

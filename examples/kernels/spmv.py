@@ -5,6 +5,7 @@ The text of the algorithm is one line, whatever the storage; the storage decides
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 weights = sp.random(1000, 1000, density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(0))  # pruned

@@ -6,6 +6,7 @@ As GraphBLAS does it: a product L L under the mask L, then a sum. Or the three f
 import networkx as nx
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 graph = nx.powerlaw_cluster_graph(1500, 6, 0.3, seed=1)

@@ -4,6 +4,7 @@ Y(i,j,r) = X(i,j,k) * U(k,r). Where (i,j) has nothing, Y has nothing: with `form
 """
 
 import numpy as np
+
 import strata as st
 
 rng = np.random.default_rng(7)

@@ -4,6 +4,7 @@ Weights of days turn (sender, receiver, day) into one graph of (sender, receiver
 """
 
 import numpy as np
+
 import strata as st
 
 rng = np.random.default_rng(8)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
+
 import strata as st
 
 a = sp.random(600, 400, density=0.02, format="csr", random_state=1)

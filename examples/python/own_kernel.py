@@ -1,6 +1,7 @@
 """A kernel of your own, in Python: asked first for its expression over exactly its formats."""
 
 import numpy as np
+
 import strata as st
 
 calls = []

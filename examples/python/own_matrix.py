@@ -4,6 +4,7 @@ import sys
 import tempfile
 
 import numpy as np
+
 import strata as st
 
 if len(sys.argv) > 1:

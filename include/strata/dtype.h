@@ -10,7 +10,11 @@ namespace strata {
 
 /// Element types. f16, bf16 and fp8 are storage types: arithmetic happens in f32. u16..u64 serve as index types
 /// and as values alike. Sources: IEEE 754-2019; OCP 8-bit floating point (e4m3fn, e5m2).
-enum class DType : std::uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, boolean, c64, c128 };
+// clang-format off
+enum class DType : std::uint8_t {
+  f64, f32, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, boolean, c64, c128
+};
+// clang-format on
 inline constexpr int dtype_count = 17;
 
 constexpr std::size_t size_of(DType t) {
@@ -75,15 +79,20 @@ struct Scalar {
   /// The element at `address` (any alignment).
   static Scalar load(DType t, const void* address);
   void store(void* address) const { std::memcpy(address, bits, size_of(dtype)); }
-  /// Value conversion as NumPy's astype (complex to real drops the imaginary part, float to int truncates; out of range saturates).
+  /// Value conversion as NumPy's astype (complex to real drops the imaginary part, float to int truncates; out of range
+  /// saturates).
   Scalar as(DType t) const;
   std::complex<double> to_complex() const;
   double to_double() const { return to_complex().real(); }
   std::int64_t to_int64() const;
-  bool is_zero() const;           ///< equal to 0 by value (so -0.0 too)
+  bool is_zero() const;  ///< equal to 0 by value (so -0.0 too)
   bool same_bits(const Scalar& other) const;
   bool operator==(const Scalar& other) const { return same_bits(other); }
-  static Scalar zero(DType t) { Scalar s; s.dtype = t; return s; }
+  static Scalar zero(DType t) {
+    Scalar s;
+    s.dtype = t;
+    return s;
+  }
   static Scalar one(DType t);
   /// The shortest text that reads back to the same value ("1", "0.5", "1+2j", "nan").
   std::string to_string() const;

@@ -36,20 +36,51 @@ class Error : public std::runtime_error {
   Problem problem_;
 };
 
-class FormatError : public Error { using Error::Error; };      ///< a format text or object has no meaning
-class TensorError : public Error { using Error::Error; };      ///< shapes, buffers or invariants are wrong
-class DTypeError : public TensorError { using TensorError::TensorError; };  ///< a dtype that cannot serve here
-class IndexError : public TensorError { using TensorError::TensorError; };  ///< a coordinate out of range
-class ExpressionError : public Error { using Error::Error; };  ///< an einsum or index notation is wrong
-class PlanError : public Error { using Error::Error; };        ///< a plan is used wrongly
-class ScheduleError : public Error { using Error::Error; };    ///< a schedule that the expression does not allow
-class FileError : public Error { using Error::Error; };        ///< a file is malformed or cannot be read or written
-class Unsupported : public Error { using Error::Error; };      ///< legal, but not built: says what would work
+/// A format text or object has no meaning.
+class FormatError : public Error {
+  using Error::Error;
+};
+/// Shapes, buffers or invariants are wrong.
+class TensorError : public Error {
+  using Error::Error;
+};
+/// A dtype that cannot serve here.
+class DTypeError : public TensorError {
+  using TensorError::TensorError;
+};
+/// A coordinate out of range.
+class IndexError : public TensorError {
+  using TensorError::TensorError;
+};
+/// An einsum or index notation is wrong.
+class ExpressionError : public Error {
+  using Error::Error;
+};
+/// A plan is used wrongly.
+class PlanError : public Error {
+  using Error::Error;
+};
+/// A schedule that the expression does not allow.
+class ScheduleError : public Error {
+  using Error::Error;
+};
+/// A file is malformed or cannot be read or written.
+class FileError : public Error {
+  using Error::Error;
+};
+/// Legal, but not built: says what would work.
+class Unsupported : public Error {
+  using Error::Error;
+};
 
 /// A failure at run time that is nobody's mistake: a compiler that fails, a device that is gone.
-class RuntimeFailure : public std::runtime_error { using std::runtime_error::runtime_error; };
+class RuntimeFailure : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// A bug of ours. Please report it.
-class InternalError : public std::logic_error { using std::logic_error::logic_error; };
+class InternalError : public std::logic_error {
+  using std::logic_error::logic_error;
+};
 
 }  // namespace strata

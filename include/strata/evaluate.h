@@ -24,14 +24,13 @@ struct EvaluateOptions {
   bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
   /// A user's decisions about the loops: the whole expression is one nest then, in generated code.
   std::optional<Schedule> schedule = {};
-  bool general = false;          ///< by the general path alone, which checks the others
+  bool general = false;  ///< by the general path alone, which checks the others
 };
 
 /// Evaluates on tensors by name, by the first way that serves: a plan (one product, at most one sparse operand, a dense
-/// result), a plan in the pattern of the sparse operand, generated code, the general path. A product of three or more goes
-/// pair by pair where that takes less than half of the multiply-adds. Cost follows the stored elements wherever the
-/// expression lets it. ExpressionError, DTypeError, TensorError (a format that cannot hold the
-/// result).
+/// result), a plan in the pattern of the sparse operand, generated code, the general path. A product of three or more
+/// goes pair by pair where that takes less than half of the multiply-adds. Cost follows the stored elements wherever
+/// the expression lets it. ExpressionError, DTypeError, TensorError (a format that cannot hold the result).
 Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
                 const EvaluateOptions& options = {});
 Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands,
@@ -65,12 +64,13 @@ struct ResultFormat {
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                            const EvaluateOptions& options = {});
 
-/// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused and
-/// why, and how the one that serves goes about it. Nothing is computed, but for the steps before the last one of an
+/// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused
+/// and why, and how the one that serves goes about it. Nothing is computed, but for the steps before the last one of an
 /// expression that takes several. ExpressionError.
 std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                     const EvaluateOptions& options = {});
-/// Evaluates, and gives what was generated for that: iteration graph or loops, schedule, loop IR and C text of each step.
+/// Evaluates, and gives what was generated for that: iteration graph or loops, schedule, loop IR and C text of each
+/// step.
 std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands,
                  const EvaluateOptions& options = {});
 
@@ -87,13 +87,13 @@ struct SymbolicOptions {
   std::optional<Schedule> schedule = {};
 };
 /// The kernel of an expression that takes one, as a C file that needs nothing of Strata: its first comment
-/// says how to compile and call it. `operands` may also give the result a format, by its name. ExpressionError, FormatError,
-/// Unsupported.
+/// says how to compile and call it. `operands` may also give the result a format, by its name. ExpressionError,
+/// FormatError, Unsupported.
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
                             std::int64_t extent = 1000, const SymbolicOptions& options = {});
 /// show() for index notation such as "y(i) = A(i,j) * x(j)" without data: every index has this extent, sparse operands
-/// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. It may also give the
-/// result a format, by its name. Without `code` explain() alone. ExpressionError, FormatError, ScheduleError.
+/// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. It may also
+/// give the result a format, by its name. Without `code` explain() alone. ExpressionError, FormatError, ScheduleError.
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
                             std::int64_t extent = 1000, bool code = true, const SymbolicOptions& options = {});
 

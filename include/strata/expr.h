@@ -17,9 +17,9 @@ struct Einsum {
   std::vector<int> output;                 ///< index of each output dimension (no repeats)
   std::vector<char> conjugate;             ///< per operand: take the complex conjugate
   int num_indices = 0;
-  std::vector<std::string> names;          ///< of the indices, for messages and printing
+  std::vector<std::string> names;  ///< of the indices, for messages and printing
   bool operator==(const Einsum&) const = default;
-  std::string to_string() const;           ///< "C(i,k) = A(i,j) * B(j,k)"
+  std::string to_string() const;  ///< "C(i,k) = A(i,j) * B(j,k)"
 };
 
 /// NumPy's einsum text: explicit or implicit output, ellipsis, repeated indices, white space. `ranks`: of the operands.
@@ -27,7 +27,8 @@ struct Einsum {
 Einsum parse_einsum(std::string_view text, std::span<const int> ranks);
 /// Index notation of one product: "C(i,k) = A(i,j) * B(j,k)"; operand names in order of appearance in `operand_names`.
 Einsum parse_index_notation(std::string_view text, std::vector<std::string>& operand_names);
-/// Extent of each index from the operands' shapes; ExpressionError where two differ (a 1 broadcasts against n, as in NumPy).
+/// Extent of each index from the operands' shapes; ExpressionError where two differ (a 1 broadcasts against n, as in
+/// NumPy).
 std::vector<std::int64_t> index_extents(const Einsum& e, std::span<const Shape> shapes);
 Shape output_shape(const Einsum& e, std::span<const Shape> shapes);
 

@@ -30,10 +30,10 @@ inline constexpr int level_kind_count = 9;
 /// One level: a literal. Its behaviour stands in a table by kind (src/format/levels/).
 struct Level {
   LevelKind kind = LevelKind::dense;
-  bool ordered = true;      ///< coordinates ascend within one parent
-  bool unique = true;       ///< no coordinate twice within one parent
-  std::int64_t arg = 0;     ///< delta: bits; structured: n; padded: k (0: the longest row decides when converting)
-  std::int16_t expr = -1;   ///< root of this level's expression in FormatSpec::exprs
+  bool ordered = true;     ///< coordinates ascend within one parent
+  bool unique = true;      ///< no coordinate twice within one parent
+  std::int64_t arg = 0;    ///< delta: bits; structured: n; padded: k (0: the longest row decides when converting)
+  std::int16_t expr = -1;  ///< root of this level's expression in FormatSpec::exprs
   constexpr bool operator==(const Level&) const = default;
 };
 
@@ -47,7 +47,12 @@ struct ExprNode {
 
 /// A node of the inverse: how a dimension's coordinate follows from level coordinates.
 struct InverseNode {
-  enum Op : std::uint8_t { level, join, sum, difference } op = level;  ///< join: a * n + b; sum: a + b; difference: a - b
+  enum Op : std::uint8_t {
+    level,
+    join,
+    sum,
+    difference
+  } op = level;                 ///< join: a * n + b; sum: a + b; difference: a - b
   std::int16_t a = -1, b = -1;  ///< operands (level: a is the level's index within its part)
   std::int64_t n = 0;
   constexpr bool operator==(const InverseNode&) const = default;
@@ -78,12 +83,13 @@ struct LevelRange {
 class Format {
  public:
   Format();  ///< the scalar format () -> ()
-  /// From a literal: of a StaticFormat, or filled by hand. Checked like a text; the inverse is worked out afresh. FormatError.
+  /// From a literal: of a StaticFormat, or filled by hand. Checked like a text; the inverse is worked out afresh.
+  /// FormatError.
   explicit Format(const FormatSpec& spec);
 
-  int rank() const;                      ///< number of dimensions
-  int num_parts() const;                 ///< 1 unless it is a sum
-  Format part(int k) const;              ///< the k-th part as a format of its own
+  int rank() const;          ///< number of dimensions
+  int num_parts() const;     ///< 1 unless it is a sum
+  Format part(int k) const;  ///< the k-th part as a format of its own
   const FormatSpec& spec() const { return *spec_; }
 
   // --- a single part (part 0 of a sum) ---
@@ -99,8 +105,8 @@ class Format {
   void dim2lvl(std::span<const std::int64_t> dims, std::span<std::int64_t> lvls) const;
   void lvl2dim(std::span<const std::int64_t> lvls, std::span<std::int64_t> dims) const;
 
-  /// Evaluates level l's expression over any type with `+ -` (T, T) and functions floor_div(T, int64), floor_mod(T, int64)
-  /// found by ADL or passed in `ops`; `leaf(d)` gives dimension d.
+  /// Evaluates level l's expression over any type with `+ -` (T, T) and functions floor_div(T, int64), floor_mod(T,
+  /// int64) found by ADL or passed in `ops`; `leaf(d)` gives dimension d.
   template <class T, class Leaf, class Div, class Mod> T eval_level(int l, Leaf leaf, Div div, Mod mod) const;
   /// Evaluates dimension d over any type with `+ -` (T, T) and `*` (T, int64); `leaf(l)` gives level l's coordinate.
   template <class T, class Leaf> T eval_dim(int d, Leaf leaf) const;
@@ -109,12 +115,13 @@ class Format {
   /// The constant size of a level that does not depend on the shape (e % n), or 0.
   std::int64_t constant_size(int l) const;
 
-  bool is_all_dense() const;      ///< only dense and batch levels, in every part
-  bool can_hold_fill() const;     ///< design 3: may stored slots be fill-in?
+  bool is_all_dense() const;   ///< only dense and batch levels, in every part
+  bool can_hold_fill() const;  ///< design 3: may stored slots be fill-in?
   int num_batch_levels() const;
-  bool is_identity() const;       ///< every level expression is a plain dimension
-  bool is_ordered() const;        ///< all levels
-  bool is_unique() const;         ///< no duplicates of whole coordinates can be stored (the last nonunique run ends in a unique leaf)
+  bool is_identity() const;  ///< every level expression is a plain dimension
+  bool is_ordered() const;   ///< all levels
+  bool is_unique()
+      const;  ///< no duplicates of whole coordinates can be stored (the last nonunique run ends in a unique leaf)
 
   /// The text `(i, j) -> (i : dense, j : compressed)`; parses back to an equal format.
   std::string to_string() const;
@@ -122,8 +129,8 @@ class Format {
   std::string to_blog_string() const;
   /// A well-known name of this structure ("CSR", "BSR(2, 3)", "COO", ...), or "" where it has none.
   std::string name() const;
-  /// Is it the format of this name or text? Structure decides. A bare name of a family ("BSR", "COO", "delta", "ELL") means any numbers and,
-  /// where the name takes a rank, any rank. FormatError for a name that does not exist.
+  /// Is it the format of this name or text? Structure decides. A bare name of a family ("BSR", "COO", "delta", "ELL")
+  /// means any numbers and, where the name takes a rank, any rank. FormatError for a name that does not exist.
   bool is(std::string_view name) const;
   /// The same format with other dimension names (identity is unchanged).
   Format rename(std::span<const std::string> names) const;
@@ -144,19 +151,19 @@ class Format {
 ///
 ///     FormatBuilder f({"i", "j"});
 ///     const int i = f.dim(0), j = f.dim(1);
-///     f.level(f.div(i, 2), {LevelKind::dense}).level(j, {LevelKind::compressed}).level(f.mod(i, 2), {LevelKind::dense});
-///     Format format = f.build();
+///     f.level(f.div(i, 2), {LevelKind::dense}).level(j, {LevelKind::compressed}).level(f.mod(i, 2),
+///     {LevelKind::dense}); Format format = f.build();
 ///
 /// Expressions are handles of this builder. build() checks all of it, as for a text (FormatError).
 class FormatBuilder {
  public:
   explicit FormatBuilder(std::span<const std::string> dims);
   FormatBuilder(std::initializer_list<std::string> dims) : FormatBuilder(std::span(dims.begin(), dims.size())) {}
-  int dim(int d);                      ///< dimension d
-  int div(int expr, std::int64_t n);   ///< floor(expr / n)
-  int mod(int expr, std::int64_t n);   ///< expr % n
-  int add(int a, int b);               ///< a + b
-  int sub(int a, int b);               ///< a - b
+  int dim(int d);                              ///< dimension d
+  int div(int expr, std::int64_t n);           ///< floor(expr / n)
+  int mod(int expr, std::int64_t n);           ///< expr % n
+  int add(int a, int b);                       ///< a + b
+  int sub(int a, int b);                       ///< a - b
   FormatBuilder& level(int expr, Level type);  ///< the next level of the current part; type.expr is ignored
   FormatBuilder& next_part();                  ///< what follows is another part of a sum
   Format build() const { return Format(spec_); }

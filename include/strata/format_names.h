@@ -9,9 +9,42 @@ namespace strata::detail {
 inline constexpr int max_format_arguments = 8;
 
 enum class NamedFamily : std::uint8_t {
-  scalar, dense_vector, sparse_vector, dense, dense_left, coo, csr, csc, dcsr, dcsc, crow, ccol, dia_i, dia_j,
-  skew_dia_i, skew_dia_j, batched_csr, batched_dia_i, batched_dia_j, uniform_dia_i, uniform_dia_j, block_vector, bsr,
-  bsr_left, bsc, bsc_left, bsr3, delta, structured, ell, blocked_ell, bitmap, tiled_csr, nested_bsr, coo_dense, csf
+  scalar,
+  dense_vector,
+  sparse_vector,
+  dense,
+  dense_left,
+  coo,
+  csr,
+  csc,
+  dcsr,
+  dcsc,
+  crow,
+  ccol,
+  dia_i,
+  dia_j,
+  skew_dia_i,
+  skew_dia_j,
+  batched_csr,
+  batched_dia_i,
+  batched_dia_j,
+  uniform_dia_i,
+  uniform_dia_j,
+  block_vector,
+  bsr,
+  bsr_left,
+  bsc,
+  bsc_left,
+  bsr3,
+  delta,
+  structured,
+  ell,
+  blocked_ell,
+  bitmap,
+  tiled_csr,
+  nested_bsr,
+  coo_dense,
+  csf
 };
 
 struct NamedFormat {
@@ -274,7 +307,8 @@ constexpr const char* expand_named_format(NamedFamily family, const std::array<s
       return nullptr;
     case NamedFamily::tiled_csr:
       if (!takes(2, 2) || a[0] < 1 || a[1] < 1) return "the two sizes of a tile, at least 1";
-      out << "(i, j) -> (i / " << a[0] << " : dense, j / " << a[1] << " : dense, i % " << a[0] << " : dense, j % " << a[1] << " : compressed)";
+      out << "(i, j) -> (i / " << a[0] << " : dense, j / " << a[1] << " : dense, i % " << a[0] << " : dense, j % "
+          << a[1] << " : compressed)";
       return nullptr;
     case NamedFamily::nested_bsr:
       if (!takes(4, 4) || a[0] < 1 || a[1] < 1 || a[2] < 1 || a[3] < 1)

@@ -20,7 +20,7 @@ struct Split {
   enum Kind : std::uint8_t { automatic, rows, band, blocks, mask } kind = automatic;
   std::int64_t k = 0, lo = 0, hi = 0;  ///< rows(k): the first k elements of each row; band(lo, hi): lo <= j - i <= hi
   double fill = 0.5;                   ///< blocks(fill): blocks filled at least so far go to the first part
-  std::optional<Tensor> pattern = {};       ///< mask: elements stored there go to the first part
+  std::optional<Tensor> pattern = {};  ///< mask: elements stored there go to the first part
 };
 
 struct ConvertOptions {
@@ -29,55 +29,62 @@ struct ConvertOptions {
   Split split = {};
 };
 
-/// The same tensor in another format: any format to any format. Unsorted input is sorted, duplicates are added, blocks that do not
-/// divide are padded. TensorError where the target cannot hold the tensor (structured: too many in a group).
+/// The same tensor in another format: any format to any format. Unsorted input is sorted, duplicates are added, blocks
+/// that do not divide are padded. TensorError where the target cannot hold the tensor (structured: too many in a
+/// group).
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options = {});
 /// The general path only (emit, sort, build): right for every pair; the check of the fast paths.
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options = {});
-/// From a dense tensor, dropping elements with |x - fill| <= threshold (-0.0 is no more than 0, as for NumPy and SciPy); without a
-/// threshold only those with the very bits of the fill.
-Tensor from_dense(const Tensor& dense, const Format& format, std::optional<double> threshold = 0.0, std::optional<Scalar> fill = {});
+/// From a dense tensor, dropping elements with |x - fill| <= threshold (-0.0 is no more than 0, as for NumPy and
+/// SciPy); without a threshold only those with the very bits of the fill.
+Tensor from_dense(const Tensor& dense, const Format& format, std::optional<double> threshold = 0.0,
+                  std::optional<Scalar> fill = {});
 /// From coordinate lists: coords[d][k] is the d-th coordinate of element k (any index dtype); duplicates are added.
-Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options = {});
+Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format,
+                const ConvertOptions& options = {});
 /// Row-major dense, fill where absent.
 Tensor to_dense(const Tensor& t);
 
-/// What is taken of one dimension: `count` coordinates from `start` on, `step` apart (backwards where that is negative), or, without
-/// `keeps`, the one at `start`, and the dimension goes.
+/// What is taken of one dimension: `count` coordinates from `start` on, `step` apart (backwards where that is
+/// negative), or, without `keeps`, the one at `start`, and the dimension goes.
 struct Slice {
   std::int64_t start = 0, count = 1, step = 1;
   bool keeps = true;
 };
-/// A part of a tensor, one Slice a dimension. Its format is the tensor's own where all dimensions stay and that can hold any pattern, else
-/// a compressed level per dimension (of dense tensors dense ones). Rows of CSR that follow each other share its arrays. IndexError.
+/// A part of a tensor, one Slice a dimension. Its format is the tensor's own where all dimensions stay and that can
+/// hold any pattern, else a compressed level per dimension (of dense tensors dense ones). Rows of CSR that follow each
+/// other share its arrays. IndexError.
 Tensor slice(const Tensor& t, std::span<const Slice> slices);
-/// The coordinates of one dimension in the order given, some of them left out, some of them several times (NumPy's take along an axis).
-/// The format as of a slice. IndexError.
+/// The coordinates of one dimension in the order given, some of them left out, some of them several times (NumPy's take
+/// along an axis). The format as of a slice. IndexError.
 Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates);
 
-/// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches). The result is dense, but
-/// that of two sparse operands is sparse (as evaluate() infers it).
+/// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches). The result
+/// is dense, but that of two sparse operands is sparse (as evaluate() infers it).
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false, conjugate_a = false, conjugate_b = false;
   PlanOptions plan = {};
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
-void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, const MatmulOptions& options = {});
+void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
+                 const MatmulOptions& options = {});
 /// The einsum that matmul means for operands of these ranks.
 Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options);
 
-/// NumPy's einsum over any mix of sparse and dense operands. The result is dense with at most one sparse operand; with more it is what
-/// evaluate() infers (for sums, semirings, functions and formats of your choice see there).
+/// NumPy's einsum over any mix of sparse and dense operands. The result is dense with at most one sparse operand; with
+/// more it is what evaluate() infers (for sums, semirings, functions and formats of your choice see there).
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const PlanOptions& options = {});
 
 /// matmul whose planning is done once: plan(), then execute() as often as wanted.
 class Matmul {
  public:
-  Matmul(Tensor a, Tensor b, std::optional<Tensor> c = {}, Scalar alpha = Scalar::of(1.0), std::optional<Scalar> beta = {}, MatmulOptions options = {});
+  Matmul(Tensor a, Tensor b, std::optional<Tensor> c = {}, Scalar alpha = Scalar::of(1.0),
+         std::optional<Scalar> beta = {}, MatmulOptions options = {});
   const Plan& plan();
   Tensor execute();  ///< PlanError before plan()
   /// New operands of the same types and shapes (nse may differ).
-  void reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c, std::optional<Scalar> alpha = {}, std::optional<Scalar> beta = {});
+  void reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c,
+                      std::optional<Scalar> alpha = {}, std::optional<Scalar> beta = {});
 
  private:
   Tensor a_, b_;

@@ -13,9 +13,10 @@
 namespace strata {
 
 struct PlanOptions {
-  std::optional<DType> compute_dtype;   ///< accumulate in this type (default: the output's, f32 for f16, bf16, fp8)
-  std::optional<DType> output_dtype;    ///< default: promotion of the operands
-  /// The result is sparse: values in the pattern of the one sparse operand, whose indices must be the output's (SDDMM, scaling).
+  std::optional<DType> compute_dtype;  ///< accumulate in this type (default: the output's, f32 for f16, bf16, fp8)
+  std::optional<DType> output_dtype;   ///< default: promotion of the operands
+  /// The result is sparse: values in the pattern of the one sparse operand, whose indices must be the output's (SDDMM,
+  /// scaling).
   bool pattern = false;
 };
 
@@ -25,13 +26,14 @@ class Plan {
   Plan() = default;
   const Einsum& expression() const;
   const std::vector<TensorType>& operand_types() const;
-  TensorType output_type() const;                 ///< dense, row-major; or in the pattern of an operand (PlanOptions::pattern)
+  TensorType output_type() const;  ///< dense, row-major; or in the pattern of an operand (PlanOptions::pattern)
 
-  /// Runs on operands whose types match the plan's (PlanError otherwise). `out` is all-dense with any strides and is written in
-  /// place: out = alpha * einsum + beta * out (beta 0 never reads out). A result in the pattern of an operand is an earlier result over
-  /// that operand's own arrays; its values are written.
+  /// Runs on operands whose types match the plan's (PlanError otherwise). `out` is all-dense with any strides and is
+  /// written in place: out = alpha * einsum + beta * out (beta 0 never reads out). A result in the pattern of an
+  /// operand is an earlier result over that operand's own arrays; its values are written.
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const;
-  /// Into a fresh row-major tensor; a result in the pattern of an operand has values of its own and shares the other arrays.
+  /// Into a fresh row-major tensor; a result in the pattern of an operand has values of its own and shares the other
+  /// arrays.
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha = Scalar::of(1.0)) const;
 
   /// Every candidate in the order tried, with the reason it was refused or chosen.
@@ -53,9 +55,9 @@ Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const Plan
 /// A user's own kernel. It is asked first, and serves plans whose structure equals its key.
 struct UserKernel {
   std::string name;
-  std::string expression;                   ///< einsum text, e.g. "ij,j->i"
-  std::vector<Format> formats;              ///< of the operands; rank-n dense() for dense ones
-  std::optional<DType> dtype;               ///< serves only this dtype (all operands), or any
+  std::string expression;       ///< einsum text, e.g. "ij,j->i"
+  std::vector<Format> formats;  ///< of the operands; rank-n dense() for dense ones
+  std::optional<DType> dtype;   ///< serves only this dtype (all operands), or any
   /// Must set out = alpha * einsum + beta * out.
   std::function<void(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta)> run;
 };

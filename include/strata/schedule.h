@@ -24,16 +24,17 @@ std::string_view name_of(Assembly how);
 ///     Schedule().split("k", "ko", "ki", 64).reorder({"ko", "i", "j", "ki"}).vectorize("ki")
 ///     parse_schedule("split(k, ko, ki, 64); reorder(ko, i, j, ki); vectorize(ki)")
 ///
-/// Loops are named after the indices of the expression. ScheduleError, where the schedule is used, says what forbids it.
+/// Loops are named after the indices of the expression. ScheduleError, where the schedule is used, says what forbids
+/// it.
 class Schedule {
  public:
   struct Verb {
     enum Kind : std::uint8_t { split, reorder, parallelize, vectorize, unroll, precompute, assemble } kind;
-    std::vector<std::string> indices = {};          ///< split: index, outer, inner
-    std::int64_t size = 0;                          ///< split
-    std::optional<Assignment> workspace = {};       ///< precompute
-    std::optional<Format> format = {};              ///< precompute
-    Assembly assembly = Assembly::append;           ///< assemble
+    std::vector<std::string> indices = {};     ///< split: index, outer, inner
+    std::int64_t size = 0;                     ///< split
+    std::optional<Assignment> workspace = {};  ///< precompute
+    std::optional<Format> format = {};         ///< precompute
+    Assembly assembly = Assembly::append;      ///< assemble
     std::string to_string() const;
   };
 
@@ -47,8 +48,8 @@ class Schedule {
   Schedule& vectorize(std::string index);
   /// Written out; its extent must be known, as that of a split's inner loop is.
   Schedule& unroll(std::string index);
-  /// "T(i,k) = A(i,j) * B(j,k)" is computed first, into this format (inferred where not given), and stands for what it is
-  /// in the expression. ExpressionError.
+  /// "T(i,k) = A(i,j) * B(j,k)" is computed first, into this format (inferred where not given), and stands for what it
+  /// is in the expression. ExpressionError.
   Schedule& precompute(std::string_view assignment, std::optional<Format> format = {});
   Schedule& assemble(Assembly how);
 
@@ -61,8 +62,8 @@ class Schedule {
   std::vector<Verb> verbs_;
 };
 
-/// Verbs with ';' between them: "split(k, ko, ki, 64); reorder(i, ko, j, ki); parallelize(i); vectorize(ki); unroll(ki);
-/// precompute(T(i,k) = A(i,j) * B(j,k) : CSR); assemble(workspace)". ExpressionError with carets.
+/// Verbs with ';' between them: "split(k, ko, ki, 64); reorder(i, ko, j, ki); parallelize(i); vectorize(ki);
+/// unroll(ki); precompute(T(i,k) = A(i,j) * B(j,k) : CSR); assemble(workspace)". ExpressionError with carets.
 Schedule parse_schedule(std::string_view text);
 
 }  // namespace strata

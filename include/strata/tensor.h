@@ -34,8 +34,8 @@ struct TensorType {
   std::string to_string() const;  ///< "CSR 4 x 8, float64, pos int32, crd int32"
 };
 
-/// Arrays of one level. Levels without a pos or crd array leave them empty. Packed levels (delta, structured) keep crd as a
-/// little-endian bit stream in u8 (8 bytes of slack behind it); bitmap keeps its bits in crd as u64 words.
+/// Arrays of one level. Levels without a pos or crd array leave them empty. Packed levels (delta, structured) keep crd
+/// as a little-endian bit stream in u8 (8 bytes of slack behind it); bitmap keeps its bits in crd as u64 words.
 struct LevelArrays {
   Buffer pos, crd;
 };
@@ -43,13 +43,16 @@ struct LevelArrays {
 /// One part: a format without "+", its level arrays and the values of its slots.
 struct Part {
   Format format;
-  std::vector<LevelRange> ranges;      ///< per level: the coordinates it ranges over (run-time sizes; a padded level's slots are its arg)
+  std::vector<LevelRange>
+      ranges;  ///< per level: the coordinates it ranges over (run-time sizes; a padded level's slots are its arg)
   std::vector<LevelArrays> levels;
-  Buffer values;                       ///< one per slot of the last level (all-dense: where coordinate `lo` of every level is at `values_offset`)
-  /// All-dense parts: element stride of each level (may be 0 or negative). Otherwise empty: slot p is values[p * value_stride].
+  Buffer values;  ///< one per slot of the last level (all-dense: where coordinate `lo` of every level is at
+                  ///< `values_offset`)
+  /// All-dense parts: element stride of each level (may be 0 or negative). Otherwise empty: slot p is values[p *
+  /// value_stride].
   std::vector<std::int64_t> strides;
-  std::int64_t values_offset = 0;      ///< elements, all-dense parts with negative strides
-  std::int64_t value_stride = 1;       ///< 0: every slot has the same value (pattern-only graphs)
+  std::int64_t values_offset = 0;  ///< elements, all-dense parts with negative strides
+  std::int64_t value_stride = 1;   ///< 0: every slot has the same value (pattern-only graphs)
   /// Batched parts: elements between the arrays of consecutive batches (the batch levels are flattened, row-major).
   std::int64_t num_batches = 1;
   std::vector<std::int64_t> pos_strides, crd_strides;  ///< per level, 0 where it has no such array
@@ -82,10 +85,12 @@ class Tensor {
 
   /// Checks every invariant of every level in one pass; TensorError names the level. O(stored).
   void validate() const;
-  /// The element at these coordinates: nothing where it is absent (a stored 0 is present). Duplicates are added. IndexError.
+  /// The element at these coordinates: nothing where it is absent (a stored 0 is present). Duplicates are added.
+  /// IndexError.
   std::optional<Scalar> get(std::span<const std::int64_t> coordinates) const;
 
-  /// pos and crd of a level of a single-part tensor as index buffers (packed levels unpacked into fresh memory; bitmap: the coordinates).
+  /// pos and crd of a level of a single-part tensor as index buffers (packed levels unpacked into fresh memory; bitmap:
+  /// the coordinates).
   Buffer pos(int level) const;
   Buffer crd(int level) const;
   Buffer values() const;  ///< TensorError for a sum
@@ -101,8 +106,8 @@ class Tensor {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// What a caller hands in to build a tensor from raw arrays: per level of a single-part format its pos and crd (unpacked; packing is
-/// done here) and the values. Arrays are borrowed where their form allows it.
+/// What a caller hands in to build a tensor from raw arrays: per level of a single-part format its pos and crd
+/// (unpacked; packing is done here) and the values. Arrays are borrowed where their form allows it.
 struct RawArrays {
   std::map<int, Buffer> pos, crd;
   Buffer values;
@@ -113,19 +118,20 @@ struct RawArrays {
 
 /// A tensor of `format` over the caller's arrays; borrows wherever it can. `check` walks all invariants (TensorError).
 /// pos and crd may have any index dtype, but one each over all levels: others are cast (a copy).
-Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, std::optional<Scalar> fill = {}, bool check = true);
+Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, std::optional<Scalar> fill = {},
+                   bool check = true);
 /// Joins single-part tensors of one shape, dtype and fill to a sum.
 Tensor make_sum(std::span<const Tensor> parts);
 /// Assembles from parts that already obey all invariants (for conversions).
 Tensor make_from_parts(TensorType type, std::vector<Part> parts);
-/// A dense tensor over strided memory (strides in elements, may be 0 or negative; `data` is the element at all-zero coordinates). The
-/// format is dense in order of falling strides; ties resolve to row-major.
+/// A dense tensor over strided memory (strides in elements, may be 0 or negative; `data` is the element at all-zero
+/// coordinates). The format is dense in order of falling strides; ties resolve to row-major.
 Tensor borrow_dense(Buffer data, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset = 0);
 /// The automatic index dtype for values up to `largest`: i32 where it fits (settings().int32_limit), otherwise i64.
 DType index_dtype_for(std::int64_t largest);
 
-/// Calls f(dimension coordinates, values address) for every in-range slot in storage order (part by part; fill-in included).
-/// The slow, obvious walk.
+/// Calls f(dimension coordinates, values address) for every in-range slot in storage order (part by part; fill-in
+/// included). The slow, obvious walk.
 void for_each_stored(const Tensor& t, const std::function<void(std::span<const std::int64_t>, const void*)>& f);
 
 /// Same structure, coordinates and values bit by bit (outside slots and capacity ignored; index dtypes may differ).

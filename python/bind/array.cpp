@@ -23,30 +23,23 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t width, bool&
   if (complex)
     return *format == 'f' ? std::optional(DType::c64) : *format == 'd' ? std::optional(DType::c128) : std::nullopt;
   switch (*format) {
-    case '?':
-      return DType::boolean;
-    case 'e':
-      return DType::f16;
-    case 'f':
-      return DType::f32;
-    case 'd':
-      return DType::f64;
+    case '?': return DType::boolean;
+    case 'e': return DType::f16;
+    case 'f': return DType::f32;
+    case 'd': return DType::f64;
     case 'b':
     case 'h':
     case 'i':
     case 'l':
     case 'q':
-    case 'n':
-      return width == 1 ? DType::i8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
+    case 'n': return width == 1 ? DType::i8 : width == 2 ? DType::i16 : width == 4 ? DType::i32 : DType::i64;
     case 'B':
     case 'H':
     case 'I':
     case 'L':
     case 'Q':
-    case 'N':
-      return width == 1 ? DType::u8 : width == 2 ? DType::u16 : width == 4 ? DType::u32 : DType::u64;
-    default:
-      return std::nullopt;
+    case 'N': return width == 1 ? DType::u8 : width == 2 ? DType::u16 : width == 4 ? DType::u32 : DType::u64;
+    default: return std::nullopt;
   }
 }
 
@@ -79,8 +72,8 @@ std::optional<Array> from_buffer_protocol(nb::handle h) {
   auto holder = std::make_shared<View>();
   Py_buffer& v = holder->view;
   if (PyObject_GetBuffer(h.ptr(), &v, PyBUF_RECORDS_RO) != 0) {
-    // NumPy gives no buffer for datetime64 and other dtypes that the protocol cannot name. What an object raises for reasons of its own
-    // is its caller's.
+    // NumPy gives no buffer for datetime64 and other dtypes that the protocol cannot name. What an object raises for
+    // reasons of its own is its caller's.
     nb::python_error error;
     v.obj = nullptr;
     if (error.matches(PyExc_ValueError) && nb::hasattr(h, "dtype")) refuse_dtype(dtype_text(h));

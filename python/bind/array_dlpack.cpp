@@ -13,27 +13,19 @@ std::optional<DType> dlpack_dtype(dlpack::DataType t) {
   const int log = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : t.bits == 64 ? 3 : t.bits == 128 ? 4 : -1;
   if (log < 0) return std::nullopt;
   switch (t.code) {
-    case 0:
-      return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::i8) + log)) : std::nullopt;
-    case 1:
-      return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::u8) + log)) : std::nullopt;
+    case 0: return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::i8) + log)) : std::nullopt;
+    case 1: return log < 4 ? std::optional(static_cast<DType>(static_cast<int>(DType::u8) + log)) : std::nullopt;
     case 2:
       return log == 1   ? std::optional(DType::f16)
              : log == 2 ? std::optional(DType::f32)
              : log == 3 ? std::optional(DType::f64)
                         : std::nullopt;
-    case 4:
-      return log == 1 ? std::optional(DType::bf16) : std::nullopt;
-    case 5:
-      return log == 3 ? std::optional(DType::c64) : log == 4 ? std::optional(DType::c128) : std::nullopt;
-    case 6:
-      return log == 0 ? std::optional(DType::boolean) : std::nullopt;
-    case 10:
-      return log == 0 ? std::optional(DType::f8e4m3) : std::nullopt;
-    case 12:
-      return log == 0 ? std::optional(DType::f8e5m2) : std::nullopt;
-    default:
-      return std::nullopt;
+    case 4: return log == 1 ? std::optional(DType::bf16) : std::nullopt;
+    case 5: return log == 3 ? std::optional(DType::c64) : log == 4 ? std::optional(DType::c128) : std::nullopt;
+    case 6: return log == 0 ? std::optional(DType::boolean) : std::nullopt;
+    case 10: return log == 0 ? std::optional(DType::f8e4m3) : std::nullopt;
+    case 12: return log == 0 ? std::optional(DType::f8e5m2) : std::nullopt;
+    default: return std::nullopt;
   }
 }
 

@@ -137,8 +137,8 @@ PyObject* at_operator(PyObject* a, PyObject* b);
 Format to_format(nb::handle h, int rank = -1);
 
 // --- shape.cpp ---
-/// What an object stands for through __index__; one that does not fit is cut off at the end of the range. What __index__
-/// raises passes on.
+/// What an object stands for through __index__; one that does not fit is cut off at the end of the range. What
+/// __index__ raises passes on.
 struct Index {
   bool is_integer = false;
   int overflow = 0;  ///< -1, 0, 1

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/checked.h"
 #include "array.h"
+#include "base/checked.h"
 #include "bind.h"
 
 namespace strata::bind {
@@ -65,22 +65,14 @@ Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t
 template <class F>
 auto with_index(DType t, F f) {
   switch (t) {
-    case DType::i8:
-      return f(std::int8_t{});
-    case DType::i16:
-      return f(std::int16_t{});
-    case DType::i32:
-      return f(std::int32_t{});
-    case DType::u8:
-      return f(std::uint8_t{});
-    case DType::u16:
-      return f(std::uint16_t{});
-    case DType::u32:
-      return f(std::uint32_t{});
-    case DType::u64:
-      return f(std::uint64_t{});
-    default:
-      return f(std::int64_t{});
+    case DType::i8: return f(std::int8_t{});
+    case DType::i16: return f(std::int16_t{});
+    case DType::i32: return f(std::int32_t{});
+    case DType::u8: return f(std::uint8_t{});
+    case DType::u16: return f(std::uint16_t{});
+    case DType::u32: return f(std::uint32_t{});
+    case DType::u64: return f(std::uint64_t{});
+    default: return f(std::int64_t{});
   }
 }
 
@@ -179,9 +171,10 @@ Tensor to_output(nb::handle h) {
         {.what = "a torch tensor that requires grad cannot be written in place", .fix = "pass c.detach()"});
   const Array a = to_array(h);
   if (a.copied)
-    throw TensorError({.what = "nothing can be written into this array where it lies",
-                       .expected = "aligned elements in this machine's byte order, that are no lazy conjugate or negative",
-                       .fix = "give a plain array, and copy the result from it"});
+    throw TensorError(
+        {.what = "nothing can be written into this array where it lies",
+         .expected = "aligned elements in this machine's byte order, that are no lazy conjugate or negative",
+         .fix = "give a plain array, and copy the result from it"});
   if (a.data.read_only)
     throw TensorError({.what = "the memory to write into is read-only", .expected = "a writable array"});
   if (!has_own_elements(a.shape, a.strides)) refuse_overlap();

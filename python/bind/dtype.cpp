@@ -20,9 +20,7 @@ std::string text_of(nb::handle h) {
   try {
     std::string text = nb::cast<std::string>(nb::str(h));
     return text.size() > 80 ? text.substr(0, 77) + "..." : text;
-  } catch (...) {
-    return std::string("an object of type ") + Py_TYPE(h.ptr())->tp_name;
-  }
+  } catch (...) { return std::string("an object of type ") + Py_TYPE(h.ptr())->tp_name; }
 }
 
 [[noreturn]] void no_dtype(nb::handle h) {
@@ -58,9 +56,7 @@ DType to_dtype(nb::handle h) {
   nb::object dtype;
   try {
     dtype = numpy().attr("dtype")(h);
-  } catch (nb::python_error&) {
-    no_dtype(h);
-  }
+  } catch (nb::python_error&) { no_dtype(h); }
   return parse_or_refuse(nb::cast<std::string>(dtype.attr("name")), h);
 }
 
@@ -154,9 +150,7 @@ void bind_dtype(nb::module_& m) {
            [](const ExtendedDType& d, nb::handle other) {
              try {
                return to_dtype(other) == d.value;
-             } catch (const Error&) {
-               return false;
-             }
+             } catch (const Error&) { return false; }
            })
       .def("__reduce__",
            [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(self.attr("name"))); });
@@ -169,9 +163,7 @@ void bind_dtype(nb::module_& m) {
         try {
           static_cast<void>(parse_dtype(name));
           return true;
-        } catch (const Error&) {
-          return false;
-        }
+        } catch (const Error&) { return false; }
       },
       nb::arg("name"), "Is this the name of a dtype?");
 }

@@ -46,7 +46,9 @@ std::int64_t coordinate(const Tensor& t, std::size_t d, nb::handle item) {
   return from_end ? index.value + t.shape()[d] : index.value;
 }
 
-nb::object as_tuple(nb::handle key) { return PyTuple_Check(key.ptr()) ? nb::borrow(key) : nb::object(nb::make_tuple(key)); }
+nb::object as_tuple(nb::handle key) {
+  return PyTuple_Check(key.ptr()) ? nb::borrow(key) : nb::object(nb::make_tuple(key));
+}
 
 Shape element(const Tensor& t, nb::handle key) {
   Shape c;
@@ -66,21 +68,28 @@ std::vector<std::int64_t> coordinates_of(const Tensor& t, std::size_t d, nb::han
   nb::object array = numpy().attr("asarray")(item);
   const auto rank = nb::cast<std::int64_t>(array.attr("ndim"));
   if (rank != 1)
-    throw Unsupported({.what = "an index has several dimensions", .expected = "lists of coordinates, or of truth values, of one dimension", .got = std::to_string(rank) + " dimensions",
+    throw Unsupported({.what = "an index has several dimensions",
+                       .expected = "lists of coordinates, or of truth values, of one dimension",
+                       .got = std::to_string(rank) + " dimensions",
                        .fix = "st.evaluate(\"R(i,j) = A(i,j) * M(i,j)\", A=a, M=mask) keeps what a mask names"});
   const auto size = nb::cast<std::int64_t>(array.attr("size"));
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   const std::int64_t extent = t.shape()[d];
   if (kind == "b") {
     if (size != extent)
-      throw IndexError({.what = "a list of truth values does not fit dimension " + std::to_string(d), .expected = std::to_string(extent) + " of them", .got = std::to_string(size)});
+      throw IndexError({.what = "a list of truth values does not fit dimension " + std::to_string(d),
+                        .expected = std::to_string(extent) + " of them",
+                        .got = std::to_string(size)});
     array = numpy().attr("flatnonzero")(array);
   } else if (size > 0 && kind != "i" && kind != "u") {
-    throw DTypeError({.what = "a list of coordinates holds no integers", .expected = "integers, or truth values", .got = nb::cast<std::string>(array.attr("dtype").attr("name"))});
+    throw DTypeError({.what = "a list of coordinates holds no integers",
+                      .expected = "integers, or truth values",
+                      .got = nb::cast<std::string>(array.attr("dtype").attr("name"))});
   }
   std::vector<std::int64_t> out;
   out.reserve(static_cast<std::size_t>(nb::cast<std::int64_t>(array.attr("size"))));
-  if (kind == "u" && nb::cast<std::int64_t>(array.attr("itemsize")) == 8) array = numpy().attr("minimum")(array, std::numeric_limits<std::int64_t>::max());  // beyond any extent in any case
+  if (kind == "u" && nb::cast<std::int64_t>(array.attr("itemsize")) == 8)
+    array = numpy().attr("minimum")(array, std::numeric_limits<std::int64_t>::max());  // beyond any extent in any case
   array = numpy().attr("ascontiguousarray")(array, "int64");
   Py_buffer view;
   if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
@@ -103,7 +112,10 @@ Key key_of(const Tensor& t, nb::handle key) {
   std::size_t named = 0, wholes = 0;
   for (nb::handle item : items) {
     if (item.is_none())
-      throw Unsupported({.what = "a slice adds no dimensions", .expected = "integers, slices, or ...", .got = "None", .fix = "index what to_dense() gives"});
+      throw Unsupported({.what = "a slice adds no dimensions",
+                         .expected = "integers, slices, or ...",
+                         .got = "None",
+                         .fix = "index what to_dense() gives"});
     ++(is_ellipsis(item) ? wholes : named);
   }
   const std::size_t rank = t.shape().size();
@@ -128,8 +140,11 @@ Key key_of(const Tensor& t, nb::handle key) {
       slices.push_back({.start = count > 0 ? start : 0, .count = count, .step = count > 1 ? step : 1, .keeps = true});
     } else if (is_list(item)) {
       if (out.listed)
-        throw Unsupported({.what = "two lists of coordinates", .expected = "one (NumPy pairs them element by element)", .got = "lists for dimensions " + std::to_string(list) + " and " + std::to_string(d),
-                           .fix = "t[rows][:, columns] takes the rows, and of these the columns; t.get((i, j)) one element"});
+        throw Unsupported(
+            {.what = "two lists of coordinates",
+             .expected = "one (NumPy pairs them element by element)",
+             .got = "lists for dimensions " + std::to_string(list) + " and " + std::to_string(d),
+             .fix = "t[rows][:, columns] takes the rows, and of these the columns; t.get((i, j)) one element"});
       out.coordinates = coordinates_of(t, d, item);
       out.listed = static_cast<std::size_t>(std::ranges::count_if(slices, &Slice::keeps));
       list = d;
@@ -143,9 +158,12 @@ Key key_of(const Tensor& t, nb::handle key) {
   if (out.listed)
     for (std::size_t d = 0; d < rank; ++d) {
       const auto between = std::span(slices).subspan(std::min(d, list), std::max(d, list) - std::min(d, list));
-      if (!slices[d].keeps && std::ranges::any_of(between, [&](const Slice& s) { return s.keeps && &s != &slices[list]; }))
-        throw Unsupported({.what = "a slice stands between an integer and a list of coordinates", .expected = "one after the other (NumPy moves dimensions here)",
-                           .got = nb::cast<std::string>(nb::repr(key)), .fix = "t[0][:, [1, 2]]: the integer first, and the list of what that gives"});
+      if (!slices[d].keeps &&
+          std::ranges::any_of(between, [&](const Slice& s) { return s.keeps && &s != &slices[list]; }))
+        throw Unsupported({.what = "a slice stands between an integer and a list of coordinates",
+                           .expected = "one after the other (NumPy moves dimensions here)",
+                           .got = nb::cast<std::string>(nb::repr(key)),
+                           .fix = "t[0][:, [1, 2]]: the integer first, and the list of what that gives"});
     }
   return out;
 }
@@ -187,7 +205,8 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
             return from_scalar(value ? *value : t.fill());
           },
           nb::arg("key").none(),
-          "The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, or a list "
+          "The element at these coordinates (negative ones count from the end), the fill where it is absent; with "
+          "slices, or a list "
           "of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.")
       .def(
           "get",

@@ -25,29 +25,17 @@ void translate(const std::exception_ptr& caught, void*) {
   try {
     try {
       std::rethrow_exception(caught);
-    } catch (const FormatError& e) {
-      raise("FormatError", e.problem(), e.what());
-    } catch (const DTypeError& e) {
+    } catch (const FormatError& e) { raise("FormatError", e.problem(), e.what()); } catch (const DTypeError& e) {
       raise("DTypeError", e.problem(), e.what());
-    } catch (const IndexError& e) {
-      raise("IndexError", e.problem(), e.what());
-    } catch (const TensorError& e) {
+    } catch (const IndexError& e) { raise("IndexError", e.problem(), e.what()); } catch (const TensorError& e) {
       raise("TensorError", e.problem(), e.what());
-    } catch (const ExpressionError& e) {
-      raise("ExpressionError", e.problem(), e.what());
-    } catch (const PlanError& e) {
+    } catch (const ExpressionError& e) { raise("ExpressionError", e.problem(), e.what()); } catch (const PlanError& e) {
       raise("PlanError", e.problem(), e.what());
-    } catch (const ScheduleError& e) {
-      raise("ScheduleError", e.problem(), e.what());
-    } catch (const FileError& e) {
+    } catch (const ScheduleError& e) { raise("ScheduleError", e.problem(), e.what()); } catch (const FileError& e) {
       raise("FileError", e.problem(), e.what());
-    } catch (const Unsupported& e) {
-      raise("Unsupported", e.problem(), e.what());
-    } catch (const Error& e) {
+    } catch (const Unsupported& e) { raise("Unsupported", e.problem(), e.what()); } catch (const Error& e) {
       raise("Error", e.problem(), e.what());
-    } catch (const RuntimeFailure& e) {
-      raise_plain("RuntimeFailure", e.what());
-    } catch (const InternalError& e) {
+    } catch (const RuntimeFailure& e) { raise_plain("RuntimeFailure", e.what()); } catch (const InternalError& e) {
       raise_plain("InternalError", e.what());
     }
   } catch (nb::python_error& e) {
@@ -61,16 +49,12 @@ void set_python_error(const std::exception_ptr& caught) {
   try {
     try {
       translate(caught, nullptr);
-    } catch (nb::python_error& e) {
-      e.restore();
-    }
+    } catch (nb::python_error& e) { e.restore(); }
   } catch (const std::bad_alloc& e) {
     PyErr_SetString(PyExc_MemoryError, e.what());
   } catch (const nb::builtin_exception& e) {
     PyErr_SetString(PyExc_TypeError, e.what());
-  } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  }
+  } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); }
 }
 
 void bind_errors(nb::module_& m) {

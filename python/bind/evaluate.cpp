@@ -52,7 +52,8 @@ std::vector<std::string> needed(const Assignment& a) {
 void check_names(const std::string& spec, const std::vector<std::string>& names, const nb::dict& given) {
   bool right = true;
   for (const auto& n : names) right = right && given.contains(n.c_str());
-  for (auto [name, value] : given) right = right && std::find(names.begin(), names.end(), nb::cast<std::string>(name)) != names.end();
+  for (auto [name, value] : given)
+    right = right && std::find(names.begin(), names.end(), nb::cast<std::string>(name)) != names.end();
   if (right) return;
   std::string all, got;
   for (auto [name, value] : given) got += (got.empty() ? "" : ", ") + nb::cast<std::string>(name) + "=";
@@ -95,15 +96,16 @@ bool needs_general_path(std::span<const Tensor> operands) {
 }
 
 void bind_evaluate(nb::module_& m) {
-  nb::class_<Semiring>(m, "Semiring",
-                       "What *, + and sums mean in evaluate() and einsum(), by expressions of the scalars a and b.\n\n"
-                       "    Semiring(add='min(a, b)', multiply='a + b', zero=float('inf'))      # min-plus\n"
-                       "    Semiring(add='max(a, b)', multiply='min(a, b)', zero=float('-inf'))  # widest paths\n\n"
-                       "add : commutative and associative, which each evaluation checks on samples of the values at "
-                       "hand\nmultiply : with the operators and functions of index notation\nzero : the identity of add, "
-                       "which absent elements stand for; with it every product is zero (inf of integers is the largest "
-                       "one)\n\nExpressions compute in the dtype of the operands. Products of three factors or more may be "
-                       "taken in any order where the samples let them. ExpressionError; in an evaluation DTypeError too.")
+  nb::class_<Semiring>(
+      m, "Semiring",
+      "What *, + and sums mean in evaluate() and einsum(), by expressions of the scalars a and b.\n\n"
+      "    Semiring(add='min(a, b)', multiply='a + b', zero=float('inf'))      # min-plus\n"
+      "    Semiring(add='max(a, b)', multiply='min(a, b)', zero=float('-inf'))  # widest paths\n\n"
+      "add : commutative and associative, which each evaluation checks on samples of the values at "
+      "hand\nmultiply : with the operators and functions of index notation\nzero : the identity of add, "
+      "which absent elements stand for; with it every product is zero (inf of integers is the largest "
+      "one)\n\nExpressions compute in the dtype of the operands. Products of three factors or more may be "
+      "taken in any order where the samples let them. ExpressionError; in an evaluation DTypeError too.")
       .def(
           "__init__",
           [](Semiring* self, const std::string& add, const std::string& multiply, nb::handle zero) {
@@ -118,7 +120,8 @@ void bind_evaluate(nb::module_& m) {
   m.def(
       "evaluate",
       [](const std::string& spec, nb::dict operands, nb::handle out, nb::handle format, nb::handle semiring,
-         nb::handle mask, bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule, bool general) {
+         nb::handle mask, bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule,
+         bool general) {
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a), operands);
         const Named named(operands);
@@ -147,8 +150,7 @@ void bind_evaluate(nb::module_& m) {
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("format") = nb::none(),
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
       nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
-      nb::arg("general") = false,
-      "Index notation over {name: tensor}; `general`: by the general path alone.");
+      nb::arg("general") = false, "Index notation over {name: tensor}; `general`: by the general path alone.");
   m.def(
       "einsum",
       [](const std::string& spec, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta,
@@ -163,10 +165,10 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        EvaluateOptions options = einsum_options(
-            e, list,
-            options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
-                       static_cast<int>(e.output.size())));
+        EvaluateOptions options =
+            einsum_options(e, list,
+                           options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                                      static_cast<int>(e.output.size())));
         options.schedule = to_schedule(schedule);
         const Scalar a = to_scalar(alpha), b = beta.is_none() ? Scalar::of(std::int64_t{0}) : to_scalar(beta);
         if (!out.is_none()) {
@@ -199,8 +201,8 @@ void bind_evaluate(nb::module_& m) {
           const Assignment a = parse_assignment(spec);
           check_names(spec, needed(a), operands);
           const Named named(operands);
-          EvaluateOptions options = options_of(
-              {format, semiring, mask, complement_mask, dtype, compute_dtype}, static_cast<int>(a.indices.size()));
+          EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                                               static_cast<int>(a.indices.size()));
           options.schedule = to_schedule(schedule);
           return nb::module_::import_("strata._text").attr("Text")(text_of(a, named.tensors, options));
         },
@@ -208,10 +210,12 @@ void bind_evaluate(nb::module_& m) {
         nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
         nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(), doc);
   };
-  define_text("explain", [](const auto& a, const auto& t, const auto& o) { return explain(a, t, o); },
-              "Which way an expression goes, and why its result has its format.");
-  define_text("show", [](const auto& a, const auto& t, const auto& o) { return show(a, t, o); },
-              "What is generated for an expression: loops, loop IR and C text of each step.");
+  define_text(
+      "explain", [](const auto& a, const auto& t, const auto& o) { return explain(a, t, o); },
+      "Which way an expression goes, and why its result has its format.");
+  define_text(
+      "show", [](const auto& a, const auto& t, const auto& o) { return show(a, t, o); },
+      "What is generated for an expression: loops, loop IR and C text of each step.");
   m.def(
       "operands_by_name",
       [](const std::string& spec, nb::dict operands) {

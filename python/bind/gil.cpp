@@ -24,9 +24,7 @@ bool finalizing() {
 NoGil::~NoGil() {
   try {
     PyEval_RestoreThread(state_);
-  } catch (abi::__forced_unwind&) {
-    sleep_until_the_end();
-  }
+  } catch (abi::__forced_unwind&) { sleep_until_the_end(); }
 }
 
 Gil::Gil() {
@@ -37,9 +35,7 @@ Gil::Gil() {
   try {
     state_ = PyGILState_Ensure();
     held_ = true;
-  } catch (abi::__forced_unwind&) {
-    sleep_until_the_end();
-  }
+  } catch (abi::__forced_unwind&) { sleep_until_the_end(); }
 }
 
 Gil::~Gil() {

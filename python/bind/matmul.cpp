@@ -38,7 +38,8 @@ nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options) {
   const std::array<nb::handle, 2> given{a, b};
   const Tensor ta = to_operand(a), tb = to_operand(b);
   if (const std::array<Tensor, 2> both{ta, tb}; needs_general_path(both))
-    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), both, {.dtype = options.plan.output_dtype}, package_of(given));
+    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), both, {.dtype = options.plan.output_dtype},
+                           package_of(given));
   Tensor c;
   {
     NoGil no_gil;
@@ -74,8 +75,9 @@ nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alph
   return nb::borrow(c);
 }
 
-/// The state of st.Matmul: operands as tensors, and the objects that results come back in. Another thread may call anything while the
-/// kernel runs without the GIL: what a call needs it takes along, and changes are made to a copy that then takes the place of the old one.
+/// The state of st.Matmul: operands as tensors, and the objects that results come back in. Another thread may call
+/// anything while the kernel runs without the GIL: what a call needs it takes along, and changes are made to a copy
+/// that then takes the place of the old one.
 class PlannedProduct {
  public:
   PlannedProduct(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,

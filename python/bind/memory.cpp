@@ -229,8 +229,7 @@ void bind_memory(nb::module_& m) {
           [](nb::handle self, int protocol) {
             const Buffer& b = *nb::inst_ptr<Buffer>(self);
             nb::object data;
-            if (protocol >= 5)
-              data = nb::steal(PyPickleBuffer_FromObject(self.ptr()));
+            if (protocol >= 5) data = nb::steal(PyPickleBuffer_FromObject(self.ptr()));
             else
               data = nb::steal(
                   PyBytes_FromStringAndSize(static_cast<const char*>(b.data), static_cast<Py_ssize_t>(b.bytes())));

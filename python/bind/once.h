@@ -1,7 +1,7 @@
 #pragma once
 // Python objects that are found once and kept as long as the process (never released: no destructor may run after the
-// interpreter is gone). Safe without a GIL: what stands in the slot never changes again. No lock, and no C++ static with
-// a guard, as finding an object runs Python, which may switch threads and come back here.
+// interpreter is gone). Safe without a GIL: what stands in the slot never changes again. No lock, and no C++ static
+// with a guard, as finding an object runs Python, which may switch threads and come back here.
 #include <atomic>
 
 #include "bind.h"

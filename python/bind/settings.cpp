@@ -20,14 +20,20 @@ void check_signals() {
 }
 
 /// A misspelt word must not be taken for one of the others in silence.
-void set_word(std::string& setting, const char* name, const std::string& value, std::span<const std::string_view> allowed) {
-  if (!words::holds(allowed, value)) throw PlanError({.what = std::string("the setting '") + name + "' has no such value", .expected = words::list(allowed), .got = value});
+void set_word(std::string& setting, const char* name, const std::string& value,
+              std::span<const std::string_view> allowed) {
+  if (!words::holds(allowed, value))
+    throw PlanError({.what = std::string("the setting '") + name + "' has no such value",
+                     .expected = words::list(allowed),
+                     .got = value});
   setting = value;
 }
 
 void set_dump(Settings& s, const std::string& value) {
   if (!words::holds_all(words::dump, value))
-    throw PlanError({.what = "the setting 'dump' has no such stage", .expected = words::list(words::dump) + ", or several with commas between", .got = value});
+    throw PlanError({.what = "the setting 'dump' has no such stage",
+                     .expected = words::list(words::dump) + ", or several with commas between",
+                     .got = value});
   s.dump = value;
 }
 
@@ -35,9 +41,13 @@ std::int64_t whole_number(nb::handle h, const char* name, std::int64_t most) {
   const Index n = to_index(h);
   const std::string expected = "a whole number from 0 to " + std::to_string(most);
   if (!n.is_integer)
-    throw DTypeError({.what = std::string("the setting '") + name + "' is a number", .expected = expected, .got = Py_TYPE(h.ptr())->tp_name});
+    throw DTypeError({.what = std::string("the setting '") + name + "' is a number",
+                      .expected = expected,
+                      .got = Py_TYPE(h.ptr())->tp_name});
   if (n.overflow != 0 || n.value < 0 || n.value > most)
-    throw PlanError({.what = std::string("the setting '") + name + "' is out of range", .expected = expected, .got = str_of(nb::borrow(h))});
+    throw PlanError({.what = std::string("the setting '") + name + "' is out of range",
+                     .expected = expected,
+                     .got = str_of(nb::borrow(h))});
   return n.value;
 }
 
@@ -69,7 +79,8 @@ void bind_settings(nb::module_& m) {
           "auto or off: compiled objects on disk")
       .def_rw("cache_dir", &Settings::cache_dir)
       .def_prop_rw(
-          "dump", [](const Settings& s) { return s.dump; }, set_dump, "stages to print, e.g. 'graph,loops': graph, schedule, loops, source")
+          "dump", [](const Settings& s) { return s.dump; }, set_dump,
+          "stages to print, e.g. 'graph,loops': graph, schedule, loops, source")
       .def_prop_rw(
           "int32_limit", [](const Settings& s) { return s.int32_limit; },
           [](Settings& s, nb::handle n) { s.int32_limit = whole_number(n, "int32_limit", words::most_int32); },

@@ -83,9 +83,8 @@ void fill_levels(nb::handle given, std::map<int, Buffer>& into, const std::strin
     const Index index = to_index(key);
     const std::string number = nb::cast<std::string>(nb::repr(key));
     if (!index.is_integer || index.value < 0 || index.value > max_levels)
-      throw TensorError({.what = what + "= has a key that is no level",
-                         .expected = "the number of a level",
-                         .got = number});
+      throw TensorError(
+          {.what = what + "= has a key that is no level", .expected = "the number of a level", .got = number});
     into[static_cast<int>(index.value)] = to_index_buffer(value, (what + "[" + number + "]").c_str());
   }
   for (const auto& [level, array] : into)
@@ -205,8 +204,7 @@ void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor) {
       .def("_dense", &dense_array, nb::arg("package"), "The array over an all-dense tensor's memory, or None.")
       .def("copy", copy, "A tensor with memory of its own.")
       .def("__copy__", [](const Tensor& t) { return t; })
-      .def(
-          "__deepcopy__", [copy](const Tensor& t, nb::handle) { return copy(t); }, nb::arg("memo"));
+      .def("__deepcopy__", [copy](const Tensor& t, nb::handle) { return copy(t); }, nb::arg("memo"));
 
   m.def(
       "fill_of",

@@ -7,7 +7,7 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import formats, split
+from . import _operators, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
 from ._core import (
     DType,
     Format,
@@ -27,8 +27,9 @@ from ._core import (
     unregister_kernel,
     write_matrix_market,
 )
-from ._io import read, write
 from ._evaluate import einsum, evaluate, explain, show
+from ._io import read, write
+from ._matmul import Matmul
 from ._plan import plan
 from .errors import (
     CopyWarning,
@@ -50,8 +51,6 @@ from .interop.cupy import from_cupy
 from .interop.numpy import from_numpy
 from .interop.scipy import from_scipy
 from .interop.torch import from_torch
-from ._matmul import Matmul
-from . import _operators, _tensor, _ufuncs  # noqa: F401  attach arithmetic and verbs to Tensor
 
 __version__ = "0.1.0"
 

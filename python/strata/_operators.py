@@ -82,13 +82,17 @@ def power(self, exponent):
         one = _term("B", np.ones((), exponent.dtype) if typed else type(number)(1), indices, operands)
         base = _access("A", indices)
         if number in range(1, 17):
-            return _result(indices, " * ".join([one] * (typed or type(number) is float) + [base] * int(number)), operands)
+            return _result(
+                indices, " * ".join([one] * (typed or type(number) is float) + [base] * int(number)), operands
+            )
         if number == 0.5:
             return _result(indices, f"sqrt({one} * {base})", operands)
     raise Unsupported(
         "this power of a tensor",
         expected="a whole exponent from 1 to 16, or 0.5",
-        got=repr(exponent) if np.isscalar(exponent) or exponent is None else f"{type(exponent).__name__} of {np.ndim(exponent)} dimensions",
+        got=repr(exponent)
+        if np.isscalar(exponent) or exponent is None
+        else f"{type(exponent).__name__} of {np.ndim(exponent)} dimensions",
         fix="exp and log",
     )
 

@@ -23,7 +23,9 @@ class Text(str):
         parts = _SECTION.split(str(self))
         out = _plain(parts[0]) if parts[0].strip() else ""
         for name, body in zip(parts[1::2], parts[2::2]):
-            out += f"<b>{html.escape(name)}</b>" + _coloured(body.strip("\n"), _LANGUAGES.get(name.split(" of part ")[0]))
+            out += f"<b>{html.escape(name)}</b>" + _coloured(
+                body.strip("\n"), _LANGUAGES.get(name.split(" of part ")[0])
+            )
         return out
 
 

@@ -61,7 +61,9 @@ def parser():
         metavar="N",
         help="extent of every index (a trailing dense one of at most 128 is specialised)",
     )
-    show.add_argument("--schedule", metavar="VERBS", help='how to arrange the loops, e.g. "reorder(i, k, j); vectorize(k)"')
+    show.add_argument(
+        "--schedule", metavar="VERBS", help='how to arrange the loops, e.g. "reorder(i, k, j); vectorize(k)"'
+    )
     show.add_argument("--explain", action="store_true", help="print which kernels a plan would choose from, and why")
 
     emit = sub.add_parser(
@@ -74,7 +76,9 @@ def parser():
     emit.add_argument("--extent", type=int, default=1000, metavar="N", help="extent of every index")
     emit.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of the terminal")
 
-    bench = sub.add_parser("bench", help="SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries", add_help=False)
+    bench = sub.add_parser(
+        "bench", help="SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries", add_help=False
+    )
     bench.add_argument("rest", nargs=argparse.REMAINDER)
 
     info = sub.add_parser("info", help="version, compiler, threads, settings")
@@ -84,10 +88,14 @@ def parser():
 
 def _expression(command):
     command.add_argument("expression", help='index notation, e.g. "y(i) = A(i,j) * x(j)", or einsum text "ij,j->i"')
-    command.add_argument("formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand, or of the result (A=csr)")
+    command.add_argument(
+        "formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand, or of the result (A=csr)"
+    )
     command.add_argument("--dtype", default="float64")
     command.add_argument("--semiring", metavar="NAME", help='what + and * mean, e.g. "min-plus"')
-    command.add_argument("--mask", metavar="FORMAT", help="the result has elements only where a mask of this format has some")
+    command.add_argument(
+        "--mask", metavar="FORMAT", help="the result has elements only where a mask of this format has some"
+    )
     command.add_argument("--complement-mask", action="store_true", help="only where the mask has none")
 
 
@@ -99,7 +107,12 @@ def main(argv=None):
     args = p.parse_args(argv)
     if args.command is None:
         return _guard(p.print_help)
-    modules = {"demo": "strata.demo.run", "show": "strata.demo.show", "emit": "strata.demo.emit", "info": "strata.demo.info"}
+    modules = {
+        "demo": "strata.demo.run",
+        "show": "strata.demo.show",
+        "emit": "strata.demo.emit",
+        "info": "strata.demo.info",
+    }
     module = modules[args.command]
     return _guard(lambda: importlib.import_module(module).main(args))
 

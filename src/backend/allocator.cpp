@@ -45,7 +45,8 @@ std::size_t rounded(std::size_t bytes) {
   return std::max(line, (bytes + unit - 1) / unit * unit);
 }
 
-/// A few large blocks, oldest first. Bounded in number and in bytes, so that a program never holds much it does not use.
+/// A few large blocks, oldest first. Bounded in number and in bytes, so that a program never holds much it does not
+/// use.
 class Kept {
  public:
   void* take(std::size_t bytes) {
@@ -107,8 +108,9 @@ class Kept {
     --count_;
   }
   std::mutex mutex_;
-  const std::size_t budget_ = std::min<std::size_t>(
-      std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 16 * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  const std::size_t budget_ =
+      std::min<std::size_t>(std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 16 *
+                                                      static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   std::array<Entry, limit> blocks_;
   int count_ = 0;
   std::size_t total_ = 0;
@@ -131,7 +133,8 @@ Kept& kept() {
 
 OutOfMemory::OutOfMemory(std::int64_t bytes) noexcept {
   const double gb = static_cast<double>(bytes) / 1e9;
-  if (bytes >= 0) std::snprintf(message_, sizeof message_, "out of memory: cannot allocate %.*f GB", gb < 1 ? 3 : 1, gb);
+  if (bytes >= 0)
+    std::snprintf(message_, sizeof message_, "out of memory: cannot allocate %.*f GB", gb < 1 ? 3 : 1, gb);
 }
 
 void* allocate_block(std::size_t bytes) {
@@ -160,10 +163,8 @@ void release_block(void* block, std::size_t bytes) noexcept {
   if (!block) return;
   in_use.fetch_sub(1, std::memory_order_relaxed);
   const std::size_t size = rounded(bytes);
-  if (reuse && size >= large)
-    kept().put(block);
-  else
-    std::free(block);
+  if (reuse && size >= large) kept().put(block);
+  else std::free(block);
 }
 
 void clear_block_cache() noexcept { kept().clear(); }

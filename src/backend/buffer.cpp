@@ -37,10 +37,11 @@ Buffer Buffer::filled(const Scalar& value, std::int64_t size) {
   if (done > 0) std::memcpy(to, value.bits, static_cast<std::size_t>(done));
   for (; done < first; done += std::min(done, first - done))
     std::memcpy(to + done, to, static_cast<std::size_t>(std::min(done, first - done)));
-  if (bytes > piece) parallel_for(ceil_div(bytes, piece) - 1, [&](std::int64_t c) {
-    const std::int64_t at = (c + 1) * piece;
-    std::memcpy(to + at, to, static_cast<std::size_t>(std::min(piece, bytes - at)));
-  });
+  if (bytes > piece)
+    parallel_for(ceil_div(bytes, piece) - 1, [&](std::int64_t c) {
+      const std::int64_t at = (c + 1) * piece;
+      std::memcpy(to + at, to, static_cast<std::size_t>(std::min(piece, bytes - at)));
+    });
   return b;
 }
 
@@ -49,7 +50,8 @@ Buffer Buffer::zeros(DType dtype, std::int64_t size) {
   constexpr std::int64_t chunk = std::int64_t{4} << 20;
   const std::int64_t bytes = b.bytes();
   parallel_for(ceil_div(bytes, chunk), [&](std::int64_t c) {
-    std::memset(static_cast<char*>(b.data) + c * chunk, 0, static_cast<std::size_t>(std::min(chunk, bytes - c * chunk)));
+    std::memset(static_cast<char*>(b.data) + c * chunk, 0,
+                static_cast<std::size_t>(std::min(chunk, bytes - c * chunk)));
   });
   return b;
 }
@@ -108,22 +110,27 @@ namespace {
 
 constexpr std::int64_t cast_chunk = 1 << 16;
 
-/// Elements that need rounding, saturation or complex parts go one at a time through Scalar, which says what a cast means.
+/// Elements that need rounding, saturation or complex parts go one at a time through Scalar, which says what a cast
+/// means.
 void cast_by_scalar(const Buffer& from, const Buffer& to, std::int64_t begin, std::int64_t end) {
   const auto in = static_cast<std::int64_t>(size_of(from.dtype)), out = static_cast<std::int64_t>(size_of(to.dtype));
   for (std::int64_t i = begin; i < end; ++i)
-    Scalar::load(from.dtype, static_cast<const char*>(from.data) + i * in).as(to.dtype).store(static_cast<char*>(to.data) + i * out);
+    Scalar::load(from.dtype, static_cast<const char*>(from.data) + i * in)
+        .as(to.dtype)
+        .store(static_cast<char*>(to.data) + i * out);
 }
 
-/// The same for those that the machine converts as Scalar does, in a loop of vectors; false where one is of the others (integers get no NaN
-/// and nothing beyond their range), and cast_by_scalar starts again.
-template <class From, class To> bool cast_machine(const Buffer& from, const Buffer& to, std::int64_t begin, std::int64_t end) {
+/// The same for those that the machine converts as Scalar does, in a loop of vectors; false where one is of the others
+/// (integers get no NaN and nothing beyond their range), and cast_by_scalar starts again.
+template <class From, class To> bool cast_machine(const Buffer& from, const Buffer& to, std::int64_t begin,
+                                                  std::int64_t end) {
   const auto* in = static_cast<const From*>(from.data);
   auto* out = static_cast<To*>(to.data);
   bool others = false;
   for (std::int64_t i = begin; i < end; ++i) {
     if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-      constexpr auto least = static_cast<double>(std::numeric_limits<To>::min()), most = 2.0 * static_cast<double>(To{1} << (std::numeric_limits<To>::digits - 1));
+      constexpr auto least = static_cast<double>(std::numeric_limits<To>::min()),
+                     most = 2.0 * static_cast<double>(To{1} << (std::numeric_limits<To>::digits - 1));
       const bool fits = in[i] >= least && in[i] < most;
       out[i] = static_cast<To>(fits ? in[i] : From{});
       others |= !fits;
@@ -134,7 +141,8 @@ template <class From, class To> bool cast_machine(const Buffer& from, const Buff
   return !others;
 }
 
-/// Calls f with a zero of the C++ type of a dtype that the machine computes with (boolean is none); false for any other.
+/// Calls f with a zero of the C++ type of a dtype that the machine computes with (boolean is none); false for any
+/// other.
 template <class F> bool with_machine(DType t, F f) {
   if (t == DType::f64) return f(double{}), true;
   if (t == DType::f32) return f(float{}), true;
@@ -153,16 +161,33 @@ bool cast_fast(const Buffer& from, const Buffer& to, std::int64_t begin, std::in
   if (a == DType::f16 && b == DType::f32) return convert(std::uint16_t{}, float{}, f16_to_f32);
   if (a == DType::f32 && b == DType::bf16) return convert(float{}, std::uint16_t{}, f32_to_bf16);
   if (a == DType::bf16 && b == DType::f32) return convert(std::uint16_t{}, float{}, bf16_to_f32);
-  if (a == DType::c64 && b == DType::c128) return convert(std::complex<float>{}, std::complex<double>{}, [](auto v) { return std::complex<double>(v); });
-  if (a == DType::c128 && b == DType::c64) return convert(std::complex<double>{}, std::complex<float>{}, [](auto v) { return std::complex<float>(v); });
+  if (a == DType::c64 && b == DType::c128)
+    return convert(std::complex<float>{}, std::complex<double>{}, [](auto v) { return std::complex<double>(v); });
+  if (a == DType::c128 && b == DType::c64)
+    return convert(std::complex<double>{}, std::complex<float>{}, [](auto v) { return std::complex<float>(v); });
   bool done = false;
-  if (a == DType::boolean) return with_machine(b, [&]<class To>(To zero) { done = convert(std::uint8_t{}, zero, [](std::uint8_t v) { return static_cast<To>(v != 0); }); }) && done;
-  if (b == DType::boolean) return with_machine(a, [&]<class From>(From zero) { done = convert(zero, std::uint8_t{}, [](From v) { return static_cast<std::uint8_t>(v != 0); }); }) && done;
-  with_machine(a, [&]<class From>(From) { with_machine(b, [&]<class To>(To) { done = cast_machine<From, To>(from, to, begin, end); }); });
+  if (a == DType::boolean)
+    return with_machine(b,
+                        [&]<class To>(To zero) {
+                          done = convert(std::uint8_t{}, zero, [](std::uint8_t v) { return static_cast<To>(v != 0); });
+                        }) &&
+           done;
+  if (b == DType::boolean)
+    return with_machine(a,
+                        [&]<class From>(From zero) {
+                          done =
+                              convert(zero, std::uint8_t{}, [](From v) { return static_cast<std::uint8_t>(v != 0); });
+                        }) &&
+           done;
+  with_machine(a, [&]<class From>(From) {
+    with_machine(b, [&]<class To>(To) { done = cast_machine<From, To>(from, to, begin, end); });
+  });
   return done;
 }
 
-bool aligned(const Buffer& b) { return reinterpret_cast<std::uintptr_t>(b.data) % std::min<std::size_t>(size_of(b.dtype), 8) == 0; }
+bool aligned(const Buffer& b) {
+  return reinterpret_cast<std::uintptr_t>(b.data) % std::min<std::size_t>(size_of(b.dtype), 8) == 0;
+}
 
 }  // namespace
 

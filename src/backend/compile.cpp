@@ -1,4 +1,5 @@
-// compile_c: memory -> ahead of time -> disk -> compiler. One thread compiles a text, others that want the same one wait.
+// compile_c: memory -> ahead of time -> disk -> compiler. One thread compiles a text, others that want the same one
+// wait.
 #include <future>
 #include <list>
 #include <map>
@@ -108,25 +109,22 @@ ModulePtr build(const Compiler& compiler, const std::string& source) {
 
 ModulePtr module_for(const Compiler& compiler, const std::string& source) {
   State& s = state();
-  const std::string key = std::to_string(reinterpret_cast<std::uintptr_t>(&compiler)) + " " + text_hash(source);  // compilers live forever
+  const std::string key =
+      std::to_string(reinterpret_cast<std::uintptr_t>(&compiler)) + " " + text_hash(source);  // compilers live forever
   std::promise<ModulePtr> mine;
   std::shared_future<ModulePtr> theirs;
   {
     const std::lock_guard lock(s.mutex);
     if (auto module = s.modules.find(key)) return module;
-    if (const auto at = s.running.find(key); at != s.running.end())
-      theirs = at->second;
-    else
-      s.running.emplace(key, mine.get_future().share());
+    if (const auto at = s.running.find(key); at != s.running.end()) theirs = at->second;
+    else s.running.emplace(key, mine.get_future().share());
   }
   if (theirs.valid()) return theirs.get();
   ModulePtr module, evicted;
   std::exception_ptr failure;
   try {
     module = build(compiler, source);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  } catch (...) { failure = std::current_exception(); }
   {
     const std::lock_guard lock(s.mutex);
     s.running.erase(key);
@@ -188,7 +186,8 @@ std::string compile_error(const std::string& compiler, const std::string& messag
   while (begin < source.size() && line < 500) {
     const std::size_t end = std::min(source.find('\n', begin), source.size());
     const std::string number = std::to_string(++line);
-    text += std::string(number.size() < 4 ? 4 - number.size() : 0, ' ') + number + " | " + source.substr(begin, end - begin) + "\n";
+    text += std::string(number.size() < 4 ? 4 - number.size() : 0, ' ') + number + " | " +
+            source.substr(begin, end - begin) + "\n";
     begin = end + 1;
   }
   if (begin < source.size()) text += "     | (and more)\n";

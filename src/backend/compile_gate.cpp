@@ -25,8 +25,8 @@ CompileGate& CompileGate::get() {
         },
         [] {
           g->forking_ = 0;
-          // A thread on its way in may have counted itself just before the copy: nobody in the child would take it back, and
-          // the child's own forks would wait for ever.
+          // A thread on its way in may have counted itself just before the copy: nobody in the child would take it
+          // back, and the child's own forks would wait for ever.
           g->inside_ = own();
         });
     return g;

@@ -166,7 +166,8 @@ std::optional<std::string> read_cache_entry(const std::string& directory, const 
   if (!file || ::fstat(file.fd(), &s) != 0 || !S_ISREG(s.st_mode) || !ours_alone(s)) return std::nullopt;
   Header h;
   const auto size = static_cast<std::uint64_t>(s.st_size);
-  if (size < sizeof h || size > max_entry || !read_all(file.fd(), reinterpret_cast<char*>(&h), sizeof h)) return std::nullopt;
+  if (size < sizeof h || size > max_entry || !read_all(file.fd(), reinterpret_cast<char*>(&h), sizeof h))
+    return std::nullopt;
   std::string payload(size - sizeof h, '\0');
   if (!read_all(file.fd(), payload.data(), payload.size())) return std::nullopt;
   const Header expected = header_of(key, payload);
@@ -183,14 +184,16 @@ bool write_cache_entry(const std::string& directory, const Digest& key, const st
   static std::atomic<unsigned> counter{0};
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::string temporary = ".new-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + "-" + std::to_string(now.tv_nsec);
+  const std::string temporary =
+      ".new-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + "-" + std::to_string(now.tv_nsec);
   bool stored = false;
   {
     const WithoutFileSizeSignal quiet;
     const File file(::openat(dir.fd(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return false;
     const Header h = header_of(key, payload);
-    stored = write_all(file.fd(), &h, sizeof h) && write_all(file.fd(), payload.data(), payload.size()) && ::fsync(file.fd()) == 0;
+    stored = write_all(file.fd(), &h, sizeof h) && write_all(file.fd(), payload.data(), payload.size()) &&
+             ::fsync(file.fd()) == 0;
   }
   const std::string name = to_hex(key).append(suffix);
   stored = stored && ::renameat(dir.fd(), temporary.c_str(), dir.fd(), name.c_str()) == 0;

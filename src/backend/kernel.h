@@ -13,8 +13,8 @@ struct KernelArgs {
 };
 
 /// The C signature of every compiled kernel; 0 is success.
-using KernelFunction = std::int32_t (*)(void* const* buffers, const std::int64_t* scalars, std::int64_t begin, std::int64_t end,
-                                        std::int64_t chunk);
+using KernelFunction = std::int32_t (*)(void* const* buffers, const std::int64_t* scalars, std::int64_t begin,
+                                        std::int64_t end, std::int64_t chunk);
 
 /// Something that runs one chunk of work. Safe to call from several threads at once.
 class Kernel {
@@ -29,16 +29,16 @@ class Kernel {
 };
 using KernelPtr = std::shared_ptr<const Kernel>;
 
-/// Compiles C text (emitted by src/compiler/emit) with the best compiler at hand: in-process clang, then a C compiler in a
-/// subprocess, as settings().jit allows. Caches in memory and on disk. Null where no compiler is to be had (`why` then says
-/// why); throws RuntimeFailure where a compiler refuses the text.
+/// Compiles C text (emitted by src/compiler/emit) with the best compiler at hand: in-process clang, then a C compiler
+/// in a subprocess, as settings().jit allows. Caches in memory and on disk. Null where no compiler is to be had (`why`
+/// then says why); throws RuntimeFailure where a compiler refuses the text.
 KernelPtr compile_c(const std::string& source, const std::string& symbol, std::string* why = nullptr);
 /// A kernel around a function that lives as long as the process (compiled ahead of time, or a user's own).
 KernelPtr wrap_function(KernelFunction function, std::string engine);
 /// Which compiler compile_c would use: "clang 19.1.7 (in process)", "cc (gcc 12.2)", or "none: <reason>".
 std::string compiler_description();
-/// Kernels compiled ahead of time register here under "<text_hash(source)>.<symbol>"; compile_c looks here first, unless
-/// settings().jit asks for one certain compiler.
+/// Kernels compiled ahead of time register here under "<text_hash(source)>.<symbol>"; compile_c looks here first,
+/// unless settings().jit asks for one certain compiler.
 void register_compiled(const char* text_hash_and_symbol, KernelFunction function);
 /// SHA-256 of a text, in hexadecimal.
 std::string text_hash(const std::string& source);

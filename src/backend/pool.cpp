@@ -36,14 +36,16 @@ thread_local int worker = 0;       // which share of the pool's jobs is this thr
 thread_local const std::atomic<bool>* job_failed = nullptr;  // of the job that this helper serves
 struct Stop {};                                              // ends a helper's chunk, as another one has failed
 
-/// Takes this thread off a core that another one keeps busy. Left to itself Linux wakes a helper on its caller's own core now and then, and
-/// leaves it there for tens of milliseconds while other cores idle (measured: every second time after a pause of 0.1 s).
+/// Takes this thread off a core that another one keeps busy. Left to itself Linux wakes a helper on its caller's own
+/// core now and then, and leaves it there for tens of milliseconds while other cores idle (measured: every second time
+/// after a pause of 0.1 s).
 void leave_core(int core) {
   cpu_set_t all;
   if (sched_getaffinity(0, sizeof all, &all) != 0) return;
   cpu_set_t others = all;
   CPU_CLR(static_cast<std::size_t>(core), &others);
-  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
+  if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+    sched_setaffinity(0, sizeof all, &all);
 }
 
 struct InsideScope {
@@ -52,9 +54,10 @@ struct InsideScope {
   ~InsideScope() { inside = before; }
 };
 
-/// Helpers sleep until a job opens, join it, claim chunks one by one, and leave. The caller claims too and at the end waits
-/// for those that joined, never for one that has not started. Each has a share of its own, the same for every job of as many chunks, and
-/// takes from the others' when it is through: what a core wrote or read last time lies in its own caches still.
+/// Helpers sleep until a job opens, join it, claim chunks one by one, and leave. The caller claims too and at the end
+/// waits for those that joined, never for one that has not started. Each has a share of its own, the same for every job
+/// of as many chunks, and takes from the others' when it is through: what a core wrote or read last time lies in its
+/// own caches still.
 class Pool {
  public:
   /// False where the pool serves someone else: then the caller runs inline.
@@ -75,8 +78,7 @@ class Pool {
     state_.store(open_bit, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_release);
     const auto useful = std::min<std::int64_t>(static_cast<std::int64_t>(helpers_.size()), chunks - 1);
-    if (useful == static_cast<std::int64_t>(helpers_.size()))
-      generation_.notify_all();
+    if (useful == static_cast<std::int64_t>(helpers_.size())) generation_.notify_all();
     else
       for (std::int64_t k = 0; k < useful; ++k) generation_.notify_one();
     claim(0);
@@ -126,7 +128,8 @@ class Pool {
       pause();
     }
     for (std::uint32_t s; (s = state_.load(std::memory_order_acquire)) != 0;) {
-      if (forks.load() != forks_) throw RuntimeFailure("a kernel forked: in the child its helpers are gone and its result is incomplete");
+      if (forks.load() != forks_)
+        throw RuntimeFailure("a kernel forked: in the child its helpers are gone and its result is incomplete");
       state_.wait(s, std::memory_order_acquire);
     }
   }
@@ -142,7 +145,8 @@ class Pool {
     using Clock = std::chrono::steady_clock;
     worker = who;
     for (;;) {
-      // Spinning 50 us catches the next kernel of a chain without a system call; longer would take a core from torch's pool.
+      // Spinning 50 us catches the next kernel of a chain without a system call; longer would take a core from torch's
+      // pool.
       const auto until = Clock::now() + std::chrono::microseconds(spin_ ? 50 : 0);
       while (generation_.load(std::memory_order_acquire) == seen) {
         for (int k = 0; k < 64 && generation_.load(std::memory_order_relaxed) == seen; ++k) pause();
@@ -150,7 +154,8 @@ class Pool {
       }
       seen = generation_.load(std::memory_order_acquire);
       if (stop_.load(std::memory_order_acquire)) return;
-      if (const int core = sched_getcpu(); spin_ && core >= 0 && core == callers_core_.load(std::memory_order_relaxed)) leave_core(core);
+      if (const int core = sched_getcpu(); spin_ && core >= 0 && core == callers_core_.load(std::memory_order_relaxed))
+        leave_core(core);
       if (!join()) continue;
       claim(who);
       if (state_.fetch_sub(1, std::memory_order_acq_rel) == 1) state_.notify_all();
@@ -199,8 +204,8 @@ class Pool {
 
 std::atomic<Pool*> current{nullptr};
 
-// After a fork the helpers are gone and the old pool may be in any state: the child forgets it. Never freed at exit either:
-// its helpers may be asleep inside it.
+// After a fork the helpers are gone and the old pool may be in any state: the child forgets it. Never freed at exit
+// either: its helpers may be asleep inside it.
 [[maybe_unused]] const int fork_handler = pthread_atfork(nullptr, nullptr, [] {
   forks.fetch_add(1);
   current.store(nullptr);
@@ -219,7 +224,8 @@ int default_threads() {
   if (const int n = known.load(std::memory_order_relaxed)) return n;
   const int count = [] {
     cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                        : static_cast<int>(std::thread::hardware_concurrency());
     if (const char* text = std::getenv("OMP_NUM_THREADS")) {
       const long limit = std::strtol(text, nullptr, 10);  // "4,2" means 4 at the outer level
       if (limit > 0) n = static_cast<int>(std::min<long>(n, limit));

@@ -1,6 +1,6 @@
 #pragma once
-// Division that floors and the remainder that goes with it, as NumPy has them. Integers: by zero gives 0, the least value
-// by -1 wraps. Floats: by zero as IEEE divides, the remainder has the divisor's sign, zeros keep theirs.
+// Division that floors and the remainder that goes with it, as NumPy has them. Integers: by zero gives 0, the least
+// value by -1 wraps. Floats: by zero as IEEE divides, the remainder has the divisor's sign, zeros keep theirs.
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -35,7 +35,8 @@ T floor_divide(T a, T b) {
     return q - floor > T{0.5} ? floor + 1 : floor;
   } else if constexpr (std::is_signed_v<T>) {
     if (b == 0) return 0;
-    if (b == -1) return static_cast<T>(0 - static_cast<std::uint64_t>(a));  // the machine's division traps on the least value
+    if (b == -1)
+      return static_cast<T>(0 - static_cast<std::uint64_t>(a));  // the machine's division traps on the least value
     return static_cast<T>(a / b - (a % b != 0 && (a % b < 0) != (b < 0)));
   } else {
     return b == 0 ? T{0} : static_cast<T>(a / b);

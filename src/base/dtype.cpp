@@ -1,4 +1,5 @@
-// Names and promotion of dtypes. Source of the rules: NumPy's promote_types (NEP 50 leaves them as they are for arrays).
+// Names and promotion of dtypes. Source of the rules: NumPy's promote_types (NEP 50 leaves them as they are for
+// arrays).
 #include "strata/dtype.h"
 
 #include <algorithm>
@@ -15,8 +16,9 @@ namespace {
 constexpr std::array<std::string_view, dtype_count> names = {
     "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8",      "int16",     "int32",
     "int64",   "uint8",   "uint16",  "uint32",   "uint64",        "bool",        "complex64", "complex128"};
-constexpr std::array<std::string_view, dtype_count> short_names = {
-    "f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean", "c64", "c128"};
+constexpr std::array<std::string_view, dtype_count> short_names = {"f64", "f32", "f16",     "bf16", "f8e4m3", "f8e5m2",
+                                                                   "i8",  "i16", "i32",     "i64",  "u8",     "u16",
+                                                                   "u32", "u64", "boolean", "c64",  "c128"};
 
 bool is_small_float(DType t) { return t >= DType::f16 && t <= DType::f8e5m2; }
 
@@ -62,9 +64,7 @@ DType parse_dtype(std::string_view name) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_complex(a) || is_complex(b)) {
-    const auto part = [](DType t) {
-      return t == DType::boolean ? DType::f16 : part_dtype(t);
-    };
+    const auto part = [](DType t) { return t == DType::boolean ? DType::f16 : part_dtype(t); };
     return promote(part(a), part(b)) == DType::f64 ? DType::c128 : DType::c64;
   }
   if (!is_float(a) && !is_float(b)) return promote_integers(a, b);

@@ -6,7 +6,8 @@
 namespace strata {
 namespace {
 
-/// Length of the valid UTF-8 sequence at s[i], or 0. Overlong forms and surrogates are not valid: Python could not decode them.
+/// Length of the valid UTF-8 sequence at s[i], or 0. Overlong forms and surrogates are not valid: Python could not
+/// decode them.
 std::size_t utf8_length(std::string_view s, std::size_t i) {
   const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(k < s.size() ? s[k] : 0); };
   const auto tail = [&](std::size_t k) { return (byte(k) & 0xC0) == 0x80; };
@@ -25,7 +26,8 @@ std::size_t utf8_length(std::string_view s, std::size_t i) {
   return 0;
 }
 
-/// One character as a terminal can show it: control characters and broken UTF-8 become \xNN. Advances i; counts columns.
+/// One character as a terminal can show it: control characters and broken UTF-8 become \xNN. Advances i; counts
+/// columns.
 void append_printable(std::string& out, std::string_view s, std::size_t& i, std::size_t& columns) {
   const auto c = static_cast<unsigned char>(s[i]);
   if (c >= 0x20 && c < 0x7F) {

@@ -3,7 +3,8 @@
 
 namespace strata {
 
-/// Of 64 samples, do more than a quarter find nothing within `near` among the 128 elements before? No, where there are too few to tell.
+/// Of 64 samples, do more than a quarter find nothing within `near` among the 128 elements before? No, where there are
+/// too few to tell.
 template <class C> bool many_alone(const C* crd, std::int64_t stored, std::int64_t near) {
   constexpr std::int64_t samples = 64, window = 128;
   if (stored < samples * window) return false;
@@ -20,8 +21,8 @@ template <class C> bool many_alone(const C* crd, std::int64_t stored, std::int64
   return alone > samples / 4;
 }
 
-/// Do the coordinates of neighbouring elements lie far apart? (Rows of a mesh follow those of the row before, and the caches keep up;
-/// without an order each element is a miss.)
+/// Do the coordinates of neighbouring elements lie far apart? (Rows of a mesh follow those of the row before, and the
+/// caches keep up; without an order each element is a miss.)
 template <class C> bool far_apart(const C* crd, std::int64_t stored) { return many_alone(crd, stored, 63); }
 
 /// Do they follow those of the row before, or each other, as in a mesh or in blocks?

@@ -5,8 +5,9 @@
 
 namespace strata {
 
-/// One process-wide mutex for each Tag. fork() takes it first and gives it back on both sides, so that a child never inherits it locked
-/// by a thread that it does not have. It is never destroyed: threads may outlive static destructors. Do not nest two of them.
+/// One process-wide mutex for each Tag. fork() takes it first and gives it back on both sides, so that a child never
+/// inherits it locked by a thread that it does not have. It is never destroyed: threads may outlive static destructors.
+/// Do not nest two of them.
 template <class Tag> std::mutex& fork_mutex() {
   static std::mutex* const mutex = [] {
     static std::mutex* const made = new std::mutex;

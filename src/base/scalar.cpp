@@ -52,7 +52,8 @@ Wide widen(const Scalar& s) {
   }
 }
 
-/// The value as an integer's 64 bits: floats truncate and saturate to [least, most]; integers wrap later, as NumPy's do.
+/// The value as an integer's 64 bits: floats truncate and saturate to [least, most]; integers wrap later, as NumPy's
+/// do.
 std::uint64_t integer_bits(const Wide& w, std::int64_t least, std::uint64_t most) {
   if (w.integer) return w.negative ? 0 - w.magnitude : w.magnitude;
   const double x = w.value.real();
@@ -153,7 +154,9 @@ Scalar Scalar::as(DType t) const {
     case DType::u32: store_integer<std::uint32_t>(out, w); break;
     case DType::u64: store_integer<std::uint64_t>(out, w); break;
     case DType::boolean: out.bits[0] = w.integer ? w.magnitude != 0 : w.value != std::complex<double>(0); break;
-    case DType::c64: store_bits(out, std::complex<float>(single_of(w), static_cast<float>(w.integer ? 0 : w.value.imag()))); break;
+    case DType::c64:
+      store_bits(out, std::complex<float>(single_of(w), static_cast<float>(w.integer ? 0 : w.value.imag())));
+      break;
     case DType::c128: store_bits(out, std::complex<double>(real_of(w), w.integer ? 0 : w.value.imag())); break;
   }
   return out;

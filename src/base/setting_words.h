@@ -21,7 +21,9 @@ inline std::string list(std::span<const std::string_view> allowed) {
   for (const auto word : allowed) out += (out.empty() ? "" : ", ") + std::string(word);
   return out;
 }
-inline bool holds(std::span<const std::string_view> allowed, std::string_view word) { return std::find(allowed.begin(), allowed.end(), word) != allowed.end(); }
+inline bool holds(std::span<const std::string_view> allowed, std::string_view word) {
+  return std::find(allowed.begin(), allowed.end(), word) != allowed.end();
+}
 /// Is each of these words, set off by commas, one of the allowed? No word is one, too.
 inline bool holds_all(std::span<const std::string_view> allowed, std::string_view words) {
   if (words.empty()) return true;

@@ -62,8 +62,7 @@ Settings settings_from_environment() {
   read_word(s.cache, "STRATA_CACHE", words::cache);
   if (const auto base = environment("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
     s.cache_dir = std::string(base) + "/strata/v1";
-  else if (const auto home = environment("HOME"); !home.empty())
-    s.cache_dir = std::string(home) + "/.cache/strata/v1";
+  else if (const auto home = environment("HOME"); !home.empty()) s.cache_dir = std::string(home) + "/.cache/strata/v1";
   read_text(s.cache_dir, "STRATA_CACHE_DIR");
   read_words(s.dump, "STRATA_DUMP", words::dump);
   read_int(s.int32_limit, "STRATA_INT32_LIMIT", 0LL, words::most_int32);
@@ -86,7 +85,8 @@ std::string describe_settings() {
     const char* variable;
     const char* meaning;
   } rows[] = {
-      {"threads", std::to_string(s.threads), "STRATA_NUM_THREADS", "threads of the pool; 0: the cores that this process may use"},
+      {"threads", std::to_string(s.threads), "STRATA_NUM_THREADS",
+       "threads of the pool; 0: the cores that this process may use"},
       {"engine", s.engine, "STRATA_ENGINE", "auto, kernels, vendor, jit, interpreter: which engine runs a plan"},
       {"jit", s.jit, "STRATA_JIT", "auto, clang, subprocess, off: which compiler serves at run time"},
       {"cc", s.cc, "STRATA_CC", "C compiler of the subprocess back end; empty: look for cc, gcc, clang, ziglang"},
@@ -95,7 +95,8 @@ std::string describe_settings() {
       {"dump", s.dump, "STRATA_DUMP", "stages to print: graph, schedule, loops, source, with commas between"},
       {"int32_limit", std::to_string(s.int32_limit), "STRATA_INT32_LIMIT", "largest value of an automatic int32 index"},
       {"vendor", s.vendor ? "1" : "0", "STRATA_VENDOR", "1, 0: may plans use vendor kernels"},
-      {"-", std::string(environment("STRATA_MKL")), "STRATA_MKL", "MKL's libmkl_rt.so or its folder; empty: look around; off: never"},
+      {"-", std::string(environment("STRATA_MKL")), "STRATA_MKL",
+       "MKL's libmkl_rt.so or its folder; empty: look around; off: never"},
   };
   std::size_t value_width = 0;
   for (const auto& r : rows) value_width = std::max(value_width, r.value.size());

@@ -28,11 +28,10 @@ float decode(const Layout& f, std::uint32_t bits) {
   const int exponent = static_cast<int>(magnitude >> f.mantissa);
   float value;
   if (magnitude > f.largest)
-    value = f.infinity && mantissa == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
-  else if (exponent == 0)
-    value = std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissa);
-  else
-    value = std::ldexp(static_cast<float>(mantissa | (1u << f.mantissa)), exponent - f.bias - f.mantissa);
+    value =
+        f.infinity && mantissa == 0 ? std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN();
+  else if (exponent == 0) value = std::ldexp(static_cast<float>(mantissa), 1 - f.bias - f.mantissa);
+  else value = std::ldexp(static_cast<float>(mantissa | (1u << f.mantissa)), exponent - f.bias - f.mantissa);
   return negative ? -value : value;
 }
 
@@ -52,7 +51,8 @@ std::uint32_t encode(const Layout& f, float value) {
   const std::uint32_t rest = mantissa & ((1u << drop) - 1), middle = 1u << (drop - 1);
   if (rest > middle || (rest == middle && (kept & 1))) ++kept;
   if (exponent >= 1) {
-    const std::int64_t r = (static_cast<std::int64_t>(exponent - 1) << f.mantissa) + kept;  // the leading one adds an exponent step
+    const std::int64_t r =
+        (static_cast<std::int64_t>(exponent - 1) << f.mantissa) + kept;  // the leading one adds an exponent step
     return sign | (r > f.largest ? overflow : static_cast<std::uint32_t>(r));
   }
   return sign | kept;

@@ -32,7 +32,8 @@ std::string_view closest(std::string_view word, std::span<const std::string_view
   for (const auto c : candidates) {
     const int d = edit_distance(word, c);
     // "comp" means "compressed" although many letters are missing.
-    const bool prefix = word.size() >= 3 && c.size() > word.size() && edit_distance(word, c.substr(0, word.size())) == 0;
+    const bool prefix =
+        word.size() >= 3 && c.size() > word.size() && edit_distance(word, c.substr(0, word.size())) == 0;
     const int score = prefix ? std::min(d, 1) : d;
     if (score < least) least = score, best = c;
   }

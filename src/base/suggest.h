@@ -5,7 +5,8 @@
 
 namespace strata {
 
-/// Edit distance (insert, delete, replace, swap of neighbours), ignoring case; anything longer than 64 bytes is far from everything.
+/// Edit distance (insert, delete, replace, swap of neighbours), ignoring case; anything longer than 64 bytes is far
+/// from everything.
 int edit_distance(std::string_view a, std::string_view b);
 
 /// The nearest candidate, or "" where none is near enough to be meant (about a third of the word).

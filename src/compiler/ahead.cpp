@@ -1,6 +1,6 @@
-// Rows of dense operands that stored coordinates choose are asked for some elements ahead. Which row is next no hardware guesses, and a
-// dot product for each element fills the window in which a core overlaps misses by itself (measured: 1.4-2.1x for rows out of reach of L2,
-// nothing lost on rows in it).
+// Rows of dense operands that stored coordinates choose are asked for some elements ahead. Which row is next no
+// hardware guesses, and a dot product for each element fills the window in which a core overlaps misses by itself
+// (measured: 1.4-2.1x for rows out of reach of L2, nothing lost on rows in it).
 #include <algorithm>
 #include <map>
 
@@ -23,7 +23,9 @@ double bytes_of(const TensorType& t) {
 }
 }  // namespace
 
-bool Nest::asks_by_order() const { return in_.target.by_order && in_.order != RowOrder::any && in_.order != RowOrder::alike; }
+bool Nest::asks_by_order() const {
+  return in_.target.by_order && in_.order != RowOrder::any && in_.order != RowOrder::alike;
+}
 
 Nest::Asks Nest::asks_of(int operand) const {
   const Target& t = in_.target;
@@ -39,11 +41,13 @@ void Nest::ask_for_row(const DenseAccess& access, const Expr& row, bool second, 
   const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;
   const std::int64_t line = 64 / static_cast<std::int64_t>(size_of(t));
   const bool constant = in_.specialize && extent <= 128;
-  const std::int64_t lines = constant ? std::clamp<std::int64_t>((extent + line - 1) / line, 1, most_lines) : most_lines / 2;
+  const std::int64_t lines =
+      constant ? std::clamp<std::int64_t>((extent + line - 1) / line, 1, most_lines) : most_lines / 2;
   const int values = values_buffer(access.operand);
   for (std::int64_t k = 0; k < lines; ++k) out.push_back(ir::prefetch(values, row + k * line, second));
   // A row that does not begin with a line ends in one more.
-  if (asks_by_order() && constant && lines * line == extent) out.push_back(ir::prefetch(values, row + (extent - 1), second));
+  if (asks_by_order() && constant && lines * line == extent)
+    out.push_back(ir::prefetch(values, row + (extent - 1), second));
 }
 
 std::optional<Expr> Nest::last_position(int level) {
@@ -76,11 +80,13 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
     if (!depends_on_tile(access) || !access.late_levels.empty()) continue;
     const Asks asks = asks_of(access.operand);
     if (asks.ahead == 0) continue;
-    // Known at this loop, by a coordinate that changes from element to element (one with singletons below mostly repeats).
+    // Known at this loop, by a coordinate that changes from element to element (one with singletons below mostly
+    // repeats).
     int known = -1;
     for (int l = 0; l < g_.num_levels(); ++l)
       if (stride_of_level(access, l)) known = l;
-    if (known < level || known > last || (known == level && last > level && kind(level) != LevelKind::singleton)) continue;
+    if (known < level || known > last || (known == level && last > level && kind(level) != LevelKind::singleton))
+      continue;
     const auto element_ahead = [&](Stmts& to, int distance, bool first) {
       if (!first) return named(to, "ahead", ir::min(position + distance, limit));
       Expr later = position + distance;
@@ -99,7 +105,8 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
     const Expr first = next[asks.ahead];
     Stmts ask;
     for (int e = 0; e < elements; ++e) {
-      ask_for_row(access, row_of(ask, e == 0 ? first : element_ahead(ask, asks.ahead + e, false)), asks.second_level, ask);
+      ask_for_row(access, row_of(ask, e == 0 ? first : element_ahead(ask, asks.ahead + e, false)), asks.second_level,
+                  ask);
       if (asks.then > 0) ask_for_row(access, row_of(ask, element_ahead(ask, asks.then + e, false)), false, ask);
     }
     if (asks.near < 0) {
@@ -107,25 +114,34 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
       continue;
     }
     const Expr apart = named(out, "apart", crd(known, first) - crd(known, position));
-    out.push_back(ir::branch(ir::logical_or(ir::gt(apart, ir::int_const(asks.near)), ir::lt(apart, ir::int_const(-asks.near))), ir::block(std::move(ask))));
+    out.push_back(
+        ir::branch(ir::logical_or(ir::gt(apart, ir::int_const(asks.near)), ir::lt(apart, ir::int_const(-asks.near))),
+                   ir::block(std::move(ask))));
   }
   return ir::block(std::move(out));
 }
 
 Stmt Nest::emit_rows_in_order(const Place& at, int level, const Expr& coordinate) {
-  constexpr int rows = 8;                      // between asking for a row that follows the present one and reading it
-  constexpr std::int64_t long_row = 256;       // bytes from which on that pays
+  constexpr int rows = 8;                 // between asking for a row that follows the present one and reading it
+  constexpr std::int64_t long_row = 256;  // bytes from which on that pays
   Stmts out;
-  if (!s_.rows_ahead || at.careful || !asks_by_order() || level + 2 != g_.num_levels() || !in_.pattern_output) return ir::block({});
+  if (!s_.rows_ahead || at.careful || !asks_by_order() || level + 2 != g_.num_levels() || !in_.pattern_output)
+    return ir::block({});
   const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;
   for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) {
     const DenseAccess& access = g_.dense[a];
-    if (!depends_on_tile(access) || !access.late_levels.empty() || bytes_of(g_.type(access.operand)) < least_ordered_bytes) continue;
+    if (!depends_on_tile(access) || !access.late_levels.empty() ||
+        bytes_of(g_.type(access.operand)) < least_ordered_bytes)
+      continue;
     const Expr own = stride_of_level(access, level), chosen = stride_of_level(access, level + 1);
     if (own && !chosen && extent * static_cast<std::int64_t>(size_of(g_.type(access.operand).dtype)) >= long_row)
       ask_for_row(access, named(out, "row", at.address[a] + (coordinate + rows) * own), true, out);
     if (chosen && !own && in_.order == RowOrder::along)
-      ask_for_row(access, named(out, "row", at.address[a] + (coordinate + scalar(ScalarBinding::lead, in_.driver, level + 1, "lead")) * chosen), true, out);
+      ask_for_row(
+          access,
+          named(out, "row",
+                at.address[a] + (coordinate + scalar(ScalarBinding::lead, in_.driver, level + 1, "lead")) * chosen),
+          true, out);
   }
   return ir::block(std::move(out));
 }

@@ -1,5 +1,6 @@
-// Rows that follow each other with the same coordinates (blocks of a pruned matrix) are computed four at a time: each row of the dense
-// operand that a coordinate chooses is loaded once for all of them. Which rows are alike is found out as they come; others go one by one.
+// Rows that follow each other with the same coordinates (blocks of a pruned matrix) are computed four at a time: each
+// row of the dense operand that a coordinate chooses is loaded once for all of them. Which rows are alike is found out
+// as they come; others go one by one.
 #include "compiler/nest.h"
 
 namespace strata::compiler {
@@ -7,12 +8,16 @@ namespace strata::compiler {
 using ir::Expr;
 using ir::Stmt;
 
-/// Declares how many rows from `row` on, rows_alike at most and all in front of `end`, have the coordinates of the first.
-std::string Nest::count_alike(const std::string& row, const Expr& end, const std::function<Expr(const Expr&)>& position, Stmts& out) {
+/// Declares how many rows from `row` on, rows_alike at most and all in front of `end`, have the coordinates of the
+/// first.
+std::string Nest::count_alike(const std::string& row, const Expr& end, const std::function<Expr(const Expr&)>& position,
+                              Stmts& out) {
   const int below = s_.alike_level + 1;
   const levels::CursorInputs in = cursor_inputs(below);
-  const Expr at = position(ir::var(row)), first = named(out, "first", in.pos(at)), count = named(out, "count", in.pos(at + 1) - first);
-  const std::string alike = names_.fresh("alike"), more = names_.fresh("more"), differ = names_.fresh("differ"), q = names_.fresh("q");
+  const Expr at = position(ir::var(row)), first = named(out, "first", in.pos(at)),
+             count = named(out, "count", in.pos(at + 1) - first);
+  const std::string alike = names_.fresh("alike"), more = names_.fresh("more"), differ = names_.fresh("differ"),
+                    q = names_.fresh("q");
   const Expr here = ir::var(alike), zero = ir::int_const(0), one = ir::int_const(1);
   out.push_back(ir::declare(alike, one));
   out.push_back(ir::declare(more, one));
@@ -20,13 +25,15 @@ std::string Nest::count_alike(const std::string& row, const Expr& end, const std
   Stmts compare;
   const Expr next = position(ir::var(row) + here), other = named(compare, "other", in.pos(next));
   const auto same = [&](const Expr& k) { return ir::eq(crd(below, first + k), crd(below, other + k)); };
-  const Stmt whole = ir::block({ir::declare(differ, zero),
-                                ir::loop(q, zero, count, ir::assign(differ, ir::var(differ) + ir::select(same(ir::var(q)), zero, one))),
-                                ir::branch(ir::eq(ir::var(differ), zero), ir::block({ir::assign(alike, here + one), ir::assign(more, one)}))});
+  const Stmt whole = ir::block(
+      {ir::declare(differ, zero),
+       ir::loop(q, zero, count, ir::assign(differ, ir::var(differ) + ir::select(same(ir::var(q)), zero, one))),
+       ir::branch(ir::eq(ir::var(differ), zero), ir::block({ir::assign(alike, here + one), ir::assign(more, one)}))});
   const Stmt ends = ir::branch(ir::logical_and(same(zero), same(count - 1)), whole);
   compare.push_back(ir::branch(ir::eq(in.pos(next + 1) - other, count), ir::branch(ir::gt(count, zero), ends)));
   const Expr may_be = ir::logical_and(ir::lt(here, ir::int_const(rows_alike)), ir::lt(ir::var(row) + here, end));
-  out.push_back(ir::while_loop(ir::eq(ir::var(more), one), ir::block({ir::assign(more, zero), ir::branch(may_be, ir::block(std::move(compare)))})));
+  out.push_back(ir::while_loop(ir::eq(ir::var(more), one),
+                               ir::block({ir::assign(more, zero), ir::branch(may_be, ir::block(std::move(compare)))})));
   return alike;
 }
 
@@ -43,7 +50,8 @@ Stmt Nest::emit_alike(const Place& at, const levels::Cursor& cursor, const std::
     const levels::Cursor c = open();
     Place together = at;
     together.alike = rows;
-    return ir::block({ir::let(c.counted->variable, ir::var(row)), inside(together, c), ir::assign(row, ir::var(row) + rows)});
+    return ir::block(
+        {ir::let(c.counted->variable, ir::var(row)), inside(together, c), ir::assign(row, ir::var(row) + rows)});
   };
   const Stmt all = body(rows_alike), one = body(1);
   inner.push_back(ir::branch(ir::eq(ir::var(alike), ir::int_const(rows_alike)), all, one));

@@ -28,7 +28,7 @@ struct Linear {
 
 /// What a level expression looks like from outside.
 struct Shape_ {
-  bool zero = true;           ///< its range starts at 0 for every shape
+  bool zero = true;  ///< its range starts at 0 for every shape
   std::string stem;
 };
 
@@ -79,7 +79,8 @@ bool join_leaf(const FormatSpec& spec, int node, int level) {
 
 std::string index_letter(int index) {
   static const std::string letters = "ijklmnoqrstuvwxyz";
-  if (index >= 0 && index < static_cast<int>(letters.size())) return std::string(1, letters[static_cast<std::size_t>(index)]);
+  if (index >= 0 && index < static_cast<int>(letters.size()))
+    return std::string(1, letters[static_cast<std::size_t>(index)]);
   return "x" + std::to_string(index < 0 ? 0 : index);
 }
 
@@ -95,7 +96,8 @@ std::vector<int> Graph::indices(int operand) const {
 bool Graph::determines(int l, int index) const {
   const int d = dim_of_index[static_cast<std::size_t>(index)];
   if (d < 0) return false;
-  return join_leaf(format.spec(), format.spec().parts[0].inverse[static_cast<std::size_t>(d)], levels[static_cast<std::size_t>(l)].number);
+  return join_leaf(format.spec(), format.spec().parts[0].inverse[static_cast<std::size_t>(d)],
+                   levels[static_cast<std::size_t>(l)].number);
 }
 
 std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
@@ -108,16 +110,20 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
   const Einsum& e = in.einsum;
   if (in.driver < 0 || in.driver >= static_cast<int>(in.operands.size())) return refuse("there is no operand to walk");
   const TensorType& driver = in.operands[static_cast<std::size_t>(in.driver)];
-  if (!driver.fill.is_zero()) return refuse("the fill of operand " + std::to_string(in.driver) + " is " + driver.fill.to_string() + ", not 0");
+  if (!driver.fill.is_zero())
+    return refuse("the fill of operand " + std::to_string(in.driver) + " is " + driver.fill.to_string() + ", not 0");
   if (in.part < 0 || in.part >= driver.format.num_parts()) return refuse("the driver has no such part");
   g.format = driver.format.part(in.part);
   g.dense_driver = g.format.is_all_dense();
   for (std::size_t k = 0; k < in.operands.size(); ++k)
-    if (static_cast<int>(k) != in.driver && (in.operands[k].format.num_parts() != 1 || !in.operands[k].format.is_all_dense()))
-      return refuse("operand " + std::to_string(k) + " is sparse too; one sparse operand is walked, the others must be dense");
+    if (static_cast<int>(k) != in.driver &&
+        (in.operands[k].format.num_parts() != 1 || !in.operands[k].format.is_all_dense()))
+      return refuse("operand " + std::to_string(k) +
+                    " is sparse too; one sparse operand is walked, the others must be dense");
   if (in.pattern_output) {
     if (g.dense_driver) return refuse("operand " + std::to_string(in.driver) + " is dense: it has no pattern");
-    if (!has_indices_of(in.einsum, in.driver)) return refuse("the output's indices are not those of operand " + std::to_string(in.driver));
+    if (!has_indices_of(in.einsum, in.driver))
+      return refuse("the output's indices are not those of operand " + std::to_string(in.driver));
   } else if (in.output.format.num_parts() != 1 || !in.output.format.is_all_dense() || !in.output.format.is_identity()) {
     return refuse("the output is not a plain dense tensor");
   }
@@ -192,7 +198,8 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
       int& first = g.dim_of_index[static_cast<std::size_t>(index)];
       if (first < 0 || f.completes < g.dims[static_cast<std::size_t>(first)].completes) first = d;
     }
-    if (broadcasts && in.pattern_output) return refuse("a dimension of operand " + std::to_string(in.driver) + " broadcasts");
+    if (broadcasts && in.pattern_output)
+      return refuse("a dimension of operand " + std::to_string(in.driver) + " broadcasts");
     g.dims.push_back(f);
   }
   const std::function<void(int)> remainders = [&](int node) {
@@ -222,7 +229,8 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
         continue;
       }
       const int index = ids[static_cast<std::size_t>(d)];
-      if (t.shape[static_cast<std::size_t>(d)] == 1 && g.extents[static_cast<std::size_t>(index)] != 1) continue;  // broadcasts: coordinate 0
+      if (t.shape[static_cast<std::size_t>(d)] == 1 && g.extents[static_cast<std::size_t>(index)] != 1)
+        continue;  // broadcasts: coordinate 0
       const StrideKind kind = stride_kind(t, l);
       if (kind != StrideKind::broadcast) a.terms.push_back({index, operand < 0 ? d : l, kind});
     }
@@ -244,13 +252,19 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
 }
 
 std::string Graph::to_string() const {
-  std::string s = input->einsum.to_string() + "\nwalks operand " + std::to_string(input->driver) + ": " + format.to_string() + "\n";
+  std::string s =
+      input->einsum.to_string() + "\nwalks operand " + std::to_string(input->driver) + ": " + format.to_string() + "\n";
   for (int l = 0; l < num_levels(); ++l) {
     const auto& f = levels[static_cast<std::size_t>(l)];
     s += "  level " + std::to_string(l) + "  " + std::string(name_of(f.level.kind)) + "  " + f.stem;
     std::string known;
     for (std::size_t d = 0; d < dims.size(); ++d)
-      if (dims[d].completes == l) known += std::string(known.empty() ? "" : ", ") + (dims[d].remainder_of > 0 ? std::string("a remainder") : dims[d].index < 0 ? std::string("a broadcast extent of 1") : index_letter(dims[d].index)) + (dims[d].exact() ? "" : " (clipped)");
+      if (dims[d].completes == l)
+        known += std::string(known.empty() ? "" : ", ") +
+                 (dims[d].remainder_of > 0 ? std::string("a remainder")
+                  : dims[d].index < 0      ? std::string("a broadcast extent of 1")
+                                           : index_letter(dims[d].index)) +
+                 (dims[d].exact() ? "" : " (clipped)");
     if (!known.empty()) s += "  -> " + known;
     s += "\n";
   }

@@ -69,7 +69,8 @@ Stmt Nest::emit_split(std::size_t step, const Place& at) {
   bool careful = false;
   for (std::size_t d = 0; d < g_.dims.size(); ++d) {
     const DimFacts& f = g_.dims[d];
-    const bool touches = std::any_of(held.begin(), held.end(), [&](int l) { return f.level_scale[static_cast<std::size_t>(l)] != 0; });
+    const bool touches =
+        std::any_of(held.begin(), held.end(), [&](int l) { return f.level_scale[static_cast<std::size_t>(l)] != 0; });
     if (!touches || f.exact()) continue;
     // The largest coordinate that these rows can reach, if all else is known here.
     Expr most = ir::int_const(0);
@@ -79,10 +80,8 @@ Stmt Nest::emit_split(std::size_t step, const Place& at) {
       if (scale == 0) continue;
       if (std::find(held.begin(), held.end(), l) != held.end() && scale > 0)
         most = most + ir::int_const(scale * (g_.levels[static_cast<std::size_t>(l)].constant_size - 1));
-      else if (at.level[static_cast<std::size_t>(l)])
-        most = most + at.level[static_cast<std::size_t>(l)] * scale;
-      else
-        ok = false;
+      else if (at.level[static_cast<std::size_t>(l)]) most = most + at.level[static_cast<std::size_t>(l)] * scale;
+      else ok = false;
     }
     for (std::int64_t b : f.batch_scale) ok = ok && b == 0;
     if (!ok) {
@@ -131,8 +130,11 @@ Stmt Nest::emit_open(std::size_t step, const Place& at) {
     out.push_back(ir::declare(inner.met, ir::int_const(0)));
   }
   out.push_back(emit(step + 1, inner));
-  if (s_.open_times >= 0) out.push_back(ir::branch(ir::lt(ir::int_const(0), ir::var(inner.met)), scale_accumulators(at, s_.open_times, groups)));
-  // One statement each, here and wherever names are given: the order in which C++ evaluates arguments differs by compiler.
+  if (s_.open_times >= 0)
+    out.push_back(
+        ir::branch(ir::lt(ir::int_const(0), ir::var(inner.met)), scale_accumulators(at, s_.open_times, groups)));
+  // One statement each, here and wherever names are given: the order in which C++ evaluates arguments differs by
+  // compiler.
   const Stmt fresh = s_.applies_beta ? store_all(at, false) : nullptr, add = store_all(at, true);
   out.push_back(fresh ? ir::branch(arithmetic_.is_zero(beta_), fresh, add) : add);
   accumulators_ = outside;
@@ -151,7 +153,8 @@ Stmt Nest::store_all(const Place& at, bool read) {
       std::vector<Value> parts;
       for (int c = 0; c < s_.chains; ++c) {
         row.chain = c;
-        if (const auto found = accumulators_.find(key(row, id)); found != accumulators_.end()) parts.push_back(accumulator(found->second));
+        if (const auto found = accumulators_.find(key(row, id)); found != accumulators_.end())
+          parts.push_back(accumulator(found->second));
       }
       while (parts.size() > 1) {
         std::vector<Value> half;
@@ -195,7 +198,8 @@ Stmt Nest::store_all(const Place& at, bool read) {
           one.push_back(update_output(along ? base + along * groups[g].offset : base, v, groups[g].lanes, read, true));
         } else {
           for (int lane = 0; lane < groups[g].lanes; ++lane)
-            one.push_back(update_output(along ? base + along * (groups[g].offset + lane) : base, arithmetic_.lane(v, lane), 1, read, true));
+            one.push_back(update_output(along ? base + along * (groups[g].offset + lane) : base,
+                                        arithmetic_.lane(v, lane), 1, read, true));
         }
         const Stmt s = ir::block(std::move(one));
         stores.push_back(bound ? ir::branch(ir::lt(ir::int_const(groups[g].offset), bound), s) : s);
@@ -222,8 +226,7 @@ Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool 
       result = unless_one(beta_is_one_, arithmetic_.add(old, result), arithmetic_.mul_add(beta_, old, result));
     else if (scale)
       result = unless_one(alpha_is_one_, arithmetic_.add(old, value), arithmetic_.mul_add(alpha_, value, old));
-    else
-      result = arithmetic_.add(old, value);
+    else result = arithmetic_.add(old, value);
     if (result.im) result = keep(body, "sum", result);  // both parts read both of what is there
   }
   body.push_back(arithmetic_.store(out, output_, output_storage_, at, result));
@@ -237,7 +240,8 @@ Expr Nest::slot(const Place& at) const {
     position = const_cast<Nest*>(this)->child_position(position, f, at.level[static_cast<std::size_t>(s_.early_level)]);
   }
   if (at.block)
-    for (int l = s_.block_begin; l < g_.num_levels(); ++l) position = position + at.level[static_cast<std::size_t>(l)] * block_weight(l);
+    for (int l = s_.block_begin; l < g_.num_levels(); ++l)
+      position = position + at.level[static_cast<std::size_t>(l)] * block_weight(l);
   return position;
 }
 
@@ -249,8 +253,10 @@ Stmt Nest::emit_leaf(const Place& at) {
   const bool lanes_in_driver = sparse && s_.tile_level >= 0 && !g_.driver_type().shared_value;
   const auto driver_value = [&](const Group& group) {
     const int b = values_buffer(in_.driver);
-    const bool conjugate = !in_.einsum.conjugate.empty() && in_.einsum.conjugate[static_cast<std::size_t>(in_.driver)] != 0;
-    return arithmetic_.load(params_.param(b), b, g_.driver_type().dtype, position + group.offset, group.lanes, conjugate);
+    const bool conjugate =
+        !in_.einsum.conjugate.empty() && in_.einsum.conjugate[static_cast<std::size_t>(in_.driver)] != 0;
+    return arithmetic_.load(params_.param(b), b, g_.driver_type().dtype, position + group.offset, group.lanes,
+                            conjugate);
   };
   // Factors that all groups share.
   std::vector<Value> shared;
@@ -265,7 +271,8 @@ Stmt Nest::emit_leaf(const Place& at) {
   // One accumulator and scalars alone: the last factor goes into the fma itself.
   std::vector<Value> factors;
   bool any_tiled = lanes_in_driver;
-  for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) any_tiled = any_tiled || (depends_on_tile(g_.dense[a]) && !is_waiting(a));
+  for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a)
+    any_tiled = any_tiled || (depends_on_tile(g_.dense[a]) && !is_waiting(a));
   if (!shared.empty()) {
     const std::size_t folded = any_tiled || !single ? shared.size() : shared.size() - 1;
     if (folded > 0) {
@@ -287,8 +294,10 @@ Stmt Nest::emit_leaf(const Place& at) {
     Value first = all[0];
     for (std::size_t k = 1; k + 1 < all.size(); ++k) first = arithmetic_.mul(first, all[k]);
     const auto add_to = [&](const Value& old) {
-      const Value plain = all.size() > 1 ? arithmetic_.mul_add(first, all.back(), old)
-                                         : arithmetic_.add(old, first.lanes() == old.lanes() ? first : arithmetic_.broadcast(first, old.lanes()));
+      const Value plain =
+          all.size() > 1
+              ? arithmetic_.mul_add(first, all.back(), old)
+              : arithmetic_.add(old, first.lanes() == old.lanes() ? first : arithmetic_.broadcast(first, old.lanes()));
       if (!alpha_last) return plain;
       const Value product = all.size() > 1 ? arithmetic_.mul(first, all.back()) : first;
       return arithmetic_.either(alpha_is_one_, plain, arithmetic_.mul_add(alpha_, product, old));

@@ -1,7 +1,8 @@
-// Results in the driver's pattern: the sum of a slot, times what the sum does not move, stored where the driver's value stands.
+// Results in the driver's pattern: the sum of a slot, times what the sum does not move, stored where the driver's value
+// stands.
 //
-// S(i,j) * A(i,k) * B(j,k) multiplies S(i,j) once, behind the sum over k. Sums of floats may be reassociated so, as NumPy's einsum does
-// that contracts A and B first; products of integers wrap and are the same either way.
+// S(i,j) * A(i,k) * B(j,k) multiplies S(i,j) once, behind the sum over k. Sums of floats may be reassociated so, as
+// NumPy's einsum does that contracts A and B first; products of integers wrap and are the same either way.
 #include <algorithm>
 
 #include "compiler/nest.h"
@@ -13,7 +14,8 @@ using ir::Stmt;
 
 bool Nest::is_summed(const DenseAccess& access) const {
   const auto ids = g_.indices(access.operand);
-  return std::any_of(ids.begin(), ids.end(), [&](int i) { return std::find(g_.free_sum.begin(), g_.free_sum.end(), i) != g_.free_sum.end(); });
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](int i) { return std::find(g_.free_sum.begin(), g_.free_sum.end(), i) != g_.free_sum.end(); });
 }
 
 Value Nest::kept(Stmts& out, const std::string& stem, const Value& v) {
@@ -25,7 +27,8 @@ Value Nest::kept(Stmts& out, const std::string& stem, const Value& v) {
 Value Nest::sum_in_pairs(std::vector<Value> parts, Stmts& out) {
   while (parts.size() > 1) {
     std::vector<Value> half;
-    for (std::size_t k = 0; k + 1 < parts.size(); k += 2) half.push_back(kept(out, "sum", arithmetic_.add(parts[k], parts[k + 1])));
+    for (std::size_t k = 0; k + 1 < parts.size(); k += 2)
+      half.push_back(kept(out, "sum", arithmetic_.add(parts[k], parts[k + 1])));
     if (parts.size() % 2) half.push_back(parts.back());
     parts = half;
   }
@@ -48,9 +51,11 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
   const Expr position = named(out, "slot", slot(at) + group.offset);
   const bool shared = g_.driver_type().shared_value;
   const int buffer = values_buffer(in_.driver);
-  const bool conjugate = !in_.einsum.conjugate.empty() && in_.einsum.conjugate[static_cast<std::size_t>(in_.driver)] != 0;
-  Value product = kept(out, "v", arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype, shared ? ir::int_const(0) : position,
-                                                  shared ? 1 : group.lanes, conjugate));
+  const bool conjugate =
+      !in_.einsum.conjugate.empty() && in_.einsum.conjugate[static_cast<std::size_t>(in_.driver)] != 0;
+  Value product = kept(out, "v",
+                       arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype,
+                                        shared ? ir::int_const(0) : position, shared ? 1 : group.lanes, conjugate));
   for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) {
     if (is_summed(g_.dense[a])) continue;
     product = arithmetic_.mul(product, at.loaded[a][depends_on_tile(g_.dense[a]) ? number : 0]);
@@ -59,7 +64,8 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
   if (product.lanes() < group.lanes) product = arithmetic_.broadcast(product, group.lanes);
   product = kept(out, "value", product);
   const Stmt fresh = update_output(position, product, group.lanes, false, true);
-  out.push_back(ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(position, product, group.lanes, true, true)));
+  out.push_back(
+      ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(position, product, group.lanes, true, true)));
   return ir::block(std::move(out));
 }
 
@@ -74,10 +80,13 @@ void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out)
   const int buffer = values_buffer(in_.driver);
   const Value sum = kept(out, "sums", {ir::reduce_lanes(ir::Op::add, std::move(waiting.sums)), nullptr});
   waiting.sums.clear();
-  const Value values = kept(out, "v", arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype, waiting.first_slot, lanes, false));
+  const Value values =
+      kept(out, "v",
+           arithmetic_.load(params_.param(buffer), buffer, g_.driver_type().dtype, waiting.first_slot, lanes, false));
   const Value product = kept(out, "value", arithmetic_.mul(sum, values));
   const Stmt fresh = update_output(waiting.first_slot, product, lanes, false, true);
-  out.push_back(ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(waiting.first_slot, product, lanes, true, true)));
+  out.push_back(
+      ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(waiting.first_slot, product, lanes, true, true)));
 }
 
 Stmt Nest::emit_pattern_leaf(const Place& at) {
@@ -134,7 +143,11 @@ Stmt Nest::emit_pattern_row(const Place& at) {
     std::vector<Value>& chains = sums[lanes];
     const std::size_t count = of_lanes[lanes], most = count <= 4 ? 1 : count <= 8 ? 2 : 4, mine = seen[lanes]++ % most;
     if (mine < chains.size()) chains[mine] = kept(out, "dot", add_to(chains[mine]));
-    else chains.push_back(kept(out, "dot", all.size() > 1 ? arithmetic_.mul(first, all.back()) : first.lanes() == lanes ? first : arithmetic_.broadcast(first, lanes)));
+    else
+      chains.push_back(kept(out, "dot",
+                            all.size() > 1           ? arithmetic_.mul(first, all.back())
+                            : first.lanes() == lanes ? first
+                                                     : arithmetic_.broadcast(first, lanes)));
   }
   if (s_.accumulate) return ir::block(std::move(out));
   if (s_.together && !at.alone && sums.size() == 1) {

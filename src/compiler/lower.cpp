@@ -5,9 +5,9 @@
 namespace strata {
 
 std::optional<Lowered> lower(const LowerInput& input, std::string& why) {
-  const auto graph = compiler::make_graph(input, why);             // what becomes known where
+  const auto graph = compiler::make_graph(input, why);  // what becomes known where
   if (!graph) return std::nullopt;
-  const auto schedule = compiler::make_schedule(*graph);           // which nest we chose
+  const auto schedule = compiler::make_schedule(*graph);  // which nest we chose
   if (schedule.wide_output) {
     // Memory holds sums in the dtype of the accumulators: lower again for the temporary that stands in for the output.
     LowerInput wide = input;
@@ -18,7 +18,7 @@ std::optional<Lowered> lower(const LowerInput& input, std::string& why) {
     if (lowered) lowered->wide_output = true;
     return lowered;
   }
-  Lowered lowered = compiler::Nest(*graph, schedule).build();      // levels become loops
+  Lowered lowered = compiler::Nest(*graph, schedule).build();  // levels become loops
   ir::verify(lowered.function);
   return lowered;
 }

@@ -1,25 +1,30 @@
 #pragma once
 // Lowering: an einsum over operand types becomes one loop nest in IR.
 //
-// lower() compiles for ONE part of ONE driver operand, whose stored elements are walked in storage order; all other operands and
-// the output are all-dense (any strides). The text depends on shapes only through: divisibility by the constants of the
-// driver's format, extents of 1 that broadcast, and free extents up to 128 (constants, where `specialize`).
+// lower() compiles for ONE part of ONE driver operand, whose stored elements are walked in storage order; all other
+// operands and the output are all-dense (any strides). The text depends on shapes only through: divisibility by the
+// constants of the driver's format, extents of 1 that broadcast, and free extents up to 128 (constants, where
+// `specialize`).
 //
 // What run() does with a Lowered (the whole contract):
 //   for each part of the driver: a Lowered of its own; beta applies to the first, later parts run with beta = 1;
 //   gather `buffers` and `scalars` by their bindings, in order;
 //   unless `applies_beta`: first out = beta * out (beta 0 stores zeros and never reads);
-//   `wide_output`: hand the kernel a temporary row-major output of dtype `compute` (zeros, or beta * out in it) and beta = 1, and
+//   `wide_output`: hand the kernel a temporary row-major output of dtype `compute` (zeros, or beta * out in it) and
+//   beta = 1, and
 //     store it narrowed into out afterwards. Output strides and offset are then those of the temporary;
-//   for each batch of the driver (flattened, row-major; one where there are no batch levels or the driver is all-dense): rebase the driver's pos, crd and values pointers by
-//     batch * pos_strides[level], crd_strides[level] (in elements of the buffers: bytes of packed levels, words of bitmaps),
-//     values_batch_stride; set the batch_coordinate scalars; run the chunks of `launch`. Chunks are independent but for outer_scatter.
-//     Batches are independent of one another where `independent_batches`; otherwise one follows the other.
-// Values of a sparse driver stand at slot * 1, or at 0 for all slots where its type says shared_value: other strides must be copied first.
-// `pattern_output`: the result has the driver's pattern. Its values stand slot by slot as the driver's do; `output` is bound to their
-//     start, is rebased by batches as the driver's values are, has no strides, and every part has values of its own (so beta applies to
-//     each). Slots outside of the tensor are not written. Where a summed extent is 0, run() stores beta * out itself: such a sum is 0
-//     whatever the driver holds.
+//   for each batch of the driver (flattened, row-major; one where there are no batch levels or the driver is
+//   all-dense): rebase the driver's pos, crd and values pointers by
+//     batch * pos_strides[level], crd_strides[level] (in elements of the buffers: bytes of packed levels, words of
+//     bitmaps), values_batch_stride; set the batch_coordinate scalars; run the chunks of `launch`. Chunks are
+//     independent but for outer_scatter. Batches are independent of one another where `independent_batches`; otherwise
+//     one follows the other.
+// Values of a sparse driver stand at slot * 1, or at 0 for all slots where its type says shared_value: other strides
+// must be copied first. `pattern_output`: the result has the driver's pattern. Its values stand slot by slot as the
+// driver's do; `output` is bound to their
+//     start, is rebased by batches as the driver's values are, has no strides, and every part has values of its own (so
+//     beta applies to each). Slots outside of the tensor are not written. Where a summed extent is 0, run() stores beta
+//     * out itself: such a sum is 0 whatever the driver holds.
 // Status 0 is success; generated kernels have no other.
 #include <optional>
 #include <string>
@@ -31,14 +36,16 @@
 
 namespace strata {
 
-/// What a kernel's buffer parameter stands for. Complex values are declared as twice as many floats: the pointer is the same.
+/// What a kernel's buffer parameter stands for. Complex values are declared as twice as many floats: the pointer is the
+/// same.
 struct BufferBinding {
   enum Kind : std::uint8_t {
-    pos, crd,  ///< of the driver's part: `level`
-    values,    ///< of `operand`: the start of its values buffer (all-dense: the offset scalar is added by the kernel)
-    output,    ///< out (or the temporary, see wide_output)
-    alpha,     ///< one element of dtype `compute`
-    beta,      ///< one element of dtype `compute`; only bound where applies_beta
+    pos,
+    crd,     ///< of the driver's part: `level`
+    values,  ///< of `operand`: the start of its values buffer (all-dense: the offset scalar is added by the kernel)
+    output,  ///< out (or the temporary, see wide_output)
+    alpha,   ///< one element of dtype `compute`
+    beta,    ///< one element of dtype `compute`; only bound where applies_beta
   } kind;
   int operand = 0, part = 0, level = 0;
   bool operator==(const BufferBinding&) const = default;
@@ -47,16 +54,17 @@ struct BufferBinding {
 /// What an i64 parameter stands for.
 struct ScalarBinding {
   enum Kind : std::uint8_t {
-    extent,            ///< of einsum index `level`
-    dim_extent,        ///< shape[level] of `operand`
-    level_lo,          ///< part.ranges[level].lo
-    level_size,        ///< part.ranges[level].size
-    level_slots,       ///< padded: k
-    stride,            ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output dimension `level`
-    offset,            ///< operand >= 0: values_offset; operand -1: of the output
-    walk_begin,        ///< 0, and
-    walk_end,          ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the other
-    lead,              ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
+    extent,       ///< of einsum index `level`
+    dim_extent,   ///< shape[level] of `operand`
+    level_lo,     ///< part.ranges[level].lo
+    level_size,   ///< part.ranges[level].size
+    level_slots,  ///< padded: k
+    stride,       ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output
+                  ///< dimension `level`
+    offset,       ///< operand >= 0: values_offset; operand -1: of the output
+    walk_begin,   ///< 0, and
+    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the other
+    lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
     batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
   } kind;
   int operand = 0, part = 0, level = 0;  ///< operand -1: the output
@@ -69,19 +77,22 @@ struct ScalarBinding {
 ///   dense:       N = part.ranges[level].size
 ///   compressed:  N = pos[level][1]
 /// Cuts are multiples of `granule`, except for the last. Weight of the first x iterations, where weight_level >= 0:
-///   x + pos[weight_level][x * f],  f = product over the levels strictly between of: dense, range: ranges[l].size; structured,
-///   padded: its arg (n, k); singleton: 1. Otherwise every iteration weighs the same.
+///   x + pos[weight_level][x * f],  f = product over the levels strictly between of: dense, range: ranges[l].size;
+///   structured, padded: its arg (n, k); singleton: 1. Otherwise every iteration weighs the same.
 struct Launch {
   enum Kind : std::uint8_t {
-    serial,         ///< one call: f(0, 1)
-    outer_uniform,  ///< any cuts; chunks write disjoint elements of the output
-    outer_weighted, ///< the same, cut at equal weights
-    outer_aligned,  ///< the same (level is compressed, ordered, nonunique): cut only at x where crd[level][x] != crd[level][x - 1]
-    outer_scatter,  ///< chunks add to the same output: one call f(0, N); or, per chunk, a zeroed copy of the output (the kernel never
-                    ///< applies beta here), added to out in chunk order: at most 8, while copies * output size <= nse / 4
-    output_window,  ///< domain [0, extent of output dimension `output_dim`): a chunk writes only that slice of the output. One call f(0, extent)
-                    ///< is right as well. `window_clips`: a window costs what its share of the output costs (cut into pieces of `preferred`);
-                    ///< otherwise every window walks the whole driver, so few of them pay
+    serial,          ///< one call: f(0, 1)
+    outer_uniform,   ///< any cuts; chunks write disjoint elements of the output
+    outer_weighted,  ///< the same, cut at equal weights
+    outer_aligned,   ///< the same (level is compressed, ordered, nonunique): cut only at x where crd[level][x] !=
+                     ///< crd[level][x - 1]
+    outer_scatter,   ///< chunks add to the same output: one call f(0, N); or, per chunk, a zeroed copy of the output
+                     ///< (the kernel never applies beta here), added to out in chunk order: at most 8, while copies *
+                     ///< output size <= nse / 4
+    output_window,   ///< domain [0, extent of output dimension `output_dim`): a chunk writes only that slice of the
+                     ///< output. One call f(0, extent) is right as well. `window_clips`: a window costs what its share
+                     ///< of the output costs (cut into pieces of `preferred`); otherwise every window walks the whole
+                     ///< driver, so few of them pay
   } kind = serial;
   int level = -1;
   int weight_level = -1;
@@ -91,27 +102,30 @@ struct Launch {
   std::int64_t preferred = 0;  ///< chunk length that suits the caches (0: no opinion)
 };
 
-/// A lowered kernel. `applies_beta`: it computes out = alpha * einsum + beta * out itself, chunk by chunk (beta 0 never reads out);
-/// otherwise out += alpha * einsum.
+/// A lowered kernel. `applies_beta`: it computes out = alpha * einsum + beta * out itself, chunk by chunk (beta 0 never
+/// reads out); otherwise out += alpha * einsum.
 struct Lowered {
   ir::Function function;
   std::vector<BufferBinding> buffers;
   std::vector<ScalarBinding> scalars;
   Launch launch;
   bool applies_beta = false;
-  bool wide_output = false;          ///< accumulates in memory in a dtype wider than the output's
+  bool wide_output = false;  ///< accumulates in memory in a dtype wider than the output's
   bool independent_batches = true;
-  std::vector<int> free_indices;     ///< indices that only dense operands have: work per stored element is the product of their extents
-  std::string schedule;              ///< readable: the loop order and what was decided
-  std::string graph;                 ///< readable iteration graph
+  std::vector<int>
+      free_indices;  ///< indices that only dense operands have: work per stored element is the product of their extents
+  std::string schedule;  ///< readable: the loop order and what was decided
+  std::string graph;     ///< readable iteration graph
 };
 
 /// The machine to compile for, as far as the schedule cares.
 struct Target {
   int vector_bytes = 32;  ///< 64: AVX-512, 32: AVX2, 16: anything else, 0: scalar code only
   int rows_ahead = 64;    ///< elements between asking for a row of a dense operand and reading it
-  bool rows_second_level = true;  ///< they are asked for into the second level, which waits for more lines at a time than the first
-  int rows_near = 32;     ///< rows so close to the present one are not asked for: they are in a cache, or on their way (bands, blocks); -1: all are
+  bool rows_second_level =
+      true;  ///< they are asked for into the second level, which waits for more lines at a time than the first
+  int rows_near = 32;     ///< rows so close to the present one are not asked for: they are in a cache, or on their way
+                          ///< (bands, blocks); -1: all are
   bool by_order = false;  ///< where the order of rows is known, it decides instead
   bool operator==(const Target&) const = default;
 };
@@ -120,16 +134,17 @@ Target host_target();
 
 struct LowerInput {
   Einsum einsum;
-  std::vector<TensorType> operands;   ///< all but the driver are all-dense; the driver may have several parts
-  TensorType output;                  ///< all-dense, plain dimensions as levels; its `strides` say which one has unit stride
-  bool pattern_output = false;        ///< instead: the driver's pattern with values of output.dtype (nothing else of `output` is read)
-  DType compute = DType::f64;         ///< accumulators: f64, f32, an integer, boolean, c64 or c128
-  int driver = 0;                     ///< the operand whose stored elements are walked
-  int part = 0;                       ///< which part of the driver
+  std::vector<TensorType> operands;  ///< all but the driver are all-dense; the driver may have several parts
+  TensorType output;  ///< all-dense, plain dimensions as levels; its `strides` say which one has unit stride
+  bool pattern_output =
+      false;  ///< instead: the driver's pattern with values of output.dtype (nothing else of `output` is read)
+  DType compute = DType::f64;  ///< accumulators: f64, f32, an integer, boolean, c64 or c128
+  int driver = 0;              ///< the operand whose stored elements are walked
+  int part = 0;                ///< which part of the driver
   Target target = {};
-  bool specialize = true;             ///< free extents up to 128 become constants
-  RowOrder order = RowOrder::any;     ///< pattern_output: of the rows of the driver's last level
-  bool optimize = true;               ///< false: the plain nest (every stored element adds to memory), the check of all others
+  bool specialize = true;          ///< free extents up to 128 become constants
+  RowOrder order = RowOrder::any;  ///< pattern_output: of the rows of the driver's last level
+  bool optimize = true;  ///< false: the plain nest (every stored element adds to memory), the check of all others
 };
 
 /// Lowers, or says why it cannot (`why`).

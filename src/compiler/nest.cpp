@@ -17,10 +17,15 @@ std::string operand_letter(int operand) {
 }  // namespace
 
 Nest::Nest(const Graph& graph, const Schedule& schedule)
-    : g_(graph), s_(schedule), in_(*graph.input), arithmetic_(in_.compute), params_(names_),
+    : g_(graph),
+      s_(schedule),
+      in_(*graph.input),
+      arithmetic_(in_.compute),
+      params_(names_),
       output_storage_(schedule.wide_output ? in_.compute : in_.output.dtype) {}
 
-// --- parameters -------------------------------------------------------------------------------------------------------
+// --- parameters
+// -------------------------------------------------------------------------------------------------------
 
 Expr Nest::scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name) {
   return params_.scalar({kind, operand, operand == in_.driver ? in_.part : 0, level}, name);
@@ -54,17 +59,19 @@ Expr Nest::child_position(const Expr& parent, const LevelFacts& f, const Expr& c
 
 Expr Nest::stride(const DenseAccess& access, int level, StrideKind kind) {
   if (kind == StrideKind::unit) return ir::int_const(1);
-  return scalar(ScalarBinding::stride, access.operand, level, operand_letter(access.operand) + "_stride" + std::to_string(level));
+  return scalar(ScalarBinding::stride, access.operand, level,
+                operand_letter(access.operand) + "_stride" + std::to_string(level));
 }
 
 int Nest::values_buffer(int operand) {
   const DType t = g_.type(operand).dtype;
-  return params_.buffer({BufferBinding::values, operand, operand == in_.driver ? in_.part : 0, 0}, operand_letter(operand) + "_values",
-                        part_dtype(t));
+  return params_.buffer({BufferBinding::values, operand, operand == in_.driver ? in_.part : 0, 0},
+                        operand_letter(operand) + "_values", part_dtype(t));
 }
 
 Expr Nest::named(Stmts& out, const std::string& stem, const Expr& e) {
-  if (e->kind == ir::ExprNode::variable || e->kind == ir::ExprNode::constant || e->kind == ir::ExprNode::scalar_param) return e;
+  if (e->kind == ir::ExprNode::variable || e->kind == ir::ExprNode::constant || e->kind == ir::ExprNode::scalar_param)
+    return e;
   const std::string name = names_.fresh(stem);
   out.push_back(ir::let(name, e));
   return ir::var(name, e->type);
@@ -75,14 +82,16 @@ Value Nest::keep(Stmts& out, const std::string& stem, const Value& v) {
   return {re, v.im ? named(out, stem + "_im", v.im) : nullptr};
 }
 
-// --- coordinates ------------------------------------------------------------------------------------------------------
+// --- coordinates
+// ------------------------------------------------------------------------------------------------------
 
 Expr Nest::dim_coordinate(const Place& at, int dim, int except) const {
   const DimFacts& f = g_.dims[static_cast<std::size_t>(dim)];
   Expr sum = ir::int_const(0);
   for (std::size_t b = 0; b < f.batch_scale.size(); ++b)
     if (f.batch_scale[b] != 0)
-      sum = sum + const_cast<Nest*>(this)->scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number, "batch" + std::to_string(b)) *
+      sum = sum + const_cast<Nest*>(this)->scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number,
+                                                  "batch" + std::to_string(b)) *
                       f.batch_scale[b];
   for (std::size_t l = 0; l < f.level_scale.size(); ++l) {
     const std::int64_t scale = f.level_scale[l];
@@ -98,7 +107,8 @@ Expr Nest::index_coordinate(const Place& at, int index) const {
   return dim < 0 ? at.free[static_cast<std::size_t>(index)] : dim_coordinate(at, dim);
 }
 
-// --- addresses --------------------------------------------------------------------------------------------------------
+// --- addresses
+// --------------------------------------------------------------------------------------------------------
 
 Expr Nest::stride_of_level(const DenseAccess& access, int level) {
   if (access.operand == in_.driver) {  // walked by its own levels
@@ -133,7 +143,8 @@ Expr Nest::stride_of_index(const DenseAccess& access, int index) {
 bool Nest::known(const Place& at, const DenseAccess& access) const {
   const auto has = [&](int index) {
     const int dim = g_.dim_of_index[static_cast<std::size_t>(index)];
-    return dim < 0 ? at.free[static_cast<std::size_t>(index)] != nullptr : at.checked[static_cast<std::size_t>(dim)] != 0;
+    return dim < 0 ? at.free[static_cast<std::size_t>(index)] != nullptr
+                   : at.checked[static_cast<std::size_t>(dim)] != 0;
   };
   if (access.operand == in_.driver) {
     for (const auto& c : at.level)
@@ -161,14 +172,17 @@ void Nest::settle(Place& at, Stmts& out) {
         const auto ids = g_.indices(access.operand);
         const auto leaf = [&](int d) {
           const int index = ids[static_cast<std::size_t>(d)];
-          if (t.shape[static_cast<std::size_t>(d)] == 1 && g_.extents[static_cast<std::size_t>(index)] != 1) return ir::int_const(0);
+          if (t.shape[static_cast<std::size_t>(d)] == 1 && g_.extents[static_cast<std::size_t>(index)] != 1)
+            return ir::int_const(0);
           return index_coordinate(at, index);
         };
         const auto div = [](const Expr& e, std::int64_t n) { return ir::floor_div(e, n); };
         const auto mod = [](const Expr& e, std::int64_t n) { return ir::floor_mod(e, n); };
         const Expr c = t.format.eval_level<Expr>(l, leaf, div, mod);
-        const Expr lo = scalar(ScalarBinding::level_lo, access.operand, l, operand_letter(access.operand) + "_lo" + std::to_string(l));
-        const Expr step = scalar(ScalarBinding::stride, access.operand, l, operand_letter(access.operand) + "_stride" + std::to_string(l));
+        const Expr lo = scalar(ScalarBinding::level_lo, access.operand, l,
+                               operand_letter(access.operand) + "_lo" + std::to_string(l));
+        const Expr step = scalar(ScalarBinding::stride, access.operand, l,
+                                 operand_letter(access.operand) + "_stride" + std::to_string(l));
         at.address[a] = at.address[a] + (c - lo) * step;
       }
     // One value, or one per group of the tile. Careful tiles load behind their test, at the leaf.
@@ -200,8 +214,9 @@ Value Nest::load(const Place& at, std::size_t a, const Group& group) {
   Expr index = at.address[a];
   if (group.offset != 0)
     if (const Expr s = tile_stride(access)) index = index + s * group.offset;
-  return arithmetic_.load(params_.param(buffer), buffer, g_.type(access.operand).dtype, index, group.lanes,
-                          in_.einsum.conjugate.empty() ? false : in_.einsum.conjugate[static_cast<std::size_t>(access.operand)] != 0);
+  return arithmetic_.load(
+      params_.param(buffer), buffer, g_.type(access.operand).dtype, index, group.lanes,
+      in_.einsum.conjugate.empty() ? false : in_.einsum.conjugate[static_cast<std::size_t>(access.operand)] != 0);
 }
 
 Stmt Nest::enter_level(Place at, int level, const Expr& coordinate, bool clipped, const Body& rest) {
@@ -223,7 +238,9 @@ Stmt Nest::enter_level(Place at, int level, const Expr& coordinate, bool clipped
     if (f.index < 0 || !at.checked[d]) continue;
     const int first = g_.dim_of_index[static_cast<std::size_t>(f.index)];
     if (first == static_cast<int>(d) || !at.checked[static_cast<std::size_t>(first)]) continue;
-    if (f.level_scale[static_cast<std::size_t>(level)] == 0 && g_.dims[static_cast<std::size_t>(first)].level_scale[static_cast<std::size_t>(level)] == 0) continue;
+    if (f.level_scale[static_cast<std::size_t>(level)] == 0 &&
+        g_.dims[static_cast<std::size_t>(first)].level_scale[static_cast<std::size_t>(level)] == 0)
+      continue;
     demand(ir::eq(dim_coordinate(at, static_cast<int>(d)), dim_coordinate(at, first)));
   }
   Stmts out;
@@ -235,7 +252,8 @@ Stmt Nest::enter_level(Place at, int level, const Expr& coordinate, bool clipped
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
     const Expr moved = access.operand == in_.driver ? coordinate - level_lo(f) : coordinate;
     const Expr sum = at.address[a] + moved * s;
-    at.address[a] = coordinate->kind == ir::ExprNode::constant ? sum : named(out, operand_letter(access.operand) + "_at", sum);
+    at.address[a] =
+        coordinate->kind == ir::ExprNode::constant ? sum : named(out, operand_letter(access.operand) + "_at", sum);
   }
   settle(at, out);
   out.push_back(rest(std::move(at)));
@@ -257,7 +275,8 @@ Stmt Nest::enter_index(Place at, int index, const Expr& coordinate, const Body& 
   return ir::block(std::move(out));
 }
 
-// --- the function -----------------------------------------------------------------------------------------------------
+// --- the function
+// -----------------------------------------------------------------------------------------------------
 
 Place Nest::start(Stmts& out) {
   Place at;
@@ -282,7 +301,8 @@ Place Nest::start(Stmts& out) {
         const auto& scales = g_.dims[static_cast<std::size_t>(dim)].batch_scale;
         for (std::size_t b = 0; b < scales.size(); ++b)
           if (scales[b] != 0) {
-            const Expr batch = scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number, "batch" + std::to_string(b));
+            const Expr batch =
+                scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number, "batch" + std::to_string(b));
             address = address + batch * (stride(access, term.level, term.kind) * scales[b]);
           }
       }
@@ -348,7 +368,8 @@ void Nest::initialize_window(Stmts& out) {
     for (std::size_t d = dims.size(); d-- > 0;) {
       const bool window = static_cast<int>(d) == s_.launch.output_dim;
       if (vars[d].empty()) continue;
-      body = ir::loop(vars[d], window ? ir::var("begin") : ir::int_const(0), window ? ir::var("end") : index_extent(dims[d]), body);
+      body = ir::loop(vars[d], window ? ir::var("begin") : ir::int_const(0),
+                      window ? ir::var("end") : index_extent(dims[d]), body);
     }
     return body;
   };

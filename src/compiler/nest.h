@@ -13,34 +13,36 @@ namespace strata::compiler {
 
 /// A row with the coordinates of the one that is walked.
 struct Twin {
-  std::vector<std::vector<Value>> loaded;  ///< per dense access: its own value, where that is not the walked row's; otherwise empty
-  ir::Expr apart;                          ///< from a slot of the walked row to its own
+  std::vector<std::vector<Value>>
+      loaded;      ///< per dense access: its own value, where that is not the walked row's; otherwise empty
+  ir::Expr apart;  ///< from a slot of the walked row to its own
 };
 
 /// What is known at one point of the nest, on the way to the leaf. Copied at every fork.
 struct Place {
-  std::vector<ir::Expr> level;          ///< coordinate of each level entered, otherwise null
-  std::vector<ir::Expr> free;           ///< value of each einsum index opened by a loop of its own, otherwise null
-  std::vector<char> checked;            ///< per driver dimension: its coordinate is complete and known to lie in the tensor
-  ir::Expr position;                    ///< of the last level walked (the parent of the block levels)
-  ir::Expr block;                       ///< position of the block's first slot
-  std::vector<ir::Expr> address;        ///< per dense access: the summands known so far
+  std::vector<ir::Expr> level;    ///< coordinate of each level entered, otherwise null
+  std::vector<ir::Expr> free;     ///< value of each einsum index opened by a loop of its own, otherwise null
+  std::vector<char> checked;      ///< per driver dimension: its coordinate is complete and known to lie in the tensor
+  ir::Expr position;              ///< of the last level walked (the parent of the block levels)
+  ir::Expr block;                 ///< position of the block's first slot
+  std::vector<ir::Expr> address;  ///< per dense access: the summands known so far
   std::vector<std::vector<char>> late;  ///< per dense access: which late levels are added
-  std::vector<std::vector<Value>> loaded;  ///< per dense access: its value (one, or one per group of the tile); empty: not yet
-  std::vector<Group> groups;            ///< of the tile; empty: not open
-  ir::Expr tile_limit;                  ///< groups at or beyond this offset are outside (null: all are inside)
-  std::vector<std::int64_t> row;        ///< per schedule row: which accumulator
-  std::vector<ir::Expr> row_base;       ///< per schedule row: coordinate of accumulator 0
-  ir::Expr run_begin, run_end;          ///< positions of the current run
+  std::vector<std::vector<Value>>
+      loaded;                      ///< per dense access: its value (one, or one per group of the tile); empty: not yet
+  std::vector<Group> groups;       ///< of the tile; empty: not open
+  ir::Expr tile_limit;             ///< groups at or beyond this offset are outside (null: all are inside)
+  std::vector<std::int64_t> row;   ///< per schedule row: which accumulator
+  std::vector<ir::Expr> row_base;  ///< per schedule row: coordinate of accumulator 0
+  ir::Expr run_begin, run_end;     ///< positions of the current run
   int chain = 0;
-  bool alone = true, last = true;       ///< of the copies of an unrolled loop: the only one; the last one
-  bool open = false;                    ///< accumulators are declared: the output's address is of no interest below
-  std::string met;                      ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
-  std::vector<char> folded;             ///< per dense access: its value is in that of another, which is known further down
-  int alike = 1, twin = 0;              ///< rows that are computed together; which of them this is
-  std::vector<Twin> twins;              ///< the others, once they are loaded
-  ir::Expr row_slots, next_row;         ///< ... and how many slots each has, and where the walked one's end
-  bool careful = false;                 ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
+  bool alone = true, last = true;  ///< of the copies of an unrolled loop: the only one; the last one
+  bool open = false;               ///< accumulators are declared: the output's address is of no interest below
+  std::string met;  ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
+  std::vector<char> folded;      ///< per dense access: its value is in that of another, which is known further down
+  int alike = 1, twin = 0;       ///< rows that are computed together; which of them this is
+  std::vector<Twin> twins;       ///< the others, once they are loaded
+  ir::Expr row_slots, next_row;  ///< ... and how many slots each has, and where the walked one's end
+  bool careful = false;  ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
 };
 
 class Nest {
@@ -65,12 +67,14 @@ class Nest {
   ir::Expr dim_extent(int dim);
   ir::Expr level_lo(const LevelFacts& f);
   ir::Expr level_size(const LevelFacts& f);
-  ir::Expr child_position(const ir::Expr& parent, const LevelFacts& f, const ir::Expr& coordinate);  ///< of a contiguous level
+  ir::Expr child_position(const ir::Expr& parent, const LevelFacts& f,
+                          const ir::Expr& coordinate);  ///< of a contiguous level
   ir::Expr stride(const DenseAccess& access, int level, StrideKind kind);
-  ir::Expr stride_of_level(const DenseAccess& access, int level);   ///< element stride along a driver level; null: none
-  ir::Expr stride_of_index(const DenseAccess& access, int index);   ///< the same along a free index
-  ir::Expr dim_coordinate(const Place& at, int dim, int except = -1) const;  ///< null: not complete (`except`: without this level)
-  ir::Expr index_coordinate(const Place& at, int index) const;      ///< null: not known yet
+  ir::Expr stride_of_level(const DenseAccess& access, int level);  ///< element stride along a driver level; null: none
+  ir::Expr stride_of_index(const DenseAccess& access, int index);  ///< the same along a free index
+  ir::Expr dim_coordinate(const Place& at, int dim,
+                          int except = -1) const;               ///< null: not complete (`except`: without this level)
+  ir::Expr index_coordinate(const Place& at, int index) const;  ///< null: not known yet
   bool known(const Place& at, const DenseAccess& access) const;
   int values_buffer(int operand);
   Value load(const Place& at, std::size_t access, const Group& group);
@@ -80,28 +84,31 @@ class Nest {
   Place start(Stmts& out);
   void initialize_window(Stmts& out);
 
-  /// Adds a coordinate to the addresses, loads what is complete, and goes on; `rest` stands behind the tests that the coordinate needs.
+  /// Adds a coordinate to the addresses, loads what is complete, and goes on; `rest` stands behind the tests that the
+  /// coordinate needs.
   ir::Stmt enter_level(Place at, int level, const ir::Expr& coordinate, bool clipped, const Body& rest);
   ir::Stmt enter_index(Place at, int index, const ir::Expr& coordinate, const Body& rest);
-  void settle(Place& at, Stmts& out);   ///< late terms and loads that have become possible
+  void settle(Place& at, Stmts& out);  ///< late terms and loads that have become possible
 
   // --- walk.cpp: levels as loops ---
   /// The positions of level flat_last that flat_first and the levels between hold below this place.
   std::pair<ir::Expr, ir::Expr> flat_span(const Place& at);
   levels::CursorInputs cursor_inputs(int level);
-  /// The part of a contiguous level that lies in the tensor, as far as the dimensions it completes demand; null ends: everything.
+  /// The part of a contiguous level that lies in the tensor, as far as the dimensions it completes demand; null ends:
+  /// everything.
   levels::Window clip(const Place& at, int level, bool& clipped);
   ir::Stmt emit(std::size_t step, const Place& at);
   ir::Stmt emit_level(std::size_t step, const Place& at);
   /// Loop over [first, last): `chains` copies with their own accumulators, then the rest on the first chain.
-  ir::Stmt counted_loop(const std::string& stem, const ir::Expr& first, const ir::Expr& last, int chains, int prefetched,
-                        const std::function<ir::Stmt(const ir::Expr&, int chain, bool last)>& body);
+  ir::Stmt counted_loop(const std::string& stem, const ir::Expr& first, const ir::Expr& last, int chains,
+                        int prefetched, const std::function<ir::Stmt(const ir::Expr&, int chain, bool last)>& body);
   ir::Stmt emit_run(std::size_t step, const Place& at);
   ir::Stmt emit_slots(std::size_t step, const Place& at);
   ir::Stmt emit_free(std::size_t step, const Place& at);
   ir::Stmt emit_row_tile(std::size_t step, const Place& at);
   ir::Stmt emit_constant(std::size_t step, const Place& at);
-  ir::Stmt emit_prefetch(int level, const ir::Expr& position, int iterations);  ///< for as many iterations from `position` on
+  ir::Stmt emit_prefetch(int level, const ir::Expr& position,
+                         int iterations);  ///< for as many iterations from `position` on
   ir::Expr crd(int level, const ir::Expr& position);
   int crd_buffer(int level);
   void open_block(Place& at, Stmts& out);
@@ -117,7 +124,7 @@ class Nest {
   ir::Expr tile_stride(const DenseAccess& access);
 
   // --- leaf_pattern.cpp: one value per slot of the driver ---
-  bool is_summed(const DenseAccess& access) const;                  ///< does it move along an index that is summed?
+  bool is_summed(const DenseAccess& access) const;  ///< does it move along an index that is summed?
   ir::Stmt emit_pattern_open(std::size_t step, const Place& at);
   void store_together(const Place& at, std::vector<Value> parts, Stmts& out);
   ir::Stmt emit_pattern_leaf(const Place& at);
@@ -132,17 +139,18 @@ class Nest {
   static constexpr int rows_alike = 4;
   ir::Stmt emit_alike(const Place& at, const levels::Cursor& cursor, const std::function<levels::Cursor()>& open,
                       const std::function<ir::Stmt(const Place&, const levels::Cursor&)>& inside);
-  std::string count_alike(const std::string& row, const ir::Expr& end, const std::function<ir::Expr(const ir::Expr&)>& position, Stmts& out);
+  std::string count_alike(const std::string& row, const ir::Expr& end,
+                          const std::function<ir::Expr(const ir::Expr&)>& position, Stmts& out);
   void load_twins(Place& at, Stmts& out);
   Place twin_of(const Place& at, int number) const;
 
   // --- ahead.cpp: rows for elements to come ---
   /// How rows of an operand are asked for that stored coordinates choose.
   struct Asks {
-    int ahead = 0;              ///< elements before they are read; 0: not at all
+    int ahead = 0;  ///< elements before they are read; 0: not at all
     bool second_level = false;
-    int then = 0;               ///< and so many before into the first level too; 0: not
-    int near = -1;              ///< not where they lie so near the present one; -1: everywhere
+    int then = 0;   ///< and so many before into the first level too; 0: not
+    int near = -1;  ///< not where they lie so near the present one; -1: everywhere
   };
   bool asks_by_order() const;
   Asks asks_of(int operand) const;
@@ -166,7 +174,7 @@ class Nest {
   ir::Stmt emit_split(std::size_t step, const Place& at);
   ir::Stmt emit_open(std::size_t step, const Place& at);
   ir::Stmt emit_leaf(const Place& at);
-  ir::Expr slot(const Place& at) const;   ///< position of the driver's leaf
+  ir::Expr slot(const Place& at) const;  ///< position of the driver's leaf
   ir::Stmt store_all(const Place& at, bool read);
   ir::Stmt update_output(const ir::Expr& index, const Value& value, int lanes, bool read, bool scale);
   Value accumulator(const Accumulator& a) const;
@@ -193,7 +201,7 @@ class Nest {
     std::vector<ir::Expr> sums;
     ir::Expr first_slot;
   };
-  std::map<int, Waiting> waiting_;      ///< sums of slots that are reduced together, by twin
+  std::map<int, Waiting> waiting_;  ///< sums of slots that are reduced together, by twin
   std::map<Key, Accumulator> accumulators_;
 };
 

@@ -80,18 +80,22 @@ class Scheduler {
         if (const int d = g_.dim_of_index[static_cast<std::size_t>(i)]; d >= 0) {
           const auto& scales = dim(d).batch_scale;
           for (std::size_t k = 0; k < scales.size(); ++k)
-            found = found || (scales[k] != 0 && g_.batches[k].number == b.number && std::none_of(dim(d).level_scale.begin(), dim(d).level_scale.end(), [](auto x) { return x != 0; }));
+            found = found ||
+                    (scales[k] != 0 && g_.batches[k].number == b.number &&
+                     std::none_of(dim(d).level_scale.begin(), dim(d).level_scale.end(), [](auto x) { return x != 0; }));
         }
       s_.independent_batches = s_.independent_batches && found;
     }
   }
 
-  /// How many levels must be entered before the output's place is known, blocks aside; and whether something is left to sum below.
+  /// How many levels must be entered before the output's place is known, blocks aside; and whether something is left to
+  /// sum below.
   void find_depth() {
     depth_ = 0;
     for (int l = 0; l < s_.block_begin; ++l)
       if (moves_output(l)) depth_ = l + 1;
-    // A singleton below its parent is one slot: no loop, nothing to sum, unless its parent's equal coordinates are taken as one run.
+    // A singleton below its parent is one slot: no loop, nothing to sum, unless its parent's equal coordinates are
+    // taken as one run.
     bool sums = false;
     for (int l = depth_; l < s_.block_begin; ++l) sums = sums || level(l).level.kind != LevelKind::singleton;
     for (int l = s_.block_begin; l < n_; ++l) sums = sums || !moves_output(l);
@@ -158,11 +162,14 @@ class Scheduler {
     if (most_lanes > 1 && n_ > 0) find_level_tile(most_lanes);
   }
 
-  /// Diagonals times a matrix: the run is walked first, so that a whole row of the output stays in registers while all diagonals add to it.
+  /// Diagonals times a matrix: the run is walked first, so that a whole row of the output stays in registers while all
+  /// diagonals add to it.
   void find_early() {
     const int l = n_ - 1;
     int unused = -1;
-    if (s_.accumulate || s_.tile_index < 0 || l < 1 || l >= s_.block_begin || !level(l).contiguous() || !window_dim(l, unused)) return;
+    if (s_.accumulate || s_.tile_index < 0 || l < 1 || l >= s_.block_begin || !level(l).contiguous() ||
+        !window_dim(l, unused))
+      return;
     int above = 0;
     for (int k = 0; k < l; ++k)
       if (moves_output(k)) above = k + 1;
@@ -237,16 +244,19 @@ class Scheduler {
     if (!s_.accumulate) return;
     const std::int64_t registers = in_.target.vector_bytes >= 64 ? 24 : 12;
     std::int64_t held = s_.tile_index >= 0 ? s_.vectors : 1;
-    if (s_.tile_level >= s_.block_begin && s_.tile_level >= 0 && !s_.tile_sums) held = level(s_.tile_level).constant_size / s_.lanes;
+    if (s_.tile_level >= s_.block_begin && s_.tile_level >= 0 && !s_.tile_sums)
+      held = level(s_.tile_level).constant_size / s_.lanes;
     for (int l = n_ - 1; l >= s_.block_begin; --l) {
       if (!moves_output(l) || (l == s_.tile_level && !s_.tile_sums)) continue;
       const std::int64_t size = level(l).constant_size;
       std::int64_t piece = size;
       if (s_.tile_index >= 0 && held == s_.vectors && s_.vectors > 1) {
         // Beside the accumulators, the vectors loaded and one broadcast value stay in registers.
-        const std::int64_t all = in_.target.vector_bytes >= 64 ? 32 : 16, fit = std::max<std::int64_t>(1, (all - 1) / (std::min<std::int64_t>(size, 4) + 1));
+        const std::int64_t all = in_.target.vector_bytes >= 64 ? 32 : 16,
+                           fit = std::max<std::int64_t>(1, (all - 1) / (std::min<std::int64_t>(size, 4) + 1));
         if (s_.vectors > fit) {
-          const std::int64_t extent = g_.extents[static_cast<std::size_t>(s_.tile_index)], whole = (extent + s_.lanes - 1) / s_.lanes;
+          const std::int64_t extent = g_.extents[static_cast<std::size_t>(s_.tile_index)],
+                             whole = (extent + s_.lanes - 1) / s_.lanes;
           const std::int64_t tiles = (whole + fit - 1) / fit;
           s_.vectors = static_cast<int>(in_.specialize && extent <= 128 ? (whole + tiles - 1) / tiles : fit);
           held = s_.vectors;
@@ -273,7 +283,8 @@ class Scheduler {
       const LevelKind k = level(l).level.kind;
       // A singleton is one slot: the level above it loops.
       if (k == LevelKind::singleton && !s_.is_flat(l) && run_last_ < 0 && l > depth_) continue;
-      const bool counted = s_.is_flat(l) || k == LevelKind::dense || k == LevelKind::range || k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta;
+      const bool counted = s_.is_flat(l) || k == LevelKind::dense || k == LevelKind::range ||
+                           k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta;
       if (counted && s_.stream_level < 0 && k != LevelKind::dense && k != LevelKind::range) s_.stream_level = l;
       if (run_last_ >= 0 && l == run_last_ + 1 && l == s_.block_begin - 1) {
         s_.stream_level = l;
@@ -283,7 +294,8 @@ class Scheduler {
       if (below && counted) s_.unroll_level = l;
       break;
     }
-    // A row of vectors loaded for every stored element keeps the memory busy by itself (measured: prefetching costs 10-20 % there).
+    // A row of vectors loaded for every stored element keeps the memory busy by itself (measured: prefetching costs
+    // 10-20 % there).
     if (s_.tile_index >= 0 && s_.lanes > 1 && s_.block_begin == n_) s_.stream_level = -1;
     if (s_.unroll_level < 0) return;
     if (s_.tile_sums && s_.tile_level < s_.block_begin) return;
@@ -291,7 +303,8 @@ class Scheduler {
     std::int64_t body = accumulators_;
     for (int l = s_.block_begin; l < n_; ++l) body *= moves_output(l) ? 1 : level(l).constant_size;
     // Below another sparse loop the fibers are mostly short: more copies would only be stepped over.
-    const bool nested = run_last_ > run_first_ || (s_.unroll_level > depth_ && level(s_.unroll_level - 1).level.kind != LevelKind::dense);
+    const bool nested = run_last_ > run_first_ ||
+                        (s_.unroll_level > depth_ && level(s_.unroll_level - 1).level.kind != LevelKind::dense);
     if (nested && accumulators_ > 2) s_.chains = 1, s_.stream_level = -1;
     else if (accumulators_ <= 2 && body <= 8) s_.chains = 4;
     else if (accumulators_ <= 4 && body <= 32) s_.chains = 2;
@@ -323,8 +336,11 @@ class Scheduler {
     for (int i : in_.einsum.output) disjoint = disjoint || g_.determines(0, i);
     if (splittable && disjoint && (f.level.unique || f.level.kind == LevelKind::dense || f.level.ordered)) {
       launch.level = f.number;
-      launch.kind = f.level.kind == LevelKind::compressed && !f.level.unique ? Launch::outer_aligned : Launch::outer_uniform;
-    } else if (const int l = n_ - 1; (!s_.accumulate || (s_.early_level >= 0 && depth_ == 0)) && level(l).contiguous() && l > 0 && l < s_.block_begin && window_dim(l, first_clipped_dim)) {
+      launch.kind =
+          f.level.kind == LevelKind::compressed && !f.level.unique ? Launch::outer_aligned : Launch::outer_uniform;
+    } else if (const int l = n_ - 1; (!s_.accumulate || (s_.early_level >= 0 && depth_ == 0)) &&
+                                     level(l).contiguous() && l > 0 && l < s_.block_begin &&
+                                     window_dim(l, first_clipped_dim)) {
       launch.kind = Launch::output_window;
       launch.output_dim = first_clipped_dim;
       launch.window_clips = true;
@@ -361,7 +377,8 @@ class Scheduler {
       if (d < 0 || dim(d).level_scale[static_cast<std::size_t>(l)] != 1) continue;
       bool alone = std::all_of(dim(d).batch_scale.begin(), dim(d).batch_scale.end(), [](auto x) { return x == 0; });
       for (int k = 0; k < n_; ++k) alone = alone && (k == l || !touches(d, k));
-      // Another dimension of the output that follows the same index would have to be clipped as well: it is, by the same level.
+      // Another dimension of the output that follows the same index would have to be clipped as well: it is, by the
+      // same level.
       if (alone) {
         output_dim = static_cast<int>(o);
         return true;
@@ -429,7 +446,8 @@ class Scheduler {
     if (s_.block_begin < n_) steps.push_back({Step::split, -1, -1, -1, 0});
     free_steps(g_.free_out);
     for (std::size_t r = 0; r < s_.rows.size(); ++r)
-      if (s_.row_pieces[r] != level(s_.rows[r]).constant_size) steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
+      if (s_.row_pieces[r] != level(s_.rows[r]).constant_size)
+        steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
     if (s_.tile_index >= 0) tile_step();
     steps.push_back({Step::open, -1, -1, -1, 0});
     if (run_last_ >= 0) {  // the first sum, if it is of the run, stands above its slots
@@ -437,7 +455,8 @@ class Scheduler {
       steps.push_back({Step::slots, run_last_ + 1, -1, -1, 0});
     }
     for (; l < s_.block_begin; ++l) {
-      if (std::find(s_.sums.begin(), s_.sums.end(), l) != s_.sums.end() && (run_last_ < 0 || l > run_last_ + 1)) steps.push_back({Step::sum, l, -1, -1, 0});
+      if (std::find(s_.sums.begin(), s_.sums.end(), l) != s_.sums.end() && (run_last_ < 0 || l > run_last_ + 1))
+        steps.push_back({Step::sum, l, -1, -1, 0});
       if (l == s_.tile_level) tile_step();
       else if (l != s_.early_level) level_step(l);
     }
@@ -449,11 +468,13 @@ class Scheduler {
 
   void find_beta() {
     const bool narrow = in_.output.dtype != in_.compute;
-    bool covers = s_.accumulate && run_first_ < 0 && s_.independent_batches && s_.launch.kind != Launch::outer_scatter &&
+    bool covers = s_.accumulate && run_first_ < 0 && s_.independent_batches &&
+                  s_.launch.kind != Launch::outer_scatter &&
                   (s_.launch.kind != Launch::output_window || s_.early_level >= 0);
     // Every output element must be met exactly once: dense levels above, each a digit of one output dimension.
     for (int l = 0; l < n_ && covers; ++l) {
-      const bool outside = l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end() || (l == s_.tile_level && !s_.tile_sums) || l == s_.early_level;
+      const bool outside = l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end() ||
+                           (l == s_.tile_level && !s_.tile_sums) || l == s_.early_level;
       if (!outside) continue;
       bool digit = false;
       for (int i : in_.einsum.output) digit = digit || g_.determines(l, i);
@@ -469,7 +490,8 @@ class Scheduler {
       // So would a dimension of extent 1 that broadcasts, if a level above walks it in pieces.
       if (dim(d).index >= 0) continue;
       for (int l = 0; l < n_; ++l)
-        if (touches(d, l) && (l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end())) covers = false;
+        if (touches(d, l) && (l < depth_ || std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end()))
+          covers = false;
     }
     s_.applies_beta = covers;
     if (s_.window_level >= 0 && s_.early_level < 0 && s_.independent_batches) {

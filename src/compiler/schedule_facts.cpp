@@ -11,7 +11,9 @@ int first_block_level(const Graph& graph) {
   std::int64_t slots = 1;
   while (first > 0) {
     const LevelFacts& f = graph.levels[static_cast<std::size_t>(first - 1)];
-    if (f.level.kind != LevelKind::dense || f.constant_size <= 0 || !f.starts_at_zero || slots * f.constant_size > 65536) break;
+    if (f.level.kind != LevelKind::dense || f.constant_size <= 0 || !f.starts_at_zero ||
+        slots * f.constant_size > 65536)
+      break;
     slots *= f.constant_size;
     --first;
   }
@@ -50,7 +52,8 @@ int hoisted_depth(const Graph& graph, const Schedule& schedule) {
   }
   // Something must loop below, or nothing is gained.
   bool loops = false;
-  for (int l = depth; l < n; ++l) loops = loops || graph.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton;
+  for (int l = depth; l < n; ++l)
+    loops = loops || graph.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton;
   return loops ? depth : n;
 }
 
@@ -73,34 +76,48 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
     switch (step.kind) {
       case Step::walk:
         t += "for " + stem(step.level) + " in ";
-        if (schedule.is_flat(step.level) && schedule.flat_first < step.level) t += "levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
-        else t += "level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
+        if (schedule.is_flat(step.level) && schedule.flat_first < step.level)
+          t += "levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
+        else
+          t += "level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
         if (step.level == schedule.unroll_level) t += ", " + std::to_string(schedule.chains) + " chains";
         if (step.level == schedule.alike_level) t += ", rows with the same coordinates together";
         if (step.level == schedule.stream_level) t += ", prefetched";
         break;
-      case Step::run: t += "for each run of equal " + stem(step.level) + (step.last > step.level ? ".." + stem(step.last) : ""); break;
-      case Step::slots: t += "for slots of the run"; if (schedule.chains > 1) t += ", " + std::to_string(schedule.chains) + " chains"; break;
+      case Step::run:
+        t += "for each run of equal " + stem(step.level) + (step.last > step.level ? ".." + stem(step.last) : "");
+        break;
+      case Step::slots:
+        t += "for slots of the run";
+        if (schedule.chains > 1) t += ", " + std::to_string(schedule.chains) + " chains";
+        break;
       case Step::free_loop: t += "for " + index_letter(step.index); break;
       case Step::tile:
-        t += "for " + (step.index >= 0 ? index_letter(step.index) : stem(step.level)) + " in pieces of " + std::to_string(schedule.vectors) +
-             " x " + std::to_string(schedule.lanes) + " lanes";
-        if (step.index < 0 && schedule.is_flat(step.level) && schedule.flat_first < step.level) t += ", levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
+        t += "for " + (step.index >= 0 ? index_letter(step.index) : stem(step.level)) + " in pieces of " +
+             std::to_string(schedule.vectors) + " x " + std::to_string(schedule.lanes) + " lanes";
+        if (step.index < 0 && schedule.is_flat(step.level) && schedule.flat_first < step.level)
+          t += ", levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
         if (schedule.tile_sums) t += ", summed";
         break;
       case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;
       case Step::split: break;
       case Step::open: t += "accumulate in registers" + times(schedule.open_times); break;
       case Step::sum: t += "sum by itself" + times(step.level); break;
-      case Step::constant: t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : ""); break;
+      case Step::constant:
+        t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : "");
+        break;
     }
     t += "\n";
     ++indent;
   }
   if (graph.input->pattern_output) t += "stores a value in each slot of the pattern\n";
   else if (!schedule.accumulate) t += "adds to memory\n";
-  static constexpr const char* kinds[] = {"serial", "uniform chunks of level 0", "weighted chunks of level 0", "chunks of level 0 cut between equal coordinates",
-                                          "chunks of level 0 that add to one output", "windows of the output"};
+  static constexpr const char* kinds[] = {"serial",
+                                          "uniform chunks of level 0",
+                                          "weighted chunks of level 0",
+                                          "chunks of level 0 cut between equal coordinates",
+                                          "chunks of level 0 that add to one output",
+                                          "windows of the output"};
   t += std::string("launch: ") + kinds[schedule.launch.kind] + "\n";
   return t;
 }

@@ -1,6 +1,6 @@
-// Levels whose coordinates nobody reads need not be walked: the positions below neighbouring parents lie side by side, so the levels
-// down to the last one are a single run of positions. Column sums then have no loop over rows, and a sum of everything, or a factor for
-// every slot, reads the values as one array, with lanes.
+// Levels whose coordinates nobody reads need not be walked: the positions below neighbouring parents lie side by side,
+// so the levels down to the last one are a single run of positions. Column sums then have no loop over rows, and a sum
+// of everything, or a factor for every slot, reads the values as one array, with lanes.
 #include <algorithm>
 
 #include "compiler/schedule.h"
@@ -15,7 +15,8 @@ bool is_read(const Graph& g, int level) {
     if (d.level_scale[static_cast<std::size_t>(level)] == 0) continue;
     if (!d.exact()) return true;
     if (d.index < 0) continue;
-    if (std::count_if(g.dims.begin(), g.dims.end(), [&](const DimFacts& o) { return o.index == d.index; }) > 1) return true;
+    if (std::count_if(g.dims.begin(), g.dims.end(), [&](const DimFacts& o) { return o.index == d.index; }) > 1)
+      return true;
     for (const DenseAccess& a : g.dense) {
       if (a.operand < 0 && g.input->pattern_output) continue;
       const auto ids = g.indices(a.operand);
@@ -32,10 +33,13 @@ void find_flat(const Graph& g, Schedule& s) {
   if (g.dense_driver || last < 0 || s.block_begin <= last) return;
   const auto kind = [&](int l) { return g.levels[static_cast<std::size_t>(l)].level.kind; };
   const bool read = is_read(g, last);
-  if (kind(last) != LevelKind::compressed && kind(last) != LevelKind::singleton && !(kind(last) == LevelKind::delta && !read)) return;
+  if (kind(last) != LevelKind::compressed && kind(last) != LevelKind::singleton &&
+      !(kind(last) == LevelKind::delta && !read))
+    return;
   int first = last;
   while (first > 0 && !is_read(g, first - 1) &&
-         (kind(first - 1) == LevelKind::dense || kind(first - 1) == LevelKind::compressed || kind(first - 1) == LevelKind::singleton))
+         (kind(first - 1) == LevelKind::dense || kind(first - 1) == LevelKind::compressed ||
+          kind(first - 1) == LevelKind::singleton))
     --first;
   while (first <= last && kind(first) == LevelKind::singleton) ++first;  // one slot of its parent: nothing to run over
   if (first > last || (first == last && read)) return;

@@ -1,6 +1,7 @@
-// Schedules for results in the driver's pattern: every slot is stored once, by whoever meets it, so chunks are disjoint and nothing is
-// initialised. What is left to decide is the sum over the free indices (a dot product of two rows in SDDMM): its lanes, and whether one
-// stretch of straight code holds it (then a factor that stays the same below, as A's row does, stays in registers) or a loop.
+// Schedules for results in the driver's pattern: every slot is stored once, by whoever meets it, so chunks are disjoint
+// and nothing is initialised. What is left to decide is the sum over the free indices (a dot product of two rows in
+// SDDMM): its lanes, and whether one stretch of straight code holds it (then a factor that stays the same below, as A's
+// row does, stays in registers) or a loop.
 #include <algorithm>
 
 #include "compiler/schedule.h"
@@ -48,7 +49,8 @@ class PatternScheduler {
     return scalar_only ? 1 : std::min(16, in_.target.vector_bytes / static_cast<int>(size_of(part_dtype(in_.compute))));
   }
 
-  /// The longest summed index along which every factor is contiguous (or does not move); otherwise the longest, without lanes.
+  /// The longest summed index along which every factor is contiguous (or does not move); otherwise the longest, without
+  /// lanes.
   void find_sum_tile() {
     std::int64_t best = 0;
     bool lanes = false;
@@ -100,7 +102,8 @@ class PatternScheduler {
     s_.tile_level = l;
   }
 
-  /// A stream of coordinates and values is prefetched, unless a row of vectors is loaded for each: that keeps the memory busy by itself.
+  /// A stream of coordinates and values is prefetched, unless a row of vectors is loaded for each: that keeps the
+  /// memory busy by itself.
   void find_stream() {
     if (s_.tile_level >= 0 || (s_.tile_index >= 0 && s_.lanes > 1 && s_.block_begin == n_)) return;
     int l = s_.block_begin - 1;
@@ -109,7 +112,8 @@ class PatternScheduler {
     if (k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta) s_.stream_level = l;
   }
 
-  /// A block's slots whose sums are held at once, as square as its levels allow: each vector loaded then serves several.
+  /// A block's slots whose sums are held at once, as square as its levels allow: each vector loaded then serves
+  /// several.
   void find_rows() {
     const std::int64_t held = in_.target.vector_bytes >= 64 ? 16 : 8;
     std::int64_t all = 1;
@@ -149,7 +153,9 @@ class PatternScheduler {
   void arrange() {
     auto& steps = s_.steps;
     const auto walk = [&](int l) { steps.push_back({Step::walk, l, l, -1, 0}); };
-    const auto tile = [&] { steps.push_back({Step::tile, s_.tile_index >= 0 ? -1 : s_.tile_level, -1, s_.tile_index, 0}); };
+    const auto tile = [&] {
+      steps.push_back({Step::tile, s_.tile_index >= 0 ? -1 : s_.tile_level, -1, s_.tile_index, 0});
+    };
     if (!s_.accumulate) {
       const int depth = s_.tile_index >= 0 ? hoisted_depth(g_, s_) : n_;
       const std::int64_t unrolled = block_slots() <= 16 ? 1 : 0;
@@ -165,7 +171,8 @@ class PatternScheduler {
     for (int l = 0; l < s_.block_begin; ++l) walk(l);
     if (s_.block_begin < n_) steps.push_back({Step::split, -1, -1, -1, 0});
     for (std::size_t r = 0; r < s_.rows.size(); ++r)
-      if (s_.row_pieces[r] != level(s_.rows[r]).constant_size) steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
+      if (s_.row_pieces[r] != level(s_.rows[r]).constant_size)
+        steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
     steps.push_back({Step::open, -1, -1, -1, 0});
     for (int i : g_.free_sum)
       if (i != s_.tile_index) steps.push_back({Step::free_loop, -1, -1, i, 0});
@@ -173,12 +180,14 @@ class PatternScheduler {
     for (int l : s_.rows) steps.push_back({Step::constant, l, l, -1, 1});
   }
 
-  /// Slots of a row that follow each other: to add up the lanes of one vector takes as long as of four. (Factors beside the sum would
-  /// have to be gathered.)
+  /// Slots of a row that follow each other: to add up the lanes of one vector takes as long as of four. (Factors beside
+  /// the sum would have to be gathered.)
   void find_together() {
     const DType t = in_.compute;
-    const bool plain = (t == DType::f32 || t == DType::f64) && g_.driver_type().dtype == t && !g_.driver_type().shared_value;
-    const bool walks = !s_.steps.empty() && s_.steps.back().kind == Step::walk && s_.steps.back().level == n_ - 1 && level(n_ - 1).level.kind == LevelKind::compressed && !s_.is_flat(n_ - 1);
+    const bool plain =
+        (t == DType::f32 || t == DType::f64) && g_.driver_type().dtype == t && !g_.driver_type().shared_value;
+    const bool walks = !s_.steps.empty() && s_.steps.back().kind == Step::walk && s_.steps.back().level == n_ - 1 &&
+                       level(n_ - 1).level.kind == LevelKind::compressed && !s_.is_flat(n_ - 1);
     if (!in_.optimize || !straight_ || !plain || !walks || s_.lanes < slots_together || s_.block_begin < n_) return;
     if (g_.extents[static_cast<std::size_t>(s_.tile_index)] % s_.lanes != 0) return;
     for (int l = 0; l + 1 < n_; ++l)
@@ -195,15 +204,18 @@ class PatternScheduler {
     find_alike();
   }
 
-  /// Rows of the parent level with the same coordinates, which share what the last level chooses. (One vector a slot: adding up its lanes
-  /// is most of the work, and that no row shares.)
+  /// Rows of the parent level with the same coordinates, which share what the last level chooses. (One vector a slot:
+  /// adding up its lanes is most of the work, and that no row shares.)
   void find_alike() {
     const int row = n_ - 2;
-    if (in_.order != RowOrder::alike || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense || s_.is_flat(row)) return;
+    if (in_.order != RowOrder::alike || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense ||
+        s_.is_flat(row))
+      return;
     bool own = false;
     for (const auto& a : g_.dense) {
       if (a.operand < 0) continue;
-      const bool by_row = stride_along_level(g_, a, row) != StrideKind::broadcast, by_element = stride_along_level(g_, a, n_ - 1) != StrideKind::broadcast;
+      const bool by_row = stride_along_level(g_, a, row) != StrideKind::broadcast,
+                 by_element = stride_along_level(g_, a, n_ - 1) != StrideKind::broadcast;
       if ((by_row && by_element) || !a.late_levels.empty()) return;
       own = own || by_row;
     }

@@ -1,8 +1,9 @@
-// Factors that stay the same while levels below repeat multiply the sum of those levels, once, instead of every element:
-// sum(j, k) T(i,j,k) * B(j,r) * C(k,r) = sum(j) B(j,r) * (sum(k) T(i,j,k) * C(k,r)). This is MTTKRP factored along the fiber tree.
+// Factors that stay the same while levels below repeat multiply the sum of those levels, once, instead of every
+// element: sum(j, k) T(i,j,k) * B(j,r) * C(k,r) = sum(j) B(j,r) * (sum(k) T(i,j,k) * C(k,r)). This is MTTKRP factored
+// along the fiber tree.
 //
-// It holds for numbers that commute (and and or do); a sum over no elements must not be multiplied, as an absent element makes no NaN of
-// an infinite factor: the nest keeps a flag.
+// It holds for numbers that commute (and and or do); a sum over no elements must not be multiplied, as an absent
+// element makes no NaN of an infinite factor: the nest keeps a flag.
 #include <algorithm>
 
 #include "compiler/schedule.h"
@@ -30,8 +31,12 @@ int known_after(const Graph& g, const Schedule& s, const DenseAccess& access) {
 
 void find_sums(const Graph& g, int depth, bool run, Schedule& s) {
   const int n = g.num_levels();
-  if (!s.accumulate || s.tile_index < 0 || s.lanes < 2 || s.early_level >= 0 || s.block_begin < n || g.dense_driver || !g.free_sum.empty()) return;
-  const auto loops = [&](int l) { return g.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton || (run && l == depth); };
+  if (!s.accumulate || s.tile_index < 0 || s.lanes < 2 || s.early_level >= 0 || s.block_begin < n || g.dense_driver ||
+      !g.free_sum.empty())
+    return;
+  const auto loops = [&](int l) {
+    return g.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton || (run && l == depth);
+  };
   const std::size_t count = g.dense.size() - 1;
   std::vector<int> times(count, Schedule::at_leaf);
   for (std::size_t a = 0; a < count; ++a) {

@@ -23,7 +23,9 @@ Value Nest::factor_of(const Place& at, int levels, const Group& group, Stmts& ou
 }
 
 void Nest::fold(Place& at, std::size_t access, Stmts& out) {
-  if (s_.accumulate || in_.pattern_output || !in_.optimize || g_.dense_driver || s_.tile_index < 0 || s_.lanes < 2 || s_.block_begin < g_.num_levels()) return;
+  if (s_.accumulate || in_.pattern_output || !in_.optimize || g_.dense_driver || s_.tile_index < 0 || s_.lanes < 2 ||
+      s_.block_begin < g_.num_levels())
+    return;
   bool repeats = false;
   for (int l = g_.num_levels() - 1; l >= 0 && !at.level[static_cast<std::size_t>(l)]; --l)
     repeats = repeats || g_.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton;
@@ -45,7 +47,8 @@ Stmt Nest::scale_accumulators(const Place& at, int levels, const std::vector<Gro
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Value factor = factor_of(at, levels, groups[g], out);
     for (const auto& [name, a] : accumulators_)
-      if (name[name.size() - 2] == static_cast<std::int64_t>(g)) out.push_back(ir::assign(a.re, arithmetic_.mul(accumulator(a), factor).re));
+      if (name[name.size() - 2] == static_cast<std::int64_t>(g))
+        out.push_back(ir::assign(a.re, arithmetic_.mul(accumulator(a), factor).re));
   }
   return ir::block(std::move(out));
 }
@@ -54,7 +57,8 @@ Stmt Nest::emit_sum(std::size_t step, const Place& at) {
   const int levels = s_.steps[step].level;
   const bool innermost = s_.sums.back() == levels;
   bool tiled = false;
-  for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) tiled = tiled || (s_.times[a] > levels && depends_on_tile(g_.dense[a]));
+  for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a)
+    tiled = tiled || (s_.times[a] > levels && depends_on_tile(g_.dense[a]));
   const auto outside = std::move(accumulators_);
   accumulators_.clear();
   Stmts out;
@@ -91,7 +95,8 @@ Stmt Nest::emit_sum(std::size_t step, const Place& at) {
   }
   Place around = at;
   around.chain = 0;
-  const std::vector<Group> wide = at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;  // a sum of single elements has no pieces
+  const std::vector<Group> wide =
+      at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;  // a sum of single elements has no pieces
   for (std::size_t g = 0; g < wide.size(); ++g) {
     const auto found = accumulators_.find(key(around, static_cast<std::int64_t>(g)));
     if (found == accumulators_.end()) throw InternalError("no accumulator around this sum");

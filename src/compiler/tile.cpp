@@ -10,7 +10,8 @@ using ir::Stmt;
 
 bool Nest::depends_on_tile(const DenseAccess& access) const {
   if (s_.tile_index >= 0)
-    return std::any_of(access.terms.begin(), access.terms.end(), [&](const AddressTerm& t) { return t.index == s_.tile_index; });
+    return std::any_of(access.terms.begin(), access.terms.end(),
+                       [&](const AddressTerm& t) { return t.index == s_.tile_index; });
   return s_.tile_level >= 0 && const_cast<Nest*>(this)->stride_of_level(access, s_.tile_level) != nullptr;
 }
 
@@ -45,7 +46,8 @@ Stmt Nest::tile_piece(std::size_t step, const Place& at, const Expr& first, std:
 /// [first, last) at run time: whole pieces, then single vectors, then narrower ones, then one by one.
 Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, const Expr& last) {
   Stmts out;
-  const std::string stem = s_.tile_index >= 0 ? index_letter(s_.tile_index) : g_.levels[static_cast<std::size_t>(s_.tile_level)].stem;
+  const std::string stem =
+      s_.tile_index >= 0 ? index_letter(s_.tile_index) : g_.levels[static_cast<std::size_t>(s_.tile_level)].stem;
   Expr from = named(out, stem + "_first", first);
   const Expr to = named(out, stem + "_last", last);
   std::vector<std::vector<Group>> widths;
@@ -71,7 +73,8 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
     }
     inner.push_back(tile_piece(step, at, ir::var(v), widths[w]));
     out.push_back(ir::loop(v, from, stop, ir::block(std::move(inner)), width));
-    if (!last_one) from = named(out, stem + "_next", from + ir::floor_div(ir::max(to - from, ir::int_const(0)), width) * width);
+    if (!last_one)
+      from = named(out, stem + "_next", from + ir::floor_div(ir::max(to - from, ir::int_const(0)), width) * width);
   }
   return ir::block(std::move(out));
 }
@@ -80,7 +83,8 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
   const Step& s = s_.steps[step];
   if (s.index >= 0) {
     if (s_.window_index == s.index) {
-      // A window as wide as the piece is the common one: the loops over its tails, each of which asks whether there is one, are not for it.
+      // A window as wide as the piece is the common one: the loops over its tails, each of which asks whether there is
+      // one, are not for it.
       const std::int64_t width = std::int64_t{s_.lanes} * s_.vectors;
       const Stmt any = tile_range(step, at, ir::var("begin"), ir::var("end"));
       if (s_.lanes == 1) return any;
@@ -96,9 +100,11 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
     if (whole == 1) out.push_back(tile_piece(step, at, ir::int_const(0), pieces(width, s_.lanes)));
     if (whole > 1) {
       const std::string v = names_.fresh(index_letter(s.index));
-      out.push_back(ir::loop(v, ir::int_const(0), ir::int_const(whole * width), tile_piece(step, at, ir::var(v), pieces(width, s_.lanes)), width));
+      out.push_back(ir::loop(v, ir::int_const(0), ir::int_const(whole * width),
+                             tile_piece(step, at, ir::var(v), pieces(width, s_.lanes)), width));
     }
-    if (whole * width < n) out.push_back(tile_piece(step, at, ir::int_const(whole * width), pieces(n - whole * width, s_.lanes)));
+    if (whole * width < n)
+      out.push_back(tile_piece(step, at, ir::int_const(whole * width), pieces(n - whole * width, s_.lanes)));
     return ir::block(std::move(out));
   }
 
@@ -113,7 +119,8 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
     const levels::CursorInputs in = cursor_inputs(s.level);
     const auto outer = call_span(s.level);
     if (outer || s_.window_level == s.level) {
-      const Expr from = outer ? in.lo + outer->first : ir::var("begin"), to = outer ? in.lo + outer->second : ir::var("end");
+      const Expr from = outer ? in.lo + outer->first : ir::var("begin"),
+                 to = outer ? in.lo + outer->second : ir::var("end");
       window.begin = window.begin ? ir::max(window.begin, from) : from;
       window.end = window.end ? ir::min(window.end, to) : to;
     }

@@ -11,7 +11,8 @@ Value Arithmetic::zero(int lanes) const {
   return {z, complex() ? z : nullptr};
 }
 
-Value Arithmetic::load(const ir::BufferParam& buffer, int buffer_index, DType storage, const Expr& index, int lanes, bool conjugate) const {
+Value Arithmetic::load(const ir::BufferParam& buffer, int buffer_index, DType storage, const Expr& index, int lanes,
+                       bool conjugate) const {
   if (!is_complex(storage)) {
     const Expr re = ir::cast(part_, ir::load(buffer, buffer_index, index, lanes));
     return {re, complex() ? zero(lanes).re : nullptr};
@@ -23,11 +24,13 @@ Value Arithmetic::load(const ir::BufferParam& buffer, int buffer_index, DType st
   return {re, conjugate ? ir::unary(ir::Op::neg, im) : im};
 }
 
-ir::Stmt Arithmetic::store(const ir::BufferParam& buffer, int buffer_index, DType storage, const Expr& index, const Value& value) const {
+ir::Stmt Arithmetic::store(const ir::BufferParam& buffer, int buffer_index, DType storage, const Expr& index,
+                           const Value& value) const {
   const DType part = ir::compute_dtype(part_dtype(storage));
   if (!is_complex(storage)) return ir::store(buffer, buffer_index, index, ir::cast(part, value.re));
   const Expr at = index * 2, im = value.im ? value.im : zero(value.lanes()).re;
-  return ir::block({ir::store(buffer, buffer_index, at, ir::cast(part, value.re)), ir::store(buffer, buffer_index, at + 1, ir::cast(part, im))});
+  return ir::block({ir::store(buffer, buffer_index, at, ir::cast(part, value.re)),
+                    ir::store(buffer, buffer_index, at + 1, ir::cast(part, im))});
 }
 
 Value Arithmetic::mul(const Value& a, const Value& b) const {
@@ -48,7 +51,8 @@ Value Arithmetic::mul_add(const Value& a, const Value& b, const Value& c) const 
   const Value x = like(a, lanes), y = like(b, lanes), z = like(c, lanes);
   if (boolean()) return {ir::binary(ir::Op::bit_or, z.re, ir::binary(ir::Op::bit_and, x.re, y.re)), nullptr};
   if (!complex()) return {ir::fma(x.re, y.re, z.re), nullptr};
-  return {ir::fma(ir::unary(ir::Op::neg, x.im), y.im, ir::fma(x.re, y.re, z.re)), ir::fma(x.im, y.re, ir::fma(x.re, y.im, z.im))};
+  return {ir::fma(ir::unary(ir::Op::neg, x.im), y.im, ir::fma(x.re, y.re, z.re)),
+          ir::fma(x.im, y.re, ir::fma(x.re, y.im, z.im))};
 }
 
 Value Arithmetic::broadcast(const Value& a, int lanes) const {

@@ -23,19 +23,22 @@ class Arithmetic {
 
   Value zero(int lanes = 1) const;
   /// Element `index` (and the lanes - 1 behind it; complex: lanes is 1) of a buffer of values of dtype `storage`, cast.
-  Value load(const ir::BufferParam& buffer, int buffer_index, DType storage, const ir::Expr& index, int lanes, bool conjugate) const;
+  Value load(const ir::BufferParam& buffer, int buffer_index, DType storage, const ir::Expr& index, int lanes,
+             bool conjugate) const;
   /// Stores narrowed to `storage`.
-  ir::Stmt store(const ir::BufferParam& buffer, int buffer_index, DType storage, const ir::Expr& index, const Value& value) const;
+  ir::Stmt store(const ir::BufferParam& buffer, int buffer_index, DType storage, const ir::Expr& index,
+                 const Value& value) const;
 
   Value mul(const Value& a, const Value& b) const;
   Value add(const Value& a, const Value& b) const;
   Value mul_add(const Value& a, const Value& b, const Value& c) const;  ///< a * b + c
   Value broadcast(const Value& a, int lanes) const;
   Value lane(const Value& a, int which) const;
-  Value reduce(const Value& a) const;                                   ///< sum of the lanes
+  Value reduce(const Value& a) const;  ///< sum of the lanes
   ir::Expr is_zero(const Value& a) const;
   ir::Expr is_one(const Value& a) const;
-  Value either(const ir::Expr& condition, const Value& a, const Value& b) const;  ///< a where the condition holds, else b
+  Value either(const ir::Expr& condition, const Value& a,
+               const Value& b) const;  ///< a where the condition holds, else b
 
  private:
   Value like(const Value& a, int lanes) const { return a.lanes() == lanes ? a : broadcast(a, lanes); }

@@ -12,7 +12,8 @@ using ir::Stmt;
 namespace {
 
 constexpr std::int64_t run_stride = 8;  ///< elements of a long run of which one coordinate is looked at
-constexpr std::int64_t prefetch_bytes = 8192;  ///< measured: hardware prefetchers stop at 4 KB; 8 KB ahead is 1.6-2x on streams
+constexpr std::int64_t prefetch_bytes =
+    8192;  ///< measured: hardware prefetchers stop at 4 KB; 8 KB ahead is 1.6-2x on streams
 
 Expr ceil_div(const Expr& e, std::int64_t n) { return n == 1 ? e : ir::floor_div(e + (n - 1), n); }
 Expr both_max(const Expr& a, const Expr& b) { return a ? ir::max(a, b) : b; }
@@ -44,9 +45,11 @@ levels::CursorInputs Nest::cursor_inputs(int level) {
   in.size = ranged ? level_size(f) : ir::int_const(0);
   in.extent = in.size;
   if (f.level.kind == LevelKind::structured) in.extent = ir::int_const(f.level.arg);
-  if (f.level.kind == LevelKind::padded) in.extent = scalar(ScalarBinding::level_slots, in_.driver, f.number, f.stem + "_slots");
+  if (f.level.kind == LevelKind::padded)
+    in.extent = scalar(ScalarBinding::level_slots, in_.driver, f.number, f.stem + "_slots");
   in.pos = [this, &f](Expr p) {
-    const int b = params_.buffer({BufferBinding::pos, in_.driver, in_.part, f.number}, "pos" + std::to_string(f.number), g_.driver_type().pos_dtype);
+    const int b = params_.buffer({BufferBinding::pos, in_.driver, in_.part, f.number}, "pos" + std::to_string(f.number),
+                                 g_.driver_type().pos_dtype);
     return ir::cast(DType::i64, ir::load(params_.param(b), b, std::move(p)));
   };
   in.crd = [this, level](Expr p) { return crd(level, p); };
@@ -72,7 +75,7 @@ levels::Window Nest::clip(const Place& at, int level, bool& clipped) {
     if (scale > 0) {  // 0 <= base + scale * c < extent
       if (f.below_zero) w.begin = both_max(w.begin, ceil_div(ir::int_const(0) - base, scale));
       if (f.beyond) w.end = both_min(w.end, ceil_div(extent - base, scale));
-    } else {          // 0 <= base - c < extent
+    } else {  // 0 <= base - c < extent
       if (f.below_zero) w.end = both_min(w.end, base + 1);
       if (f.beyond) w.begin = both_max(w.begin, base - extent + 1);
     }
@@ -100,9 +103,11 @@ Stmt Nest::emit(std::size_t step, const Place& at) {
 Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
   Stmts out;
-  const bool has_crd = f.level.kind == LevelKind::compressed || f.level.kind == LevelKind::singleton || f.level.kind == LevelKind::padded;
+  const bool has_crd = f.level.kind == LevelKind::compressed || f.level.kind == LevelKind::singleton ||
+                       f.level.kind == LevelKind::padded;
   if (has_crd && f.packed_bits == 0 && (!s_.is_flat(level) || s_.flat_is_read))
-    out.push_back(ir::prefetch(crd_buffer(level), position + prefetch_bytes / static_cast<std::int64_t>(size_of(g_.driver_type().crd_dtype))));
+    out.push_back(ir::prefetch(
+        crd_buffer(level), position + prefetch_bytes / static_cast<std::int64_t>(size_of(g_.driver_type().crd_dtype))));
   std::int64_t slots = 1;
   for (int l = level + 1; l < g_.num_levels(); ++l) {
     const LevelFacts& b = g_.levels[static_cast<std::size_t>(l)];
@@ -111,7 +116,8 @@ Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
   if (!g_.driver_type().shared_value) {
     const int values = values_buffer(in_.driver);
     const DType part = part_dtype(g_.driver_type().dtype);
-    const std::int64_t width = static_cast<std::int64_t>(size_of(part)), per = static_cast<std::int64_t>(size_of(g_.driver_type().dtype)) / width;
+    const std::int64_t width = static_cast<std::int64_t>(size_of(part)),
+                       per = static_cast<std::int64_t>(size_of(g_.driver_type().dtype)) / width;
     const std::int64_t lines = std::clamp<std::int64_t>(iterations * slots * per * width / 64, 1, 8);
     for (std::int64_t k = 0; k < lines; ++k)
       out.push_back(ir::prefetch(values, position * (slots * per) + (prefetch_bytes + 64 * k) / width));
@@ -188,7 +194,8 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   if (f.contiguous()) window = clip(at, l, clipped);
   const auto outer = call_span(l);
   if (f.contiguous() && (outer || s_.window_level == l)) {
-    const Expr from = outer ? in.lo + outer->first : ir::var("begin"), to = outer ? in.lo + outer->second : ir::var("end");
+    const Expr from = outer ? in.lo + outer->first : ir::var("begin"),
+               to = outer ? in.lo + outer->second : ir::var("end");
     // A chunk lies in the range already; a window has to meet the clipped range.
     window.begin = outer && !window.begin ? from : both_max(window.begin, from);
     window.end = outer && !window.end ? to : both_min(window.end, to);
@@ -214,10 +221,13 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     next.chain = chain;
     next.alone = alone;
     next.last = last;
-    const Stmt rest = enter_level(std::move(next), l, c.coordinate, clipped, [&](Place p) { return emit(step + 1, p); });
+    const Stmt rest =
+        enter_level(std::move(next), l, c.coordinate, clipped, [&](Place p) { return emit(step + 1, p); });
     return ir::block({c.enter, c.used ? ir::branch(c.used, rest) : rest});
   };
-  const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) { return inside_of(at, c, chain, alone, last); };
+  const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) {
+    return inside_of(at, c, chain, alone, last);
+  };
   Stmts out{cursor.before};
   for (const auto& v : cursor.state) out.push_back(ir::declare(v.name, v.initial));
   const int prefetched = s_.stream_level == l && !at.careful ? l : -1;
@@ -229,7 +239,9 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     out.push_back(ir::while_loop(cursor.valid, ir::block({inside(cursor, at.chain), cursor.advance, cursor.settle})));
   } else if (l == s_.alike_level && !at.careful) {
     const auto open = [&] { return levels::open(in, at.position, window); };
-    out.push_back(emit_alike(at, cursor, open, [&](const Place& rows, const levels::Cursor& c) { return inside_of(rows, c, at.chain, true, true); }));
+    out.push_back(emit_alike(at, cursor, open, [&](const Place& rows, const levels::Cursor& c) {
+      return inside_of(rows, c, at.chain, true, true);
+    }));
   } else if (f.level.kind == LevelKind::structured && f.level.arg <= 8) {
     for (std::int64_t k = 0; k < f.level.arg; ++k) {
       const levels::Cursor c = levels::open(in, at.position);
@@ -239,33 +251,38 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     // Every copy has variables of its own; a carried state passes from copy to copy, and at the end back to the loop's.
     std::vector<std::string> carried;
     const Expr& begin = cursor.counted->begin;
-    // A window may end before it begins (the whole piece lies beyond the extent); rounded to chains it would begin before itself.
+    // A window may end before it begins (the whole piece lies beyond the extent); rounded to chains it would begin
+    // before itself.
     const Expr end = window.begin || window.end ? ir::max(begin, cursor.counted->end) : cursor.counted->end;
-    out.push_back(counted_loop("q" + f.stem, begin, end, s_.chains, prefetched, [&](const Expr& q, int chain, bool last) {
-      const levels::Cursor c = levels::open(in, at.position, window);
-      Stmts copy{ir::let(c.counted->variable, q)};
-      if (chain == 0) {
-        carried.clear();
-        for (const auto& v : cursor.state) carried.push_back(v.name);
-      }
-      for (std::size_t k = 0; k < carried.size(); ++k) {
-        copy.push_back(ir::declare(c.state[k].name, ir::var(carried[k])));
-        carried[k] = c.state[k].name;
-      }
-      if (s_.together && asks_by_order()) copy.push_back(emit_rows_ahead(at, l, c.position));  // one by one: 0.88 to 1.04 of the time
-      else if (s_.together && chain == 0) copy.push_back(emit_rows_ahead(at, l, c.position, last ? 1 : s_.chains));
-      copy.push_back(inside(c, chain, last && chain == 0, last));
-      if (last)
-        for (std::size_t k = 0; k < carried.size(); ++k) copy.push_back(ir::assign(cursor.state[k].name, ir::var(carried[k])));
-      return ir::block(std::move(copy));
-    }));
+    out.push_back(
+        counted_loop("q" + f.stem, begin, end, s_.chains, prefetched, [&](const Expr& q, int chain, bool last) {
+          const levels::Cursor c = levels::open(in, at.position, window);
+          Stmts copy{ir::let(c.counted->variable, q)};
+          if (chain == 0) {
+            carried.clear();
+            for (const auto& v : cursor.state) carried.push_back(v.name);
+          }
+          for (std::size_t k = 0; k < carried.size(); ++k) {
+            copy.push_back(ir::declare(c.state[k].name, ir::var(carried[k])));
+            carried[k] = c.state[k].name;
+          }
+          if (s_.together && asks_by_order())
+            copy.push_back(emit_rows_ahead(at, l, c.position));  // one by one: 0.88 to 1.04 of the time
+          else if (s_.together && chain == 0) copy.push_back(emit_rows_ahead(at, l, c.position, last ? 1 : s_.chains));
+          copy.push_back(inside(c, chain, last && chain == 0, last));
+          if (last)
+            for (std::size_t k = 0; k < carried.size(); ++k)
+              copy.push_back(ir::assign(cursor.state[k].name, ir::var(carried[k])));
+          return ir::block(std::move(copy));
+        }));
   } else {
     Stmts inner;
     if (prefetched >= 0) inner.push_back(emit_prefetch(l, cursor.position, 1));
     inner.push_back(emit_rows_ahead(at, l, cursor.position));
     inner.push_back(emit_rows_in_order(at, l, cursor.coordinate));
     inner.push_back(inside(cursor, at.chain));
-    out.push_back(ir::loop(cursor.counted->variable, cursor.counted->begin, cursor.counted->end, ir::block(std::move(inner))));
+    out.push_back(
+        ir::loop(cursor.counted->variable, cursor.counted->begin, cursor.counted->end, ir::block(std::move(inner))));
   }
   return ir::block(std::move(out));
 }
@@ -281,15 +298,18 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
   out.push_back(ir::declare(p, first));
   Stmts inner{ir::declare(e, ir::var(p) + 1)};
   std::vector<Expr> coordinates;
-  for (int l = s.level; l <= s.last; ++l) coordinates.push_back(named(inner, g_.levels[static_cast<std::size_t>(l)].stem, crd(l, ir::var(p))));
+  for (int l = s.level; l <= s.last; ++l)
+    coordinates.push_back(named(inner, g_.levels[static_cast<std::size_t>(l)].stem, crd(l, ir::var(p))));
   const auto goes_on = [&](std::int64_t further) {
     const Expr at_e = ir::var(e) + further;
     Expr same = ir::lt(at_e, last);
-    for (int l = s.level; l <= s.last; ++l) same = ir::logical_and(same, ir::eq(crd(l, at_e), coordinates[static_cast<std::size_t>(l - s.level)]));
+    for (int l = s.level; l <= s.last; ++l)
+      same = ir::logical_and(same, ir::eq(crd(l, at_e), coordinates[static_cast<std::size_t>(l - s.level)]));
     return same;
   };
   // Coordinates ascend: what lies between two that are the same is the same too. (Runs of pairs are short.)
-  if (s.level == s.last) inner.push_back(ir::while_loop(goes_on(run_stride - 1), ir::assign(e, ir::var(e) + run_stride)));
+  if (s.level == s.last)
+    inner.push_back(ir::while_loop(goes_on(run_stride - 1), ir::assign(e, ir::var(e) + run_stride)));
   inner.push_back(ir::while_loop(goes_on(0), ir::assign(e, ir::var(e) + 1)));
   Place next = at;
   next.run_begin = ir::var(p);
@@ -308,8 +328,8 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
 
 Stmt Nest::emit_slots(std::size_t step, const Place& at) {
   const int below = s_.steps[step].level;  // the singleton level that follows
-  return counted_loop("q", at.run_begin, at.run_end, s_.unroll_level == below && !at.careful ? s_.chains : 1, s_.stream_level == below ? below : -1,
-                      [&](const Expr& q, int chain, bool) {
+  return counted_loop("q", at.run_begin, at.run_end, s_.unroll_level == below && !at.careful ? s_.chains : 1,
+                      s_.stream_level == below ? below : -1, [&](const Expr& q, int chain, bool) {
                         Place next = at;
                         next.position = q;
                         next.chain = chain;
@@ -356,7 +376,8 @@ Stmt Nest::emit_row_tile(std::size_t step, const Place& at) {
   const std::string v = names_.fresh(g_.levels[static_cast<std::size_t>(s.level)].stem + "_piece");
   Place next = at;
   next.row_base[row] = ir::var(v);
-  return ir::loop(v, ir::int_const(0), ir::int_const(g_.levels[static_cast<std::size_t>(s.level)].constant_size), emit(step + 1, next), s.piece);
+  return ir::loop(v, ir::int_const(0), ir::int_const(g_.levels[static_cast<std::size_t>(s.level)].constant_size),
+                  emit(step + 1, next), s.piece);
 }
 
 Stmt Nest::emit_constant(std::size_t step, const Place& at) {
@@ -372,19 +393,22 @@ Stmt Nest::emit_constant(std::size_t step, const Place& at) {
       Place next = here;
       next.row[row] = r;
       const Expr c = here.row_base[row] ? here.row_base[row] + r : ir::int_const(r);
-      out.push_back(enter_level(std::move(next), s.level, c, !here.careful, [&](Place p) { return emit(step + 1, p); }));
+      out.push_back(
+          enter_level(std::move(next), s.level, c, !here.careful, [&](Place p) { return emit(step + 1, p); }));
     }
     return ir::block(std::move(out));
   }
   const auto loop = [&](const Expr& end, bool clipped) {
     const std::string v = names_.fresh(f.stem);
-    return ir::loop(v, ir::int_const(0), end, enter_level(here, s.level, ir::var(v), clipped, [&](Place p) { return emit(step + 1, p); }));
+    return ir::loop(v, ir::int_const(0), end,
+                    enter_level(here, s.level, ir::var(v), clipped, [&](Place p) { return emit(step + 1, p); }));
   };
   const auto unrolled = [&](bool clipped) {
     if (s.piece != 1) return loop(ir::int_const(f.constant_size), clipped);
     Stmts copies;
     for (std::int64_t c = 0; c < f.constant_size; ++c)
-      copies.push_back(enter_level(here, s.level, ir::int_const(c), clipped, [&](Place p) { return emit(step + 1, p); }));
+      copies.push_back(
+          enter_level(here, s.level, ir::int_const(c), clipped, [&](Place p) { return emit(step + 1, p); }));
     return ir::block(std::move(copies));
   };
   if (Expr bound = limit(here, s.level)) {

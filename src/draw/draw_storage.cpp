@@ -232,8 +232,7 @@ class PartPicture {
           inside.insert(inside.end(), c.position[k]);
         }
       });
-    } catch (const Enough&) {
-    }
+    } catch (const Enough&) {}
     return inside;
   }
 

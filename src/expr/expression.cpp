@@ -22,22 +22,17 @@ int precedence(const Expression& e) {
     case Operator::less:
     case Operator::less_equal:
     case Operator::greater:
-    case Operator::greater_equal:
-      return 1;
+    case Operator::greater_equal: return 1;
     case Operator::add:
-    case Operator::subtract:
-      return 2;
+    case Operator::subtract: return 2;
     case Operator::multiply:
     case Operator::divide:
     case Operator::floor_divide:
-    case Operator::modulo:
-      return 3;
-    case Operator::negate:
-      return 4;
+    case Operator::modulo: return 3;
+    case Operator::negate: return 4;
     case Operator::constant:
       return e.node().is_integer ? (e.node().integer < 0 ? 4 : 5) : (e.node().value.real() < 0 ? 4 : 5);
-    default:
-      return 5;
+    default: return 5;
   }
 }
 

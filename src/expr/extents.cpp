@@ -77,8 +77,8 @@ Interval interval(const AffineIndex& index, const Extents& extents) {
   return v;
 }
 
-/// R(i,j) = sum(j, A(i,j)): that j ends with the sum, and says nothing of the result's. `+=` has it from what is there, but not where
-/// the whole is the sum.
+/// R(i,j) = sum(j, A(i,j)): that j ends with the sum, and says nothing of the result's. `+=` has it from what is there,
+/// but not where the whole is the sum.
 bool ends_with_a_reduction(const Assignment& a, const std::string& index) {
   const auto free = a.value.free_indices();
   if (std::ranges::find(free, index) != free.end()) return false;
@@ -156,8 +156,8 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
                              .text = a.text,
                              .where = {0, a.name.size()}});
     if (ends_with_a_reduction(a, i))
-      refuse(a, a.value, "the output has an index that the whole expression reduces", "an index that is free in it", "'" + i + "'",
-             "call the reduced index otherwise, or leave '" + i + "' out of the result");
+      refuse(a, a.value, "the output has an index that the whole expression reduces", "an index that is free in it",
+             "'" + i + "'", "call the reduced index otherwise, or leave '" + i + "' out of the result");
   }
   return extents;
 }

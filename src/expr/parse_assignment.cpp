@@ -87,7 +87,8 @@ class Parser : private Scanner {
  private:
   void refuse_brackets(const Word& name) {
     if (peek() == '[')
-      refuse("indices stand in parentheses", {at_, at_ + 1}, "'('", "'['", "write " + name.text + "(i) for " + name.text + "[i]");
+      refuse("indices stand in parentheses", {at_, at_ + 1}, "'('", "'['",
+             "write " + name.text + "(i) for " + name.text + "[i]");
   }
   void check_length() const {
     if (text_.size() > max_expression_text)
@@ -151,16 +152,11 @@ class Parser : private Scanner {
       Operator op;
       if (take("**"))
         refuse("there is no '**'", {at_ - 2, at_}, "'*', '/', '//' or '%'", "'**'", "write the product out");
-      else if (take('*'))
-        op = Operator::multiply;
-      else if (take("//"))
-        op = Operator::floor_divide;
-      else if (take('/'))
-        op = Operator::divide;
-      else if (take('%'))
-        op = Operator::modulo;
-      else
-        return out;
+      else if (take('*')) op = Operator::multiply;
+      else if (take("//")) op = Operator::floor_divide;
+      else if (take('/')) op = Operator::divide;
+      else if (take('%')) op = Operator::modulo;
+      else return out;
       Expression right = factor();
       out = binary(op, std::move(out), std::move(right), begin);
     }
@@ -371,24 +367,18 @@ class Parser : private Scanner {
         }
         if (!take('*')) break;
       }
-      if (index.empty())
-        out.constant += factor;
+      if (index.empty()) out.constant += factor;
       else {
         auto t = std::find_if(out.terms.begin(), out.terms.end(), [&](const auto& x) { return x.index == index; });
-        if (t == out.terms.end())
-          out.terms.push_back({index, factor});
-        else
-          t->coefficient += factor;
+        if (t == out.terms.end()) out.terms.push_back({index, factor});
+        else t->coefficient += factor;
       }
       if (out.terms.size() > max_dims || out.constant >= (std::int64_t{1} << 40) ||
           out.constant <= -(std::int64_t{1} << 40))
         refuse("an index too long", {begin, at_}, "a short sum");
-      if (take('+'))
-        minus = false;
-      else if (take('-'))
-        minus = true;
-      else
-        break;
+      if (take('+')) minus = false;
+      else if (take('-')) minus = true;
+      else break;
     }
     std::erase_if(out.terms, [](const auto& t) { return t.coefficient == 0; });
     return out;

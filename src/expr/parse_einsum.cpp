@@ -53,8 +53,7 @@ class Parser : private Scanner {
     for (std::size_t k = 0; k < terms_.size(); ++k) {
       auto& indices = e.operands.emplace_back();
       for (const auto& s : terms_[k].subscripts) {
-        if (s.letter)
-          indices.push_back(index_of(e, s.letter));
+        if (s.letter) indices.push_back(index_of(e, s.letter));
         else  // an ellipsis lines up on the right with the longest one
           for (int d = most - broadcast[k]; d < most; ++d) indices.push_back(d);
       }

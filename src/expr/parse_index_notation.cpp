@@ -91,7 +91,6 @@ class Parser : private Scanner {
     e.names.push_back(name);
     return static_cast<int>(e.names.size()) - 1;
   }
-
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 
 using Kind = Schedule::Verb::Kind;
 
-constexpr std::array<std::string_view, 7> verb_names = {"split", "reorder", "parallelize", "vectorize", "unroll", "precompute", "assemble"};
+constexpr std::array<std::string_view, 7> verb_names = {"split",  "reorder",    "parallelize", "vectorize",
+                                                        "unroll", "precompute", "assemble"};
 constexpr std::array<std::string_view, 3> assembly_names = {"append", "workspace", "pattern"};
 
 std::string joined(const auto& words, std::string_view between) {
@@ -62,7 +63,9 @@ class Parser : private Scanner {
       case Kind::vectorize: out.vectorize(word("an index").text); break;
       case Kind::unroll: out.unroll(word("an index").text); break;
       case Kind::precompute: precompute(out); break;
-      case Kind::assemble: out.assemble(static_cast<Assembly>(number_of(word("a way"), assembly_names, "no way to assemble"))); break;
+      case Kind::assemble:
+        out.assemble(static_cast<Assembly>(number_of(word("a way"), assembly_names, "no way to assemble")));
+        break;
     }
     expect(')', "')'");
   }
@@ -83,7 +86,8 @@ class Parser : private Scanner {
     const auto [end, failed] = std::from_chars(text_.data() + begin, text_.data() + at_, value);
     if (failed != std::errc() || value < 1) {
       const std::string got = begin == at_ ? here() : std::string(text_.substr(begin, at_ - begin));
-      refuse("the size of a split is missing", {begin, std::max(at_, std::min(begin + 1, text_.size()))}, "a whole number from 1 on", got);
+      refuse("the size of a split is missing", {begin, std::max(at_, std::min(begin + 1, text_.size()))},
+             "a whole number from 1 on", got);
     }
     return value;
   }
@@ -100,7 +104,9 @@ class Parser : private Scanner {
     }
     const std::size_t end = colon == 0 ? at_ : colon;
     std::optional<Format> format;
-    if (colon != 0) format = parse_format(text_.substr(colon + 1, at_ - colon - 1), static_cast<int>(parse_assignment(text_.substr(begin, end - begin)).indices.size()));
+    if (colon != 0)
+      format = parse_format(text_.substr(colon + 1, at_ - colon - 1),
+                            static_cast<int>(parse_assignment(text_.substr(begin, end - begin)).indices.size()));
     out.precompute(text_.substr(begin, end - begin), std::move(format));
   }
 };
@@ -116,12 +122,19 @@ Schedule& Schedule::add(Verb verb) {
 
 Schedule& Schedule::split(std::string index, std::string outer, std::string inner, std::int64_t size) {
   if (size < 1)
-    throw ExpressionError({.what = "a split into pieces of no size", .expected = "a size from 1 on", .got = std::to_string(size)});
+    throw ExpressionError(
+        {.what = "a split into pieces of no size", .expected = "a size from 1 on", .got = std::to_string(size)});
   return add({.kind = Kind::split, .indices = {std::move(index), std::move(outer), std::move(inner)}, .size = size});
 }
-Schedule& Schedule::reorder(std::vector<std::string> indices) { return add({.kind = Kind::reorder, .indices = std::move(indices)}); }
-Schedule& Schedule::parallelize(std::string index) { return add({.kind = Kind::parallelize, .indices = {std::move(index)}}); }
-Schedule& Schedule::vectorize(std::string index) { return add({.kind = Kind::vectorize, .indices = {std::move(index)}}); }
+Schedule& Schedule::reorder(std::vector<std::string> indices) {
+  return add({.kind = Kind::reorder, .indices = std::move(indices)});
+}
+Schedule& Schedule::parallelize(std::string index) {
+  return add({.kind = Kind::parallelize, .indices = {std::move(index)}});
+}
+Schedule& Schedule::vectorize(std::string index) {
+  return add({.kind = Kind::vectorize, .indices = {std::move(index)}});
+}
 Schedule& Schedule::unroll(std::string index) { return add({.kind = Kind::unroll, .indices = {std::move(index)}}); }
 Schedule& Schedule::precompute(std::string_view assignment, std::optional<Format> format) {
   return add({.kind = Kind::precompute, .workspace = parse_assignment(assignment), .format = std::move(format)});

@@ -20,7 +20,9 @@ struct DimPair {
 
 /// (u : dense, v : KIND): CSR and CSC for compressed, bitmap rows for bitmap.
 inline std::optional<DimPair> rows_of(const Format& f, LevelKind kind) {
-  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2 || f.level(0).kind != LevelKind::dense || f.level(1).kind != kind) return {};
+  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2 || f.level(0).kind != LevelKind::dense ||
+      f.level(1).kind != kind)
+    return {};
   const DimPair d{plain_dim(f, 0), plain_dim(f, 1)};
   if (d.outer < 0 || d.inner < 0) return {};
   return d;
@@ -28,8 +30,8 @@ inline std::optional<DimPair> rows_of(const Format& f, LevelKind kind) {
 
 /// (u : compressed, v : singleton): COO, whatever its properties.
 inline std::optional<DimPair> coordinates_of(const Format& f) {
-  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2 || f.level(0).kind != LevelKind::compressed || f.level(0).unique ||
-      f.level(1).kind != LevelKind::singleton)
+  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2 || f.level(0).kind != LevelKind::compressed ||
+      f.level(0).unique || f.level(1).kind != LevelKind::singleton)
     return {};
   const DimPair d{plain_dim(f, 0), plain_dim(f, 1)};
   if (d.outer < 0 || d.inner < 0) return {};
@@ -63,8 +65,8 @@ struct BlockedRows {
   bool column_major = false;           ///< the inner dimension's remainder stands above the outer's
 };
 inline std::optional<BlockedRows> blocks_of(const Format& f, LevelKind quotient, LevelKind remainder) {
-  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 4 || f.level(0).kind != LevelKind::dense || f.level(1).kind != quotient ||
-      f.level(2).kind != LevelKind::dense || f.level(3).kind != remainder)
+  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 4 || f.level(0).kind != LevelKind::dense ||
+      f.level(1).kind != quotient || f.level(2).kind != LevelKind::dense || f.level(3).kind != remainder)
     return {};
   BlockedRows b;
   std::int64_t n2 = 0, n3 = 0;
@@ -78,7 +80,9 @@ inline std::optional<BlockedRows> blocks_of(const Format& f, LevelKind quotient,
 }
 
 /// (u / r : dense, v / c : compressed, then u % r and v % c : dense in either order): BSR.
-inline std::optional<BlockedRows> blocked_rows_of(const Format& f) { return blocks_of(f, LevelKind::compressed, LevelKind::dense); }
+inline std::optional<BlockedRows> blocked_rows_of(const Format& f) {
+  return blocks_of(f, LevelKind::compressed, LevelKind::dense);
+}
 
 /// (u / r : dense, v / c : dense, u % r : dense, v % c : compressed): CSR in tiles.
 inline std::optional<BlockedRows> tiled_rows_of(const Format& f) {
@@ -88,7 +92,9 @@ inline std::optional<BlockedRows> tiled_rows_of(const Format& f) {
 
 /// (j - i : compressed, i or j : range) over dimensions i = 0, j = 1: the dimension of the range level, or -1.
 inline int diagonals_of(const Format& f) {
-  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2 || f.level(0).kind != LevelKind::compressed || f.level(1).kind != LevelKind::range) return -1;
+  if (f.num_parts() != 1 || f.rank() != 2 || f.num_levels() != 2 || f.level(0).kind != LevelKind::compressed ||
+      f.level(1).kind != LevelKind::range)
+    return -1;
   const auto& exprs = f.spec().exprs;
   const ExprNode& skew = exprs[static_cast<std::size_t>(f.level(0).expr)];
   if (skew.op != ExprNode::sub) return -1;

@@ -1,13 +1,13 @@
 #include "io/file.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fcntl.h>
-#include <pthread.h>
 #include <random>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "strata/error.h"
 
@@ -40,8 +40,7 @@ class HoldFileSizeSignal {
   ~HoldFileSizeSignal() {
     if (!was_pending_) {
       const timespec now{};
-      while (sigtimedwait(&set_, nullptr, &now) == -1 && errno == EINTR) {
-      }
+      while (sigtimedwait(&set_, nullptr, &now) == -1 && errno == EINTR) {}
     }
     pthread_sigmask(SIG_SETMASK, &old_, nullptr);
   }
@@ -129,10 +128,8 @@ void write_file(const std::string& path, const std::function<std::string()>& nex
   for (int attempt = 0; file.fd < 0; ++attempt) {
     const std::string name = target + ".tmp" + std::to_string(random());
     file.fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.fd >= 0)
-      temporary.path = name;
-    else if (errno != EEXIST || attempt > 100)
-      fail("create a file beside", path, errno);
+    if (file.fd >= 0) temporary.path = name;
+    else if (errno != EEXIST || attempt > 100) fail("create a file beside", path, errno);
   }
   for (std::string text = next(); !text.empty(); text = next()) write_all(file.fd, text, path);
   if (::fsync(file.fd) != 0) fail("write", path, errno);

@@ -54,8 +54,7 @@ struct ValueOf<MarketField::complex> {
   const std::string_view word = word_at(p, source.end());
   if (word.empty()) source.fail(p, 1, {.what = "the line ends before its value", .expected = name_of_field(field)});
   std::string fix;
-  if (word.find(',') != word.npos)
-    fix = "write a decimal point, not a comma";
+  if (word.find(',') != word.npos) fix = "write a decimal point, not a comma";
   else if (field == MarketField::real && word.find_first_of("dD") != word.npos && word.find_first_of("0123456789") == 0)
     fix = "write the exponent with 'e'";
   if (too_large)
@@ -218,8 +217,7 @@ void mirror(const MarketHeader& header, const std::vector<Chunk>& chunks, Market
       if (header.symmetry == MarketSymmetry::skew) {
         if constexpr (field == MarketField::integer)
           value = static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(value));
-        else if constexpr (field != MarketField::unsigned_integer)
-          value = -value;
+        else if constexpr (field != MarketField::unsigned_integer) value = -value;
       }
       if constexpr (field == MarketField::complex)
         if (header.symmetry == MarketSymmetry::hermitian) value = std::conj(value);
@@ -279,9 +277,7 @@ void for_chunks(std::vector<Chunk>& chunks, const std::function<void(double)>& p
       Chunk& chunk = chunks[first + static_cast<std::size_t>(c)];
       try {
         f(chunk);
-      } catch (...) {
-        chunk.error = std::current_exception();
-      }
+      } catch (...) { chunk.error = std::current_exception(); }
     });
     for (std::size_t c = first; c < first + n; ++c)
       if (chunks[c].error) std::rethrow_exception(chunks[c].error);
@@ -336,10 +332,8 @@ MarketEntries parse_field(const MarketText& source, const MarketHeader& header, 
     }
     out.rows.size = out.cols.size = out.values.size = total;
   };
-  if (index == DType::i32)
-    run(std::int32_t{});
-  else
-    run(std::int64_t{});
+  if (index == DType::i32) run(std::int32_t{});
+  else run(std::int64_t{});
   return out;
 }
 

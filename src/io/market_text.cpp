@@ -196,10 +196,8 @@ void parse_size_line(const MarketText& source, const char* p, MarketHeader& head
   std::int64_t extents[2] = {n, header.cols};
   std::optional<std::int64_t> count = checked_product(extents);
   // n * n fits, so the triangles do.
-  if (count && header.symmetry == MarketSymmetry::skew)
-    count = n == 0 ? 0 : (*count - n) / 2;
-  else if (count && header.symmetry != MarketSymmetry::general)
-    count = (*count - n) / 2 + n;
+  if (count && header.symmetry == MarketSymmetry::skew) count = n == 0 ? 0 : (*count - n) / 2;
+  else if (count && header.symmetry != MarketSymmetry::general) count = (*count - n) / 2 + n;
   if (!count)
     source.fail(header.size_line, static_cast<std::size_t>(p - header.size_line),
                 {.what = "rows times columns exceeds 63 bits",

@@ -16,10 +16,8 @@ using io::MarketSymmetry;
 template <class T>
 T other_side(T value, MarketSymmetry symmetry) {
   if (symmetry == MarketSymmetry::skew) {
-    if constexpr (std::is_same_v<T, std::int64_t>)
-      return static_cast<T>(0 - static_cast<std::uint64_t>(value));
-    else
-      return static_cast<T>(-value);
+    if constexpr (std::is_same_v<T, std::int64_t>) return static_cast<T>(0 - static_cast<std::uint64_t>(value));
+    else return static_cast<T>(-value);
   }
   if constexpr (std::is_same_v<T, std::complex<double>>)
     if (symmetry == MarketSymmetry::hermitian) return std::conj(value);

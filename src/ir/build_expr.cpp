@@ -65,11 +65,18 @@ Expr simplify_integer(Op op, const Expr& a, const Expr& b) {
     case Op::floor_div: return is_int_constant(b, 1) || is_int_constant(a, 0) ? a : nullptr;
     case Op::floor_mod: return is_int_constant(b, 1) ? zero_of(a->type) : is_int_constant(a, 0) ? a : nullptr;
     case Op::bit_and: return is_int_constant(a, 0) ? a : is_int_constant(b, 0) ? b : nullptr;
-    case Op::bit_or: case Op::bit_xor: return is_int_constant(a, 0) ? b : is_int_constant(b, 0) ? a : nullptr;
-    case Op::shift_left: case Op::shift_right: return is_int_constant(b, 0) ? a : nullptr;
-    case Op::min: case Op::max: return a == b ? a : nullptr;
-    case Op::eq: case Op::le: case Op::ge: return a == b ? constant(Scalar::of(true), a->type.lanes) : nullptr;
-    case Op::ne: case Op::lt: case Op::gt: return a == b ? constant(Scalar::of(false), a->type.lanes) : nullptr;
+    case Op::bit_or:
+    case Op::bit_xor: return is_int_constant(a, 0) ? b : is_int_constant(b, 0) ? a : nullptr;
+    case Op::shift_left:
+    case Op::shift_right: return is_int_constant(b, 0) ? a : nullptr;
+    case Op::min:
+    case Op::max: return a == b ? a : nullptr;
+    case Op::eq:
+    case Op::le:
+    case Op::ge: return a == b ? constant(Scalar::of(true), a->type.lanes) : nullptr;
+    case Op::ne:
+    case Op::lt:
+    case Op::gt: return a == b ? constant(Scalar::of(false), a->type.lanes) : nullptr;
     default: return nullptr;
   }
 }
@@ -92,7 +99,9 @@ Expr simplify_bool(Op op, const Expr& a, const Expr& b) {
 }
 
 /// An i64 constant in the dtype and lanes of its partner.
-Expr like(const Expr& e, std::int64_t value) { return constant(fold_cast(e->type.dtype, Scalar::of(value)), e->type.lanes); }
+Expr like(const Expr& e, std::int64_t value) {
+  return constant(fold_cast(e->type.dtype, Scalar::of(value)), e->type.lanes);
+}
 
 }  // namespace
 
@@ -110,14 +119,21 @@ Expr var(std::string name, Type type) {
   with_type(type.dtype, [](auto) {});
   return make({.kind = ExprNode::variable, .type = type, .name = std::move(name)});
 }
-Expr scalar_param(std::string name) { return make({.kind = ExprNode::scalar_param, .type = {}, .name = std::move(name)}); }
+Expr scalar_param(std::string name) {
+  return make({.kind = ExprNode::scalar_param, .type = {}, .name = std::move(name)});
+}
 
 Expr load(const BufferParam& buffer, int buffer_index, Expr index, int lanes) {
   check_lanes(lanes);
   if (index->type != Type{}) wrong("load at an index", {index->type});
-  if (is_complex(buffer.dtype)) throw InternalError("ir: complex buffer '" + buffer.name + "': declare twice as many floats");
+  if (is_complex(buffer.dtype))
+    throw InternalError("ir: complex buffer '" + buffer.name + "': declare twice as many floats");
   const DType t = buffer.packed_bits > 0 ? DType::i64 : compute_dtype(buffer.dtype);
-  return make({.kind = ExprNode::load, .type = {t, lanes}, .name = buffer.name, .index = buffer_index, .args = {std::move(index)}});
+  return make({.kind = ExprNode::load,
+               .type = {t, lanes},
+               .name = buffer.name,
+               .index = buffer_index,
+               .args = {std::move(index)}});
 }
 
 Expr unary(Op op, Expr a) {
@@ -129,7 +145,8 @@ Expr unary(Op op, Expr a) {
   // Library functions are left to the engine that runs: they may differ in the last bit.
   const bool library = op >= Op::exp && op <= Op::erf;
   if (is_constant(a) && !library) return constant(fold_unary(op, a->value), t.lanes);
-  if ((op == Op::logical_not || op == Op::neg || op == Op::bit_not) && a->kind == ExprNode::unary && a->op == op) return a->args[0];
+  if ((op == Op::logical_not || op == Op::neg || op == Op::bit_not) && a->kind == ExprNode::unary && a->op == op)
+    return a->args[0];
   return make({.kind = ExprNode::unary, .type = t, .op = op, .args = {std::move(a)}});
 }
 
@@ -158,7 +175,8 @@ Expr binary(Op op, Expr a, Expr b) {
 
 Expr select(Expr condition, Expr a, Expr b) {
   const Type c = condition->type;
-  if (c.dtype != DType::boolean || (c.lanes != 1 && c.lanes != a->type.lanes) || a->type != b->type) wrong("select", {c, a->type, b->type});
+  if (c.dtype != DType::boolean || (c.lanes != 1 && c.lanes != a->type.lanes) || a->type != b->type)
+    wrong("select", {c, a->type, b->type});
   if (is_constant(condition)) return condition->value.bits[0] != 0 ? a : b;
   if (a == b) return a;
   const Type t = a->type;
@@ -178,7 +196,8 @@ Expr fma(Expr a, Expr b, Expr c) {
   const Type t = a->type;
   if (b->type != t || c->type != t || t.dtype == DType::boolean) wrong("fma", {a->type, b->type, c->type});
   if (is_int(t)) return binary(Op::add, binary(Op::mul, std::move(a), std::move(b)), std::move(c));
-  if (is_constant(a) && is_constant(b) && is_constant(c)) return constant(fold_fma(a->value, b->value, c->value), t.lanes);
+  if (is_constant(a) && is_constant(b) && is_constant(c))
+    return constant(fold_fma(a->value, b->value, c->value), t.lanes);
   return make({.kind = ExprNode::fma, .type = t, .args = {std::move(a), std::move(b), std::move(c)}});
 }
 
@@ -201,7 +220,8 @@ Expr lane(Expr a, int which) {
 }
 
 Expr reduce_lanes(Op op, Expr a) {
-  const bool folds = op == Op::add || op == Op::mul || op == Op::min || op == Op::max || op == Op::bit_and || op == Op::bit_or;
+  const bool folds =
+      op == Op::add || op == Op::mul || op == Op::min || op == Op::max || op == Op::bit_and || op == Op::bit_or;
   if (!folds || !is_defined(op, a->type.dtype)) wrong("reduce_lanes by " + std::string(name_of(op)), {a->type});
   if (a->type.lanes == 1) return a;
   const Type t{a->type.dtype, 1};
@@ -213,7 +233,8 @@ Expr reduce_lanes(Op op, std::vector<Expr> each) {
   const int n = static_cast<int>(each.size());
   bool fits = n > 1 && (n & (n - 1)) == 0 && n <= each[0]->type.lanes;
   for (const auto& a : each) fits = fits && a->type == each[0]->type;
-  if (!fits || reduce_lanes(op, each[0])->kind != ExprNode::reduce_lanes) wrong("reduce_lanes by " + std::string(name_of(op)) + " of " + std::to_string(n), {each.at(0)->type});
+  if (!fits || reduce_lanes(op, each[0])->kind != ExprNode::reduce_lanes)
+    wrong("reduce_lanes by " + std::string(name_of(op)) + " of " + std::to_string(n), {each.at(0)->type});
   const Type t{each[0]->type.dtype, n};
   return make({.kind = ExprNode::reduce_lanes, .type = t, .op = op, .args = std::move(each)});
 }

@@ -27,9 +27,15 @@ Stmt block(std::vector<Stmt> body) {
   return make({.kind = StmtNode::block, .body = std::move(flat)});
 }
 
-Stmt let(std::string name, Expr value) { return make({.kind = StmtNode::let, .name = std::move(name), .value = std::move(value)}); }
-Stmt declare(std::string name, Expr value) { return make({.kind = StmtNode::declare, .name = std::move(name), .value = std::move(value)}); }
-Stmt assign(std::string name, Expr value) { return make({.kind = StmtNode::assign, .name = std::move(name), .value = std::move(value)}); }
+Stmt let(std::string name, Expr value) {
+  return make({.kind = StmtNode::let, .name = std::move(name), .value = std::move(value)});
+}
+Stmt declare(std::string name, Expr value) {
+  return make({.kind = StmtNode::declare, .name = std::move(name), .value = std::move(value)});
+}
+Stmt assign(std::string name, Expr value) {
+  return make({.kind = StmtNode::assign, .name = std::move(name), .value = std::move(value)});
+}
 
 Stmt store(const BufferParam& buffer, int buffer_index, Expr index, Expr value) {
   need_index("the index of a store to " + buffer.name, index);
@@ -37,13 +43,19 @@ Stmt store(const BufferParam& buffer, int buffer_index, Expr index, Expr value) 
   if (!buffer.written) throw InternalError("ir: store to " + buffer.name + ", which is not declared as written");
   need(value->type.dtype == compute_dtype(buffer.dtype) && !is_complex(buffer.dtype),
        "a store to " + buffer.name + " takes " + std::string(name_of(compute_dtype(buffer.dtype))), value);
-  return make({.kind = StmtNode::store, .name = buffer.name, .buffer = buffer_index, .index = std::move(index), .value = std::move(value)});
+  return make({.kind = StmtNode::store,
+               .name = buffer.name,
+               .buffer = buffer_index,
+               .index = std::move(index),
+               .value = std::move(value)});
 }
 
 Stmt store_or(int buffer_index, Expr index, Expr value) {
   need_index("the index of store_or", index);
-  need((is_integer(value->type.dtype) || value->type.dtype == DType::boolean) && value->type.lanes == 1, "store_or takes a scalar integer", value);
-  return make({.kind = StmtNode::store_or, .buffer = buffer_index, .index = std::move(index), .value = std::move(value)});
+  need((is_integer(value->type.dtype) || value->type.dtype == DType::boolean) && value->type.lanes == 1,
+       "store_or takes a scalar integer", value);
+  return make(
+      {.kind = StmtNode::store_or, .buffer = buffer_index, .index = std::move(index), .value = std::move(value)});
 }
 
 Stmt loop(std::string name, Expr begin, Expr end, Stmt body, std::int64_t step, LoopKind kind) {
@@ -51,8 +63,14 @@ Stmt loop(std::string name, Expr begin, Expr end, Stmt body, std::int64_t step, 
   need_index("the end of loop " + name, end);
   if (step < 1) throw InternalError("ir: loop " + name + " by " + std::to_string(step));
   const bool known = begin->kind == ExprNode::constant && end->kind == ExprNode::constant;
-  if (kind == LoopKind::unrolled && !known) throw InternalError("ir: unrolled loop " + name + " from " + to_string(begin) + " to " + to_string(end));
-  return make({.kind = StmtNode::loop, .name = std::move(name), .loop_kind = kind, .step = step, .begin = std::move(begin), .end = std::move(end),
+  if (kind == LoopKind::unrolled && !known)
+    throw InternalError("ir: unrolled loop " + name + " from " + to_string(begin) + " to " + to_string(end));
+  return make({.kind = StmtNode::loop,
+               .name = std::move(name),
+               .loop_kind = kind,
+               .step = step,
+               .begin = std::move(begin),
+               .end = std::move(end),
                .body = {block({std::move(body)})}});
 }
 
@@ -74,7 +92,8 @@ Stmt branch(Expr condition, Stmt then, Stmt otherwise) {
 
 Stmt prefetch(int buffer_index, Expr index, bool second_level) {
   need_index("the index of a prefetch", index);
-  return make({.kind = StmtNode::prefetch, .buffer = buffer_index, .second_level = second_level, .index = std::move(index)});
+  return make(
+      {.kind = StmtNode::prefetch, .buffer = buffer_index, .second_level = second_level, .index = std::move(index)});
 }
 Stmt fail(int status) {
   if (status <= 0) throw InternalError("ir: fail with status " + std::to_string(status));

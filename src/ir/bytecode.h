@@ -1,6 +1,6 @@
 #pragma once
-// The interpreter's machine: a flat list of instructions over registers of 8 bytes, one register per lane. Every instruction
-// holds the address of the function that runs it, so that a step costs one indirect call (a few ns).
+// The interpreter's machine: a flat list of instructions over registers of 8 bytes, one register per lane. Every
+// instruction holds the address of the function that runs it, so that a step costs one indirect call (a few ns).
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -38,22 +38,23 @@ Step reduce(Op op, DType t);
 Step load(const BufferParam& buffer, int lanes);
 Step store(const BufferParam& buffer, int lanes);
 Step store_or(const BufferParam& buffer);
-Step copy();                 ///< dst = a
-Step broadcast();            ///< every lane of dst = a
-Step select_scalar();        ///< dst = a ? b : c, a one boolean
-Step select_lanes();         ///< lane by lane
-Step jump();                 ///< by `extra`
-Step jump_unless();          ///< unless a
+Step copy();                          ///< dst = a
+Step broadcast();                     ///< every lane of dst = a
+Step select_scalar();                 ///< dst = a ? b : c, a one boolean
+Step select_lanes();                  ///< lane by lane
+Step jump();                          ///< by `extra`
+Step jump_unless();                   ///< unless a
 Step jump_unless_i64(Op comparison);  ///< unless a op b
-Step loop_next();            ///< dst += number; jump while dst < a
-Step fail();                 ///< with status `extra`
+Step loop_next();                     ///< dst += number; jump while dst < a
+Step fail();                          ///< with status `extra`
 Step halt();
 }  // namespace steps
 
 /// A function ready to run.
 struct Bytecode {
   std::vector<Instruction> code;
-  std::vector<std::uint64_t> constants;  ///< the first registers; then begin, end, chunk, the scalars, and everything else
+  std::vector<std::uint64_t>
+      constants;  ///< the first registers; then begin, end, chunk, the scalars, and everything else
   std::size_t registers = 0;
   std::size_t scalars = 0;
 };

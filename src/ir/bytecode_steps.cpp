@@ -39,7 +39,8 @@ template <class T> const Instruction* run_fma(const Instruction* i, Frame& f) {
   return i + 1;
 }
 template <class T> const Instruction* run_fma_lanes(const Instruction* i, Frame& f) {
-  for (int k = 0; k < i->lanes; ++k) put(f, i->dst + k, multiply_add(get<T>(f, i->a + k), get<T>(f, i->b + k), get<T>(f, i->c + k)));
+  for (int k = 0; k < i->lanes; ++k)
+    put(f, i->dst + k, multiply_add(get<T>(f, i->a + k), get<T>(f, i->b + k), get<T>(f, i->c + k)));
   return i + 1;
 }
 template <Op op, class T> const Instruction* run_reduce(const Instruction* i, Frame& f) {
@@ -98,7 +99,8 @@ template <class F> Step with_layout(DType t, F&& f) {
 
 template <class L> const Instruction* run_load(const Instruction* i, Frame& f) {
   using T = typename L::Stored;
-  const char* from = static_cast<const char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
+  const char* from =
+      static_cast<const char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
   T v;
   std::memcpy(&v, from, sizeof(T));
   put(f, i->dst, L::widen(v));
@@ -106,7 +108,8 @@ template <class L> const Instruction* run_load(const Instruction* i, Frame& f) {
 }
 template <class L> const Instruction* run_load_lanes(const Instruction* i, Frame& f) {
   using T = typename L::Stored;
-  const char* from = static_cast<const char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
+  const char* from =
+      static_cast<const char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
   for (int k = 0; k < i->lanes; ++k) {
     T v;
     std::memcpy(&v, from + static_cast<std::size_t>(k) * sizeof(T), sizeof(T));
@@ -116,7 +119,8 @@ template <class L> const Instruction* run_load_lanes(const Instruction* i, Frame
 }
 template <class L> const Instruction* run_store(const Instruction* i, Frame& f) {
   using T = typename L::Stored;
-  char* to = static_cast<char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
+  char* to =
+      static_cast<char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
   for (int k = 0; k < i->lanes; ++k) {
     const T v = L::narrow(get<decltype(L::widen(T{}))>(f, i->b + k));
     std::memcpy(to + static_cast<std::size_t>(k) * sizeof(T), &v, sizeof(T));
@@ -144,7 +148,8 @@ const Instruction* run_or_packed(const Instruction* i, Frame& f) {
   return i + 1;
 }
 template <class T> const Instruction* run_or(const Instruction* i, Frame& f) {
-  __atomic_fetch_or(static_cast<T*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a), get<T>(f, i->b), __ATOMIC_RELAXED);
+  __atomic_fetch_or(static_cast<T*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a), get<T>(f, i->b),
+                    __ATOMIC_RELAXED);
   return i + 1;
 }
 
@@ -215,7 +220,9 @@ Step unary(Op op, DType t) {
 }
 Step cast(DType to, DType from, int lanes) {
   return with_type(to, [&]<class To>(std::type_identity<To>) {
-    return with_type(from, [&]<class From>(std::type_identity<From>) -> Step { return lanes == 1 ? run_cast<To, From> : run_cast_lanes<To, From>; });
+    return with_type(from, [&]<class From>(std::type_identity<From>) -> Step {
+      return lanes == 1 ? run_cast<To, From> : run_cast_lanes<To, From>;
+    });
   });
 }
 Step fma(DType t, int lanes) {
@@ -233,7 +240,8 @@ Step reduce(Op op, DType t) {
 }
 Step load(const BufferParam& buffer, int lanes) {
   if (buffer.packed_bits > 0) return run_load_packed;
-  return with_layout(buffer.dtype, [lanes]<class L>(L) -> Step { return lanes == 1 ? run_load<L> : run_load_lanes<L>; });
+  return with_layout(buffer.dtype,
+                     [lanes]<class L>(L) -> Step { return lanes == 1 ? run_load<L> : run_load_lanes<L>; });
 }
 Step store(const BufferParam& buffer, int) {
   return with_layout(buffer.dtype, []<class L>(L) -> Step { return run_store<L>; });

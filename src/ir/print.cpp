@@ -25,7 +25,8 @@ std::string hex_bits(const Scalar& s) {
 
 /// i64, f64 and bool say what they are by their look; other types by a suffix.
 std::string constant_text(const ExprNode& e) {
-  std::string text = is_float(e.type.dtype) && std::isnan(e.value.to_double()) ? "nan(" + hex_bits(e.value) + ")" : e.value.to_string();
+  std::string text = is_float(e.type.dtype) && std::isnan(e.value.to_double()) ? "nan(" + hex_bits(e.value) + ")"
+                                                                               : e.value.to_string();
   const bool plain = e.type.dtype == DType::i64 || e.type.dtype == DType::boolean || e.type.dtype == DType::f64;
   if (e.type.dtype == DType::f64 && text.find_first_of(".en") == std::string::npos) text += ".0";
   if (!plain || e.type.lanes > 1) text += "_" + to_string(e.type);
@@ -59,8 +60,14 @@ std::string_view infix(Op op) {
 int strength(Op op) {
   switch (op) {
     case Op::mul: return 5;
-    case Op::add: case Op::sub: return 4;
-    case Op::eq: case Op::ne: case Op::lt: case Op::le: case Op::gt: case Op::ge: return 2;
+    case Op::add:
+    case Op::sub: return 4;
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge: return 2;
     default: return 3;  // division, bits and shifts: always in parentheses inside each other
   }
 }
@@ -81,7 +88,8 @@ std::string binary_text(const ExprNode& e, int outer) {
   const auto sign = infix(e.op);
   if (sign.empty()) return call(name_of(e.op), e);
   const int own = strength(e.op);
-  // The right side of - and of everything that does not associate needs one more; so does anything inside bits and division.
+  // The right side of - and of everything that does not associate needs one more; so does anything inside bits and
+  // division.
   const int left = own == 3 ? 6 : own, right = own == 3 ? 6 : own + 1;
   std::string text = text_of(*e.args[0], left) + " " + std::string(sign) + " " + text_of(*e.args[1], right);
   return own < outer ? "(" + text + ")" : text;
@@ -100,9 +108,11 @@ std::string text_of(const ExprNode& e, int outer) {
   if (!is_whole(e)) return "(malformed)";
   switch (e.kind) {
     case ExprNode::constant: return constant_text(e);
-    case ExprNode::variable: case ExprNode::scalar_param: return e.name;
+    case ExprNode::variable:
+    case ExprNode::scalar_param: return e.name;
     case ExprNode::load:
-      return e.name + "[" + text_of(*e.args[0], 0) + (e.type.lanes > 1 ? " : " + std::to_string(e.type.lanes) : "") + "]";
+      return e.name + "[" + text_of(*e.args[0], 0) + (e.type.lanes > 1 ? " : " + std::to_string(e.type.lanes) : "") +
+             "]";
     case ExprNode::unary:
       if (e.op == Op::neg) return "-" + text_of(*e.args[0], 7);
       if (e.op == Op::bit_not) return "~" + text_of(*e.args[0], 7);
@@ -111,9 +121,11 @@ std::string text_of(const ExprNode& e, int outer) {
     case ExprNode::binary: return binary_text(e, outer);
     case ExprNode::select: {
       const bool lazy = e.args[0]->type.lanes == 1 && e.type.lanes == 1 && e.type.dtype == DType::boolean;
-      const bool both = lazy && is_bool_constant(*e.args[2], false), either = lazy && is_bool_constant(*e.args[1], true);
+      const bool both = lazy && is_bool_constant(*e.args[2], false),
+                 either = lazy && is_bool_constant(*e.args[1], true);
       if (!both && !either) return call("select", e);
-      std::string text = text_of(*e.args[0], both ? 1 : 2) + (both ? " && " : " || ") + text_of(*e.args[both ? 1 : 2], 2);
+      std::string text =
+          text_of(*e.args[0], both ? 1 : 2) + (both ? " && " : " || ") + text_of(*e.args[both ? 1 : 2], 2);
       return outer > (both ? 1 : 0) ? "(" + text + ")" : text;
     }
     case ExprNode::cast: return call(short_name(e.type.dtype), e);
@@ -133,7 +145,8 @@ class Printer {
     text_ = "function " + f_.name + "(";
     std::string separator;
     for (const auto& b : f_.buffers) {
-      text_ += separator + (b.written ? "out " : "") + b.name + ": " + (b.packed_bits ? "packed" + std::to_string(b.packed_bits) : std::string(short_name(b.dtype)));
+      text_ += separator + (b.written ? "out " : "") + b.name + ": " +
+               (b.packed_bits ? "packed" + std::to_string(b.packed_bits) : std::string(short_name(b.dtype)));
       separator = ", ";
     }
     separator = f_.scalars.empty() ? "" : "; ";
@@ -170,16 +183,22 @@ class Printer {
         for (const auto& child : s.body) statement(*child);
         break;
       case StmtNode::let: line("let " + s.name + ": " + to_string(s.value->type) + " = " + to_string(s.value)); break;
-      case StmtNode::declare: line("var " + s.name + ": " + to_string(s.value->type) + " = " + to_string(s.value)); break;
+      case StmtNode::declare:
+        line("var " + s.name + ": " + to_string(s.value->type) + " = " + to_string(s.value));
+        break;
       case StmtNode::assign: line(s.name + " = " + to_string(s.value)); break;
       case StmtNode::store: {
         const int lanes = s.value->type.lanes;
-        line(buffer(s.buffer) + "[" + to_string(s.index) + (lanes > 1 ? " : " + std::to_string(lanes) : "") + "] = " + to_string(s.value));
+        line(buffer(s.buffer) + "[" + to_string(s.index) + (lanes > 1 ? " : " + std::to_string(lanes) : "") +
+             "] = " + to_string(s.value));
         break;
       }
       case StmtNode::store_or: line(buffer(s.buffer) + "[" + to_string(s.index) + "] |= " + to_string(s.value)); break;
       case StmtNode::loop:
-        line((s.loop_kind == LoopKind::unrolled ? "unrolled " : s.loop_kind == LoopKind::simd ? "simd " : "for ") + s.name + " = " + to_string(s.begin) + " .. " + to_string(s.end) +
+        line((s.loop_kind == LoopKind::unrolled ? "unrolled "
+              : s.loop_kind == LoopKind::simd   ? "simd "
+                                                : "for ") +
+             s.name + " = " + to_string(s.begin) + " .. " + to_string(s.end) +
              (s.step == 1 ? "" : " by " + std::to_string(s.step)));
         body(s.body.at(0));
         break;
@@ -195,7 +214,9 @@ class Printer {
           body(s.body[1]);
         }
         break;
-      case StmtNode::prefetch: line((s.second_level ? "prefetch into L2 " : "prefetch ") + buffer(s.buffer) + "[" + to_string(s.index) + "]"); break;
+      case StmtNode::prefetch:
+        line((s.second_level ? "prefetch into L2 " : "prefetch ") + buffer(s.buffer) + "[" + to_string(s.index) + "]");
+        break;
       case StmtNode::fail: line("fail " + std::to_string(s.status)); break;
       case StmtNode::comment: line("# " + s.name); break;
     }
@@ -208,7 +229,9 @@ class Printer {
 
 }  // namespace
 
-std::string to_string(const Type& t) { return std::string(short_name(t.dtype)) + (t.lanes > 1 ? "x" + std::to_string(t.lanes) : ""); }
+std::string to_string(const Type& t) {
+  return std::string(short_name(t.dtype)) + (t.lanes > 1 ? "x" + std::to_string(t.lanes) : "");
+}
 std::string to_string(const Expr& e) { return e ? text_of(*e, 0) : "null"; }
 std::string to_string(const Function& f) { return Printer(f).run(); }
 

@@ -14,11 +14,19 @@ template <class T> T value_of(const Scalar& s) {
   return v;
 }
 
-constexpr std::array<std::string_view, 39> op_names = {
-    "add",        "sub",         "mul", "div", "floor_div", "floor_mod", "min", "max", "bit_and", "bit_or", "bit_xor",
-    "shift_left", "shift_right", "eq",  "ne",  "lt",        "le",        "gt",  "ge",  "neg",     "bit_not", "logical_not",
-    "abs",        "sqrt",        "exp", "log", "sin",       "cos",       "tan", "tanh", "erf", "floor",   "ceil",   "round_f16",
-    "round_bf16", "round_f8e4m3", "round_f8e5m2", "popcount", "count_trailing_zeros"};
+constexpr std::array<std::string_view, 39> op_names = {"add",          "sub",        "mul",
+                                                       "div",          "floor_div",  "floor_mod",
+                                                       "min",          "max",        "bit_and",
+                                                       "bit_or",       "bit_xor",    "shift_left",
+                                                       "shift_right",  "eq",         "ne",
+                                                       "lt",           "le",         "gt",
+                                                       "ge",           "neg",        "bit_not",
+                                                       "logical_not",  "abs",        "sqrt",
+                                                       "exp",          "log",        "sin",
+                                                       "cos",          "tan",        "tanh",
+                                                       "erf",          "floor",      "ceil",
+                                                       "round_f16",    "round_bf16", "round_f8e4m3",
+                                                       "round_f8e5m2", "popcount",   "count_trailing_zeros"};
 static_assert(op_names.size() == static_cast<std::size_t>(Op::count_trailing_zeros) + 1);
 
 }  // namespace
@@ -27,7 +35,10 @@ std::string_view name_of(Op op) { return op_names[static_cast<std::size_t>(op)];
 
 DType compute_dtype(DType storage) {
   switch (storage) {
-    case DType::f16: case DType::bf16: case DType::f8e4m3: case DType::f8e5m2: return DType::f32;
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: return DType::f32;
     default: return storage;
   }
 }
@@ -35,7 +46,8 @@ DType compute_dtype(DType storage) {
 void no_such_type(DType t) { throw InternalError("ir: nothing is computed in " + std::string(name_of(t))); }
 
 bool is_defined(Op op, DType t) {
-  return with_type(t, [op]<class T>(std::type_identity<T>) { return is_binary(op) ? takes<T>(op) : takes_unary<T>(op); });
+  return with_type(t,
+                   [op]<class T>(std::type_identity<T>) { return is_binary(op) ? takes<T>(op) : takes_unary<T>(op); });
 }
 
 Scalar fold_binary(Op op, const Scalar& a, const Scalar& b) {
@@ -58,7 +70,8 @@ Scalar fold_unary(Op op, const Scalar& a) {
 
 Scalar fold_cast(DType to, const Scalar& a) {
   return with_type(to, [&]<class To>(std::type_identity<To>) {
-    return with_type(a.dtype, [&]<class From>(std::type_identity<From>) { return Scalar::of(convert<To>(value_of<From>(a))); });
+    return with_type(a.dtype,
+                     [&]<class From>(std::type_identity<From>) { return Scalar::of(convert<To>(value_of<From>(a))); });
   });
 }
 

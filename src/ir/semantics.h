@@ -1,6 +1,6 @@
 #pragma once
-// What each operation does to one lane. Constant folding and the interpreter share it, so they cannot disagree; the emitted
-// text is tested against it.
+// What each operation does to one lane. Constant folding and the interpreter share it, so they cannot disagree; the
+// emitted text is tested against it.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace strata::ir {
 
-/// Calls f(std::type_identity<T>{}) for the C++ type of a computed dtype. Throws InternalError for storage-only and complex ones.
+/// Calls f(std::type_identity<T>{}) for the C++ type of a computed dtype. Throws InternalError for storage-only and
+/// complex ones.
 template <class F> decltype(auto) with_type(DType t, F&& f);
 [[noreturn]] void no_such_type(DType t);
 
@@ -32,11 +33,16 @@ template <class T> constexpr bool takes(Op op) {
 /// Is the unary operation defined for elements of T?
 template <class T> constexpr bool takes_unary(Op op) {
   switch (op) {
-    case Op::neg: case Op::abs: return !std::is_same_v<T, bool>;
+    case Op::neg:
+    case Op::abs: return !std::is_same_v<T, bool>;
     case Op::bit_not: return std::is_integral_v<T> && !std::is_same_v<T, bool>;
     case Op::logical_not: return std::is_same_v<T, bool>;
-    case Op::popcount: case Op::count_trailing_zeros: return std::is_integral_v<T> && sizeof(T) == 8;
-    case Op::round_f16: case Op::round_bf16: case Op::round_f8e4m3: case Op::round_f8e5m2: return std::is_same_v<T, float>;
+    case Op::popcount:
+    case Op::count_trailing_zeros: return std::is_integral_v<T> && sizeof(T) == 8;
+    case Op::round_f16:
+    case Op::round_bf16:
+    case Op::round_f8e4m3:
+    case Op::round_f8e5m2: return std::is_same_v<T, float>;
     default: return !is_binary(op) && std::is_floating_point_v<T>;
   }
 }
@@ -84,7 +90,8 @@ template <Op op, class T> auto apply_unary(T a) {
   if constexpr (op == Op::logical_not) return !a;
   else if constexpr (op == Op::bit_not) return static_cast<T>(~a);
   else if constexpr (op == Op::popcount) return static_cast<std::int64_t>(std::popcount(static_cast<std::uint64_t>(a)));
-  else if constexpr (op == Op::count_trailing_zeros) return static_cast<std::int64_t>(std::countr_zero(static_cast<std::uint64_t>(a)));
+  else if constexpr (op == Op::count_trailing_zeros)
+    return static_cast<std::int64_t>(std::countr_zero(static_cast<std::uint64_t>(a)));
   else if constexpr (std::is_integral_v<T>) {
     const auto negated = static_cast<T>(0 - static_cast<std::uint64_t>(a));
     if constexpr (op == Op::neg) return negated;
@@ -143,9 +150,10 @@ template <class F> decltype(auto) with_type(DType t, F&& f) {
 }
 
 /// Calls f(std::integral_constant<Op, op>{}): turns a value into a template argument.
+// clang-format off
+#define STRATA_CASE(name) case Op::name: return f(std::integral_constant<Op, Op::name>{});
 template <class F> decltype(auto) with_binary(Op op, F&& f) {
   switch (op) {
-#define STRATA_CASE(name) case Op::name: return f(std::integral_constant<Op, Op::name>{});
     STRATA_CASE(add) STRATA_CASE(sub) STRATA_CASE(mul) STRATA_CASE(div) STRATA_CASE(floor_div) STRATA_CASE(floor_mod)
     STRATA_CASE(min) STRATA_CASE(max) STRATA_CASE(bit_and) STRATA_CASE(bit_or) STRATA_CASE(bit_xor)
     STRATA_CASE(shift_left) STRATA_CASE(shift_right) STRATA_CASE(eq) STRATA_CASE(ne) STRATA_CASE(lt) STRATA_CASE(le)
@@ -155,12 +163,14 @@ template <class F> decltype(auto) with_binary(Op op, F&& f) {
 template <class F> decltype(auto) with_unary(Op op, F&& f) {
   switch (op) {
     STRATA_CASE(neg) STRATA_CASE(bit_not) STRATA_CASE(logical_not) STRATA_CASE(abs) STRATA_CASE(sqrt) STRATA_CASE(exp)
-    STRATA_CASE(log) STRATA_CASE(sin) STRATA_CASE(cos) STRATA_CASE(tan) STRATA_CASE(tanh) STRATA_CASE(erf) STRATA_CASE(floor)
-    STRATA_CASE(ceil) STRATA_CASE(round_f16) STRATA_CASE(round_bf16) STRATA_CASE(round_f8e4m3) STRATA_CASE(round_f8e5m2)
-    STRATA_CASE(popcount) default: return f(std::integral_constant<Op, Op::count_trailing_zeros>{});
-#undef STRATA_CASE
+    STRATA_CASE(log) STRATA_CASE(sin) STRATA_CASE(cos) STRATA_CASE(tan) STRATA_CASE(tanh) STRATA_CASE(erf)
+    STRATA_CASE(floor) STRATA_CASE(ceil) STRATA_CASE(round_f16) STRATA_CASE(round_bf16) STRATA_CASE(round_f8e4m3)
+    STRATA_CASE(round_f8e5m2) STRATA_CASE(popcount)
+    default: return f(std::integral_constant<Op, Op::count_trailing_zeros>{});
   }
 }
+#undef STRATA_CASE
+// clang-format on
 
 /// Does the operation exist for this dtype? (At run time; unary and binary alike.)
 bool is_defined(Op op, DType t);

@@ -46,7 +46,9 @@ class Translator {
   }
   /// Lets the jump at `from` go to the next instruction.
   void land(std::size_t from) { out_.code[from].extra = static_cast<std::int32_t>(out_.code.size() - from); }
-  std::int32_t back_to(std::size_t target) const { return static_cast<std::int32_t>(target) - static_cast<std::int32_t>(out_.code.size()); }
+  std::int32_t back_to(std::size_t target) const {
+    return static_cast<std::int32_t>(target) - static_cast<std::int32_t>(out_.code.size());
+  }
 
   /// Register of a constant: -1 - its place. Equal constants share it.
   int constant_register(const ExprNode& e) {
@@ -90,7 +92,10 @@ class Translator {
     const DType t = e->type.dtype;
     Instruction i{.dst = dst, .lanes = lanes};
     switch (e->kind) {
-      case ExprNode::constant: case ExprNode::variable: case ExprNode::scalar_param: case ExprNode::lane:
+      case ExprNode::constant:
+      case ExprNode::variable:
+      case ExprNode::scalar_param:
+      case ExprNode::lane:
         i.run = steps::copy();
         i.a = value(e);
         break;
@@ -157,7 +162,8 @@ class Translator {
   std::size_t jump_unless(const Expr& condition) {
     const int mark = next_;
     Instruction i;
-    const bool comparison = condition->kind == ExprNode::binary && is_compare(condition->op) && condition->args[0]->type == Type{};
+    const bool comparison =
+        condition->kind == ExprNode::binary && is_compare(condition->op) && condition->args[0]->type == Type{};
     if (comparison) {
       i.run = steps::jump_unless_i64(condition->op);
       i.a = value(condition->args[0]);
@@ -183,14 +189,16 @@ class Translator {
       case StmtNode::block:
         for (const auto& child : s.body) statement(*child);
         break;
-      case StmtNode::let: case StmtNode::declare: {
+      case StmtNode::let:
+      case StmtNode::declare: {
         const int r = claim(s.value->type.lanes);
         value_into(s.value, r);
         scopes_.back()[s.name] = r;
         break;
       }
       case StmtNode::assign: value_into(s.value, find(s.name)); break;
-      case StmtNode::store: case StmtNode::store_or: {
+      case StmtNode::store:
+      case StmtNode::store_or: {
         const int mark = next_;
         const BufferParam& b = buffer(s.buffer);
         Instruction i{.lanes = s.value->type.lanes, .extra = s.buffer, .number = b.packed_bits};
@@ -224,7 +232,8 @@ class Translator {
         break;
       }
       case StmtNode::fail: emit({.run = steps::fail(), .extra = s.status}); break;
-      case StmtNode::prefetch: case StmtNode::comment: break;
+      case StmtNode::prefetch:
+      case StmtNode::comment: break;
     }
   }
 

@@ -14,16 +14,20 @@ namespace {
 /// Words that C or our emitted prologue has taken.
 bool is_reserved(const std::string& name) {
   static const std::set<std::string> words = {
-      "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if",
-      "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
-      "unsigned", "void", "volatile", "while", "asm", "typeof", "buffers", "scalars", "main", "f64", "f32", "i8", "i16", "i32", "i64", "u8", "u16",
-      "u32", "u64", "linux", "unix"};
+      "auto",    "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
+      "else",    "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
+      "long",    "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
+      "switch",  "typedef",  "union",    "unsigned", "void",  "volatile", "while",   "asm",    "typeof",
+      "buffers", "scalars",  "main",     "f64",      "f32",   "i8",       "i16",     "i32",    "i64",
+      "u8",      "u16",      "u32",      "u64",      "linux", "unix"};
   return words.count(name) > 0;
 }
 
 bool is_identifier(const std::string& name) {
   if (name.empty() || name.size() > 200 || (!std::isalpha(static_cast<unsigned char>(name[0])))) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }) && !is_reserved(name);
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }) &&
+         !is_reserved(name);
 }
 
 class Verifier {
@@ -38,7 +42,8 @@ class Verifier {
     for (const auto& b : f_.buffers) {
       if (!is_identifier(b.name) || !seen.insert(b.name).second) fail("buffer name '" + b.name + "'");
       if (is_complex(b.dtype)) fail("buffer " + b.name + " is complex");
-      if (b.packed_bits < 0 || b.packed_bits > 57) fail("buffer " + b.name + " packs " + std::to_string(b.packed_bits) + " bits");
+      if (b.packed_bits < 0 || b.packed_bits > 57)
+        fail("buffer " + b.name + " packs " + std::to_string(b.packed_bits) + " bits");
     }
     for (const auto& s : f_.scalars)
       if (!is_identifier(s) || !seen.insert(s).second) fail("scalar name '" + s + "'");
@@ -57,7 +62,9 @@ class Verifier {
     bool is_mutable;
   };
 
-  [[noreturn]] void fail(const std::string& what) const { throw InternalError("ir: " + f_.name + ": " + what + ", in: " + at_); }
+  [[noreturn]] void fail(const std::string& what) const {
+    throw InternalError("ir: " + f_.name + ": " + what + ", in: " + at_);
+  }
 
   const Variable* find(const std::string& name) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
@@ -73,7 +80,8 @@ class Verifier {
   void declare(const std::string& name, Type type, bool is_mutable) {
     if (!is_identifier(name)) fail("'" + name + "' is no identifier");
     if (globals_.count(name)) fail("'" + name + "' is a parameter");
-    if (!scopes_.back().emplace(name, Variable{type, is_mutable}).second) fail("'" + name + "' is declared twice in one block");
+    if (!scopes_.back().emplace(name, Variable{type, is_mutable}).second)
+      fail("'" + name + "' is declared twice in one block");
   }
 
   /// Rebuilding a node with the checked constructors would fold it; so the types are checked here again.
@@ -88,7 +96,10 @@ class Verifier {
     };
     const auto type = [&](std::size_t i) { return e->args[i]->type; };
     switch (e->kind) {
-      case ExprNode::constant: args(0); check(e->value.dtype == e->type.dtype); break;
+      case ExprNode::constant:
+        args(0);
+        check(e->value.dtype == e->type.dtype);
+        break;
       case ExprNode::variable: {
         args(0);
         const Variable* v = find(e->name);
@@ -98,7 +109,8 @@ class Verifier {
       }
       case ExprNode::scalar_param:
         args(0);
-        if (std::find(f_.scalars.begin(), f_.scalars.end(), e->name) == f_.scalars.end()) fail("no scalar parameter '" + e->name + "'");
+        if (std::find(f_.scalars.begin(), f_.scalars.end(), e->name) == f_.scalars.end())
+          fail("no scalar parameter '" + e->name + "'");
         break;
       case ExprNode::load: {
         args(1);
@@ -116,20 +128,34 @@ class Verifier {
       }
       case ExprNode::binary:
         args(2);
-        check(is_binary(e->op) && type(0) == type(1) && is_defined(e->op, type(0).dtype) && e->type.lanes == type(0).lanes &&
-              e->type.dtype == (is_compare(e->op) ? DType::boolean : type(0).dtype));
+        check(is_binary(e->op) && type(0) == type(1) && is_defined(e->op, type(0).dtype) &&
+              e->type.lanes == type(0).lanes && e->type.dtype == (is_compare(e->op) ? DType::boolean : type(0).dtype));
         break;
       case ExprNode::select:
         args(3);
-        check(type(0).dtype == DType::boolean && (type(0).lanes == 1 || type(0).lanes == e->type.lanes) && type(1) == e->type && type(2) == e->type);
+        check(type(0).dtype == DType::boolean && (type(0).lanes == 1 || type(0).lanes == e->type.lanes) &&
+              type(1) == e->type && type(2) == e->type);
         break;
-      case ExprNode::cast: args(1); check(type(0).lanes == e->type.lanes); break;
-      case ExprNode::fma: args(3); check(type(0) == e->type && type(1) == e->type && type(2) == e->type && is_float(e->type.dtype)); break;
-      case ExprNode::broadcast: args(1); check(type(0) == Type{e->type.dtype, 1} && e->type.lanes > 1); break;
-      case ExprNode::lane: args(1); check(e->type == Type{type(0).dtype, 1} && e->index >= 0 && e->index < type(0).lanes); break;
+      case ExprNode::cast:
+        args(1);
+        check(type(0).lanes == e->type.lanes);
+        break;
+      case ExprNode::fma:
+        args(3);
+        check(type(0) == e->type && type(1) == e->type && type(2) == e->type && is_float(e->type.dtype));
+        break;
+      case ExprNode::broadcast:
+        args(1);
+        check(type(0) == Type{e->type.dtype, 1} && e->type.lanes > 1);
+        break;
+      case ExprNode::lane:
+        args(1);
+        check(e->type == Type{type(0).dtype, 1} && e->index >= 0 && e->index < type(0).lanes);
+        break;
       case ExprNode::reduce_lanes:
         args(e->args.size());
-        check(e->type == Type{type(0).dtype, static_cast<int>(e->args.size())} && is_binary(e->op) && is_defined(e->op, e->type.dtype));
+        check(e->type == Type{type(0).dtype, static_cast<int>(e->args.size())} && is_binary(e->op) &&
+              is_defined(e->op, e->type.dtype));
         for (std::size_t k = 1; k < e->args.size(); ++k) check(type(k) == type(0) && e->type.lanes <= type(0).lanes);
         break;
     }
@@ -161,12 +187,14 @@ class Verifier {
       for (const auto& child : s.body) statement(child);
       return;
     }
-    const bool has_value = s.kind == StmtNode::let || s.kind == StmtNode::declare || s.kind == StmtNode::assign || s.kind == StmtNode::store ||
-                           s.kind == StmtNode::store_or || s.kind == StmtNode::while_loop || s.kind == StmtNode::branch;
+    const bool has_value = s.kind == StmtNode::let || s.kind == StmtNode::declare || s.kind == StmtNode::assign ||
+                           s.kind == StmtNode::store || s.kind == StmtNode::store_or ||
+                           s.kind == StmtNode::while_loop || s.kind == StmtNode::branch;
     if (has_value && !s.value) fail("a statement without a value");
     describe(s);
     switch (s.kind) {
-      case StmtNode::let: case StmtNode::declare:
+      case StmtNode::let:
+      case StmtNode::declare:
         expression(s.value);
         declare(s.name, s.value->type, s.kind == StmtNode::declare);
         break;
@@ -174,7 +202,8 @@ class Verifier {
         expression(s.value);
         const Variable* v = find(s.name);
         if (!v || !v->is_mutable) fail("'" + s.name + "' is no variable that may be assigned");
-        if (v->type != s.value->type) fail("'" + s.name + "' is " + to_string(v->type) + ", not " + to_string(s.value->type));
+        if (v->type != s.value->type)
+          fail("'" + s.name + "' is " + to_string(v->type) + ", not " + to_string(s.value->type));
         break;
       }
       case StmtNode::store: {
@@ -189,7 +218,8 @@ class Verifier {
         const BufferParam& b = buffer(s.buffer);
         typed(s.index, {}, "the index");
         typed(s.value, {b.packed_bits ? DType::i64 : b.dtype, 1}, "the value");
-        if (!b.written || !(b.packed_bits || is_integer(b.dtype) || b.dtype == DType::boolean)) fail(b.name + " cannot be stored to");
+        if (!b.written || !(b.packed_bits || is_integer(b.dtype) || b.dtype == DType::boolean))
+          fail(b.name + " cannot be stored to");
         break;
       }
       case StmtNode::loop:
@@ -216,7 +246,8 @@ class Verifier {
       case StmtNode::fail:
         if (s.status <= 0) fail("status " + std::to_string(s.status));
         break;
-      case StmtNode::comment: case StmtNode::block: break;
+      case StmtNode::comment:
+      case StmtNode::block: break;
     }
   }
 

@@ -13,14 +13,16 @@ namespace strata::kernels {
 
 namespace {
 
-/// In which order rows are computed: those of a tile of every plane, then those of the next tile. (One plane: row after row.)
+/// In which order rows are computed: those of a tile of every plane, then those of the next tile. (One plane: row after
+/// row.)
 struct Planes {
   i64 rows;  ///< of a plane
   i64 tile;  ///< rows of a tile
 };
 
-/// The diagonals of a stencil in space lie in groups, a plane of the grid apart. What a group reads of x the next one reads again a plane
-/// later; where so much does not stay in the second level, rows are computed tile by tile, as many rows of all planes as do.
+/// The diagonals of a stencil in space lie in groups, a plane of the grid apart. What a group reads of x the next one
+/// reads again a plane later; where so much does not stay in the second level, rows are computed tile by tile, as many
+/// rows of all planes as do.
 Planes planes_of(std::vector<i64> offsets, i64 rows, i64 row_bytes) {
   const Planes in_order{.rows = rows, .tile = rows};
   const i64 holds = second_level() * 3 / 4 / row_bytes;  // rows of x
@@ -29,7 +31,8 @@ Planes planes_of(std::vector<i64> offsets, i64 rows, i64 row_bytes) {
   if (offsets.back() - offsets.front() <= holds) return in_order;
   i64 widest = 0;
   for (std::size_t k = 1; k < offsets.size(); ++k) widest = std::max(widest, offsets[k] - offsets[k - 1]);
-  i64 centre = 0, groups = 0, between = 0, reach = 0;  // reach: rows that groups read besides those of the tile, on both sides
+  i64 centre = 0, groups = 0, between = 0,
+      reach = 0;  // reach: rows that groups read besides those of the tile, on both sides
   for (std::size_t first = 0, k = 1; k <= offsets.size(); ++k) {
     if (k < offsets.size() && offsets[k] - offsets[k - 1] <= widest / 2) continue;
     const i64 here = (offsets[first] + offsets[k - 1]) / 2;
@@ -53,7 +56,8 @@ bool accepts_dia(const Query& q, std::string& why) {
   return false;
 }
 
-void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+             const Scalar& beta) {
   std::string why;
   const MatrixProduct m = *match_matrix_product(q, why);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
@@ -61,26 +65,31 @@ void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const i64 diagonals = part.levels[0].pos.index(1);
   // The transposed matrix has the negated offsets.
   std::vector<i64> offsets(static_cast<std::size_t>(diagonals));
-  for (i64 k = 0; k < diagonals; ++k) offsets[static_cast<std::size_t>(k)] = (m.row_dim == 0 ? 1 : -1) * part.levels[0].crd.index(k);
+  for (i64 k = 0; k < diagonals; ++k)
+    offsets[static_cast<std::size_t>(k)] = (m.row_dim == 0 ? 1 : -1) * part.levels[0].crd.index(k);
   const bool by_row = diagonals_of(part.format) == m.row_dim;
-  const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+  const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)],
+            columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
   const auto run = [&]<class V>(const Loops<V>& l) {
     Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
     d.near = columns * row_bytes <= second_level() / 2;
     const Planes planes = d.columns > 1 ? planes_of(offsets, rows, row_bytes) : Planes{.rows = rows, .tile = rows};
     const auto work = [&](i64 begin, i64 end) {
-      l.plain.dia(begin, end, offsets.data(), diagonals, static_cast<const V*>(part.values.data), by_row ? rows : columns, by_row, columns, d);
+      l.plain.dia(begin, end, offsets.data(), diagonals, static_cast<const V*>(part.values.data),
+                  by_row ? rows : columns, by_row, columns, d);
     };
     if (planes.tile == rows) {
       const i64 chunks = chunk_count(product_work(rows * (diagonals + 1), d.columns));
-      return parallel_for(chunks, [&](i64 c) { work(begin_of_share(rows, c, chunks), begin_of_share(rows, c + 1, chunks)); });
+      return parallel_for(chunks,
+                          [&](i64 c) { work(begin_of_share(rows, c, chunks), begin_of_share(rows, c + 1, chunks)); });
     }
     const i64 tiles = (planes.rows + planes.tile - 1) / planes.tile, count = (rows + planes.rows - 1) / planes.rows;
     const i64 parts = std::min(count, (32 + tiles - 1) / tiles);  // threads share the tiles, or a few planes of each
     parallel_for(tiles * parts, [&](i64 c) {
       const i64 from = c / parts * planes.tile, to = std::min(from + planes.tile, planes.rows);
-      for (i64 p = begin_of_share(count, c % parts, parts), end = begin_of_share(count, c % parts + 1, parts); p < end; ++p)
+      for (i64 p = begin_of_share(count, c % parts, parts), end = begin_of_share(count, c % parts + 1, parts); p < end;
+           ++p)
         work(std::min(p * planes.rows + from, rows), std::min(p * planes.rows + to, rows));
     });
   };

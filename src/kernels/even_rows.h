@@ -16,23 +16,27 @@ struct RowCosts {
   i64 over;    ///< a row that is longer than it was given: entering the loop, and leaving it
 };
 
-/// As measured: with AVX-512 on Zen 4, else on Zen 3, where four doubles are two vectors and take two masks, and a core that waits for x
-/// has time for wrong guesses.
+/// As measured: with AVX-512 on Zen 4, else on Zen 3, where four doubles are two vectors and take two masks, and a core
+/// that waits for x has time for wrong guesses.
 inline RowCosts row_costs(i64 element_bytes, bool waits) {
   if (is_zen4_or_later() || (element_bytes == 4 && !waits)) return {.masked = 5, .end = 4, .wrong = 20, .over = 40};
   if (element_bytes == 4) return {.masked = 5, .end = 1, .wrong = 12, .over = 12};
-  return waits ? RowCosts{.masked = 9, .end = 4, .wrong = 12, .over = 12} : RowCosts{.masked = 9, .end = 2, .wrong = 30, .over = 30};
+  return waits ? RowCosts{.masked = 9, .end = 4, .wrong = 12, .over = 12}
+               : RowCosts{.masked = 9, .end = 2, .wrong = 30, .over = 30};
 }
 
-/// Fours of elements (0: each row as many as it has) that take the least time, by up to 64 pairs of rows from all over the matrix.
+/// Fours of elements (0: each row as many as it has) that take the least time, by up to 64 pairs of rows from all over
+/// the matrix.
 template <class P> i64 fours_for_rows(i64 rows, const P* pos, const RowCosts& costs) {
   if (rows < 256) return 0;
-  const i64 sampled = std::min<i64>(rows / 32, 64);  // 64 take half a microsecond, a tenth of a product of a thousand rows
+  const i64 sampled =
+      std::min<i64>(rows / 32, 64);  // 64 take half a microsecond, a tenth of a product of a thousand rows
   constexpr i64 four = 4;
   i64 cost[most_fours + 1] = {};
   for (i64 s = 0; s < sampled; ++s) {
     const i64 r = begin_of_share(rows - 1, s, sampled);
-    const i64 length = static_cast<i64>(pos[r + 1]) - static_cast<i64>(pos[r]), next = static_cast<i64>(pos[r + 2]) - static_cast<i64>(pos[r + 1]);
+    const i64 length = static_cast<i64>(pos[r + 1]) - static_cast<i64>(pos[r]),
+              next = static_cast<i64>(pos[r + 2]) - static_cast<i64>(pos[r + 1]);
     cost[0] += four * (length / 4 + 1) + costs.end + (length / 4 != next / 4 ? costs.wrong : 0);
     for (i64 f = 1; f <= most_fours; ++f) {
       const i64 rest = (length + 3) / 4 - f;

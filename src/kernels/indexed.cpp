@@ -19,9 +19,12 @@ namespace {
 /// Calls f with the loops for the element and index types of `t`: f(loops, V*, P*, C*) (pointers only carry the types).
 template <class F> void with_types(const TensorType& t, const F& f) {
   const auto indices = [&]<class V>(const Loops<V>& l) {
-    if (t.pos_dtype == DType::i32 && t.crd_dtype == DType::u16) f(l.i32_u16, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<u16*>(nullptr));
-    else if (t.pos_dtype == DType::i32) f(l.i32_i32, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<i32*>(nullptr));
-    else if (t.crd_dtype == DType::i64) f(l.i64_i64, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i64*>(nullptr));
+    if (t.pos_dtype == DType::i32 && t.crd_dtype == DType::u16)
+      f(l.i32_u16, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<u16*>(nullptr));
+    else if (t.pos_dtype == DType::i32)
+      f(l.i32_i32, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<i32*>(nullptr));
+    else if (t.crd_dtype == DType::i64)
+      f(l.i64_i64, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i64*>(nullptr));
     else f(l.i64_i32, static_cast<V*>(nullptr), static_cast<i64*>(nullptr), static_cast<i32*>(nullptr));
   };
   if (part_dtype(t.dtype) == DType::f64) indices(loops().f64);
@@ -43,7 +46,9 @@ Accepted accept(const Query& q, std::string& why, bool complex_too = false) {
   if (!m || !known_indices(q.operands[static_cast<std::size_t>(m->sparse)], why)) return {};
   return {*m, true};
 }
-const Format& sparse_format(const Query& q, const MatrixProduct& m) { return q.operands[static_cast<std::size_t>(m.sparse)].format; }
+const Format& sparse_format(const Query& q, const MatrixProduct& m) {
+  return q.operands[static_cast<std::size_t>(m.sparse)].format;
+}
 
 // --- CSR: the dense level is the row -----------------------------------------------------------------------------
 bool accepts_csr(const Query& q, std::string& why) {
@@ -58,14 +63,16 @@ bool accepts_csr(const Query& q, std::string& why) {
   why = "the format is not (row : dense, column : compressed)";
   return false;
 }
-void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+             const Scalar& beta) {
   std::string why;
   const MatrixProduct m = *match_matrix_product(q, why, true);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
     const Dense<V> whole = dense_arguments<V>(m, operands, out, alpha, beta, true);
-    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)],
+              columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
@@ -81,7 +88,8 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       const bool waits = d.stream && !d.near && far_apart(crd, stored), short_rows = value_bytes <= rows * short_row;
       d.scattered = waits && x_bytes > (short_rows ? how.vector_of_short_rows : how.vector_bytes);
       d.second = how.vector_second;
-      if (d.columns == 1 && !d.gathers && !d.scattered) d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));
+      if (d.columns == 1 && !d.gathers && !d.scattered)
+        d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));
     };
     const auto placed_by_order = [&](Dense<V>& d, i64 row_bytes, i64 x_bytes) {
       const SampledOrder s = row_order(rows, pos, crd, order_slack(row_bytes));
@@ -107,25 +115,31 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       d.scattered = x_bytes > how.scattered_bytes && (wherever || (d.stream && far_apart(crd, stored)));
       return d;
     };
-    // Few slices where each reads tiles, or packs a panel, anew; elsewhere so many that threads end together and Ctrl-C is heard, for
-    // each begins and ends slower than it goes on. (What a row sums, and how, does not depend on them.)
+    // Few slices where each reads tiles, or packs a panel, anew; elsewhere so many that threads end together and Ctrl-C
+    // is heard, for each begins and ends slower than it goes on. (What a row sums, and how, does not depend on them.)
     const auto slices_of = [&](const Dense<V>& d) {
       if (d.tile > 0) return std::clamp<i64>(rows / 256, std::min(2 * thread_count(), 256), 256);
-      return std::min<i64>(256, thread_count() > 1 ? 32 * thread_count() : 1 + product_work(stored, d.columns) / slice_work);
+      return std::min<i64>(256,
+                           thread_count() > 1 ? 32 * thread_count() : 1 + product_work(stored, d.columns) / slice_work);
     };
     const auto multiply = [&](const Dense<V>& d) {
-      for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { loop(begin, end, pos, crd, values, d); }, slices_of(d));
+      for_balanced_rows(
+          rows, pos, d.columns, [&](i64 begin, i64 end) { loop(begin, end, pos, crd, values, d); }, slices_of(d));
     };
-    const i64 width = panel_columns(rows, columns, pos, crd, part.format.level(1).ordered && !pairs, pairs ? 2 * line_bytes : line_bytes, whole);
+    const i64 width = panel_columns(rows, columns, pos, crd, part.format.level(1).ordered && !pairs,
+                                    pairs ? 2 * line_bytes : line_bytes, whole);
     if (width == 0) return multiply(placed(whole));
     Panels<V> panels(part_dtype(a.dtype()), columns, width, whole);
     if (stored * panels.count() < enough_of_packed * columns * thread_count()) {
       for (i64 p = 0; p < panels.count(); ++p) multiply(placed(panels.shared(p)));
       return;
     }
-    const i64 work = product_work(stored, width), slices = std::max(1 + work / slice_work, std::min(4 * thread_count() / panels.count(), chunk_count(work)));
+    const i64 work = product_work(stored, width),
+              slices =
+                  std::max(1 + work / slice_work, std::min(4 * thread_count() / panels.count(), chunk_count(work)));
     parallel_for(panels.count() * slices, [&](i64 t) {
-      const i64 begin = balanced_row(rows, pos, t % slices, slices), end = balanced_row(rows, pos, t % slices + 1, slices);
+      const i64 begin = balanced_row(rows, pos, t % slices, slices),
+                end = balanced_row(rows, pos, t % slices + 1, slices);
       if (begin < end) loop(begin, end, pos, crd, values, placed(panels.own(t / slices)));
     });
   });
@@ -139,7 +153,8 @@ bool accepts_csc(const Query& q, std::string& why) {
   why = "the format is not (column : dense, row : compressed)";
   return false;
 }
-void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+             const Scalar& beta) {
   std::string why;
   const MatrixProduct m = *match_matrix_product(q, why);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
@@ -149,13 +164,20 @@ void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
-    const i64 columns_of_a = a.shape()[static_cast<std::size_t>(m.inner_dim)], rows = a.shape()[static_cast<std::size_t>(m.row_dim)];
+    const i64 columns_of_a = a.shape()[static_cast<std::size_t>(m.inner_dim)],
+              rows = a.shape()[static_cast<std::size_t>(m.row_dim)];
     const i64 stored = columns_of_a > 0 ? static_cast<i64>(pos[columns_of_a]) : 0, result = rows * d.columns;
-    // Each chunk scatters into a result of its own while these stay small beside the matrix; added in chunk order afterwards.
-    const i64 partials = result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / partial_work), 1, 8) : 1;
+    // Each chunk scatters into a result of its own while these stay small beside the matrix; added in chunk order
+    // afterwards.
+    const i64 partials =
+        result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / partial_work), 1, 8)
+                   : 1;
     // A chunk may last for seconds: it is walked in slices, between which Ctrl-C is heard. They add in the same order.
     const i64 slices_each = 1 + stored * d.columns / partials / slice_work;
-    const auto cut = [&](i64 s, i64 n) { return s == n ? columns_of_a : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(begin_of_share(stored, s, n))) - pos; };
+    const auto cut = [&](i64 s, i64 n) {
+      return s == n ? columns_of_a
+                    : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(begin_of_share(stored, s, n))) - pos;
+    };
     const auto scatter = [&](i64 c, const Dense<V>& to) {
       for (i64 s = c * slices_each; s < (c + 1) * slices_each; ++s) {
         if (s > c * slices_each) poll_interrupt();
@@ -193,7 +215,8 @@ bool accepts_coo(const Query& q, std::string& why) {
   why = "the format is not (row : compressed(nonunique), column : singleton), sorted";
   return false;
 }
-void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+             const Scalar& beta) {
   std::string why;
   const MatrixProduct m = *match_matrix_product(q, why);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
@@ -210,7 +233,8 @@ void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out
       while (k > 0 && k < stored && rows[k] == rows[k - 1]) ++k;
       return k;
     };
-    constexpr i64 short_row = 24;  // measured: 0.8 to 1.1 ns an element in memory, with a guess for each row 2.9 for rows of 3, 1.4 of 13, 1.0 of 30
+    constexpr i64 short_row = 24;  // measured: 0.8 to 1.1 ns an element in memory, with a guess for each row 2.9 for
+                                   // rows of 3, 1.4 of 13, 1.0 of 30
     const bool short_rows = stored < short_row * a.shape()[static_cast<std::size_t>(m.row_dim)];
     if (chunks == 1) return l.coo(0, stored, rows, columns, values, d, short_rows);
     parallel_for(chunks, [&](i64 c) {
@@ -231,16 +255,19 @@ bool accepts_bitmap(const Query& q, std::string& why) {
   else why = "the format is not (row : dense, column : bitmap)";
   return false;
 }
-void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+                const Scalar& beta) {
   std::string why;
   const MatrixProduct m = *match_matrix_product(q, why);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
   const Part& part = a.part();
-  const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+  const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)],
+            columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
   const auto run = [&]<class L, class V, class P>(const L& l, V*, const P* pos) {
     const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) {
-      l.bitmap(begin, end, static_cast<const u64*>(part.levels[1].crd.data), (columns + 63) / 64, pos, static_cast<const V*>(part.values.data), part.values.size, columns, d);
+      l.bitmap(begin, end, static_cast<const u64*>(part.levels[1].crd.data), (columns + 63) / 64, pos,
+               static_cast<const V*>(part.values.data), part.values.size, columns, d);
     });
   };
   const auto indices = [&]<class V>(const Loops<V>& l, V* v) {
@@ -259,7 +286,8 @@ bool accepts_bsr(const Query& q, std::string& why) {
   why = "the format is not BSR with rows of blocks";
   return false;
 }
-void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+             const Scalar& beta) {
   std::string why;
   const MatrixProduct m = *match_matrix_product(q, why);
   const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
@@ -270,11 +298,13 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
-    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)], columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
+    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)],
+              columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
     // Blocks use a row of x several times: asking for it early costs more than it hides unless it comes from memory.
     d.near = columns * d.columns * static_cast<i64>(sizeof(V)) <= far_bytes;
-    for_balanced_rows(part.ranges[0].size, pos, d.columns * b.rows * b.columns,
-                      [&](i64 begin, i64 end) { l.bsr(begin, end, pos, crd, values, b.rows, b.columns, b.column_major, rows, columns, d); });
+    for_balanced_rows(part.ranges[0].size, pos, d.columns * b.rows * b.columns, [&](i64 begin, i64 end) {
+      l.bsr(begin, end, pos, crd, values, b.rows, b.columns, b.column_major, rows, columns, d);
+    });
   });
 }
 

@@ -15,7 +15,10 @@ bool unit_stride(const TensorType& t, int dim) {
   return false;
 }
 
-bool plain_dense(const TensorType& t) { return t.format.num_parts() == 1 && t.format.is_all_dense() && t.format.is_identity() && t.format.num_batch_levels() == 0; }
+bool plain_dense(const TensorType& t) {
+  return t.format.num_parts() == 1 && t.format.is_all_dense() && t.format.is_identity() &&
+         t.format.num_batch_levels() == 0;
+}
 
 }  // namespace
 
@@ -28,7 +31,8 @@ std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& w
   MatrixProduct m;
   m.sparse = q.operands[0].format.is_all_dense() ? 1 : 0;
   m.dense = 1 - m.sparse;
-  const TensorType &a = q.operands[static_cast<std::size_t>(m.sparse)], &x = q.operands[static_cast<std::size_t>(m.dense)], &y = q.output;
+  const TensorType &a = q.operands[static_cast<std::size_t>(m.sparse)],
+                   &x = q.operands[static_cast<std::size_t>(m.dense)], &y = q.output;
   if (a.shape.size() != 2 || a.format.num_parts() != 1) return refuse("the sparse operand is no single-part matrix");
   if (!plain_dense(x) || !plain_dense(y)) return refuse("the other operand or the result is not plainly dense");
   if (a.dtype != DType::f64 && a.dtype != DType::f32) {
@@ -43,8 +47,11 @@ std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& w
   const auto& ia = q.einsum.operands[static_cast<std::size_t>(m.sparse)];
   const auto& ix = q.einsum.operands[static_cast<std::size_t>(m.dense)];
   const auto& iy = q.einsum.output;
-  if (ix.empty() || ix.size() > 2 || iy.size() != ix.size() || ia[0] == ia[1] || (ix.size() == 2 && ix[0] == ix[1])) return refuse("not a matrix product");
-  const auto find = [](const std::vector<int>& v, int i) { return static_cast<int>(std::find(v.begin(), v.end(), i) - v.begin()); };
+  if (ix.empty() || ix.size() > 2 || iy.size() != ix.size() || ia[0] == ia[1] || (ix.size() == 2 && ix[0] == ix[1]))
+    return refuse("not a matrix product");
+  const auto find = [](const std::vector<int>& v, int i) {
+    return static_cast<int>(std::find(v.begin(), v.end(), i) - v.begin());
+  };
   const auto has = [&](const std::vector<int>& v, int i) { return find(v, i) < static_cast<int>(v.size()); };
   m.inner_dim = has(ix, ia[1]) ? 1 : 0;
   m.row_dim = 1 - m.inner_dim;
@@ -55,20 +62,24 @@ std::optional<MatrixProduct> match_matrix_product(const Query& q, std::string& w
   if (ix.size() == 2) {
     m.dense_free = 1 - m.dense_inner;
     m.out_free = 1 - m.out_row;
-    if (ix[static_cast<std::size_t>(m.dense_free)] != iy[static_cast<std::size_t>(m.out_free)]) return refuse("not a matrix product");
-    if (!unit_stride(x, m.dense_free) || !unit_stride(y, m.out_free)) return refuse("columns of the dense operand or the result have no unit stride");
+    if (ix[static_cast<std::size_t>(m.dense_free)] != iy[static_cast<std::size_t>(m.out_free)])
+      return refuse("not a matrix product");
+    if (!unit_stride(x, m.dense_free) || !unit_stride(y, m.out_free))
+      return refuse("columns of the dense operand or the result have no unit stride");
   } else if (!unit_stride(x, 0) || !unit_stride(y, 0)) {
     return refuse("the vector or the result has no unit stride");
   }
   if (a.shape[static_cast<std::size_t>(m.inner_dim)] != x.shape[static_cast<std::size_t>(m.dense_inner)] ||
       a.shape[static_cast<std::size_t>(m.row_dim)] != y.shape[static_cast<std::size_t>(m.out_row)] ||
-      (m.out_free >= 0 && x.shape[static_cast<std::size_t>(m.dense_free)] != y.shape[static_cast<std::size_t>(m.out_free)]))
+      (m.out_free >= 0 &&
+       x.shape[static_cast<std::size_t>(m.dense_free)] != y.shape[static_cast<std::size_t>(m.out_free)]))
     return refuse("an extent is broadcast");
   return m;
 }
 
 bool known_indices(const TensorType& t, std::string& why) {
-  const bool known = (t.pos_dtype == DType::i32 && (t.crd_dtype == DType::i32 || t.crd_dtype == DType::u16)) || (t.pos_dtype == DType::i64 && (t.crd_dtype == DType::i64 || t.crd_dtype == DType::i32));
+  const bool known = (t.pos_dtype == DType::i32 && (t.crd_dtype == DType::i32 || t.crd_dtype == DType::u16)) ||
+                     (t.pos_dtype == DType::i64 && (t.crd_dtype == DType::i64 || t.crd_dtype == DType::i32));
   if (!known) why = "index types other than int32/int32, int32/uint16, int64/int64, int64/int32";
   return known;
 }
@@ -76,7 +87,8 @@ bool known_indices(const TensorType& t, std::string& why) {
 i64 dim_stride(const Tensor& t, int dim) {
   const Part& p = t.part();
   for (int l = 0; l < p.format.num_levels(); ++l)
-    if (p.format.spec().exprs[static_cast<std::size_t>(p.format.level(l).expr)].a == dim) return p.strides[static_cast<std::size_t>(l)];
+    if (p.format.spec().exprs[static_cast<std::size_t>(p.format.level(l).expr)].a == dim)
+      return p.strides[static_cast<std::size_t>(l)];
   throw InternalError("dim_stride: no such dimension");
 }
 

@@ -7,16 +7,20 @@
 
 namespace strata::kernels {
 
-/// Multiply-adds that are worth a chunk of their own: two or three microseconds of work (a helper that still spins joins within one).
+/// Multiply-adds that are worth a chunk of their own: two or three microseconds of work (a helper that still spins
+/// joins within one).
 inline constexpr i64 chunk_work = 4096;
 /// Multiply-adds that are worth a result of their own, where chunks scatter.
 inline constexpr i64 partial_work = 32768;
 /// Bytes from which on a matrix is not expected to be in a cache.
 inline constexpr std::int64_t streamed_bytes = 16 << 20;
-/// Bytes from which on a result goes past the caches. Where a core's second level hands on what it drops to the third (the Intel
-/// processors with fast gathers), reading the lines first costs more than a third level saves: 1.07 to 1.25 times as fast from
-/// 8 MB on; and where rows leave from registers, without a buffer. Elsewhere a result that fits a third level is better off there.
-inline std::int64_t past_bytes(bool leaves_by_rows = false) { return std::int64_t{fast_gathers() || leaves_by_rows ? 8 : 32} << 20; }
+/// Bytes from which on a result goes past the caches. Where a core's second level hands on what it drops to the third
+/// (the Intel processors with fast gathers), reading the lines first costs more than a third level saves: 1.07 to 1.25
+/// times as fast from 8 MB on; and where rows leave from registers, without a buffer. Elsewhere a result that fits a
+/// third level is better off there.
+inline std::int64_t past_bytes(bool leaves_by_rows = false) {
+  return std::int64_t{fast_gathers() || leaves_by_rows ? 8 : 32} << 20;
+}
 /// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
 inline constexpr i64 slice_work = i64{1} << 22;
 inline i64 chunk_count(i64 work) { return std::clamp<i64>(work / chunk_work, 1, 256); }
@@ -67,7 +71,8 @@ template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 c
 }
 
 template <class V>
-Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta, bool leaves) {
+Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out,
+                         const Scalar& alpha, const Scalar& beta, bool leaves) {
   const Tensor& x = operands[static_cast<std::size_t>(m.dense)];
   Dense<V> d;
   const i64 stored = static_cast<i64>(operands[static_cast<std::size_t>(m.sparse)].part().values.bytes());
@@ -87,22 +92,26 @@ Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operand
   }
   const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
   leaves = leaves && !is_complex(out.dtype()) && loops().leaves_by_rows(d.out, row_bytes);
-  d.past = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes && out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes(leaves);
+  d.past = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes &&
+           out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes(leaves);
   return d;
 }
 
 template <class V>
-Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out,
+                              const Scalar& alpha, const Scalar& beta) {
   Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
   const i64 rows = out.shape()[static_cast<std::size_t>(m.out_row)], chunks = chunk_count(rows * d.columns / 4);
   if (d.beta != V(1))
     parallel_for(chunks, [&](i64 c) {
       const i64 begin = begin_of_share(rows, c, chunks), end = begin_of_share(rows, c + 1, chunks);
-      if (d.beta == V(0) && d.ldo == d.columns) return void(std::fill(d.out + begin * d.ldo, d.out + end * d.ldo, V(0)));  // one run
+      if (d.beta == V(0) && d.ldo == d.columns)
+        return void(std::fill(d.out + begin * d.ldo, d.out + end * d.ldo, V(0)));  // one run
       for (i64 i = begin; i < end; ++i) {
         V* row = d.out + i * d.ldo;
         if (d.beta == V(0)) std::fill(row, row + d.columns, V(0));
-        else for (i64 k = 0; k < d.columns; ++k) row[k] *= d.beta;
+        else
+          for (i64 k = 0; k < d.columns; ++k) row[k] *= d.beta;
       }
     });
   return d;

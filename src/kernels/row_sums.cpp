@@ -25,19 +25,28 @@ bool accepts_row_sums(const Query& q, std::string& why) {
   if (y.dtype != a.dtype || q.compute != a.dtype) return refuse("dtypes differ");
   if (a.shared_value) return refuse("all values share one slot");
   if (!a.fill.is_zero()) return refuse("the fill is not 0");
-  if (!y.format.is_identity() || y.format.num_parts() != 1 || !(y.strides.empty() || y.strides[0] == TensorType::Stride::unit)) return refuse("the result has no unit stride");
+  if (!y.format.is_identity() || y.format.num_parts() != 1 ||
+      !(y.strides.empty() || y.strides[0] == TensorType::Stride::unit))
+    return refuse("the result has no unit stride");
   if (a.shape[static_cast<std::size_t>(d->outer)] != y.shape[0]) return refuse("an extent is broadcast");
   return known_indices(a, why);
 }
 
-void run_row_sums(const Query&, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) {
+void run_row_sums(const Query&, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+                  const Scalar& beta) {
   const Part& part = operands[0].part();
   const i64 rows = out.shape()[0];
   const auto run = [&]<class V, class P>(void (*loop)(i64, i64, const P*, const V*, const Dense<V>&)) {
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const V* values = static_cast<const V*>(part.values.data);
-    const Dense<V> d{.x = nullptr, .ldx = 1, .out = reinterpret_cast<V*>(first_element(out)), .ldo = 1, .columns = 1,
-                     .alpha = static_cast<V>(alpha.to_double()), .beta = static_cast<V>(beta.to_double()), .stream = false};
+    const Dense<V> d{.x = nullptr,
+                     .ldx = 1,
+                     .out = reinterpret_cast<V*>(first_element(out)),
+                     .ldo = 1,
+                     .columns = 1,
+                     .alpha = static_cast<V>(alpha.to_double()),
+                     .beta = static_cast<V>(beta.to_double()),
+                     .stream = false};
     for_balanced_rows(rows, pos, 1, [&](i64 begin, i64 end) { loop(begin, end, pos, values, d); });
   };
   const bool narrow = operands[0].type().pos_dtype == DType::i32;

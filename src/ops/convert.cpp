@@ -15,16 +15,21 @@ using namespace conversion;
 
 void check_rank(const Tensor& t, const Format& format) {
   if (t.rank() != format.rank())
-    throw TensorError({.what = "the format has another number of dimensions than the tensor", .expected = std::to_string(t.rank()), .got = std::to_string(format.rank()) + " in " + format.to_string()});
+    throw TensorError({.what = "the format has another number of dimensions than the tensor",
+                       .expected = std::to_string(t.rank()),
+                       .got = std::to_string(format.rank()) + " in " + format.to_string()});
 }
 
 bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& options) {
   const TensorType& type = t.type();
-  if (!(type.format == format) || options.split.kind != Split::automatic || !type.strides.empty() || type.shared_value) return false;
+  if (!(type.format == format) || options.split.kind != Split::automatic || !type.strides.empty() || type.shared_value)
+    return false;
   for (int k = 0; k < t.num_parts(); ++k)
     for (const Level& level : t.part(k).format.levels())
       if (level.kind == LevelKind::padded && level.arg == 0) return false;
-  return options.dtype.value_or(type.dtype) == type.dtype && options.pos_dtype.value_or(type.pos_dtype) == type.pos_dtype && options.crd_dtype.value_or(type.crd_dtype) == type.crd_dtype;
+  return options.dtype.value_or(type.dtype) == type.dtype &&
+         options.pos_dtype.value_or(type.pos_dtype) == type.pos_dtype &&
+         options.crd_dtype.value_or(type.crd_dtype) == type.crd_dtype;
 }
 
 /// Values of another dtype in the same places.
@@ -41,9 +46,12 @@ Tensor with_dtype(const Tensor& t, DType dtype) {
 }
 
 /// |x - fill| <= threshold, in double; never for NaN.
-bool near(const Scalar& x, const Scalar& fill, double threshold) { return std::abs(x.to_complex() - fill.to_complex()) <= threshold; }
+bool near(const Scalar& x, const Scalar& fill, double threshold) {
+  return std::abs(x.to_complex() - fill.to_complex()) <= threshold;
+}
 
-/// Zeros without their sign; the same tensor where none has one. `parts`: 2 of complex numbers, whose parts stay where one is not 0.
+/// Zeros without their sign; the same tensor where none has one. `parts`: 2 of complex numbers, whose parts stay where
+/// one is not 0.
 template <class Bits> Tensor without_signed_zeros(const Tensor& t, std::size_t parts) {
   constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   const auto n = static_cast<std::size_t>(t.part().values.size);
@@ -78,11 +86,15 @@ void check_split(const Split& split, const Format& format) {
     throw TensorError({.what = what, .expected = expected, .got = got});
   };
   if (split.kind != Split::automatic && format.num_parts() == 1)
-    refuse("split= says which elements go to which part", "a format of several parts, e.g. BSR(2, 2) + COO", format.to_string());
-  if (split.kind == Split::rows && split.k < 0) refuse("split by rows takes a number of elements", "0 or more", std::to_string(split.k));
+    refuse("split= says which elements go to which part", "a format of several parts, e.g. BSR(2, 2) + COO",
+           format.to_string());
+  if (split.kind == Split::rows && split.k < 0)
+    refuse("split by rows takes a number of elements", "0 or more", std::to_string(split.k));
   if (split.kind == Split::band && split.lo > split.hi)
-    refuse("split by a band that ends before it begins", "lo <= hi", std::to_string(split.lo) + " > " + std::to_string(split.hi));
-  if (split.kind == Split::blocks && !(split.fill >= 0 && split.fill <= 1)) refuse("split by blocks takes the share that is filled", "0 to 1", std::to_string(split.fill));
+    refuse("split by a band that ends before it begins", "lo <= hi",
+           std::to_string(split.lo) + " > " + std::to_string(split.hi));
+  if (split.kind == Split::blocks && !(split.fill >= 0 && split.fill <= 1))
+    refuse("split by blocks takes the share that is filled", "0 to 1", std::to_string(split.fill));
 }
 
 }  // namespace
@@ -97,7 +109,8 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
   check_rank(t, format);
   check_split(options.split, format);
   if (nothing_to_do(t, format, options)) return t;
-  if (options.dtype && *options.dtype != t.dtype() && format.is_unique()) {  // elsewhere two values may stand for one element: their sum is cast
+  if (options.dtype && *options.dtype != t.dtype() &&
+      format.is_unique()) {  // elsewhere two values may stand for one element: their sum is cast
     ConvertOptions same = options;
     same.dtype.reset();
     return with_dtype(convert(t, format, same), *options.dtype);
@@ -114,7 +127,9 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
 Tensor from_dense(const Tensor& given, const Format& format, std::optional<double> least, std::optional<Scalar> fill) {
   check_rank(given, format);
   const double threshold = least.value_or(0);
-  if (!(threshold >= 0)) throw TensorError({.what = "a threshold is a magnitude", .expected = "0 or more", .got = std::to_string(threshold)});
+  if (!(threshold >= 0))
+    throw TensorError(
+        {.what = "a threshold is a magnitude", .expected = "0 or more", .got = std::to_string(threshold)});
   const Scalar absent = fill ? fill->as(given.dtype()) : given.fill();
   // What a sparse tensor does not store has its fill: under another one it must be written out.
   const bool whole = given.num_parts() == 1 && given.format().is_all_dense();
@@ -149,9 +164,13 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
 namespace {
 
 /// `coordinate` as it is read; of uint64 the number that was given is told.
-[[noreturn]] void out_of_range(std::size_t d, std::int64_t extent, std::int64_t element, std::int64_t coordinate, bool beyond = false) {
-  const std::string given = beyond ? std::to_string(static_cast<std::uint64_t>(coordinate)) : std::to_string(coordinate);
-  throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d), .expected = "0 to " + std::to_string(extent - 1), .got = given + " for element " + std::to_string(element)});
+[[noreturn]] void out_of_range(std::size_t d, std::int64_t extent, std::int64_t element, std::int64_t coordinate,
+                               bool beyond = false) {
+  const std::string given =
+      beyond ? std::to_string(static_cast<std::uint64_t>(coordinate)) : std::to_string(coordinate);
+  throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d),
+                    .expected = "0 to " + std::to_string(extent - 1),
+                    .got = given + " for element " + std::to_string(element)});
 }
 
 template <class I> void check_coordinates(const I* c, std::int64_t n, std::size_t d, std::int64_t extent) {
@@ -161,11 +180,13 @@ template <class I> void check_coordinates(const I* c, std::int64_t n, std::size_
     bool bad = false;
     for (std::int64_t k = begin; k < end; ++k) bad |= c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent;
     for (std::int64_t k = begin; bad && k < end; ++k)
-      if (c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent) out_of_range(d, extent, k, static_cast<std::int64_t>(c[k]));
+      if (c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent)
+        out_of_range(d, extent, k, static_cast<std::int64_t>(c[k]));
   });
 }
 
-/// The lists as they are, as an unordered COO tensor: for matrices with plain index types, whose conversions are fast. Null otherwise.
+/// The lists as they are, as an unordered COO tensor: for matrices with plain index types, whose conversions are fast.
+/// Null otherwise.
 std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape) {
   const DType t = shape.size() == 2 ? coords[0].dtype : DType::boolean;
   if (coords.size() != 2 || coords[1].dtype != t || (t != DType::i32 && t != DType::i64)) return {};
@@ -175,7 +196,8 @@ std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buf
     if (t == DType::i32) check_coordinates(static_cast<const std::int32_t*>(coords[d].data), values.size, d, shape[d]);
     else check_coordinates(static_cast<const std::int64_t*>(coords[d].data), values.size, d, shape[d]);
   }
-  static const Format coo = parse_format("(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))");
+  static const Format coo =
+      parse_format("(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))");
   RawArrays arrays;
   arrays.pos[0] = Buffer::allocate(DType::i64, 2);
   static_cast<std::int64_t*>(arrays.pos[0].data)[0] = 0;
@@ -188,15 +210,24 @@ std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buf
 
 }  // namespace
 
-Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format, const ConvertOptions& options) {
+Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format,
+                const ConvertOptions& options) {
   check_shape(format, shape);
   check_split(options.split, format);
   if (coords.size() != shape.size())
-    throw TensorError({.what = "one list of coordinates per dimension is needed", .expected = std::to_string(shape.size()), .got = std::to_string(coords.size())});
+    throw TensorError({.what = "one list of coordinates per dimension is needed",
+                       .expected = std::to_string(shape.size()),
+                       .got = std::to_string(coords.size())});
   for (std::size_t d = 0; d < coords.size(); ++d) {
     const std::string name = "coordinates of dimension " + std::to_string(d);
-    if (!is_index(coords[d].dtype)) throw DTypeError({.what = name + " must be integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(coords[d].dtype))});
-    if (coords[d].size != values.size) throw TensorError({.what = name + " and values differ in length", .expected = std::to_string(values.size), .got = std::to_string(coords[d].size)});
+    if (!is_index(coords[d].dtype))
+      throw DTypeError({.what = name + " must be integers",
+                        .expected = "int8 to int64 or uint8 to uint64",
+                        .got = std::string(name_of(coords[d].dtype))});
+    if (coords[d].size != values.size)
+      throw TensorError({.what = name + " and values differ in length",
+                         .expected = std::to_string(values.size),
+                         .got = std::to_string(coords[d].size)});
   }
   if (const auto coo = as_unordered_coo(coords, values, shape)) return convert(*coo, format, options);
   const auto emit = [&](const Sink& sink) {
@@ -210,7 +241,8 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
       for (std::size_t d = 0; d < coords.size(); ++d) {
         IndexView(coords[d]).read(begin, n, columns[d].data());
         for (std::int64_t k = 0; k < n; ++k)
-          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d]) out_of_range(d, shape[d], begin + k, c, coords[d].dtype == DType::u64);
+          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d])
+            out_of_range(d, shape[d], begin + k, c, coords[d].dtype == DType::u64);
         dims[d] = columns[d].data();
       }
       sink({static_cast<int>(n), dims.data(), static_cast<const char*>(values.data) + begin * width});

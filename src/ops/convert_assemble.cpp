@@ -29,7 +29,9 @@ Format levels_in_order(std::span<const int> dims, bool dense_top, std::size_t de
   for (std::size_t d = 0; d < dims.size(); ++d) names.push_back("d" + std::to_string(d));
   FormatBuilder b(names);
   for (std::size_t l = 0; l < dims.size(); ++l)
-    b.level(b.dim(dims[l]), Level{.kind = (l == 0 && dense_top) || l + dense_tail >= dims.size() ? LevelKind::dense : LevelKind::compressed});
+    b.level(b.dim(dims[l]),
+            Level{.kind = (l == 0 && dense_top) || l + dense_tail >= dims.size() ? LevelKind::dense
+                                                                                 : LevelKind::compressed});
   return b.build();
 }
 
@@ -87,7 +89,8 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
       const bool drop = zeros == Zeros::automatic && part.format.can_hold_fill();
-      std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()), std::vector<std::int64_t>(storage::Children::capacity));
+      std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()),
+                                                  std::vector<std::int64_t>(storage::Children::capacity));
       std::vector<const std::int64_t*> dims(static_cast<std::size_t>(t.rank()));
       std::vector<char> values(storage::Children::capacity * width);
       std::vector<int> index(storage::Children::capacity);
@@ -95,7 +98,9 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
         const auto all = static_cast<std::size_t>(c.n);
         with_width(width, [&]<class T>(T fill) {
           const char* from = static_cast<const char*>(part.values.data);
-          const auto load = [&](std::size_t i) { return load_as<T>(from + c.slot[i] * static_cast<std::int64_t>(sizeof(T))); };
+          const auto load = [&](std::size_t i) {
+            return load_as<T>(from + c.slot[i] * static_cast<std::int64_t>(sizeof(T)));
+          };
           if (!drop) {
             for (std::size_t i = 0; i < all; ++i) {
               const T x = load(i);
@@ -126,7 +131,8 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
       });
     }
   };
-  // Most slots of blocks and bridges stay; dense tensors may hold mostly zeros, and memory that is not touched costs nothing.
+  // Most slots of blocks and bridges stay; dense tensors may hold mostly zeros, and memory that is not touched costs
+  // nothing.
   return {emit, drops ? std::min<std::int64_t>(slots, 1 << 24) : slots};
 }
 
@@ -134,22 +140,26 @@ namespace {
 
 /// Elements of one sorted list, sent to the lists of the parts.
 void distribute(const Elements& all, const PodArray<std::uint8_t>& where, std::vector<Elements>& parts) {
-  for (std::size_t p = 0; p < parts.size(); ++p) parts[p].reserve(std::count(where.begin(), where.end(), static_cast<std::uint8_t>(p)));
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    parts[p].reserve(std::count(where.begin(), where.end(), static_cast<std::uint8_t>(p)));
   constexpr std::int64_t step = 1024;
   const std::size_t rank = all.ranges().size(), width = all.width();
-  std::vector<std::vector<std::int64_t>> columns(rank, std::vector<std::int64_t>(step)), kept(rank, std::vector<std::int64_t>(step));
+  std::vector<std::vector<std::int64_t>> columns(rank, std::vector<std::int64_t>(step)),
+      kept(rank, std::vector<std::int64_t>(step));
   std::vector<const std::int64_t*> dims(rank);
   std::vector<char> values(static_cast<std::size_t>(step) * width);
   for (std::int64_t begin = 0; begin < all.size(); begin += step) {
     poll_at(begin);
     const auto n = static_cast<std::size_t>(std::min(step, all.size() - begin));
-    for (std::size_t d = 0; d < rank; ++d) all.column(d, begin, begin + static_cast<std::int64_t>(n), columns[d].data());
+    for (std::size_t d = 0; d < rank; ++d)
+      all.column(d, begin, begin + static_cast<std::int64_t>(n), columns[d].data());
     for (std::size_t p = 0; p < parts.size(); ++p) {
       int count = 0;
       for (std::size_t i = 0; i < n; ++i) {
         if (where[static_cast<std::size_t>(begin) + i] != p) continue;
         for (std::size_t d = 0; d < rank; ++d) kept[d][static_cast<std::size_t>(count)] = columns[d][i];
-        std::memcpy(values.data() + static_cast<std::size_t>(count) * width, all.values() + (static_cast<std::size_t>(begin) + i) * width, width);
+        std::memcpy(values.data() + static_cast<std::size_t>(count) * width,
+                    all.values() + (static_cast<std::size_t>(begin) + i) * width, width);
         ++count;
       }
       for (std::size_t d = 0; d < rank; ++d) dims[d] = kept[d].data();
@@ -162,10 +172,12 @@ void distribute(const Elements& all, const PodArray<std::uint8_t>& where, std::v
 
 namespace {
 
-/// A part of `format` from elements in rows or columns, by the shortcut from there; pos in 64 bits, as build_part leaves them.
+/// A part of `format` from elements in rows or columns, by the shortcut from there; pos in 64 bits, as build_part
+/// leaves them.
 Part build_from_rows(const Elements& elements, const Format& format, const Target& target) {
   Target rows{.format = elements.format(), .shape = target.shape, .fill = target.fill, .options = {}};
-  const DType index = index_dtype_for(std::max(elements.size(), *std::max_element(target.shape.begin(), target.shape.end())));
+  const DType index =
+      index_dtype_for(std::max(elements.size(), *std::max_element(target.shape.begin(), target.shape.end())));
   rows.crd_dtype = index;
   std::vector<Part> parts{build_part(elements, rows)};
   narrow_positions(parts, index);
@@ -184,10 +196,14 @@ Part build_from_rows(const Elements& elements, const Format& format, const Targe
 
 }  // namespace
 
-Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format, const ConvertOptions& options) {
+Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
+                const ConvertOptions& options) {
   check_shape(format, shape);
   for (const auto& asked : {options.pos_dtype, options.crd_dtype})
-    if (asked && !is_index(*asked)) throw DTypeError({.what = "positions and coordinates are integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(*asked))});
+    if (asked && !is_index(*asked))
+      throw DTypeError({.what = "positions and coordinates are integers",
+                        .expected = "int8 to int64 or uint8 to uint64",
+                        .got = std::string(name_of(*asked))});
   Target target{.format = format, .shape = shape, .fill = fill.as(dtype), .options = options};
   target.crd_dtype = options.crd_dtype.value_or(automatic_crd_dtype(format, shape));
 
@@ -231,7 +247,8 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
   std::int64_t nse = 0, most = 0;
   bool has_pos = false, has_crd = false;
   for (const Part& p : parts)
-    for (const Level& level : p.format.levels()) has_pos |= storage::has_pos(level.kind), has_crd |= storage::has_crd(level.kind);
+    for (const Level& level : p.format.levels())
+      has_pos |= storage::has_pos(level.kind), has_crd |= storage::has_crd(level.kind);
   type.crd_dtype = has_crd ? target.crd_dtype : DType::i32;
   for (const Part& p : parts) {
     nse += count_slots(p, shape);

@@ -28,18 +28,24 @@ void check_coordinates_fit(const Elements& elements, std::size_t l, const Level&
   const int index = static_cast<int>(l);
   if (level.kind == LevelKind::bitmap || packed_bits(level, r.size) || !storage::has_crd(level.kind)) return;
   const std::string name(name_of(dtype));
-  if (r.lo < 0 && is_unsigned_int(dtype)) storage::fail(level, index, "coordinates start below zero", "a signed crd dtype", name);
+  if (r.lo < 0 && is_unsigned_int(dtype))
+    storage::fail(level, index, "coordinates start below zero", "a signed crd dtype", name);
   if (level.kind == LevelKind::padded) {
-    if (r.lo < 0) storage::fail(level, index, "padded levels mark unused slots by all ones, which is -1", "coordinates from 0 on", "from " + std::to_string(r.lo));
+    if (r.lo < 0)
+      storage::fail(level, index, "padded levels mark unused slots by all ones, which is -1", "coordinates from 0 on",
+                    "from " + std::to_string(r.lo));
     if (is_unsigned_int(dtype) && dtype != DType::u64 && r.size > all_ones(dtype))
-      storage::fail(level, index, "the mark of unused slots, all ones, would also be a coordinate", "a wider crd dtype", name);
+      storage::fail(level, index, "the mark of unused slots, all ones, would also be a coordinate", "a wider crd dtype",
+                    name);
   }
   const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0;
   if (r.lo >= low && (r.size == 0 || r.lo <= high - (r.size - 1))) return;
   for (std::int64_t e = 0; e < elements.size(); ++e) {
     poll_at(e + 1);
     if (const auto c = elements.coordinate(l, e); c < low || c > high)
-      storage::fail(level, index, "a coordinate does not fit in " + name, std::to_string(low) + " to " + std::to_string(high), std::to_string(c), "ask for a wider crd dtype");
+      storage::fail(level, index, "a coordinate does not fit in " + name,
+                    std::to_string(low) + " to " + std::to_string(high), std::to_string(c),
+                    "ask for a wider crd dtype");
   }
 }
 
@@ -58,7 +64,10 @@ Buffer stack(const std::vector<Batch>& batches, std::size_t l, std::int64_t stri
   std::memset(all.data, padded ? 0xFF : 0, static_cast<std::size_t>(all.bytes()));
   for (std::size_t b = 0; b < batches.size(); ++b) {
     const Buffer& one = batches[b].built[l].crd;
-    if (one.size > 0) std::memcpy(static_cast<char*>(all.data) + static_cast<std::int64_t>(b) * stride * static_cast<std::int64_t>(size_of(dtype)), one.data, static_cast<std::size_t>(one.bytes()));
+    if (one.size > 0)
+      std::memcpy(static_cast<char*>(all.data) +
+                      static_cast<std::int64_t>(b) * stride * static_cast<std::int64_t>(size_of(dtype)),
+                  one.data, static_cast<std::size_t>(one.bytes()));
   }
   return all;
 }
@@ -68,7 +77,12 @@ void fill_values(Buffer& values, const Scalar& fill) {
   bool zero = true;
   for (std::size_t k = 0; k < width; ++k) zero = zero && fill.bits[k] == 0;
   if (zero) {
-    in_steps(0, values.bytes(), [&](std::int64_t begin, std::int64_t end) { std::memset(static_cast<char*>(values.data) + begin, 0, static_cast<std::size_t>(end - begin)); }, 1 << 22);
+    in_steps(
+        0, values.bytes(),
+        [&](std::int64_t begin, std::int64_t end) {
+          std::memset(static_cast<char*>(values.data) + begin, 0, static_cast<std::size_t>(end - begin));
+        },
+        1 << 22);
     return;
   }
   with_width(width, [&]<class T>(T) {
@@ -95,7 +109,8 @@ Part build_part(const Elements& elements, const Target& target) {
     if (!n) throw TensorError({.what = "more batches than 64 bits count", .expected = {}, .got = {}});
     part.num_batches = *n;
   }
-  for (int l = 0; l < levels; ++l) check_coordinates_fit(elements, static_cast<std::size_t>(l), format.level(l), target.crd_dtype);
+  for (int l = 0; l < levels; ++l)
+    check_coordinates_fit(elements, static_cast<std::size_t>(l), format.level(l), target.crd_dtype);
 
   const std::int64_t n = elements.size();
   const auto differs = elements.differs();
@@ -112,7 +127,8 @@ Part build_part(const Elements& elements, const Target& target) {
       for (; e < n; ++e) {
         poll_at(e + 1);
         std::int64_t index = 0;
-        for (std::size_t l = 0; l < static_cast<std::size_t>(nb); ++l) index = index * part.ranges[l].size + elements.coordinate(l, e) - part.ranges[l].lo;
+        for (std::size_t l = 0; l < static_cast<std::size_t>(nb); ++l)
+          index = index * part.ranges[l].size + elements.coordinate(l, e) - part.ranges[l].lo;
         if (index != static_cast<std::int64_t>(b)) break;
       }
       batches[b].end = e;
@@ -127,8 +143,15 @@ Part build_part(const Elements& elements, const Target& target) {
     Level level = part.format.level(l);
     const int end = chain_end(format, l);
     const auto input = [&](const Batch& b) {
-      return storage::BuildInput{.level = level, .range = part.ranges[i], .index = l, .chain_end = end, .parents = b.parents, .n = b.end - b.begin,
-                                 .position = position.data() + b.begin, .coordinate = coordinate.data() + b.begin, .differs = differs.data() + b.begin,
+      return storage::BuildInput{.level = level,
+                                 .range = part.ranges[i],
+                                 .index = l,
+                                 .chain_end = end,
+                                 .parents = b.parents,
+                                 .n = b.end - b.begin,
+                                 .position = position.data() + b.begin,
+                                 .coordinate = coordinate.data() + b.begin,
+                                 .differs = differs.data() + b.begin,
                                  .crd_dtype = target.crd_dtype};
     };
     if (level.kind == LevelKind::padded && level.arg == 0) {  // the longest row, over all batches
@@ -202,13 +225,15 @@ Part build_part(const Elements& elements, const Target& target) {
       char* to = static_cast<char*>(part.values.data) + static_cast<std::int64_t>(b) * slots * width;
       in_steps(batches[b].begin, batches[b].end, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t e = begin; e < end; ++e)
-          std::memcpy(to + position[static_cast<std::size_t>(e)] * static_cast<std::int64_t>(sizeof(T)), from + e * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+          std::memcpy(to + position[static_cast<std::size_t>(e)] * static_cast<std::int64_t>(sizeof(T)),
+                      from + e * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
       });
     }
   });
   if (all_dense) {
     part.strides = row_major_strides(part.ranges);
-    if (format.num_batch_levels() > 0) part.values_batch_stride = part.strides[static_cast<std::size_t>(format.num_batch_levels() - 1)];
+    if (format.num_batch_levels() > 0)
+      part.values_batch_stride = part.strides[static_cast<std::size_t>(format.num_batch_levels() - 1)];
   }
   return part;
 }
@@ -219,10 +244,13 @@ void narrow_positions(std::vector<Part>& parts, DType dtype) {
   for (Part& p : parts)
     for (std::size_t l = 0; l < p.levels.size(); ++l) {
       Buffer& pos = p.levels[l].pos;
-      if (!storage::has_pos(p.format.level(static_cast<int>(l)).kind)) continue;  // without batches it is there, and empty
+      if (!storage::has_pos(p.format.level(static_cast<int>(l)).kind))
+        continue;  // without batches it is there, and empty
       for (std::int64_t entry : pos.as<std::int64_t>())
         if (entry > most)
-          storage::fail(p.format.level(static_cast<int>(l)), static_cast<int>(l), "a position does not fit in " + std::string(name_of(dtype)), "at most " + std::to_string(most), std::to_string(entry), "ask for a wider pos dtype");
+          storage::fail(p.format.level(static_cast<int>(l)), static_cast<int>(l),
+                        "a position does not fit in " + std::string(name_of(dtype)), "at most " + std::to_string(most),
+                        std::to_string(entry), "ask for a wider pos dtype");
       pos = pos.cast(dtype);
     }
 }

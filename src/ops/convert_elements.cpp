@@ -27,7 +27,12 @@ KeyLayout::KeyLayout(std::span<const LevelRange> ranges) {
 }
 
 Elements::Elements(const Format& part_format, const Shape& shape, DType dtype)
-    : format_(part_format), ranges_(part_format.level_ranges(shape)), layout_(ranges_), dtype_(dtype), width_(size_of(dtype)), keys_(layout_.used.size()) {}
+    : format_(part_format),
+      ranges_(part_format.level_ranges(shape)),
+      layout_(ranges_),
+      dtype_(dtype),
+      width_(size_of(dtype)),
+      keys_(layout_.used.size()) {}
 
 /// Level coordinates of a whole piece at once.
 void Elements::evaluate(int node, const Piece& piece, std::int64_t* out, std::size_t depth) {
@@ -156,7 +161,9 @@ void Elements::sort_and_combine() {
   } else {
     with_value_type(dtype_, [&]<class Tag>(Tag) {
       using Storage = typename Tag::Storage;
-      const auto load = [&](std::size_t e) { return load_as<Storage>(values_.data() + items[e].index * sizeof(Storage)); };
+      const auto load = [&](std::size_t e) {
+        return load_as<Storage>(values_.data() + items[e].index * sizeof(Storage));
+      };
       std::size_t out = 0;
       for (std::size_t e = 0; e < n;) {
         std::size_t end = e + 1;
@@ -200,7 +207,8 @@ PodArray<std::uint8_t> Elements::differs() const {
   std::vector<std::array<std::uint8_t, 64>> level_of(keys_.size());
   for (std::size_t l = 0; l < layout_.fields.size(); ++l) {
     const auto& f = layout_.fields[l];
-    for (int b = 0; b < f.bits; ++b) level_of[static_cast<std::size_t>(f.word)][static_cast<std::size_t>(f.shift + b)] = static_cast<std::uint8_t>(l);
+    for (int b = 0; b < f.bits; ++b)
+      level_of[static_cast<std::size_t>(f.word)][static_cast<std::size_t>(f.shift + b)] = static_cast<std::uint8_t>(l);
   }
   PodArray<std::uint8_t> out(keys_[0].size());
   if (out.size() > 0) out[0] = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// The general path of conversion: elements as (level coordinates of the target, value), sorted, combined, built into levels.
+// The general path of conversion: elements as (level coordinates of the target, value), sorted, combined, built into
+// levels.
 #include <functional>
 #include <span>
 #include <vector>
@@ -23,7 +24,8 @@ struct Source {
   std::int64_t at_most = 0;  ///< how many there may be, where a good bound is known: only a hint
 };
 
-/// Level coordinates as bit fields of as few 64-bit words as hold them, first level on top: comparing words compares coordinates.
+/// Level coordinates as bit fields of as few 64-bit words as hold them, first level on top: comparing words compares
+/// coordinates.
 struct KeyLayout {
   struct Field {
     int word = 0, shift = 0, bits = 0;
@@ -54,7 +56,9 @@ class Elements {
   const Format& format() const { return format_; }
   const std::vector<LevelRange>& ranges() const { return ranges_; }
   std::int64_t size() const { return static_cast<std::int64_t>(keys_[0].size()); }
-  std::int64_t coordinate(std::size_t level, std::int64_t e) const { return layout_.coordinate(keys_, level, static_cast<std::size_t>(e)); }
+  std::int64_t coordinate(std::size_t level, std::int64_t e) const {
+    return layout_.coordinate(keys_, level, static_cast<std::size_t>(e));
+  }
   void column(std::size_t level, std::int64_t begin, std::int64_t end, std::int64_t* out) const;
   /// First level in which each element differs from the one before (0 for the first element).
   PodArray<std::uint8_t> differs() const;
@@ -94,13 +98,14 @@ struct Target {
 Part build_part(const Elements& elements, const Target& target);
 
 /// A whole target: collects, sorts, splits into parts, builds, and casts.
-Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format, const ConvertOptions& options);
+Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
+                const ConvertOptions& options);
 
 /// In-range slots of a tensor; those with the bits of the fill stay away where `zeros` says so.
 Source stored_elements(const Tensor& t, Zeros zeros);
 
-/// Sends each element to a part: returns for each element (sorted by row-major coordinates) the number of its part. May set the
-/// number of slots of padded levels in `parts`.
+/// Sends each element to a part: returns for each element (sorted by row-major coordinates) the number of its part. May
+/// set the number of slots of padded levels in `parts`.
 PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target);
 
 /// The index dtypes that conversion chooses where none is asked for.

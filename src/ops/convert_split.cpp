@@ -30,7 +30,8 @@ Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtyp
     u.crd += level.kind == LevelKind::bitmap ? 0.125 : bits ? bits / 8.0 : width;
     if (level.kind != LevelKind::singleton) break;  // a run of singletons repeats the coordinates above
   }
-  for (int l = u.level + 1; l < f.num_levels(); ++l) u.slots *= static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
+  for (int l = u.level + 1; l < f.num_levels(); ++l)
+    u.slots *= static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
   if (u.level >= 0) {
     const LevelKind kind = f.level(u.level).kind;
     u.free = kind == LevelKind::structured || kind == LevelKind::padded;
@@ -43,7 +44,8 @@ Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtyp
 class Groups {
  public:
   /// `chosen`: indices into `elements`, which are sorted by dimensions.
-  Groups(const Elements& elements, const PodArray<std::int64_t>& chosen, const Format& part, const Shape& shape) : levels_(part, shape, DType::u8) {
+  Groups(const Elements& elements, const PodArray<std::int64_t>& chosen, const Format& part, const Shape& shape)
+      : levels_(part, shape, DType::u8) {
     levels_.reserve(static_cast<std::int64_t>(chosen.size()));
     constexpr std::size_t step = 1024;
     const std::size_t rank = elements.ranges().size();
@@ -67,8 +69,11 @@ class Groups {
     const int shift = count > 0 ? layout.fields[static_cast<std::size_t>(count) - 1].shift : 0;
     const int below_first = count > 0 ? layout.fields[0].shift - shift : 0;
     const bool one_word = count > 0 && layout.used.size() == 1 && n < UINT32_MAX;
-    const auto few = [&](int bits) { return bits < 32 && (std::int64_t{1} << bits) <= std::max<std::int64_t>(4 * n, 1 << 16); };
-    // A counter for each unit; or for each unit below one coordinate of the first level, by which elements often ascend.
+    const auto few = [&](int bits) {
+      return bits < 32 && (std::int64_t{1} << bits) <= std::max<std::int64_t>(4 * n, 1 << 16);
+    };
+    // A counter for each unit; or for each unit below one coordinate of the first level, by which elements often
+    // ascend.
     const bool whole = one_word && few(layout.used[0] - shift);
     if (!whole && !(one_word && few(below_first) && ascends(layout.fields[0].shift)))
       return each(count, [&](const std::vector<std::size_t>& members) {
@@ -77,7 +82,9 @@ class Groups {
     const int bits = whole ? layout.used[0] - shift : below_first;
     PodArray<std::uint32_t> counts(std::size_t{1} << bits);
     std::fill(counts.begin(), counts.end(), 0);
-    const auto unit = [&](std::int64_t e) { return static_cast<std::size_t>(levels_.key(e) >> shift & ((std::uint64_t{1} << bits) - 1)); };
+    const auto unit = [&](std::int64_t e) {
+      return static_cast<std::size_t>(levels_.key(e) >> shift & ((std::uint64_t{1} << bits) - 1));
+    };
     for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
       const std::uint64_t first = levels_.key(begin) >> layout.fields[0].shift;
       for (end = begin; end < n && (whole || levels_.key(end) >> layout.fields[0].shift == first); ++end) {
@@ -108,7 +115,10 @@ class Groups {
         item.key = 0;
         for (std::size_t l = 0; l < layout.fields.size(); ++l) {
           const auto& field = layout.fields[l];
-          if (field.word == static_cast<int>(w) && field.bits) item.key |= static_cast<std::uint64_t>(levels_.coordinate(l, static_cast<std::int64_t>(item.index)) - field.lo) << field.shift;
+          if (field.word == static_cast<int>(w) && field.bits)
+            item.key |=
+                static_cast<std::uint64_t>(levels_.coordinate(l, static_cast<std::int64_t>(item.index)) - field.lo)
+                << field.shift;
         }
       }
       radix_sort(items, spare, 0, layout.used[w]);
@@ -117,7 +127,9 @@ class Groups {
   }
   bool same(std::size_t a, std::size_t b, int count) const {
     for (int l = 0; l < count; ++l)
-      if (levels_.coordinate(static_cast<std::size_t>(l), static_cast<std::int64_t>(a)) != levels_.coordinate(static_cast<std::size_t>(l), static_cast<std::int64_t>(b))) return false;
+      if (levels_.coordinate(static_cast<std::size_t>(l), static_cast<std::int64_t>(a)) !=
+          levels_.coordinate(static_cast<std::size_t>(l), static_cast<std::int64_t>(b)))
+        return false;
     return true;
   }
 
@@ -149,7 +161,8 @@ class Groups {
 
 class Splitter {
  public:
-  Splitter(const Elements& elements, std::vector<Format>& parts, const Target& target) : elements_(elements), parts_(parts), target_(target) {
+  Splitter(const Elements& elements, std::vector<Format>& parts, const Target& target)
+      : elements_(elements), parts_(parts), target_(target) {
     where_.resize(static_cast<std::size_t>(elements.size()));
     std::fill(where_.begin(), where_.end(), static_cast<std::uint8_t>(parts.size() - 1));
     left_.resize(where_.size());
@@ -164,7 +177,8 @@ class Splitter {
       const auto kind = k == 0 ? split.kind : Split::automatic;
       if (kind == Split::rows) take_rows(split.k);
       else if (kind == Split::band) take_band(split.lo, split.hi);
-      else if (kind == Split::blocks) take_units(k, [&](double count, const Unit& u) { return count >= split.fill * u.slots; });
+      else if (kind == Split::blocks)
+        take_units(k, [&](double count, const Unit& u) { return count >= split.fill * u.slots; });
       else if (kind == Split::mask) take_mask(split.pattern);
       else take_automatically(k);
       std::size_t rest = 0;
@@ -184,7 +198,9 @@ class Splitter {
   double width() const { return static_cast<double>(size_of(target_.options.dtype.value_or(elements_.dtype()))); }
 
   void take_rows(std::int64_t k) {
-    if (rank() == 0) throw TensorError({.what = "a scalar has no rows to split", .expected = "a tensor of one dimension or more", .got = "()"});
+    if (rank() == 0)
+      throw TensorError(
+          {.what = "a scalar has no rows to split", .expected = "a tensor of one dimension or more", .got = "()"});
     std::int64_t in_row = 0;
     for (std::size_t e = 0; e < left_.size(); ++e) {
       poll_at(static_cast<std::int64_t>(e));
@@ -196,7 +212,10 @@ class Splitter {
   }
 
   void take_band(std::int64_t lo, std::int64_t hi) {
-    if (rank() < 2) throw TensorError({.what = "a band needs rows and columns", .expected = "two dimensions or more", .got = std::to_string(rank())});
+    if (rank() < 2)
+      throw TensorError({.what = "a band needs rows and columns",
+                         .expected = "two dimensions or more",
+                         .got = std::to_string(rank())});
     for (std::size_t e = 0; e < left_.size(); ++e) {
       poll_at(static_cast<std::int64_t>(e));
       const std::int64_t diagonal = at(rank() - 1, e) - at(rank() - 2, e);
@@ -206,7 +225,9 @@ class Splitter {
 
   void take_mask(const std::optional<Tensor>& pattern) {
     if (!pattern) throw TensorError({.what = "split by a mask without a mask", .expected = "a tensor", .got = "none"});
-    if (pattern->shape() != target_.shape) throw TensorError({.what = "the mask has another shape", .expected = "the tensor's shape", .got = pattern->type().to_string()});
+    if (pattern->shape() != target_.shape)
+      throw TensorError(
+          {.what = "the mask has another shape", .expected = "the tensor's shape", .got = pattern->type().to_string()});
     Elements mask(elements_.format(), target_.shape, pattern->dtype());
     stored_elements(*pattern, Zeros::automatic).emit([&](const Piece& p) { mask.append(p); });
     mask.sort_and_combine();
@@ -225,7 +246,9 @@ class Splitter {
 
   template <class Worth> void take_units(std::size_t k, Worth worth) {
     const Unit u = unit_of(parts_[k], parts_[k].level_ranges(target_.shape), target_.crd_dtype);
-    Groups(elements_, left_, parts_[k], target_.shape).each_count(u.level + 1, [&](std::size_t e, std::size_t n) { taken_[e] = worth(static_cast<double>(n), u); });
+    Groups(elements_, left_, parts_[k], target_.shape).each_count(u.level + 1, [&](std::size_t e, std::size_t n) {
+      taken_[e] = worth(static_cast<double>(n), u);
+    });
   }
 
   /// What an element costs in the last part.
@@ -274,18 +297,23 @@ class Splitter {
           ++in_column[static_cast<std::size_t>(c)];
         });
       });
-      while (static_cast<std::size_t>(slots) < in_column.size() && in_column[static_cast<std::size_t>(slots)] * element_cost >= parents * unit_cost) ++slots;
+      while (static_cast<std::size_t>(slots) < in_column.size() &&
+             in_column[static_cast<std::size_t>(slots)] * element_cost >= parents * unit_cost)
+        ++slots;
       parts_[k] = with_argument(part, u.level, std::max<std::int64_t>(slots, 0));
       if (slots == 0) return;  // nothing is worth a slot
     }
     groups.each(u.level, [&](const std::vector<std::size_t>& members) {
-      if (!u.free && static_cast<double>(members.size()) * element_cost < static_cast<double>(slots) * unit_cost) return;
+      if (!u.free && static_cast<double>(members.size()) * element_cost < static_cast<double>(slots) * unit_cost)
+        return;
       units(members, [&](std::int64_t c, std::size_t e) { taken_[e] = c < slots; });
     });
   }
 
   /// Is there a fixed number of slots below each parent?
-  static bool has_slots(const Level& level) { return level.arg > 0 && (level.kind == LevelKind::structured || level.kind == LevelKind::padded); }
+  static bool has_slots(const Level& level) {
+    return level.arg > 0 && (level.kind == LevelKind::structured || level.kind == LevelKind::padded);
+  }
 
   /// Of what was taken, units of a level beyond the slots of their parent are left to the parts behind.
   void leave_room(const Format& part, int level) {

@@ -4,8 +4,7 @@
 namespace strata {
 
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const PlanOptions& options) {
-  return einsum(text, operands,
-                EvaluateOptions{.dtype = options.output_dtype, .compute_dtype = options.compute_dtype});
+  return einsum(text, operands, EvaluateOptions{.dtype = options.output_dtype, .compute_dtype = options.compute_dtype});
 }
 
 }  // namespace strata

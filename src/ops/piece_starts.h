@@ -7,8 +7,9 @@
 
 namespace strata {
 
-/// Where each of several pieces begins in what they make together, while threads still make them: known as soon as all before it have
-/// their sizes. Threads take pieces in order, so that they hardly ever hold more than one that has no place yet.
+/// Where each of several pieces begins in what they make together, while threads still make them: known as soon as all
+/// before it have their sizes. Threads take pieces in order, so that they hardly ever hold more than one that has no
+/// place yet.
 class PieceStarts {
  public:
   explicit PieceStarts(std::int64_t pieces) : ends_(static_cast<std::size_t>(pieces) + 1, unknown) { ends_[0] = 0; }

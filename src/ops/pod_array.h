@@ -1,6 +1,6 @@
 #pragma once
-// A growing array of plain values on the library's own blocks: huge pages and reuse, for first touch of fresh 4-KB pages costs
-// more than a radix pass. Elements are not initialised.
+// A growing array of plain values on the library's own blocks: huge pages and reuse, for first touch of fresh 4-KB
+// pages costs more than a radix pass. Elements are not initialised.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -27,7 +27,8 @@ inline void radix_sort(PodArray<SortItem>& items, PodArray<SortItem>& spare, int
     });
   };
   each([&](const SortItem& item) {
-    for (int p = 0; p < passes; ++p) ++counts[static_cast<std::size_t>(p)][item.key >> (from + digit * p) & (buckets - 1)];
+    for (int p = 0; p < passes; ++p)
+      ++counts[static_cast<std::size_t>(p)][item.key >> (from + digit * p) & (buckets - 1)];
   });
   for (int p = 0; p < passes; ++p) {
     auto& count = counts[static_cast<std::size_t>(p)];

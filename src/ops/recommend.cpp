@@ -62,8 +62,8 @@ class Estimator {
     add("Delta(8)", "", pos * (rows_ + 1) + static_cast<double>(s_.slots_delta8) * (1 + value_),
         static_cast<double>(s_.slots_delta8), delta, rows_, vectors, "distances of 8 bits");
     if (const double height = 1024, tiles = std::ceil(columns_ / 256); tiles >= 8 && s_.mean_row >= 12 * tiles)
-      add("TiledCSR(1024, 256)", "uint8", pos * (std::ceil(rows_ / height) * height * tiles + 1) + nse_ * (1 + value_), nse_, csr, rows_ * tiles, vectors,
-          "tiles that stay in a cache, for 16 columns and more");
+      add("TiledCSR(1024, 256)", "uint8", pos * (std::ceil(rows_ / height) * height * tiles + 1) + nse_ * (1 + value_),
+          nse_, csr, rows_ * tiles, vectors, "tiles that stay in a cache, for 16 columns and more");
     blocks(vectors, pos, crd);
     diagonals(vectors, pos, crd);
     if (s_.longest_row > 0 && static_cast<double>(s_.longest_row) < 3 * s_.mean_row + 8) {
@@ -119,7 +119,8 @@ class Estimator {
     }
     const double n = static_cast<double>(s_.num_diagonals), slots = n * rows_;
     add("DIAI", "", 2 * pos + n * (crd + rows_ * value_), slots, dia, n, vectors,
-        grouped(s_.num_diagonals) + (s_.num_diagonals == 1 ? " diagonal, " : " diagonals, ") + percent(s_.diagonal_fill) + " full, no column index");
+        grouped(s_.num_diagonals) + (s_.num_diagonals == 1 ? " diagonal, " : " diagonals, ") +
+            percent(s_.diagonal_fill) + " full, no column index");
     if (s_.diagonal_fill < 0.9) mixed(vectors, pos, crd);
   }
 
@@ -133,8 +134,8 @@ class Estimator {
     const double rest = nse_ - inside, slots = n * rows_ + rest;
     const double bytes = 2 * pos + n * (crd + rows_ * value_) + pos * (rows_ + 1) + rest * (crd + value_);
     add("DIAI + CSR", "", bytes, slots, csr, 2 * rows_, vectors,
-        std::to_string(static_cast<std::int64_t>(n)) + (n == 1 ? " full diagonal holds " : " full diagonals hold ") + percent(inside / nse_) +
-            ", CSR the rest");
+        std::to_string(static_cast<std::int64_t>(n)) + (n == 1 ? " full diagonal holds " : " full diagonals hold ") +
+            percent(inside / nse_) + ", CSR the rest");
   }
 
   void finish() {
@@ -197,12 +198,9 @@ std::string Structure::to_string() const {
                          : skew                           ? "skew-symmetric"
                          : pattern_symmetric              ? "of the pattern only"
                                                           : "none";
-  if (lower_triangular && upper_triangular)
-    symmetry += ", diagonal";
-  else if (lower_triangular)
-    symmetry += ", lower triangular";
-  else if (upper_triangular)
-    symmetry += ", upper triangular";
+  if (lower_triangular && upper_triangular) symmetry += ", diagonal";
+  else if (lower_triangular) symmetry += ", lower triangular";
+  else if (upper_triangular) symmetry += ", upper triangular";
   line("symmetry", symmetry);
   return out;
 }

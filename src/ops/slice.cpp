@@ -15,16 +15,23 @@ namespace {
 
 void check(const Shape& shape, std::span<const Slice> slices) {
   if (slices.size() != shape.size())
-    throw IndexError({.what = "a slice needs one entry per dimension", .expected = std::to_string(shape.size()), .got = std::to_string(slices.size())});
+    throw IndexError({.what = "a slice needs one entry per dimension",
+                      .expected = std::to_string(shape.size()),
+                      .got = std::to_string(slices.size())});
   for (std::size_t d = 0; d < slices.size(); ++d) {
     const Slice& s = slices[d];
     const auto inside = [&](i64 c) { return c >= 0 && c < shape[d]; };
     const i64 most = (i64{1} << 62) / std::max<i64>(1, s.count);
     const bool small = s.step <= most && s.step >= -most;
-    if (s.count < 0 || s.step == 0 || (!s.keeps && s.count != 1) || !small || (s.count > 0 && !(inside(s.start) && inside(s.start + (s.count - 1) * s.step))))
-      throw IndexError({.what = std::string(s.keeps ? "a slice" : "a coordinate") + " leaves dimension " + std::to_string(d),
-                        .expected = shape[d] > 0 ? "coordinates from 0 to " + std::to_string(shape[d] - 1) : "none: the dimension has extent 0",
-                        .got = s.keeps ? std::to_string(s.count) + " from " + std::to_string(s.start) + " on, in steps of " + std::to_string(s.step) : std::to_string(s.start)});
+    if (s.count < 0 || s.step == 0 || (!s.keeps && s.count != 1) || !small ||
+        (s.count > 0 && !(inside(s.start) && inside(s.start + (s.count - 1) * s.step))))
+      throw IndexError(
+          {.what = std::string(s.keeps ? "a slice" : "a coordinate") + " leaves dimension " + std::to_string(d),
+           .expected = shape[d] > 0 ? "coordinates from 0 to " + std::to_string(shape[d] - 1)
+                                    : "none: the dimension has extent 0",
+           .got = s.keeps ? std::to_string(s.count) + " from " + std::to_string(s.start) + " on, in steps of " +
+                                std::to_string(s.step)
+                          : std::to_string(s.start)});
   }
 }
 
@@ -36,7 +43,8 @@ class Taken {
   conversion::Piece of(const conversion::Piece& piece) {
     at_.resize(static_cast<std::size_t>(piece.n));
     std::iota(at_.begin(), at_.end(), 0);
-    for (std::size_t d = 0; d < slices_.size(); ++d) std::erase_if(at_, [&](int k) { return place_of(slices_[d], piece.dims[d][k]) < 0; });
+    for (std::size_t d = 0; d < slices_.size(); ++d)
+      std::erase_if(at_, [&](int k) { return place_of(slices_[d], piece.dims[d][k]) < 0; });
     dims_.clear();
     for (std::size_t d = 0; d < slices_.size(); ++d) {
       if (!slices_[d].keeps) continue;
@@ -45,7 +53,8 @@ class Taken {
       dims_.push_back(columns_[d].data());
     }
     values_.resize(at_.size() * width_);
-    for (std::size_t k = 0; k < at_.size(); ++k) std::memcpy(values_.data() + k * width_, piece.values + static_cast<std::size_t>(at_[k]) * width_, width_);
+    for (std::size_t k = 0; k < at_.size(); ++k)
+      std::memcpy(values_.data() + k * width_, piece.values + static_cast<std::size_t>(at_[k]) * width_, width_);
     return {static_cast<int>(at_.size()), dims_.data(), values_.data()};
   }
 
@@ -62,7 +71,8 @@ class Taken {
 
 Format slicing::format_of_part(const Tensor& t, std::span<const int> order) {
   if (static_cast<int>(order.size()) == t.rank() && conversion::takes_any(t.format())) return t.format();
-  return t.format().is_all_dense() ? conversion::dense_format(static_cast<int>(order.size())) : conversion::levels_in_order(order, false);
+  return t.format().is_all_dense() ? conversion::dense_format(static_cast<int>(order.size()))
+                                   : conversion::levels_in_order(order, false);
 }
 
 Tensor slice(const Tensor& t, std::span<const Slice> slices) {
@@ -76,7 +86,8 @@ Tensor slice(const Tensor& t, std::span<const Slice> slices) {
       from = neighbours(t, outer, rows.start, rows.count);
       rows.start = 0;
     }
-    if (rows.keeps && is_aligned(from.part().levels[1].crd) && !(is_whole(rows, from.shape()[outer]) && is_whole(columns, from.shape()[inner]))) {
+    if (rows.keeps && is_aligned(from.part().levels[1].crd) &&
+        !(is_whole(rows, from.shape()[outer]) && is_whole(columns, from.shape()[inner]))) {
       from = rows_and_columns(from, rows, outer, columns, inner);
       if (columns.keeps) return from;
       rows = {.start = 0, .count = rows.count, .step = 1, .keeps = true};

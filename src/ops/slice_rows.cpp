@@ -40,7 +40,8 @@ template <class C> struct Copy {
   }
   void copy_value(i64 to, i64 from) const {
     if (value_stride != 0)
-      copy_one(static_cast<char*>(to_values.data) + to * static_cast<i64>(width), values + from * value_stride * static_cast<i64>(width), width);
+      copy_one(static_cast<char*>(to_values.data) + to * static_cast<i64>(width),
+               values + from * value_stride * static_cast<i64>(width), width);
   }
 };
 
@@ -68,10 +69,12 @@ template <class C> void copy_runs(Copy<C>& m, bool whole, DType crd_dtype, DType
   m.allocate(crd_dtype, dtype);
   C* const crd = static_cast<C*>(m.to_crd.data);
   for_rows(m.rows, [&](i64 k, i64) {
-    const i64 from = begins[static_cast<std::size_t>(k)], to = m.to_pos[static_cast<std::size_t>(k)], n = m.to_pos[static_cast<std::size_t>(k) + 1] - to;
+    const i64 from = begins[static_cast<std::size_t>(k)], to = m.to_pos[static_cast<std::size_t>(k)],
+              n = m.to_pos[static_cast<std::size_t>(k) + 1] - to;
     for (i64 e = 0; e < n; ++e) crd[to + e] = static_cast<C>(static_cast<i64>(m.crd[from + e]) - first_column);
     if (m.value_stride == 1 && n > 0)
-      std::memcpy(static_cast<char*>(m.to_values.data) + to * static_cast<i64>(m.width), m.values + from * static_cast<i64>(m.width), static_cast<std::size_t>(n) * m.width);
+      std::memcpy(static_cast<char*>(m.to_values.data) + to * static_cast<i64>(m.width),
+                  m.values + from * static_cast<i64>(m.width), static_cast<std::size_t>(n) * m.width);
     else
       for (i64 e = 0; e < n; ++e) m.copy_value(to + e, from + e);
   });
@@ -80,17 +83,20 @@ template <class C> void copy_runs(Copy<C>& m, bool whole, DType crd_dtype, DType
 /// Any columns: place(column) is the new one, or -1.
 template <class C, class Place> void copy_chosen(Copy<C>& m, const Place& place, DType crd_dtype, DType dtype) {
   for_rows(m.rows, [&](i64 k, i64 row) {
-    const C *begin = m.crd + m.pos[static_cast<std::size_t>(row)], *end = m.crd + m.pos[static_cast<std::size_t>(row) + 1];
-    m.to_pos[static_cast<std::size_t>(k) + 1] = std::count_if(begin, end, [&](C c) { return place(static_cast<i64>(c)) >= 0; });
+    const C *begin = m.crd + m.pos[static_cast<std::size_t>(row)],
+            *end = m.crd + m.pos[static_cast<std::size_t>(row) + 1];
+    m.to_pos[static_cast<std::size_t>(k) + 1] =
+        std::count_if(begin, end, [&](C c) { return place(static_cast<i64>(c)) >= 0; });
   });
   m.begin_rows();
   m.allocate(crd_dtype, dtype);
   C* const crd = static_cast<C*>(m.to_crd.data);
   for_rows(m.rows, [&](i64 k, i64 row) {
-    const i64 begin = m.pos[static_cast<std::size_t>(row)], last = m.pos[static_cast<std::size_t>(row) + 1] - 1, stop = m.to_pos[static_cast<std::size_t>(k) + 1];
+    const i64 begin = m.pos[static_cast<std::size_t>(row)], last = m.pos[static_cast<std::size_t>(row) + 1] - 1,
+              stop = m.to_pos[static_cast<std::size_t>(k) + 1];
     i64 to = m.to_pos[static_cast<std::size_t>(k)];
-    // Written before it is known to be taken, and written over where it is not: what is taken is what a core cannot guess. Columns that
-    // are taken backwards turn the order round.
+    // Written before it is known to be taken, and written over where it is not: what is taken is what a core cannot
+    // guess. Columns that are taken backwards turn the order round.
     for (i64 e = 0; to < stop; ++e) {
       const i64 from = m.columns.step > 0 ? begin + e : last - e, at = place(static_cast<i64>(m.crd[from]));
       crd[to] = static_cast<C>(at);
@@ -102,13 +108,16 @@ template <class C, class Place> void copy_chosen(Copy<C>& m, const Place& place,
 
 template <class C> void copy(Copy<C>& m, const Tensor& t, i64 extent) {
   const DType crd_dtype = t.part().levels[1].crd.dtype;
-  const bool whole = is_whole({.start = m.columns.start, .count = m.columns.count, .step = m.columns.step, .keeps = true}, extent);
-  if (whole || (m.columns.step == 1 && t.part().format.level(1).ordered)) return copy_runs(m, whole, crd_dtype, t.dtype());
+  const bool whole =
+      is_whole({.start = m.columns.start, .count = m.columns.count, .step = m.columns.step, .keeps = true}, extent);
+  if (whole || (m.columns.step == 1 && t.part().format.level(1).ordered))
+    return copy_runs(m, whole, crd_dtype, t.dtype());
   // A table costs less than a division for each element, where there are not far more columns than elements.
   if (extent > std::max<i64>(1024, 4 * m.pos.back()) || m.columns.count > INT32_MAX)
     return copy_chosen(m, [&](i64 c) { return place_of(m.columns, c); }, crd_dtype, t.dtype());
   std::vector<std::int32_t> places(static_cast<std::size_t>(extent), -1);
-  for (i64 k = 0; k < m.columns.count; ++k) places[static_cast<std::size_t>(m.columns.start + k * m.columns.step)] = static_cast<std::int32_t>(k);
+  for (i64 k = 0; k < m.columns.count; ++k)
+    places[static_cast<std::size_t>(m.columns.start + k * m.columns.step)] = static_cast<std::int32_t>(k);
   copy_chosen(m, [&](i64 c) { return i64{places[static_cast<std::size_t>(c)]}; }, crd_dtype, t.dtype());
 }
 
@@ -129,7 +138,8 @@ Tensor neighbours(const Tensor& t, std::size_t dim, i64 begin, i64 count) {
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, const Slice& columns, std::size_t inner) {
+Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, const Slice& columns,
+                        std::size_t inner) {
   TensorType type = t.type();
   type.shape[outer] = rows.count;
   type.shape[inner] = columns.count;
@@ -137,13 +147,23 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
   part.ranges = type.format.level_ranges(type.shape);
   LevelArrays& level = part.levels[1];
   with_index_type(level.crd.dtype, [&]<class C>(C) {
-    Copy<C> m{.rows = rows, .columns = columns, .pos = std::vector<i64>(static_cast<std::size_t>(t.shape()[outer]) + 1), .crd = static_cast<const C*>(level.crd.data),
-              .values = static_cast<const char*>(part.values.data), .value_stride = part.value_stride, .width = size_of(type.dtype),
-              .to_pos = std::vector<i64>(static_cast<std::size_t>(rows.count) + 1), .to_crd = {}, .to_values = {}};
+    Copy<C> m{.rows = rows,
+              .columns = columns,
+              .pos = std::vector<i64>(static_cast<std::size_t>(t.shape()[outer]) + 1),
+              .crd = static_cast<const C*>(level.crd.data),
+              .values = static_cast<const char*>(part.values.data),
+              .value_stride = part.value_stride,
+              .width = size_of(type.dtype),
+              .to_pos = std::vector<i64>(static_cast<std::size_t>(rows.count) + 1),
+              .to_crd = {},
+              .to_values = {}};
     IndexView(level.pos).read(0, static_cast<i64>(m.pos.size()), m.pos.data());
     copy(m, t, t.shape()[inner]);
     const Buffer pos = Buffer::allocate(level.pos.dtype, rows.count + 1);
-    with_index_type(pos.dtype, [&]<class P>(P) { std::transform(m.to_pos.begin(), m.to_pos.end(), static_cast<P*>(pos.data), [](i64 p) { return static_cast<P>(p); }); });
+    with_index_type(pos.dtype, [&]<class P>(P) {
+      std::transform(m.to_pos.begin(), m.to_pos.end(), static_cast<P*>(pos.data),
+                     [](i64 p) { return static_cast<P>(p); });
+    });
     level.pos = pos;
     level.crd = m.to_crd;
     if (part.value_stride != 0) part.values = m.to_values, part.value_stride = 1;

@@ -1,5 +1,6 @@
 #pragma once
-// What slices and lists of coordinates share: formats of parts; rows and columns of a CSR matrix (columns and rows of CSC).
+// What slices and lists of coordinates share: formats of parts; rows and columns of a CSR matrix (columns and rows of
+// CSC).
 #include <algorithm>
 #include <cstring>
 
@@ -37,14 +38,15 @@ template <class F> void each_row(i64 rows, const F& f) {
   });
 }
 
-/// The format of a part whose dimensions are these of the tensor's, numbered anew: the tensor's own where all are there and it can hold
-/// any pattern, else a compressed level per dimension (of dense tensors dense ones).
+/// The format of a part whose dimensions are these of the tensor's, numbered anew: the tensor's own where all are there
+/// and it can hold any pattern, else a compressed level per dimension (of dense tensors dense ones).
 Format format_of_part(const Tensor& t, std::span<const int> order);
 
 /// Rows that follow each other, which share the matrix's arrays. `dim` is the dimension of the dense level.
 Tensor neighbours(const Tensor& t, std::size_t dim, i64 begin, i64 count);
 
-/// Any rows and columns, counted and then copied. `outer` and `inner` are the dimensions of the levels; the coordinates of elements are aligned.
+/// Any rows and columns, counted and then copied. `outer` and `inner` are the dimensions of the levels; the coordinates
+/// of elements are aligned.
 Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, const Slice& columns, std::size_t inner);
 
 }  // namespace strata::slicing

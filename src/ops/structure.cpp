@@ -217,10 +217,8 @@ Structure describe_structure(const Tensor& t) {
   } else {
     const Buffer v =
         m.values.dtype == DType::f64 ? m.values : m.values.cast(is_float(s.dtype) ? DType::f64 : DType::i64);
-    if (is_float(s.dtype))
-      measure_symmetry(m, static_cast<const double*>(v.data), s);
-    else
-      measure_symmetry(m, static_cast<const std::int64_t*>(v.data), s);
+    if (is_float(s.dtype)) measure_symmetry(m, static_cast<const double*>(v.data), s);
+    else measure_symmetry(m, static_cast<const std::int64_t*>(v.data), s);
   }
   estimate_formats(s);
   return s;

@@ -1,4 +1,5 @@
-// The coordinates of one dimension in any order: a conversion that leaves elements out, moves the others, and repeats some.
+// The coordinates of one dimension in any order: a conversion that leaves elements out, moves the others, and repeats
+// some.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -36,7 +37,8 @@ class Places {
   /// Ascending.
   std::span<const i64> of(i64 coordinate) const {
     if (!begin_.empty()) {
-      const i64 begin = begin_[static_cast<std::size_t>(coordinate)], end = begin_[static_cast<std::size_t>(coordinate) + 1];
+      const i64 begin = begin_[static_cast<std::size_t>(coordinate)],
+                end = begin_[static_cast<std::size_t>(coordinate) + 1];
       return {places_.data() + begin, static_cast<std::size_t>(end - begin)};
     }
     const auto [begin, end] = std::ranges::equal_range(sorted_, coordinate);
@@ -48,7 +50,9 @@ class Places {
 };
 
 bool holds(DType index, i64 largest) {
-  return with_index_type(index, [&]<class I>(I) { return static_cast<std::uint64_t>(largest) <= static_cast<std::uint64_t>(std::numeric_limits<I>::max()); });
+  return with_index_type(index, [&]<class I>(I) {
+    return static_cast<std::uint64_t>(largest) <= static_cast<std::uint64_t>(std::numeric_limits<I>::max());
+  });
 }
 
 /// A CSR matrix that is read (or CSC), and the one that comes of it.
@@ -60,7 +64,8 @@ struct Rows {
   LevelArrays level = {};
   Buffer values = {};
 
-  Rows(const Tensor& t, i64 rows) : part(t.part()), from(part.levels[1]), width(size_of(t.dtype())), pos(static_cast<std::size_t>(rows) + 1) {}
+  Rows(const Tensor& t, i64 rows)
+      : part(t.part()), from(part.levels[1]), width(size_of(t.dtype())), pos(static_cast<std::size_t>(rows) + 1) {}
 
   i64 count() const { return static_cast<i64>(pos.size()) - 1; }
   i64& length(i64 row) { return pos[static_cast<std::size_t>(row) + 1]; }
@@ -69,7 +74,8 @@ struct Rows {
   /// Once all lengths are known.
   void allocate(DType dtype) {
     std::inclusive_scan(pos.begin(), pos.end(), pos.begin());
-    const DType wider = holds(DType::i32, pos.back()) ? DType::i32 : DType::i64;  // rows that repeat may be more than were counted
+    const DType wider =
+        holds(DType::i32, pos.back()) ? DType::i32 : DType::i64;  // rows that repeat may be more than were counted
     level.pos = Buffer::allocate(holds(from.pos.dtype, pos.back()) ? from.pos.dtype : wider, count() + 1);
     for (i64 k = 0; k <= count(); ++k) level.pos.set_index(k, begin(k));
     level.crd = Buffer::allocate(from.crd.dtype, pos.back());
@@ -77,7 +83,8 @@ struct Rows {
   }
   void copy_value(i64 to, i64 at) const {
     if (part.value_stride != 0)
-      copy_one(static_cast<char*>(values.data) + to * static_cast<i64>(width), static_cast<const char*>(part.values.data) + at * part.value_stride * static_cast<i64>(width), width);
+      copy_one(static_cast<char*>(values.data) + to * static_cast<i64>(width),
+               static_cast<const char*>(part.values.data) + at * part.value_stride * static_cast<i64>(width), width);
   }
 
   Tensor tensor(TensorType type, std::size_t dim, i64 extent) && {
@@ -95,16 +102,19 @@ struct Rows {
 Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordinates) {
   Rows rows(t, static_cast<i64>(coordinates.size()));
   const auto old = [&](i64 k) { return coordinates[static_cast<std::size_t>(k)]; };
-  each_row(rows.count(), [&](i64 k) { rows.length(k) = rows.from.pos.index(old(k) + 1) - rows.from.pos.index(old(k)); });
+  each_row(rows.count(),
+           [&](i64 k) { rows.length(k) = rows.from.pos.index(old(k) + 1) - rows.from.pos.index(old(k)); });
   rows.allocate(t.dtype());
   const std::size_t index_width = size_of(rows.from.crd.dtype);
   each_row(rows.count(), [&](i64 k) {
     const i64 to = rows.begin(k), n = rows.begin(k + 1) - to, at = rows.from.pos.index(old(k));
     if (n == 0) return;
-    std::memcpy(static_cast<char*>(rows.level.crd.data) + to * static_cast<i64>(index_width), static_cast<const char*>(rows.from.crd.data) + at * static_cast<i64>(index_width),
+    std::memcpy(static_cast<char*>(rows.level.crd.data) + to * static_cast<i64>(index_width),
+                static_cast<const char*>(rows.from.crd.data) + at * static_cast<i64>(index_width),
                 static_cast<std::size_t>(n) * index_width);
     if (rows.part.value_stride == 1)
-      std::memcpy(static_cast<char*>(rows.values.data) + to * static_cast<i64>(rows.width), static_cast<const char*>(rows.part.values.data) + at * static_cast<i64>(rows.width),
+      std::memcpy(static_cast<char*>(rows.values.data) + to * static_cast<i64>(rows.width),
+                  static_cast<const char*>(rows.part.values.data) + at * static_cast<i64>(rows.width),
                   static_cast<std::size_t>(n) * rows.width);
     else
       for (i64 e = 0; e < n; ++e) rows.copy_value(to + e, at + e);
@@ -180,16 +190,21 @@ class Repeated {
 }  // namespace
 
 Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates) {
-  if (dim >= t.shape().size()) throw IndexError({.what = "there is no dimension " + std::to_string(dim), .expected = "fewer than " + std::to_string(t.rank()), .got = std::to_string(dim)});
+  if (dim >= t.shape().size())
+    throw IndexError({.what = "there is no dimension " + std::to_string(dim),
+                      .expected = "fewer than " + std::to_string(t.rank()),
+                      .got = std::to_string(dim)});
   const i64 extent = t.shape()[dim];
   for (i64 c : coordinates)
     if (c < 0 || c >= extent)
       throw IndexError({.what = "a coordinate leaves dimension " + std::to_string(dim),
-                        .expected = extent > 0 ? "coordinates from 0 to " + std::to_string(extent - 1) : "none: the dimension has extent 0",
+                        .expected = extent > 0 ? "coordinates from 0 to " + std::to_string(extent - 1)
+                                               : "none: the dimension has extent 0",
                         .got = std::to_string(c)});
   if (const auto dims = rows_of(t.format(), LevelKind::compressed); dims && is_aligned(t.part().levels[1].crd)) {
     if (dim == static_cast<std::size_t>(dims->outer)) return take_rows(t, dim, coordinates);
-    if (holds(t.part().levels[1].crd.dtype, static_cast<i64>(coordinates.size()))) return take_columns(t, static_cast<std::size_t>(dims->outer), dim, coordinates);
+    if (holds(t.part().levels[1].crd.dtype, static_cast<i64>(coordinates.size())))
+      return take_columns(t, static_cast<std::size_t>(dims->outer), dim, coordinates);
   }
   Shape shape = t.shape();
   shape[dim] = static_cast<i64>(coordinates.size());

@@ -19,12 +19,12 @@ using i64 = std::int64_t;
 constexpr i64 line = kernels::line_bytes, nearby = kernels::packed_bytes;
 constexpr i64 largest = i64{32} << 20;  ///< bytes of a copy, unless its rows are short and chosen in no order:
 constexpr i64 largest_scattered = i64{512} << 20;
-constexpr i64 short_row = 256;          ///< bytes of which a line is a large part
+constexpr i64 short_row = 256;  ///< bytes of which a line is a large part
 constexpr i64 never = INT64_MAX;
 
-/// Reads of a row that pay for its copy: from memory a copied byte takes as long as some thirty gathered ones gain by it.
-/// (Where the copy and what it is made of do not fit the second level together, rows of a mesh of 18 elements lose 40 %, uniform ones of 41
-/// gain 15.)
+/// Reads of a row that pay for its copy: from memory a copied byte takes as long as some thirty gathered ones gain by
+/// it. (Where the copy and what it is made of do not fit the second level together, rows of a mesh of 18 elements lose
+/// 40 %, uniform ones of 41 gain 15.)
 constexpr i64 enough_reads(i64 bytes) { return bytes <= nearby / 4 ? 12 : bytes <= nearby ? 32 : 64; }
 /// The same for rows in no order, each of which costs a line more from wherever it lies.
 constexpr i64 enough_scattered_reads(i64 row_bytes) { return row_bytes <= short_row / 2 ? 6 : 10; }
@@ -40,7 +40,9 @@ struct Move {
 /// Do the coordinates of this level follow each other in no order?
 bool in_no_order(const Tensor& t, int level) {
   const Buffer& crd = t.part().levels[static_cast<std::size_t>(level)].crd;
-  return with_index_type(crd.dtype, [&]<class T>(T) { return far_apart(static_cast<const T*>(crd.data), std::min(crd.size, stored_values(t))); });
+  return with_index_type(crd.dtype, [&]<class T>(T) {
+    return far_apart(static_cast<const T*>(crd.data), std::min(crd.size, stored_values(t)));
+  });
 }
 
 class AlignFirst : public Preparation {
@@ -54,7 +56,8 @@ class AlignFirst : public Preparation {
     const i64 elements = stored_values(out.format().is_all_dense() ? operands[driver_] : out);
     const auto astray = [&](const Move& m) {
       return reinterpret_cast<std::uintptr_t>(operands[m.operand].part().values.data) % line != 0 &&
-             (elements >= (m.small ? m.worth * thread_count() : m.worth) || (elements >= m.scattered && in_no_order(operands[driver_], m.chooser)));
+             (elements >= (m.small ? m.worth * thread_count() : m.worth) ||
+              (elements >= m.scattered && in_no_order(operands[driver_], m.chooser)));
     };
     std::vector<Tensor> in;
     for (const Move& m : moves_) {
@@ -67,10 +70,12 @@ class AlignFirst : public Preparation {
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
     for (const Move& m : moves_) {
-      std::string when = std::to_string(m.worth < never ? m.worth : m.scattered) + " values of " + operand_name(driver_) + " are stored";
+      std::string when = std::to_string(m.worth < never ? m.worth : m.scattered) + " values of " +
+                         operand_name(driver_) + " are stored";
       if (m.worth == never) when += " in no order";
       else if (m.scattered < m.worth) when += ", or " + std::to_string(m.scattered) + " in no order";
-      out.emplace_back("copy of " + operand_name(m.operand), "to the start of a cache line, where it stands elsewhere and at least " + when);
+      out.emplace_back("copy of " + operand_name(m.operand),
+                       "to the start of a cache line, where it stands elsewhere and at least " + when);
     }
     return out;
   }
@@ -99,10 +104,10 @@ int choosing_level(const TensorType& driver, const std::vector<int>& ids, int id
   return -1;
 }
 
-/// The copy, if any, of a dense operand whose rows the stored elements of the driver, whose indices are `own`, choose: none
-/// where they do not fill whole vectors, or no copy is worth it.
-std::optional<Move> move_of(std::size_t operand, const TensorType& t, const std::vector<int>& ids, const TensorType& driver,
-                            const std::vector<int>& own) {
+/// The copy, if any, of a dense operand whose rows the stored elements of the driver, whose indices are `own`, choose:
+/// none where they do not fill whole vectors, or no copy is worth it.
+std::optional<Move> move_of(std::size_t operand, const TensorType& t, const std::vector<int>& ids,
+                            const TensorType& driver, const std::vector<int>& own) {
   const auto size = checked_product(t.shape);
   const i64 width = static_cast<i64>(size_of(t.dtype));
   if (!is_plain_dense(t) || !t.strides.empty() || t.format.num_batch_levels() > 0 || !size || *size == 0 ||
@@ -139,7 +144,9 @@ RunnerPtr align_first(const Product& product, RunnerPtr inner) {
   if (!inner || driver == types.size()) return inner;
   std::vector<Move> moves;
   for (std::size_t k = 0; k < types.size(); ++k)
-    if (const auto m = move_of(k, types[k], product.einsum.operands[k], types[driver], product.einsum.operands[driver]); m && !(m->small && inner->packs())) moves.push_back(*m);
+    if (const auto m = move_of(k, types[k], product.einsum.operands[k], types[driver], product.einsum.operands[driver]);
+        m && !(m->small && inner->packs()))
+      moves.push_back(*m);
   return moves.empty() ? inner : std::make_shared<AlignFirst>(driver, std::move(moves), std::move(inner));
 }
 

@@ -25,7 +25,9 @@ class BuiltinRunner : public Runner {
   std::string name() const override { return kernel_.name; }
   std::vector<std::pair<std::string, std::string>> details() const override {
     if (kernel_.vendor) return {{"engine", "vendor's library"}, {"library", kernel_.describe()}};
-    if (kernel_.packs) return {{"engine", "hand-written"}, {"panels", "of columns that a core's second level holds, packed where stored elements read them often"}};
+    if (kernel_.packs)
+      return {{"engine", "hand-written"},
+              {"panels", "of columns that a core's second level holds, packed where stored elements read them often"}};
     return {{"engine", "hand-written"}};
   }
   bool packs() const override { return kernel_.packs; }

@@ -108,10 +108,14 @@ template <class F> void with_arithmetic(DType t, const F& f) {
   switch (t) {
     case DType::f64: return f(double{});
     case DType::f32: return f(float{});
-    case DType::i8: case DType::u8: return f(Wrapping<std::uint8_t>{});
-    case DType::i16: case DType::u16: return f(Wrapping<std::uint16_t>{});
-    case DType::i32: case DType::u32: return f(Wrapping<std::uint32_t>{});
-    case DType::i64: case DType::u64: return f(Wrapping<std::uint64_t>{});
+    case DType::i8:
+    case DType::u8: return f(Wrapping<std::uint8_t>{});
+    case DType::i16:
+    case DType::u16: return f(Wrapping<std::uint16_t>{});
+    case DType::i32:
+    case DType::u32: return f(Wrapping<std::uint32_t>{});
+    case DType::i64:
+    case DType::u64: return f(Wrapping<std::uint64_t>{});
     case DType::boolean: return f(Bool{});
     case DType::c64: return f(Complex<float>{});
     case DType::c128: return f(Complex<double>{});
@@ -121,7 +125,8 @@ template <class F> void with_arithmetic(DType t, const F& f) {
 
 constexpr i64 streamed = i64{32} << 20;  // bytes: what is larger does not stay in the cache anyway
 
-/// Zeros. Past the caches where so much is cleared: lines that are written whole need not be read first (1.5x, measured).
+/// Zeros. Past the caches where so much is cleared: lines that are written whole need not be read first (1.5x,
+/// measured).
 void clear(char* p, std::size_t n, bool past_caches) {
 #if defined(__SSE2__)
   if (past_caches && n >= 256) {
@@ -147,7 +152,8 @@ template <class T> void scale_as(const DenseView& v, const Scalar& beta) {
   if (beta.is_zero())
     for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
       if (s == 1) clear(reinterpret_cast<char*>(data + o), static_cast<std::size_t>(n) * sizeof(T), past_caches);
-      else for (i64 k = 0; k < n; ++k) data[o + k * s] = T{};
+      else
+        for (i64 k = 0; k < n; ++k) data[o + k * s] = T{};
     });
   else
     for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
@@ -159,8 +165,10 @@ template <class T> void add_as(const DenseView& v, const DenseView& w) {
   T* to = reinterpret_cast<T*>(v.data);
   const T* from = reinterpret_cast<const T*>(w.data);
   for_runs(v, w, [=](i64 o, i64 p, i64 n, i64 s, i64 t) {
-    if (s == 1 && t == 1) for (i64 k = 0; k < n; ++k) to[o + k] = to[o + k] + from[p + k];
-    else for (i64 k = 0; k < n; ++k) to[o + k * s] = to[o + k * s] + from[p + k * t];
+    if (s == 1 && t == 1)
+      for (i64 k = 0; k < n; ++k) to[o + k] = to[o + k] + from[p + k];
+    else
+      for (i64 k = 0; k < n; ++k) to[o + k * s] = to[o + k * s] + from[p + k * t];
   });
 }
 

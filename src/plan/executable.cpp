@@ -44,9 +44,7 @@ Executable make_executable(const ir::Function& f, const std::string& source) {
     const auto start = std::chrono::steady_clock::now();
     try {
       k.kernel = compile_c(source, f.name, &why);
-    } catch (const RuntimeFailure& e) {
-      why = e.what();
-    }
+    } catch (const RuntimeFailure& e) { why = e.what(); }
     const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     if (k.kernel) {
       char took[32];

@@ -5,10 +5,12 @@
 namespace strata::planning {
 
 bool adds_wide_parts(const Product& p, int driver) {
-  return p.pattern_of < 0 && p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 && p.compute != p.output.dtype;
+  return p.pattern_of < 0 && p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 &&
+         p.compute != p.output.dtype;
 }
 
-std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target, RowOrder order) {
+std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target,
+                                      RowOrder order) {
   LowerInput in;
   in.einsum = product.einsum;
   in.operands = product.operands;

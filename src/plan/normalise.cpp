@@ -69,7 +69,10 @@ TensorType dense_type(const Shape& shape, DType dtype) {
 
 DType accumulator(DType dtype) {
   switch (dtype) {
-    case DType::f16: case DType::bf16: case DType::f8e4m3: case DType::f8e5m2: return DType::f32;
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: return DType::f32;
     case DType::boolean: return DType::i64;
     default: return dtype;
   }

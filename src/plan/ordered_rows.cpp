@@ -21,16 +21,17 @@ using i64 = std::int64_t;
 
 constexpr i64 longest_sum = 128;  ///< the compiler writes sums so long in one piece, and may hold several of them
 constexpr i64 fewest_rows = 16;
-constexpr i64 shortest_row = 16;  ///< shorter ones are all about their ends
+constexpr i64 shortest_row = 16;            ///< shorter ones are all about their ends
 constexpr i64 fewest_bytes = i64{1} << 20;  ///< of a dense operand whose rows are asked for by order
 
-/// Of eight places, do most have blocks of four rows or more? Of nine rows there, two pairs of neighbours at most differ then. (Rows that
-/// come in twos and threes lose: a mesh with three unknowns a node took 1.15 times as long.)
+/// Of eight places, do most have blocks of four rows or more? Of nine rows there, two pairs of neighbours at most
+/// differ then. (Rows that come in twos and threes lose: a mesh with three unknowns a node took 1.15 times as long.)
 template <class P, class C> bool sample(i64 rows, const P* pos, const C* crd) {
   constexpr i64 places = 8, enough = 6, pairs = 8;
   const auto differ = [&](i64 i) {
     const i64 first = static_cast<i64>(pos[i]), other = static_cast<i64>(pos[i + 1]), n = other - first;
-    return n < shortest_row || static_cast<i64>(pos[i + 2]) - other != n || !std::equal(crd + first, crd + other, crd + other);
+    return n < shortest_row || static_cast<i64>(pos[i + 2]) - other != n ||
+           !std::equal(crd + first, crd + other, crd + other);
   };
   i64 found = 0;
   for (i64 s = 0; s < places && found + places - s >= enough; ++s) {
@@ -46,7 +47,8 @@ template <class P, class C> bool sample(i64 rows, const P* pos, const C* crd) {
 bool has_rows(const TensorType& t) {
   const Format& f = t.format;
   const int last = f.num_levels() - 1;
-  if (f.num_parts() != 1 || f.num_batch_levels() > 0 || last < 1 || f.level(last).kind != LevelKind::compressed) return false;
+  if (f.num_parts() != 1 || f.num_batch_levels() > 0 || last < 1 || f.level(last).kind != LevelKind::compressed)
+    return false;
   for (int l = 0; l < last; ++l)
     if (f.level(l).kind != LevelKind::dense) return false;
   return true;
@@ -59,13 +61,15 @@ template <class F> auto with_rows(const Part& part, const F& f) {
   for (std::size_t l = 0; l < last; ++l) rows *= part.ranges[l].size;
   return with_index_type(part.levels[last].pos.dtype, [&]<class P>(P) {
     return with_index_type(part.levels[last].crd.dtype, [&]<class C>(C) {
-      return f(rows, static_cast<const P*>(part.levels[last].pos.data), static_cast<const C*>(part.levels[last].crd.data));
+      return f(rows, static_cast<const P*>(part.levels[last].pos.data),
+               static_cast<const C*>(part.levels[last].crd.data));
     });
   });
 }
 
 bool sample(const Part& part) {
-  return with_rows(part, [](i64 rows, const auto* pos, const auto* crd) { return rows >= fewest_rows && sample(rows, pos, crd); });
+  return with_rows(
+      part, [](i64 rows, const auto* pos, const auto* crd) { return rows >= fewest_rows && sample(rows, pos, crd); });
 }
 
 /// Is there a dense operand whose rows the last level chooses, for a sum that the compiler writes in one piece?
@@ -75,11 +79,13 @@ bool may_share(const Product& p) {
   i64 longest = 0;
   for (std::size_t k = 0; k < p.operands.size(); ++k)
     for (std::size_t d = 0; d < p.einsum.operands[k].size(); ++d)
-      if (std::ranges::find(p.einsum.output, p.einsum.operands[k][d]) == p.einsum.output.end()) longest = std::max(longest, p.operands[k].shape[d]);
+      if (std::ranges::find(p.einsum.output, p.einsum.operands[k][d]) == p.einsum.output.end())
+        longest = std::max(longest, p.operands[k].shape[d]);
   return longest > 1 && longest <= longest_sum;
 }
 
-/// Bytes of the longest rows that a matrix chooses from dense operands so large that it pays to ask for them by order; 0: there are none.
+/// Bytes of the longest rows that a matrix chooses from dense operands so large that it pays to ask for them by order;
+/// 0: there are none.
 i64 ordered_row_bytes(const Product& p) {
   const auto driver = static_cast<std::size_t>(p.pattern_of);
   const TensorType& a = p.operands[driver];
@@ -92,7 +98,8 @@ i64 ordered_row_bytes(const Product& p) {
     const std::optional<i64> size = checked_product(p.operands[k].shape);
     if (k == driver || column < 0 || d == ids.end() || !size || *size == 0) continue;
     const i64 width = static_cast<i64>(size_of(p.operands[k].dtype));
-    if (*size >= fewest_bytes / width) longest = std::max(longest, *size / p.operands[k].shape[static_cast<std::size_t>(d - ids.begin())] * width);
+    if (*size >= fewest_bytes / width)
+      longest = std::max(longest, *size / p.operands[k].shape[static_cast<std::size_t>(d - ids.begin())] * width);
   }
   return longest;
 }
@@ -102,13 +109,21 @@ class OrderedRows : public Preparation {
   OrderedRows(Product product, bool shares, i64 row_bytes, RunnerPtr inner)
       : Preparation(std::move(inner)), product_(std::move(product)), shares_(shares), row_bytes_(row_bytes) {}
 
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
-    kernel_for(order_of(operands[static_cast<std::size_t>(product_.pattern_of)].part())).run(operands, out, alpha, beta);
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
+    kernel_for(order_of(operands[static_cast<std::size_t>(product_.pattern_of)].part()))
+        .run(operands, out, alpha, beta);
   }
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
-    if (shares_) out.emplace_back("rows alike", "four neighbours with the same coordinates are computed together, by a kernel of their own, where most rows come in blocks of four or more");
-    if (row_bytes_ > 0) out.emplace_back("rows in order", "kernels of their own for bands and meshes, for blocks, and for no order: they differ in when they ask for rows of dense operands");
+    if (shares_)
+      out.emplace_back("rows alike",
+                       "four neighbours with the same coordinates are computed together, by a kernel of their own, "
+                       "where most rows come in blocks of four or more");
+    if (row_bytes_ > 0)
+      out.emplace_back("rows in order",
+                       "kernels of their own for bands and meshes, for blocks, and for no order: they differ in when "
+                       "they ask for rows of dense operands");
     return out;
   }
 
@@ -116,7 +131,9 @@ class OrderedRows : public Preparation {
   RowOrder order_of(const Part& part) const {
     if (shares_ && sample(part)) return RowOrder::alike;
     if (row_bytes_ == 0) return RowOrder::any;
-    return with_rows(part, [&](i64 rows, const auto* pos, const auto* crd) { return row_order(rows, pos, crd, kernels::order_slack(row_bytes_)).order; });
+    return with_rows(part, [&](i64 rows, const auto* pos, const auto* crd) {
+      return row_order(rows, pos, crd, kernels::order_slack(row_bytes_)).order;
+    });
   }
   const Runner& kernel_for(RowOrder order) const {
     if (order == RowOrder::any) return *inner_;
@@ -143,7 +160,9 @@ class OrderedRows : public Preparation {
 bool rows_alike(const Product& product, const Part& part) { return may_share(product) && sample(part); }
 
 i64 lead_of(const Part& part) {
-  return with_rows(part, [](i64 rows, const auto* pos, const auto* crd) { return lead_along(rows, pos, crd, std::numeric_limits<i64>::max()); }).value_or(0);
+  return with_rows(part, [](i64 rows, const auto* pos,
+                            const auto* crd) { return lead_along(rows, pos, crd, std::numeric_limits<i64>::max()); })
+      .value_or(0);
 }
 
 RunnerPtr compile_in_pattern(const Product& product, std::string& why) {

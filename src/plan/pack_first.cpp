@@ -6,8 +6,8 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
-#include "plan/ordered_rows.h"
 #include "plan/dense_view.h"
+#include "plan/ordered_rows.h"
 
 namespace strata::planning {
 namespace {
@@ -15,7 +15,8 @@ namespace {
 using i64 = std::int64_t;
 constexpr i64 tile = 64;  // both sides of a tile stay in L1
 
-/// A square of 16-byte rows, transposed in registers: from[c * step] .. becomes to[r * width] .. (2.5-4x of single elements, measured).
+/// A square of 16-byte rows, transposed in registers: from[c * step] .. becomes to[r * width] .. (2.5-4x of single
+/// elements, measured).
 template <class T> struct Square {
   static constexpr i64 side = 1;
   static void turn(T* to, i64, const T* from, i64) { *to = *from; }
@@ -85,8 +86,7 @@ void turn(const DenseView& to, const DenseView& from) {
   const i64 tasks = outer * bands;
   if (tasks * tile * columns < 1 << 15)
     for (i64 k = 0; k < tasks; ++k) band(k);
-  else
-    parallel_for(tasks, band);
+  else parallel_for(tasks, band);
 }
 
 void turn(const DenseView& to, const DenseView& from) {
@@ -121,8 +121,8 @@ class PackFirst : public Preparation {
   std::vector<std::pair<std::string, std::string>> details() const override {
     auto out = inner_->details();
     for (const Pack& p : packs_)
-      out.emplace_back("copy of " + operand_name(p.operand),
-                       "contiguous along the summed index, where at least " + std::to_string(worth_) + " values are stored");
+      out.emplace_back("copy of " + operand_name(p.operand), "contiguous along the summed index, where at least " +
+                                                                 std::to_string(worth_) + " values are stored");
     return out;
   }
 

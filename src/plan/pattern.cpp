@@ -38,7 +38,9 @@ bool all_inside(const Part& part, const Shape& shape) {
   return DimensionMap(part.format, part.ranges, shape).tests.empty();
 }
 
-bool same_memory(const Buffer& a, const Buffer& b) { return a.data == b.data && a.size == b.size && a.dtype == b.dtype; }
+bool same_memory(const Buffer& a, const Buffer& b) {
+  return a.data == b.data && a.size == b.size && a.dtype == b.dtype;
+}
 
 bool shares_arrays(const Tensor& a, const Tensor& b) {
   for (int k = 0; k < a.num_parts(); ++k)
@@ -160,7 +162,8 @@ void run_in_pattern(const Choice& choice, std::span<const Tensor> operands, cons
   const Tensor scratch = fresh_in_pattern(choice, operands);  // the output lies over an operand: see Plan::run
   const auto copy = [](const Tensor& to, const Tensor& from) {
     for (int k = 0; k < to.num_parts(); ++k)
-      std::memcpy(to.part(k).values.data, from.part(k).values.data, static_cast<std::size_t>(to.part(k).values.bytes()));
+      std::memcpy(to.part(k).values.data, from.part(k).values.data,
+                  static_cast<std::size_t>(to.part(k).values.bytes()));
   };
   if (!beta.is_zero()) copy(scratch, out);
   choice.runner->run(operands, scratch, alpha, beta);

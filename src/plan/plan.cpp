@@ -110,7 +110,8 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
   bool any_complex = false;
   for (const auto& o : operands) any_complex |= is_complex(o.dtype);
   if (any_complex && (!is_complex(t) || !is_complex(compute)))
-    throw PlanError({.what = "complex operands would lose their imaginary part", .expected = "complex64 or complex128",
+    throw PlanError({.what = "complex operands would lose their imaginary part",
+                     .expected = "complex64 or complex128",
                      .got = "output " + std::string(name_of(t)) + ", sums in " + std::string(name_of(compute))});
   return {t, compute};
 }

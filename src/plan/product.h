@@ -29,8 +29,8 @@ struct Report {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// Operands have the product's types and do not overlap `out`, which has the product's output type (of an output in an
-  /// operand's pattern: whose values do not overlap).
+  /// Operands have the product's types and do not overlap `out`, which has the product's output type (of an output in
+  /// an operand's pattern: whose values do not overlap).
   virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                    const Scalar& beta) const = 0;
   virtual std::string name() const = 0;

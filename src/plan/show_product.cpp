@@ -8,8 +8,10 @@ std::pair<Product, int> product_of(const Einsum& e, std::span<const TensorType> 
   std::vector<Shape> shapes;
   for (const auto& t : types) shapes.push_back(t.shape);
   const auto dtypes = dtypes_for(types, {});
-  Product product{normalise(e, types), {types.begin(), types.end()},
-                  dense_type(output_shape(e, shapes), dtypes.output), dtypes.compute};
+  Product product{normalise(e, types),
+                  {types.begin(), types.end()},
+                  dense_type(output_shape(e, shapes), dtypes.output),
+                  dtypes.compute};
   int driver = 0;
   for (std::size_t k = 0; k < types.size(); ++k)
     if (!is_plain_dense(types[k])) driver = static_cast<int>(k);
@@ -24,7 +26,10 @@ std::string show_product(const Einsum& e, std::span<const TensorType> types, std
   std::string why;
   const auto kernels = lower_product(product, driver, why);
   if (kernels.empty())
-    throw Unsupported({.what = "no kernel can be generated", .expected = "operands that one walk serves", .got = why, .fix = "convert what is named there to CSR, COO or dense"});
+    throw Unsupported({.what = "no kernel can be generated",
+                       .expected = "operands that one walk serves",
+                       .got = why,
+                       .fix = "convert what is named there to CSR, COO or dense"});
   return out + show_kernels(kernels);
 }
 

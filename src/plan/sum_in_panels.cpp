@@ -1,5 +1,5 @@
-// Long sums in panels: the weights' gradient of a pruned layer (a batch of 512 rows of k) reads V from the second level then, not from
-// the third or memory.
+// Long sums in panels: the weights' gradient of a pruned layer (a batch of 512 rows of k) reads V from the second level
+// then, not from the third or memory.
 #include "plan/sum_in_panels.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 #include "base/share.h"
 #include "kernels/caches.h"
 #include "kernels/panels.h"
-#include "plan/ordered_rows.h"
 #include "plan/chosen.h"
 #include "plan/dense_view.h"
+#include "plan/ordered_rows.h"
 #include "tensor/index_view.h"
 #include "tensor/tensor_impl.h"
 
@@ -25,8 +25,8 @@ using i64 = std::int64_t;
 
 constexpr i64 elements_a_row = 24;
 
-/// A dense operand that moves along the summed index. Where it is large it is packed also if its rows come in their order: parts of
-/// them that lie a page apart are misses of their own, which a copy has in flight together.
+/// A dense operand that moves along the summed index. Where it is large it is packed also if its rows come in their
+/// order: parts of them that lie a page apart are misses of their own, which a copy has in flight together.
 struct Side {
   std::size_t operand;
   bool packed;  ///< ... or read where it lies
@@ -35,16 +35,24 @@ struct Side {
 class SumInPanels : public Preparation {
  public:
   SumInPanels(Product whole, i64 length, i64 width, std::vector<Side> sides, int chooser, RunnerPtr inner)
-      : Preparation(std::move(inner)), whole_(std::move(whole)), length_(length), width_(width), sides_(std::move(sides)), chooser_(chooser) {}
+      : Preparation(std::move(inner)),
+        whole_(std::move(whole)),
+        length_(length),
+        width_(width),
+        sides_(std::move(sides)),
+        chooser_(chooser) {}
 
-  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override {
-    const bool compiles = pays(operands, out) && of_width(width_) && (length_ % width_ == 0 || of_width(length_ % width_));
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
+    const bool compiles =
+        pays(operands, out) && of_width(width_) && (length_ % width_ == 0 || of_width(length_ % width_));
     if (!compiles) return inner_->run(operands, out, alpha, beta);
     std::vector<Buffer> copies(sides_.size());
     for (i64 begin = 0; begin < length_; begin += width_) {
       const i64 width = std::min(width_, length_ - begin);
       std::vector<Tensor> in(operands.begin(), operands.end());
-      for (std::size_t s = 0; s < sides_.size(); ++s) in[sides_[s].operand] = panel_of(operands[sides_[s].operand], sides_[s], begin, width, copies[s]);
+      for (std::size_t s = 0; s < sides_.size(); ++s)
+        in[sides_[s].operand] = panel_of(operands[sides_[s].operand], sides_[s], begin, width, copies[s]);
       of_width(width)->run(in, out, alpha, begin == 0 ? beta : Scalar::one(whole_.compute));
     }
   }
@@ -53,9 +61,10 @@ class SumInPanels : public Preparation {
     std::string names;
     for (const Side& s : sides_)
       if (s.packed) names += (names.empty() ? "" : ", ") + operand_name(s.operand);
-    out.emplace_back("panels", std::to_string(width_) + " of " + std::to_string(length_) + " summed, " + names + " packed, where rows of " +
-                                   operand_name(static_cast<std::size_t>(whole_.pattern_of)) + " choose from everywhere and " +
-                                   std::to_string(enough()) + " values are stored");
+    out.emplace_back("panels", std::to_string(width_) + " of " + std::to_string(length_) + " summed, " + names +
+                                   " packed, where rows of " +
+                                   operand_name(static_cast<std::size_t>(whole_.pattern_of)) +
+                                   " choose from everywhere and " + std::to_string(enough()) + " values are stored");
     return out;
   }
 
@@ -67,8 +76,8 @@ class SumInPanels : public Preparation {
       if (s.packed) most = std::max(most, checked_product(whole_.operands[s.operand].shape).value_or(0) / length_);
     return most;
   }
-  /// Stored elements from which on packing pays: each panel costs as many, whatever its width, and what hardly leaves the second level
-  /// gains less. (Both sides are copied: a row of them takes as long as some ten elements.)
+  /// Stored elements from which on packing pays: each panel costs as many, whatever its width, and what hardly leaves
+  /// the second level gains less. (Both sides are copied: a row of them takes as long as some ten elements.)
   i64 enough() const {
     const i64 element = static_cast<i64>(size_of(whole_.compute));
     const bool narrow = width_ * element < 256, just_over = rows() * length_ * element <= 2 * kernels::second_level();
@@ -80,10 +89,12 @@ class SumInPanels : public Preparation {
     const Part& part = operands[static_cast<std::size_t>(whole_.pattern_of)].part();
     if (rows_alike(whole_, part)) return false;  // they share what they choose, whole
     const auto& level = part.levels[static_cast<std::size_t>(chooser_)];
-    const i64 columns = part.ranges[static_cast<std::size_t>(chooser_)].size, rows_in_use = level_counts(part, level_views(part))[static_cast<std::size_t>(chooser_)];
+    const i64 columns = part.ranges[static_cast<std::size_t>(chooser_)].size,
+              rows_in_use = level_counts(part, level_views(part))[static_cast<std::size_t>(chooser_)];
     return with_index_type(level.pos.dtype, [&]<class P>(P) {
       return with_index_type(level.crd.dtype, [&]<class C>(C) {
-        return kernels::rows_spread(rows_in_use, columns, static_cast<const P*>(level.pos.data), static_cast<const C*>(level.crd.data));
+        return kernels::rows_spread(rows_in_use, columns, static_cast<const P*>(level.pos.data),
+                                    static_cast<const C*>(level.crd.data));
       });
     });
   }
@@ -127,7 +138,8 @@ class SumInPanels : public Preparation {
     const i64 chunks = std::max<i64>(1, rows * width * element >> 16);
     parallel_for(chunks, [&](i64 c) {
       for (i64 r = begin_of_share(rows, c, chunks), end = begin_of_share(rows, c + 1, chunks); r < end; ++r)
-        std::memcpy(static_cast<char*>(copy.data) + r * width * element, from.data + (r * length_ + begin) * element, static_cast<std::size_t>(width * element));
+        std::memcpy(static_cast<char*>(copy.data) + r * width * element, from.data + (r * length_ + begin) * element,
+                    static_cast<std::size_t>(width * element));
     });
     part.values = copy;
     part.values_offset = 0;
@@ -152,9 +164,9 @@ std::optional<std::pair<int, int>> choosing(const TensorType& driver, const std:
   return std::pair(l, id);
 }
 
-/// Bytes of a panel's rows: all that are chosen from stay in the second level, or nearly. Two lines at least, as every panel reads A and
-/// the result anew: with fewer, what the second level does not hold is left alone, unless it comes from memory. (Measured for uniform
-/// matrices of 2,000 to 30,000 rows, 10 to 800 elements a row, sums of 128 to 1024.)
+/// Bytes of a panel's rows: all that are chosen from stay in the second level, or nearly. Two lines at least, as every
+/// panel reads A and the result anew: with fewer, what the second level does not hold is left alone, unless it comes
+/// from memory. (Measured for uniform matrices of 2,000 to 30,000 rows, 10 to 800 elements a row, sums of 128 to 1024.)
 i64 panel_bytes(i64 rows, i64 all_bytes) {
   for (i64 bytes : {512, 256})
     if (rows * bytes <= kernels::second_level()) return bytes;
@@ -168,7 +180,8 @@ RunnerPtr sum_in_panels(const Product& product, RunnerPtr inner) {
   const auto driver = static_cast<std::size_t>(product.pattern_of);
   const auto chooser = choosing(product.operands[driver], e.operands[driver]);
   const DType t = product.compute;
-  if (!inner || !chooser || !(t == DType::f32 || t == DType::f64 || is_complex(t)) || product.output.dtype != t) return inner;
+  if (!inner || !chooser || !(t == DType::f32 || t == DType::f64 || is_complex(t)) || product.output.dtype != t)
+    return inner;
   int summed = -1;
   i64 length = 0, rows = 0;
   std::vector<Side> sides;
@@ -180,7 +193,9 @@ RunnerPtr sum_in_panels(const Product& product, RunnerPtr inner) {
     if (free == 0) continue;
     // Rows along one summed index, each in one piece.
     if (k == driver || free > 1 || is_output(ids.back()) || (summed >= 0 && summed != ids.back())) return inner;
-    if (type.dtype != t || !is_plain_dense(type) || !type.strides.empty() || !(type.format == dense_type(type.shape, t).format)) return inner;
+    if (type.dtype != t || !is_plain_dense(type) || !type.strides.empty() ||
+        !(type.format == dense_type(type.shape, t).format))
+      return inner;
     summed = ids.back();
     length = type.shape.back();
     const auto size = checked_product(type.shape);

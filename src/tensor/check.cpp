@@ -9,11 +9,15 @@ namespace strata {
 
 void check_shape(const Format& format, const Shape& shape) {
   if (static_cast<int>(shape.size()) != format.rank())
-    throw TensorError({.what = "the shape does not have the format's number of dimensions", .expected = std::to_string(format.rank()),
-                       .got = std::to_string(shape.size()), .fix = "format " + format.to_string()});
+    throw TensorError({.what = "the shape does not have the format's number of dimensions",
+                       .expected = std::to_string(format.rank()),
+                       .got = std::to_string(shape.size()),
+                       .fix = "format " + format.to_string()});
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (shape[d] < 0)
-      throw TensorError({.what = "a negative extent", .expected = "0 or more", .got = std::to_string(shape[d]) + " in dimension " + std::to_string(d)});
+      throw TensorError({.what = "a negative extent",
+                         .expected = "0 or more",
+                         .got = std::to_string(shape[d]) + " in dimension " + std::to_string(d)});
 }
 
 namespace {
@@ -25,9 +29,11 @@ void check_crd_dtype(const storage::LevelView& v) {
     storage::fail(v, "coordinates start below zero", "a signed crd dtype", std::string(name_of(v.crd.dtype)));
   if (v.level.kind == LevelKind::padded) {
     if (v.range.lo < 0)
-      storage::fail(v, "padded levels mark unused slots by all ones, which is -1", "coordinates from 0 on", "from " + std::to_string(v.range.lo));
+      storage::fail(v, "padded levels mark unused slots by all ones, which is -1", "coordinates from 0 on",
+                    "from " + std::to_string(v.range.lo));
     if (is_unsigned_int(v.crd.dtype) && v.crd.dtype != DType::u64 && v.range.size > all_ones(v.crd.dtype))
-      storage::fail(v, "the mark of unused slots, all ones, is also a coordinate", "a wider crd dtype", std::string(name_of(v.crd.dtype)));
+      storage::fail(v, "the mark of unused slots, all ones, is also a coordinate", "a wider crd dtype",
+                    std::string(name_of(v.crd.dtype)));
   }
 }
 
@@ -36,19 +42,25 @@ void check_values(const Part& part, DType dtype, std::int64_t slots, std::int64_
     throw TensorError({.what = "values are too short", .expected = expected, .got = std::to_string(part.values.size)});
   };
   if (part.values.dtype != dtype)
-    throw DTypeError({.what = "values have another dtype than the tensor", .expected = std::string(name_of(dtype)), .got = std::string(name_of(part.values.dtype))});
+    throw DTypeError({.what = "values have another dtype than the tensor",
+                      .expected = std::string(name_of(dtype)),
+                      .got = std::string(name_of(part.values.dtype))});
   if (slots == 0 || batch_count == 0) return;
   const auto span = checked_mul(slots - 1, part.value_stride);
   const auto last = span ? checked_add(*span, (batch_count - 1) * part.values_batch_stride) : std::nullopt;
-  if (!last || *last >= part.values.size) refuse(last ? std::to_string(*last + 1) + " elements" : "more elements than 64 bits count");
-  if (batch_count > 1 && *span >= part.values_batch_stride && part.value_stride != 0) refuse(std::to_string(*span + 1) + " elements per batch");
+  if (!last || *last >= part.values.size)
+    refuse(last ? std::to_string(*last + 1) + " elements" : "more elements than 64 bits count");
+  if (batch_count > 1 && *span >= part.values_batch_stride && part.value_stride != 0)
+    refuse(std::to_string(*span + 1) + " elements per batch");
 }
 
 }  // namespace
 
 void check_dense(const Part& part, DType dtype) {
   if (part.values.dtype != dtype)
-    throw DTypeError({.what = "values have another dtype than the tensor", .expected = std::string(name_of(dtype)), .got = std::string(name_of(part.values.dtype))});
+    throw DTypeError({.what = "values have another dtype than the tensor",
+                      .expected = std::string(name_of(dtype)),
+                      .got = std::string(name_of(part.values.dtype))});
   Int128 low = part.values_offset, high = low;
   for (std::size_t l = 0; l < part.ranges.size(); ++l) {
     if (part.ranges[l].size == 0) return;
@@ -56,7 +68,8 @@ void check_dense(const Part& part, DType dtype) {
     (reach < 0 ? low : high) += reach;
   }
   if (low < 0 || high >= part.values.size)
-    throw TensorError({.what = "the strides of a dense tensor lead outside of its values", .expected = "elements 0 to " + std::to_string(part.values.size - 1),
+    throw TensorError({.what = "the strides of a dense tensor lead outside of its values",
+                       .expected = "elements 0 to " + std::to_string(part.values.size - 1),
                        .got = high >= part.values.size ? "one behind them" : "one in front of them"});
 }
 
@@ -65,7 +78,9 @@ void check_batches(const Part& part) {
   try {
     storage::require_memory(batches(part), sizeof(Buffer));
   } catch (const std::bad_alloc&) {
-    throw TensorError({.what = "more batches than memory could name", .expected = "each batch is looked at, also where it stores nothing", .got = std::to_string(batches(part))});
+    throw TensorError({.what = "more batches than memory could name",
+                       .expected = "each batch is looked at, also where it stores nothing",
+                       .got = std::to_string(batches(part))});
   }
 }
 

@@ -21,7 +21,9 @@ bool same_entries(std::int64_t n, const auto& read_a, const auto& read_b) {
 
 bool same_level(const LevelView& a, const LevelView& b, std::int64_t parents) {
   if (storage::has_pos(a.level.kind)) {
-    const auto read = [](const LevelView& v) { return [&v](std::int64_t p, std::int64_t n, std::int64_t* out) { v.pos.read(p, n, out); }; };
+    const auto read = [](const LevelView& v) {
+      return [&v](std::int64_t p, std::int64_t n, std::int64_t* out) { v.pos.read(p, n, out); };
+    };
     if (!same_entries(parents + 1, read(a), read(b))) return false;
   }
   if (a.level.kind == LevelKind::bitmap)
@@ -48,7 +50,8 @@ bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
       parents = storage::storage_of(x[l].level.kind).positions(x[l], parents);
     }
   }
-  // The structures agree, so the slots do: compare the values of those in range. The two walks run in step, in bounded pieces.
+  // The structures agree, so the slots do: compare the values of those in range. The two walks run in step, in bounded
+  // pieces.
   const auto width = static_cast<std::int64_t>(size_of(dtype));
   const bool dense = a.format.is_all_dense();
   bool same = true;
@@ -64,7 +67,8 @@ bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
       } else {
         other = (batches(b) > 1 ? c.batch * b.values_batch_stride : 0) + c.position[i] * b.value_stride;
       }
-      same = std::memcmp(static_cast<const char*>(a.values.data) + c.slot[i] * width, static_cast<const char*>(b.values.data) + other * width, static_cast<std::size_t>(width)) == 0;
+      same = std::memcmp(static_cast<const char*>(a.values.data) + c.slot[i] * width,
+                         static_cast<const char*>(b.values.data) + other * width, static_cast<std::size_t>(width)) == 0;
     }
   });
   return same;
@@ -74,7 +78,8 @@ bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
 
 bool equal(const Tensor& a, const Tensor& b) {
   if (a.same_object(b)) return true;
-  if (!(a.format() == b.format()) || a.shape() != b.shape() || a.dtype() != b.dtype() || !a.fill().same_bits(b.fill())) return false;
+  if (!(a.format() == b.format()) || a.shape() != b.shape() || a.dtype() != b.dtype() || !a.fill().same_bits(b.fill()))
+    return false;
   for (int k = 0; k < a.num_parts(); ++k)
     if (!same_part(a.part(k), b.part(k), a.shape(), a.dtype())) return false;
   return true;

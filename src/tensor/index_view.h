@@ -39,7 +39,9 @@ struct IndexView {
 
   IndexView() = default;
   IndexView(const Buffer& b, std::int64_t first, std::int64_t count)
-      : dtype(b.dtype), data(static_cast<const char*>(b.data) + first * static_cast<std::int64_t>(size_of(b.dtype))), size(count) {}
+      : dtype(b.dtype),
+        data(static_cast<const char*>(b.data) + first * static_cast<std::int64_t>(size_of(b.dtype))),
+        size(count) {}
   explicit IndexView(const Buffer& b) : IndexView(b, 0, b.size) {}
 
   std::int64_t operator[](std::int64_t i) const {
@@ -58,7 +60,8 @@ struct IndexView {
   void read(std::int64_t begin, std::int64_t count, std::int64_t* out) const {
     with_index_type(dtype, [&]<class T>(T) {
       const char* p = data + begin * static_cast<std::int64_t>(sizeof(T));
-      for (std::int64_t k = 0; k < count; ++k) out[k] = static_cast<std::int64_t>(load_as<T>(p + k * static_cast<std::int64_t>(sizeof(T))));
+      for (std::int64_t k = 0; k < count; ++k)
+        out[k] = static_cast<std::int64_t>(load_as<T>(p + k * static_cast<std::int64_t>(sizeof(T))));
     });
   }
 };
@@ -73,14 +76,16 @@ inline std::int64_t all_ones(DType t) {
   }
 }
 
-/// Bits per packed coordinate: delta(b) has b, structured as many as its group's largest coordinate needs. 0: not packed.
+/// Bits per packed coordinate: delta(b) has b, structured as many as its group's largest coordinate needs. 0: not
+/// packed.
 constexpr int packed_bits(const Level& level, std::int64_t size) {
   if (level.kind == LevelKind::delta) return static_cast<int>(level.arg);
   if (level.kind == LevelKind::structured) return size <= 2 ? 1 : std::bit_width(static_cast<std::uint64_t>(size - 1));
   return 0;
 }
 
-/// Packed streams: entry s stands at bit s * bits, little-endian; 8 bytes of slack follow, so that a reader may load 8 at once.
+/// Packed streams: entry s stands at bit s * bits, little-endian; 8 bytes of slack follow, so that a reader may load 8
+/// at once.
 constexpr std::int64_t packed_slack = 8;
 constexpr std::int64_t packed_bytes(std::int64_t entries, int bits) {
   // Eight entries are `bits` bytes: no product of entries and bits that could wrap.
@@ -103,7 +108,8 @@ inline void pack_one(char* data, std::int64_t s, int bits, std::int64_t value) {
   word |= static_cast<std::uint64_t>(value) << shift;
   std::memcpy(data + byte, &word, 8);
   if (shift + bits > 64)
-    data[byte + 8] = static_cast<char>(data[byte + 8] | static_cast<char>(static_cast<std::uint64_t>(value) >> (64 - shift)));
+    data[byte + 8] =
+        static_cast<char>(data[byte + 8] | static_cast<char>(static_cast<std::uint64_t>(value) >> (64 - shift)));
 }
 
 /// Words of a bitmap row of `size` coordinates.

@@ -15,18 +15,22 @@ std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges) 
   for (std::size_t l = ranges.size(); l-- > 0;) {
     strides[l] = next;
     const auto product = checked_mul(next, std::max<std::int64_t>(1, ranges[l].size));
-    if (!product) throw TensorError({.what = "a dense tensor of more elements than 64 bits count", .expected = {}, .got = {}});
+    if (!product)
+      throw TensorError({.what = "a dense tensor of more elements than 64 bits count", .expected = {}, .got = {}});
     next = *product;
   }
   return strides;
 }
 
-std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges, std::span<const std::int64_t> strides) {
+std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges,
+                                              std::span<const std::int64_t> strides) {
   const auto plain = row_major_strides(ranges);
   if (std::equal(plain.begin(), plain.end(), strides.begin(), strides.end())) return {};
   std::vector<TensorType::Stride> record;
   for (auto s : strides)
-    record.push_back(s == 1 ? TensorType::Stride::unit : s == 0 ? TensorType::Stride::broadcast : TensorType::Stride::general);
+    record.push_back(s == 1   ? TensorType::Stride::unit
+                     : s == 0 ? TensorType::Stride::broadcast
+                              : TensorType::Stride::general);
   return record;
 }
 
@@ -40,7 +44,9 @@ DType unify_dtypes(std::map<int, Buffer>& arrays, const char* what) {
   bool mixed = false;
   for (auto& [level, b] : arrays) {
     if (!is_index(b.dtype))
-      throw DTypeError({.what = std::string(what) + " of level " + std::to_string(level) + " must hold integers", .expected = "int8 to int64 or uint8 to uint64", .got = std::string(name_of(b.dtype))});
+      throw DTypeError({.what = std::string(what) + " of level " + std::to_string(level) + " must hold integers",
+                        .expected = "int8 to int64 or uint8 to uint64",
+                        .got = std::string(name_of(b.dtype))});
     mixed |= dtype && *dtype != b.dtype;
     dtype = b.dtype;
   }
@@ -52,7 +58,8 @@ DType unify_dtypes(std::map<int, Buffer>& arrays, const char* what) {
   return dtype.value_or(DType::i32);
 }
 
-/// uint64 is read as int64: what does not fit is refused under the number that was given, but for the mark of an unused slot.
+/// uint64 is read as int64: what does not fit is refused under the number that was given, but for the mark of an unused
+/// slot.
 void refuse_beyond_int64(const Format& format, const std::map<int, Buffer>& arrays, const char* what) {
   for (const auto& [level, b] : arrays) {
     if (b.dtype != DType::u64 || level < 0 || level >= format.num_levels()) continue;
@@ -60,7 +67,8 @@ void refuse_beyond_int64(const Format& format, const std::map<int, Buffer>& arra
     for (std::int64_t k = 0; k < b.size; ++k)
       if (const std::int64_t x = b.index(k); x < 0 && !(padded && x == -1))
         storage::fail(format.level(level), level, std::string(what) + " holds what 63 bits do not: out of range",
-                      what + std::string("[") + std::to_string(k) + "] below 2^63", std::to_string(static_cast<std::uint64_t>(x)));
+                      what + std::string("[") + std::to_string(k) + "] below 2^63",
+                      std::to_string(static_cast<std::uint64_t>(x)));
   }
 }
 
@@ -70,7 +78,9 @@ void widen_marks(const Format& format, std::map<int, Buffer>& crd) {
   for (auto& [level, b] : crd) mixed |= b.dtype != crd.begin()->second.dtype;
   if (!mixed) return;
   for (auto& [level, b] : crd) {
-    if (level >= format.num_levels() || format.level(level).kind != LevelKind::padded || !is_index(b.dtype) || !is_unsigned_int(b.dtype)) continue;
+    if (level >= format.num_levels() || format.level(level).kind != LevelKind::padded || !is_index(b.dtype) ||
+        !is_unsigned_int(b.dtype))
+      continue;
     const std::int64_t mark = all_ones(b.dtype);
     Buffer wide = Buffer::allocate(DType::i64, b.size);
     for (std::int64_t i = 0; i < b.size; ++i) wide.set_index(i, b.index(i) == mark ? -1 : b.index(i));
@@ -100,9 +110,12 @@ class Maker {
     for (int which = 0; which < 2; ++which) require_arrays(which);
     if (format_.is_all_dense()) return dense();
     part_.value_stride = arrays_.value_stride;
-    if (part_.value_stride < 0) throw TensorError({.what = "a negative stride of values", .expected = "0 or more", .got = std::to_string(part_.value_stride)});
+    if (part_.value_stride < 0)
+      throw TensorError(
+          {.what = "a negative stride of values", .expected = "0 or more", .got = std::to_string(part_.value_stride)});
     if (!arrays_.strides.empty() || arrays_.values_offset != 0)
-      throw TensorError({.what = "strides per level are for all-dense formats", .expected = "none", .got = format_.to_string()});
+      throw TensorError(
+          {.what = "strides per level are for all-dense formats", .expected = "none", .got = format_.to_string()});
     const bool batched = batch_levels(part_) > 0;
     for (int l = 0; l < format_.num_levels(); ++l) {
       const auto i = static_cast<std::size_t>(l);
@@ -117,12 +130,16 @@ class Maker {
     }
     if (batched) {
       if (part_.num_batches > 0 && part_.value_stride != 0 && part_.values.size % part_.num_batches != 0)
-        throw TensorError({.what = "values do not divide into batches", .expected = "a multiple of " + std::to_string(part_.num_batches), .got = std::to_string(part_.values.size)});
-      part_.values_batch_stride = part_.num_batches > 0 && part_.value_stride != 0 ? part_.values.size / part_.num_batches : 0;
+        throw TensorError({.what = "values do not divide into batches",
+                           .expected = "a multiple of " + std::to_string(part_.num_batches),
+                           .got = std::to_string(part_.values.size)});
+      part_.values_batch_stride =
+          part_.num_batches > 0 && part_.value_stride != 0 ? part_.values.size / part_.num_batches : 0;
     }
     for (int l = 0; l < format_.num_levels(); ++l) {
       const Level& level = format_.level(l);
-      if (level.kind == LevelKind::bitmap || packed_bits(level, part_.ranges[static_cast<std::size_t>(l)].size)) pack(l);
+      if (level.kind == LevelKind::bitmap || packed_bits(level, part_.ranges[static_cast<std::size_t>(l)].size))
+        pack(l);
     }
     require_capacity();
     return std::move(part_);
@@ -134,9 +151,12 @@ class Maker {
     const auto has = which == 0 ? storage::has_pos : storage::has_crd;
     for (auto& [l, b] : given) {
       if (l < 0 || l >= format_.num_levels())
-        throw TensorError({.what = std::string(array_names[which]) + " of a level that the format does not have", .expected = "levels 0 to " + std::to_string(format_.num_levels() - 1), .got = std::to_string(l)});
+        throw TensorError({.what = std::string(array_names[which]) + " of a level that the format does not have",
+                           .expected = "levels 0 to " + std::to_string(format_.num_levels() - 1),
+                           .got = std::to_string(l)});
       if (!has(format_.level(l).kind))
-        storage::fail(format_.level(l), l, std::string("has no ") + array_names[which], "none", "an array of " + std::to_string(b.size));
+        storage::fail(format_.level(l), l, std::string("has no ") + array_names[which], "none",
+                      "an array of " + std::to_string(b.size));
     }
     for (int l = 0; l < format_.num_levels(); ++l) {
       if (!has(format_.level(l).kind) || given.count(l)) continue;
@@ -153,21 +173,25 @@ class Maker {
         given[0] = pos;
         continue;
       }
-      storage::fail(format_.level(l), l, std::string(array_names[which]) + " is missing", "an array of integers", "none");
+      storage::fail(format_.level(l), l, std::string(array_names[which]) + " is missing", "an array of integers",
+                    "none");
     }
   }
 
   std::int64_t per_batch(const Buffer& b, int l, const char* what) const {
     if (part_.num_batches == 0) return 0;
     if (b.size % part_.num_batches != 0)
-      storage::fail(format_.level(l), l, std::string(what) + " does not divide into batches", "a multiple of " + std::to_string(part_.num_batches), std::to_string(b.size));
+      storage::fail(format_.level(l), l, std::string(what) + " does not divide into batches",
+                    "a multiple of " + std::to_string(part_.num_batches), std::to_string(b.size));
     return b.size / part_.num_batches;
   }
 
   Part dense() {
     const auto plain = row_major_strides(part_.ranges);
     if (!arrays_.strides.empty() && arrays_.strides.size() != part_.ranges.size())
-      throw TensorError({.what = "one stride per level is needed", .expected = std::to_string(part_.ranges.size()), .got = std::to_string(arrays_.strides.size())});
+      throw TensorError({.what = "one stride per level is needed",
+                         .expected = std::to_string(part_.ranges.size()),
+                         .got = std::to_string(arrays_.strides.size())});
     part_.strides = arrays_.strides.empty() ? plain : arrays_.strides;
     part_.values_offset = arrays_.values_offset;
     if (arrays_.value_stride == 0 && arrays_.strides.empty()) std::fill(part_.strides.begin(), part_.strides.end(), 0);
@@ -186,7 +210,8 @@ class Maker {
     const int bits = packed_bits(level, range.size);
     const bool bitmap = level.kind == LevelKind::bitmap;
     if (level.kind == LevelKind::structured && level.arg > range.size)
-      storage::fail(level, l, "more slots than coordinates", "at most " + std::to_string(range.size), std::to_string(level.arg));
+      storage::fail(level, l, "more slots than coordinates", "at most " + std::to_string(range.size),
+                    std::to_string(level.arg));
     std::vector<Buffer> packed;
     std::int64_t longest = 0;
     check_batches(part_);
@@ -215,8 +240,14 @@ class Maker {
           for (std::int64_t q = v.pos[p]; q < v.pos[p + 1]; ++q) {
             const std::int64_t c = v.crd[q];
             if (storage::outside(range, c))
-              storage::fail(v, "coordinate out of range", "crd[" + std::to_string(q) + "] in [" + std::to_string(range.lo) + ", " + std::to_string(range.lo + range.size) + ")", std::to_string(c));
-            if (c <= before) storage::fail(v, "coordinates do not ascend below parent position " + std::to_string(p), {}, "crd[" + std::to_string(q) + "] = " + std::to_string(c), "sort them: a bitmap has no other order");
+              storage::fail(v, "coordinate out of range",
+                            "crd[" + std::to_string(q) + "] in [" + std::to_string(range.lo) + ", " +
+                                std::to_string(range.lo + range.size) + ")",
+                            std::to_string(c));
+            if (c <= before)
+              storage::fail(v, "coordinates do not ascend below parent position " + std::to_string(p), {},
+                            "crd[" + std::to_string(q) + "] = " + std::to_string(c),
+                            "sort them: a bitmap has no other order");
             before = c;
             w[p * bitmap_words(range.size) + (c - range.lo) / 64] |= std::uint64_t{1} << ((c - range.lo) % 64);
           }
@@ -226,7 +257,9 @@ class Maker {
         const std::int64_t limit = bits >= 63 ? INT64_MAX : (std::int64_t{1} << bits) - 1;
         for (std::int64_t q = 0; q < entries; ++q) {
           const std::int64_t c = v.crd[q];
-          if (c < 0 || c > limit) storage::fail(v, "coordinate does not fit in " + std::to_string(bits) + " bits", "crd[" + std::to_string(q) + "] in [0, " + std::to_string(limit) + "]", std::to_string(c));
+          if (c < 0 || c > limit)
+            storage::fail(v, "coordinate does not fit in " + std::to_string(bits) + " bits",
+                          "crd[" + std::to_string(q) + "] in [0, " + std::to_string(limit) + "]", std::to_string(c));
           pack_one(static_cast<char*>(out.data), q, bits, c);
         }
       }
@@ -240,7 +273,8 @@ class Maker {
     if (!bitmap) longest = ceil_div(longest, 8) * 8;
     Buffer all = Buffer::zeros(bitmap ? DType::u64 : DType::u8, longest * static_cast<std::int64_t>(packed.size()));
     for (std::size_t b = 0; b < packed.size(); ++b)
-      std::memcpy(static_cast<char*>(all.data) + static_cast<std::int64_t>(b) * longest * (bitmap ? 8 : 1), packed[b].data, static_cast<std::size_t>(packed[b].bytes()));
+      std::memcpy(static_cast<char*>(all.data) + static_cast<std::int64_t>(b) * longest * (bitmap ? 8 : 1),
+                  packed[b].data, static_cast<std::size_t>(packed[b].bytes()));
     part_.levels[i].crd = std::move(all);
     part_.crd_strides[i] = longest;
   }
@@ -250,10 +284,12 @@ class Maker {
     const int last = format_.num_levels() - 1;
     if (batch_levels(part_) > 0 || part_.value_stride != 1) return;
     const Level& level = format_.level(last);
-    if (level.kind != LevelKind::compressed && level.kind != LevelKind::singleton && level.kind != LevelKind::padded) return;
+    if (level.kind != LevelKind::compressed && level.kind != LevelKind::singleton && level.kind != LevelKind::padded)
+      return;
     const std::int64_t crd = part_.levels[static_cast<std::size_t>(last)].crd.size;
     if (crd != part_.values.size)
-      storage::fail(level, last, "crd and values differ in length", std::to_string(crd) + " values", std::to_string(part_.values.size));
+      storage::fail(level, last, "crd and values differ in length", std::to_string(crd) + " values",
+                    std::to_string(part_.values.size));
   }
 
   const Format& format_;
@@ -261,8 +297,8 @@ class Maker {
   Part part_;
 };
 
-/// A pos longer than the shape asks for has been made for another shape. Below a level with spare capacity it may be as long as that
-/// capacity asks for.
+/// A pos longer than the shape asks for has been made for another shape. Below a level with spare capacity it may be as
+/// long as that capacity asks for.
 void check_pos_lengths(const Part& part) {
   std::optional<std::int64_t> parents = 1;
   for (int l = batch_levels(part); l < part.format.num_levels() && parents; ++l) {
@@ -271,7 +307,8 @@ void check_pos_lengths(const Part& part) {
     if (storage::has_pos(kind)) {
       const std::int64_t size = batch_levels(part) > 0 ? part.pos_strides[i] : part.levels[i].pos.size;
       if (size - 1 > *parents && (batch_levels(part) == 0 || part.num_batches > 0))
-        storage::fail(part.format.level(l), l, "pos is too long", std::to_string(*parents) + " + 1 entries", std::to_string(size));
+        storage::fail(part.format.level(l), l, "pos is too long", std::to_string(*parents) + " + 1 entries",
+                      std::to_string(size));
       if (kind != LevelKind::compressed) return;  // how much room a packed crd has is not known to the entry
       parents = batch_levels(part) > 0 ? part.crd_strides[i] : part.levels[i].crd.size;
       continue;
@@ -284,14 +321,19 @@ void check_pos_lengths(const Part& part) {
 
 void require_address(const Buffer& values) {
   if (values.size > 0 && !values.data)
-    throw TensorError({.what = "values without memory", .expected = "an address", .got = "null, of " + std::to_string(values.size) + " elements"});
+    throw TensorError({.what = "values without memory",
+                       .expected = "an address",
+                       .got = "null, of " + std::to_string(values.size) + " elements"});
 }
 
 }  // namespace
 
 Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, std::optional<Scalar> fill, bool check) {
   if (format.num_parts() != 1)
-    throw TensorError({.what = "raw arrays describe one part", .expected = "a format without +", .got = format.to_string(), .fix = "make each part and join them by make_sum"});
+    throw TensorError({.what = "raw arrays describe one part",
+                       .expected = "a format without +",
+                       .got = format.to_string(),
+                       .fix = "make each part and join them by make_sum"});
   check_shape(format, shape);
   require_address(arrays.values);
   if (check) {
@@ -299,9 +341,11 @@ Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, s
     refuse_beyond_int64(format, arrays.crd, "crd");
   }
   for (const auto& [level, b] : arrays.crd)
-    if (level >= 0 && level < format.num_levels() && format.level(level).kind == LevelKind::padded && format.level(level).arg == 0 && b.size > 0)
-      storage::fail(format.level(level), level, "only a conversion finds the number of slots by itself", "padded(n): every parent has n slots",
-                    "padded, and " + std::to_string(b.size) + " coordinates", "say how many, e.g. ELL(4)");
+    if (level >= 0 && level < format.num_levels() && format.level(level).kind == LevelKind::padded &&
+        format.level(level).arg == 0 && b.size > 0)
+      storage::fail(format.level(level), level, "only a conversion finds the number of slots by itself",
+                    "padded(n): every parent has n slots", "padded, and " + std::to_string(b.size) + " coordinates",
+                    "say how many, e.g. ELL(4)");
   widen_marks(format, arrays.crd);
   TensorType type;
   type.pos_dtype = unify_dtypes(arrays.pos, "pos");
@@ -354,22 +398,27 @@ Format dense_format(const std::vector<int>& order) {
 
 Tensor borrow_dense(Buffer data, const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset) {
   if (strides.size() != shape.size())
-    throw TensorError({.what = "one stride per dimension is needed", .expected = std::to_string(shape.size()), .got = std::to_string(strides.size())});
+    throw TensorError({.what = "one stride per dimension is needed",
+                       .expected = std::to_string(shape.size()),
+                       .got = std::to_string(strides.size())});
   const auto rank = shape.size();
   const auto extent = [&](int d) { return shape[static_cast<std::size_t>(d)]; };
   const auto stride = [&](int d) { return strides[static_cast<std::size_t>(d)]; };
-  // Falling strides give the order of levels. Axes of size 1 have no stride of their own and stay where they are, so that (3, 1)
-  // is row-major; ties keep the order of the dimensions.
+  // Falling strides give the order of levels. Axes of size 1 have no stride of their own and stay where they are, so
+  // that (3, 1) is row-major; ties keep the order of the dimensions.
   std::vector<int> order(rank), real;  // real: axes with more than one element, in storage order
   std::iota(order.begin(), order.end(), 0);
   std::copy_if(order.begin(), order.end(), std::back_inserter(real), [&](int d) { return extent(d) > 1; });
-  const auto farther = [&](int a, int b) { return std::abs(stride(a)) != std::abs(stride(b)) ? std::abs(stride(a)) > std::abs(stride(b)) : a < b; };
+  const auto farther = [&](int a, int b) {
+    return std::abs(stride(a)) != std::abs(stride(b)) ? std::abs(stride(a)) > std::abs(stride(b)) : a < b;
+  };
   if (std::find(shape.begin(), shape.end(), 0) == shape.end()) std::sort(real.begin(), real.end(), farther);
   std::size_t next = 0;
   for (auto& d : order)
     if (extent(d) > 1) d = real[next++];
 
-  // As make_tensor does it, without looking for what dense levels do not have: this is most of what a small product costs.
+  // As make_tensor does it, without looking for what dense levels do not have: this is most of what a small product
+  // costs.
   TensorType type;
   type.format = dense_format(order);
   check_shape(type.format, shape);

@@ -21,7 +21,8 @@ struct Affine {
   static Affine combine(Affine a, const Affine& b, int sign) {
     a.overflow |= b.overflow;
     for (std::size_t l = 0; l < a.factor.size(); ++l)
-      a.overflow |= sign > 0 ? __builtin_add_overflow(a.factor[l], b.factor[l], &a.factor[l]) : __builtin_sub_overflow(a.factor[l], b.factor[l], &a.factor[l]);
+      a.overflow |= sign > 0 ? __builtin_add_overflow(a.factor[l], b.factor[l], &a.factor[l])
+                             : __builtin_sub_overflow(a.factor[l], b.factor[l], &a.factor[l]);
     return a;
   }
 };
@@ -33,7 +34,8 @@ namespace {
 /// Affine forms of an inverse expression, and the tests that its level coordinates must pass.
 class Inverter {
  public:
-  Inverter(DimensionMap& map, const Format& format, std::span<const LevelRange> ranges) : map_(map), format_(format), ranges_(ranges) {}
+  Inverter(DimensionMap& map, const Format& format, std::span<const LevelRange> ranges)
+      : map_(map), format_(format), ranges_(ranges) {}
 
   std::vector<DimensionMap::Term> dimension(int d, std::int64_t extent) {
     extent_ = extent;
@@ -64,14 +66,16 @@ class Inverter {
       magnitude += std::max({x, y, -x, -y});
     }
     if (a.overflow || magnitude > INT64_MAX)
-      throw TensorError({.what = "dimension " + std::to_string(dimension_) + " is too large for this format", .expected = "level coordinates that combine within 64 bits",
+      throw TensorError({.what = "dimension " + std::to_string(dimension_) + " is too large for this format",
+                         .expected = "level coordinates that combine within 64 bits",
                          .got = "extent " + std::to_string(extent_)});
     return list;
   }
 
   std::pair<Int128, Int128> ends(const DimensionMap::Term& t) const {
     const LevelRange& r = ranges_[static_cast<std::size_t>(t.level)];
-    return {static_cast<Int128>(t.factor) * r.lo, static_cast<Int128>(t.factor) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1)};
+    return {static_cast<Int128>(t.factor) * r.lo,
+            static_cast<Int128>(t.factor) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1)};
   }
 
   /// Lists a test unless the levels' ranges alone keep the sum in [0, extent).
@@ -104,7 +108,8 @@ class Inverter {
 
 }  // namespace
 
-DimensionMap::DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape) {
+DimensionMap::DimensionMap(const Format& format, std::span<const LevelRange> ranges,
+                           std::span<const std::int64_t> shape) {
   Inverter inverter(*this, format, ranges);
   for (int d = 0; d < format.rank(); ++d) terms.push_back(inverter.dimension(d, shape[static_cast<std::size_t>(d)]));
 }

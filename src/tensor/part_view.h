@@ -13,8 +13,9 @@ struct DimensionMap {
     std::int64_t factor;
   };
   std::vector<std::vector<Term>> terms;  ///< per dimension
-  /// A slot is in range where all of these sums lie in [0, extent). Listed are those that level coordinates can violate: dimensions, and
-  /// remainders that only a skew gives back, as i % 2 in (i / 2, j, j - i % 2): outside of [0, 2) they would name another slot's element.
+  /// A slot is in range where all of these sums lie in [0, extent). Listed are those that level coordinates can
+  /// violate: dimensions, and remainders that only a skew gives back, as i % 2 in (i / 2, j, j - i % 2): outside of [0,
+  /// 2) they would name another slot's element.
   struct Test {
     std::vector<Term> terms;
     std::int64_t extent;
@@ -31,7 +32,8 @@ struct DimensionMap {
   }
 };
 
-/// Batch levels of an all-dense part are strides like any other: only parts with sparse levels are walked batch by batch.
+/// Batch levels of an all-dense part are strides like any other: only parts with sparse levels are walked batch by
+/// batch.
 int batch_levels(const Part& part);
 /// Batches to walk: 1 for all-dense parts.
 std::int64_t batches(const Part& part);

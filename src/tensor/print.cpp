@@ -64,40 +64,55 @@ std::string print_part(const Tensor& t, const Part& p) {
   };
   for (std::size_t l = static_cast<std::size_t>(batch_levels(p)); l < p.ranges.size(); ++l)
     if (storage::has_pos(p.format.level(static_cast<int>(l)).kind))
-      s += line("pos[" + std::to_string(l) + "]", concatenated([&](std::size_t b) { return counts[b][l] + 1; },
-                                                               [&](std::size_t b, std::int64_t k) { return std::to_string(views[b][l].pos[k]); }));
+      s += line("pos[" + std::to_string(l) + "]",
+                concatenated([&](std::size_t b) { return counts[b][l] + 1; },
+                             [&](std::size_t b, std::int64_t k) { return std::to_string(views[b][l].pos[k]); }));
   for (std::size_t l = static_cast<std::size_t>(batch_levels(p)); l < p.ranges.size(); ++l) {
     const LevelKind kind = p.format.level(static_cast<int>(l)).kind;
     if (!storage::has_crd(kind)) continue;
     if (kind == LevelKind::bitmap) {  // its coordinates, as if it were compressed
-      const Buffer crd = t.num_parts() == 1 ? t.crd(static_cast<int>(l)) : make_from_parts([&] {
-        TensorType type = t.type();
-        type.format = p.format;
-        return type;
-      }(), {p}).crd(static_cast<int>(l));
+      const Buffer crd = t.num_parts() == 1 ? t.crd(static_cast<int>(l))
+                                            : make_from_parts(
+                                                  [&] {
+                                                    TensorType type = t.type();
+                                                    type.format = p.format;
+                                                    return type;
+                                                  }(),
+                                                  {p})
+                                                  .crd(static_cast<int>(l));
       const std::int64_t each = count ? crd.size / count : 0;
-      s += line("crd[" + std::to_string(l) + "]", concatenated([&](std::size_t b) { return counts[b][l + 1]; },
-                                                               [&](std::size_t b, std::int64_t k) { return std::to_string(crd.index(static_cast<std::int64_t>(b) * each + k)); }));
+      s += line("crd[" + std::to_string(l) + "]",
+                concatenated([&](std::size_t b) { return counts[b][l + 1]; },
+                             [&](std::size_t b, std::int64_t k) {
+                               return std::to_string(crd.index(static_cast<std::int64_t>(b) * each + k));
+                             }));
       continue;
     }
-    s += line("crd[" + std::to_string(l) + "]", concatenated([&](std::size_t b) { return counts[b][l + 1]; },
-                                                             [&](std::size_t b, std::int64_t k) { return std::to_string(views[b][l].coordinate(k)); }));
+    s += line("crd[" + std::to_string(l) + "]",
+              concatenated([&](std::size_t b) { return counts[b][l + 1]; },
+                           [&](std::size_t b, std::int64_t k) { return std::to_string(views[b][l].coordinate(k)); }));
   }
   const auto width = static_cast<std::int64_t>(size_of(t.dtype()));
-  const auto value = [&](std::int64_t slot) { return Scalar::load(t.dtype(), static_cast<const char*>(p.values.data) + slot * width).to_string(); };
+  const auto value = [&](std::int64_t slot) {
+    return Scalar::load(t.dtype(), static_cast<const char*>(p.values.data) + slot * width).to_string();
+  };
   if (count_slots(p, t.shape()) == 0) return s;
   if (p.format.is_all_dense()) {
     const std::int64_t n = counts[0].back();
     s += line("values", list(n, [&](std::int64_t k) {
-      std::int64_t slot = p.values_offset;
-      for (std::size_t l = p.ranges.size(); l-- > 0; k /= p.ranges[l].size) slot += k % p.ranges[l].size * p.strides[l];
-      return value(slot);
-    }));
+                std::int64_t slot = p.values_offset;
+                for (std::size_t l = p.ranges.size(); l-- > 0; k /= p.ranges[l].size)
+                  slot += k % p.ranges[l].size * p.strides[l];
+                return value(slot);
+              }));
     return s;
   }
-  s += line("values", concatenated([&](std::size_t b) { return counts[b].back(); }, [&](std::size_t b, std::int64_t k) {
-    return value(static_cast<std::int64_t>(b) * (batch_levels(p) ? p.values_batch_stride : 0) + k * p.value_stride);
-  }));
+  s += line("values",
+            concatenated([&](std::size_t b) { return counts[b].back(); },
+                         [&](std::size_t b, std::int64_t k) {
+                           return value(static_cast<std::int64_t>(b) * (batch_levels(p) ? p.values_batch_stride : 0) +
+                                        k * p.value_stride);
+                         }));
   return s;
 }
 
@@ -112,7 +127,8 @@ std::string level_sizes(const Part& p) {
 std::string to_string(const Tensor& t) {
   int levels = 0;
   for (int k = 0; k < t.num_parts(); ++k) levels += t.part(k).format.num_levels();
-  std::string s = "---- Sparse Tensor<VAL=" + std::string(name_of(t.dtype())) + ",POS=" + std::string(name_of(t.type().pos_dtype)) + ",CRD=" + crd_type(t) +
+  std::string s = "---- Sparse Tensor<VAL=" + std::string(name_of(t.dtype())) +
+                  ",POS=" + std::string(name_of(t.type().pos_dtype)) + ",CRD=" + crd_type(t) +
                   ",DIM=" + std::to_string(t.rank()) + ",LVL=" + std::to_string(levels) + ">\n";
   s += line("format", t.format().to_blog_string());
   s += line("device", t.type().device.to_string());
@@ -132,7 +148,8 @@ std::string to_string(const Tensor& t) {
   double size = 1;
   for (auto e : t.shape()) size *= static_cast<double>(e);
   char percent[64];
-  std::snprintf(percent, sizeof percent, "%.2f%%", size > 0 ? 100.0 - 100.0 * static_cast<double>(t.nse()) / size : 0.0);
+  std::snprintf(percent, sizeof percent, "%.2f%%",
+                size > 0 ? 100.0 - 100.0 * static_cast<double>(t.nse()) / size : 0.0);
   return s + line("sparsity", percent) + "----";
 }
 

@@ -20,7 +20,8 @@ int Tensor::num_parts() const { return static_cast<int>(impl_->parts.size()); }
 
 const Part& Tensor::part(int k) const {
   if (k < 0 || k >= num_parts())
-    throw IndexError({.what = "no such part", .expected = "0 to " + std::to_string(num_parts() - 1), .got = std::to_string(k)});
+    throw IndexError(
+        {.what = "no such part", .expected = "0 to " + std::to_string(num_parts() - 1), .got = std::to_string(k)});
   return impl_->parts[static_cast<std::size_t>(k)];
 }
 
@@ -36,7 +37,8 @@ Tensor Tensor::part_tensor(int k) const {
 
 Tensor make_from_parts(TensorType type, std::vector<Part> parts) {
   if (static_cast<int>(parts.size()) != type.format.num_parts())
-    throw InternalError("make_from_parts: " + std::to_string(parts.size()) + " parts for a format of " + std::to_string(type.format.num_parts()));
+    throw InternalError("make_from_parts: " + std::to_string(parts.size()) + " parts for a format of " +
+                        std::to_string(type.format.num_parts()));
   auto impl = std::make_shared<Tensor::Impl>();
   impl->type = std::move(type);
   impl->parts = std::move(parts);
@@ -47,7 +49,10 @@ namespace {
 /// Gives every slot of a part its own value: the type of a sum does not say which of its parts share one.
 Part expand_shared(Part p, DType dtype) {
   if (p.format.is_all_dense() || p.value_stride != 0) return p;
-  if (batch_levels(p) > 0) throw Unsupported({.what = "a batched part of a sum shares one value", .expected = "a value for each slot", .got = p.format.to_string()});
+  if (batch_levels(p) > 0)
+    throw Unsupported({.what = "a batched part of a sum shares one value",
+                       .expected = "a value for each slot",
+                       .got = p.format.to_string()});
   return with_own_values(std::move(p), dtype);
 }
 }  // namespace
@@ -56,7 +61,8 @@ Part with_own_values(Part part, DType dtype) {
   const auto width = static_cast<std::int64_t>(size_of(dtype));
   Buffer all = Buffer::allocate(dtype, used_values(part));
   for (std::int64_t k = 0; k < all.size; ++k)
-    std::memcpy(static_cast<char*>(all.data) + k * width, static_cast<const char*>(part.values.data) + k * part.value_stride * width,
+    std::memcpy(static_cast<char*>(all.data) + k * width,
+                static_cast<const char*>(part.values.data) + k * part.value_stride * width,
                 static_cast<std::size_t>(width));
   part.values = std::move(all);
   part.value_stride = 1;
@@ -73,7 +79,8 @@ Tensor with_fill(const Tensor& t, const Scalar& fill) {
 }
 
 Tensor make_sum(std::span<const Tensor> parts) {
-  if (parts.empty()) throw TensorError({.what = "a sum without parts", .expected = "at least one tensor", .got = "none"});
+  if (parts.empty())
+    throw TensorError({.what = "a sum without parts", .expected = "at least one tensor", .got = "none"});
   if (parts.size() == 1) return parts[0];
   const TensorType& first = parts[0].type();
   TensorType type = first;
@@ -84,7 +91,9 @@ Tensor make_sum(std::span<const Tensor> parts) {
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const TensorType& t = parts[k].type();
     const auto differ = [&](const char* what, const std::string& expected, const std::string& got) {
-      throw TensorError({.what = std::string("parts of a sum differ in ") + what, .expected = expected, .got = got + " in part " + std::to_string(k)});
+      throw TensorError({.what = std::string("parts of a sum differ in ") + what,
+                         .expected = expected,
+                         .got = got + " in part " + std::to_string(k)});
     };
     if (t.shape != first.shape) differ("shape", "the shape of part 0", "another one");
     if (t.dtype != first.dtype) differ("dtype", std::string(name_of(first.dtype)), std::string(name_of(t.dtype)));
@@ -94,11 +103,13 @@ Tensor make_sum(std::span<const Tensor> parts) {
     text += (k ? " + " : "") + t.format.to_string();
   }
   type.format = parse_format(text);
-  // Index dtypes of a sum are common to its parts: to those that store such arrays, otherwise to those that show them unpacked.
-  const auto unify = [&](DType TensorType::*which, Buffer LevelArrays::*array, bool (*has)(LevelKind)) {
+  // Index dtypes of a sum are common to its parts: to those that store such arrays, otherwise to those that show them
+  // unpacked.
+  const auto unify = [&](DType TensorType::* which, Buffer LevelArrays::* array, bool (*has)(LevelKind)) {
     const auto stores = [&](const Part& p, std::size_t l) {
       const Level& level = p.format.level(static_cast<int>(l));
-      const bool packed = array == &LevelArrays::crd && (level.kind == LevelKind::bitmap || packed_bits(level, p.ranges[l].size));
+      const bool packed =
+          array == &LevelArrays::crd && (level.kind == LevelKind::bitmap || packed_bits(level, p.ranges[l].size));
       return has(level.kind) && !packed;
     };
     std::optional<DType> stored, shown;
@@ -167,7 +178,8 @@ std::int64_t Tensor::nbytes() const {
         if (storage::has_pos(v.level.kind)) total += (counts[l] + 1) * static_cast<std::int64_t>(size_of(v.pos.dtype));
         if (v.level.kind == LevelKind::bitmap) total += counts[l] * bitmap_words(v.range.size) * 8;
         else if (v.bits) total += packed_bytes(counts[l + 1], v.bits);
-        else if (storage::has_crd(v.level.kind)) total += counts[l + 1] * static_cast<std::int64_t>(size_of(v.crd.dtype));
+        else if (storage::has_crd(v.level.kind))
+          total += counts[l + 1] * static_cast<std::int64_t>(size_of(v.crd.dtype));
       }
       total += (p.value_stride == 0 ? std::min<std::int64_t>(counts.back(), b == 0 ? 1 : 0) : counts.back()) * width;
     }
@@ -178,22 +190,29 @@ std::int64_t Tensor::nbytes() const {
 namespace {
 const Part& single_part(const Tensor& t, const char* what) {
   if (t.num_parts() != 1)
-    throw TensorError({.what = std::string("a sum of parts has no ") + what + " of its own", .expected = "one part", .got = std::to_string(t.num_parts()) + " parts",
+    throw TensorError({.what = std::string("a sum of parts has no ") + what + " of its own",
+                       .expected = "one part",
+                       .got = std::to_string(t.num_parts()) + " parts",
                        .fix = "ask a part, as in t.parts[0]"});
   return t.part();
 }
 const Part& level_part(const Tensor& t, int level, const char* what, bool (*has)(LevelKind)) {
   const Part& p = single_part(t, what);
   if (level < 0 || level >= p.format.num_levels())
-    throw IndexError({.what = "no such level", .expected = "0 to " + std::to_string(p.format.num_levels() - 1), .got = std::to_string(level)});
+    throw IndexError({.what = "no such level",
+                      .expected = "0 to " + std::to_string(p.format.num_levels() - 1),
+                      .got = std::to_string(level)});
   if (!has(p.format.level(level).kind))
-    throw TensorError({.what = storage::level_name(p.format.level(level), level) + " has no " + what, .expected = {}, .got = {}});
+    throw TensorError(
+        {.what = storage::level_name(p.format.level(level), level) + " has no " + what, .expected = {}, .got = {}});
   return p;
 }
 }  // namespace
 
 Buffer Tensor::values() const { return single_part(*this, "values").values; }
-Buffer Tensor::pos(int level) const { return level_part(*this, level, "pos", storage::has_pos).levels[static_cast<std::size_t>(level)].pos; }
+Buffer Tensor::pos(int level) const {
+  return level_part(*this, level, "pos", storage::has_pos).levels[static_cast<std::size_t>(level)].pos;
+}
 
 Buffer Tensor::crd(int level) const {
   const Part& p = level_part(*this, level, "crd", storage::has_crd);
@@ -220,7 +239,8 @@ Buffer Tensor::crd(int level) const {
   }
   Buffer out = Buffer::zeros(type().crd_dtype, static_cast<std::int64_t>(longest * rows.size()));
   for (std::size_t b = 0; b < rows.size(); ++b)
-    for (std::size_t k = 0; k < rows[b].size(); ++k) out.set_index(static_cast<std::int64_t>(b * longest + k), rows[b][k]);
+    for (std::size_t k = 0; k < rows[b].size(); ++k)
+      out.set_index(static_cast<std::int64_t>(b * longest + k), rows[b][k]);
   return out;
 }
 
@@ -231,7 +251,10 @@ Tensor Tensor::transpose(std::span<const int> perm) const {
     ok = ok && d >= 0 && d < rank() && !seen[static_cast<std::size_t>(d)];
     if (ok) seen[static_cast<std::size_t>(d)] = true;
   }
-  if (!ok) throw TensorError({.what = "not a permutation of the dimensions", .expected = "each of 0 to " + std::to_string(rank() - 1) + " once", .got = std::to_string(perm.size()) + " entries"});
+  if (!ok)
+    throw TensorError({.what = "not a permutation of the dimensions",
+                       .expected = "each of 0 to " + std::to_string(rank() - 1) + " once",
+                       .got = std::to_string(perm.size()) + " entries"});
   TensorType t = type();
   t.format = t.format.transpose(perm);
   for (std::size_t d = 0; d < perm.size(); ++d) t.shape[d] = shape()[static_cast<std::size_t>(perm[d])];
@@ -271,8 +294,9 @@ std::size_t TensorType::hash() const {
   std::size_t h = format.hash();
   const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
   for (auto e : shape) mix(static_cast<std::uint64_t>(e));
-  mix(static_cast<std::uint64_t>(dtype) | static_cast<std::uint64_t>(pos_dtype) << 8 | static_cast<std::uint64_t>(crd_dtype) << 16 |
-      static_cast<std::uint64_t>(device.kind) << 24 | static_cast<std::uint64_t>(device.index) << 32);
+  mix(static_cast<std::uint64_t>(dtype) | static_cast<std::uint64_t>(pos_dtype) << 8 |
+      static_cast<std::uint64_t>(crd_dtype) << 16 | static_cast<std::uint64_t>(device.kind) << 24 |
+      static_cast<std::uint64_t>(device.index) << 32);
   for (std::size_t k = 0; k < size_of(fill.dtype); ++k) mix(fill.bits[k]);
   for (auto s : strides) mix(static_cast<std::uint64_t>(s));
   mix(shared_value);

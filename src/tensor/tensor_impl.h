@@ -28,12 +28,15 @@ Part with_own_values(Part part, DType dtype);
 Tensor with_fill(const Tensor& t, const Scalar& fill);
 /// Throws TensorError unless every extent is a legal size.
 void check_shape(const Format& format, const Shape& shape);
-/// Dense levels in this order of dimensions. Those of up to four dimensions are made once and shared: comparing two tensors' formats
-/// is then comparing two pointers, and a product of small operands costs little more than its arithmetic.
+/// Dense levels in this order of dimensions. Those of up to four dimensions are made once and shared: comparing two
+/// tensors' formats is then comparing two pointers, and a product of small operands costs little more than its
+/// arithmetic.
 Format dense_format(const std::vector<int>& order);
-/// Strides per level of row-major storage in level order (all-dense), and what a type records of given ones (empty: row-major).
+/// Strides per level of row-major storage in level order (all-dense), and what a type records of given ones (empty:
+/// row-major).
 std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges);
-std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges, std::span<const std::int64_t> strides);
+std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges,
+                                              std::span<const std::int64_t> strides);
 
 /// acc += value in a dtype: integers wrap, bool is or, f16, bf16 and fp8 add in f32.
 Scalar add(const Scalar& a, const Scalar& b);

@@ -1,7 +1,9 @@
-// The walk over a part: level by level, in columns of bounded length, so that each kind's dispatch is paid once per piece.
+// The walk over a part: level by level, in columns of bounded length, so that each kind's dispatch is paid once per
+// piece.
 //
-// Outside slots are not visited where a level lists all coordinates (dense, range): the tests that such a level completes become bounds
-// on its coordinates, per parent. There may be 2^32 of them, all sharing one value. What other levels list is tested one by one.
+// Outside slots are not visited where a level lists all coordinates (dense, range): the tests that such a level
+// completes become bounds on its coordinates, per parent. There may be 2^32 of them, all sharing one value. What other
+// levels list is tested one by one.
 #include <algorithm>
 #include <array>
 
@@ -22,7 +24,12 @@ class Walk {
  public:
   /// Without `f` it only counts.
   Walk(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>* f)
-      : part_(part), shape_(shape), map_(part.format, part.ranges, shape), f_(f), first_(batch_levels(part)), levels_(part.format.num_levels()) {
+      : part_(part),
+        shape_(shape),
+        map_(part.format, part.ranges, shape),
+        f_(f),
+        first_(batch_levels(part)),
+        levels_(part.format.num_levels()) {
     pieces_.resize(static_cast<std::size_t>(levels_));
     for (int l = first_; l < levels_; ++l) {
       auto& piece = pieces_[static_cast<std::size_t>(l)];
@@ -72,7 +79,7 @@ class Walk {
   struct Piece {
     std::unique_ptr<Children> children;
     std::vector<std::array<std::int64_t, Children::capacity>> columns;  ///< coordinates of the levels above
-    std::vector<const DimensionMap::Test*> clip;   ///< what is complete here and must be tested
+    std::vector<const DimensionMap::Test*> clip;                        ///< what is complete here and must be tested
     std::vector<const DimensionMap::Test*> bound;  ///< what is complete here and bounds the coordinates of each parent:
     std::vector<std::int64_t> low, high;           ///< [low, high), counted from the level's first coordinate
   };
@@ -85,7 +92,10 @@ class Walk {
     Piece& piece = pieces_[static_cast<std::size_t>(l)];
     if (!piece.bound.empty()) bound(l, n);
     if (!f_ && l + 1 == levels_ && lists_all(l)) {
-      for (int i = 0; i < n; ++i) count_ += piece.bound.empty() ? v.range.size : piece.high[static_cast<std::size_t>(i)] - piece.low[static_cast<std::size_t>(i)];
+      for (int i = 0; i < n; ++i)
+        count_ += piece.bound.empty()
+                      ? v.range.size
+                      : piece.high[static_cast<std::size_t>(i)] - piece.low[static_cast<std::size_t>(i)];
       return;
     }
     storage::storage_of(v.level.kind).walk(v, parents, n, *piece.children);
@@ -177,7 +187,8 @@ class Walk {
     count_ += n;
     if (!f_) return;
     const bool direct = part_.format.is_all_dense();
-    for (int i = 0; i < n; ++i) slots_[static_cast<std::size_t>(i)] = direct ? position[i] : base_ + position[i] * part_.value_stride;
+    for (int i = 0; i < n; ++i)
+      slots_[static_cast<std::size_t>(i)] = direct ? position[i] : base_ + position[i] * part_.value_stride;
     std::array<const std::int64_t*, max_dims> dims{};
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       const auto& terms = map_.terms[d];

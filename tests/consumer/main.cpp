@@ -9,7 +9,8 @@ int main() {
   // [[1 0 2] [0 0 3]] as coordinates.
   const std::vector<std::int64_t> rows = {0, 0, 1}, columns = {0, 2, 2};
   const std::vector<double> values = {1, 2, 3}, ones = {1, 1, 1};
-  const Buffer coordinates[] = {Buffer::borrow(std::span<const std::int64_t>(rows)), Buffer::borrow(std::span<const std::int64_t>(columns))};
+  const Buffer coordinates[] = {Buffer::borrow(std::span<const std::int64_t>(rows)),
+                                Buffer::borrow(std::span<const std::int64_t>(columns))};
   const Tensor a = from_coo(coordinates, Buffer::borrow(std::span<const double>(values)), {2, 3}, parse_format("CSR"));
   const std::int64_t stride[] = {1};
   const Tensor x = borrow_dense(Buffer::borrow(std::span<const double>(ones)), {3}, stride);

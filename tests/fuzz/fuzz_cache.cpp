@@ -13,7 +13,9 @@ namespace {
 
 /// In memory where the system has such a place: entries are synchronised to their disk.
 struct Folder {
-  std::string path = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) + "/strata-fuzz-XXXXXX";
+  std::string path =
+      (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) +
+      "/strata-fuzz-XXXXXX";
   Folder() {
     if (!mkdtemp(path.data())) std::abort();
   }

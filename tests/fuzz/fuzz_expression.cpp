@@ -1,4 +1,5 @@
-// Any bytes are an expression or a typed error that points into them; what an assignment prints is read back as the same.
+// Any bytes are an expression or a typed error that points into them; what an assignment prints is read back as the
+// same.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -45,10 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   parsed(text, [&] {  // as many dimensions as there are letters, or one more
     std::vector<int> ranks(1, 0);
     for (const char c : text.substr(0, text.find('-'))) {
-      if (c == ',')
-        ranks.push_back(0);
-      else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-        ++ranks.back();
+      if (c == ',') ranks.push_back(0);
+      else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) ++ranks.back();
     }
     if (size % 4 == 0) ++ranks.front();
     if (*std::max_element(ranks.begin(), ranks.end()) > 32) return;

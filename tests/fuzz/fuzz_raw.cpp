@@ -80,7 +80,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Level& level : format.levels()) huge &= level.kind != LevelKind::bitmap;
   for (int d = 0; d < format.rank(); ++d) {
     const std::uint8_t extent = bytes.next();
-    shape.push_back(!huge ? extent % 12 : extent == 255 ? INT64_MAX : extent == 254 ? std::int64_t{1} << 32 : extent % 12);
+    shape.push_back(!huge           ? extent % 12
+                    : extent == 255 ? INT64_MAX
+                    : extent == 254 ? std::int64_t{1} << 32
+                                    : extent % 12);
   }
   RawArrays raw;
   for (int l = 0; l < format.num_levels(); ++l) {
@@ -112,7 +115,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       dense.validate();
       if (dense.nse() != *t.size()) std::abort();
     }
-  } catch (const Error&) {
-  }
+  } catch (const Error&) {}
   return 0;
 }

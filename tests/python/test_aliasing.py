@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from differential import random_format
 
 import strata as st
-from differential import random_format
 
 N = 12
 FORMATS = [("CSR", "CSR"), ("CSR", "CSC"), ("COO", "BSR(3, 2)"), ("DIAI", "CSR + COO")]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 SDDMM = "C(i,j) = A(i,j) * U(i,k) * V(j,k)"
@@ -67,7 +68,9 @@ def test_against_numpy(height, dtype, engine):
 def test_wide_indices_factors_of_rows_and_what_is_there():
     a, U, V = problem(8, 64, "float64")
     want = wanted(a, U, V)
-    wide = st.Tensor("CSR", a.shape, pos={1: a.indptr.astype("int64")}, crd={1: a.indices.astype("int64")}, values=a.data)
+    wide = st.Tensor(
+        "CSR", a.shape, pos={1: a.indptr.astype("int64")}, crd={1: a.indices.astype("int64")}, values=a.data
+    )
     assert np.allclose(st.evaluate(SDDMM, A=wide, U=U, V=V).values, want, rtol=1e-12)
     across = st.evaluate(SDDMM, A=wide, U=np.asfortranarray(U), V=np.asfortranarray(V))  # packed first
     assert np.allclose(across.values, want, rtol=1e-12)

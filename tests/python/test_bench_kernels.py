@@ -9,6 +9,7 @@ import types
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from strata.bench import matrices, run
 from strata.bench.case import same
 from strata.bench.kernels import cases, peer, report
@@ -150,12 +151,24 @@ def test_inputs(kind, shape):
         assert np.abs(at[1] - at[0] * shape[1] // shape[0]).max() <= 20
 
 
-MACHINE = {"processor": "a", "vectors": "v", "cores": 2, "system": "b", "python": "3", "limits": {"1": {"read_bandwidth": 2e9}}}
+MACHINE = {
+    "processor": "a",
+    "vectors": "v",
+    "cores": 2,
+    "system": "b",
+    "python": "3",
+    "limits": {"1": {"read_bandwidth": 2e9}},
+}
 
 
 def test_page():
     def times(own, other):
-        one = {"seconds": own, "variant": "CSR", "spread": 1.0, "variants": {"CSR": {"first": 0.05, "note": "1600000 bytes"}}}
+        one = {
+            "seconds": own,
+            "variant": "CSR",
+            "spread": 1.0,
+            "variants": {"CSR": {"first": 0.05, "note": "1600000 bytes"}},
+        }
         return {
             "strata/1": one,
             "scipy/1": {"seconds": other, "variant": "csr"},
@@ -168,7 +181,10 @@ def test_page():
         "quick": False,
         "kernels": True,
         "machines": [MACHINE],
-        "measured": {"add uniform": [{"day": "2026-01-01", "machine": 0}] * 2, "add banded": [{"day": "2026-01-02", "machine": 0}]},
+        "measured": {
+            "add uniform": [{"day": "2026-01-01", "machine": 0}] * 2,
+            "add banded": [{"day": "2026-01-02", "machine": 0}],
+        },
         "peers": {"strata": "1", "scipy": "2", "sesum": "ImportError: No module named 'sesum'", "mkl": "3"},
         "cases": {"add uniform": [times(1e-3, 2e-3), times(1e-3, 8e-3)], "add banded": [times(2e-3, 1e-3)]},
     }
@@ -181,7 +197,9 @@ def test_page():
     assert "| 1 | 1.58 | 0.50 | 4.00 | 2 |" in page and "lines alone: 12 %" in page
     assert "| add | 1 | 1.58 | - | - |" in page
     assert "| add uniform | 1 | 1.00 ms | CSR | 50.0 ms | scipy csr | 5.00 ms | 5.00 | 80 % | 2 |" in page
-    assert "**below 0.9**: bound by latency and instructions, not bandwidth" in page and "add: has no such kernel" in page
+    assert (
+        "**below 0.9**: bound by latency and instructions, not bandwidth" in page and "add: has no such kernel" in page
+    )
     assert page.count("No module named 'sesum'") == 1
     assert "reads 2.0 GB/s on 1 thread: 3 runs, 2026-01-01 to 2026-01-02" in page
 
@@ -220,7 +238,10 @@ def test_runs_of_several_machines():
     }
     (row,) = rows(results)
     assert np.isclose(row["bandwidth_share"], 1000160 / 1e-3 / 1e9)
-    assert [(m is known[n], {k: len(v) for k, v in part["cases"].items()}) for n, (m, part) in enumerate(machines.apart(results))] == [
+    assert [
+        (m is known[n], {k: len(v) for k, v in part["cases"].items()})
+        for n, (m, part) in enumerate(machines.apart(results))
+    ] == [
         (True, {"spmv a": 1}),
         (True, {"spmv a": 2}),
     ]
@@ -233,7 +254,13 @@ def test_the_page_says_which_libraries_were_not_asked():
     from strata.bench.report import markdown
 
     def timed(*keys):
-        one = {"seconds": 1e-3, "variant": "CSR", "variants": {"CSR": {"note": "csr_product"}}, "dtype": "float64", "shape": [10, 10]}
+        one = {
+            "seconds": 1e-3,
+            "variant": "CSR",
+            "variants": {"CSR": {"note": "csr_product"}},
+            "dtype": "float64",
+            "shape": [10, 10],
+        }
         return dict.fromkeys(keys, one)
 
     here = [{"day": "2026-01-01", "machine": 0}]
@@ -305,10 +332,10 @@ def test_command(tmp_path):
     assert out.returncode == 0, out.stderr
     results = json.loads(path.read_text())
     assert set(results["cases"]) == {"add blocked", "ttv banded"} and "hidden" in results["peers"]["sesum"]
-    for (run,) in results["cases"].values():
-        assert run["strata/1"]["seconds"] > 0 and run["scipy/1"]["seconds"] > 0 and "hidden" in run["sesum/1"]["error"]
-        assert "error" not in run["strata/1"]
-        assert all(int(v["note"].removesuffix(" bytes")) > 1000 for v in run["strata/1"]["variants"].values())
+    for (one,) in results["cases"].values():
+        assert one["strata/1"]["seconds"] > 0 and one["scipy/1"]["seconds"] > 0 and "hidden" in one["sesum/1"]["error"]
+        assert "error" not in one["strata/1"]
+        assert all(int(v["note"].removesuffix(" bytes")) > 1000 for v in one["strata/1"]["variants"].values())
     page = path.with_suffix(".md").read_text()
     assert "geometric mean" in page and "ttv banded" in page and "hidden" in page
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import strata as st
 
 ROWS = {
@@ -27,7 +28,9 @@ def problem(rng, spec, dtype, depth, columns):
 @pytest.mark.parametrize("seed", range(8))
 def test_against_numpy(seed, spec, dtype):
     rng = np.random.default_rng(seed)
-    x, w = problem(rng, spec, dtype, int(rng.choice([1, 3, 16, 33, 128, 300])), int(rng.choice([1, 7, 8, 16, 17, 32, 50, 130])))
+    x, w = problem(
+        rng, spec, dtype, int(rng.choice([1, 3, 16, 33, 128, 300])), int(rng.choice([1, 7, 8, 16, 17, 32, 50, 130]))
+    )
     X = st.from_dense(x, ROWS[spec])
     got = st.einsum(spec, X, w, format=ROWS[spec])
     got.validate()
@@ -56,7 +59,9 @@ def test_what_it_leaves_to_generated_code():
     wide = np.empty((*w.shape[:2], 2 * w.shape[2]))
     wide[..., ::2] = w
     assert np.allclose(np.asarray(st.einsum("bnd,ndh->bnh", X, wide[..., ::2], format=f).to_dense()), want)
-    assert np.allclose(np.asarray(st.einsum("bnd,ndh->bnh", X, w.astype("float32"), format=f).to_dense()), want, rtol=1e-4, atol=1e-4)
+    assert np.allclose(
+        np.asarray(st.einsum("bnd,ndh->bnh", X, w.astype("float32"), format=f).to_dense()), want, rtol=1e-4, atol=1e-4
+    )
     assert np.allclose(np.asarray(st.einsum("bnd,ndh->bnh", X, w, format="COO").to_dense()), want)
     text = "Y(b,n,h) = X(b,n,d) * W(n,d,h)"
     assert "rows times matrices, by hand-written loops, serves" in str(st.explain(text, X=X, W=w, format=f))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 BLOCKS = {
@@ -14,7 +15,9 @@ BLOCKS = {
     "(i, j) -> (j / 3 : dense, i / 2 : compressed, j % 3 : dense, i % 2 : dense)": (2, 3),  # rows of the transpose
     "BSR(16, 8)": (16, 8),
 }
-each_format = pytest.mark.parametrize("fmt", BLOCKS, ids=["4x4", "3x2", "1x7", "5x1", "column-major", "by columns", "16x8"])
+each_format = pytest.mark.parametrize(
+    "fmt", BLOCKS, ids=["4x4", "3x2", "1x7", "5x1", "column-major", "by columns", "16x8"]
+)
 
 
 def matrix(rows, columns, density, seed, dtype=np.float64):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+
 import strata as st
 from strata import _terminal
 

@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 from differential import STRUCTURED, check_conversion, check_expression
+
+import strata as st
 
 
 @pytest.fixture(params=["auto", "interpreter", "general"])

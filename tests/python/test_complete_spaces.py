@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 import strata as st
 
 SPEC = pathlib.Path(__file__).resolve().parent.parent / "spec"
@@ -47,7 +48,11 @@ def unusual(rank, at, first):
     if rank == 2:
         diagonals = "(i, j) -> (j - i: compressed, i: range)"
         return ["BSR(2, 2)", diagonals, "ELL", "delta(2)", "CSR + COO"][at % 5]
-    kinds = [["dense", "bitmap", "compressed"], ["compressed", "delta(2)", "compressed"], ["dense", "compressed", "dense"]]
+    kinds = [
+        ["dense", "bitmap", "compressed"],
+        ["compressed", "delta(2)", "compressed"],
+        ["dense", "compressed", "dense"],
+    ]
     return levels(rank, range(rank), lambda n: kinds[at % 3][n % 3])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 TOLERANCE = {"complex64": 3e-6, "complex128": 1e-14}
@@ -48,7 +49,9 @@ def kernel(A, x):
 def test_against_scipy(dtype, offset, columns):
     if offset % (np.dtype(dtype).itemsize // 2):
         pytest.skip("no place for such a number")
-    for seed, (m, n, per_row, mesh) in enumerate([(57, 40, 9, False), (300, 300, 12, True), (40, 3000, 200, False), (1, 1, 1, False)]):
+    for seed, (m, n, per_row, mesh) in enumerate(
+        [(57, 40, 9, False), (300, 300, 12, True), (40, 3000, 200, False), (1, 1, 1, False)]
+    ):
         a, rng = problem(dtype, m, n, per_row, seed, mesh)
         x = place(draw(rng, n, columns).astype(dtype), offset)
         A = st.from_scipy(a)
@@ -119,7 +122,21 @@ def test_what_is_no_number_stays_in_its_row():
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-@pytest.mark.parametrize("format", ["CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "DIAI", "ELL", "BSR(2, 2) + COO", "(i, j) -> (i: dense, j: delta(4))", "dense"])
+@pytest.mark.parametrize(
+    "format",
+    [
+        "CSR",
+        "CSC",
+        "COO",
+        "DCSR",
+        "BSR(2, 2)",
+        "DIAI",
+        "ELL",
+        "BSR(2, 2) + COO",
+        "(i, j) -> (i: dense, j: delta(4))",
+        "dense",
+    ],
+)
 def test_complex_factors_in_any_format(format, dtype):
     """beta * c with an imaginary part reads both parts of what is there before it writes either."""
     a, rng = problem(dtype, 30, 25, 5, 11)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 ALONG = {"rows": "DIA", "columns": "(i, j) -> (j - i : compressed, j : range)"}
@@ -51,7 +52,13 @@ def test_products_and_sums(formats, shape, fmt):
     x, y, z = a.toarray(), b.toarray(), c.toarray()
     product = (there(a).astype(int) @ there(b).astype(int)) > 0
     check("R(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), x @ y, product, fmt)
-    check("R(i,k) = A(i,j) * B(j,k) * p(i) * q(k)", dict(A=A, B=B, p=np.arange(m) + 1.0, q=np.arange(k) - 2.0), (x @ y) * (np.arange(m) + 1)[:, None] * (np.arange(k) - 2), product, fmt)
+    check(
+        "R(i,k) = A(i,j) * B(j,k) * p(i) * q(k)",
+        dict(A=A, B=B, p=np.arange(m) + 1.0, q=np.arange(k) - 2.0),
+        (x @ y) * (np.arange(m) + 1)[:, None] * (np.arange(k) - 2),
+        product,
+        fmt,
+    )
     check("R(i,j) = A(i,j) + 2 * C(i,j)", dict(A=A, C=C), x + 2 * z, there(a) | there(c), fmt)
     check("R(j,i) = A(i,j) - C(i,j)", dict(A=A, C=C), (x - z).T, (there(a) | there(c)).T, fmt)
     check("R(i,j) = A(i,j) * C(i,j)", dict(A=A, C=C), x * z, there(a) & there(c), fmt)
@@ -84,7 +91,9 @@ def test_dtypes_and_engines(dtype, engine, monkeypatch):
 
 def test_values_that_users_stored():
     a = sp.csr_array((np.array([np.nan, 0.0, -0.0, np.inf]), np.array([0, 1, 2, 0]), np.array([0, 1, 2, 3, 4])), (4, 3))
-    got = st.evaluate("R(i,j) = A(i,j) + B(i,j)", A=st.from_scipy(a), B=st.from_scipy(sp.csr_array((4, 3))), format="DIA")
+    got = st.evaluate(
+        "R(i,j) = A(i,j) + B(i,j)", A=st.from_scipy(a), B=st.from_scipy(sp.csr_array((4, 3))), format="DIA"
+    )
     want = a.toarray()
     assert np.array_equal(got.to_numpy(), want, equal_nan=True) and got.crd(0).tolist() == [-3, 0]
 

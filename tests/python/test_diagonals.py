@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 TEXTS = {
@@ -23,7 +24,11 @@ def band(shape, offsets, seed, dtype=np.float64):
     r = np.random.default_rng(seed)
     a = np.zeros(shape, dtype)
     for d in offsets:
-        a += np.diag(r.integers(-9, 10, max(shape)).astype(dtype), d)[: shape[0], : shape[1]] if abs(d) < max(shape) else 0
+        a += (
+            np.diag(r.integers(-9, 10, max(shape)).astype(dtype), d)[: shape[0], : shape[1]]
+            if abs(d) < max(shape)
+            else 0
+        )
     return a
 
 
@@ -94,7 +99,9 @@ def test_other_storage_beside():
     a, b = band((30, 30), [-2, 0, 3], 9), band((30, 30), [-1, 0, 1], 10)
     for first, second, text in (("DIAI", "DIAJ", "B(i,j)"), ("DIAI", "DIAI", "B(j,i)"), ("DIAJ", "CSR", "B(i,j)")):
         want = a + (b.T if "j,i" in text else b)
-        got = st.evaluate("C(i,j) = A(i,j) + " + text, A=st.from_dense(a, first), B=st.from_dense(b, second), format=first)
+        got = st.evaluate(
+            "C(i,j) = A(i,j) + " + text, A=st.from_dense(a, first), B=st.from_dense(b, second), format=first
+        )
         np.testing.assert_array_equal(got.to_numpy(), want)
 
 
@@ -121,10 +128,14 @@ def random_tree(r, depth, leaves):
         name = leaves[r.integers(len(leaves))]
         return name, lambda of: of[name.split("(")[0]]
     if r.random() < 0.3:
-        name, f = [("abs", np.abs), ("sign", np.sign), ("-", np.negative), ("relu", lambda x: np.maximum(x, 0))][r.integers(4)]
+        name, f = [("abs", np.abs), ("sign", np.sign), ("-", np.negative), ("relu", lambda x: np.maximum(x, 0))][
+            r.integers(4)
+        ]
         text, inner = random_tree(r, depth - 1, leaves)
         return f"{name}({text})", lambda of: f(inner(of))
-    op, f = [("+", np.add), ("-", np.subtract), ("*", np.multiply), ("max", np.maximum), ("min", np.minimum)][r.integers(5)]
+    op, f = [("+", np.add), ("-", np.subtract), ("*", np.multiply), ("max", np.maximum), ("min", np.minimum)][
+        r.integers(5)
+    ]
     (one, g), (two, h) = (random_tree(r, depth - 1, leaves) for _ in range(2))
     text = f"{op}({one}, {two})" if op in ("max", "min") else f"({one} {op} {two})"
     return text, lambda of: f(g(of), h(of))
@@ -144,7 +155,9 @@ def test_random(block):
         text, f = random_tree(r, 3, ["A(i,j)", "B(i,j)", "C(i,j)", f"x({index})"])
         if not any(k + "(i,j)" in text for k in "ABC"):
             continue
-        operands = {k: stored(of[k], fmt) if k != "x" else of[k] for k in st._core.expression_operands("R(i,j) = " + text)}
+        operands = {
+            k: stored(of[k], fmt) if k != "x" else of[k] for k in st._core.expression_operands("R(i,j) = " + text)
+        }
         of["x"] = of["x"] if fmt == "DIAJ" else of["x"][:, None]
         told = st.explain("R(i,j) = " + text, operands, format=fmt)
         along += "(d : compressed" in told or "over the slots" in told

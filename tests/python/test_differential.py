@@ -6,16 +6,38 @@ interpreter.
 """
 
 import pytest
-import strata as st
 from differential import check_conversion, check_expression
 from random_expressions import check as check_evaluation
+
+import strata as st
 
 BLOCKS, PER_BLOCK = 20, 100
 
 # Seeds that once failed.
 CONVERSIONS = []
 EXPRESSIONS = []
-EVALUATIONS = [146414, 161694, 200125, 206432, 210357, 225955, 720072, 720281, 730498, 761503, 780794, 2062740, 2203419, 2284416, 12062226, 12078086, 12359565, 50037123, 50111173, 50118296]
+EVALUATIONS = [
+    146414,
+    161694,
+    200125,
+    206432,
+    210357,
+    225955,
+    720072,
+    720281,
+    730498,
+    761503,
+    780794,
+    2062740,
+    2203419,
+    2284416,
+    12062226,
+    12078086,
+    12359565,
+    50037123,
+    50111173,
+    50118296,
+]
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

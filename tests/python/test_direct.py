@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 import torch
+
+import strata as st
 
 
 def matrix(rng, rows, columns, density, dtype=np.float64):
@@ -137,7 +138,12 @@ def test_absent_is_not_zero():
 def test_interpreter_agrees():
     A, B = (sp.random(50, 40, 0.1, random_state=k, format="csr") for k in (1, 2))
     a, b = map(st.from_scipy, (A, B))
-    specs = ("R(i,j) = A(i,j) + B(i,j)", "R(i,k) = A(i,j) * B(k,j)", "R(j,k) = A(i,j) * B(i,k)", "R(i) = A(i,j) * B(i,j)")
+    specs = (
+        "R(i,j) = A(i,j) + B(i,j)",
+        "R(i,k) = A(i,j) * B(k,j)",
+        "R(j,k) = A(i,j) * B(i,k)",
+        "R(i) = A(i,j) * B(i,j)",
+    )
     compiled = [st.evaluate(s, A=a, B=b) for s in specs]
     before = st.settings.engine
     st.settings.engine = "interpreter"
@@ -181,7 +187,11 @@ def test_one_value_for_all_slots():
     A = st.Tensor("CSR", (3, 3), values=shared, pos={1: np.array([0, 1, 2, 3])}, crd={1: np.array([0, 2, 1])})
     a = A.to_dense()
     assert A._shares_value and np.array_equal((A @ A).to_dense(), a @ a)
-    for spec, want in [("C(i,j) = A(i,j) * A(j,i)", a * a.T), ("C(i,j) = 3 * abs(A(i,j))", 3 * a), ("C(i,j) = A(i,j) + A(j,i)", a + a.T)]:
+    for spec, want in [
+        ("C(i,j) = A(i,j) * A(j,i)", a * a.T),
+        ("C(i,j) = 3 * abs(A(i,j))", 3 * a),
+        ("C(i,j) = A(i,j) + A(j,i)", a + a.T),
+    ]:
         assert np.array_equal(st.evaluate(spec, A=A).to_dense(), want), spec
 
 
@@ -189,7 +199,11 @@ def test_functions_share_the_pattern():
     a = np.where(np.random.default_rng(0).random((6, 7)) < 0.4, 1.5, 0)
     for f in ("CSR", "DCSR", "CSC", "(i, j) -> (i: compressed, j: dense)"):
         A = st.from_dense(a, f)
-        for spec, want in [("C(i,j) = exp(A(i,j))", np.exp(a)), ("C(i,j) = A(i,j) > 1", a > 1), ("C(i,j) = A(i,j) * A(i,j) + A(i,j)", a * a + a)]:
+        for spec, want in [
+            ("C(i,j) = exp(A(i,j))", np.exp(a)),
+            ("C(i,j) = A(i,j) > 1", a > 1),
+            ("C(i,j) = A(i,j) * A(i,j) + A(i,j)", a * a + a),
+        ]:
             got = st.evaluate(spec, A=A)
             assert got.format == A.format and got.nse == A.nse, (f, spec)
             np.testing.assert_allclose(got.to_dense(), want, rtol=3e-16 if "exp" in spec else 0)
@@ -206,7 +220,9 @@ def test_a_mask_beside_the_workspace(format, complement):
     A, B = matrix(rng, 60, 200, 0.05), matrix(rng, 200, 300, 0.05)
     pattern = rng.random((60, 300)) < rng.choice([0, 0.1, 1], 60)[:, None]
     mask = st.from_dense(pattern.astype(float), format)
-    out = st.evaluate("R(i,k) = A(i,j) * B(j,k)", A=st.from_scipy(A), B=st.from_scipy(B), mask=mask, complement_mask=complement)
+    out = st.evaluate(
+        "R(i,k) = A(i,j) * B(j,k)", A=st.from_scipy(A), B=st.from_scipy(B), mask=mask, complement_mask=complement
+    )
     out = out if isinstance(out, np.ndarray) else out.to_dense()
     assert np.array_equal(out, np.where(pattern != complement, (A @ B).toarray(), 0))
     # A vector's mask has one row.
@@ -287,7 +303,11 @@ def test_elements_are_worked_on_once_and_then_multiplied():
     A = st.from_scipy(a)
     E = st.evaluate("E(i,j) = A(i,j) * Q(i,k) * K(j,k)", A=A, Q=q, K=k)
     how = st.explain("Y(i,d) = A(i,j) * exp(E(i,j)) * V(j,d)", A=A, E=E, V=v)
-    assert "in 2 steps" in how and "1. #work3(i,j) = A(i,j) * exp(E(i,j))" in how and "2. Y(i,d) = #work3(i,j) * V(j,d)" in how
+    assert (
+        "in 2 steps" in how
+        and "1. #work3(i,j) = A(i,j) * exp(E(i,j))" in how
+        and "2. Y(i,d) = #work3(i,j) * V(j,d)" in how
+    )
     got = st.evaluate("Y(i,d) = A(i,j) * exp(E(i,j)) * V(j,d)", A=A, E=E, V=v)
     D = a.toarray()
     np.testing.assert_allclose(got, (D * np.exp(D * (q @ k.T))) @ v)

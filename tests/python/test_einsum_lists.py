@@ -29,7 +29,9 @@ def test_as_numpy(lists):
     np.testing.assert_allclose(got.to_numpy() if isinstance(got, st.Tensor) else got, np.einsum(*lists(DENSE)))
 
 
-@pytest.mark.parametrize("lists", [(A, X), (A, [0, 1], X, 1), (A, [0, 52], [0]), (A, [0, -1], [0]), (A,), (A, ["i", "j"])])
+@pytest.mark.parametrize(
+    "lists", [(A, X), (A, [0, 1], X, 1), (A, [0, 52], [0]), (A, [0, -1], [0]), (A,), (A, ["i", "j"])]
+)
 def test_what_is_no_list_is_told(lists):
     with pytest.raises(st.Error, match="einsum|index|operand|dimension"):
         st.einsum(*lists)

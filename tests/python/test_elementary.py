@@ -3,11 +3,34 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 EDGES = {
-    "exp": [88.72283, 88.72284, -87.33655, -103.97, -103.98, -104.1, 709.782712893384, 709.7827128933841, -708.4, -745.13, -745.14],
-    "log": [1.0, -1.0, 1e38, 1.4012985e-45, 1.1754944e-38, 1.1754943e-38, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308],
+    "exp": [
+        88.72283,
+        88.72284,
+        -87.33655,
+        -103.97,
+        -103.98,
+        -104.1,
+        709.782712893384,
+        709.7827128933841,
+        -708.4,
+        -745.13,
+        -745.14,
+    ],
+    "log": [
+        1.0,
+        -1.0,
+        1e38,
+        1.4012985e-45,
+        1.1754944e-38,
+        1.1754943e-38,
+        5e-324,
+        2.2250738585072014e-308,
+        1.7976931348623157e308,
+    ],
     "tanh": [1e-40, -1e-40, 9.0, 9.1, 10.0, 18.9, 19.1, 20.0, -20.1, 44.0, 300.0, -1e30],
 }
 EVERYWHERE = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-300]
@@ -19,7 +42,10 @@ def of(name, x):
     pos = rows[rows <= len(x)]
     pos = np.append(pos, len(x)).astype(np.int32)
     crd = np.concatenate([np.arange(n) for n in np.diff(pos)]).astype(np.int32)
-    A, M = (st.from_scipy(sp.csr_matrix((v, crd, pos), (len(pos) - 1, int(np.diff(pos).max())))) for v in (x, np.ones_like(x)))
+    A, M = (
+        st.from_scipy(sp.csr_matrix((v, crd, pos), (len(pos) - 1, int(np.diff(pos).max()))))
+        for v in (x, np.ones_like(x))
+    )
     m = np.full(len(pos) - 1, -0.0, x.dtype)  # x + -0.0 is x, of zeros too
     return np.asarray(st.evaluate(f"W(i,j) = M(i,j) * {name}(A(i,j) + m(i))", A=A, M=M, m=m).values)
 

@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 from strata import _core
 from strata.cli import main
@@ -17,7 +18,20 @@ CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 def compiled(path, tmp_path):
     library = tmp_path / (path.stem + ".so")
     subprocess.run(
-        [CC, "-O3", "-march=native", "-ffp-contract=off", "-fwrapv", "-Wall", "-Werror", "-shared", "-fPIC", path, "-o", library],
+        [
+            CC,
+            "-O3",
+            "-march=native",
+            "-ffp-contract=off",
+            "-fwrapv",
+            "-Wall",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            path,
+            "-o",
+            library,
+        ],
         check=True,
     )
     return ctypes.CDLL(str(library)).kernel
@@ -94,7 +108,24 @@ def test_a_format_a_mask_and_a_semiring():
 
 
 def test_on_the_command_line(capsys):
-    assert main(["show", "C(i,k) = A(i,j) * B(j,k)", "A=csr", "B=csr", "C=coo", "--semiring", "max-plus", "--mask", "csr", "--extent", "60"]) == 0
+    assert (
+        main(
+            [
+                "show",
+                "C(i,k) = A(i,j) * B(j,k)",
+                "A=csr",
+                "B=csr",
+                "C=coo",
+                "--semiring",
+                "max-plus",
+                "--mask",
+                "csr",
+                "--extent",
+                "60",
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "COO: as asked for" in out and "max-plus" in out and "mask  CSR 60 x 60" in out
 
@@ -114,17 +145,23 @@ def arrays(name, a):
 
 
 @pytest.mark.skipif(CC is None, reason="no C compiler")
-@pytest.mark.parametrize("spec", ["C(i,j) = A(i,j) + 2 * B(i,j)", "C(i,j) = A(i,j) * B(i,j)", "C(i,k) = A(i,j) * B(j,k)"])
+@pytest.mark.parametrize(
+    "spec", ["C(i,j) = A(i,j) + 2 * B(i,j)", "C(i,j) = A(i,j) * B(i,j)", "C(i,k) = A(i,j) * B(j,k)"]
+)
 def test_a_sparse_result_is_appended_to(spec, tmp_path):
     a, b, n = matrix(1), matrix(2), 300
-    expected = {"+": a + 2 * b, ",": a.multiply(b), "k": a @ b}["+" if "+" in spec else "k" if "k" in spec else ","].tocsr()
+    expected = {"+": a + 2 * b, ",": a.multiply(b), "k": a @ b}[
+        "+" if "+" in spec else "k" if "k" in spec else ","
+    ].tocsr()
     expected.sort_indices()
     path = tmp_path / "kernel.c"
     assert main(["emit", spec, "A=csr", "B=csr", "-o", str(path)]) == 0
     text, kernel = path.read_text(), compiled(path, tmp_path)
     sizes, counts = np.zeros(2, np.int64), np.zeros(n, np.int64)
     given = arrays("A", a) | arrays("B", b)
-    given |= {f"extent of index {i}": n for i in "ijk"} | {"children of each coordinate of level 0 of the result": counts}
+    given |= {f"extent of index {i}": n for i in "ijk"} | {
+        "children of each coordinate of level 0 of the result": counts
+    }
     given["elements of each level of the result, in and out"] = sizes
     given["a value for each coordinate of index k: 0, as it is left"] = np.zeros(n)
     given["a bit for each coordinate of index k, in whole words: 0, as it is left"] = np.zeros(64, np.int64)
@@ -144,7 +181,10 @@ def test_a_sparse_result_is_appended_to(spec, tmp_path):
 def test_dense_results_of_several_sparse_operands(tmp_path):
     a, b, n = matrix(3), matrix(4), 300
     given = arrays("A", a) | arrays("B", b) | {f"extent of index {i}": n for i in "ij"}
-    for spec, expected in (("s = A(i,j) * B(i,j)", [a.multiply(b).sum()]), ("y(i) = max(j, A(i,j) - B(i,j))", (a - b).toarray().max(1))):
+    for spec, expected in (
+        ("s = A(i,j) * B(i,j)", [a.multiply(b).sum()]),
+        ("y(i) = max(j, A(i,j) - B(i,j))", (a - b).toarray().max(1)),
+    ):
         path = tmp_path / f"{spec[0]}.c"
         assert main(["emit", spec, "A=csr", "B=csr", "-o", str(path)]) == 0
         given["values of the result"] = out = np.zeros(len(expected))

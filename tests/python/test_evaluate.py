@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 from differential import BLOCKED, NESTED, STRUCTURED
 from random_expressions import WIDE, check
+
+import strata as st
 
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "ELL", "delta(2)", "CSR + COO", "(i, j) -> (i: compressed, j: bitmap)"]
 FORMATS += ["(i, j) -> (j - i: compressed, i: range)"]

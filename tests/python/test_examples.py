@@ -8,6 +8,7 @@ import runpy
 
 import numpy as np
 import pytest
+
 import strata as st
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"

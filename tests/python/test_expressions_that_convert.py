@@ -65,5 +65,7 @@ def test_a_fill_stays(rng):
 def test_explain_says_so(rng):
     a = st.from_dense(matrix(rng), "CSR")
     assert "a conversion serves" in st.explain("B(j,i) = A(i,j)", A=a, format="COO")
-    assert "a conversion: no, it is not one operand as it is" in st.explain("B(j,i) = 2 * A(i,j) + A(i,j)", A=a, format="COO")
+    assert "a conversion: no, it is not one operand as it is" in st.explain(
+        "B(j,i) = 2 * A(i,j) + A(i,j)", A=a, format="COO"
+    )
     assert "a conversion" in st.show("B(j,i) = A(i,j)", A=a, format="COO")

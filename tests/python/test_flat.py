@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 FLAT = "one loop over the slots of"
-FORMATS = ["CSR", "CSC", "DCSR", "BSR(2, 3)", "(i, j) -> (i : compressed, j : dense)", "(i, j) -> (i : dense, j : compressed)"]
+FORMATS = [
+    "CSR",
+    "CSC",
+    "DCSR",
+    "BSR(2, 3)",
+    "(i, j) -> (i : compressed, j : dense)",
+    "(i, j) -> (i : dense, j : compressed)",
+]
 FUNCTIONS = {
     "A(i,j) * exp(A(i,j))": lambda a, s: a * np.exp(a),
     "relu(A(i,j) * s - A(i,j))": lambda a, s: np.maximum(a * s - a, 0),
@@ -49,7 +57,9 @@ def test_twins_and_shared_values():
     np.testing.assert_allclose(st.evaluate("R(i,j) = A(i,j) * B(i,j) - A(i,j)", A=A, B=B).to_dense(), 2 * a * a - a)
     P = st.Tensor("CSR", A.shape, pos={1: A.pos(1)}, crd={1: A.crd(1)}, values=np.broadcast_to(np.float64(3), A.nse))
     assert FLAT in st.explain("R(i,j) = P(i,j) * P(i,j) + P(i,j)", P=P)
-    np.testing.assert_array_equal(st.evaluate("R(i,j) = P(i,j) * P(i,j) + P(i,j)", P=P).to_dense(), np.where(a != 0, 12, 0))
+    np.testing.assert_array_equal(
+        st.evaluate("R(i,j) = P(i,j) * P(i,j) + P(i,j)", P=P).to_dense(), np.where(a != 0, 12, 0)
+    )
 
 
 def rows(seed, lengths, columns=300, dtype="float64"):
@@ -67,7 +77,9 @@ def test_values_of_rows(seed, of_rows, dtype):
     """Empty rows, rows of more than a vector, more slots than one call takes; the vector strided."""
     r = np.random.default_rng(seed)
     n = 4000 if seed == 0 else 90
-    a = rows(seed, r.choice([0, 1, 8, 15, 16, 17, 33, 120], n, p=[0.2, 0.2, 0.3, 0.1, 0.1, 0.05, 0.03, 0.02]), dtype=dtype)
+    a = rows(
+        seed, r.choice([0, 1, 8, 15, 16, 17, 33, 120], n, p=[0.2, 0.2, 0.3, 0.1, 0.1, 0.05, 0.03, 0.02]), dtype=dtype
+    )
     m = (r.random(2 * n) * 3).astype(of_rows)[::2]
     for format in ("CSR", "DCSR"):
         A = st.from_scipy(a).to(format)
@@ -87,10 +99,15 @@ def test_values_of_rows(seed, of_rows, dtype):
 def test_rows_times_numbers():
     a = rows(5, [0, 3, 9, 1, 20, 0, 7])
     m = np.arange(7.0) - 2
-    for format, text, want in (("CSR", "A(i,j) * m(i)", a.multiply(m[:, None])), ("CSC", "A(i,j) * c(j)", a.multiply(np.arange(300)))):
+    for format, text, want in (
+        ("CSR", "A(i,j) * m(i)", a.multiply(m[:, None])),
+        ("CSC", "A(i,j) * c(j)", a.multiply(np.arange(300))),
+    ):
         operands = {"A": st.from_scipy(a).to(format), **({"m": m} if "m(" in text else {"c": np.arange(300.0)})}
         assert "over the slots" in st.explain("R(i,j) = 3 * " + text, operands)
-        np.testing.assert_allclose(st.evaluate("R(i,j) = 3 * " + text, operands).to_dense(), 3 * want.toarray(), rtol=1e-14)
+        np.testing.assert_allclose(
+            st.evaluate("R(i,j) = 3 * " + text, operands).to_dense(), 3 * want.toarray(), rtol=1e-14
+        )
 
 
 def test_what_depends_on_coordinates_is_not_flat():
@@ -112,7 +129,10 @@ def test_nothing_stored():
     assert st.evaluate("R(i,j) = A(i,j) * exp(A(i,j))", A=A).nse == 0
 
 
-@pytest.mark.parametrize("fmt", ["COO", "ELL", "Delta(4)", "(i, j) -> (i : dense, j : bitmap)", "DIAI", "BSR(3, 2)", "DCSC", "TiledCSR(4, 8)"])
+@pytest.mark.parametrize(
+    "fmt",
+    ["COO", "ELL", "Delta(4)", "(i, j) -> (i : dense, j : bitmap)", "DIAI", "BSR(3, 2)", "DCSC", "TiledCSR(4, 8)"],
+)
 def test_functions_of_any_storage(fmt):
     """Values alone: no coordinate is read, and none is sorted."""
     r = np.random.default_rng(21)
@@ -120,7 +140,13 @@ def test_functions_of_any_storage(fmt):
     a[3, 5], a[7, 7] = np.nan, -np.inf
     A = st.from_dense(a, fmt)
     with np.errstate(all="ignore"):
-        cases = {"abs(A(i,j))": abs(a), "A(i,j) * 2.5": a * 2.5, "A(i,j) > 1": a > 1, "exp(A(i,j))": np.exp(a), "A(i,j) * A(i,j) - A(i,j)": a * a - a}
+        cases = {
+            "abs(A(i,j))": abs(a),
+            "A(i,j) * 2.5": a * 2.5,
+            "A(i,j) > 1": a > 1,
+            "exp(A(i,j))": np.exp(a),
+            "A(i,j) * A(i,j) - A(i,j)": a * a - a,
+        }
     for text, want in cases.items():
         told = st.explain("C(i,j) = " + text, A=A, format=A.format)
         assert "one loop over the slots" in told or "a plan in the pattern" in told, told
@@ -131,7 +157,13 @@ def test_functions_of_any_storage(fmt):
 
 
 def test_coordinates_that_come_twice_are_added_first():
-    A = st.Tensor("(i, j) -> (i : compressed(nonunique), j : singleton(nonunique))", (3, 3), pos={0: [0, 3]}, crd={0: [0, 0, 2], 1: [1, 1, 0]}, values=[2.0, 3.0, 4.0])
+    A = st.Tensor(
+        "(i, j) -> (i : compressed(nonunique), j : singleton(nonunique))",
+        (3, 3),
+        pos={0: [0, 3]},
+        crd={0: [0, 0, 2], 1: [1, 1, 0]},
+        values=[2.0, 3.0, 4.0],
+    )
     got = st.evaluate("C(i,j) = A(i,j) * A(i,j)", A=A).to_numpy()
     assert got[0, 1] == 25 and got[2, 0] == 16
 

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 SERVES = "generated code for the whole expression serves"
@@ -68,13 +69,17 @@ ADDED = {"A(i,j)": "A", "A(i,j) * B(j,k)": "A @ B", "A(i,j) * X(j,k)": "A @ X", 
 @pytest.mark.parametrize("dtype", ["float64", "int64", "uint8"])
 @pytest.mark.parametrize("text", ADDED)
 def test_adding_to_what_is_there(text, dtype, evaluate):
-    a, b, c = (sp.random(25, 25, 0.2, format="csr", random_state=k) * (1 if dtype == "float64" else 99) for k in range(3))
+    a, b, c = (
+        sp.random(25, 25, 0.2, format="csr", random_state=k) * (1 if dtype == "float64" else 99) for k in range(3)
+    )
     dense = dict(A=a.toarray(), B=b.toarray(), C=c.toarray(), X=b.toarray(), x=np.arange(25.0))
     dense = {k: v.astype(dtype) for k, v in dense.items()}
     named = {k: st.from_dense(v, "CSR") if k in "ABC" else v for k, v in dense.items() if k == "C" or k in text}
     spec = f"C(i,{'k' if 'k' in text else 'j'}) += {text}"
     got = evaluate(spec, named)
-    np.testing.assert_allclose(got.to_dense() if isinstance(got, st.Tensor) else got, dense["C"] + eval(ADDED[text], dense))
+    np.testing.assert_allclose(
+        got.to_dense() if isinstance(got, st.Tensor) else got, dense["C"] + eval(ADDED[text], dense)
+    )
     assert got.dtype == dtype and np.array_equal(named["C"].to_dense(), dense["C"])
     assert SERVES in st.explain(spec, named)
 

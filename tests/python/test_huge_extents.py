@@ -56,6 +56,16 @@ def test_matrices(rows):
 
 def test_batches_of_nothing_are_not_walked():
     with pytest.raises(st.TensorError, match="batches"):
-        st.Tensor("(b, i, j) -> (b: batch, i: dense, j: padded(2))", (2**62, 0, 3), crd={2: np.empty(0, np.int32)}, values=np.empty(0))
+        st.Tensor(
+            "(b, i, j) -> (b: batch, i: dense, j: padded(2))",
+            (2**62, 0, 3),
+            crd={2: np.empty(0, np.int32)},
+            values=np.empty(0),
+        )
     with pytest.raises(st.TensorError, match="batches"):
-        st.Tensor("(b, i, j) -> (b: batch, i: dense, j / 4: dense, j % 4: structured(2))", (2**62, 0, 4), crd={3: np.empty(0, np.int32)}, values=np.empty(0))
+        st.Tensor(
+            "(b, i, j) -> (b: batch, i: dense, j / 4: dense, j % 4: structured(2))",
+            (2**62, 0, 4),
+            crd={3: np.empty(0, np.int32)},
+            values=np.empty(0),
+        )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 IN_PLACE = "in the memory of the step before"
@@ -15,7 +16,10 @@ def operands(seed=0, n=60):
 
 
 @pytest.mark.parametrize("order", ["d(j) + {}", "{} + d(j)"])
-@pytest.mark.parametrize("semiring,text", [("plus-times", "sum(i, A(i,j) * d(i))"), ("min-plus", "A(i,j) * d(i)"), ("max-plus", "A(i,j) * d(i)")])
+@pytest.mark.parametrize(
+    "semiring,text",
+    [("plus-times", "sum(i, A(i,j) * d(i))"), ("min-plus", "A(i,j) * d(i)"), ("max-plus", "A(i,j) * d(i)")],
+)
 def test_against_numpy(order, semiring, text):
     a, A, d = operands()
     kept, spec = d.copy(), "e(j) = " + order.format(text)

@@ -38,7 +38,9 @@ def run(**environment):
     )
 
 
-@pytest.mark.parametrize("jit, engine", [("auto", ""), ("clang", "clang"), ("subprocess", "cc"), ("off", "interpreter")])
+@pytest.mark.parametrize(
+    "jit, engine", [("auto", ""), ("clang", "clang"), ("subprocess", "cc"), ("off", "interpreter")]
+)
 def test_modes(jit, engine):
     if jit == "subprocess" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 
@@ -31,15 +32,21 @@ def test_results_larger_than_a_cache(format, columns, threads):
         held[:] = 5
         y = held[lead : lead + rows * columns].reshape(rows, columns)
         st.matmul(t, x, y, beta=0)
-        np.testing.assert_allclose(y, want, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-4 if dtype == np.float32 else 1e-10)
+        np.testing.assert_allclose(
+            y, want, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-4 if dtype == np.float32 else 1e-10
+        )
         assert (held[:lead] == 5).all() and (held[lead + rows * columns :] == 5).all()
     st.matmul(t, x, y, beta=1)
-    np.testing.assert_allclose(y, 2 * want, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-3 if dtype == np.float32 else 1e-10)
+    np.testing.assert_allclose(
+        y, 2 * want, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-3 if dtype == np.float32 else 1e-10
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("crd", ["int32", "uint16", "int64"])
-@pytest.mark.parametrize("shape, density, row_bytes", [((700, 9000), 0.08, 768), ((500, 2000), 0.6, 256), ((300, 2000), 0.3, 64)])
+@pytest.mark.parametrize(
+    "shape, density, row_bytes", [((700, 9000), 0.08, 768), ((500, 2000), 0.6, 256), ((300, 2000), 0.3, 64)]
+)
 def test_long_rows_and_tiles_of_the_dense_operand(shape, density, row_bytes, crd, dtype, threads):
     """Tiles beyond and within the second level, and few columns: bitwise the same with any number of threads; alpha and beta count
     once."""
@@ -62,7 +69,9 @@ def test_long_rows_and_tiles_of_the_dense_operand(shape, density, row_bytes, crd
 def test_tiles_and_a_large_result():
     r = np.random.default_rng(5)
     each = 120
-    crd = np.sort(r.integers(0, 9000 // each, (45_000, each)) + np.arange(each) * (9000 // each), axis=1).astype(np.int32)
+    crd = np.sort(r.integers(0, 9000 // each, (45_000, each)) + np.arange(each) * (9000 // each), axis=1).astype(
+        np.int32
+    )
     a = sp.csr_array((r.standard_normal(crd.size), crd.ravel(), np.arange(0, crd.size + 1, each)), (45_000, 9000))
     x = r.standard_normal((9000, 97))
     np.testing.assert_allclose(st.matmul(st.from_scipy(a), x), a @ x, rtol=1e-10, atol=1e-10)
@@ -74,7 +83,9 @@ def test_rows_that_are_chosen_in_no_order(columns, moved, threads):
     rows, each = 300_000, 9
     r = np.random.default_rng(6)
     crd = np.sort(r.integers(0, rows, (rows, each)), axis=1).astype(np.int32)
-    a = sp.csr_array((r.standard_normal(crd.size), crd.ravel(), np.arange(0, crd.size + 1, each, dtype=np.int32)), (rows, rows))
+    a = sp.csr_array(
+        (r.standard_normal(crd.size), crd.ravel(), np.arange(0, crd.size + 1, each, dtype=np.int32)), (rows, rows)
+    )
     block = np.empty(rows * columns + 16)
     at = -block.ctypes.data % 64 // 8 + 2
     x = block[at : at + rows * columns].reshape(rows, columns)

@@ -97,7 +97,7 @@ def test_reference_counts_are_restored():
         st.einsum("ij,j->i", t, x, out=c)
         st.from_numpy(a).to("CSR").to_scipy()
         for bad in (
-            lambda: st.matmul(t, np.ones(7)),
+            lambda: st.matmul(t, np.ones(7)),  # noqa: F821
             lambda: st.Tensor("CSR", (3, 4), pos={1: m.indptr}, crd={1: m.indptr}, values=m.data),
             lambda: st.from_dense(a, "nonsense"),
         ):

@@ -11,8 +11,17 @@ import pytest
 import strata
 import strata._core
 
-SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1", "libstdc++.so.6",
-          "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+SYSTEM = {
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libgcc_s.so.1",
+    "libstdc++.so.6",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+}
 CORE = pathlib.Path(strata._core.__file__)
 JIT = CORE.parent / "libstrata_jit.so"
 
@@ -25,7 +34,9 @@ def needed(path):
 
 
 def exported(path):
-    text = subprocess.run(["readelf", "--dyn-syms", "--wide", str(path)], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["readelf", "--dyn-syms", "--wide", str(path)], capture_output=True, text=True, check=True
+    ).stdout
     rows = [line.split() for line in text.splitlines()]
     return {r[7] for r in rows if len(r) > 7 and r[4] in ("GLOBAL", "WEAK") and r[6] != "UND"}
 
@@ -48,7 +59,9 @@ def test_the_compiler_library_is_sealed():
 
 
 def test_importing_loads_no_compiler_and_no_torch():
-    program = "import strata, sys; maps = open('/proc/self/maps').read(); " \
-              "assert 'libstrata_jit' not in maps; assert 'torch' not in sys.modules and 'scipy' not in sys.modules; print('fine')"
+    program = (
+        "import strata, sys; maps = open('/proc/self/maps').read(); "
+        "assert 'libstrata_jit' not in maps; assert 'torch' not in sys.modules and 'scipy' not in sys.modules; print('fine')"
+    )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.stdout == "fine\n", result.stderr

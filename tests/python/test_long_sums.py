@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 SDDMM = "C(i,j) = A(i,j) * U(i,k) * V(j,k)"
@@ -69,7 +70,9 @@ def test_few_rows_and_rows_of_a_mesh():
     a, U, V = problem("float32", 320, per_row=3)
     check(st.evaluate(SDDMM, A=st.from_scipy(a), U=U, V=V), wanted(a, U, V), 1e-5)
     rng = np.random.default_rng(1)
-    band = sp.diags([rng.standard_normal(2000).astype("float32") for _ in range(41)], range(-20, 21), (2000, 2000), "csr", "float32")
+    band = sp.diags(
+        [rng.standard_normal(2000).astype("float32") for _ in range(41)], range(-20, 21), (2000, 2000), "csr", "float32"
+    )
     U = rng.standard_normal((2000, 320), np.float32)
     check(st.evaluate(SDDMM, A=st.from_scipy(band), U=U, V=V), wanted(band, U, V), 1e-5)
 
@@ -77,7 +80,13 @@ def test_few_rows_and_rows_of_a_mesh():
 def test_three_indices_and_factors_beside_the_sum():
     rng = np.random.default_rng(2)
     crd = np.unique(rng.integers(0, (20, 4, 2000), (120_000, 3)), axis=0).T
-    T = st.Tensor("COO(3)", (20, 4, 2000), pos={0: [0, crd.shape[1]]}, crd={l: c.astype(np.int32).copy() for l, c in enumerate(crd)}, values=rng.standard_normal(crd.shape[1]))
+    T = st.Tensor(
+        "COO(3)",
+        (20, 4, 2000),
+        pos={0: [0, crd.shape[1]]},
+        crd={l: c.astype(np.int32).copy() for l, c in enumerate(crd)},
+        values=rng.standard_normal(crd.shape[1]),
+    )
     E, R, F = (rng.standard_normal((n, 320)) for n in (20, 4, 2000))
     p = rng.standard_normal(2000)
     h, r, t = crd

@@ -213,7 +213,6 @@ def test_plan():
 
 
 def test_einsum():
-    rng = np.random.default_rng(0)
     a3 = sample((3, 4, 5))
     T = st.from_dense(a3, "CSF")
     B, C = sample((4, 6), seed=1), sample((5, 6), seed=2)
@@ -360,11 +359,17 @@ def test_a_vector_that_lies_in_memory_is_asked_for_early(dtype, columns):
     rows = int(np.searchsorted(pos, stored))
     pos = pos[: rows + 1]
     a = sps.csr_array(
-        (r.standard_normal(pos[-1]).astype(dtype), r.integers(0, columns, pos[-1], dtype=np.int32), pos.astype(np.int32)),
+        (
+            r.standard_normal(pos[-1]).astype(dtype),
+            r.integers(0, columns, pos[-1], dtype=np.int32),
+            pos.astype(np.int32),
+        ),
         shape=(rows, columns),
     )
     x = r.standard_normal(columns).astype(dtype)
     plan = st.plan("ij,j->i", st.from_scipy(a), x)
     assert plan.kernel_name == "csr_product"
     expected = a.astype("float64") @ x.astype("float64")
-    np.testing.assert_allclose(np.asarray(plan.run(st.from_scipy(a), x)), expected, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12)
+    np.testing.assert_allclose(
+        np.asarray(plan.run(st.from_scipy(a), x)), expected, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12
+    )

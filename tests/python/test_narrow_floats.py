@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+
 import strata as st
 
 SERVES = "generated code for the whole expression serves"
@@ -32,7 +33,11 @@ ELEMENTWISE = {
 @pytest.mark.parametrize("text", ELEMENTWISE)
 def test_each_step_is_rounded(text, evaluate):
     dense = dict(A=values(1), B=values(2), x=values(3, (30,), 1))
-    named = {k: dense[k] if k == "x" else st.from_dense(dense[k], {"A": "CSR", "B": "COO"}[k]) for k in dense if re.search(rf"\b{k}\(", text)}
+    named = {
+        k: dense[k] if k == "x" else st.from_dense(dense[k], {"A": "CSR", "B": "COO"}[k])
+        for k in dense
+        if re.search(rf"\b{k}\(", text)
+    }
     with np.errstate(all="ignore"):
         want = eval(ELEMENTWISE[text], {**dense, "np": np})
     got = evaluate("C(i,j) = " + text, named)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 Z = "sum(d, Q(i,d) * K(j,d))"
@@ -18,7 +19,9 @@ CARRIERS = {  # factors that are missing where A stores nothing, and what they a
 
 def problem(n=40, d=6, density=0.2, seed=0):
     rng = np.random.default_rng(seed)
-    a = sp.random(n, n, density, "csr", rng=rng, data_rvs=lambda k: rng.integers(-2, 3, k).astype(float))  # stored zeros too
+    a = sp.random(
+        n, n, density, "csr", rng=rng, data_rvs=lambda k: rng.integers(-2, 3, k).astype(float)
+    )  # stored zeros too
     Q, K, V = (rng.standard_normal((n, d)) for _ in "QKV")
     return a, Q, K, V
 
@@ -33,14 +36,21 @@ def test_beside_a_sparse_factor(carrier, format):
     assert np.allclose(st.evaluate(f"W(i,j) = {carrier} * exp({Z})", format="dense", **named), c * e)
     assert np.allclose(st.evaluate(f"Y(i,k) = exp({Z}) * {carrier} * V(j,k)", V=V, **named), (c * e) @ V)
     want = ((c * e) @ V) / np.abs(c * e).sum(1)[:, None]
-    got = st.evaluate(f"Y(i,k) = sum(j, {carrier} * exp({Z}) * V(j,k)) / sum(j, abs({carrier} * exp({Z})))", V=V, **named)
+    got = st.evaluate(
+        f"Y(i,k) = sum(j, {carrier} * exp({Z}) * V(j,k)) / sum(j, abs({carrier} * exp({Z})))", V=V, **named
+    )
     assert np.allclose(got, want, equal_nan=True)
 
 
 def test_factors_with_a_value_where_nothing_is_stored():
     a, Q, K, _ = problem()
     A, d, e = st.from_scipy(a), a.toarray(), np.exp(Q @ K.T)
-    for carrier, c in {"(A(i,j) == 0)": d == 0, "exp(A(i,j))": np.exp(d), "(A(i,j) + 1)": d + 1, "(A(i,j) < 1)": d < 1}.items():
+    for carrier, c in {
+        "(A(i,j) == 0)": d == 0,
+        "exp(A(i,j))": np.exp(d),
+        "(A(i,j) + 1)": d + 1,
+        "(A(i,j) < 1)": d < 1,
+    }.items():
         assert np.allclose(st.evaluate(f"W(i,j) = {carrier} * exp({Z})", A=A, Q=Q, K=K, format="dense"), c * e)
 
 
@@ -75,7 +85,9 @@ def test_sums_of_quotients(density, dtype):
         got = st.evaluate("Y(i,k) = A(i,j) * V(j,k) / sum(j, A(i,j))", A=A, V=V)
         assert np.isnan(want).any() and np.allclose(got, want, equal_nan=True, rtol=1e-4)
         d[:], d[0] = 0, 1
-        d[0, 1] = 1 - len(d)  # cancels: infinities of both signs; of one sign in the column where V is 0 but for its first
+        d[0, 1] = 1 - len(
+            d
+        )  # cancels: infinities of both signs; of one sign in the column where V is 0 but for its first
         V[:], V[0] = 0, 1
         want = (d[:, :, None] * V / d.sum(1)[:, None, None]).sum(1)
         got = st.evaluate("Y(i,k) = A(i,j) * V(j,k) / sum(j, A(i,j))", A=st.from_dense(d, "CSR"), V=V)
@@ -119,8 +131,18 @@ def test_a_pattern_of_more_indices(inner):
     rng = np.random.default_rng(6)
     n = 200_000
     crd = rng.integers(0, (n, 50, n), (1000, 3)).T
-    A = st.Tensor("COO(3)", (n, 50, n), pos={0: [0, 1000]}, crd=dict(enumerate(crd[:, np.lexsort(crd[::-1])].astype(np.int32))), values=np.ones(1000))
-    E, F, H = rng.standard_normal((n, 4)), rng.standard_normal((n, 4)), rng.standard_normal((5, 4)) if "H" in inner else None
+    A = st.Tensor(
+        "COO(3)",
+        (n, 50, n),
+        pos={0: [0, 1000]},
+        crd=dict(enumerate(crd[:, np.lexsort(crd[::-1])].astype(np.int32))),
+        values=np.ones(1000),
+    )
+    E, F, H = (
+        rng.standard_normal((n, 4)),
+        rng.standard_normal((n, 4)),
+        rng.standard_normal((5, 4)) if "H" in inner else None,
+    )
     named = dict(A=A, E=E, F=F) | ({} if H is None else dict(H=H))
     i, _, k = (np.asarray(A.crd(level)) for level in range(3))
     scores = E[i] * F[k] if H is None else (E[i] * F[k])[:, None] * H
@@ -166,7 +188,9 @@ def test_an_index_of_its_own_inside():
     assert np.allclose(y, np.repeat(B[:, :, 0].sum(1)[:, None], 12, 1))
 
 
-@pytest.mark.parametrize("value", ["= sum(j, A(i,j))", "= sum(j, A(i,j)) * sum(j, x(j))", "+= sum(j, A(i,j) * x(j))", "+= max(j, A(i,j))"])
+@pytest.mark.parametrize(
+    "value", ["= sum(j, A(i,j))", "= sum(j, A(i,j)) * sum(j, x(j))", "+= sum(j, A(i,j) * x(j))", "+= max(j, A(i,j))"]
+)
 def test_an_output_index_that_the_whole_reduces(value):
     a, Q, *_ = problem(12)
     target = dict(y=np.zeros((12, 12))) if value[0] == "+" else {}

@@ -4,8 +4,9 @@ import operator
 
 import numpy as np
 import pytest
-import strata as st
 import torch
+
+import strata as st
 
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "ELL", "DIA", "delta(2)", "CSR + COO"]
 BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
@@ -60,18 +61,27 @@ def test_results_stay_sparse():
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bool"])
 @pytest.mark.parametrize("name", ["sum", "max", "min", "any", "all"])
 def test_reductions(f, dtype, name):
-    x = array(np.random.default_rng(2), (5, 7), dtype) if dtype == "bool" else -array(np.random.default_rng(2), (5, 7), dtype)
+    x = (
+        array(np.random.default_rng(2), (5, 7), dtype)
+        if dtype == "bool"
+        else -array(np.random.default_rng(2), (5, 7), dtype)
+    )
     x[3] = 1
     t = st.from_dense(x, f)
     for axis in (None, 0, 1, -1, (0, 1), (1,)):
         want = np.asarray(getattr(x, name)(axis=axis))
         np.testing.assert_allclose(np.asarray(getattr(t, name)(axis=axis)), want)
-        assert np.asarray(getattr(t, name)(axis=axis, keepdims=True)).shape == getattr(x, name)(axis=axis, keepdims=True).shape
+        assert (
+            np.asarray(getattr(t, name)(axis=axis, keepdims=True)).shape
+            == getattr(x, name)(axis=axis, keepdims=True).shape
+        )
     assert t.sum(axis=0).dtype == x.sum(axis=0).dtype
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("exponent", [1, 3, 2.0, 16.0, 0.5, np.float32(2), np.int64(2), np.array(3.0), np.float64(0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "exponent", [1, 3, 2.0, 16.0, 0.5, np.float32(2), np.int64(2), np.array(3.0), np.float64(0.5)], ids=repr
+)
 def test_powers(dtype, exponent):
     x = np.array([[0, 2, -3], [4, 0, 1]]).astype(dtype)
     with np.errstate(invalid="ignore"):
@@ -86,7 +96,13 @@ def test_refused():
         A + "x"
     with pytest.raises(TypeError):
         A < None
-    for exponent, got in ((-1, "-1"), (1.5, "1.5"), ("x", "'x'"), (np.ones((3, 3)), "ndarray of 2 dimensions"), (A, "Tensor of 2 dimensions")):
+    for exponent, got in (
+        (-1, "-1"),
+        (1.5, "1.5"),
+        ("x", "'x'"),
+        (np.ones((3, 3)), "ndarray of 2 dimensions"),
+        (A, "Tensor of 2 dimensions"),
+    ):
         with pytest.raises(st.Unsupported, match="exponent.*\n.*got +" + got):
             A**exponent
     with pytest.raises(st.ExpressionError, match="axis"):

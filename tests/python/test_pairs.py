@@ -37,7 +37,12 @@ def test_dtypes_that_differ(dtypes, spec):
     if whole.kind == "i":
         assert np.array_equal(got, want)
     else:
-        np.testing.assert_allclose(got, want, rtol=1e-4 if whole.itemsize < 8 or whole.kind == "c" else 1e-12, atol=1e-3 if whole.kind == "c" else 1e-6)
+        np.testing.assert_allclose(
+            got,
+            want,
+            rtol=1e-4 if whole.itemsize < 8 or whole.kind == "c" else 1e-12,
+            atol=1e-3 if whole.kind == "c" else 1e-6,
+        )
 
 
 @pytest.mark.parametrize(

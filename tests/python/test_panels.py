@@ -12,7 +12,10 @@ SIZE, COLUMNS = 5000, 300
 
 def matrix(rng, dtype, per_row=20):
     stored = SIZE * per_row
-    a = sp.csr_matrix((rng.standard_normal(stored).astype(dtype), rng.integers(0, SIZE, stored), np.arange(0, stored + 1, per_row)), shape=(SIZE, SIZE))
+    a = sp.csr_matrix(
+        (rng.standard_normal(stored).astype(dtype), rng.integers(0, SIZE, stored), np.arange(0, stored + 1, per_row)),
+        shape=(SIZE, SIZE),
+    )
     a.sum_duplicates()
     return a
 

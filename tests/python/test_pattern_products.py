@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 from differential import _restrided, random_dense, random_format, random_shape
 from dtypes import COMMON
+
+import strata as st
 
 FORMATS = ["CSR", "CSC", "COO", "DCSR", "BSR(2, 3)", "BSR(4, 4)", "BSR(8, 8)", "ELL", "delta(2)", "CSR + COO"]
 FORMATS += ["(i, j) -> (i: compressed, j: bitmap)", "(i, j) -> (j - i: compressed, i: range)"]
@@ -44,7 +45,9 @@ def random_case(rng):
 def check(seed, settings):
     rng = np.random.default_rng([8, seed])
     spec, shapes = random_case(rng)
-    dtype = str(rng.choice(["float64", "float64", "float32", "int32", "int64", "uint8", "bool", "complex128", "complex64"]))
+    dtype = str(
+        rng.choice(["float64", "float64", "float32", "int32", "int64", "uint8", "bool", "complex128", "complex64"])
+    )
     arrays = [random_dense(rng, s, dtype) for s in shapes]
     text = random_format(rng, len(shapes[0]))
     inputs, output = spec.split("->")
@@ -81,14 +84,18 @@ def check(seed, settings):
         assert np.array_equal(got.to_dense(), expected), f"values differ:\n{got.to_dense()}\n{expected}"
         if dtype != "bool":
             plan.run(*operands, out=got, alpha=2, beta=3)
-            twice = (expected * np.array(2, expected.dtype) + expected * np.array(3, expected.dtype)).astype(expected.dtype)
+            twice = (expected * np.array(2, expected.dtype) + expected * np.array(3, expected.dtype)).astype(
+                expected.dtype
+            )
             assert np.array_equal(got.to_dense(), twice), "alpha, beta, out"
         named = {f"T{k}": t for k, t in enumerate(operands)}
         text = f"R({','.join(output)}) = " + " * ".join(f"T{k}({','.join(n)})" for k, n in enumerate(names))
         by_name = st.evaluate(text, **named)
         assert by_name.format == got.format and np.array_equal(by_name.to_dense(), expected), "evaluate"
         if seed % 3 == 0 and dtype[0] in "fc":
-            check_special(rng, spec, place, a, arrays[0], [random_dense(rng, x.shape, dtype, special=True) for x in dense])
+            check_special(
+                rng, spec, place, a, arrays[0], [random_dense(rng, x.shape, dtype, special=True) for x in dense]
+            )
     except AssertionError as e:
         raise AssertionError(f"{case}: {e}") from None
     return True
@@ -107,7 +114,11 @@ def check_special(rng, spec, place, a, array, dense):
                 factor = factor * np.einsum(n + "," + output + "->" + output, x, np.ones_like(factor))
         summed = [(n, x) for n, x in zip(rest, dense) if set(n) & set("kl")]
         if summed:
-            sums = np.einsum(",".join(n for n, _ in summed) + "," + output + "->" + output, *(x for _, x in summed), np.ones_like(factor))
+            sums = np.einsum(
+                ",".join(n for n, _ in summed) + "," + output + "->" + output,
+                *(x for _, x in summed),
+                np.ones_like(factor),
+            )
             factor = sums * (array.transpose(order) * factor)
         else:
             factor = array.transpose(order) * factor
@@ -235,11 +246,21 @@ def test_batches_duplicates_and_shared_values():
     assert got.format == a.format and np.array_equal(got.to_dense(), s * np.einsum("bik,bjk->bij", x, y))
     got.validate()
     i, j = np.array([0, 0, 1, 1]), np.array([2, 2, 0, 1])  # linear: slot by slot
-    twice = st.Tensor("(i, j) -> (i: compressed(nonunique), j: singleton(nonunique))", (2, 3), pos={0: np.array([0, 4])},
-                      crd={0: i, 1: j}, values=np.array([1.0, 2, 3, 4]))
+    twice = st.Tensor(
+        "(i, j) -> (i: compressed(nonunique), j: singleton(nonunique))",
+        (2, 3),
+        pos={0: np.array([0, 4])},
+        crd={0: i, 1: j},
+        values=np.array([1.0, 2, 3, 4]),
+    )
     got = st.evaluate("C(i,j) = A(i,j) * x(j)", A=twice, x=np.array([1.0, 10, 100]))
     assert np.array_equal(got.to_dense(), [[0, 0, 300], [3, 40, 0]])
-    ones = st.Tensor("CSR", (2, 3), pos={1: np.array([0, 1, 3])}, crd={1: np.array([2, 0, 1])},
-                     values=np.broadcast_to(np.array([2.0]), 3))
+    ones = st.Tensor(
+        "CSR",
+        (2, 3),
+        pos={1: np.array([0, 1, 3])},
+        crd={1: np.array([2, 0, 1])},
+        values=np.broadcast_to(np.array([2.0]), 3),
+    )
     got = st.evaluate("C(i,j) = A(i,j) * x(j)", A=ones, x=np.array([1.0, 10, 100]))
     assert got.values.tolist() == [200, 2, 20]

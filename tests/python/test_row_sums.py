@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 
@@ -52,5 +53,7 @@ def threads():
 
 def test_integers_are_summed_by_generated_code():
     A = st.from_scipy(matrix("float32").astype(np.int32))
-    assert "csr_row_sums         refused  values are neither float64 nor float32" in st.explain("s(i) = A(i,j)", A=A, format="dense")
+    assert "csr_row_sums         refused  values are neither float64 nor float32" in st.explain(
+        "s(i) = A(i,j)", A=A, format="dense"
+    )
     np.testing.assert_array_equal(st.evaluate("s(i) = A(i,j)", A=A, format="dense"), A.to_dense().sum(axis=1))

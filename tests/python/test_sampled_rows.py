@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import strata as st
 
 
@@ -40,7 +41,9 @@ def test_same_bits_from_every_engine(monkeypatch):
         monkeypatch.setattr(st.settings, "engine", engine)
         for threads in (1, 2, 7):
             monkeypatch.setattr(st.settings, "threads", threads)
-            results.append(np.asarray(st.evaluate("C(i,j) = A(i,j) * U(i,k) * V(j,k)", A=st.from_dense(A, "CSR"), U=U, V=V).values))
+            results.append(
+                np.asarray(st.evaluate("C(i,j) = A(i,j) * U(i,k) * V(j,k)", A=st.from_dense(A, "CSR"), U=U, V=V).values)
+            )
     assert all(r.tobytes() == results[0].tobytes() for r in results)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import strata as st
 
 RINGS = {
@@ -58,7 +59,9 @@ def test_one_value_for_all_edges(format):
     rng = np.random.default_rng(5)
     A = (rng.random((30, 40)) < 0.2).astype(np.float32)
     full = st.from_dense(A, "CSR")
-    shared = st.Tensor("CSR", A.shape, pos={1: full.pos(1)}, crd={1: full.crd(1)}, values=np.broadcast_to(np.float32(3), full.nse))
+    shared = st.Tensor(
+        "CSR", A.shape, pos={1: full.pos(1)}, crd={1: full.crd(1)}, values=np.broadcast_to(np.float32(3), full.nse)
+    )
     p, q = rng.random(30).astype("float32"), rng.random(40).astype("float32")
     want = 3 * A * np.maximum(p[:, None], q[None])
     X = shared if format == "CSR" else shared.to(format)
@@ -68,4 +71,6 @@ def test_one_value_for_all_edges(format):
         assert E.nse == full.nse and np.allclose(np.asarray(E.to_dense()), want)
     B = st.from_dense(2 * A[::-1], "CSR")
     assert np.allclose(np.asarray(st.evaluate("C(i,j) = A(i,j) + B(i,j)", A=X, B=B).to_dense()), 3 * A + 2 * A[::-1])
-    assert np.allclose(np.asarray(st.evaluate("C(i,k) = A(i,j) * B(k,j)", A=X, B=B).to_dense()), 3 * A @ (2 * A[::-1]).T)
+    assert np.allclose(
+        np.asarray(st.evaluate("C(i,k) = A(i,j) * B(k,j)", A=X, B=B).to_dense()), 3 * A @ (2 * A[::-1]).T
+    )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 from strata import Schedule
 
@@ -237,7 +238,12 @@ def test_reductions_of_blocks_that_do_not_divide(format, shape):
     rng = np.random.default_rng(shape[1])
     a = np.where(rng.random(shape) < 0.6, rng.integers(1, 9, shape), 0).astype(float)
     a[0], a[-1, -1] = rng.integers(1, 9, shape[1]), 4  # a full row
-    schedules = [None, "split(j, jo, ji, 4)", "split(j, jo, ji, 4); split(jo, jp, jq, 2)", "split(i, io, ii, 3); split(j, jo, ji, 5)"]
+    schedules = [
+        None,
+        "split(j, jo, ji, 4)",
+        "split(j, jo, ji, 4); split(jo, jp, jq, 2)",
+        "split(i, io, ii, 3); split(j, jo, ji, 5)",
+    ]
     for sign in (1, -1):
         A = st.from_dense(sign * a, format)
         x = sign * a
@@ -273,8 +279,9 @@ def test_random_schedules():
     done = 0
     for _ in range(150):
         n = rng.integers(1, 30, 3)
-        (a, A), (b, B) = sparse(rng, (n[0], n[1]), str(rng.choice(["CSR", "CSC", "COO", "BSR(2, 3)", "DIAI"]))), sparse(
-            rng, (n[1], n[2]), str(rng.choice(["CSR", "CSC", "DCSR", "BSR(3, 2)"]))
+        (a, A), (b, B) = (
+            sparse(rng, (n[0], n[1]), str(rng.choice(["CSR", "CSC", "COO", "BSR(2, 3)", "DIAI"]))),
+            sparse(rng, (n[1], n[2]), str(rng.choice(["CSR", "CSC", "DCSR", "BSR(3, 2)"]))),
         )
         loops, verbs = list("ijk"), []
         for i in "ijk":

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-import strata as st
 from differential import random_format
+
+import strata as st
 
 
 def loops(A, accesses, extents, output):
@@ -53,13 +54,19 @@ def test_against_loops(seed, case):
     rng = np.random.default_rng(100 * seed + case)
     used = [i for _, t in accesses for i in t]
     extents = {i: int(rng.integers(1, 7)) for i in "ijrs" if i in used}
-    A = rng.integers(-3, 4, shape_of(accesses, extents)) * (rng.random(shape_of(accesses, extents)) < rng.choice([0.1, 0.6]))
+    A = rng.integers(-3, 4, shape_of(accesses, extents)) * (
+        rng.random(shape_of(accesses, extents)) < rng.choice([0.1, 0.6])
+    )
     A = A.astype(rng.choice(["float64", "float32", "int16"]))
     format = rng.choice(["CSR", "COO", "DCSR", "BSR(2, 2)"]) if A.ndim == 2 and seed % 2 else random_format(rng, A.ndim)
     expected = loops(A, accesses, extents, output)
     spec = f"R({','.join(output)}) = A({text(accesses)}) * K(r,s)"
     wanted = rng.choice(["dense", None, "compressed"])
-    how = {} if wanted is None else dict(format=wanted if wanted == "dense" else {1: "(i) -> (i : compressed)", 2: "CSR"}[len(output)])
+    how = (
+        {}
+        if wanted is None
+        else dict(format=wanted if wanted == "dense" else {1: "(i) -> (i : compressed)", 2: "CSR"}[len(output)])
+    )
     a = st.from_dense(A, format)
     assert np.array_equal(np.asarray(a.to_dense()), A)
     got = st.evaluate(spec, A=a, K=kernel(extents), **how)
@@ -91,12 +98,18 @@ def test_threads_share_a_large_one(format, first):
     try:
         for n in (1, 2, 5):
             st.settings.threads = n
-            got.append(st.evaluate(f"Y(i,j) = A({first}, j + s) * K(r,s)", A=st.from_scipy(a).to(format), K=K, format="CSR"))
+            got.append(
+                st.evaluate(f"Y(i,j) = A({first}, j + s) * K(r,s)", A=st.from_scipy(a).to(format), K=K, format="CSR")
+            )
             got[-1].validate()
     finally:
         st.settings.threads = before
     for other in got[1:]:
-        for mine, theirs in ((got[0].pos(1), other.pos(1)), (got[0].crd(1), other.crd(1)), (got[0].values, other.values)):
+        for mine, theirs in (
+            (got[0].pos(1), other.pos(1)),
+            (got[0].crd(1), other.crd(1)),
+            (got[0].values, other.values),
+        ):
             assert np.array(mine).tobytes() == np.array(theirs).tobytes()
     dense, (rows, columns) = a.toarray(), got[0].shape
     step = 2 if first.startswith("2") else 1

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 from indexed import DTYPES, FORMATS, array
+
+import strata as st
 
 
 def some_key(r, shape):
@@ -41,7 +42,10 @@ def test_other_ranks(rank):
     r = np.random.default_rng(rank)
     for _ in range(60):
         a = array(r, tuple(r.integers(1, 7, rank)), "float64")
-        t, key = st.from_dense(a, "CSF" if rank == 3 else f"COO({rank})" if rank > 1 else "(i) -> (i : compressed)"), some_key(r, a.shape)
+        t, key = (
+            st.from_dense(a, "CSF" if rank == 3 else f"COO({rank})" if rank > 1 else "(i) -> (i : compressed)"),
+            some_key(r, a.shape),
+        )
         want, got = a[key], t[key]
         assert np.array_equal(got.to_dense() if np.ndim(want) else got, want), key
 
@@ -49,15 +53,32 @@ def test_other_ranks(rank):
 def test_dimensions_that_are_not_named():
     a = array(np.random.default_rng(0), (4, 5, 6), "float64")
     t = st.from_dense(a, "CSF")
-    for key in (1, (1, 2), Ellipsis, (Ellipsis, 3), (2, Ellipsis, 1), slice(1, 3), (Ellipsis,), (slice(None), 2), np.int64(3)):
+    for key in (
+        1,
+        (1, 2),
+        Ellipsis,
+        (Ellipsis, 3),
+        (2, Ellipsis, 1),
+        slice(1, 3),
+        (Ellipsis,),
+        (slice(None), 2),
+        np.int64(3),
+    ):
         assert np.array_equal(t[key].to_dense(), a[key])
     assert t[...].format == t[1:3].format == t.format
 
 
 def test_stored_values_survive():
-    a = sp.csr_array((np.array([0.0, -0.0, np.nan, np.inf, 5.0]), np.array([0, 2, 1, 3, 0]), np.array([0, 2, 2, 4, 5])), (4, 4))
+    a = sp.csr_array(
+        (np.array([0.0, -0.0, np.nan, np.inf, 5.0]), np.array([0, 2, 1, 3, 0]), np.array([0, 2, 2, 4, 5])), (4, 4)
+    )
     t = st.from_scipy(a)
-    for key in (slice(0, 3), slice(None, None, 2), (slice(None), slice(0, 3)), (slice(None, None, -1), slice(None, None, -1))):
+    for key in (
+        slice(0, 3),
+        slice(None, None, 2),
+        (slice(None), slice(0, 3)),
+        (slice(None, None, -1), slice(None, None, -1)),
+    ):
         got, want = t[key], a[key]
         assert got.nse == want.nnz and got.format == t.format
         assert got.to_dense().tobytes() == want.toarray().tobytes() or np.isnan(want.toarray()).any()
@@ -69,7 +90,11 @@ def test_fill_and_duplicates():
     d = np.full((5, 6), np.inf)
     d[1, 2], d[4, 0] = 1, 2
     t = st.from_dense(d, "CSR", fill=np.inf)
-    assert t[1:].fill == np.inf and np.array_equal(t[1:, ::2].to_dense(), d[1:, ::2]) and np.array_equal(t[1].to_dense(), d[1])
+    assert (
+        t[1:].fill == np.inf
+        and np.array_equal(t[1:, ::2].to_dense(), d[1:, ::2])
+        and np.array_equal(t[1].to_dense(), d[1])
+    )
     twice = st.from_scipy(sp.coo_array((np.ones(3), ([0, 0, 1], [1, 1, 0])), (2, 2)))
     assert np.array_equal(twice[:, 1].to_dense(), [2, 0]) and np.array_equal(twice[::-1].to_dense(), [[1, 0], [0, 2]])
 
@@ -133,4 +158,4 @@ def test_what_is_refused():
     with pytest.raises(st.IndexError, match="the dimension has extent 0"):
         t[:0][0]
     with pytest.raises(ValueError, match="zero"):
-        t[:: 0]
+        t[::0]

@@ -29,7 +29,11 @@ def compile_text(compiler, text, tmp_path, *flags):
     ],
 )
 def test_a_mistake_is_a_compilers_error_that_says_what(compiler, text, message, tmp_path):
-    result = compile_text(compiler, f'#include "strata/static_format.h"\nstatic_assert(strata::StaticFormat<"{text}">::rank >= 0);\n', tmp_path)
+    result = compile_text(
+        compiler,
+        f'#include "strata/static_format.h"\nstatic_assert(strata::StaticFormat<"{text}">::rank >= 0);\n',
+        tmp_path,
+    )
     assert result.returncode != 0
     assert message in result.stderr.replace("\\'", "'")
 
@@ -53,7 +57,9 @@ template void foo(StaticTensor<float, strata::StaticFormat<"(i, j) -> (i: dense,
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 def test_the_object_of_a_csr_instance_holds_no_coo_code(compiler, optimise, tmp_path):
-    result = compile_text(compiler, DISPATCH, tmp_path, optimise, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror")
+    result = compile_text(
+        compiler, DISPATCH, tmp_path, optimise, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"
+    )
     assert result.returncode == 0, result.stderr
     data = (tmp_path / "a.o").read_bytes()
     assert b"csr_code" in data

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 from indexed import DTYPES, FORMATS, array
+
+import strata as st
 
 
 def some_list(r, n):
@@ -45,14 +46,27 @@ def test_other_ranks(rank):
     r = np.random.default_rng(rank)
     for _ in range(60):
         a = array(r, tuple(r.integers(1, 7, rank)), "float64")
-        t, key = st.from_dense(a, "CSF" if rank == 3 else f"COO({rank})" if rank > 1 else "(i) -> (i : compressed)"), some_key(r, a.shape)
+        t, key = (
+            st.from_dense(a, "CSF" if rank == 3 else f"COO({rank})" if rank > 1 else "(i) -> (i : compressed)"),
+            some_key(r, a.shape),
+        )
         assert np.array_equal(t[key].to_dense(), a[key]), key
 
 
 def test_ways_to_say_it():
     a = array(np.random.default_rng(0), (5, 6), "float64")
     t = st.from_dense(a, "CSR")
-    for key in ([0, 2], np.array([4, -1]), ((1, 1, 0), slice(None)), (Ellipsis, [5, 0]), (slice(1, 4), [0, 3]), [], (2, [1, 0]), ([3, 3], -1), [True, False, True, False, False]):
+    for key in (
+        [0, 2],
+        np.array([4, -1]),
+        ((1, 1, 0), slice(None)),
+        (Ellipsis, [5, 0]),
+        (slice(1, 4), [0, 3]),
+        [],
+        (2, [1, 0]),
+        ([3, 3], -1),
+        [True, False, True, False, False],
+    ):
         assert np.array_equal(t[key].to_dense(), a[key]), key
     assert t[[1, 3]].format == t[:, [5, 0, 0]].format == t.format
     torch = pytest.importorskip("torch")
@@ -73,14 +87,20 @@ def test_beside_scipy(layout, columns):
                 picked = np.unique(some) if k else some
                 for got, want in ((t[rows], a[rows]), (t[:, picked], a[:, picked])):
                     want.sort_indices()
-                    assert got.format == t.format and np.array_equal(got.pos(1), want.indptr) and np.array_equal(got.crd(1), want.indices)
+                    assert (
+                        got.format == t.format
+                        and np.array_equal(got.pos(1), want.indptr)
+                        and np.array_equal(got.crd(1), want.indices)
+                    )
                     assert np.array_equal(got.values, want.data)
     finally:
         st.settings.threads = before
 
 
 def test_stored_values_survive():
-    a = sp.csr_array((np.array([0.0, -0.0, np.nan, np.inf, 5.0]), np.array([0, 2, 1, 3, 0]), np.array([0, 2, 2, 4, 5])), (4, 4))
+    a = sp.csr_array(
+        (np.array([0.0, -0.0, np.nan, np.inf, 5.0]), np.array([0, 2, 1, 3, 0]), np.array([0, 2, 2, 4, 5])), (4, 4)
+    )
     for format in ("CSR", "CSC", "COO"):
         t = st.from_scipy(a).to(format)
         got = t[[0, 0, 2]]
@@ -89,16 +109,28 @@ def test_stored_values_survive():
     d = np.full((5, 6), np.inf)
     d[1, 2] = 1
     t = st.from_dense(d, "CSR", fill=np.inf)
-    assert t[[4, 1]].fill == np.inf and np.array_equal(t[[4, 1, 1]].to_dense(), d[[4, 1, 1]]) and np.array_equal(t[:, [2, 0]].to_dense(), d[:, [2, 0]])
+    assert (
+        t[[4, 1]].fill == np.inf
+        and np.array_equal(t[[4, 1, 1]].to_dense(), d[[4, 1, 1]])
+        and np.array_equal(t[:, [2, 0]].to_dense(), d[:, [2, 0]])
+    )
     one = st.Tensor("CSR", (4, 4), pos={1: a.indptr}, crd={1: a.indices}, values=np.broadcast_to(2.0, a.nnz))
-    assert np.array_equal(one[[3, 0]].to_dense(), 2.0 * np.array([[1, 0, 0, 0], [1, 0, 1, 0]])) and one[:, [0, 0]].nse == 4
+    assert (
+        np.array_equal(one[[3, 0]].to_dense(), 2.0 * np.array([[1, 0, 0, 0], [1, 0, 1, 0]])) and one[:, [0, 0]].nse == 4
+    )
 
 
 @pytest.mark.parametrize("dtype", ("int8", "uint8", "uint16", "int32", "int64"))
 def test_narrow_positions(dtype):
     """Rows that repeat are more than 8 or 16 bits count."""
     a = np.array([[1.0, 0, 2], [0, 3, 0]])
-    t = st.Tensor("CSR", (2, 3), pos={1: np.array([0, 2, 3], dtype)}, crd={1: np.array([0, 2, 1], np.int32)}, values=np.array([1.0, 2, 3]))
+    t = st.Tensor(
+        "CSR",
+        (2, 3),
+        pos={1: np.array([0, 2, 3], dtype)},
+        crd={1: np.array([0, 2, 1], np.int32)},
+        values=np.array([1.0, 2, 3]),
+    )
     for n in (5, 50, 200, 40_000):
         rows = np.arange(n) % 2
         got = t[rows]
@@ -109,7 +141,13 @@ def test_narrow_positions(dtype):
 
 def test_narrow_coordinates():
     a = np.eye(200)[:, :100]
-    t = st.Tensor("CSR", a.shape, pos={1: np.minimum(np.arange(201), 100)}, crd={1: np.arange(100, dtype=np.uint8)}, values=np.ones(100))
+    t = st.Tensor(
+        "CSR",
+        a.shape,
+        pos={1: np.minimum(np.arange(201), 100)},
+        crd={1: np.arange(100, dtype=np.uint8)},
+        values=np.ones(100),
+    )
     many = np.arange(1000) % 100  # more columns than 8 bits count
     assert np.array_equal(t[:, many].to_dense(), a[:, many])
 

@@ -458,7 +458,9 @@ def test_casts_are_numpys(source):
 def test_lists_that_are_sorted_or_nearly(index, fault):
     """Sorted ones take a shorter way: whatever breaks the order, and wherever, the matrix is NumPy's, and its memory its own."""
     r = np.random.default_rng(3)
-    row, column = (a.astype(index) for a in np.unravel_index(np.sort(r.choice(300 * 200, 20_000, replace=False)), (300, 200)))
+    row, column = (
+        a.astype(index) for a in np.unravel_index(np.sort(r.choice(300 * 200, 20_000, replace=False)), (300, 200))
+    )
     at = 19_998 if fault == "last" else int(r.integers(1000, 19_000))
     if fault == "repeated":
         row[at], column[at] = row[at + 1], column[at + 1]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import strata as st
 from differential import _restrided, random_dense, random_format
+
+import strata as st
 
 KERNELS = [
     "ijk,jr,kr->ir", "ijk,ir,kr->jr", "ijk,ir,jr->kr", "ijk,kr->ijr", "ijk,jr->ikr", "ijk,k->ij", "ijk,j->ik", "ijk,i->jk", "ijk,ijk->",
@@ -92,7 +93,9 @@ def test_a_sum_over_nothing_is_not_multiplied(engine):
         rows = st.from_dense(np.array([[1.0, 2], [0, 0]]), "CSR")
         got = st.einsum("ij,jr,i->ir", rows, np.ones((2, 16)), np.array([2, np.nan]))
         assert np.array_equal(got, np.broadcast_to([[6.0], [0]], (2, 16)))
-        stored = st.Tensor("CSR", (1, 1), pos={1: [0, 1]}, crd={1: [0]}, values=np.zeros(1))  # a stored zero is a number like any other
+        stored = st.Tensor(
+            "CSR", (1, 1), pos={1: [0, 1]}, crd={1: [0]}, values=np.zeros(1)
+        )  # a stored zero is a number like any other
         assert np.isnan(st.einsum("ij,jr,i->ir", stored, np.ones((1, 16)), np.array([np.inf]))).all()
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 FORMATS = ["CSR", "COO", "CSC", "BSR(2, 2)", "DIA", "(i, j) -> (i: dense, j: bitmap)", "CSR + COO"]
@@ -23,7 +24,9 @@ def same(got, want):
     np.testing.assert_allclose(numbers(got), want, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", "negative positive absolute square sign sqrt exp log sin cos tan tanh conjugate logical_not".split())
+@pytest.mark.parametrize(
+    "name", "negative positive absolute square sign sqrt exp log sin cos tan tanh conjugate logical_not".split()
+)
 @pytest.mark.filterwarnings("ignore:invalid value|divide by zero")
 def test_of_one(name):
     f = getattr(np, name)
@@ -40,7 +43,13 @@ def test_of_two(name):
     f = getattr(np, name)
     for (A, a), (B, b) in zip(tensors(2), reversed(list(tensors(3)))):
         d = np.random.default_rng(4).random(a.shape)
-        for got, want in ((f(A, B), f(a, b)), (f(A, d), f(a, d)), (f(d, A), f(d, a)), (f(A, 2.0), f(a, 2.0)), (f(np.float64(-1), A), f(-1.0, a))):
+        for got, want in (
+            (f(A, B), f(a, b)),
+            (f(A, d), f(a, d)),
+            (f(d, A), f(d, a)),
+            (f(A, 2.0), f(a, 2.0)),
+            (f(np.float64(-1), A), f(-1.0, a)),
+        ):
             same(got, want)
         same(f(d[0], A), f(d[0], a))
 

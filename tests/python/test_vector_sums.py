@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import strata as st
 
 SPECS = {
@@ -33,7 +34,9 @@ def test_extents(spec, dtype, engine, monkeypatch):
         if "E(i,a)" in spec and "M(a,b)" in spec and dtype == "float16":
             E, M, F = (np.sign(x).astype(dtype) for x in (E, M, F))  # sums stay exact
         wide = expected(spec, *(x.astype("complex128" if dtype == "complex64" else "float64") for x in (T, E, M, F)))
-        got = st._core.evaluate(spec, {c: v for c, v in dict(T=st.from_dense(T, "CSR"), E=E, M=M, F=F).items() if f"{c}(" in spec})
+        got = st._core.evaluate(
+            spec, {c: v for c, v in dict(T=st.from_dense(T, "CSR"), E=E, M=M, F=F).items() if f"{c}(" in spec}
+        )
         got = np.asarray(got.to_dense() if isinstance(got, st.Tensor) else got)
         assert got.dtype == dtype
         assert np.allclose(got, wide, rtol=1e-3 if dtype == "float16" else 1e-5), f"{n}: {got} instead of {wide}"
@@ -45,4 +48,6 @@ def test_infinities_stay_where_they_are():
     E[1, 17], F[2, 39] = np.inf, np.nan
     T = st.from_dense(np.array([[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 0]], np.float32), "CSR")
     got = np.asarray(st.evaluate("S(i,j) = T(i,j) * (E(i,b) + F(j,b))", T=T, E=E, F=F).to_dense())
-    assert np.array_equal(got, np.array([[2 * n, 0, 0, 2 * n], [0, np.inf, np.nan, 0], [2 * n, 0, 0, 0]], np.float32), equal_nan=True)
+    assert np.array_equal(
+        got, np.array([[2 * n, 0, 0, 2 * n], [0, np.inf, np.nan, 0], [2 * n, 0, 0, 0]], np.float32), equal_nan=True
+    )

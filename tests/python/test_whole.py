@@ -2,9 +2,21 @@
 
 import numpy as np
 import pytest
+
 import strata as st
 
-FORMATS = ["CSR", "CSC", "COO", "DCSR", "BSR(4, 4)", "ELL", "DIAI", "BSR(2, 2) + COO", "(i, j) -> (i: dense, j: delta(4))", "(i, j) -> (i: dense, j: bitmap)"]
+FORMATS = [
+    "CSR",
+    "CSC",
+    "COO",
+    "DCSR",
+    "BSR(4, 4)",
+    "ELL",
+    "DIAI",
+    "BSR(2, 2) + COO",
+    "(i, j) -> (i: dense, j: delta(4))",
+    "(i, j) -> (i: dense, j: bitmap)",
+]
 DTYPES = ["float64", "float32", "float16", "int8", "uint16", "int64", "bool", "complex128"]
 
 
@@ -53,7 +65,9 @@ def test_of_any_format(format, dtype):
 def test_way_is_told():
     a = array(np.random.default_rng(0), (200, 120), "float64")
     assert "over the stored values alone" in st.explain("s = max(i, max(j, A(i,j)))", A=st.from_dense(a, "CSR"))
-    assert "over the stored values alone" not in st.explain("s = max(i, max(j, A(i,j)))", A=st.from_dense(a[:9, :9], "CSR"))
+    assert "over the stored values alone" not in st.explain(
+        "s = max(i, max(j, A(i,j)))", A=st.from_dense(a[:9, :9], "CSR")
+    )
     assert "over the stored values alone" not in st.explain("s = A(i,j) * A(j,i)", A=st.from_dense(a[:120], "CSR"))
 
 
@@ -97,10 +111,14 @@ def test_twins_and_tensors():
     t = np.where(r.random((30, 40, 50)) < 0.2, r.normal(size=(30, 40, 50)), 0)
     T = st.from_dense(t, "CSF(3)")
     U = np.exp(T) - 1
-    np.testing.assert_allclose(st.evaluate("s = max(i, max(j, max(k, T(i,j,k) - U(i,j,k))))", T=T, U=U), (t - np.expm1(t)).max())
+    np.testing.assert_allclose(
+        st.evaluate("s = max(i, max(j, max(k, T(i,j,k) - U(i,j,k))))", T=T, U=U), (t - np.expm1(t)).max()
+    )
     np.testing.assert_allclose(st.evaluate("s = T(i,j,k) * U(i,j,k)", T=T, U=U), (t * np.expm1(t)).sum())
     V = st.from_dense(np.roll(t, 1, 0), "CSF(3)")
-    np.testing.assert_allclose(st.evaluate("s = min(i, min(j, min(k, T(i,j,k) - V(i,j,k))))", T=T, V=V), (t - np.roll(t, 1, 0)).min())
+    np.testing.assert_allclose(
+        st.evaluate("s = min(i, min(j, min(k, T(i,j,k) - V(i,j,k))))", T=T, V=V), (t - np.roll(t, 1, 0)).min()
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -145,12 +163,20 @@ def test_functions_in_vectors(dtype):
     """exp, log, tanh, sqrt and quotients of whole vectors and of the rest, with what they make of zeros, infinities and NaN."""
     r = np.random.default_rng(9)
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1e-310, 88.0, 710.0, 1e30], dtype)
-    functions = {"exp({})": np.exp, "log({})": np.log, "tanh({})": np.tanh, "sqrt({})": np.sqrt, "1 / {}": np.reciprocal}
+    functions = {
+        "exp({})": np.exp,
+        "log({})": np.log,
+        "tanh({})": np.tanh,
+        "sqrt({})": np.sqrt,
+        "1 / {}": np.reciprocal,
+    }
     for text, f in functions.items():
         for n in (1, 7, 8, 31, 32, 33, 70, 5000):
             x = (r.random(n) * 3 + 0.1).astype(dtype)
             got = st.evaluate("s = sum(i, " + text.format("X(i)") + ")", X=x)
-            np.testing.assert_allclose(got, f(x).sum(dtype=np.float64), rtol=2e-6 if dtype == "float32" else 1e-14, err_msg=f"{text}, {n}")
+            np.testing.assert_allclose(
+                got, f(x).sum(dtype=np.float64), rtol=2e-6 if dtype == "float32" else 1e-14, err_msg=f"{text}, {n}"
+            )
         for value in special:
             for at in (3, 70):  # within the vectors, and behind them
                 x = np.full(71, 0.5, dtype)
@@ -158,4 +184,6 @@ def test_functions_in_vectors(dtype):
                 with np.errstate(all="ignore"):
                     want = f(x).max()
                 got = st.evaluate("s = max(i, " + text.format("X(i)") + ")", X=x)
-                np.testing.assert_allclose(got, want, rtol=1e-6 if dtype == "float32" else 1e-15, err_msg=f"{text} of {value}")
+                np.testing.assert_allclose(
+                    got, want, rtol=1e-6 if dtype == "float32" else 1e-15, err_msg=f"{text} of {value}"
+                )

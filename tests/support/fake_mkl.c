@@ -24,60 +24,60 @@ typedef struct {
   int type, mode, diagonal;
 } Description;
 
-#define MATRIX(NAME, V, I)                                                                                             \
-  typedef struct {                                                                                                     \
-    I rows, columns, block;                                                                                            \
-    int layout;                                                                                                        \
-    const I *begin, *end, *crd;                                                                                        \
-    const V* values;                                                                                                   \
+#define MATRIX(NAME, V, I)      \
+  typedef struct {              \
+    I rows, columns, block;     \
+    int layout;                 \
+    const I *begin, *end, *crd; \
+    const V* values;            \
   } NAME
 
-#define CREATE(NAME, CSR, BSR, V, I)                                                                                   \
-  static int NAME##_make(void** handle, int layout, I rows, I columns, I block, const I* begin, const I* end,          \
-                         const I* crd, const V* values) {                                                              \
-    NAME* m;                                                                                                           \
-    if (rows <= 0 || columns <= 0 || block <= 0) return 3;                                                             \
-    if (fake_mkl_create_status) return fake_mkl_create_status;                                                         \
-    m = (NAME*)malloc(sizeof(NAME));                                                                                   \
-    m->rows = rows, m->columns = columns, m->block = block, m->layout = layout;                                        \
-    m->begin = begin, m->end = end, m->crd = crd, m->values = values;                                                  \
-    __atomic_add_fetch(&fake_mkl_live, 1, __ATOMIC_SEQ_CST);                                                           \
-    *handle = m;                                                                                                       \
-    return 0;                                                                                                          \
-  }                                                                                                                    \
-  int CSR(void** h, int base, I rows, I columns, const I* begin, const I* end, const I* crd, const V* values) {        \
-    return base ? 3 : NAME##_make(h, 101, rows, columns, 1, begin, end, crd, values);                                  \
-  }                                                                                                                    \
-  int BSR(void** h, int base, int layout, I rows, I columns, I block, const I* begin, const I* end, const I* crd,      \
-          const V* values) {                                                                                           \
-    return base ? 3 : NAME##_make(h, layout, rows, columns, block, begin, end, crd, values);                           \
+#define CREATE(NAME, CSR, BSR, V, I)                                                                              \
+  static int NAME##_make(void** handle, int layout, I rows, I columns, I block, const I* begin, const I* end,     \
+                         const I* crd, const V* values) {                                                         \
+    NAME* m;                                                                                                      \
+    if (rows <= 0 || columns <= 0 || block <= 0) return 3;                                                        \
+    if (fake_mkl_create_status) return fake_mkl_create_status;                                                    \
+    m = (NAME*)malloc(sizeof(NAME));                                                                              \
+    m->rows = rows, m->columns = columns, m->block = block, m->layout = layout;                                   \
+    m->begin = begin, m->end = end, m->crd = crd, m->values = values;                                             \
+    __atomic_add_fetch(&fake_mkl_live, 1, __ATOMIC_SEQ_CST);                                                      \
+    *handle = m;                                                                                                  \
+    return 0;                                                                                                     \
+  }                                                                                                               \
+  int CSR(void** h, int base, I rows, I columns, const I* begin, const I* end, const I* crd, const V* values) {   \
+    return base ? 3 : NAME##_make(h, 101, rows, columns, 1, begin, end, crd, values);                             \
+  }                                                                                                               \
+  int BSR(void** h, int base, int layout, I rows, I columns, I block, const I* begin, const I* end, const I* crd, \
+          const V* values) {                                                                                      \
+    return base ? 3 : NAME##_make(h, layout, rows, columns, block, begin, end, crd, values);                      \
   }
 
 /* y = alpha * op(m) * x + beta * y; with beta 0, y is not read. */
-#define MULTIPLY(NAME, MV, MM, V, I)                                                                                   \
-  static int NAME##_multiply(int operation, V alpha, const NAME* m, const V* x, I n, V beta, V* y) {                   \
-    const I b = m->block, out = (operation == 10 ? m->rows : m->columns) * b;                                          \
-    __atomic_add_fetch(&fake_mkl_calls, 1, __ATOMIC_SEQ_CST);                                                          \
-    if (fake_mkl_status) return fake_mkl_status;                                                                       \
-    for (I k = 0; k < out * n; ++k) y[k] = beta == 0 ? 0 : beta * y[k];                                                \
-    for (I row = 0; row < m->rows; ++row)                                                                              \
-      for (I p = m->begin[row]; p < m->end[row]; ++p)                                                                  \
-        for (I i = 0; i < b; ++i)                                                                                      \
-          for (I j = 0; j < b; ++j) {                                                                                  \
-            const V v = m->values[p * b * b + (m->layout == 101 ? i * b + j : j * b + i)];                             \
-            const I r = row * b + i, c = m->crd[p] * b + j;                                                            \
-            for (I k = 0; k < n; ++k)                                                                                  \
-              y[(operation == 10 ? r : c) * n + k] += alpha * v * x[(operation == 10 ? c : r) * n + k];                \
-          }                                                                                                            \
-    return 0;                                                                                                          \
-  }                                                                                                                    \
-  int MV(int operation, V alpha, void* h, Description d, const V* x, V beta, V* y) {                                   \
-    return d.type == 20 ? NAME##_multiply(operation, alpha, (const NAME*)h, x, 1, beta, y) : 6;                        \
-  }                                                                                                                    \
-  int MM(int operation, V alpha, void* h, Description d, int layout, const V* x, I n, I ldx, V beta, V* y, I ldy) {    \
-    if (d.type != 20 || layout != 101 || ldx != n || ldy != n) return 6;                                               \
-    if (((const NAME*)h)->layout == 102) return 6;                                                                     \
-    return NAME##_multiply(operation, alpha, (const NAME*)h, x, n, beta, y);                                           \
+#define MULTIPLY(NAME, MV, MM, V, I)                                                                                \
+  static int NAME##_multiply(int operation, V alpha, const NAME* m, const V* x, I n, V beta, V* y) {                \
+    const I b = m->block, out = (operation == 10 ? m->rows : m->columns) * b;                                       \
+    __atomic_add_fetch(&fake_mkl_calls, 1, __ATOMIC_SEQ_CST);                                                       \
+    if (fake_mkl_status) return fake_mkl_status;                                                                    \
+    for (I k = 0; k < out * n; ++k) y[k] = beta == 0 ? 0 : beta * y[k];                                             \
+    for (I row = 0; row < m->rows; ++row)                                                                           \
+      for (I p = m->begin[row]; p < m->end[row]; ++p)                                                               \
+        for (I i = 0; i < b; ++i)                                                                                   \
+          for (I j = 0; j < b; ++j) {                                                                               \
+            const V v = m->values[p * b * b + (m->layout == 101 ? i * b + j : j * b + i)];                          \
+            const I r = row * b + i, c = m->crd[p] * b + j;                                                         \
+            for (I k = 0; k < n; ++k)                                                                               \
+              y[(operation == 10 ? r : c) * n + k] += alpha * v * x[(operation == 10 ? c : r) * n + k];             \
+          }                                                                                                         \
+    return 0;                                                                                                       \
+  }                                                                                                                 \
+  int MV(int operation, V alpha, void* h, Description d, const V* x, V beta, V* y) {                                \
+    return d.type == 20 ? NAME##_multiply(operation, alpha, (const NAME*)h, x, 1, beta, y) : 6;                     \
+  }                                                                                                                 \
+  int MM(int operation, V alpha, void* h, Description d, int layout, const V* x, I n, I ldx, V beta, V* y, I ldy) { \
+    if (d.type != 20 || layout != 101 || ldx != n || ldy != n) return 6;                                            \
+    if (((const NAME*)h)->layout == 102) return 6;                                                                  \
+    return NAME##_multiply(operation, alpha, (const NAME*)h, x, n, beta, y);                                        \
   }
 
 static int destroy(void* handle) {

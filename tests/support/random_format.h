@@ -1,5 +1,6 @@
 #pragma once
-// Random valid formats: dimensions are split and skewed a few times, the leaves are shuffled, and each gets a type that may stand there.
+// Random valid formats: dimensions are split and skewed a few times, the leaves are shuffled, and each gets a type that
+// may stand there.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -10,19 +11,21 @@
 namespace strata::testing {
 
 struct RandomFormatOptions {
-  /// Only formats into which every tensor can be converted: no structured, no fixed number of slots, singletons only below nonunique levels.
+  /// Only formats into which every tensor can be converted: no structured, no fixed number of slots, singletons only
+  /// below nonunique levels.
   bool any_tensor = true;
-  int max_operations = 3;    ///< splits and skews in one part
-  int max_parts = 1;         ///< sums
+  int max_operations = 3;  ///< splits and skews in one part
+  int max_parts = 1;       ///< sums
   bool batches = true;
   bool skews = true;
-  bool properties = true;    ///< unordered and (beyond COO) nonunique levels
-  bool only_dense = false;   ///< dense and batch levels
+  bool properties = true;   ///< unordered and (beyond COO) nonunique levels
+  bool only_dense = false;  ///< dense and batch levels
 };
 
 class RandomFormat {
  public:
-  RandomFormat(std::mt19937_64& random, int rank, const RandomFormatOptions& options) : random_(random), rank_(rank), o_(options) {}
+  RandomFormat(std::mt19937_64& random, int rank, const RandomFormatOptions& options)
+      : random_(random), rank_(rank), o_(options) {}
 
   std::string text() {
     std::string out = part();
@@ -49,7 +52,9 @@ class RandomFormat {
     return static_cast<int>(exprs_.size()) - 1;
   }
 
-  std::string name(int d) const { return std::string(1, static_cast<char>('i' + d % 18)) + (d < 18 ? "" : std::to_string(d)); }
+  std::string name(int d) const {
+    return std::string(1, static_cast<char>('i' + d % 18)) + (d < 18 ? "" : std::to_string(d));
+  }
   std::string print(int e) {
     const Expr x = at(e);
     if (x.op == 'd') return name(x.a);
@@ -58,15 +63,21 @@ class RandomFormat {
     if (x.op == '%') return operand(x.a) + " % " + std::to_string(x.n);
     return operand(x.a) + " " + x.op + " " + operand(x.b);
   }
-  bool reads(int e, int x) const { return e == x || (at(e).op != 'd' && (reads(at(e).a, x) || (at(e).b >= 0 && reads(at(e).b, x)))); }
-  bool can_be_negative(int e) const { return at(e).op == '-' || (at(e).op != 'd' && at(e).op != '%' && (can_be_negative(at(e).a) || (at(e).b >= 0 && can_be_negative(at(e).b)))); }
+  bool reads(int e, int x) const {
+    return e == x || (at(e).op != 'd' && (reads(at(e).a, x) || (at(e).b >= 0 && reads(at(e).b, x))));
+  }
+  bool can_be_negative(int e) const {
+    return at(e).op == '-' || (at(e).op != 'd' && at(e).op != '%' &&
+                               (can_be_negative(at(e).a) || (at(e).b >= 0 && can_be_negative(at(e).b))));
+  }
 
   std::string part() {
     exprs_.clear();
     std::vector<int> leaves;
     for (int d = 0; d < rank_; ++d) leaves.push_back(add({'d', d, -1, 0}));
     for (int k = rank_ > 0 ? pick(o_.max_operations + 1) : 0; k > 0; --k) {
-      const auto p = static_cast<std::size_t>(pick(static_cast<int>(leaves.size()))), q = static_cast<std::size_t>(pick(static_cast<int>(leaves.size())));
+      const auto p = static_cast<std::size_t>(pick(static_cast<int>(leaves.size()))),
+                 q = static_cast<std::size_t>(pick(static_cast<int>(leaves.size())));
       if (o_.skews && p != q && chance(50)) {
         const bool swap = chance(50);
         leaves[p] = add({chance(50) ? '+' : '-', leaves[swap ? q : p], leaves[swap ? p : q], 0});
@@ -138,7 +149,9 @@ class RandomFormat {
           return "compressed(nonunique)";
         }
         return "compressed";
-      case 8: return at(e).op == '%' ? "structured(" + std::to_string(1 + pick(static_cast<int>(at(e).n))) + ")" : "compressed";
+      case 8:
+        return at(e).op == '%' ? "structured(" + std::to_string(1 + pick(static_cast<int>(at(e).n))) + ")"
+                               : "compressed";
       case 9: return first ? "compressed" : "singleton";
       default: return "compressed" + property;
     }

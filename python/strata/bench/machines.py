@@ -61,10 +61,15 @@ def apart(results):
     """[(machine, the results of its runs alone)], machines without runs left out."""
     out = []
     for n, machine in enumerate(results["machines"]):
-        chosen = {case: [k for k, run in enumerate(runs) if run["machine"] == n] for case, runs in results["measured"].items()}
+        chosen = {
+            case: [k for k, run in enumerate(runs) if run["machine"] == n] for case, runs in results["measured"].items()
+        }
         chosen = {case: picked for case, picked in chosen.items() if picked}
         if chosen:
-            kept = {key: {case: [results[key][case][k] for k in picked] for case, picked in chosen.items()} for key in ("cases", "measured")}
+            kept = {
+                key: {case: [results[key][case][k] for k in picked] for case, picked in chosen.items()}
+                for key in ("cases", "measured")
+            }
             out.append((machine, {**results, **kept}))
     return out
 

@@ -13,7 +13,6 @@ import time
 from ..demo.info import meminfo
 from .case import same
 
-
 #: seconds for an answer; a library that once needed more is not asked again for that case
 TIMEOUT = 600
 
@@ -248,7 +247,9 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
         if p.alive():
             p.ask(do="close")
     _judge(results)
-    return results | {f"{peer}/{n}": results[f"{peer}/{threads[0]}"] for peer in serial if peer in peers for n in threads}
+    return results | {
+        f"{peer}/{n}": results[f"{peer}/{threads[0]}"] for peer in serial if peer in peers for n in threads
+    }
 
 
 def _judge(results):

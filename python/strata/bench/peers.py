@@ -15,7 +15,13 @@ from .case import coordinates
 def installed():
     """Name and version of what is here; importing nothing."""
     found = {}
-    for name, package in (("SciPy", "scipy"), ("torch", "torch"), ("MKL", "mkl"), ("numba", "numba"), ("GraphBLAS", "python-graphblas")):
+    for name, package in (
+        ("SciPy", "scipy"),
+        ("torch", "torch"),
+        ("MKL", "mkl"),
+        ("numba", "numba"),
+        ("GraphBLAS", "python-graphblas"),
+    ):
         try:
             found[name] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

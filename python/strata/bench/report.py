@@ -127,7 +127,9 @@ def _left_out(results):
             missing = tuple(library for library in asked if library not in _of_runs(runs))
             if missing and "->" not in name:
                 cases.setdefault(missing, []).append(name)
-        lines += [f"- on {machine['processor']}, {', '.join(missing)}: {', '.join(names)}" for missing, names in cases.items()]
+        lines += [
+            f"- on {machine['processor']}, {', '.join(missing)}: {', '.join(names)}" for missing, names in cases.items()
+        ]
     return ["", "Not asked:", "", *lines] if lines else []
 
 
@@ -146,14 +148,23 @@ def markdown(results):
         "",
     ]
     each = machines.apart(results)
-    parts = [("", results), *((f" on {machine['processor']}", part) for machine, part in each)] if len(each) > 1 else [("", results)]
+    parts = (
+        [("", results), *((f" on {machine['processor']}", part) for machine, part in each)]
+        if len(each) > 1
+        else [("", results)]
+    )
     means = [
         f"| {label}{where} | {n} | {mean:.2f} | {worst:.2f} | {count} |"
         for where, part in parts
         for (label, n), (mean, worst, count) in summary(part).items()
     ]
     if means:
-        lines += ["| geometric mean of the ratio, own kernels | threads | mean | worst | cases |", "|---|---|---|---|---|", *means, ""]
+        lines += [
+            "| geometric mean of the ratio, own kernels | threads | mean | worst | cases |",
+            "|---|---|---|---|---|",
+            *means,
+            "",
+        ]
     table = rows(results)
     for title, test in (("Products", lambda r: "->" not in r["case"]), ("Conversions", lambda r: "->" in r["case"])):
         chosen = [r for r in table if test(r)]

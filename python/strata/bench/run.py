@@ -41,7 +41,11 @@ def parser():
     p.add_argument(
         "--kernels", action="store_true", help="the named kernels of the sparse compiler instead, beside more libraries"
     )
-    p.add_argument("--matrices", action="store_true", help="with --kernels: SDDMM of 16, 64 and 128 columns on the matrices of products")
+    p.add_argument(
+        "--matrices",
+        action="store_true",
+        help="with --kernels: SDDMM of 16, 64 and 128 columns on the matrices of products",
+    )
     p.add_argument(
         "--only",
         action="append",
@@ -52,7 +56,9 @@ def parser():
     p.add_argument("--columns", default="1,16,64,128", help="columns of X (default 1,16,64,128)")
     p.add_argument("--threads", default="", help="numbers of threads (default 1,2)")
     p.add_argument("--dtype", default="", help="float64, float32, ... (default: the matrix's own)")
-    p.add_argument("--peers", default="", help="libraries beside Strata's own kernels, as a,b (default: all that are installed)")
+    p.add_argument(
+        "--peers", default="", help="libraries beside Strata's own kernels, as a,b (default: all that are installed)"
+    )
     p.add_argument(
         "--python",
         action="append",

@@ -58,7 +58,12 @@ class Worker:
                 refused[name] = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
                 continue
             seconds = min(self._time(p, 0.15))
-            found[name] = {"seconds": seconds, "first": first, "prepare": p.seconds, "note": p.note() if callable(p.note) else p.note}
+            found[name] = {
+                "seconds": seconds,
+                "first": first,
+                "prepare": p.seconds,
+                "note": p.note() if callable(p.note) else p.note,
+            }
             front = sorted([*front, (seconds, name, p)], key=lambda f: f[0])[:2]
             del p
         if not front:

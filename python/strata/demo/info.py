@@ -50,7 +50,9 @@ def processor():
     if not name:
         return platform.processor() or "unknown"
     numbers = cpuinfo("cpu family"), cpuinfo("model\t")
-    return name if any(c.isdigit() for c in name) or not all(numbers) else "{}, family {}, model {}".format(name, *numbers)
+    return (
+        name if any(c.isdigit() for c in name) or not all(numbers) else "{}, family {}, model {}".format(name, *numbers)
+    )
 
 
 def vectors():

@@ -8,8 +8,7 @@ from .. import __version__, _core, settings
 from .._io import read
 from .._terminal import Style, grouped, progress, seconds, size, table, times, width
 from ..errors import Error
-from .formats import label as format_label
-from .formats import survey
+from .formats import label as format_label, survey
 from .info import processor
 
 

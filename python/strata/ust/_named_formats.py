@@ -1,7 +1,6 @@
 """nvmath's named formats and builders, with its parameters; every other name of Strata stands beside them."""
 
-from .. import _core
-from .. import formats as _formats
+from .. import _core, formats as _formats
 from ..errors import FormatError
 from ._tensor_format import TensorFormat
 

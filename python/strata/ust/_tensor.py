@@ -2,9 +2,7 @@
 
 from .. import _core
 from ..errors import TensorError
-from ..interop import from_package as _from_package
-from ..interop import package_of as _package_of
-from ..interop import to_package as _to_package
+from ..interop import from_package as _from_package, package_of as _package_of, to_package as _to_package
 from ._tensor_format import TensorFormat
 
 _WITH_POS = {"compressed", "delta", "bitmap"}

@@ -79,9 +79,7 @@ class TensorFormat:
     @property
     def is_identity(self):
         """Are the levels the dimensions, in their order? (So CSR is, and CSC is not.)"""
-        return len(self.levels) == len(self.dimensions) and all(
-            e is d for e, d in zip(self.levels, self.dimensions)
-        )
+        return len(self.levels) == len(self.dimensions) and all(e is d for e, d in zip(self.levels, self.dimensions))
 
     def dim2lvl(self, idx, as_size=False):
         """Level coordinates of dimension coordinates; with `as_size`, level sizes of extents."""

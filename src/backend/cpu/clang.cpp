@@ -60,7 +60,9 @@ class Clang final : public Compiler {
   std::string description() const override { return std::string(library_.version()) + " (in process)"; }
   std::string identity() const override { return std::string(library_.version()) + " " + library_.target(); }
   std::string compile(const std::string& source) const override { return compile_with(source, nullptr); }
-  std::string compile_for(const std::string& source, const std::string& cpu) const override { return compile_with(source, cpu.c_str()); }
+  std::string compile_for(const std::string& source, const std::string& cpu) const override {
+    return compile_with(source, cpu.c_str());
+  }
   std::string compile_with(const std::string& source, const char* cpu) const {
     char *object = nullptr, *error = nullptr;
     std::size_t size = 0;
@@ -127,9 +129,9 @@ std::optional<Library> open_library(std::string& why) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
       return function != nullptr;
     };
-    if (get(l.version, "strata_jit_version") && get(l.target, "strata_jit_target") && get(l.compile, "strata_jit_compile") &&
-        get(l.load, "strata_jit_load") && get(l.find, "strata_jit_find") && get(l.release, "strata_jit_release") &&
-        get(l.free, "strata_jit_free"))
+    if (get(l.version, "strata_jit_version") && get(l.target, "strata_jit_target") &&
+        get(l.compile, "strata_jit_compile") && get(l.load, "strata_jit_load") && get(l.find, "strata_jit_find") &&
+        get(l.release, "strata_jit_release") && get(l.free, "strata_jit_free"))
       return l;
     why = path + " lacks a function";
   }

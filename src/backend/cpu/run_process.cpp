@@ -45,7 +45,8 @@ ProcessResult run_process(const std::vector<std::string>& command, int limit_sec
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(limit_seconds);
     bool late = false;
     for (char buffer[4096];;) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
       pollfd ready{pipe_ends[0], POLLIN, 0};
       const int n = left > 0 ? ::poll(&ready, 1, static_cast<int>(left)) : 0;
       if (n < 0 && errno == EINTR) continue;
@@ -61,13 +62,10 @@ ProcessResult run_process(const std::vector<std::string>& command, int limit_sec
     }
     int status = 0;
     pid_t waited;
-    while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
-    }
+    while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
     // Where the program ignores SIGCHLD the status is gone: the caller looks at what was produced.
-    if (waited < 0)
-      result.status = late ? -1 : 0;
-    else if (WIFEXITED(status))
-      result.status = WEXITSTATUS(status);
+    if (waited < 0) result.status = late ? -1 : 0;
+    else if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
     if (late) result.output += "\n(stopped after " + std::to_string(limit_seconds) + " s)";
   }
   ::close(pipe_ends[0]);

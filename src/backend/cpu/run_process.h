@@ -9,8 +9,8 @@ struct ProcessResult {
   std::string output;  ///< stdout and stderr together
 };
 
-/// Runs a program (found in PATH) without a shell, with no input, in a process group of its own (Ctrl-C is for us, not for
-/// it), and waits for it.
+/// Runs a program (found in PATH) without a shell, with no input, in a process group of its own (Ctrl-C is for us, not
+/// for it), and waits for it.
 ProcessResult run_process(const std::vector<std::string>& command, int limit_seconds);
 
 /// The file that a program name stands for, as the shell would find it; empty where there is none.

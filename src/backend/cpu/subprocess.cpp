@@ -1,4 +1,5 @@
-// The same text through the machine's C compiler: text -> shared library -> dlopen. Slower (40-120 ms a kernel), needs no LLVM.
+// The same text through the machine's C compiler: text -> shared library -> dlopen. Slower (40-120 ms a kernel), needs
+// no LLVM.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,7 +29,8 @@ class ScratchFolder {
   ScratchFolder() {
     const char* base = std::getenv("TMPDIR");
     path_ = std::string(base && *base ? base : "/tmp") + "/strata-XXXXXX";
-    if (!mkdtemp(path_.data())) throw RuntimeFailure("no temporary folder for the C compiler in " + path_.substr(0, path_.rfind('/')));
+    if (!mkdtemp(path_.data()))
+      throw RuntimeFailure("no temporary folder for the C compiler in " + path_.substr(0, path_.rfind('/')));
   }
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
@@ -74,7 +76,8 @@ class SharedLibrary final : public Module {
   void* handle_;
 };
 
-/// Opens exactly the bytes that were verified, from a file that has no name on any disk; null where this system does not allow it.
+/// Opens exactly the bytes that were verified, from a file that has no name on any disk; null where this system does
+/// not allow it.
 void* open_from_memory(const std::string& image) {
   const int fd = memfd_create("strata-kernel", MFD_CLOEXEC);
   if (fd < 0) return nullptr;
@@ -103,8 +106,17 @@ std::string processor() {
   return result;
 }
 
-const std::vector<std::string> flags = {"-x", "c", "-std=gnu17", "-O3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
-                                        "-fno-trapping-math", "-fno-sanitize=all", "-fPIC", "-w"};
+const std::vector<std::string> flags = {"-x",
+                                        "c",
+                                        "-std=gnu17",
+                                        "-O3",
+                                        "-ffp-contract=off",
+                                        "-fwrapv",
+                                        "-fno-math-errno",
+                                        "-fno-trapping-math",
+                                        "-fno-sanitize=all",
+                                        "-fPIC",
+                                        "-w"};
 
 class Subprocess final : public Compiler {
  public:
@@ -115,8 +127,8 @@ class Subprocess final : public Compiler {
     char resolved[PATH_MAX];
     struct stat s{};
     if (realpath(program.c_str(), resolved) && ::stat(resolved, &s) == 0)
-      identity_ += std::string("\n") + resolved + " " + std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) + "." +
-                   std::to_string(s.st_mtim.tv_nsec);
+      identity_ += std::string("\n") + resolved + " " + std::to_string(s.st_size) + " " +
+                   std::to_string(s.st_mtim.tv_sec) + "." + std::to_string(s.st_mtim.tv_nsec);
   }
 
   std::string description() const override {
@@ -127,7 +139,9 @@ class Subprocess final : public Compiler {
   }
   std::string identity() const override { return identity_; }
 
-  std::string compile(const std::string& source) const override { return compile_with(source, {"-march=native", "-shared", "-lm"}); }
+  std::string compile(const std::string& source) const override {
+    return compile_with(source, {"-march=native", "-shared", "-lm"});
+  }
   std::string compile_for(const std::string& source, const std::string& cpu) const override {
     return compile_with(source, {"-march=" + cpu, "-c"});
   }
@@ -187,11 +201,13 @@ CompilerPtr try_command(const std::string& command, std::string& why) {
   }
   auto compiler = std::make_shared<Subprocess>(words, program);
   try {
-    if (compiler->load(compiler->compile("int strata_probe(void) { return 7; }\n"))->find("strata_probe", why)) return compiler;
+    if (compiler->load(compiler->compile("int strata_probe(void) { return 7; }\n"))->find("strata_probe", why))
+      return compiler;
     why += (why.empty() ? "" : "; ") + command + " does not make usable libraries";
   } catch (const RuntimeFailure& failure) {
     const std::string text = failure.what();
-    why += (why.empty() ? "" : "; ") + command + " does not work (" + text.substr(0, text.find('\n', text.find('\n') + 1)) + ")";
+    why += (why.empty() ? "" : "; ") + command + " does not work (" +
+           text.substr(0, text.find('\n', text.find('\n') + 1)) + ")";
   }
   return nullptr;
 }

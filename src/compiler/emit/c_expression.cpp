@@ -16,10 +16,12 @@ using ir::Type;
 
 namespace {
 
-constexpr int primary = 15, prefix = 14, times = 13, plus = 12, shift = 11, relation = 10, equality = 9, bit_and = 8, bit_xor = 7, bit_or = 6,
-              both = 5, either = 4, choice = 3;
+constexpr int primary = 15, prefix = 14, times = 13, plus = 12, shift = 11, relation = 10, equality = 9, bit_and = 8,
+              bit_xor = 7, bit_or = 6, both = 5, either = 4, choice = 3;
 
-std::string wrap(std::string text, int own, int outer) { return own < outer ? "(" + std::move(text) + ")" : std::move(text); }
+std::string wrap(std::string text, int own, int outer) {
+  return own < outer ? "(" + std::move(text) + ")" : std::move(text);
+}
 
 /// C computes these in int, so the result must be cut to its width.
 bool is_narrow(DType t) { return (is_integer(t) && size_of(t) < 4); }
@@ -64,7 +66,9 @@ std::optional<int> power_of_two(const Expr& e) {
 }
 
 DType unsigned_type(DType t) {
-  return is_signed_int(t) ? static_cast<DType>(static_cast<int>(t) + (static_cast<int>(DType::u8) - static_cast<int>(DType::i8))) : t;
+  return is_signed_int(t)
+             ? static_cast<DType>(static_cast<int>(t) + (static_cast<int>(DType::u8) - static_cast<int>(DType::i8)))
+             : t;
 }
 
 }  // namespace
@@ -75,7 +79,8 @@ std::string CExpression::operator()(const Expr& e, int outer) {
       std::string text = constant(*e);
       return text[0] == '-' ? wrap(std::move(text), prefix, outer) : text;
     }
-    case ExprNode::variable: case ExprNode::scalar_param: return name_of_(e->name);
+    case ExprNode::variable:
+    case ExprNode::scalar_param: return name_of_(e->name);
     case ExprNode::load: return load(e, outer);
     case ExprNode::unary: return unary(e, outer);
     case ExprNode::binary: return binary(e, outer);
@@ -90,7 +95,8 @@ std::string CExpression::operator()(const Expr& e, int outer) {
       const std::string text = (*this)(e->args[0], primary) + "[" + std::to_string(e->index) + "]";
       return e->type.dtype == DType::boolean ? wrap(text + " != 0", equality, outer) : text;
     }
-    case ExprNode::reduce_lanes: return call(prologue_.reduce(e->op, e->args[0]->type, static_cast<int>(e->args.size())), e);
+    case ExprNode::reduce_lanes:
+      return call(prologue_.reduce(e->op, e->args[0]->type, static_cast<int>(e->args.size())), e);
   }
   throw InternalError("emit: an expression of unknown kind");
 }
@@ -103,7 +109,8 @@ std::string CExpression::constant(const ExprNode& e) {
 }
 
 std::string CExpression::typed(const Expr& e, int outer) {
-  const bool plain = e->kind != ExprNode::constant || e->type.lanes > 1 || is_float(e->type.dtype) || e->type.dtype == DType::i32;
+  const bool plain =
+      e->kind != ExprNode::constant || e->type.lanes > 1 || is_float(e->type.dtype) || e->type.dtype == DType::i32;
   return plain ? (*this)(e, outer) : wrap("(" + prologue_.type(e->type) + ")" + (*this)(e, prefix), prefix, outer);
 }
 
@@ -117,7 +124,10 @@ std::string CExpression::unary(const Expr& e, int outer) {
   const Type t = e->args[0]->type;
   const bool vector = t.lanes > 1;
   if (e->op == Op::abs && is_unsigned_int(t.dtype)) return (*this)(e->args[0], outer);
-  const char* sign = e->op == Op::neg ? "-" : e->op == Op::bit_not ? "~" : e->op == Op::logical_not ? (vector ? "~" : "!") : nullptr;
+  const char* sign = e->op == Op::neg           ? "-"
+                     : e->op == Op::bit_not     ? "~"
+                     : e->op == Op::logical_not ? (vector ? "~" : "!")
+                                                : nullptr;
   if (!sign) return call(prologue_.unary(e->op, t), e);
   std::string text = sign + typed(e->args[0], prefix);
   if (!vector && is_narrow(t.dtype)) text = "(" + prologue_.type(t) + ")" + text;
@@ -134,8 +144,10 @@ std::string CExpression::binary(const Expr& e, int outer) {
   if (ir::is_compare(e->op) && vector) return wrap(mask(e, 1), prefix, outer);
 
   // g++ 12 takes 0.0 - x for -x where it knows that x is not -0.0, and so makes -0.0 of 0.
-  const bool never_minus_zero = (b->kind == ExprNode::cast && !is_float(b->args[0]->type.dtype)) || (b->kind == ExprNode::unary && b->op == Op::abs);
-  if (e->op == Op::sub && never_minus_zero && a->kind == ExprNode::constant && a->value.same_bits(Scalar::zero(t.dtype)) && is_float(t.dtype))
+  const bool never_minus_zero = (b->kind == ExprNode::cast && !is_float(b->args[0]->type.dtype)) ||
+                                (b->kind == ExprNode::unary && b->op == Op::abs);
+  if (e->op == Op::sub && never_minus_zero && a->kind == ExprNode::constant &&
+      a->value.same_bits(Scalar::zero(t.dtype)) && is_float(t.dtype))
     return (*this)(ir::select(ir::binary(Op::eq, b, a), a, ir::unary(Op::neg, b)), outer);
 
   const Infix sign = infix(e->op);
@@ -144,7 +156,8 @@ std::string CExpression::binary(const Expr& e, int outer) {
     const bool less = e->op == Op::lt || e->op == Op::le, strict = e->op == Op::lt || e->op == Op::gt;
     const std::string x = (*this)(a, prefix), y = (*this)(b, prefix);
     const auto negated = [](const std::string& text) { return "(!" + text + ")"; };
-    return wrap((less ? negated(x) : x) + (strict ? " & " : " | ") + (less ? y : negated(y)), strict ? bit_and : bit_or, outer);
+    return wrap((less ? negated(x) : x) + (strict ? " & " : " | ") + (less ? y : negated(y)), strict ? bit_and : bit_or,
+                outer);
   }
   std::string left = (*this)(a, sign.left), right = (*this)(b, sign.right);
   const bool shifts = e->op == Op::shift_left || e->op == Op::shift_right;
@@ -164,11 +177,13 @@ std::string CExpression::binary(const Expr& e, int outer) {
     }
   }
   std::string text = left + " " + sign.sign + " " + right;
-  if (!vector && is_narrow(t.dtype) && !ir::is_compare(e->op)) return wrap("(" + prologue_.type(t) + ")(" + text + ")", prefix, outer);
+  if (!vector && is_narrow(t.dtype) && !ir::is_compare(e->op))
+    return wrap("(" + prologue_.type(t) + ")(" + text + ")", prefix, outer);
   return wrap(std::move(text), sign.own, outer);
 }
 
-/// By a power of two the floor is an arithmetic shift or a mask; everything else is a helper, cheap where the divisor is constant.
+/// By a power of two the floor is an arithmetic shift or a mask; everything else is a helper, cheap where the divisor
+/// is constant.
 std::string CExpression::divide(const Expr& e, int outer) {
   const Expr &a = e->args[0], &b = e->args[1];
   const auto power = is_float(b->type.dtype) ? std::nullopt : power_of_two(b);
@@ -176,7 +191,8 @@ std::string CExpression::divide(const Expr& e, int outer) {
   const bool vector = a->type.lanes > 1;
   const std::string left = (*this)(a, prefix);
   if (e->op == Op::floor_div) {
-    const std::string by = vector ? prologue_.splat(a->type) + "(" + std::to_string(*power) + ")" : std::to_string(*power);
+    const std::string by =
+        vector ? prologue_.splat(a->type) + "(" + std::to_string(*power) + ")" : std::to_string(*power);
     return wrap(left + " >> " + by, shift, outer);
   }
   Scalar ones = Scalar::of((std::int64_t{1} << *power) - 1).as(a->type.dtype);
@@ -185,7 +201,11 @@ std::string CExpression::divide(const Expr& e, int outer) {
 }
 
 std::string CExpression::mask(const Expr& e, std::size_t bytes) {
-  const Type own = Prologue::mask_type({bytes == 1 ? DType::i8 : bytes == 2 ? DType::i16 : bytes == 4 ? DType::i32 : DType::i64, e->type.lanes});
+  const Type own = Prologue::mask_type({bytes == 1   ? DType::i8
+                                        : bytes == 2 ? DType::i16
+                                        : bytes == 4 ? DType::i32
+                                                     : DType::i64,
+                                        e->type.lanes});
   const std::string name = prologue_.type(own);
   const bool compares = e->kind == ExprNode::binary && ir::is_compare(e->op);
   if (compares) {
@@ -193,7 +213,8 @@ std::string CExpression::mask(const Expr& e, std::size_t bytes) {
     const Infix sign = infix(e->op);
     // Masks of booleans are negative where they are true: they compare the other way round.
     const bool turn = t.dtype == DType::boolean;
-    const std::string left = (*this)(e->args[turn ? 1 : 0], sign.left), right = (*this)(e->args[turn ? 0 : 1], sign.right);
+    const std::string left = (*this)(e->args[turn ? 1 : 0], sign.left),
+                      right = (*this)(e->args[turn ? 0 : 1], sign.right);
     const std::string text = "(" + left + " " + sign.sign + " " + right + ")";
     const bool same = size_of(t.dtype) == bytes;
     return same ? "(" + name + ")" + text : "__builtin_convertvector(" + text + ", " + name + ")";
@@ -212,12 +233,15 @@ std::string CExpression::select(const Expr& e, int outer) {
     const std::size_t bytes = size_of(e->type.dtype);
     return prologue_.select(e->type) + "(" + mask(c, bytes) + ", " + (*this)(a) + ", " + (*this)(b) + ")";
   }
-  if (e->type == Type{DType::boolean, 1} && is_bool_constant(b, false)) return wrap((*this)(c, equality) + " && " + (*this)(a, equality), both, outer);
-  if (e->type == Type{DType::boolean, 1} && is_bool_constant(a, true)) return wrap((*this)(c, equality) + " || " + (*this)(b, equality), either, outer);
+  if (e->type == Type{DType::boolean, 1} && is_bool_constant(b, false))
+    return wrap((*this)(c, equality) + " && " + (*this)(a, equality), both, outer);
+  if (e->type == Type{DType::boolean, 1} && is_bool_constant(a, true))
+    return wrap((*this)(c, equality) + " || " + (*this)(b, equality), either, outer);
   if (e->type.lanes > 1) {
     // gcc finds that the types of the arms differ unless they are cast: arithmetic loses a typedef's alignment.
     const std::string as = "(" + prologue_.type(e->type) + ")";
-    return wrap((*this)(c, equality) + " ? " + as + (*this)(a, prefix) + " : " + as + (*this)(b, prefix), choice, outer);
+    return wrap((*this)(c, equality) + " ? " + as + (*this)(a, prefix) + " : " + as + (*this)(b, prefix), choice,
+                outer);
   }
   return wrap((*this)(c, equality) + " ? " + typed(a, either) + " : " + typed(b, either), choice, outer);
 }
@@ -233,16 +257,19 @@ std::string CExpression::cast(const Expr& e, int outer) {
   }
   if (to.dtype == DType::boolean) {
     const std::string truth = "(" + (*this)(a, plus) + " != 0)";
-    return size_of(from.dtype) == 1 ? wrap("(" + name + ")" + truth, prefix, outer) : "__builtin_convertvector(" + truth + ", " + name + ")";
+    return size_of(from.dtype) == 1 ? wrap("(" + name + ")" + truth, prefix, outer)
+                                    : "__builtin_convertvector(" + truth + ", " + name + ")";
   }
-  return "__builtin_convertvector(" + (from.dtype == DType::boolean ? "-" + (*this)(a, prefix) : (*this)(a)) + ", " + name + ")";
+  return "__builtin_convertvector(" + (from.dtype == DType::boolean ? "-" + (*this)(a, prefix) : (*this)(a)) + ", " +
+         name + ")";
 }
 
 std::string CExpression::load(const Expr& e, int outer) {
   const ir::BufferParam& b = f_.buffers.at(static_cast<std::size_t>(e->index));
   const std::string index = (*this)(e->args[0]), element = b.name + "[" + index + "]";
   const int lanes = e->type.lanes;
-  if (b.packed_bits > 0) return prologue_.load_packed(lanes) + "(" + b.name + ", " + index + ", " + std::to_string(b.packed_bits) + ")";
+  if (b.packed_bits > 0)
+    return prologue_.load_packed(lanes) + "(" + b.name + ", " + index + ", " + std::to_string(b.packed_bits) + ")";
   const bool small_float = is_float(b.dtype) && size_of(b.dtype) < 4;
   if (lanes == 1) {
     if (small_float) return prologue_.widen(b.dtype) + "(" + element + ")";
@@ -251,7 +278,8 @@ std::string CExpression::load(const Expr& e, int outer) {
   if (small_float) return prologue_.load(b.dtype, lanes) + "(&" + element + ")";
   const std::string type = prologue_.storage(b.dtype, lanes), whole = "*(const " + type + "*)&" + element;
   // A star beside a times sign would be hard to read: in parentheses wherever it is part of something.
-  return b.dtype == DType::boolean ? wrap("(" + prologue_.type(e->type) + ")(" + whole + " != 0)", prefix, outer) : wrap(whole, 1, outer);
+  return b.dtype == DType::boolean ? wrap("(" + prologue_.type(e->type) + ")(" + whole + " != 0)", prefix, outer)
+                                   : wrap(whole, 1, outer);
 }
 
 }  // namespace strata

@@ -14,7 +14,8 @@ class CExpression {
   CExpression(Prologue& prologue, const ir::Function& f, std::function<std::string(const std::string&)> name_of)
       : prologue_(prologue), f_(f), name_of_(std::move(name_of)) {}
 
-  /// The text, in parentheses where it binds less tightly than `outer` (C's levels: 14 unary, 13 *, 12 +, 10 <, 5 &&, 3 ?:).
+  /// The text, in parentheses where it binds less tightly than `outer` (C's levels: 14 unary, 13 *, 12 +, 10 <, 5 &&, 3
+  /// ?:).
   std::string operator()(const ir::Expr& e, int outer = 0);
 
  private:

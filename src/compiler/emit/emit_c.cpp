@@ -22,7 +22,7 @@ namespace {
 /// What the body refers to, and every name in it.
 struct Uses {
   std::set<int> buffers;
-  std::set<std::string> names;     ///< read: variables, scalars, begin, end, chunk
+  std::set<std::string> names;  ///< read: variables, scalars, begin, end, chunk
   std::set<std::string> declared;
 
   void visit(const Expr& e) {
@@ -33,7 +33,8 @@ struct Uses {
   }
   void visit(const Stmt& s) {
     for (const auto* e : {&s->index, &s->value, &s->begin, &s->end}) visit(*e);
-    if (s->kind == StmtNode::store || s->kind == StmtNode::store_or || s->kind == StmtNode::prefetch) buffers.insert(s->buffer);
+    if (s->kind == StmtNode::store || s->kind == StmtNode::store_or || s->kind == StmtNode::prefetch)
+      buffers.insert(s->buffer);
     if (s->kind == StmtNode::let || s->kind == StmtNode::declare || s->kind == StmtNode::loop) declared.insert(s->name);
     for (const auto& child : s->body) visit(child);
   }
@@ -57,7 +58,8 @@ std::string in_lines(const std::string& start, const std::vector<std::string>& w
 
 class Emitter {
  public:
-  explicit Emitter(const ir::Function& f) : f_(f), expression_(prologue_, f_, [this](const std::string& name) { return c_name(name); }) {}
+  explicit Emitter(const ir::Function& f)
+      : f_(f), expression_(prologue_, f_, [this](const std::string& name) { return c_name(name); }) {}
 
   std::string run() {
     uses_.visit(f_.body);
@@ -101,7 +103,8 @@ class Emitter {
     }
     if (parameters.empty()) parameters.push_back("void");
     std::string text = prologue_.text() + "\n";
-    text += in_lines("static __attribute__((noinline)) i32 " + f_.name + "_loops(", parameters, ") {") + text_ + "  return 0;\n}\n\n";
+    text += in_lines("static __attribute__((noinline)) i32 " + f_.name + "_loops(", parameters, ") {") + text_ +
+            "  return 0;\n}\n\n";
     text += "i32 " + f_.name + "(void* const* buffers, const i64* scalars, i64 begin, i64 end, i64 chunk) {\n";
     for (const auto& name : ignored) text += "  (void)" + name + ";\n";
     return text + in_lines("  return " + f_.name + "_loops(", arguments, ");") + "}\n";
@@ -122,7 +125,8 @@ class Emitter {
     for (int n = 2; !taken_.insert(name).second; ++n) name = stem + "_" + std::to_string(n);
     return name;
   }
-  /// A name that hides an outer one is printed as another, because in C its own initial value would already mean itself.
+  /// A name that hides an outer one is printed as another, because in C its own initial value would already mean
+  /// itself.
   std::string declare(const std::string& name, bool is_mutable) {
     std::string as = is_visible(name) ? fresh(name) : name;
     scopes_.back()[name] = {as, is_mutable};
@@ -158,7 +162,8 @@ class Emitter {
       case StmtNode::block:
         for (const auto& child : s.body) statement(*child);
         break;
-      case StmtNode::let: case StmtNode::declare: {
+      case StmtNode::let:
+      case StmtNode::declare: {
         const std::string value = expression_(s.value);
         const std::string type = prologue_.type(s.value->type);
         const bool is_let = s.kind == StmtNode::let;
@@ -170,7 +175,9 @@ class Emitter {
       case StmtNode::store_or: {
         const auto& b = buffer(s.buffer);
         const std::string index = expression_(s.index), value = expression_(s.value);
-        if (b.packed_bits) line(prologue_.or_packed() + "(" + b.name + ", " + index + ", " + std::to_string(b.packed_bits) + ", (u64)(" + value + "));");
+        if (b.packed_bits)
+          line(prologue_.or_packed() + "(" + b.name + ", " + index + ", " + std::to_string(b.packed_bits) + ", (u64)(" +
+               value + "));");
         else line("__atomic_fetch_or(&" + b.name + "[" + index + "], " + value + ", __ATOMIC_RELAXED);");
         break;
       }
@@ -210,7 +217,8 @@ class Emitter {
       line(prologue_.store(b.dtype, lanes) + "(&" + element + ", " + value + ");");
     } else {
       const std::string type = prologue_.storage(b.dtype, lanes);
-      line("*(" + type + "*)&" + element + " = " + (b.dtype == DType::boolean ? "(" + type + ")(" + expression_(s.value, 14) + " & 1)" : value) + ";");
+      line("*(" + type + "*)&" + element + " = " +
+           (b.dtype == DType::boolean ? "(" + type + ")(" + expression_(s.value, 14) + " & 1)" : value) + ";");
     }
   }
 
@@ -251,7 +259,8 @@ class Emitter {
       body(s->body.at(0));
       if (s->body.size() < 2) break;
       const StmtNode& otherwise = *s->body[1];
-      const StmtNode* only = otherwise.kind == StmtNode::block && otherwise.body.size() == 1 ? otherwise.body[0].get() : &otherwise;
+      const StmtNode* only =
+          otherwise.kind == StmtNode::block && otherwise.body.size() == 1 ? otherwise.body[0].get() : &otherwise;
       if (only->kind != StmtNode::branch) {
         line("} else {");
         body(s->body[1]);

@@ -1,6 +1,6 @@
-// exp as a few lines that become part of the loop: a compiler makes vectors of them, and each lane has the same bits as a
-// value alone. Below 1 ulp (every float tried; 30 million doubles). exp(x) = 2^n * exp(r), |r| <= log(2) / 2; the power comes
-// in two halves, since n goes beyond the exponents of normal numbers on both sides.
+// exp as a few lines that become part of the loop: a compiler makes vectors of them, and each lane has the same bits as
+// a value alone. Below 1 ulp (every float tried; 30 million doubles). exp(x) = 2^n * exp(r), |r| <= log(2) / 2; the
+// power comes in two halves, since n goes beyond the exponents of normal numbers on both sides.
 #include "compiler/emit/prologue.h"
 
 namespace strata {
@@ -43,7 +43,9 @@ constexpr std::string_view body_f64 = R"(  f64 x = a < -746.0 ? -746.0 : a;
 
 /// p times both halves of the power, whose exponents stand in the last bits of `low` and `high`.
 std::string scaled(const std::string& value, const std::string& word, const std::string& mantissa) {
-  return "  " + word + " i, j;\n  __builtin_memcpy(&i, &low, sizeof i);\n  __builtin_memcpy(&j, &high, sizeof j);\n  i <<= " + mantissa + ";\n  j <<= " + mantissa + ";\n  " + value +
+  return "  " + word +
+         " i, j;\n  __builtin_memcpy(&i, &low, sizeof i);\n  __builtin_memcpy(&j, &high, sizeof j);\n  i <<= " +
+         mantissa + ";\n  j <<= " + mantissa + ";\n  " + value +
          " s, t;\n  __builtin_memcpy(&s, &i, sizeof s);\n  __builtin_memcpy(&t, &j, sizeof t);\n  return p * s * t;\n";
 }
 
@@ -51,14 +53,17 @@ std::string scaled(const std::string& value, const std::string& word, const std:
 
 std::string Prologue::exponential(DType t) {
   const bool narrow = t == DType::f32;
-  return elementary("exp", t, std::string(narrow ? body_f32 : body_f64) + scaled(type(t), type(narrow ? DType::u32 : DType::u64), narrow ? "23" : "52"));
+  return elementary("exp", t,
+                    std::string(narrow ? body_f32 : body_f64) +
+                        scaled(type(t), type(narrow ? DType::u32 : DType::u64), narrow ? "23" : "52"));
 }
 
 std::string Prologue::elementary(const std::string& name, DType t, std::string_view body) {
   const std::string v = type(t);
   type(t == DType::f32 ? DType::u32 : DType::u64);  // the bits that the lines work on
   return add(name + "_" + v, v, v + " a",
-             "#if defined(__FMA__) || defined(__aarch64__)\n" + std::string(body) + "#else\n  return __builtin_" + name + (t == DType::f32 ? "f" : "") + "(a);\n#endif\n");
+             "#if defined(__FMA__) || defined(__aarch64__)\n" + std::string(body) + "#else\n  return __builtin_" +
+                 name + (t == DType::f32 ? "f" : "") + "(a);\n#endif\n");
 }
 
 }  // namespace strata

@@ -24,7 +24,8 @@ std::string float_literal(const Scalar& s) {
   }
   if (std::isinf(v)) return (v < 0 ? "-__builtin_inf" : "__builtin_inf") + suffix + "()";
   char buffer[64];
-  const auto r = single ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(v)) : std::to_chars(buffer, buffer + sizeof buffer, v);
+  const auto r = single ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(v))
+                        : std::to_chars(buffer, buffer + sizeof buffer, v);
   std::string text(buffer, r.ptr);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + suffix;

@@ -25,15 +25,15 @@ class Prologue {
   static ir::Type mask_type(ir::Type t);
 
   std::string splat(ir::Type t);
-  std::string select(ir::Type t);                    ///< (mask, a, b) of vectors
-  std::string binary(ir::Op op, ir::Type t);         ///< min, max, floor_div, floor_mod
+  std::string select(ir::Type t);             ///< (mask, a, b) of vectors
+  std::string binary(ir::Op op, ir::Type t);  ///< min, max, floor_div, floor_mod
   std::string unary(ir::Op op, ir::Type t);
   std::string fma(ir::Type t);
   std::string reduce(ir::Op op, ir::Type t, int vectors);
-  std::string cast(ir::Type to, ir::Type from);      ///< from floats to integers
-  std::string widen(DType storage);                  ///< f16_to_f32(bits)
+  std::string cast(ir::Type to, ir::Type from);  ///< from floats to integers
+  std::string widen(DType storage);              ///< f16_to_f32(bits)
   std::string narrow(DType storage);
-  std::string load(DType storage, int lanes);        ///< vectors of f16, bf16, fp8 from memory
+  std::string load(DType storage, int lanes);  ///< vectors of f16, bf16, fp8 from memory
   std::string store(DType storage, int lanes);
   std::string load_packed(int lanes);
   std::string or_packed();
@@ -45,9 +45,12 @@ class Prologue {
 
  private:
   /// Adds a function once: "HELPER RESULT NAME(PARAMETERS) { BODY }".
-  std::string add(const std::string& name, const std::string& result, const std::string& parameters, const std::string& body);
-  std::string lanewise(const std::string& name, ir::Type result, ir::Type argument, int arguments, const std::string& each);
-  std::string reduce_several(ir::Op op, ir::Type t, int vectors, const std::function<std::string(const std::string&, const std::string&)>& combined);
+  std::string add(const std::string& name, const std::string& result, const std::string& parameters,
+                  const std::string& body);
+  std::string lanewise(const std::string& name, ir::Type result, ir::Type argument, int arguments,
+                       const std::string& each);
+  std::string reduce_several(ir::Op op, ir::Type t, int vectors,
+                             const std::function<std::string(const std::string&, const std::string&)>& combined);
   std::string exponential(DType t);
   std::string logarithm(DType t);
   std::string hyperbolic_tangent(DType t);

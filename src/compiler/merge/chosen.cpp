@@ -1,6 +1,6 @@
-// A dense factor that chooses rows: most rows of a frontier hold nothing. Of 64 coordinates at a time it is noted who is
-// chosen, without a jump for each, and the rows of those to come are asked for: they lie far apart, and a miss for each in
-// turn is what such loops wait for.
+// A dense factor that chooses rows: most rows of a frontier hold nothing. Of 64 coordinates at a time it is noted who
+// is chosen, without a jump for each, and the rows of those to come are asked for: they lie far apart, and a miss for
+// each in turn is what such loops wait for.
 #include <algorithm>
 
 #include "compiler/merge/nest.h"
@@ -17,7 +17,9 @@ Stmt Nest::prefetch_children(int var, const Place& at) {
   Stmts out;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
     const auto o = static_cast<std::size_t>(k);
-    if (operand(k).twin >= 0 || at.present[o] || !has_level(k, var, at) || kind(k, at.level[o]) != LevelKind::compressed) continue;
+    if (operand(k).twin >= 0 || at.present[o] || !has_level(k, var, at) ||
+        kind(k, at.level[o]) != LevelKind::compressed)
+      continue;
     const int l = at.level[o];
     const std::string suffix = std::to_string(l), stem = name_of_operand(k);
     const int pos = buffer(Buffers::pos, k, l, stem + "_pos" + suffix, operand(k).type.pos_dtype);
@@ -58,13 +60,17 @@ Stmt Nest::chosen_coordinates(int var, const Place& given) {
   const Expr idle = annihilated(var, at);
   if (!idle) return nullptr;
   const Expr begin = var == 0 ? first_ : ir::int_const(0), end = var == 0 ? last_ : extent(var);
-  const std::string base = names_.fresh("base"), next = names_.fresh("next"), noted = names_.fresh("noted"), rest = names_.fresh("rest");
+  const std::string base = names_.fresh("base"), next = names_.fresh("next"), noted = names_.fresh("noted"),
+                    rest = names_.fresh("rest");
   const auto each_of = [&](const std::string& word, const std::string& from, const Stmt& body) {
     const Expr w = ir::var(word);
     const Expr lowest = ir::var(from) + ir::unary(ir::Op::count_trailing_zeros, w);
-    return ir::while_loop(ir::ne(w, ir::int_const(0)), ir::block({ir::let(v, lowest), body, ir::assign(word, ir::binary(ir::Op::bit_and, w, w - 1))}));
+    return ir::while_loop(
+        ir::ne(w, ir::int_const(0)),
+        ir::block({ir::let(v, lowest), body, ir::assign(word, ir::binary(ir::Op::bit_and, w, w - 1))}));
   };
-  const Expr bit = ir::binary(ir::Op::shift_left, ir::cast(DType::i64, ir::logical_not(idle)), ir::var(v) - ir::var(next));
+  const Expr bit =
+      ir::binary(ir::Op::shift_left, ir::cast(DType::i64, ir::logical_not(idle)), ir::var(v) - ir::var(next));
   note.push_back(ir::assign(noted, ir::binary(ir::Op::bit_or, ir::var(noted), bit)));
   Stmts later;
   later.push_back(ir::loop(v, ir::var(next), ir::min(ir::var(next) + word_bits, end), ir::block(std::move(note))));

@@ -7,7 +7,9 @@ namespace {
 
 /// Twins are one cursor: each stands once.
 void add_part(std::vector<Set>& parts, Set part) {
-  const auto same = [&](const Set& p) { return p.kind == Set::cursor && part.kind == Set::cursor && p.operand == part.operand; };
+  const auto same = [&](const Set& p) {
+    return p.kind == Set::cursor && part.kind == Set::cursor && p.operand == part.operand;
+  };
   if (std::none_of(parts.begin(), parts.end(), same)) parts.push_back(std::move(part));
 }
 
@@ -32,10 +34,8 @@ Set of_node(const Computation& input, int n, const std::function<int(int)>& curs
     if (input.nodes[static_cast<std::size_t>(a)].kind == Node::constant) continue;
     if (node.kind == Node::all && !node.needed[k]) continue;
     Set s = of_node(input, a, cursor);
-    if (s.kind != Set::everything)
-      parts.push_back(std::move(s));
-    else if (node.kind == Node::any)
-      return {};
+    if (s.kind != Set::everything) parts.push_back(std::move(s));
+    else if (node.kind == Node::any) return {};
   }
   if (parts.empty()) return {};
   return combined(node.kind == Node::any ? Set::either : Set::both, std::move(parts));
@@ -55,8 +55,10 @@ std::string Set::to_string(const std::function<std::string(int)>& name) const {
   std::string out;
   for (const auto& p : parts) {
     const bool nested = p.kind == both || p.kind == either;
-    out += (out.empty() ? "" : kind == both ? " and " : " or ") + std::string(nested ? "(" : "") + p.to_string(name) +
-           (nested ? ")" : "");
+    out += (out.empty()    ? ""
+            : kind == both ? " and "
+                           : " or ") +
+           std::string(nested ? "(" : "") + p.to_string(name) + (nested ? ")" : "");
   }
   return out;
 }

@@ -89,7 +89,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   Stmts out;
   std::vector<Cursor> cursors;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k)
-    if (operand(k).twin < 0 && has_level(k, var, at) && kind(k, at.level[static_cast<std::size_t>(k)]) == LevelKind::compressed)
+    if (operand(k).twin < 0 && has_level(k, var, at) &&
+        kind(k, at.level[static_cast<std::size_t>(k)]) == LevelKind::compressed)
       cursors.push_back(open(var, k, at, out));
   const Set set = iteration_set(in_, [&](int k) {
     const int own = operand(k).twin < 0 ? k : operand(k).twin;
@@ -113,7 +114,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   if (driving.size() > 1) {
     out.push_back(merge(var, at, cursors, driving, set));
   } else {
-    const auto driver = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == driving[0]; });
+    const auto driver =
+        std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == driving[0]; });
     out.push_back(one_driver(var, at, cursors, static_cast<std::size_t>(driver - cursors.begin()), set));
   }
   return ir::block(std::move(out));
@@ -138,7 +140,8 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   if (register_open_ && !sums_.empty() && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
   const Expr last = var == 0 ? last_ : extent(var);
   auto kind = ir::LoopKind::serial;
-  const Hint hint = static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;
+  const Hint hint =
+      static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;
   if (hint == Hint::simd && cursors.empty()) kind = ir::LoopKind::simd;
   if (hint == Hint::unrolled && var > 0) kind = ir::LoopKind::unrolled;
   out.push_back(ir::loop(v, first, last, ir::block(std::move(body)), 1, kind));
@@ -170,10 +173,10 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
     out.push_back(ir::declare(c.p, c.begin));
     seek(c, coordinate, cursors[driver], body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
-    body.push_back(ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
+    body.push_back(
+        ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
     c.has = ir::var(has, {DType::boolean, 1});
-    if (contains(needed, c.operand))
-      more = ir::logical_and(more, ir::lt(ir::var(c.p), c.end));
+    if (contains(needed, c.operand)) more = ir::logical_and(more, ir::lt(ir::var(c.p), c.end));
   }
   const bool alone = cursors.size() == 1;
   body.push_back(enter(var, at, coordinate, cursors, set));
@@ -186,7 +189,8 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
 
 /// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have
 /// elements left: it reads without asking, so that nothing but the end of a fiber is a jump.
-Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set) {
+Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving,
+                 const Set& set) {
   Stmts out;
   for (const Cursor& c : cursors) out.push_back(ir::declare(c.p, c.begin));
   const auto needed = required(set);
@@ -209,7 +213,8 @@ Stmt Nest::rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t w
   const Cursor& c = cursors[which];
   const Expr p = ir::var(c.p);
   const std::string v = names_.fresh(letter(var));
-  return ir::while_loop(ir::lt(p, c.end), ir::block({ir::let(v, crd(c, p)), enter(var, at, ir::var(v), cursors, set), ir::assign(c.p, p + 1)}));
+  return ir::while_loop(ir::lt(p, c.end), ir::block({ir::let(v, crd(c, p)), enter(var, at, ir::var(v), cursors, set),
+                                                     ir::assign(c.p, p + 1)}));
 }
 
 Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
@@ -230,7 +235,8 @@ Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std
     const std::string head = names_.fresh("at_" + name_of_operand(c.operand));
     const Expr here = crd(c, p);
     const bool guarded = !always && !all_inside;
-    body.push_back(ir::let(head, guarded ? ir::select(inside, here, ir::int_const(std::numeric_limits<std::int64_t>::max())) : here));
+    body.push_back(ir::let(
+        head, guarded ? ir::select(inside, here, ir::int_const(std::numeric_limits<std::int64_t>::max())) : here));
     heads.emplace_back(&c, ir::var(head));
     least = least ? ir::min(least, heads.back().second) : heads.back().second;
     at.readable[static_cast<std::size_t>(c.operand)] = all_inside;
@@ -248,7 +254,8 @@ Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std
     if (c.has) continue;
     seek(c, coordinate, *heads.front().first, body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
-    body.push_back(ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
+    body.push_back(
+        ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
     c.has = ir::var(has, {DType::boolean, 1});
   }
   body.push_back(enter(var, at, coordinate, cursors, set));
@@ -274,7 +281,8 @@ Expr Nest::dense_mask(const Place& at) {
   const DType storage = operand(in_.mask).type.dtype;
   const Arithmetic arithmetic(ir::compute_dtype(storage));
   const int b = buffer(Buffers::values, in_.mask, 0, "mask_values", part_dtype(storage));
-  const Expr zero = arithmetic.is_zero(arithmetic.load(params_.param(b), b, storage, dense_index(in_.mask, at), 1, false));
+  const Expr zero =
+      arithmetic.is_zero(arithmetic.load(params_.param(b), b, storage, dense_index(in_.mask, at), 1, false));
   return in_.complement ? zero : ir::logical_not(zero);
 }
 
@@ -300,8 +308,8 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   at.coordinate[static_cast<std::size_t>(var)] = coordinate;
   Expr test;
   // A union of the very cursors that were merged holds wherever the loop stops.
-  const bool merged = set.kind == Set::either &&
-                      std::all_of(set.parts.begin(), set.parts.end(), [](const Set& p) { return p.kind == Set::cursor; });
+  const bool merged = set.kind == Set::either && std::all_of(set.parts.begin(), set.parts.end(),
+                                                             [](const Set& p) { return p.kind == Set::cursor; });
   if (!merged) test = holds(set, cursors);
   const auto certain = required(set);
   Stmts out;
@@ -343,7 +351,8 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
     const auto& vars = operand(in_.mask).vars;
     if (!vars.empty() && *std::max_element(vars.begin(), vars.end()) == var) {
       // Where values meet in memory, what is masked adds nothing: no jump that guesses wrong for every element.
-      const bool nothing_inside = var + 1 == in_.num_vars && in_.dense_result && inverted_ && in_.combine != Combine::first;
+      const bool nothing_inside =
+          var + 1 == in_.num_vars && in_.dense_result && inverted_ && in_.combine != Combine::first;
       if (nothing_inside) at.passes = dense_mask(at);
       else test = both(test, dense_mask(at));
     }

@@ -52,7 +52,8 @@ Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.
     if (!in_.summed[v]) levels_.push_back(static_cast<int>(v));
   tail_.assign(levels_.end() - in_.dense_tail, levels_.end());
   levels_.resize(levels_.size() - tail_.size());
-  for (std::size_t l = 0; l < levels_.size(); ++l) level_of_[static_cast<std::size_t>(levels_[l])] = static_cast<int>(l);
+  for (std::size_t l = 0; l < levels_.size(); ++l)
+    level_of_[static_cast<std::size_t>(levels_[l])] = static_cast<int>(l);
   if (in_.blocks) {
     workspace_ = levels_.back();
     return;
@@ -75,13 +76,15 @@ Lowered Nest::build() {
   Stmts body;
   for (std::size_t l = 0; l < levels_.size(); ++l) {  // goes on where the call before has stopped
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
-    body.push_back(ir::declare("n" + std::to_string(l), ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
+    body.push_back(ir::declare("n" + std::to_string(l),
+                               ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
   }
   body.push_back(in_.slots ? every_slot(at) : in_.blocks ? every_panel(at) : emit(0, at));
   if (!levels_.empty()) {
     const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     for (std::size_t l = 0; l < levels_.size(); ++l)
-      body.push_back(ir::store(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)), size(static_cast<int>(l))));
+      body.push_back(
+          ir::store(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)), size(static_cast<int>(l))));
   }
   Lowered out;
   out.function.name = "kernel";
@@ -96,8 +99,11 @@ Lowered Nest::build() {
   out.tail = tail_;
   for (const auto& line : lines_) out.text += line + "\n";
   if (in_.blocks) {
-    const auto by = [](std::int64_t rows, std::int64_t columns) { return std::to_string(rows) + " x " + std::to_string(columns); };
-    out.text += "workspace over " + letter(workspace_) + ", in blocks of " + by(in_.blocks.rows, in_.blocks.columns) + " for so many rows of " + letter(0) + "\n";
+    const auto by = [](std::int64_t rows, std::int64_t columns) {
+      return std::to_string(rows) + " x " + std::to_string(columns);
+    };
+    out.text += "workspace over " + letter(workspace_) + ", in blocks of " + by(in_.blocks.rows, in_.blocks.columns) +
+                " for so many rows of " + letter(0) + "\n";
   } else if (workspace_ >= 0) {
     out.text += "workspace over " + letter(workspace_);
     for (int v : tail_) out.text += (v == tail_[0] ? ", in blocks of " : " x ") + letter(v);

@@ -17,14 +17,7 @@
 namespace strata::merging {
 
 /// How values combine over the summed indices, and where several stand at one place.
-enum class Combine : std::uint8_t {
-  plus,
-  minimum,
-  maximum,
-  either,
-  both,
-  first
-};
+enum class Combine : std::uint8_t { plus, minimum, maximum, either, both, first };
 
 /// A node of the tree; children stand before their parents, the root last.
 struct Node {
@@ -40,9 +33,9 @@ struct Node {
   bool conjugate = false;            ///< access
   DType dtype = DType::f64;          ///< of the value
   DType compute = DType::f64;        ///< that the arguments are brought to
-  Scalar value = {};                 ///< constant: its value; otherwise what it counts as where it is absent. In `dtype`
+  Scalar value = {};  ///< constant: its value; otherwise what it counts as where it is absent. In `dtype`
   std::vector<int> arguments = {};
-  std::vector<char> needed = {};     ///< all: per argument; the others count with their value where they are absent
+  std::vector<char> needed = {};  ///< all: per argument; the others count with their value where they are absent
 };
 
 /// sum of coefficient * coordinate of variable < an extent: places beyond are stepped over.
@@ -61,8 +54,8 @@ struct Blocks {
 
 /// A matrix by diagonals, whatever its operands have: a dense strip for each.
 struct Diagonals {
-  int row = -1, column = -1;  ///< variables; -1: the result is not by diagonals
-  bool along_columns = false; ///< places on a diagonal count columns, not rows
+  int row = -1, column = -1;   ///< variables; -1: the result is not by diagonals
+  bool along_columns = false;  ///< places on a diagonal count columns, not rows
   explicit operator bool() const { return row >= 0; }
 };
 
@@ -71,65 +64,67 @@ enum class Hint : std::uint8_t { none, simd, unrolled };
 
 struct Operand {
   TensorType type;
-  std::vector<int> vars;              ///< per level: loop variable; ascending for sparse operands
-  bool dense = false;                 ///< read at strides, has a value everywhere
-  int contiguous = -1;                ///< dense: level whose stride is 1
-  std::vector<double> fibers = {};    ///< per compressed level: children of one parent, about
-  bool each_slot = false;             ///< slots: its values are those of the slots that the call is for, in their order
-  int twin = -1;                      ///< an operand before it that has the same variables, levels and arrays but for the values
+  std::vector<int> vars;            ///< per level: loop variable; ascending for sparse operands
+  bool dense = false;               ///< read at strides, has a value everywhere
+  int contiguous = -1;              ///< dense: level whose stride is 1
+  std::vector<double> fibers = {};  ///< per compressed level: children of one parent, about
+  bool each_slot = false;           ///< slots: its values are those of the slots that the call is for, in their order
+  int twin = -1;  ///< an operand before it that has the same variables, levels and arrays but for the values
 };
 
 /// What is computed, whatever the order of the loops.
 struct Computation {
   std::vector<Node> nodes;
   Combine combine = Combine::plus;
-  Scalar absent;                      ///< in the compute dtype: the identity of `combine`
-  bool ring = false;                  ///< products keep `absent` what it is
+  Scalar absent;      ///< in the compute dtype: the identity of `combine`
+  bool ring = false;  ///< products keep `absent` what it is
   /// Of a reduction: elements that are absent count too, each with this value (compute dtype). The summed variables are
   /// then the innermost ones.
   std::optional<Scalar> others = {};
-  DType compute = DType::f64;         ///< of sums and of the result
-  Scalar fill;                        ///< of the result, in the compute dtype: what it holds where nothing is put
-  int mask = -1;                      ///< operand that must be present, its value unread; a dense one must not be 0
-  bool complement = false;            ///< ... absent; ... must be 0
+  DType compute = DType::f64;  ///< of sums and of the result
+  Scalar fill;                 ///< of the result, in the compute dtype: what it holds where nothing is put
+  int mask = -1;               ///< operand that must be present, its value unread; a dense one must not be 0
+  bool complement = false;     ///< ... absent; ... must be 0
 };
 
 /// ... in one order of the loops, over operands stored for it.
 struct Input : Computation {
-  std::vector<Operand> operands;      ///< one per access, then the mask if there is one
+  std::vector<Operand> operands;  ///< one per access, then the mask if there is one
   int num_vars = 0;
-  std::vector<char> summed;           ///< per variable
+  std::vector<char> summed;             ///< per variable
   std::vector<std::int64_t> constants;  ///< per variable: an extent that the kernel is made for, or 0
-  std::vector<Hint> hints;            ///< per variable; simd: the innermost one, of the result
-  std::vector<Bound> bounds;          ///< the extent is an argument of the kernel
-  int lanes = 1;                      ///< values of a vector, for sums over dense memory
-  bool dense_result = false;          ///< adds to strided memory, or stores where nothing is summed
-  int contiguous = -1;                ///< dense result: variable whose stride is 1
-  Diagonals diagonals;                ///< dense result: its memory is strips of diagonals
-  int pattern = -1;                   ///< the result has the pattern of this operand: a value in each of its slots
-  bool slots = false;                 ///< ... one loop over these; operands have a value in each
-  bool dense_top = false;             ///< assembled: the first level of the result is dense
+  std::vector<Hint> hints;              ///< per variable; simd: the innermost one, of the result
+  std::vector<Bound> bounds;            ///< the extent is an argument of the kernel
+  int lanes = 1;                        ///< values of a vector, for sums over dense memory
+  bool dense_result = false;            ///< adds to strided memory, or stores where nothing is summed
+  int contiguous = -1;                  ///< dense result: variable whose stride is 1
+  Diagonals diagonals;                  ///< dense result: its memory is strips of diagonals
+  int pattern = -1;                     ///< the result has the pattern of this operand: a value in each of its slots
+  bool slots = false;                   ///< ... one loop over these; operands have a value in each
+  bool dense_top = false;               ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
-  Blocks blocks;                      ///< assembled, of two variables, no mask: rows of variable 0; `dense_top` counts panels of them
-  DType crd = DType::i32;             ///< assembled: of coordinates
+  Blocks blocks;  ///< assembled, of two variables, no mask: rows of variable 0; `dense_top` counts panels of them
+  DType crd = DType::i32;  ///< assembled: of coordinates
 };
 
 struct Buffers {
   enum Kind : std::uint8_t {
-    pos,          ///< of an operand's level
-    crd,          ///< of an operand's level
-    values,       ///< of an operand
-    out_values,   ///< dense: the result; in a pattern: its values; assembled: the chunk's values
-    out_crd,      ///< assembled: the chunk's coordinates of a level
-    out_pos,      ///< assembled: i64, the chunk's ends of the children of each element one level up
-    out_counts,   ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
-    out_sizes,    ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have been)
-    out_strips,   ///< by diagonals: i32, the strip of each diagonal from the lowest one on, that of column - row = 1 - rows
-    out_met,      ///< u8, the chunk's: 1 for each strip that a value was put into
-    row_values,   ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
-    row_bits,     ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
-    row_mask      ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
+    pos,         ///< of an operand's level
+    crd,         ///< of an operand's level
+    values,      ///< of an operand
+    out_values,  ///< dense: the result; in a pattern: its values; assembled: the chunk's values
+    out_crd,     ///< assembled: the chunk's coordinates of a level
+    out_pos,     ///< assembled: i64, the chunk's ends of the children of each element one level up
+    out_counts,  ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
+    out_sizes,   ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have
+                 ///< been)
+    out_strips,  ///< by diagonals: i32, the strip of each diagonal from the lowest one on, that of column - row = 1 -
+                 ///< rows
+    out_met,     ///< u8, the chunk's: 1 for each strip that a value was put into
+    row_values,  ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
+    row_bits,    ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
+    row_mask     ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
   } kind = pos;
   int operand = -1, level = 0;
   bool operator==(const Buffers&) const = default;
@@ -137,11 +132,11 @@ struct Buffers {
 
 struct Scalars {
   enum Kind : std::uint8_t {
-    extent,       ///< of variable `level`
-    bound,        ///< extent of bound `level`
-    stride,       ///< of a dense operand's level (operand -1: of the dense result along variable `level`)
-    offset,       ///< of a dense operand's first element
-    capacity      ///< of the chunk's arrays of a level of the result
+    extent,   ///< of variable `level`
+    bound,    ///< extent of bound `level`
+    stride,   ///< of a dense operand's level (operand -1: of the dense result along variable `level`)
+    offset,   ///< of a dense operand's first element
+    capacity  ///< of the chunk's arrays of a level of the result
   } kind = extent;
   int operand = -1, level = 0;
   bool operator==(const Scalars&) const = default;
@@ -152,14 +147,15 @@ struct Lowered {
   ir::Function function;
   std::vector<Buffers> buffers;
   std::vector<Scalars> scalars;
-  int workspace = -1;                 ///< variable of the workspace
-  bool holds_mask = false;            ///< the mask's bits stand beside it
-  std::vector<int> levels;            ///< assembled: variable of each level of the result, without its dense tail
-  std::vector<int> tail;              ///< ... of each level of that
-  std::string text;                   ///< the loops, for explain()
+  int workspace = -1;       ///< variable of the workspace
+  bool holds_mask = false;  ///< the mask's bits stand beside it
+  std::vector<int> levels;  ///< assembled: variable of each level of the result, without its dense tail
+  std::vector<int> tail;    ///< ... of each level of that
+  std::string text;         ///< the loops, for explain()
 };
 
-/// Is the node a factor of the whole, whose value may make every product what sums start from? Then whoever has that value adds nothing.
+/// Is the node a factor of the whole, whose value may make every product what sums start from? Then whoever has that
+/// value adds nothing.
 bool annihilates(const Input& input, int node);
 /// Can the result be assembled in this order of loops: at most one of its variables inside a summed one? Those of its
 /// dense tail count as summed.

@@ -37,7 +37,7 @@ struct Place {
   bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
   std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
   std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
-  Expr passes;                   ///< does the mask let the value through, where no jump has asked? null: it does
+  Expr passes;  ///< does the mask let the value through, where no jump has asked? null: it does
 };
 
 class Nest {
@@ -49,9 +49,9 @@ class Nest {
   /// The children of one position of a compressed level.
   struct Cursor {
     int operand = -1, level = 0;
-    std::string p;            ///< the variable that counts
+    std::string p;  ///< the variable that counts
     Expr begin, end;
-    Expr has;                 ///< does it stand at the loop's coordinate? null: certainly
+    Expr has;  ///< does it stand at the loop's coordinate? null: certainly
   };
 
   // --- held_mask.cpp ---
@@ -66,7 +66,8 @@ class Nest {
   Stmt emit_loop(int var, const Place& at);
   Stmt every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set);
-  Stmt merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving, const Set& set);
+  Stmt merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving,
+             const Set& set);
   Stmt merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
                    bool all_inside);
   /// What one cursor has left when the others are through.
@@ -85,7 +86,8 @@ class Nest {
   double cost(int operand) const;
 
   // --- chosen.cpp ---
-  /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such factor
+  /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such
+  /// factor
   Stmt chosen_coordinates(int var, const Place& at);
   /// Asks for what operands store below this place, in levels of this variable. null: nothing
   Stmt prefetch_children(int var, const Place& at);
@@ -107,8 +109,8 @@ class Nest {
   Element evaluate(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
   void hoist(int var, Place& at, Stmts& out);
-  /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the loops
-  /// inside add nothing. null: there is none
+  /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the
+  /// loops inside add nothing. null: there is none
   Expr annihilated(int var, const Place& at) const;
   Expr dense_index(int operand, const Place& at);
   Element load(const Node& node, const Place& at, Stmts& out);
@@ -147,7 +149,8 @@ class Nest {
   Expr places(int var);
   void put(const Place& at, const Element& e, Stmts& out);
   void append(int level, const Expr& coordinate, const Value* value, Stmts& out);
-  /// The block below the last level: cleared, filled by the loops of the variables from `var` on, kept if anything came.
+  /// The block below the last level: cleared, filled by the loops of the variables from `var` on, kept if anything
+  /// came.
   void append_block(int var, const Place& at, const Expr& coordinate, Stmts& out);
   Expr block_size();
   void append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
@@ -184,16 +187,17 @@ class Nest {
   compiler::Names names_;
   compiler::ParamsOf<Buffers, Scalars> params_;
   compiler::Arithmetic arithmetic_;
-  std::vector<int> last_var_, parent_;  ///< per node of the tree: the last variable that it depends on, -1; its parent, -1
-  std::vector<int> levels_;        ///< assembled: variable of each level
-  std::vector<int> tail_;          ///< assembled: variables of the dense block below the last level
-  std::vector<int> level_of_;      ///< per variable: level of the result, -1
-  int workspace_ = -1;             ///< variable held in the workspace
-  int drained_ = -1;               ///< ... which is emptied behind the loop of this variable
+  std::vector<int> last_var_,
+      parent_;                 ///< per node of the tree: the last variable that it depends on, -1; its parent, -1
+  std::vector<int> levels_;    ///< assembled: variable of each level
+  std::vector<int> tail_;      ///< assembled: variables of the dense block below the last level
+  std::vector<int> level_of_;  ///< per variable: level of the result, -1
+  int workspace_ = -1;         ///< variable held in the workspace
+  int drained_ = -1;           ///< ... which is emptied behind the loop of this variable
   Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
-  bool holds_mask_ = false;        ///< the mask's row is scattered beside the workspace
-  int summed_from_ = -1;           ///< from this variable on all are summed: kept in a register; -1: none
-  bool inverted_ = false;          ///< a variable of the result stands inside a summed one
+  bool holds_mask_ = false;                                ///< the mask's row is scattered beside the workspace
+  int summed_from_ = -1;   ///< from this variable on all are summed: kept in a register; -1: none
+  bool inverted_ = false;  ///< a variable of the result stands inside a summed one
   bool register_open_ = false;
   std::vector<std::string> sums_;  ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;              ///< "" where it need not be known

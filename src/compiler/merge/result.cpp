@@ -42,7 +42,8 @@ Stmt Nest::accumulate(int var, const Place& at) {
   const int vectors = vectors_of_sums();
   for (int s = 0; s < vectors; ++s) {
     sums_.push_back(names_.fresh("sums"));
-    out.push_back(ir::declare(sums_.back(), ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : start.re, in_.lanes)));
+    out.push_back(ir::declare(
+        sums_.back(), ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : start.re, in_.lanes)));
   }
   register_open_ = true;
   out.push_back(emit(var, at));
@@ -50,7 +51,8 @@ Stmt Nest::accumulate(int var, const Place& at) {
   if (!sums_.empty()) add_lanes(out);
   const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
   if (in_.others) {
-    out.push_back(ir::branch(ir::lt(ir::var("count"), places(var)), ir::assign("total", combine(sum, constant(*in_.others)).re)));
+    out.push_back(
+        ir::branch(ir::lt(ir::var("count"), places(var)), ir::assign("total", combine(sum, constant(*in_.others)).re)));
   }
   put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), sum}, out);
   return ir::block(std::move(out));
@@ -61,11 +63,15 @@ Expr Nest::places(int var) {
   std::vector<char> counted(static_cast<std::size_t>(in_.num_vars), 0);
   std::vector<std::size_t> order(in_.bounds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return in_.bounds[a].terms.size() > in_.bounds[b].terms.size(); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return in_.bounds[a].terms.size() > in_.bounds[b].terms.size();
+  });
   Expr out = ir::int_const(1);
   for (std::size_t b : order) {  // of an index cut twice the whole comes first
     const auto& terms = in_.bounds[b].terms;
-    if (!std::all_of(terms.begin(), terms.end(), [&](const auto& t) { return t.first >= var && !counted[static_cast<std::size_t>(t.first)]; })) continue;
+    if (!std::all_of(terms.begin(), terms.end(),
+                     [&](const auto& t) { return t.first >= var && !counted[static_cast<std::size_t>(t.first)]; }))
+      continue;
     for (const auto& [v, c] : terms) counted[static_cast<std::size_t>(v)] = 1;
     out = out * scalar(Scalars::bound, -1, static_cast<int>(b), "bound" + std::to_string(b));
   }
@@ -78,7 +84,8 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
   if (in_.pattern >= 0) {
     const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
-    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, at.position[static_cast<std::size_t>(in_.pattern)], e.value));
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, at.position[static_cast<std::size_t>(in_.pattern)],
+                                  e.value));
   } else if (in_.diagonals) {
     put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {
@@ -112,8 +119,11 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
 void Nest::meet(int b, const Expr& index, const Value& value, Stmts& out) {
   const std::string place = names_.fresh("place");
   out.push_back(ir::let(place, index));
-  // Where summed variables stand inside alone, or nowhere, a place is met once. Any of several values may stay: the last one.
-  const Value all = inverted_ && in_.combine != Combine::first ? combine(arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false), value) : value;
+  // Where summed variables stand inside alone, or nowhere, a place is met once. Any of several values may stay: the
+  // last one.
+  const Value all = inverted_ && in_.combine != Combine::first
+                        ? combine(arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false), value)
+                        : value;
   out.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), all));
 }
 
@@ -145,8 +155,9 @@ void Nest::append_block(int var, const Place& at, const Expr& coordinate, Stmts&
   Stmts fits;
   fits.push_back(ir::let("block", n * block_size()));
   const std::string t = names_.fresh("t");
-  fits.push_back(ir::loop(t, ir::var("block"), ir::var("block") + block_size(),
-                          arithmetic_.store(params_.param(b), b, in_.compute, ir::var(t), constant(inverted_ ? in_.absent : in_.fill))));
+  fits.push_back(ir::loop(
+      t, ir::var("block"), ir::var("block") + block_size(),
+      arithmetic_.store(params_.param(b), b, in_.compute, ir::var(t), constant(inverted_ ? in_.absent : in_.fill))));
   fits.push_back(emit(var, at));
   fits.push_back(ir::branch(filled, ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate))));
   out.push_back(ir::declare("filled", ir::bool_const(false)));
@@ -169,7 +180,8 @@ void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, S
   Stmts s;
   s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
   s.push_back(ir::store(params_.param(p), p, n, children));
-  const Stmt fits = ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
+  const Stmt fits =
+      ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
   out.push_back(ir::branch(ir::gt(children, start), ir::block({fits, ir::assign("n" + l, n + 1)})));
 }
 

@@ -1,4 +1,5 @@
-// A matrix by diagonals from operands that have none: which strip of dense memory a value belongs to is read from a table.
+// A matrix by diagonals from operands that have none: which strip of dense memory a value belongs to is read from a
+// table.
 #include "compiler/merge/nest.h"
 
 namespace strata::merging {
@@ -10,7 +11,8 @@ void Nest::put_on_diagonal(const Place& at, const Value& value, Stmts& out) {
   const int strips = buffer(Buffers::out_strips, -1, 0, "out_strips", DType::i32);
   const int met = buffer(Buffers::out_met, -1, 0, "out_met", DType::u8, true);
   const std::string strip = names_.fresh("strip");
-  out.push_back(ir::let(strip, ir::cast(DType::i64, ir::load(params_.param(strips), strips, column - row + extent(d.row) - 1))));
+  out.push_back(
+      ir::let(strip, ir::cast(DType::i64, ir::load(params_.param(strips), strips, column - row + extent(d.row) - 1))));
   out.push_back(ir::store(params_.param(met), met, ir::var(strip), ir::constant(Scalar::one(DType::u8))));
   const Expr index = ir::var(strip) * extent(d.along_columns ? d.column : d.row) + (d.along_columns ? column : row);
   meet(buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true), index, value, out);

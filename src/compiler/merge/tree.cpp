@@ -58,7 +58,8 @@ Value Nest::constant(const Scalar& s) const {
 Scalar Nest::nothing(DType t) const {
   const auto canonical = [&](DType d) {
     const bool low = in_.combine == Combine::maximum;
-    if (is_float(d)) return Scalar::of(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()).as(d);
+    if (is_float(d))
+      return Scalar::of(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity()).as(d);
     if (is_unsigned_int(d)) return Scalar::of(low ? std::uint64_t{0} : UINT64_MAX >> (64 - 8 * size_of(d))).as(d);
     const std::int64_t most = INT64_MAX >> (64 - 8 * size_of(d));
     return Scalar::of(low ? -most - 1 : most).as(d);
@@ -73,7 +74,9 @@ Value Nest::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
   if (in_.ring && is_integer(from) && to != DType::boolean && !is_complex(to) && in_.combine != Combine::first) {
     const DType part = ir::compute_dtype(to);
-    return {ir::select(ir::eq(v.re, constant(nothing(from)).re), constant(nothing(to)).re, ir::rounded(ir::cast(part, v.re), to)), nullptr};
+    return {ir::select(ir::eq(v.re, constant(nothing(from)).re), constant(nothing(to)).re,
+                       ir::rounded(ir::cast(part, v.re), to)),
+            nullptr};
   }
   const DType part = part_dtype(ir::compute_dtype(to));
   Value out{ir::rounded(ir::cast(part, v.re), to), nullptr};
@@ -165,7 +168,9 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
   const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", part_dtype(storage));
-  const Expr index = o.dense ? dense_index(k, at) : o.type.shared_value ? ir::int_const(0) : at.position[static_cast<std::size_t>(k)];
+  const Expr index = o.dense               ? dense_index(k, at)
+                     : o.type.shared_value ? ir::int_const(0)
+                                           : at.position[static_cast<std::size_t>(k)];
   Value v = Arithmetic(ir::compute_dtype(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
   const Expr present = at.present[static_cast<std::size_t>(k)];
   if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);
@@ -197,15 +202,19 @@ void Nest::hoist(int var, Place& at, Stmts& out) {
 bool annihilates(const Input& in, int n) {
   const bool extreme = in.ring && (in.combine == Combine::minimum || in.combine == Combine::maximum);
   const bool truth = in.combine == Combine::either && in.compute == DType::boolean;
-  if (!in.dense_result || in.others || !(extreme || truth) || in.nodes[static_cast<std::size_t>(n)].kind != Node::access) return false;
+  if (!in.dense_result || in.others || !(extreme || truth) ||
+      in.nodes[static_cast<std::size_t>(n)].kind != Node::access)
+    return false;
   const auto parent_of = [&](int child) {
     for (std::size_t k = 0; k < in.nodes.size(); ++k)
-      if (const auto& a = in.nodes[k].arguments; std::find(a.begin(), a.end(), child) != a.end()) return static_cast<int>(k);
+      if (const auto& a = in.nodes[k].arguments; std::find(a.begin(), a.end(), child) != a.end())
+        return static_cast<int>(k);
     return -1;
   };
   for (int p = parent_of(n); p >= 0; p = parent_of(p)) {
     const Node& node = in.nodes[static_cast<std::size_t>(p)];
-    if (node.kind != Node::all || (truth && (node.op != Operator::multiply || node.compute != DType::boolean))) return false;
+    if (node.kind != Node::all || (truth && (node.op != Operator::multiply || node.compute != DType::boolean)))
+      return false;
   }
   return true;
 }
@@ -240,12 +249,9 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
     const Element right = argument(node, k, !all || !node.needed[k], at, out);
     if (counts(k)) {
-      if (all)
-        left.present = both(left.present, right.present);
-      else if (!right.present)
-        known = true;
-      else
-        left.present = left.present ? ir::logical_or(left.present, right.present) : right.present;
+      if (all) left.present = both(left.present, right.present);
+      else if (!right.present) known = true;
+      else left.present = left.present ? ir::logical_or(left.present, right.present) : right.present;
     }
     if (k == 0) {
       left.value = right.value;
@@ -253,7 +259,8 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
     }
     Value v = rounded(node, apply(node, left.value, right.value));
     if (all && in_.ring && in_.compute != DType::boolean)
-      v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)), constant(nothing(v.re->type.dtype)), v);
+      v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)),
+                             constant(nothing(v.re->type.dtype)), v);
     left.value = named(all ? "product" : "sum", v, out);
   }
   if (known) left.present = nullptr;

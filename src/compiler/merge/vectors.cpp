@@ -1,5 +1,5 @@
-// Sums, maxima and minima over dense memory in vectors: the innermost loop takes several values at once, which come together
-// behind all loops that reduce.
+// Sums, maxima and minima over dense memory in vectors: the innermost loop takes several values at once, which come
+// together behind all loops that reduce.
 #include "compiler/merge/nest.h"
 
 namespace strata::merging {
@@ -33,7 +33,8 @@ bool Nest::has_lanes(int n, int var) const {
   const Node& node = in_.nodes[k];
   if (node.kind == Node::access) {
     const Operand& o = operand(node.operand);
-    return o.dense && o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var && !node.conjugate && ir::compute_dtype(node.dtype) == in_.compute;
+    return o.dense && o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var && !node.conjugate &&
+           ir::compute_dtype(node.dtype) == in_.compute;
   }
   if (!is_lanewise(node.op) || node.compute != in_.compute || node.dtype != in_.compute) return false;
   return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return has_lanes(a, var); });
@@ -43,25 +44,33 @@ int Nest::vectors_of_sums() const {
   const int var = in_.num_vars - 1;
   const auto v = static_cast<std::size_t>(var);
   if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
-  if ((in_.combine != Combine::plus && in_.combine != Combine::minimum && in_.combine != Combine::maximum) || in_.ring || in_.others || in_.mask >= 0) return 0;
+  if ((in_.combine != Combine::plus && in_.combine != Combine::minimum && in_.combine != Combine::maximum) ||
+      in_.ring || in_.others || in_.mask >= 0)
+    return 0;
   if (v < in_.hints.size() && in_.hints[v] != Hint::none) return 0;
   const auto counts = [&](const auto& vars) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
-  if (std::any_of(in_.operands.begin(), in_.operands.end(), [&](const Operand& o) { return !o.dense && counts(o.vars); })) return 0;
+  if (std::any_of(in_.operands.begin(), in_.operands.end(),
+                  [&](const Operand& o) { return !o.dense && counts(o.vars); }))
+    return 0;
   for (const Bound& b : in_.bounds)
     if (std::any_of(b.terms.begin(), b.terms.end(), [&](const auto& t) { return t.first == var; })) return 0;
   const int root = static_cast<int>(in_.nodes.size()) - 1;
   if (last_var_.back() != var || !has_lanes(root, var)) return 0;
   const std::int64_t constant = v < in_.constants.size() ? in_.constants[v] : 0;
-  return constant == 0 ? (var == 0 ? most_sums : 2) : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
+  return constant == 0 ? (var == 0 ? most_sums : 2)
+                       : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
 }
 
 Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
   const Node& node = in_.nodes[k];
-  if (last_var_[k] != in_.num_vars - 1) return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
+  if (last_var_[k] != in_.num_vars - 1)
+    return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
   if (node.kind == Node::access) {
-    const int b = buffer(Buffers::values, node.operand, 0, name_of_operand(node.operand) + "_values", operand(node.operand).type.dtype);
-    return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at), in_.lanes, false);
+    const int b = buffer(Buffers::values, node.operand, 0, name_of_operand(node.operand) + "_values",
+                         operand(node.operand).type.dtype);
+    return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at),
+                            in_.lanes, false);
   }
   Value all = lanes_of(node.arguments[0], at, out);
   if (node.arguments.size() == 1) return apply(node, all);
@@ -95,7 +104,8 @@ Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
       const std::string name = sums_[static_cast<std::size_t>(s)];
       const Value sum{ir::var(name, {in_.compute, in_.lanes}), nullptr};
       const bool product = in_.combine == Combine::plus && node.op == Operator::multiply && node.arguments.size() == 2;
-      const Value more = product ? arithmetic_.mul_add(lanes_of(node.arguments[0], at, body), lanes_of(node.arguments[1], at, body), sum)
+      const Value more = product ? arithmetic_.mul_add(lanes_of(node.arguments[0], at, body),
+                                                       lanes_of(node.arguments[1], at, body), sum)
                                  : combine(sum, lanes_of(root, at, body));
       body.push_back(ir::assign(name, more.re));
     }

@@ -38,8 +38,7 @@ void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
   const Expr first = mark(coordinate, out);
   const Value old = arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false);
   Value next = combine(old, value);
-  if (in_.combine == Combine::first)
-    next = arithmetic_.either(first, value, old);
+  if (in_.combine == Combine::first) next = arithmetic_.either(first, value, old);
   out.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, next));
 }
 
@@ -64,11 +63,15 @@ void Nest::take_block(const Expr& coordinate, Stmts& out) {
   fits.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
   fits.push_back(ir::let("to", n * block_size()));
   fits.push_back(each([&](const Expr& t) {
-    return arithmetic_.store(params_.param(v), v, in_.compute, to + t, arithmetic_.load(params_.param(w), w, in_.compute, from + t, 1, false));
+    return arithmetic_.store(params_.param(v), v, in_.compute, to + t,
+                             arithmetic_.load(params_.param(w), w, in_.compute, from + t, 1, false));
   }));
   out.push_back(ir::let("from", coordinate * block_size()));
-  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, last, "capacity" + std::to_string(last))), ir::block(std::move(fits))));
-  out.push_back(each([&](const Expr& t) { return arithmetic_.store(params_.param(w), w, in_.compute, from + t, constant(in_.absent)); }));
+  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, last, "capacity" + std::to_string(last))),
+                           ir::block(std::move(fits))));
+  out.push_back(each([&](const Expr& t) {
+    return arithmetic_.store(params_.param(w), w, in_.compute, from + t, constant(in_.absent));
+  }));
   out.push_back(ir::assign("n" + std::to_string(last), n + 1));
 }
 
@@ -98,7 +101,8 @@ Stmt Nest::drain() {
     body = ir::block(std::move(all));
     inner = word;
   }
-  const Expr coordinates = in_.blocks ? ir::floor_div(extent(workspace_) + (in_.blocks.columns - 1), in_.blocks.columns) : extent(workspace_);
+  const Expr coordinates = in_.blocks ? ir::floor_div(extent(workspace_) + (in_.blocks.columns - 1), in_.blocks.columns)
+                                      : extent(workspace_);
   const Expr groups = shift_right(coordinates + (word_bits * word_bits * word_bits - 1), 18);
   return ir::loop(inner, ir::int_const(0), groups, body);
 }

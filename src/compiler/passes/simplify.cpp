@@ -50,7 +50,8 @@ class Forward {
         scopes_.back()[s->name] = nullptr;
         Stmt body = scoped(s->body[0]);
         scopes_.pop_back();
-        const bool never = begin->kind == ExprNode::constant && end->kind == ExprNode::constant && begin->value.to_int64() >= end->value.to_int64();
+        const bool never = begin->kind == ExprNode::constant && end->kind == ExprNode::constant &&
+                           begin->value.to_int64() >= end->value.to_int64();
         if (never) return nullptr;
         return ir::loop(s->name, std::move(begin), std::move(end), std::move(body), s->step, s->loop_kind);
       }
@@ -71,7 +72,8 @@ class Forward {
         return ir::branch(std::move(condition), std::move(then), std::move(otherwise));
       }
       case StmtNode::prefetch: return ir::prefetch(s->buffer, expression(s->index), s->second_level);
-      case StmtNode::fail: case StmtNode::comment: return s;
+      case StmtNode::fail:
+      case StmtNode::comment: return s;
     }
     return s;
   }
@@ -94,7 +96,8 @@ class Forward {
     }
     for (const auto& child : s->body) count(child);
   }
-  /// May this stand wherever a copy of it is read? Not a variable that changes in between, nor a name that another one hides.
+  /// May this stand wherever a copy of it is read? Not a variable that changes in between, nor a name that another one
+  /// hides.
   bool passes(const ExprNode& e) const {
     if (e.kind == ExprNode::constant || e.kind == ExprNode::scalar_param) return true;
     if (e.kind != ExprNode::variable) return false;
@@ -144,7 +147,8 @@ class Forward {
   std::vector<std::map<std::string, Expr>> scopes_ = {{}};
 };
 
-/// Walks backwards: what is read later keeps what is declared earlier. A name that some scope reads counts as read in all.
+/// Walks backwards: what is read later keeps what is declared earlier. A name that some scope reads counts as read in
+/// all.
 class DropDead {
  public:
   explicit DropDead(const Stmt& s) { count(s); }
@@ -157,11 +161,15 @@ class DropDead {
         for (const auto& child : s->body) body.push_back(statement(child));
         return ir::block(std::move(body));
       }
-      case StmtNode::let: case StmtNode::declare: case StmtNode::assign:
+      case StmtNode::let:
+      case StmtNode::declare:
+      case StmtNode::assign:
         if (read_.count(s->name)) return s;
         changed_ = true;
         return nullptr;
-      case StmtNode::loop: case StmtNode::branch: case StmtNode::while_loop: {
+      case StmtNode::loop:
+      case StmtNode::branch:
+      case StmtNode::while_loop: {
         auto node = std::make_shared<StmtNode>(*s);
         bool empty = true;
         for (auto& child : node->body) {

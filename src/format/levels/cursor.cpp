@@ -22,7 +22,8 @@ Cursor open(const CursorInputs& in, ir::Expr parent, const Window& window) {
 
 Cursor::Counted counted_in_window(const CursorInputs& in, const Window& window) {
   ir::Expr begin = in.lo, end = in.lo + in.size;
-  if (window.begin) begin = ir::is_constant(begin, 0) && ir::is_constant(window.begin, 0) ? begin : ir::max(begin, window.begin);
+  if (window.begin)
+    begin = ir::is_constant(begin, 0) && ir::is_constant(window.begin, 0) ? begin : ir::max(begin, window.begin);
   if (window.end) end = ir::min(end, window.end);
   return {in.fresh(in.stem), begin, end};
 }

@@ -2,8 +2,8 @@
 
 namespace strata::levels {
 
-/// Delta(b): as compressed, but crd holds column - previous column - 1 in b bits; the column before the first is lo - 1. Bridging slots
-/// (of the largest delta, value = fill) lie in range and are walked like any other.
+/// Delta(b): as compressed, but crd holds column - previous column - 1 in b bits; the column before the first is lo
+/// - 1. Bridging slots (of the largest delta, value = fill) lie in range and are walked like any other.
 ///
 ///   pos   parent positions + 1 entries; starts at 0, never decreases
 ///   crd   bit stream, b bits a slot

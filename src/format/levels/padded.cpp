@@ -2,8 +2,8 @@
 
 namespace strata::levels {
 
-/// Padded(k): k slots per parent position, the unused ones last with a crd of all ones (which is no coordinate: outside the level's range,
-/// so the walk ends there).
+/// Padded(k): k slots per parent position, the unused ones last with a crd of all ones (which is no coordinate: outside
+/// the level's range, so the walk ends there).
 ///
 ///   crd   k entries per parent position
 ///

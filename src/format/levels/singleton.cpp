@@ -2,7 +2,8 @@
 
 namespace strata::levels {
 
-/// Singleton: position p of the parent owns exactly crd[p]: a loop of one iteration, which the lowering writes without a loop.
+/// Singleton: position p of the parent owns exactly crd[p]: a loop of one iteration, which the lowering writes without
+/// a loop.
 ///
 ///   crd   one entry per parent position; each in [lo, lo + size)
 ///

@@ -2,8 +2,8 @@
 
 namespace strata::levels {
 
-/// Structured(n): exactly n of the m coordinates of `e % m` are stored, at positions parent * n .. parent * n + n - 1. Pads, where a
-/// group has fewer elements, hold the fill at distinct coordinates and are walked like any other.
+/// Structured(n): exactly n of the m coordinates of `e % m` are stored, at positions parent * n .. parent * n + n - 1.
+/// Pads, where a group has fewer elements, hold the fill at distinct coordinates and are walked like any other.
 ///
 ///   crd   bit stream of n entries per parent position
 ///

@@ -22,20 +22,24 @@ template <int Columns> struct ExpandTable {
   }
 };
 
-// acc + (values of the mask's columns) * x, in the lanes whose bit is set alone: an absent element annihilates NaN and Inf.
+// acc + (values of the mask's columns) * x, in the lanes whose bit is set alone: an absent element annihilates NaN and
+// Inf.
 #if defined(__AVX512F__)
-// The empty asm keeps compilers from folding the load into vexpandps' memory form, which is microcoded on some machines.
+// The empty asm keeps compilers from folding the load into vexpandps' memory form, which is microcoded on some
+// machines.
 static inline Vec<float> accumulate(u64 mask, const float* v, const float* x, Vec<float> acc) {
   __m512 w = _mm512_loadu_ps(v);
   asm("" : "+v"(w));
   const auto m = static_cast<__mmask16>(mask);
-  return reinterpret_cast<Vec<float>>(_mm512_mask3_fmadd_ps(_mm512_maskz_expand_ps(m, w), _mm512_loadu_ps(x), reinterpret_cast<__m512>(acc), m));
+  return reinterpret_cast<Vec<float>>(
+      _mm512_mask3_fmadd_ps(_mm512_maskz_expand_ps(m, w), _mm512_loadu_ps(x), reinterpret_cast<__m512>(acc), m));
 }
 static inline Vec<double> accumulate(u64 mask, const double* v, const double* x, Vec<double> acc) {
   __m512d w = _mm512_loadu_pd(v);
   asm("" : "+v"(w));
   const auto m = static_cast<__mmask8>(mask);
-  return reinterpret_cast<Vec<double>>(_mm512_mask3_fmadd_pd(_mm512_maskz_expand_pd(m, w), _mm512_loadu_pd(x), reinterpret_cast<__m512d>(acc), m));
+  return reinterpret_cast<Vec<double>>(
+      _mm512_mask3_fmadd_pd(_mm512_maskz_expand_pd(m, w), _mm512_loadu_pd(x), reinterpret_cast<__m512d>(acc), m));
 }
 #elif defined(__AVX2__)
 static constexpr ExpandTable<8> expand8{};
@@ -44,14 +48,16 @@ static inline Vec<float> accumulate(u64 mask, const float* v, const float* x, Ve
   const __m256i source = *reinterpret_cast<const __m256i*>(expand8.source[mask & 255]);
   const __m256 keep = *reinterpret_cast<const __m256*>(expand8.keep[mask & 255]);
   const __m256 e = _mm256_and_ps(_mm256_permutevar8x32_ps(_mm256_loadu_ps(v), source), keep);
-  return reinterpret_cast<Vec<float>>(_mm256_fmadd_ps(e, _mm256_and_ps(_mm256_loadu_ps(x), keep), reinterpret_cast<__m256>(acc)));
+  return reinterpret_cast<Vec<float>>(
+      _mm256_fmadd_ps(e, _mm256_and_ps(_mm256_loadu_ps(x), keep), reinterpret_cast<__m256>(acc)));
 }
 static inline Vec<double> accumulate(u64 mask, const double* v, const double* x, Vec<double> acc) {
   const __m256i source = *reinterpret_cast<const __m256i*>(expand4.source[mask & 15]);
   const __m256d keep = *reinterpret_cast<const __m256d*>(expand4.keep[mask & 15]);
   const __m256i w = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(v)), source);
-  return reinterpret_cast<Vec<double>>(
-      _mm256_fmadd_pd(_mm256_and_pd(_mm256_castsi256_pd(w), keep), _mm256_and_pd(_mm256_loadu_pd(x), keep), reinterpret_cast<__m256d>(acc)));
+  return reinterpret_cast<Vec<double>>(_mm256_fmadd_pd(_mm256_and_pd(_mm256_castsi256_pd(w), keep),
+                                                       _mm256_and_pd(_mm256_loadu_pd(x), keep),
+                                                       reinterpret_cast<__m256d>(acc)));
 }
 #endif
 
@@ -65,8 +71,8 @@ template <class V> static inline V word_dot(u64 bits, const V*& v, const V* x, V
 
 /// `limit`: values up to here may be read; a full vector load past it is replaced by single loads.
 template <class V, class P>
-static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, [[maybe_unused]] i64 limit,
-                        [[maybe_unused]] i64 cols, const Dense<V>& d) {
+static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values,
+                        [[maybe_unused]] i64 limit, [[maybe_unused]] i64 cols, const Dense<V>& d) {
   for (i64 i = begin; i < end; ++i) {
     const u64* row = words + i * words_per_row;
     const V* v = values + pos[i];
@@ -84,7 +90,8 @@ static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row,
       }
       const V* x = d.x + w * 64;
       for (int g = 0; g < groups; ++g)
-        acc[g % chains] = accumulate(bits >> (g * L), v + __builtin_popcountll(g ? bits << (64 - g * L) : 0), x + g * L, acc[g % chains]);
+        acc[g % chains] = accumulate(bits >> (g * L), v + __builtin_popcountll(g ? bits << (64 - g * L) : 0), x + g * L,
+                                     acc[g % chains]);
       v += __builtin_popcountll(bits);
     }
     for (int q = 1; q < chains; ++q) acc[0] += acc[q];
@@ -96,7 +103,8 @@ static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row,
 }
 
 template <int N, class V>
-static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const V* x, i64 ldx, V* out, V alpha, V beta) {
+static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const V* x, i64 ldx, V* out, V alpha,
+                                    V beta) {
   Vec<V> acc[N];
   for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
   for (i64 w = 0; w < words; ++w, x += 64 * ldx)
@@ -113,7 +121,8 @@ static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const
 }
 
 template <class V, class P>
-void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d) {
+void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols,
+            const Dense<V>& d) {
   if (is_vector(d)) return bitmap_spmv(begin, end, words, words_per_row, pos, values, limit, cols, d);
   constexpr int L = lanes<V>;
   for (i64 i = begin; i < end; ++i) {
@@ -121,14 +130,18 @@ void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* po
     const V* v = values + pos[i];
     V* out = d.out + i * d.ldo;
     i64 c = 0;
-    for (; c + 8 * L <= d.columns; c += 8 * L) bitmap_row_panel<8>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
-    for (; c + 2 * L <= d.columns; c += 2 * L) bitmap_row_panel<2>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
-    for (; c + L <= d.columns; c += L) bitmap_row_panel<1>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+    for (; c + 8 * L <= d.columns; c += 8 * L)
+      bitmap_row_panel<8>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+    for (; c + 2 * L <= d.columns; c += 2 * L)
+      bitmap_row_panel<2>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+    for (; c + L <= d.columns; c += L)
+      bitmap_row_panel<1>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
     for (; c < d.columns; ++c) {
       V sum = 0;
       const V* next = v;
       for (i64 w = 0; w < words_per_row; ++w)
-        for (u64 bits = row[w]; bits; bits &= bits - 1) sum += *next++ * d.x[(w * 64 + __builtin_ctzll(bits)) * d.ldx + c];
+        for (u64 bits = row[w]; bits; bits &= bits - 1)
+          sum += *next++ * d.x[(w * 64 + __builtin_ctzll(bits)) * d.ldx + c];
       finish(out + c, sum, d.alpha, d.beta);
     }
   }

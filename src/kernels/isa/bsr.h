@@ -12,20 +12,22 @@ template <class V, class J> struct Blocks {
   const V* values;
   i64 rows, columns;  ///< of a block
   bool column_major;
-  i64 last;           ///< slots before the end of the block rows that are walked: none behind them is asked for
+  i64 last;  ///< slots before the end of the block rows that are walked: none behind them is asked for
   i64 matrix_columns;
 };
 
-/// Square blocks of known extent that none overhangs have loops of their own: what a block takes besides its multiply-adds is a third of
-/// the time for 2 x 2. (Granite Rapids, x in a cache: 2 x 2 0.7 of the time, 3 x 3 0.75 to 0.9, 4 x 4 0.8 up to four vectors; not behind.)
+/// Square blocks of known extent that none overhangs have loops of their own: what a block takes besides its
+/// multiply-adds is a third of the time for 2 x 2. (Granite Rapids, x in a cache: 2 x 2 0.7 of the time, 3 x 3 0.75 to
+/// 0.9, 4 x 4 0.8 up to four vectors; not behind.)
 template <int R, int N> inline constexpr bool has_squares = R == 2 || R == 3 || (R == 4 && N <= 4);
 
-// What the core's caches do not hold is asked for early, once. Of A the lines of the same rows of a block at least 2 KB ahead (small blocks
-// from memory: 1.1 to 1.2 times as fast; wide ones on Zen 4, whose prefetchers stop where the next block's rows lie elsewhere: 1.1 to 3.3
-// times). Of x, where it is far, rows of blocks a dozen ahead (from 64 columns on: 1.2 to 1.4 times; narrower ones pay in square blocks
-// alone, three dozen ahead: 1.2 to 1.25 times). Of square blocks that lie side by side the last one will do: the others' rows were asked
-// for by the rows of A above, if they lie in bands, and are lines too few to matter if they do not.
-// C: columns of a square block; 0: the extents are known at run time only.
+// What the core's caches do not hold is asked for early, once. Of A the lines of the same rows of a block at least 2 KB
+// ahead (small blocks from memory: 1.1 to 1.2 times as fast; wide ones on Zen 4, whose prefetchers stop where the next
+// block's rows lie elsewhere: 1.1 to 3.3 times). Of x, where it is far, rows of blocks a dozen ahead (from 64 columns
+// on: 1.2 to 1.4 times; narrower ones pay in square blocks alone, three dozen ahead: 1.2 to 1.25 times). Of square
+// blocks that lie side by side the last one will do: the others' rows were asked for by the rows of A above, if they
+// lie in bands, and are lines too few to matter if they do not. C: columns of a square block; 0: the extents are known
+// at run time only.
 template <int R, int N, int C, template <int, class> class Place, class V, class J>
 static inline void bsr_panel(const Blocks<V, J>& a, i64 k, i64 stop, i64 r0, const V* x, V* out, const Dense<V>& d) {
   constexpr int M = Place<N, V>::vectors;
@@ -102,10 +104,12 @@ static inline void bsr_panel(const Blocks<V, J>& a, i64 k, i64 stop, i64 r0, con
   }
 }
 
-/// `square`: see has_squares. `lines`: rows of x are read by whole lines, wherever they begin (square blocks alone, whose rows take each
-/// line of x two or three times only: 2 x 2 with 64 columns of float64 1.3 times as fast, 3 x 3 1.1).
+/// `square`: see has_squares. `lines`: rows of x are read by whole lines, wherever they begin (square blocks alone,
+/// whose rows take each line of x two or three times only: 2 x 2 with 64 columns of float64 1.3 times as fast, 3 x
+/// 3 1.1).
 template <int R, int N, class V, class J>
-static inline void bsr_tile(const Blocks<V, J>& a, [[maybe_unused]] bool square, [[maybe_unused]] bool lines, i64 k, i64 stop, i64 r0, const V* x, V* out, const Dense<V>& d) {
+static inline void bsr_tile(const Blocks<V, J>& a, [[maybe_unused]] bool square, [[maybe_unused]] bool lines, i64 k,
+                            i64 stop, i64 r0, const V* x, V* out, const Dense<V>& d) {
   if constexpr (has_squares<R, N>) {
 #if defined(__AVX512F__)
     if constexpr (N >= 4 && R <= 3)
@@ -118,13 +122,15 @@ static inline void bsr_tile(const Blocks<V, J>& a, [[maybe_unused]] bool square,
 
 // Any block size, any number of columns, clipped at the matrix's right border.
 template <class V, class J>
-static void bsr_any(const Blocks<V, J>& a, i64 begin, i64 stop, i64 r0, i64 r1, i64 c0, i64 c1, V* out, const Dense<V>& d) {
+static void bsr_any(const Blocks<V, J>& a, i64 begin, i64 stop, i64 r0, i64 r1, i64 c0, i64 c1, V* out,
+                    const Dense<V>& d) {
   const i64 br = a.rows, bc = a.columns;
   for (i64 r = r0; r < r1; ++r)
     for (i64 c = c0; c < c1; ++c) {
       V sum = 0;
       for (i64 k = begin; k < stop; ++k) {
-        const i64 j0 = static_cast<i64>(a.crd[k]) * bc, width = j0 + bc <= a.matrix_columns ? bc : a.matrix_columns - j0;
+        const i64 j0 = static_cast<i64>(a.crd[k]) * bc,
+                  width = j0 + bc <= a.matrix_columns ? bc : a.matrix_columns - j0;
         const V* block = a.values + k * br * bc + (a.column_major ? r : r * bc);
         const i64 step = a.column_major ? br : 1;
         for (i64 j = 0; j < width; ++j) sum += block[j * step] * d.x[(j0 + j) * d.ldx + c];
@@ -134,7 +140,8 @@ static void bsr_any(const Blocks<V, J>& a, i64 begin, i64 stop, i64 r0, i64 r1, 
 }
 
 template <class V, class P, class J>
-void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d) {
+void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows,
+         i64 cols, const Dense<V>& d) {
   constexpr int L = lanes<V>;
   // Only the last block row and blocks in the last block column can overhang; a matrix that divides has neither.
   const bool divides = rows % br == 0 && cols % bc == 0;
@@ -147,24 +154,28 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
   for (i64 b = begin; b < end; ++b) {
     const i64 k = pos[b], stop = pos[b + 1], height = b * br + br <= rows ? br : rows - b * br;
     V* out = goes_past ? past.next() : d.out + b * br * d.ldo;
-    // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row is left over. Where
-    // columns are few, more rows keep more sums going (with 32 registers), but not where these are many lines of A.
-    const i64 many = max_accumulators < 16 || whole > 3 * L ? 0 : whole == L && bc * static_cast<i64>(sizeof(V)) <= 64 ? 16 : 8;
+    // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row
+    // is left over. Where columns are few, more rows keep more sums going (with 32 registers), but not where these are
+    // many lines of A.
+    const i64 many = max_accumulators < 16 || whole > 3 * L                 ? 0
+                     : whole == L && bc * static_cast<i64>(sizeof(V)) <= 64 ? 16
+                                                                            : 8;
     for (i64 r = 0; r < height;) {
       const i64 left = height - r, six = left == 7 || left == 8 ? 4 : left >= 6 ? 6 : left == 5 ? 3 : left;
       const i64 take = many > 0 && left >= many ? many : many > 0 && left >= 8 ? 8 : six;
       i64 c = 0;
-#define STRATA_TILE(R, N) \
-  for (; c + (N) * L <= whole; c += (N) * L) bsr_tile<R, N>(a, square && br == (R), lines, k, stop, r, d.x + c, out + c, d)
+#define STRATA_TILE(R, N)                    \
+  for (; c + (N) * L <= whole; c += (N) * L) \
+  bsr_tile<R, N>(a, square && br == (R), lines, k, stop, r, d.x + c, out + c, d)
 #define STRATA_TILES(R, WIDE, MIDDLE, NARROW) \
-  case R: \
-    if constexpr (max_accumulators >= 16) { \
-      STRATA_TILE(R, WIDE); \
-      STRATA_TILE(R, MIDDLE); \
-    } \
-    STRATA_TILE(R, NARROW); \
-    STRATA_TILE(R, 2); \
-    STRATA_TILE(R, 1); \
+  case R:                                     \
+    if constexpr (max_accumulators >= 16) {   \
+      STRATA_TILE(R, WIDE);                   \
+      STRATA_TILE(R, MIDDLE);                 \
+    }                                         \
+    STRATA_TILE(R, NARROW);                   \
+    STRATA_TILE(R, 2);                        \
+    STRATA_TILE(R, 1);                        \
     break
       switch (take) {
         case 16:
@@ -177,11 +188,11 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
             STRATA_TILE(8, 1);
           }
           break;
-        STRATA_TILES(6, 4, 3, 2);
-        STRATA_TILES(4, 6, 4, 2);
-        STRATA_TILES(3, 8, 4, 4);
-        STRATA_TILES(2, 8, 4, 4);
-        STRATA_TILES(1, 16, 8, 8);
+          STRATA_TILES(6, 4, 3, 2);
+          STRATA_TILES(4, 6, 4, 2);
+          STRATA_TILES(3, 8, 4, 4);
+          STRATA_TILES(2, 8, 4, 4);
+          STRATA_TILES(1, 16, 8, 8);
       }
 #undef STRATA_TILES
 #undef STRATA_TILE

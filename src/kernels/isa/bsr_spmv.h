@@ -25,8 +25,9 @@ static void bsr_spmv_fixed(i64 begin, i64 end, const P* pos, const J* crd, const
   }
 }
 
-// Blocks of 2 x 2 and 3 x 3, row-major: a vector holds a whole block or one of its rows; several chains hide the latency of fma.
-// They are passed by reference, as some are wider than the instruction set's registers; hence aligned (clang believes it of every reference).
+// Blocks of 2 x 2 and 3 x 3, row-major: a vector holds a whole block or one of its rows; several chains hide the
+// latency of fma. They are passed by reference, as some are wider than the instruction set's registers; hence aligned
+// (clang believes it of every reference).
 template <class V> struct FourOf {
   typedef V type __attribute__((vector_size(4 * sizeof(V))));
   typedef V unaligned __attribute__((vector_size(4 * sizeof(V)), aligned(sizeof(V)), may_alias));
@@ -38,13 +39,18 @@ template <class V> static inline void add_product(V4<V>& sum, const V* p, const 
 }
 /// Three elements; nothing behind them is read.
 #if defined(__AVX2__)
-static inline void load3(V4<double>& to, const double* p) { to = (V4<double>)_mm256_maskload_pd(p, _mm256_setr_epi64x(-1, -1, -1, 0)); }
-static inline void load3(V4<float>& to, const float* p) { to = (V4<float>)_mm_maskload_ps(p, _mm_setr_epi32(-1, -1, -1, 0)); }
+static inline void load3(V4<double>& to, const double* p) {
+  to = (V4<double>)_mm256_maskload_pd(p, _mm256_setr_epi64x(-1, -1, -1, 0));
+}
+static inline void load3(V4<float>& to, const float* p) {
+  to = (V4<float>)_mm_maskload_ps(p, _mm_setr_epi32(-1, -1, -1, 0));
+}
 #else
 template <class V> static inline void load3(V4<V>& to, const V* p) { to = V4<V>{p[0], p[1], p[2], V(0)}; }
 #endif
 
-template <class V, class P, class J> static void bsr_spmv_2x2(i64 begin, i64 end, const P* pos, const J* crd, const V* values, const Dense<V>& d) {
+template <class V, class P, class J> static void bsr_spmv_2x2(i64 begin, i64 end, const P* pos, const J* crd,
+                                                              const V* values, const Dense<V>& d) {
   for (i64 b = begin; b < end; ++b) {
     V4<V> acc[4] = {};
     i64 k = pos[b];
@@ -67,13 +73,14 @@ template <class V, class P, class J> static void bsr_spmv_2x2(i64 begin, i64 end
   }
 }
 
-template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end, const P* pos, const J* crd, const V* values, const Dense<V>& d) {
+template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end, const P* pos, const J* crd,
+                                                              const V* values, const Dense<V>& d) {
   for (i64 b = begin; b < end; ++b) {
     V4<V> acc[2][3] = {};
     i64 k = pos[b];
     const i64 stop = pos[b + 1];
-    // The lane beside a row's three elements holds a neighbour's, whatever it is: it is never summed. The last row is read from one
-    // element before, as nothing may be read behind it.
+    // The lane beside a row's three elements holds a neighbour's, whatever it is: it is never summed. The last row is
+    // read from one element before, as nothing may be read behind it.
     const auto add = [&](V4<V>* sum, i64 at) {
       const V* block = values + 9 * at;
       V4<V> x;
@@ -101,7 +108,8 @@ template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end
 
 // Wide blocks, row-major: R rows at a time, the dot products in vectors along the block's columns.
 template <int R, class V, class P, class J>
-static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, const Dense<V>& d) {
+static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc,
+                          const Dense<V>& d) {
   constexpr int L = lanes<V>;
   for (i64 b = begin; b < end; ++b)
     for (i64 r0 = 0; r0 < br; r0 += R) {
@@ -123,16 +131,19 @@ static void bsr_spmv_wide(i64 begin, i64 end, const P* pos, const J* crd, const 
 
 /// False: nothing is done, as these blocks have no loops of their own.
 template <class V, class P, class J>
-static bool bsr_spmv(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, const Dense<V>& d) {
+static bool bsr_spmv(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major,
+                     const Dense<V>& d) {
   constexpr int L = lanes<V>;
   if (!column_major && br == 2 && bc == 2) return bsr_spmv_2x2(begin, end, pos, crd, values, d), true;
   if (!column_major && br == 3 && bc == 3) return bsr_spmv_3x3(begin, end, pos, crd, values, d), true;
   // From a cache vectors along the rows win; from memory one pass over whole blocks does.
   const bool wide = !column_major && bc % L == 0 && br % 4 == 0;
   if (wide && !d.stream) return bsr_spmv_wide<4>(begin, end, pos, crd, values, br, bc, d), true;
-#define STRATA_FIXED(R, C) \
-  if (br == R && bc == C) \
-    return column_major ? bsr_spmv_fixed<R, C, true>(begin, end, pos, crd, values, d) : bsr_spmv_fixed<R, C, false>(begin, end, pos, crd, values, d), true
+#define STRATA_FIXED(R, C)                                                            \
+  if (br == R && bc == C)                                                             \
+  return column_major ? bsr_spmv_fixed<R, C, true>(begin, end, pos, crd, values, d)   \
+                      : bsr_spmv_fixed<R, C, false>(begin, end, pos, crd, values, d), \
+         true
   if (column_major) {
     STRATA_FIXED(2, 2);
     STRATA_FIXED(3, 3);

@@ -1,8 +1,9 @@
 #pragma once
-// CSR of complex numbers times columns of them. Numbers are pairs of reals, in A, in x and in the result; columns, ldx and ldo count reals.
+// CSR of complex numbers times columns of them. Numbers are pairs of reals, in A, in x and in the result; columns, ldx
+// and ldo count reals.
 //
-// Sums are kept of Re(a) x and of Im(a) x: an element of A takes two multiply-adds for each vector of x and nothing else. What turns the
-// second sum by a quarter waits until the row is done.
+// Sums are kept of Re(a) x and of Im(a) x: an element of A takes two multiply-adds for each vector of x and nothing
+// else. What turns the second sum by a quarter waits until the row is done.
 #include "kernels/isa/csr_spmm.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -31,16 +32,26 @@ template <class W> [[gnu::always_inline]] static inline W quarter_turn(W v) {
 /// alpha and beta, as most are: real, and none.
 template <class V> struct Scaling {
   explicit Scaling(const Dense<V>& d)
-      : alpha(d.alpha), alpha_im(d.alpha_im), beta(d.beta), beta_im(d.beta_im), turns(alpha_im != V(0)), adds(beta != V(0) || beta_im != V(0)) {}
-  template <class W> [[gnu::always_inline]] W result(W v) const { return turns ? v * alpha + quarter_turn(v) * alpha_im : v * alpha; }
-  template <class W> [[gnu::always_inline]] W before(W v) const { return beta_im == V(0) ? v * beta : v * beta + quarter_turn(v) * beta_im; }
+      : alpha(d.alpha),
+        alpha_im(d.alpha_im),
+        beta(d.beta),
+        beta_im(d.beta_im),
+        turns(alpha_im != V(0)),
+        adds(beta != V(0) || beta_im != V(0)) {}
+  template <class W> [[gnu::always_inline]] W result(W v) const {
+    return turns ? v * alpha + quarter_turn(v) * alpha_im : v * alpha;
+  }
+  template <class W> [[gnu::always_inline]] W before(W v) const {
+    return beta_im == V(0) ? v * beta : v * beta + quarter_turn(v) * beta_im;
+  }
   const V alpha, alpha_im, beta, beta_im;
   const bool turns, adds;
 };
 
 // N vectors of one output row (see row_panel in csr_spmm.h).
 template <Rows R, int N, template <int, class> class Place, class V, class C>
-static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out, const Dense<V>& d) {
+static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out,
+                                 const Dense<V>& d) {
   constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
   constexpr i64 distance = R == Rows::scattered ? far_ahead : 24;
   const Place<N, V> place(x);
@@ -82,7 +93,8 @@ static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const 
 
 // One column, which is less than a vector: two chains.
 template <class V, class C>
-static inline void complex_column(i64 k, i64 stop, const C* crd, const V* values, const V* x, V* out, const Dense<V>& d) {
+static inline void complex_column(i64 k, i64 stop, const C* crd, const V* values, const V* x, V* out,
+                                  const Dense<V>& d) {
   Pair<V> re[2] = {}, im[2] = {};
   const auto add = [&](int u, i64 at) __attribute__((always_inline)) {
     const Pair<V> v = *reinterpret_cast<const Pair<V>*>(x + static_cast<i64>(crd[at]) * d.ldx);
@@ -109,8 +121,9 @@ static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V
     if (d.along) prefetch_elements_second(d.x + (i + d.lead) * d.ldx, d.columns);
     V* out = d.past ? past.next() : d.out + i * d.ldo;
     i64 c = 0;
-#define STRATA_PANELS(N, PLACE) \
-  for (; c + (N) * lanes<V> <= d.columns; c += (N) * lanes<V>) complex_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, d)
+#define STRATA_PANELS(N, PLACE)                                \
+  for (; c + (N) * lanes<V> <= d.columns; c += (N) * lanes<V>) \
+  complex_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, d)
     if constexpr (max_accumulators >= 16) STRATA_PANELS(8, Place);
     STRATA_PANELS(4, Place);
     STRATA_PANELS(2, Plain);
@@ -132,7 +145,8 @@ static void complex_places(i64 begin, i64 end, const P* pos, const C* crd, const
 template <class V, class P, class C>
 void complex_csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
 #if defined(__AVX2__)
-  if (by_lines(d.x, 2 * sizeof(V), d.ldx / 2, d.columns / 2)) return complex_places<ByLines>(begin, end, pos, crd, values, d);
+  if (by_lines(d.x, 2 * sizeof(V), d.ldx / 2, d.columns / 2))
+    return complex_places<ByLines>(begin, end, pos, crd, values, d);
 #endif
   complex_places<Plain>(begin, end, pos, crd, values, d);
 }

@@ -21,13 +21,16 @@ static inline void coo_short(i64 begin, i64 end, const C* rows, const C* columns
   const V *x = d.x, alpha = d.alpha;
   V* out = d.out;
   const i64 ldx = Unit ? 1 : d.ldx, ldo = Unit ? 1 : d.ldo;
-  for (i64 k = begin; k < end; ++k) out[static_cast<i64>(rows[k]) * ldo] += alpha * values[k] * x[static_cast<i64>(columns[k]) * ldx];
+  for (i64 k = begin; k < end; ++k)
+    out[static_cast<i64>(rows[k]) * ldo] += alpha * values[k] * x[static_cast<i64>(columns[k]) * ldx];
 }
 
 template <class V, class C>
 void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d, bool short_rows) {
   constexpr int L = lanes<V>;
-  if (short_rows && d.columns == 1) return d.ldx == 1 && d.ldo == 1 ? coo_short<true>(begin, end, rows, columns, values, d) : coo_short<false>(begin, end, rows, columns, values, d);
+  if (short_rows && d.columns == 1)
+    return d.ldx == 1 && d.ldo == 1 ? coo_short<true>(begin, end, rows, columns, values, d)
+                                    : coo_short<false>(begin, end, rows, columns, values, d);
   for (i64 k = begin; k < end;) {
     const C row = rows[k];
     V* out = d.out + static_cast<i64>(row) * d.ldo;

@@ -8,24 +8,27 @@ namespace strata::kernels::STRATA_ISA {
 /// Where the rows of a dense matrix lie that a product needs.
 enum class Rows {
   near,       ///< in the core's own caches: asking early costs more than it hides
-  nearest,    ///< the same, where A's rows are long: what is waited for are A's own bytes, which are asked for line by line
+  nearest,    ///< the same, where A's rows are long: what is waited for are A's own bytes, which are asked for line by
+              ///< line
   far,        ///< asked for 24 elements (12 KB at most) ahead
   twice,      ///< asked for into the second level, and from there into the first
-  scattered,  ///< in memory, in no order (or, by_order, in blocks): earlier still, into the second level, which waits for more lines at a time than the first
+  scattered,  ///< in memory, in no order (or, by_order, in blocks): earlier still, into the second level, which waits
+              ///< for more lines at a time than the first
 };
 
-/// Elements ahead for those. (64 to 128 are alike on Zen 4; on Zen 3 rows of blocks take 0.92 to 1 of the time with 96 in place of 64.)
+/// Elements ahead for those. (64 to 128 are alike on Zen 4; on Zen 3 rows of blocks take 0.92 to 1 of the time with 96
+/// in place of 64.)
 inline constexpr i64 far_ahead = vector_bytes == 64 ? scatter_distance : 96;
 
-/// Elements of a row from which on it pays to ask for A's lines one by one (where A comes from memory and the columns are few: 1.2
-/// times as fast; level in a cache; 5 to 15 % slower where rows are short).
+/// Elements of a row from which on it pays to ask for A's lines one by one (where A comes from memory and the columns
+/// are few: 1.2 times as fast; level in a cache; 5 to 15 % slower where rows are short).
 inline constexpr i64 long_row = 128;
 
-// The vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each other's sums
-// where x is near: then there are more chains.
-// `leaves`: the row goes past the caches from here.
+// The vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each
+// other's sums where x is near: then there are more chains. `leaves`: the row goes past the caches from here.
 template <Rows R, int N, template <int, class> class Place, class V, class C>
-static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out, [[maybe_unused]] bool leaves, const Dense<V>& d) {
+static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out,
+                             [[maybe_unused]] bool leaves, const Dense<V>& d) {
   constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
   constexpr i64 distance = R == Rows::scattered ? far_ahead : R == Rows::twice ? 16 : N * vector_bytes > 512 ? 12 : 24;
   const Place<N, V> place(x);
@@ -54,8 +57,8 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
     for (; k + chains <= stop; k += chains)
       for (int u = 0; u < chains; ++u) add(acc[u], k + u);
 #if defined(__AVX512F__)
-    // How much is left of a row is what a core cannot guess: elements of the next row stand in, and do not count. (Short rows: 5 to
-    // 15 %.) Behind the last row nothing is read.
+    // How much is left of a row is what a core cannot guess: elements of the next row stand in, and do not count.
+    // (Short rows: 5 to 15 %.) Behind the last row nothing is read.
     const bool more = k + chains <= last;
     for (int u = 0; u < chains - 1; ++u) {
       if (more) {
@@ -104,10 +107,12 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 
 // Columns of one row, by the widest panels that fit.
 template <Rows R, template <int, class> class Place, class V, class C>
-static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, bool leaves, const Dense<V>& d) {
+static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, bool leaves,
+                               const Dense<V>& d) {
   i64 c = 0;
-#define STRATA_PANELS(N, PLACE) \
-  for (; c + (N) * lanes<V> <= d.columns; c += (N) * lanes<V>) row_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, leaves, d)
+#define STRATA_PANELS(N, PLACE)                                \
+  for (; c + (N) * lanes<V> <= d.columns; c += (N) * lanes<V>) \
+  row_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, leaves, d)
   if constexpr (max_accumulators >= 16) STRATA_PANELS(16, Place);
   STRATA_PANELS(8, Place);
   STRATA_PANELS(4, Place);
@@ -131,7 +136,8 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
 template <Rows R, int N, template <int, class> class Place, class V, class P, class C>
 static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   Past<V> past(d.out + begin * d.ldo);
-  const bool leaves = d.past && leaves_by_rows(d.out, d.columns * static_cast<i64>(sizeof(V))), gathered = d.past && !leaves;
+  const bool leaves = d.past && leaves_by_rows(d.out, d.columns * static_cast<i64>(sizeof(V))),
+             gathered = d.past && !leaves;
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
   for (i64 i = begin; i < end; ++i) {
     const i64 start = pos[i], stop = pos[i + 1];

@@ -20,27 +20,35 @@ template <class L> struct Lanes {
   }
 };
 template <class L> alignas(64) inline constexpr Lanes<L> lanes_kept;
-template <class V> static inline const Lane<V>* first_lanes(i64 n) { return lanes_kept<Lane<V>>.keep + 4 * most_fours - n; }
+template <class V> static inline const Lane<V>* first_lanes(i64 n) {
+  return lanes_kept<Lane<V>>.keep + 4 * most_fours - n;
+}
 
 #if defined(__SSE4_1__)
 // x at four columns, in 16-byte vectors. Indices come two or four to a 64-bit load: three loads per element would bind
-// where x lives in a near cache. (A vgather costs more than these inserts on two generations of AMD; csr_gather.h is for where it does not.)
+// where x lives in a near cache. (A vgather costs more than these inserts on two generations of AMD; csr_gather.h is
+// for where it does not.)
 static inline void columns_of(const i32* crd, i64& c0, i64& c1, i64& c2, i64& c3) {
   u64 a, b;
   __builtin_memcpy(&a, crd, 8);
   __builtin_memcpy(&b, crd + 2, 8);
-  c0 = static_cast<i64>(a & 0xffffffffu), c1 = static_cast<i64>(a >> 32), c2 = static_cast<i64>(b & 0xffffffffu), c3 = static_cast<i64>(b >> 32);
+  c0 = static_cast<i64>(a & 0xffffffffu), c1 = static_cast<i64>(a >> 32), c2 = static_cast<i64>(b & 0xffffffffu),
+  c3 = static_cast<i64>(b >> 32);
 }
 static inline void columns_of(const u16* crd, i64& c0, i64& c1, i64& c2, i64& c3) {
   u64 a;
   __builtin_memcpy(&a, crd, 8);
   c0 = a & 0xffff, c1 = a >> 16 & 0xffff, c2 = a >> 32 & 0xffff, c3 = static_cast<i64>(a >> 48);
 }
-static inline void columns_of(const u8* crd, i64& c0, i64& c1, i64& c2, i64& c3) { c0 = crd[0], c1 = crd[1], c2 = crd[2], c3 = crd[3]; }
-static inline void columns_of(const i64* crd, i64& c0, i64& c1, i64& c2, i64& c3) { c0 = crd[0], c1 = crd[1], c2 = crd[2], c3 = crd[3]; }
+static inline void columns_of(const u8* crd, i64& c0, i64& c1, i64& c2, i64& c3) {
+  c0 = crd[0], c1 = crd[1], c2 = crd[2], c3 = crd[3];
+}
+static inline void columns_of(const i64* crd, i64& c0, i64& c1, i64& c2, i64& c3) {
+  c0 = crd[0], c1 = crd[1], c2 = crd[2], c3 = crd[3];
+}
 
-// Where there are fused multiply-adds they are asked for by name: a compiler may fuse one of two loops and not the other, and a row's
-// sum would depend on the loop.
+// Where there are fused multiply-adds they are asked for by name: a compiler may fuse one of two loops and not the
+// other, and a row's sum would depend on the loop.
 #if defined(__FMA__)
 static inline __m128 plus_product(__m128 s, __m128 a, __m128 b) { return _mm_fmadd_ps(a, b, s); }
 static inline __m128d plus_product(__m128d s, __m128d a, __m128d b) { return _mm_fmadd_pd(a, b, s); }
@@ -49,7 +57,8 @@ static inline __m128 plus_product(__m128 s, __m128 a, __m128 b) { return s + a *
 static inline __m128d plus_product(__m128d s, __m128d a, __m128d b) { return s + a * b; }
 #endif
 
-// Four sums side by side: element q of a row goes to sum q % 4. Both factors of what is not kept are 0: an infinity there adds nothing.
+// Four sums side by side: element q of a row goes to sum q % 4. Both factors of what is not kept are 0: an infinity
+// there adds nothing.
 template <class V> struct Four;
 
 template <> struct Four<float> {
@@ -60,10 +69,14 @@ template <> struct Four<float> {
     __m128 g = _mm_insert_ps(_mm_load_ss(x + c0), _mm_load_ss(x + c1), 0x10);
     return _mm_insert_ps(_mm_insert_ps(g, _mm_load_ss(x + c2), 0x20), _mm_load_ss(x + c3), 0x30);
   }
-  template <class C> [[gnu::always_inline]] void add(const C* crd, const float* v, const float* x) { s = plus_product(s, _mm_loadu_ps(v), chosen(crd, x)); }
-  template <class C> [[gnu::always_inline]] void add_kept(const i32* keep, const C* crd, const float* v, const float* x) {
+  template <class C> [[gnu::always_inline]] void add(const C* crd, const float* v, const float* x) {
+    s = plus_product(s, _mm_loadu_ps(v), chosen(crd, x));
+  }
+  template <class C> [[gnu::always_inline]] void add_kept(const i32* keep, const C* crd, const float* v,
+                                                          const float* x) {
 #if defined(__AVX512VL__) && defined(__AVX512DQ__)
-    s = _mm_mask3_fmadd_ps(_mm_loadu_ps(v), chosen(crd, x), s, _mm_movepi32_mask(_mm_loadu_si128(reinterpret_cast<const __m128i*>(keep))));
+    s = _mm_mask3_fmadd_ps(_mm_loadu_ps(v), chosen(crd, x), s,
+                           _mm_movepi32_mask(_mm_loadu_si128(reinterpret_cast<const __m128i*>(keep))));
 #else
     const __m128 m = _mm_loadu_ps(reinterpret_cast<const float*>(keep));
     s = plus_product(s, _mm_and_ps(_mm_loadu_ps(v), m), _mm_and_ps(chosen(crd, x), m));
@@ -83,9 +96,13 @@ template <> struct Four<double> {
     columns_of(crd, c0, c1, c2, c3);
     return _mm256_set_m128d(_mm_loadh_pd(_mm_load_sd(x + c2), x + c3), _mm_loadh_pd(_mm_load_sd(x + c0), x + c1));
   }
-  template <class C> [[gnu::always_inline]] void add(const C* crd, const double* v, const double* x) { s = _mm256_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s); }
-  template <class C> [[gnu::always_inline]] void add_kept(const i64* keep, const C* crd, const double* v, const double* x) {
-    s = _mm256_mask3_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s, _mm256_movepi64_mask(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(keep))));
+  template <class C> [[gnu::always_inline]] void add(const C* crd, const double* v, const double* x) {
+    s = _mm256_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s);
+  }
+  template <class C> [[gnu::always_inline]] void add_kept(const i64* keep, const C* crd, const double* v,
+                                                          const double* x) {
+    s = _mm256_mask3_fmadd_pd(_mm256_loadu_pd(v), chosen(crd, x), s,
+                              _mm256_movepi64_mask(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(keep))));
   }
   double sum() const { return (s[0] + s[2]) + (s[1] + s[3]); }
   __m128d halves() const { return _mm256_castpd256_pd128(s) + _mm256_extractf128_pd(s, 1); }
@@ -102,16 +119,20 @@ template <> struct Four<double> {
     chosen(crd, x, g, h);
     s = plus_product(s, _mm_loadu_pd(v), g), t = plus_product(t, _mm_loadu_pd(v + 2), h);
   }
-  template <class C> [[gnu::always_inline]] void add_kept(const i64* keep, const C* crd, const double* v, const double* x) {
+  template <class C> [[gnu::always_inline]] void add_kept(const i64* keep, const C* crd, const double* v,
+                                                          const double* x) {
     __m128d g, h;
     chosen(crd, x, g, h);
-    const __m128d m = _mm_loadu_pd(reinterpret_cast<const double*>(keep)), n = _mm_loadu_pd(reinterpret_cast<const double*>(keep + 2));
-    s = plus_product(s, _mm_and_pd(_mm_loadu_pd(v), m), _mm_and_pd(g, m)), t = plus_product(t, _mm_and_pd(_mm_loadu_pd(v + 2), n), _mm_and_pd(h, n));
+    const __m128d m = _mm_loadu_pd(reinterpret_cast<const double*>(keep)),
+                  n = _mm_loadu_pd(reinterpret_cast<const double*>(keep + 2));
+    s = plus_product(s, _mm_and_pd(_mm_loadu_pd(v), m), _mm_and_pd(g, m)),
+    t = plus_product(t, _mm_and_pd(_mm_loadu_pd(v + 2), n), _mm_and_pd(h, n));
   }
   double sum() const { return (s[0] + t[0]) + (s[1] + t[1]); }
   __m128d halves() const { return s + t; }
 #endif
-  [[gnu::always_inline]] static void store_sums(double* out, const Four& a, const Four& b, const Four& c, const Four& d) {
+  [[gnu::always_inline]] static void store_sums(double* out, const Four& a, const Four& b, const Four& c,
+                                                const Four& d) {
     const __m128d p = a.halves(), q = b.halves(), u = c.halves(), v = d.halves();
     _mm_storeu_pd(out, _mm_unpacklo_pd(p, q) + _mm_unpackhi_pd(p, q));
     _mm_storeu_pd(out + 2, _mm_unpacklo_pd(u, v) + _mm_unpackhi_pd(u, v));
@@ -127,7 +148,9 @@ template <class V> struct Four {
     for (int q = 0; q < 4; ++q) s[q] += keep[q] ? v[q] * x[crd[q]] : V(0);
   }
   V sum() const { return (s[0] + s[2]) + (s[1] + s[3]); }
-  [[gnu::always_inline]] static void store_sums(V* out, const Four& a, const Four& b, const Four& c, const Four& d) { out[0] = a.sum(), out[1] = b.sum(), out[2] = c.sum(), out[3] = d.sum(); }
+  [[gnu::always_inline]] static void store_sums(V* out, const Four& a, const Four& b, const Four& c, const Four& d) {
+    out[0] = a.sum(), out[1] = b.sum(), out[2] = c.sum(), out[3] = d.sum();
+  }
 };
 #endif
 
@@ -139,17 +162,21 @@ enum class Reads {
   scattered_second,  ///< or into the second
 };
 
-/// Are the streams asked for sixteen elements at a time, in a loop of their own, and not by fours? A line that is asked for more than once
-/// costs less than the guess at that loop's end where x is asked for into the second level, and where two doubles are multiplied at a
-/// time (Zen 3, x in the second level and beyond: by fours 0.7 to 0.85 of the time, nearer 1.0 to 1.05).
+/// Are the streams asked for sixteen elements at a time, in a loop of their own, and not by fours? A line that is asked
+/// for more than once costs less than the guess at that loop's end where x is asked for into the second level, and
+/// where two doubles are multiplied at a time (Zen 3, x in the second level and beyond: by fours 0.7 to 0.85 of the
+/// time, nearer 1.0 to 1.05).
 #if defined(__AVX512VL__) && defined(__AVX512DQ__)
 template <Reads R, class V> inline constexpr bool by_sixteens = R == Reads::streamed || R == Reads::scattered;
 #else
-template <Reads R, class V> inline constexpr bool by_sixteens = (R == Reads::streamed && sizeof(V) == 4) || R == Reads::scattered;
+template <Reads R, class V> inline constexpr bool by_sixteens =
+    (R == Reads::streamed && sizeof(V) == 4) || R == Reads::scattered;
 #endif
 
-/// Asks for the streams at four elements, and for what such four choose, some elements before they are reached, where there are so many left.
-template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const V* values, const C* crd, i64 k, i64 last, const V* x) {
+/// Asks for the streams at four elements, and for what such four choose, some elements before they are reached, where
+/// there are so many left.
+template <Reads R, class V, class C> [[gnu::always_inline]] static inline void four_ahead(const V* values, const C* crd,
+                                                                                          i64 k, i64 last, const V* x) {
   if constexpr (R != Reads::cached && !by_sixteens<R, V>) {
     prefetch_stream(values + k);
     prefetch_stream(crd + k);
@@ -164,7 +191,8 @@ template <Reads R, class V, class C> [[gnu::always_inline]] static inline void f
 }
 
 // A row's length is what a core cannot guess: one loop over fours, and behind it one masked four that is always done.
-// (Measured beside sixteens, fours and single elements in loops of their own: 1.1-1.6x on short rows, level on long ones.)
+// (Measured beside sixteens, fours and single elements in loops of their own: 1.1-1.6x on short rows, level on long
+// ones.)
 template <Reads R, class V, class P, class C>
 static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const V* x = d.x;
@@ -204,8 +232,9 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   }
 }
 
-/// The same sums in the same order, where most rows have few elements and not all as many: the first d.fours fours of every row are
-/// multiplied, those behind its end for nothing, so that a core guesses right for all rows but the longest.
+/// The same sums in the same order, where most rows have few elements and not all as many: the first d.fours fours of
+/// every row are multiplied, those behind its end for nothing, so that a core guesses right for all rows but the
+/// longest.
 template <bool Streamed, class V, class P, class C>
 static void csr_spmv_even(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const V* x = d.x;

@@ -1,13 +1,15 @@
 #pragma once
-// CSR times several columns, by tiles of the dense operand: what lies in a tile is read again from a cache nearby. Columns of A ascend
-// in each row.
+// CSR times several columns, by tiles of the dense operand: what lies in a tile is read again from a cache nearby.
+// Columns of A ascend in each row.
 #include "kernels/isa/csr_spmm.h"
 
 namespace strata::kernels::STRATA_ISA {
 
-// Elements of one row within a tile of x, from k on, added to N vectors of out; returns the first element behind the tile.
+// Elements of one row within a tile of x, from k on, added to N vectors of out; returns the first element behind the
+// tile.
 template <int N, class V, class C>
-static inline i64 tile_panel(i64 k, i64 stop, i64 tile_end, const C* crd, const V* values, const V* x, V* out, const Dense<V>& d) {
+static inline i64 tile_panel(i64 k, i64 stop, i64 tile_end, const C* crd, const V* values, const V* x, V* out,
+                             const Dense<V>& d) {
   Vec<V> acc[N];
   for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
   const auto add = [&](i64 at) __attribute__((always_inline)) {
@@ -23,10 +25,11 @@ static inline i64 tile_panel(i64 k, i64 stop, i64 tile_end, const C* crd, const 
   return k;
 }
 
-// What row after row chooses of A in a tile lies far apart: it is asked for some rows ahead, with room for rows of more elements than
-// the others (a line that is missed costs as much as all of them).
+// What row after row chooses of A in a tile lies far apart: it is asked for some rows ahead, with room for rows of more
+// elements than the others (a line that is missed costs as much as all of them).
 template <class T> [[gnu::always_inline]] static inline void prefetch_elements(const T* from, i64 elements) {
-  for (i64 q = 0; q < (elements + elements / 4) * static_cast<i64>(sizeof(T)) + 64; q += 64) prefetch(reinterpret_cast<const char*>(from) + q);
+  for (i64 q = 0; q < (elements + elements / 4) * static_cast<i64>(sizeof(T)) + 64; q += 64)
+    prefetch(reinterpret_cast<const char*>(from) + q);
 }
 
 // Columns [c, c + N vectors) of all rows: a tile of x stays while a block of rows passes over it.
@@ -40,7 +43,8 @@ static void csr_tiles(i64 begin, i64 end, const P* pos, const C* crd, const V* v
     for (i64 r = 0; r < rows; ++r) {
       next[r] = pos[b + r];
       V* out = d.out + (b + r) * d.ldo + c;
-      for (int q = 0; q < N; ++q) store(out + q * lanes<V>, d.beta == V(0) ? Vec<V>{} : splat(d.beta) * load(out + q * lanes<V>));
+      for (int q = 0; q < N; ++q)
+        store(out + q * lanes<V>, d.beta == V(0) ? Vec<V>{} : splat(d.beta) * load(out + q * lanes<V>));
     }
     for (i64 r = rows; r < rows + ahead; ++r) next[r] = pos[b];
     i64 left = static_cast<i64>(pos[b + rows]) - static_cast<i64>(pos[b]);
@@ -50,7 +54,8 @@ static void csr_tiles(i64 begin, i64 end, const P* pos, const C* crd, const V* v
       for (i64 r = 0; r < rows; ++r) {
         prefetch_elements(crd + next[r + ahead], each);
         prefetch_elements(values + next[r + ahead], each);
-        const i64 k = tile_panel<N>(next[r], static_cast<i64>(pos[b + r + 1]), tile_end, crd, values, d.x + c, d.out + (b + r) * d.ldo + c, d);
+        const i64 k = tile_panel<N>(next[r], static_cast<i64>(pos[b + r + 1]), tile_end, crd, values, d.x + c,
+                                    d.out + (b + r) * d.ldo + c, d);
         left -= k - next[r];
         next[r] = k;
       }

@@ -4,8 +4,9 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-// G diagonals in one sweep over rows [lo, hi), all of them inside the matrix there: out is written once for all of them. No
-// software prefetch: G streams of some pages each are what the hardware's is made for (25 % faster without, also from memory).
+// G diagonals in one sweep over rows [lo, hi), all of them inside the matrix there: out is written once for all of
+// them. No software prefetch: G streams of some pages each are what the hardware's is made for (25 % faster without,
+// also from memory).
 template <int G, bool Fresh, class V>
 static inline void dia_sweep(i64 lo, i64 hi, const V* const* a, const V* const* x, V* out, V alpha) {
   constexpr int L = lanes<V>;
@@ -41,10 +42,11 @@ static void dia_sweeps(int n, i64 lo, i64 hi, const V* const* a, const V* const*
   }
 }
 
-// Rows are cut so that the slice of `out` stays in L1 while all diagonals pass over it: first those that cover the whole slice, by
-// groups, then those that begin or end in it.
+// Rows are cut so that the slice of `out` stays in L1 while all diagonals pass over it: first those that cover the
+// whole slice, by groups, then those that begin or end in it.
 template <class V>
-static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d) {
+static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row,
+                     i64 cols, const Dense<V>& d) {
   constexpr i64 tile = 2048;
   constexpr int group = 8;
   for (i64 t = begin; t < end; t += tile) {
@@ -89,7 +91,8 @@ static void dia_spmv(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
 
 // N vectors of a row of the result: what all diagonals add to it. Inside: all of them are in the matrix there.
 template <int N, bool Inside, template <int, class> class Place, class V>
-static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const V* x, V* out, const Dense<V>& d) {
+static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row,
+                                 i64 cols, const V* x, V* out, const Dense<V>& d) {
   constexpr int M = Place<N, V>::vectors;
   const Place<N, V> place(x);
   const i64 ldx = d.ldx;
@@ -117,11 +120,13 @@ static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const
 }
 
 template <bool Inside, template <int, class> class Place, class V>
-static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, V* out, const Dense<V>& d) {
+static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols,
+                           V* out, const Dense<V>& d) {
   constexpr int L = lanes<V>;
   i64 c = 0;
-#define STRATA_PANELS(N, PLACE) \
-  for (; c + (N) * L <= d.columns; c += (N) * L) dia_row_panel<N, Inside, PLACE>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d)
+#define STRATA_PANELS(N, PLACE)                  \
+  for (; c + (N) * L <= d.columns; c += (N) * L) \
+  dia_row_panel<N, Inside, PLACE>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d)
   STRATA_PANELS(8, Place);
   STRATA_PANELS(4, Place);
   STRATA_PANELS(2, Plain);
@@ -137,10 +142,11 @@ static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* va
   }
 }
 
-// Of x only what the diagonal furthest to the right reads is new; where x does not stay in the core's own caches that is asked for some KB ahead, as
-// hardware prefetchers stop at the borders of pages.
+// Of x only what the diagonal furthest to the right reads is new; where x does not stay in the core's own caches that
+// is asked for some KB ahead, as hardware prefetchers stop at the borders of pages.
 template <template <int, class> class Place, class V>
-static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d) {
+static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row,
+                     i64 cols, const Dense<V>& d) {
   const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
   i64 lowest = 0, highest = 0;
   for (i64 k = 0; k < diagonals; ++k) {
@@ -155,7 +161,8 @@ static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
       const char* row = reinterpret_cast<const char*>(d.x + (i + ahead) * d.ldx);
       for (i64 q = 0; q < row_bytes; q += 64) prefetch(row + q);
     }
-    if (i + lowest >= 0 && i + highest < cols) dia_row<true, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
+    if (i + lowest >= 0 && i + highest < cols)
+      dia_row<true, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
     else dia_row<false, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
     if (d.past) past.push(d.columns);
   }
@@ -163,10 +170,12 @@ static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
 }
 
 template <class V>
-void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d) {
+void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols,
+         const Dense<V>& d) {
   if (is_vector(d)) return dia_spmv(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
 #if defined(__AVX512F__)
-  if (by_lines(d.x, sizeof(V), d.ldx, d.columns)) return dia_rows<ByLines>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+  if (by_lines(d.x, sizeof(V), d.ldx, d.columns))
+    return dia_rows<ByLines>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
 #endif
   dia_rows<Plain>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
 }

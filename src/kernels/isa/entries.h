@@ -4,7 +4,8 @@
 
 #define STRATA_EACH_INDEX(X, V) X(V, i32, i32) X(V, i64, i64) X(V, i64, i32) X(V, i32, u16)
 #define STRATA_EACH_TILED_INDEX(X, V) X(V, i32, u8) X(V, i32, u16) X(V, i32, i32) X(V, i64, i64)
-#if (defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)) || (!defined(__AVX512F__) && defined(__AVX2__) && defined(__BMI2__))
+#if (defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)) || \
+    (!defined(__AVX512F__) && defined(__AVX2__) && defined(__BMI2__))
 #define STRATA_CAN_UNITE
 #define STRATA_UNITES(V, P) {unite<V, P>},
 #else
@@ -13,21 +14,30 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-template <class V, class P, class C> void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
-template <class V, class P, class C> void complex_csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
-template <class V, class P, class C> void csc(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
+template <class V, class P, class C> void csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
+                                              const Dense<V>& d);
+template <class V, class P, class C> void complex_csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
+                                                      const Dense<V>& d);
+template <class V, class P, class C> void csc(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
+                                              const Dense<V>& d);
 template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
-template <class V, class C> void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d, bool short_rows);
+template <class V, class C> void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values,
+                                     const Dense<V>& d, bool short_rows);
 template <class V, class P>
-void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d);
+void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols,
+            const Dense<V>& d);
 template <class V, class P, class J>
-void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d);
+void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows,
+         i64 cols, const Dense<V>& d);
 template <class V, class P, class C>
 void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& whole);
 template <class V>
-void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d);
+void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols,
+         const Dense<V>& d);
 template <class V, class P>
-i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
-template <class V> void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns);
+i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+          const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+template <class V> void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw,
+                               i64 columns);
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -24,7 +24,8 @@ static inline void fibres_tile(const V* const* x, V* const* out, i64 column, i64
 }
 
 template <int N, class V>
-static void fibres_columns(i64 count, const V* const* x, V* const* out, i64 column, i64 from, i64 depth, const V* w, i64 ldw) {
+static void fibres_columns(i64 count, const V* const* x, V* const* out, i64 column, i64 from, i64 depth, const V* w,
+                           i64 ldw) {
   constexpr int R = vector_bytes == 64 ? 8 : 4;
   i64 r = 0;
   for (; r + R <= count; r += R) fibres_tile<R, N>(x + r, out + r, column, from, depth, w, ldw);
@@ -42,7 +43,8 @@ template <int N, class V> static inline void pack(i64 depth, const V* w, i64 ldw
 template <class V>
 void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns) {
   constexpr int L = lanes<V>;
-  constexpr i64 wide = 2 * L, deep = 16384 / (wide * static_cast<i64>(sizeof(V)));  // a panel of w: a third of the first level
+  constexpr i64 wide = 2 * L,
+                deep = 16384 / (wide * static_cast<i64>(sizeof(V)));  // a panel of w: a third of the first level
   alignas(64) V panel[static_cast<std::size_t>(wide * deep)];
   for (i64 c = 0; c < columns;) {
     const i64 width = columns - c >= wide ? wide : columns - c >= L ? L : 1;

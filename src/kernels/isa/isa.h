@@ -22,28 +22,34 @@ inline constexpr i64 most_united = 32;
 /// Fours of elements that every row may be given (see Dense::fours).
 inline constexpr i64 most_fours = 8;
 
-/// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit stride and
-/// leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
+/// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit
+/// stride and leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
 template <class V> struct Dense {
   const V* x;
   i64 ldx;
   V* out;
   i64 ldo;
   i64 columns;
-  V alpha, beta;  ///< beta 0: out is not read
-  bool stream;    ///< the matrix comes from memory: prefetch it (what lies in a cache is 15-25 % slower for that)
-  bool beyond = false;     ///< the matrix does not fit the core's own caches
-  bool second = false;     ///< scattered, and x is a vector: into the second level, which waits for more lines at a time than the first
-  bool scattered = false;  ///< what rows choose of x is far and in no order: ask for it early (in a cache: 20 % slower for that)
-  bool near = false;       ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
-  bool twice = false;      ///< rows of x are asked for into the second level, and from there into the first
-  bool along = false;      ///< rows of A follow a diagonal: each asks for the row of x that lies `lead` behind its own number, and for no other
+  V alpha, beta;        ///< beta 0: out is not read
+  bool stream;          ///< the matrix comes from memory: prefetch it (what lies in a cache is 15-25 % slower for that)
+  bool beyond = false;  ///< the matrix does not fit the core's own caches
+  bool second = false;  ///< scattered, and x is a vector: into the second level, which waits for more lines at a time
+                        ///< than the first
+  bool scattered =
+      false;  ///< what rows choose of x is far and in no order: ask for it early (in a cache: 20 % slower for that)
+  bool near = false;   ///< x stays in the core's own caches: nothing of it is asked for early (7 to 25 % faster)
+  bool twice = false;  ///< rows of x are asked for into the second level, and from there into the first
+  bool along = false;  ///< rows of A follow a diagonal: each asks for the row of x that lies `lead` behind its own
+                       ///< number, and for no other
   i64 lead = 0;
-  bool gathers = false;    ///< this processor's gathers are fast: where a vector is read by them
-  bool past = false;       ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
-  V alpha_im = 0, beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
-  i64 fours = 0;           ///< elements / 4 that a row times a vector multiplies whatever its length, at most most_fours; 0: as many as it has
-  i64 tile = 0;            ///< bytes of x that the rows pass over at a time; 0: all. Columns of A ascend then
+  bool gathers = false;  ///< this processor's gathers are fast: where a vector is read by them
+  bool past =
+      false;  ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
+  V alpha_im = 0,
+    beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
+  i64 fours = 0;  ///< elements / 4 that a row times a vector multiplies whatever its length, at most most_fours; 0: as
+                  ///< many as it has
+  i64 tile = 0;   ///< bytes of x that the rows pass over at a time; 0: all. Columns of A ascend then
 };
 
 /// One row of function pointers per element type; index types are pos/crd.
@@ -60,9 +66,12 @@ template <class V, class P, class C> struct IndexedLoops {
   /// element by element where rows are short and x is one column. beta is not used.
   void (*coo)(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d, bool short_rows);
   /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
-  void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols, const Dense<V>& d);
-  /// BSR block rows, blocks of br x bc, row-major or column-major inside; rows and cols are the matrix's (blocks may overhang).
-  void (*bsr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc, bool column_major, i64 rows, i64 cols, const Dense<V>& d);
+  void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,
+                 i64 cols, const Dense<V>& d);
+  /// BSR block rows, blocks of br x bc, row-major or column-major inside; rows and cols are the matrix's (blocks may
+  /// overhang).
+  void (*bsr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc, bool column_major,
+              i64 rows, i64 cols, const Dense<V>& d);
 };
 
 /// CSR in tiles of `height` rows and `width` columns, `tiles` of them beside each other.
@@ -71,21 +80,24 @@ struct Tiling {
 };
 
 template <class V, class P, class C> struct TiledLoops {
-  /// Rows [begin, end): row r of tile j of the b-th row of tiles begins at pos[(b * tiles + j) * height + r]; crd counts from the tile's
-  /// first column.
+  /// Rows [begin, end): row r of tile j of the b-th row of tiles begins at pos[(b * tiles + j) * height + r]; crd
+  /// counts from the tile's first column.
   void (*tiled)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Tiling& t, const Dense<V>& d);
 };
 
 template <class V, class P> struct SumLoops {
-  /// Rows [begin, end) of A + B, or A - B, of two CSR matrices of so many columns, ascending and below 2^31 - 1: columns and values to `crd` and
-  /// `values`, which have room for as many as both have in these rows and most_united more; where each row ends to `ends`.
-  /// Gives how many came. Null where the instruction set cannot do it.
-  i64 (*unite)(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+  /// Rows [begin, end) of A + B, or A - B, of two CSR matrices of so many columns, ascending and below 2^31 - 1:
+  /// columns and values to `crd` and `values`, which have room for as many as both have in these rows and most_united
+  /// more; where each row ends to `ends`. Gives how many came. Null where the instruction set cannot do it.
+  i64 (*unite)(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+               const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 };
 
 template <class V> struct PlainLoops {
-  /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i + offset[k]).
-  void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols, const Dense<V>& d);
+  /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i +
+  /// offset[k]).
+  void (*dia)(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols,
+              const Dense<V>& d);
   /// out[r][0 .. columns) = sum over d of x[r][d] * w[d * ldw ..]: rows anywhere, w's rows of unit stride.
   void (*fibres)(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns);
 };

@@ -14,21 +14,23 @@ namespace strata::kernels::STRATA_ISA {
 STRATA_EACH_INDEX(STRATA_CSC, float)
 STRATA_EACH_INDEX(STRATA_CSC, double)
 
-#define STRATA_OTHERS(V) \
-  template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&, bool); \
-  template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&, bool); \
-  template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&, bool); \
-  template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&); \
-  template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&); \
+#define STRATA_OTHERS(V)                                                                            \
+  template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&, bool);             \
+  template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&, bool);             \
+  template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&, bool);             \
+  template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&);                          \
+  template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&);                          \
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
-  template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64); \
+  template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64);                   \
   template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, const Dense<V>&);
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)
 
 #ifdef STRATA_CAN_UNITE
-#define STRATA_UNITE(V, P) template i64 unite(i64, i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, i64*);
+#define STRATA_UNITE(V, P)                                                                                          \
+  template i64 unite(i64, i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, \
+                     i64*);
 STRATA_UNITE(float, i32)
 STRATA_UNITE(float, i64)
 STRATA_UNITE(double, i32)

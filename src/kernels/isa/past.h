@@ -3,8 +3,9 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-/// Results that go past the caches: a core need not read the lines that it overwrites whole. Rows that follow each other in memory
-/// are gathered here, wherever they begin, and leave by whole lines; only the first and the last line are written the usual way.
+/// Results that go past the caches: a core need not read the lines that it overwrites whole. Rows that follow each
+/// other in memory are gathered here, wherever they begin, and leave by whole lines; only the first and the last line
+/// are written the usual way.
 template <class V> class Past {
  public:
   explicit Past(V* out) {
@@ -50,18 +51,21 @@ template <class V> class Past {
 #if defined(__AVX512F__)
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_load_si512(from));
 #elif defined(__AVX__)
-    for (int q = 0; q < 64; q += 32) _mm256_stream_si256(reinterpret_cast<__m256i*>(to + q), _mm256_load_si256(reinterpret_cast<const __m256i*>(from + q)));
+    for (int q = 0; q < 64; q += 32)
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + q),
+                          _mm256_load_si256(reinterpret_cast<const __m256i*>(from + q)));
 #elif defined(__SSE2__)
-    for (int q = 0; q < 64; q += 16) _mm_stream_si128(reinterpret_cast<__m128i*>(to + q), _mm_load_si128(reinterpret_cast<const __m128i*>(from + q)));
+    for (int q = 0; q < 64; q += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + q), _mm_load_si128(reinterpret_cast<const __m128i*>(from + q)));
 #else
     __builtin_memcpy(to, from, 64);
 #endif
   }
 
   alignas(64) char lines_[most_past_bytes + 64];
-  char* to_;   ///< where the first of the lines belongs
-  i64 lead_;   ///< bytes of it that are not ours
-  i64 held_;   ///< bytes in all, these included
+  char* to_;  ///< where the first of the lines belongs
+  i64 lead_;  ///< bytes of it that are not ours
+  i64 held_;  ///< bytes in all, these included
 };
 
 }  // namespace strata::kernels::STRATA_ISA

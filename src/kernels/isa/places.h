@@ -18,13 +18,15 @@ template <int N, class V> struct Plain {
 };
 
 #if defined(__AVX512F__)
-// The same where all rows of x begin inside of a line (NumPy's large arrays do): by the lines that they touch, one more, of which the
-// first and the last are not whole. A vector across two lines would take as long as two. (From the first level 1.4 times as fast, from
-// the second 1.15, level behind it.)
+// The same where all rows of x begin inside of a line (NumPy's large arrays do): by the lines that they touch, one
+// more, of which the first and the last are not whole. A vector across two lines would take as long as two. (From the
+// first level 1.4 times as fast, from the second 1.15, level behind it.)
 template <int N, class V> struct ByLines {
   static constexpr int vectors = N + 1;
   explicit ByLines(const V* x)
-      : lead(static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % 64 / sizeof(V))), first(static_cast<u16>(~0u << lead)), last(static_cast<u16>(~(~0u << lead))) {}
+      : lead(static_cast<int>(reinterpret_cast<std::uintptr_t>(x) % 64 / sizeof(V))),
+        first(static_cast<u16>(~0u << lead)),
+        last(static_cast<u16>(~(~0u << lead))) {}
   const V* begin(const V* row) const { return row - lead; }
   V* begin(V* row) const { return row - lead; }
   [[gnu::always_inline]] Vec<V> read(const V* row, int q) const {
@@ -41,8 +43,9 @@ template <int N, class V> struct ByLines {
   u16 first, last;
 };
 #elif defined(__AVX2__)
-// The same where all rows of x begin half a vector behind a line (NumPy's large arrays do): vectors that no line cuts, the last of them
-// what is left on both sides. (From the core's own caches 0.87 to 0.95 of the time; with masks, for any place, 0.91 to 1.16.)
+// The same where all rows of x begin half a vector behind a line (NumPy's large arrays do): vectors that no line cuts,
+// the last of them what is left on both sides. (From the core's own caches 0.87 to 0.95 of the time; with masks, for
+// any place, 0.91 to 1.16.)
 template <int N, class V> struct ByLines {
   static constexpr int vectors = N, half = lanes<V> / 2;
   explicit ByLines(const V*) {}
@@ -58,7 +61,9 @@ template <int N, class V> struct ByLines {
     else store(p, v);
   }
   /// Vector q of the row as memory has it.
-  [[gnu::always_inline]] static Vec<V> whole(const Vec<V>* sums, int q) { return across<V>(sums[q == 0 ? N - 1 : q - 1], sums[q]); }
+  [[gnu::always_inline]] static Vec<V> whole(const Vec<V>* sums, int q) {
+    return across<V>(sums[q == 0 ? N - 1 : q - 1], sums[q]);
+  }
 };
 #endif
 

@@ -6,11 +6,19 @@ namespace strata::kernels::STRATA_ISA {
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
 
-template <class V> struct SumsOf { using type = __m512; };
-template <> struct SumsOf<double> { using type = __m512d; };
+template <class V> struct SumsOf {
+  using type = __m512;
+};
+template <> struct SumsOf<double> {
+  using type = __m512d;
+};
 
-static inline void add_values(u32 m, __m512& s, const float* v) { s = s + _mm512_maskz_loadu_ps(static_cast<__mmask16>(m), v); }
-static inline void add_values(u32 m, __m512d& s, const double* v) { s = s + _mm512_maskz_loadu_pd(static_cast<__mmask8>(m), v); }
+static inline void add_values(u32 m, __m512& s, const float* v) {
+  s = s + _mm512_maskz_loadu_ps(static_cast<__mmask16>(m), v);
+}
+static inline void add_values(u32 m, __m512d& s, const double* v) {
+  s = s + _mm512_maskz_loadu_pd(static_cast<__mmask8>(m), v);
+}
 
 template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d) {
   using Sums = typename SumsOf<V>::type;

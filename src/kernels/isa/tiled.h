@@ -1,5 +1,6 @@
 #pragma once
-// CSR in tiles: each is a small CSR matrix, whose elements lie together and stream by while its rows of x stay in the nearest cache.
+// CSR in tiles: each is a small CSR matrix, whose elements lie together and stream by while its rows of x stay in the
+// nearest cache.
 #include "kernels/isa/csr.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -13,7 +14,8 @@ static void tile_panel(i64 from, i64 to, const P* tile, const C* crd, const V* v
       if (is_vector(d)) csr_vector(from, to, tile, crd, values, d);
       else csr_spmm<Rows::near, 0, Plain>(from, to, tile, crd, values, d);
     } else {
-      for (i64 i = from; i < to; ++i) row_panel<Rows::nearest, N, Plain>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo, false, d);
+      for (i64 i = from; i < to; ++i)
+        row_panel<Rows::nearest, N, Plain>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo, false, d);
     }
     d.beta = V(1);  // the tiles behind the first add to what it left
   }
@@ -27,10 +29,11 @@ void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, cons
     Dense<V> d = whole;
     d.out += top * d.ldo;
     d.near = true, d.scattered = d.past = d.along = false, d.tile = 0;
-    // A width of columns walks all rows before the next: to choose one anew for each row would cost as much as a dozen elements.
-#define STRATA_PANELS(N) \
+    // A width of columns walks all rows before the next: to choose one anew for each row would cost as much as a dozen
+    // elements.
+#define STRATA_PANELS(N)                                                                                           \
   for (constexpr i64 width = (N) * lanes<V>; d.columns >= width; d.x += width, d.out += width, d.columns -= width) \
-    tile_panel<N>(from, to, tile, crd, values, t, d)
+  tile_panel<N>(from, to, tile, crd, values, t, d)
     if constexpr (max_accumulators >= 16) STRATA_PANELS(16);
     STRATA_PANELS(8);
     STRATA_PANELS(4);

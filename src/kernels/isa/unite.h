@@ -1,8 +1,9 @@
 #pragma once
-// The sum of two CSR matrices, row by row: two sorted lists of coordinates become one. A vector of either at a time, without a
-// jump: where each element of the first belongs among those of the second is found by halving, in all lanes at once; both are
-// then spread over the places that are theirs (with AVX2 alone: unite_fours.h). The halving is a chain of results that wait for
-// each other, so that two steps go through it side by side, of one row or of two (a fifth faster on Zen 4 in float32).
+// The sum of two CSR matrices, row by row: two sorted lists of coordinates become one. A vector of either at a time,
+// without a jump: where each element of the first belongs among those of the second is found by halving, in all lanes
+// at once; both are then spread over the places that are theirs (with AVX2 alone: unite_fours.h). The halving is a
+// chain of results that wait for each other, so that two steps go through it side by side, of one row or of two (a
+// fifth faster on Zen 4 in float32).
 #include "kernels/isa/csr_gather.h"
 #include "kernels/isa/entries.h"
 #include "kernels/isa/unite_alike.h"
@@ -38,7 +39,8 @@ template <> struct Lanes<float> {
   static u32 bits(Mask m, Keys at) {
     using Words = u32 __attribute__((vector_size(64)));
     const auto s = reinterpret_cast<Words>(_mm512_maskz_sllv_epi32(m, all(1), at));
-    auto t = __builtin_shufflevector(s, s, 0, 1, 2, 3, 4, 5, 6, 7) | __builtin_shufflevector(s, s, 8, 9, 10, 11, 12, 13, 14, 15);
+    auto t = __builtin_shufflevector(s, s, 0, 1, 2, 3, 4, 5, 6, 7) |
+             __builtin_shufflevector(s, s, 8, 9, 10, 11, 12, 13, 14, 15);
     t = t | __builtin_shufflevector(t, t, 4, 5, 6, 7, 0, 1, 2, 3);
     t = t | __builtin_shufflevector(t, t, 2, 3, 0, 1, 6, 7, 4, 5);
     return t[0] | t[1];
@@ -61,8 +63,12 @@ template <> struct Lanes<double> {
   static void store(i32* p, Keys k) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), k); }
   static void store(double* p, Values v) { _mm512_storeu_pd(p, v); }
   static Keys pick(Keys at, Keys k) { return _mm256_permutexvar_epi32(at, k); }
-  static Values pick(Keys at, Values v) { return _mm512_maskz_permutexvar_pd(0xff, _mm512_maskz_cvtepi32_epi64(0xff, at), v); }
-  static Values pick_where(Mask m, Keys at, Values v) { return _mm512_maskz_permutexvar_pd(m, _mm512_maskz_cvtepi32_epi64(0xff, at), v); }
+  static Values pick(Keys at, Values v) {
+    return _mm512_maskz_permutexvar_pd(0xff, _mm512_maskz_cvtepi32_epi64(0xff, at), v);
+  }
+  static Values pick_where(Mask m, Keys at, Values v) {
+    return _mm512_maskz_permutexvar_pd(m, _mm512_maskz_cvtepi32_epi64(0xff, at), v);
+  }
   static Keys add(Keys a, Keys b) { return _mm256_add_epi32(a, b); }
   static Keys add_where(Mask m, Keys a, Keys b) { return _mm256_mask_add_epi32(a, m, a, b); }
   static Mask less(Keys a, Keys b) { return _mm256_cmplt_epi32_mask(a, b); }
@@ -116,7 +122,8 @@ template <class V, class P> struct Steps {
     prefetch_stream(acrd + p), prefetch_stream(avalues + p), prefetch_stream(bcrd + q), prefetch_stream(bvalues + q);
     const auto a_here = static_cast<Mask>(first_bits(p_end - p)), b_here = static_cast<Mask>(first_bits(q_end - q));
     // No further than both are known: what follows the shorter view may come in between.
-    const i32 a_last = p_end - p > width ? acrd[p + width - 1] : beyond, b_last = q_end - q > width ? bcrd[q + width - 1] : beyond;
+    const i32 a_last = p_end - p > width ? acrd[p + width - 1] : beyond,
+              b_last = q_end - q > width ? bcrd[q + width - 1] : beyond;
     const auto last = L::all(a_last < b_last ? a_last : b_last);
     s.a = L::keys(a_here, acrd + p), s.b = L::keys(b_here, bcrd + q);
     s.av = L::values(a_here, avalues + p), s.bv = L::values(b_here, bvalues + q);
@@ -132,7 +139,8 @@ template <class V> static inline void rank(Step<V>& s, Step<V>& t) {
   s.rank = t.rank = L::all(0);
   for (i32 half = L::width / 2; half > 0; half /= 2) {
     const auto x = L::pick(L::add(s.rank, L::all(half - 1)), s.b), y = L::pick(L::add(t.rank, L::all(half - 1)), t.b);
-    s.rank = L::add_where(L::less(x, s.a), s.rank, L::all(half)), t.rank = L::add_where(L::less(y, t.a), t.rank, L::all(half));
+    s.rank = L::add_where(L::less(x, s.a), s.rank, L::all(half)),
+    t.rank = L::add_where(L::less(y, t.a), t.rank, L::all(half));
   }
   const auto x = L::pick(s.rank, s.b), y = L::pick(t.rank, t.b);
   s.rank = L::add_where(L::less(x, s.a), s.rank, L::all(1)), t.rank = L::add_where(L::less(y, t.a), t.rank, L::all(1));
@@ -165,13 +173,16 @@ template <bool Minus, class V> static inline i64 put(const Step<V>& s, i32* crd,
   L::store(crd, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~low), b), low, s.a));
   L::store(values, L::spread(L::spread(zero, static_cast<Mask>(~low), y), low, x));
   const auto a_rest = L::add(iota, L::all(a_low)), b_rest = L::add(iota, L::all(static_cast<i32>(width) - a_low));
-  L::store(crd + width, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~high), L::pick(b_rest, b)), high, L::pick(a_rest, s.a)));
-  L::store(values + width, L::spread(L::spread(zero, static_cast<Mask>(~high), L::pick(b_rest, y)), high, L::pick(a_rest, x)));
+  L::store(crd + width, L::spread(L::spread(L::all(beyond), static_cast<Mask>(~high), L::pick(b_rest, b)), high,
+                                  L::pick(a_rest, s.a)));
+  L::store(values + width,
+           L::spread(L::spread(zero, static_cast<Mask>(~high), L::pick(b_rest, y)), high, L::pick(a_rest, x)));
   return s.na + more;
 }
 
 template <bool Minus, class V, class P>
-static i64 united_rows(i64 begin, i64 end, i64, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
+static i64 united_rows(i64 begin, i64 end, i64, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+                       const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
   i64 n = 0, last = begin - 1;
   const auto write = [&](const Step<V>& s) {
     for (i64 k = s.empty; k > 0; --k) ends[s.row - k - begin] = n;
@@ -197,7 +208,8 @@ static i64 united_rows(i64 begin, i64 end, i64, const P* apos, const i32* acrd, 
 
 #ifdef STRATA_CAN_UNITE
 template <class V, class P>
-i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends) {
+i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+          const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends) {
   return minus ? united_rows<true>(begin, end, columns, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends)
                : united_rows<false>(begin, end, columns, apos, acrd, avalues, bpos, bcrd, bvalues, crd, values, ends);
 }

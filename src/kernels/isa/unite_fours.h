@@ -1,7 +1,8 @@
 #pragma once
-// The sum of two CSR matrices with AVX2, which cannot spread a vector over places of its own (unite.h): four elements of either
-// become up to eight of the result. Where each of the first's belongs is a byte of bits, and a table says what comes where.
-// Some rows at a time are one: their numbers stand above the columns, for where a short row ends is what a core guesses wrong.
+// The sum of two CSR matrices with AVX2, which cannot spread a vector over places of its own (unite.h): four elements
+// of either become up to eight of the result. Where each of the first's belongs is a byte of bits, and a table says
+// what comes where. Some rows at a time are one: their numbers stand above the columns, for where a short row ends is
+// what a core guesses wrong.
 #include "kernels/isa/fours.h"
 
 namespace strata::kernels::STRATA_ISA {
@@ -22,7 +23,9 @@ template <class V, int G> struct Walk {
     const i64 n = stop - at < 4 ? stop - at : 4;
     return _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<i32>(n)), _mm_setr_epi32(0, 1, 2, 3));
   }
-  template <bool Near> Keys some(Keys here) const { return _mm_blendv_epi8(_mm_set1_epi32(beyond), Near ? _mm_maskload_epi32(keys + at, here) : four(), here); }
+  template <bool Near> Keys some(Keys here) const {
+    return _mm_blendv_epi8(_mm_set1_epi32(beyond), Near ? _mm_maskload_epi32(keys + at, here) : four(), here);
+  }
 };
 
 /// The same, for the compiler a number of which it knows nothing: no jump is made of it.
@@ -31,11 +34,12 @@ static inline i32 unguessed(i32 x) {
   return x;
 }
 
-/// How the elements of two rows lie to each other. Apart: hardly one is in both. Runs: four at a time are the same, or before the other's.
+/// How the elements of two rows lie to each other. Apart: hardly one is in both. Runs: four at a time are the same, or
+/// before the other's.
 enum class How { apart, meets, runs };
 
-/// Near the end of the arrays nothing is read behind them. `Padded`: four keys that are `beyond` follow either's. G rows with the same
-/// columns are summed together.
+/// Near the end of the arrays nothing is read behind them. `Padded`: four keys that are `beyond` follow either's. G
+/// rows with the same columns are summed together.
 template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
   using Four = FourOf<V>;
   using Values = typename Four::type;
@@ -72,18 +76,21 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
     n += 4;
   }
 
-  /// Those of either that are in, none of which lies behind one that is not. `Meets`: some of both are the same, or not, as a core cannot
-  /// guess; what that takes is done in any case.
-  template <bool Meets = false> [[gnu::always_inline]] void unite(Keys i, Keys j, const Rows& av, const Rows& bv, u32 a_in, u32 b_in) {
+  /// Those of either that are in, none of which lies behind one that is not. `Meets`: some of both are the same, or
+  /// not, as a core cannot guess; what that takes is done in any case.
+  template <bool Meets = false> [[gnu::always_inline]] void unite(Keys i, Keys j, const Rows& av, const Rows& bv,
+                                                                  u32 a_in, u32 b_in) {
     const i32 na = __builtin_popcount(a_in), nb = __builtin_popcount(b_in);
     // Minus how many of b lie before each of a.
-    const Keys before = _mm_add_epi32(_mm_add_epi32(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0)), _mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0x55))),
-                                      _mm_add_epi32(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xaa)), _mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xff))));
+    const Keys before = _mm_add_epi32(
+        _mm_add_epi32(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0)), _mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0x55))),
+        _mm_add_epi32(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xaa)), _mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xff))));
     const Keys rank = _mm_sub_epi32(_mm_setzero_si128(), before), same = _mm_cmpeq_epi32(pick(rank, j), i);
     Keys place = _mm_sllv_epi32(_mm_set1_epi32(1), _mm_sub_epi32(_mm_setr_epi32(0, 1, 2, 3), before));
     place = _mm_or_si128(place, _mm_shuffle_epi32(place, 0x4e));
-    u32 places = static_cast<u32>(_mm_cvtsi128_si32(_mm_or_si128(place, _mm_shuffle_epi32(place, 0xb1))));  // of a's among all
-    i32 more = nb;                                                                                            // of b alone
+    u32 places =
+        static_cast<u32>(_mm_cvtsi128_si32(_mm_or_si128(place, _mm_shuffle_epi32(place, 0xb1))));  // of a's among all
+    i32 more = nb;                                                                                 // of b alone
     Rows x = each([&](int q) { return of_a(av.of[q]); }), y = each([&](int q) { return of_b(bv.of[q]); });
     if (const u32 met = bits_of(same) & a_in; Meets || met) {
       x = each([&](int q) {
@@ -97,7 +104,8 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
       places = _pext_u32(places, ~twice);
       more = __builtin_popcount(alone);
     }
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + n), _mm256_permutevar8x32_epi32(_mm256_set_m128i(j, i), eight_bytes(orders.of[places])));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + n),
+                        _mm256_permutevar8x32_epi32(_mm256_set_m128i(j, i), eight_bytes(orders.of[places])));
     for (int q = 0; q < G; ++q) Four::join(places, x.of[q], y.of[q], values[q] + n);
     a.at += na, b.at += nb, n += na + more;
   }
@@ -118,16 +126,23 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
       }
     }
     // No further than both are known: what follows the shorter view may come in between.
-    const u32 a_past = bits_of(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xff))), b_past = bits_of(_mm_cmpgt_epi32(j, _mm_shuffle_epi32(i, 0xff)));
+    const u32 a_past = bits_of(_mm_cmpgt_epi32(i, _mm_shuffle_epi32(j, 0xff))),
+              b_past = bits_of(_mm_cmpgt_epi32(j, _mm_shuffle_epi32(i, 0xff)));
     unite<how == How::meets>(i, j, av, bv, a_past ^ 15, b_past ^ 15);
   }
-  [[gnu::always_inline]] void rest_of_a(Keys i, const Rows& v) { put(i, each([&](int q) { return of_a(v.of[q]); })), a.at += 4; }
-  [[gnu::always_inline]] void rest_of_b(Keys j, const Rows& v) { put(j, each([&](int q) { return of_b(v.of[q]); })), b.at += 4; }
+  [[gnu::always_inline]] void rest_of_a(Keys i, const Rows& v) {
+    put(i, each([&](int q) { return of_a(v.of[q]); })), a.at += 4;
+  }
+  [[gnu::always_inline]] void rest_of_b(Keys j, const Rows& v) {
+    put(j, each([&](int q) { return of_b(v.of[q]); })), b.at += 4;
+  }
   /// There may be less.
   [[gnu::always_inline]] void short_step() {
-    const Keys a_here = a.here(), b_here = b.here(), i = a.template some<Near>(a_here), j = b.template some<Near>(b_here);
+    const Keys a_here = a.here(), b_here = b.here(), i = a.template some<Near>(a_here),
+               j = b.template some<Near>(b_here);
     const Keys last = _mm_min_epi32(_mm_shuffle_epi32(i, 0xff), _mm_shuffle_epi32(j, 0xff));
-    unite(i, j, some(a, a_here), some(b, b_here), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(i, last), a_here)), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(j, last), b_here)));
+    unite(i, j, some(a, a_here), some(b, b_here), bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(i, last), a_here)),
+          bits_of(_mm_andnot_si128(_mm_cmpgt_epi32(j, last), b_here)));
   }
 
   template <How how> [[gnu::always_inline]] i64 steps() {
@@ -142,7 +157,9 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
   /// The whole of both, as these elements are likely to lie; gives what they say of the next.
   [[gnu::always_inline]] How all(How how) {
     const i64 before = a.at + b.at;
-    const i64 count = how == How::runs ? steps<How::runs>() : how == How::meets ? steps<How::meets>() : steps<How::apart>();
+    const i64 count = how == How::runs    ? steps<How::runs>()
+                      : how == How::meets ? steps<How::meets>()
+                                          : steps<How::apart>();
     const i64 met = a.at + b.at - before - n;
     const How next = 16 * n <= 65 * count ? How::runs : 8 * met > count ? How::meets : How::apart;
     if (Padded) return short_step(), next;
@@ -169,7 +186,9 @@ template <bool Near> [[gnu::always_inline]] inline void number(const i32* crd, i
     return;
   }
   const auto eight = [&](i64 q) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + q), _mm256_add_epi32(_mm256_set1_epi32(row), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(crd + q))));
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(keys + q),
+        _mm256_add_epi32(_mm256_set1_epi32(row), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(crd + q))));
   };
   eight(0), eight(8);
   for (i64 q = 16; q < n; q += 8) eight(q);
@@ -180,11 +199,13 @@ inline void pad(i32* end) { _mm_storeu_si128(reinterpret_cast<__m128i*>(end), _m
 
 /// How many of the 8 keys before the e-th are above `last`.
 static inline i64 above(const i32* keys, i64 e, i32 last) {
-  return __builtin_popcount(static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + e - 8)), _mm256_set1_epi32(last))))));
+  return __builtin_popcount(static_cast<u32>(_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(
+      _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + e - 8)), _mm256_set1_epi32(last))))));
 }
 
 template <bool Minus, bool Near, class V, class P>
-static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos, const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends, i64 n) {
+static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+                       const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends, i64 n) {
   i32 a_keys[most_keys + 32], b_keys[most_keys + 32], before_keys[8 + 2 * most_keys + 32];
   i32* const keys = before_keys + 8;
   for (i64 k = -8; k < 0; ++k) keys[k] = -1;
@@ -197,32 +218,38 @@ static i64 united_some(i64 begin, i64 end, i64 columns, const P* apos, const i32
     const i64 a_at = apos[r], b_at = bpos[r], limit = r + rows_at_once < end ? r + rows_at_once : end;
     i64 na = 0, nb = 0;
     i32 above_columns = 0;
-    for (s = r; s < limit && apos[s + 1] - a_at <= most_keys && bpos[s + 1] - b_at <= most_keys; ++s, above_columns += each) {
+    for (s = r; s < limit && apos[s + 1] - a_at <= most_keys && bpos[s + 1] - b_at <= most_keys;
+         ++s, above_columns += each) {
       number<Near>(acrd + a_at + na, apos[s + 1] - a_at - na, above_columns, a_keys + na);
       number<Near>(bcrd + b_at + nb, bpos[s + 1] - b_at - nb, above_columns, b_keys + nb);
       na = apos[s + 1] - a_at, nb = bpos[s + 1] - b_at;
     }
     if (s == r) {
       ++s;
-      Sum<Minus, Near, false, V> row{{acrd, {avalues}, a_at, apos[s]}, {bcrd, {bvalues}, b_at, bpos[s]}, crd + n, {values + n}};
+      Sum<Minus, Near, false, V> row{
+          {acrd, {avalues}, a_at, apos[s]}, {bcrd, {bvalues}, b_at, bpos[s]}, crd + n, {values + n}};
       how = row.all(how);
       ends[r - begin] = n += row.n;
       continue;
     }
     pad(a_keys + na), pad(b_keys + nb);
-    Sum<Minus, Near, !Near, V> rows{{a_keys, {avalues + a_at}, 0, na}, {b_keys, {bvalues + b_at}, 0, nb}, keys, {values + n}};
+    Sum<Minus, Near, !Near, V> rows{
+        {a_keys, {avalues + a_at}, 0, na}, {b_keys, {bvalues + b_at}, 0, nb}, keys, {values + n}};
     how = rows.all(how);
     for (i64 q = 0; q < rows.n; q += 8)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(crd + n + q), _mm256_and_si256(_mm256_set1_epi32(last_column), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + q))));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(crd + n + q),
+                          _mm256_and_si256(_mm256_set1_epi32(last_column),
+                                           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + q))));
     // A row ends behind all of both, less what both have.
     if (rows.n == rows.a.stop + rows.b.stop)
       for (i64 k = r; k < s; ++k) ends[k - begin] = n + (apos[k + 1] - a_at) + (bpos[k + 1] - b_at);
-    else for (i64 k = r, e = 0, last = last_column; k < s; ++k, last += each) {
-      e += (apos[k + 1] - apos[k]) + (bpos[k + 1] - bpos[k]);
-      if (e > rows.n) e = rows.n;
-      for (i64 later = 8; later == 8; e -= later) later = above(keys, e, static_cast<i32>(last));
-      ends[k - begin] = n + e;
-    }
+    else
+      for (i64 k = r, e = 0, last = last_column; k < s; ++k, last += each) {
+        e += (apos[k + 1] - apos[k]) + (bpos[k + 1] - bpos[k]);
+        if (e > rows.n) e = rows.n;
+        for (i64 later = 8; later == 8; e -= later) later = above(keys, e, static_cast<i32>(last));
+        ends[k - begin] = n + e;
+      }
     n += rows.n;
   }
   return n;

@@ -12,9 +12,9 @@ struct Row {
   double f32, f64, c64, c128;
 };
 constexpr Row table[] = {
-    {Storage::rows, true, 1.08, 1.04, 1.05, 0.56},     {Storage::rows, false, 0.71, 0.61, 0.29, 0.40},
-    {Storage::columns, true, 1.13, 1.05, 0.86, 0.88},  {Storage::columns, false, 0.05, 0.10, 0.15, 0.16},
-    {Storage::blocks, true, 0.50, 0.60, 0.60, 0.74},   {Storage::blocks, false, 0.46, 0.59, 0.36, 0.49},
+    {Storage::rows, true, 1.08, 1.04, 1.05, 0.56},    {Storage::rows, false, 0.71, 0.61, 0.29, 0.40},
+    {Storage::columns, true, 1.13, 1.05, 0.86, 0.88}, {Storage::columns, false, 0.05, 0.10, 0.15, 0.16},
+    {Storage::blocks, true, 0.50, 0.60, 0.60, 0.74},  {Storage::blocks, false, 0.46, 0.59, 0.36, 0.49},
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // CSR, CSC and BSR times a dense vector or matrix by MKL's sparse BLAS.
 //
-// A handle of MKL's points into our arrays, so it lives no longer than a call: one per chunk, made in half a microsecond
-// and without MKL's hints, which would pay for an analysis at every call. Chunks are ours and depend on the problem alone;
-// MKL computes each on one thread, so that results do not depend on the number of threads.
+// A handle of MKL's points into our arrays, so it lives no longer than a call: one per chunk, made in half a
+// microsecond and without MKL's hints, which would pay for an analysis at every call. Chunks are ours and depend on the
+// problem alone; MKL computes each on one thread, so that results do not depend on the number of threads.
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -39,7 +39,8 @@ std::optional<Match> match(const Query& q, std::string& why) {
   };
   const auto m = match_matrix_product(q, why, true);
   if (!m) return std::nullopt;
-  const TensorType &a = q.operands[static_cast<std::size_t>(m->sparse)], &x = q.operands[static_cast<std::size_t>(m->dense)], &y = q.output;
+  const TensorType &a = q.operands[static_cast<std::size_t>(m->sparse)],
+                   &x = q.operands[static_cast<std::size_t>(m->dense)], &y = q.output;
   Match out{*m};
   if (const auto d = rows_of(a.format, LevelKind::compressed)) {
     out.storage = *d == DimPair{m->row_dim, m->inner_dim} ? Storage::rows : Storage::columns;
@@ -89,7 +90,9 @@ double gain(const Query& q, std::string& why) {
   const double times = measured_gain(m->storage, m->product.out_free < 0, q.output.dtype);
   if (times < convincing) {
     char text[128];
-    std::snprintf(text, sizeof text, "our own kernels go first: MKL was measured at %.2f times their speed (needed: %.2f)", times, convincing);
+    std::snprintf(text, sizeof text,
+                  "our own kernels go first: MKL was measured at %.2f times their speed (needed: %.2f)", times,
+                  convincing);
     why = times > 0 ? text : "our own kernels go first: MKL was not measured here";
   }
   return times;
@@ -127,12 +130,13 @@ void check(int status, const char* routine) {
 /// A handle and what it was made with.
 template <class V, class I> class Matrix {
  public:
-  Matrix(const Functions<V, I>& f, const Match& m, const I* pos, I rows, I columns, const I* crd, const V* values) : f_(f) {
+  Matrix(const Functions<V, I>& f, const Match& m, const I* pos, I rows, I columns, const I* crd, const V* values)
+      : f_(f) {
     if (m.storage == Storage::blocks)
-      check(f.create_bsr(&handle_, zero_based, m.blocks_by_columns ? column_major : row_major, rows, columns, static_cast<I>(m.block), pos, pos + 1, crd, values),
+      check(f.create_bsr(&handle_, zero_based, m.blocks_by_columns ? column_major : row_major, rows, columns,
+                         static_cast<I>(m.block), pos, pos + 1, crd, values),
             "create_bsr");
-    else
-      check(f.create_csr(&handle_, zero_based, rows, columns, pos, pos + 1, crd, values), "create_csr");
+    else check(f.create_csr(&handle_, zero_based, rows, columns, pos, pos + 1, crd, values), "create_csr");
   }
   ~Matrix() { f_.destroy(handle_); }
   Matrix(const Matrix&) = delete;
@@ -151,7 +155,10 @@ template <class V, class I> class Matrix {
 };
 
 template <class V> V value_of(const Scalar& s) {
-  constexpr DType t = std::is_same_v<V, float> ? DType::f32 : std::is_same_v<V, double> ? DType::f64 : std::is_same_v<V, std::complex<float>> ? DType::c64 : DType::c128;
+  constexpr DType t = std::is_same_v<V, float>                 ? DType::f32
+                      : std::is_same_v<V, double>              ? DType::f64
+                      : std::is_same_v<V, std::complex<float>> ? DType::c64
+                                                               : DType::c128;
   const Scalar converted = s.as(t);
   V v;
   std::memcpy(&v, converted.bits, sizeof v);
@@ -171,7 +178,8 @@ template <class I> i64 cut(const I* pos, i64 rows, i64 c, i64 n) {
   return lo;
 }
 
-void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha_, const Scalar& beta_) {
+void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha_,
+         const Scalar& beta_) {
   std::string why;
   const auto m = match(q, why);
   const Library* lib = library(why);
@@ -179,14 +187,16 @@ void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, co
   const MatrixProduct& p = m->product;
   const Tensor &a = operands[static_cast<std::size_t>(p.sparse)], &dense = operands[static_cast<std::size_t>(p.dense)];
   const Part& part = a.part();
-  const i64 columns = p.out_free < 0 ? 0 : out.shape()[static_cast<std::size_t>(p.out_free)], width = std::max<i64>(1, columns);
+  const i64 columns = p.out_free < 0 ? 0 : out.shape()[static_cast<std::size_t>(p.out_free)],
+            width = std::max<i64>(1, columns);
   // The dimension that is stored outside, and the one inside, in blocks.
   const bool scatters = m->storage == Storage::columns;
   const i64 rows = a.shape()[static_cast<std::size_t>(scatters ? p.inner_dim : p.row_dim)] / m->block,
             inner = a.shape()[static_cast<std::size_t>(scatters ? p.row_dim : p.inner_dim)] / m->block;
   with_types(a.type(), [&]<class V, class I>(V*, I*) {
     const Functions<V, I>& f = lib->functions<V, I>();
-    const I *pos = static_cast<const I*>(part.levels[1].pos.data), *crd = static_cast<const I*>(part.levels[1].crd.data);
+    const I *pos = static_cast<const I*>(part.levels[1].pos.data),
+            *crd = static_cast<const I*>(part.levels[1].crd.data);
     const V *values = static_cast<const V*>(part.values.data), *x = reinterpret_cast<const V*>(first_element(dense));
     V* y = reinterpret_cast<V*>(first_element(out));
     const V alpha = value_of<V>(alpha_), beta = value_of<V>(beta_);
@@ -211,6 +221,7 @@ void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, co
 
 }  // namespace
 
-const BuiltinKernel mkl_kernel{.name = "mkl_product", .accepts = accepts, .run = run, .vendor = true, .gain = gain, .describe = describe};
+const BuiltinKernel mkl_kernel{
+    .name = "mkl_product", .accepts = accepts, .run = run, .vendor = true, .gain = gain, .describe = describe};
 
 }  // namespace strata::kernels

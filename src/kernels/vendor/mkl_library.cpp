@@ -52,7 +52,9 @@ Known& known() {
 }
 std::mutex& mutex = fork_mutex<Known>();  // made when the library is loaded
 
-template <class F> void find(void* lib, const std::string& name, F& f) { f = reinterpret_cast<F>(dlsym(lib, name.c_str())); }
+template <class F> void find(void* lib, const std::string& name, F& f) {
+  f = reinterpret_cast<F>(dlsym(lib, name.c_str()));
+}
 
 template <class V, class I> void find_all(void* lib, char letter, const char* suffix, Functions<V, I>& f) {
   const std::string head = std::string("mkl_sparse_") + letter + "_", tail = suffix;
@@ -63,7 +65,8 @@ template <class V, class I> void find_all(void* lib, char letter, const char* su
   find(lib, "mkl_sparse_destroy" + tail, f.destroy);
 }
 
-/// Libraries that libmkl_rt opens by itself at the first call. It ends the process where they are missing: refused here.
+/// Libraries that libmkl_rt opens by itself at the first call. It ends the process where they are missing: refused
+/// here.
 std::string missing_beside(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string folder = path.substr(0, slash + 1), file = path.substr(slash + 1), stem = "libmkl_rt";
@@ -141,7 +144,8 @@ struct Opener {
     for (const char* name : names)
       if (void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD)) return use(handle, true);
     std::vector<std::string> folders = told;
-    if (const auto root = environment("MKLROOT"); !root.empty()) folders.insert(folders.end(), {root + "/lib", root + "/lib/intel64"});
+    if (const auto root = environment("MKLROOT"); !root.empty())
+      folders.insert(folders.end(), {root + "/lib", root + "/lib/intel64"});
     for (const char* variable : {"CONDA_PREFIX", "VIRTUAL_ENV"})
       if (const auto prefix = environment(variable); !prefix.empty()) folders.push_back(prefix + "/lib");
     std::string first;  // the first reason that is not just absence
@@ -156,7 +160,8 @@ struct Opener {
         if (auto lib = tried(use(handle, false))) return lib;
     for (const char* folder : {"/opt/intel/oneapi/mkl/latest/lib", "/opt/intel/oneapi/mkl/latest/lib/intel64"})
       if (auto lib = tried(open_in(folder))) return lib;
-    why = first.empty() ? "MKL is not installed (no libmkl_rt is found; STRATA_MKL may name its file or folder)" : first;
+    why =
+        first.empty() ? "MKL is not installed (no libmkl_rt is found; STRATA_MKL may name its file or folder)" : first;
     return nullptr;
   }
 

@@ -1,8 +1,9 @@
 #pragma once
-// Intel's MKL, found at run time and never linked: the sparse BLAS of libmkl_rt by element type and width of its integers.
+// Intel's MKL, found at run time and never linked: the sparse BLAS of libmkl_rt by element type and width of its
+// integers.
 //
-// MKL runs on one thread inside our chunks. Where nobody has loaded it before us it is told to be sequential, so that no
-// OpenMP runtime enters the process: two of them stall each other, and libgomp hangs after a fork.
+// MKL runs on one thread inside our chunks. Where nobody has loaded it before us it is told to be sequential, so that
+// no OpenMP runtime enters the process: two of them stall each other, and libgomp hangs after a fork.
 #include <complex>
 #include <cstdint>
 #include <string>
@@ -45,9 +46,9 @@ class Library {
   std::string path_, version_;
 };
 
-/// MKL, opened at the first call; null and the reason where there is none. STRATA_MKL names its file or its folder ("off":
-/// none); otherwise: the copy that the process has loaded, the folders of look_in(), MKLROOT, CONDA_PREFIX, VIRTUAL_ENV,
-/// the loader's own places, /opt/intel.
+/// MKL, opened at the first call; null and the reason where there is none. STRATA_MKL names its file or its folder
+/// ("off": none); otherwise: the copy that the process has loaded, the folders of look_in(), MKLROOT, CONDA_PREFIX,
+/// VIRTUAL_ENV, the loader's own places, /opt/intel.
 const Library* library(std::string& why);
 /// A folder to look in (Python's environment). Call it before the first plan.
 void look_in(std::string folder);

@@ -1,4 +1,5 @@
-// Assembled results: each chunk appends to a piece of its own, with more room where it did not fit; pieces are stitched.
+// Assembled results: each chunk appends to a piece of its own, with more room where it did not fit; pieces are
+// stitched.
 #include "backend/pool.h"
 #include "base/share.h"
 #include "ops/convert_elements.h"
@@ -35,12 +36,14 @@ double Run::expected_of(std::size_t k, i64 begin, i64 end) const {
   const auto& vars = input_.operands[k].vars;
   // What the result's blocks hold counts once.
   const auto in_block = [&](std::size_t level) {
-    return part.format.level(static_cast<int>(level)).kind == LevelKind::dense && std::ranges::count(kernel_->lowered.tail, vars[level]) > 0;
+    return part.format.level(static_cast<int>(level)).kind == LevelKind::dense &&
+           std::ranges::count(kernel_->lowered.tail, vars[level]) > 0;
   };
   std::size_t above = vars.size();
   double each = 1;
   while (above > 1 && in_block(above - 1)) each *= static_cast<double>(std::max<i64>(1, part.ranges[--above].size));
-  double stored = cuts(k) ? static_cast<double>(stored_before(part, end, above) - stored_before(part, begin, above)) : static_cast<double>(tensors_[k].nse()) / each;
+  double stored = cuts(k) ? static_cast<double>(stored_before(part, end, above) - stored_before(part, begin, above))
+                          : static_cast<double>(tensors_[k].nse()) / each;
   for (std::size_t l = 0; l < levels(); ++l)
     if (std::find(vars.begin(), vars.end(), kernel_->lowered.levels[l]) == vars.end())
       stored *= l == 0 ? static_cast<double>(end - begin) : static_cast<double>(level_extent(l));
@@ -55,10 +58,15 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
   if (guess < 0) guess = all;
   if (const int w = kernel_->lowered.workspace; w >= 0) {
     guess = o_.visits * rows / static_cast<double>(extents_[0]);
-    for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents_.size(); ++v) guess /= static_cast<double>(extents_[v]);
+    for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents_.size(); ++v)
+      guess /= static_cast<double>(extents_[v]);
   }
-  if (o_.blocks) guess = std::min(guess, guess * 4 / static_cast<double>(block()));  // a quarter of each block: with less there will be a second run
-  if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense) guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
+  if (o_.blocks)
+    guess = std::min(
+        guess,
+        guess * 4 / static_cast<double>(block()));  // a quarter of each block: with less there will be a second run
+  if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense)
+    guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
   const auto least = std::max(1.0, 1024.0 / static_cast<double>(block()));
   guess = std::min({std::max(guess, least), all, 1e8});
   std::vector<i64> capacity(levels(), static_cast<i64>(guess) + 1);
@@ -76,7 +84,9 @@ bool Run::needs(int node, int operand) const {
   const auto argument = [&](std::size_t k) { return needs(n.arguments[k], operand); };
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
     if (n.kind == merging::Node::all && n.needed[k] && argument(k)) return true;
-    if (n.kind == merging::Node::any && u_.nodes[static_cast<std::size_t>(n.arguments[k])].kind != merging::Node::constant && !argument(k)) return false;
+    if (n.kind == merging::Node::any &&
+        u_.nodes[static_cast<std::size_t>(n.arguments[k])].kind != merging::Node::constant && !argument(k))
+      return false;
   }
   return n.kind == merging::Node::any || (n.kind == merging::Node::map && argument(0));
 }
@@ -87,7 +97,9 @@ int Run::bounding() const {
   for (int k = 0; k < static_cast<int>(tensors_.size()); ++k) {
     const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
     const bool above = o.vars.size() >= result.size() && std::equal(result.begin(), result.end(), o.vars.begin());
-    if (!o.dense && above && !result.empty() && result[0] == 0 && k != u_.mask && needs(static_cast<int>(u_.nodes.size()) - 1, k)) return k;
+    if (!o.dense && above && !result.empty() && result[0] == 0 && k != u_.mask &&
+        needs(static_cast<int>(u_.nodes.size()) - 1, k))
+      return k;
   }
   return -1;
 }
@@ -106,7 +118,8 @@ void Run::reserve(Piece& p, std::vector<i64> capacity) const {
     if (l > 0 || !input_.dense_top) grow(p.crd[l], input_.crd, p.sizes[l], capacity[l]);
     if (l > 0 && !(l == 1 && input_.dense_top)) grow(p.pos[l], DType::i64, p.sizes[l - 1], capacity[l - 1]);
   }
-  if (p.values.size < capacity.back() * block()) grow(p.values, u_.compute, p.sizes.back() * block(), capacity.back() * block());
+  if (p.values.size < capacity.back() * block())
+    grow(p.values, u_.compute, p.sizes.back() * block(), capacity.back() * block());
   p.capacity = std::move(capacity);
 }
 
@@ -119,18 +132,26 @@ Tensor Run::assembled() const {
   Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, top_extent()) : Buffer();
   // Where it is known how many come at most, all values have one memory: if as many come, nothing is copied.
   const int bound = bounding();
-  const auto most_before = [&](i64 window, std::size_t l) { return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), cuts_[static_cast<std::size_t>(window)], l + 1); };
-  const Buffer whole = bound >= 0 ? Buffer::allocate(u_.compute, most_before(windows, levels() - 1) * block()) : Buffer();
+  const auto most_before = [&](i64 window, std::size_t l) {
+    return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), cuts_[static_cast<std::size_t>(window)],
+                         l + 1);
+  };
+  const Buffer whole =
+      bound >= 0 ? Buffer::allocate(u_.compute, most_before(windows, levels() - 1) * block()) : Buffer();
   parallel_for(n, [&](i64 c) {
     Piece& p = pieces[static_cast<std::size_t>(c)];
     const i64 first = begin_of_share(windows, c, n), last = begin_of_share(windows, c + 1, n);
     const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
     std::vector<i64> capacity;
-    if (bound < 0) capacity = first_capacity(row_of(cuts_[static_cast<std::size_t>(first)]), row_of(cuts_[static_cast<std::size_t>(last)]));
-    else for (std::size_t l = 0; l < levels(); ++l) capacity.push_back(most_before(last, l) - most_before(first, l));
+    if (bound < 0)
+      capacity =
+          first_capacity(row_of(cuts_[static_cast<std::size_t>(first)]), row_of(cuts_[static_cast<std::size_t>(last)]));
+    else
+      for (std::size_t l = 0; l < levels(); ++l) capacity.push_back(most_before(last, l) - most_before(first, l));
     if (bound >= 0) {
       p.values = whole;
-      p.values.data = static_cast<char*>(whole.data) + most_before(first, levels() - 1) * block() * static_cast<i64>(size_of(u_.compute));
+      p.values.data = static_cast<char*>(whole.data) +
+                      most_before(first, levels() - 1) * block() * static_cast<i64>(size_of(u_.compute));
       p.values.size = capacity.back() * block();
     }
     reserve(p, std::move(capacity));
@@ -163,7 +184,8 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffe
   const auto crd_width = static_cast<i64>(size_of(input_.crd)), width = static_cast<i64>(size_of(u_.compute));
   const bool alone = pieces.size() == 1;
   // Memory that is nearly full serves as it is.
-  const bool adopt = alone && 2 * stored >= pieces[0].values.size, in_place = !adopt && stored > 0 && whole.size == stored;
+  const bool adopt = alone && 2 * stored >= pieces[0].values.size,
+             in_place = !adopt && stored > 0 && whole.size == stored;
   for (std::size_t l = 0; l < levels(); ++l) {
     const int level = static_cast<int>(l);
     if (l == 0 && input_.dense_top) continue;
@@ -171,7 +193,8 @@ Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffe
     arrays.pos[level] = Buffer::allocate(pos_dtype, parents + 1);
     arrays.pos[level].set_index(0, 0);
     if (l == 0) arrays.pos[level].set_index(1, starts[0].back());
-    arrays.crd[level] = adopt ? prefix(pieces[0].crd[l], starts[l].back()) : Buffer::allocate(input_.crd, starts[l].back());
+    arrays.crd[level] =
+        adopt ? prefix(pieces[0].crd[l], starts[l].back()) : Buffer::allocate(input_.crd, starts[l].back());
   }
   arrays.values = adopt ? prefix(pieces[0].values, stored) : in_place ? whole : Buffer::allocate(u_.compute, stored);
   if (input_.dense_top) {

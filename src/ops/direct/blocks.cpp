@@ -48,7 +48,8 @@ class Splitter {
 
   // --- which indices, and into what -------------------------------------------------------------------------------
   void collect(const Expression& e) {
-    if (e.op() == Operator::access) return collect(given_.operands.at(e.node().name).format(), *evaluation::plain_indices(e));
+    if (e.op() == Operator::access)
+      return collect(given_.operands.at(e.node().name).format(), *evaluation::plain_indices(e));
     for (const auto& x : e.node().arguments) collect(x);
   }
 
@@ -115,7 +116,8 @@ class Splitter {
     }
     if (const Split* s = is_reduction(e.op()) ? find(e.node().name) : nullptr) {
       const bool implicit = e.node().implicit;
-      return Expression::reduce(e.op(), s->outer, Expression::reduce(e.op(), s->inner, rewritten(e.argument()), implicit), implicit);
+      return Expression::reduce(e.op(), s->outer,
+                                Expression::reduce(e.op(), s->inner, rewritten(e.argument()), implicit), implicit);
     }
     Expression::Node n = e.node();
     for (auto& x : n.arguments) x = rewritten(x);
@@ -125,7 +127,8 @@ class Splitter {
   Tensor split_tensor(const Tensor& given, const Names& indices) {
     if (given.format().is_all_dense()) {
       const Tensor t = strided(given);
-      return dense_view(t.part().values, shape(t.shape(), indices), strides(dimension_strides(t), indices), t.part().values_offset, t.fill());
+      return dense_view(t.part().values, shape(t.shape(), indices), strides(dimension_strides(t), indices),
+                        t.part().values_offset, t.fill());
     }
     const bool drops = given_.options.semiring != Semiring::plus_times;
     Tensor t = given;
@@ -162,9 +165,12 @@ class Splitter {
     return b.build();
   }
 
-  std::optional<int> split_expression(const FormatSpec& s, int node, const Names& indices, const Names& cut, FormatBuilder& b) const {
+  std::optional<int> split_expression(const FormatSpec& s, int node, const Names& indices, const Names& cut,
+                                      FormatBuilder& b) const {
     const ExprNode& x = s.exprs[static_cast<std::size_t>(node)];
-    const auto dimension = [&](const std::string& name) { return b.dim(static_cast<int>(std::find(cut.begin(), cut.end(), name) - cut.begin())); };
+    const auto dimension = [&](const std::string& name) {
+      return b.dim(static_cast<int>(std::find(cut.begin(), cut.end(), name) - cut.begin()));
+    };
     if (x.op == ExprNode::dim) {
       const std::string& i = indices[static_cast<std::size_t>(x.a)];
       if (find(i)) return std::nullopt;  // whole here, in blocks elsewhere
@@ -284,7 +290,8 @@ std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> 
 Tensor Blocked::joined(const Tensor& result) const {
   if (format.is_all_dense()) return dense_view(result.part().values, shape, strides, 0, result.fill());
   FormatSpec spec = format.spec();
-  for (int l = 0; l < spec.num_levels; ++l) spec.levels[static_cast<std::size_t>(l)].arg = result.format().level(l).arg;  // of padded levels: the longest row
+  for (int l = 0; l < spec.num_levels; ++l)
+    spec.levels[static_cast<std::size_t>(l)].arg = result.format().level(l).arg;  // of padded levels: the longest row
   TensorType type = result.type();
   type.format = Format(spec);
   type.shape = shape;

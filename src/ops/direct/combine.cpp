@@ -32,7 +32,8 @@ template <class T> void combine_as(Combine combine, const Range& r) {
   switch (combine) {
     case Combine::minimum: return each<T>(r, [](T a, T b) { return a <= b || a != a ? a : b; });
     case Combine::maximum: return each<T>(r, [](T a, T b) { return a >= b || a != a ? a : b; });
-    default: return each<T>(r, [](T a, T b) { return static_cast<T>(static_cast<Wrapping>(a) + static_cast<Wrapping>(b)); });
+    default:
+      return each<T>(r, [](T a, T b) { return static_cast<T>(static_cast<Wrapping>(a) + static_cast<Wrapping>(b)); });
   }
 }
 
@@ -54,8 +55,11 @@ void combine_some(DType t, Combine combine, void* to, const void* from, i64 begi
     case DType::c64: return each<std::complex<float>>(r, std::plus<>());
     case DType::c128: return each<std::complex<double>>(r, std::plus<>());
     default:  // truth values: a byte each
-      return combine == Combine::both ? each<std::uint8_t>(r, [](std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a & b); })
-                                      : each<std::uint8_t>(r, [](std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a | b); });
+      return combine == Combine::both
+                 ? each<std::uint8_t>(r,
+                                      [](std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a & b); })
+                 : each<std::uint8_t>(r,
+                                      [](std::uint8_t a, std::uint8_t b) { return static_cast<std::uint8_t>(a | b); });
   }
 }
 

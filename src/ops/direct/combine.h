@@ -5,7 +5,9 @@
 
 namespace strata::direct {
 
-/// to[k] = to[k] (+) from[k], or from[k] (+) to[k], for k in [begin, end), as generated code combines values of this dtype.
-void combine_some(DType dtype, merging::Combine combine, void* to, const void* from, std::int64_t begin, std::int64_t end, bool from_first = false);
+/// to[k] = to[k] (+) from[k], or from[k] (+) to[k], for k in [begin, end), as generated code combines values of this
+/// dtype.
+void combine_some(DType dtype, merging::Combine combine, void* to, const void* from, std::int64_t begin,
+                  std::int64_t end, bool from_first = false);
 
 }  // namespace strata::direct

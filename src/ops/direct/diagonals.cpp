@@ -16,7 +16,8 @@ class Diagonals {
 
   std::optional<Blocked> make() {
     const EvaluateOptions& o = given_.options;
-    if (indices_.size() != 2 || o.mask || o.semiring != Semiring::plus_times || given_.wishes.given) return std::nullopt;
+    if (indices_.size() != 2 || o.mask || o.semiring != Semiring::plus_times || given_.wishes.given)
+      return std::nullopt;
     along_ = diagonals_of(*o.format);
     if (along_ < 0) return std::nullopt;
     const i64 rows = given_.extents.at(indices_[0]), columns = given_.extents.at(indices_[1]);
@@ -59,8 +60,10 @@ class Diagonals {
   Expression access(const Expression& e) {
     const std::vector<std::string> indices = *evaluation::plain_indices(e);
     const Tensor& t = given_.operands.at(e.node().name);
-    const bool sparse = indices == indices_ && diagonals_of(t.format()) == along_ && t.format().level(0).unique && t.format().level(0).ordered && lies_inside(t);
-    const bool dense = t.format().is_all_dense() && (indices.empty() || (indices.size() == 1 && indices[0] == names_[1]));
+    const bool sparse = indices == indices_ && diagonals_of(t.format()) == along_ && t.format().level(0).unique &&
+                        t.format().level(0).ordered && lies_inside(t);
+    const bool dense =
+        t.format().is_all_dense() && (indices.empty() || (indices.size() == 1 && indices[0] == names_[1]));
     const std::string key = e.to_string();
     ok_ = ok_ && (sparse || dense);
     if (!ok_) return e;
@@ -91,8 +94,8 @@ class Diagonals {
 
   const Problem& given_;
   const std::vector<std::string>& indices_;
-  int along_ = -1;   ///< dimension that the places on a diagonal count
-  i64 first_ = 0;    ///< the lowest diagonal
+  int along_ = -1;  ///< dimension that the places on a diagonal count
+  i64 first_ = 0;   ///< the lowest diagonal
   Shape shape_;
   std::vector<std::string> names_;
   Format format_;

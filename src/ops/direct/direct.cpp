@@ -36,11 +36,13 @@ evaluation::Contraction contracted(const Expression& value, const std::map<std::
     f.dtype = t.dtype();
     return f;
   };
-  auto out = evaluation::contract(body, names, implicit, describe, [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
+  auto out = evaluation::contract(body, names, implicit, describe,
+                                  [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
   // A sum that was carried out inside is gone from the outside.
   const auto free = out.body.free_indices();
   for (auto n = names.rbegin(); n != names.rend(); ++n)
-    if (std::find(free.begin(), free.end(), *n) != free.end()) out.body = Expression::reduce(Operator::sum, *n, out.body, implicit);
+    if (std::find(free.begin(), free.end(), *n) != free.end())
+      out.body = Expression::reduce(Operator::sum, *n, out.body, implicit);
   return out;
 }
 
@@ -48,10 +50,11 @@ evaluation::Contraction contracted(const Expression& value, const std::map<std::
 struct Prepared {
   Problem problem;
   std::vector<std::pair<std::string, bool>> sums;
-  Expression body;          ///< below `sums`
+  Expression body;  ///< below `sums`
 };
 
-/// Are the values of `e`, over operands of one dtype of integers, of that dtype too? (A written sum of narrow ones is wider.)
+/// Are the values of `e`, over operands of one dtype of integers, of that dtype too? (A written sum of narrow ones is
+/// wider.)
 bool stays_integer(const Expression& e, DType own) {
   switch (e.op()) {
     case Operator::access: return true;
@@ -99,7 +102,8 @@ std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string,
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
   Expression& value = p.problem.assignment.value;
   // A user's products need not distribute over sums; a negative factor turns a maximum into a minimum.
-  if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times) value = contracted(value, p.problem.operands, p.problem.extents).body;
+  if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times)
+    value = contracted(value, p.problem.operands, p.problem.extents).body;
   p.body = peeled(value, p.sums);
   if (options.semiring.kind() == Semiring::any && has_reduction(p.body)) {
     why = "a sum inside may be over nothing, which 'any' has no value for";
@@ -122,7 +126,8 @@ std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* ste
     Rest rest{problem.assignment, std::move(lift.operands)};
     rest.assignment.value = lift.value;
     for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
-      rest.assignment.value = Expression::reduce(problem.assignment.value.op(), sum->first, rest.assignment.value, sum->second);
+      rest.assignment.value =
+          Expression::reduce(problem.assignment.value.op(), sum->first, rest.assignment.value, sum->second);
     return rest;
   }
   if (const auto fold = folded(problem.assignment, problem.operands, problem.options)) {
@@ -160,7 +165,8 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
     Tensor result = strata::evaluate(*quotient, problem.operands, problem.options);
     if (!holds_infinity(result)) return result;
   }
-  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options)) return strata::evaluate(whole->assignment, whole->operands, problem.options);
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return strata::evaluate(whole->assignment, whole->operands, problem.options);
   if (auto rest = first_steps(*p)) {
     if (auto sum = added_in_place(rest->assignment, rest->operands, problem.options)) return sum;
     return strata::evaluate(rest->assignment, rest->operands, problem.options);
@@ -180,13 +186,15 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   if (!p) return std::nullopt;
   const Problem& problem = p->problem;
   if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
-    return "as a quotient of sums (and as it is written where that gives an infinity):\n" + strata::explain(*quotient, problem.operands, problem.options);
+    return "as a quotient of sums (and as it is written where that gives an infinity):\n" +
+           strata::explain(*quotient, problem.operands, problem.options);
   if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
     return "over the stored values alone:\n" + strata::explain(whole->assignment, whole->operands, problem.options);
   std::vector<std::string> steps;
   if (auto rest = first_steps(*p, &steps)) {
     const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options).has_value();
-    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n" : strata::explain(rest->assignment, rest->operands, problem.options));
+    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n"
+                             : strata::explain(rest->assignment, rest->operands, problem.options));
     return numbered(steps);
   }
   const auto loops = make_loops(problem, why);
@@ -206,13 +214,15 @@ bool pays_in_pairs(const Assignment& a, const std::map<std::string, Tensor>& ope
 std::string emit(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
   std::string why;
   const auto p = prepare(a, operands, options, why);
-  const bool steps = p && (has_reduction(p->body) || folded(p->problem.assignment, p->problem.operands, p->problem.options));
+  const bool steps =
+      p && (has_reduction(p->body) || folded(p->problem.assignment, p->problem.operands, p->problem.options));
   const auto loops = p && !steps ? make_loops(p->problem, why) : std::nullopt;
   if (!loops)
     throw Unsupported({.what = "this expression is not one kernel",
                        .expected = "one nest of loops",
                        .got = steps ? "an expression in steps: " + a.to_string() : why,
-                       .fix = steps ? "emit each step by itself: strata show --explain tells them" : "strata show tells how it is computed"});
+                       .fix = steps ? "emit each step by itself: strata show --explain tells them"
+                                    : "strata show tells how it is computed"});
   return loops->emit();
 }
 

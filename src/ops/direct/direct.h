@@ -15,8 +15,8 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
 std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                    const EvaluateOptions& options, std::string& why);
 
-/// Does a product of three or more take less than half of the multiply-adds pair by pair, and so many in one nest of loops that it
-/// matters?
+/// Does a product of three or more take less than half of the multiply-adds pair by pair, and so many in one nest of
+/// loops that it matters?
 bool pays_in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands);
 
 /// The one kernel that computes it, as a C file. Unsupported where there is none, or it takes several.
@@ -24,7 +24,9 @@ std::string emit(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 /// With `options.schedule`: as it says. ScheduleError where that is illegal, Unsupported where the expression does not
 /// become one nest of loops.
-Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
-std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                          const EvaluateOptions& options);
+std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                              const EvaluateOptions& options);
 
 }  // namespace strata::direct

@@ -51,7 +51,8 @@ class Solver {
       else open.push_back(t);
     }
     // The one that goes furthest is computed, the others are tried.
-    std::sort(open.begin(), open.end(), [&](const auto& x, const auto& y) { return a_.extents[x.index] < a_.extents[y.index]; });
+    std::sort(open.begin(), open.end(),
+              [&](const auto& x, const auto& y) { return a_.extents[x.index] < a_.extents[y.index]; });
     choose(d, open, 0, rest, f);
   }
 
@@ -114,7 +115,9 @@ double copies(const Affine& a) { return Solver(a).copies(); }
 
 Tensor expanded(const Tensor& given, const Affine& a, bool drops_fill_in) {
   // Sorted, and each element once.
-  const Tensor t = is_in_order(given) ? given : convert(given, compressed(given.rank()), {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
+  const Tensor t = is_in_order(given) ? given
+                                      : convert(given, compressed(given.rank()),
+                                                {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
   if (auto ordered = expanded_in_order(t, a)) return *ordered;
   Solver solver(a);
   const auto width = size_of(t.dtype());

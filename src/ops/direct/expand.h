@@ -33,8 +33,8 @@ Tensor expanded(const Tensor& t, const Affine& a, bool drops_fill_in);
 
 /// Are its elements sorted by their coordinates, each once, in compressed levels (the first one may be dense)?
 bool is_in_order(const Tensor& t);
-/// The same of such a tensor in one walk over rows, where every dimension has indices of its own, of which one decides and the others have
-/// few values: A(i + r, j + s) in the order i, r, s, j. Nothing where it is another access.
+/// The same of such a tensor in one walk over rows, where every dimension has indices of its own, of which one decides
+/// and the others have few values: A(i + r, j + s) in the order i, r, s, j. Nothing where it is another access.
 std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a);
 
 }  // namespace strata::direct

@@ -19,8 +19,8 @@ using i64 = std::int64_t;
 constexpr std::size_t most_shifts = 256;  ///< of a dimension
 constexpr double piece_copies = 16384;    ///< elements of the result that are worth a thread's attention
 
-/// The indices of one dimension: the coordinate is shift + coefficient * x, x counted by the index that goes furthest, and a
-/// shift for each choice of the others.
+/// The indices of one dimension: the coordinate is shift + coefficient * x, x counted by the index that goes furthest,
+/// and a shift for each choice of the others.
 struct Dimension {
   std::size_t index = 0;
   i64 coefficient = 1, extent = 0;
@@ -48,7 +48,8 @@ std::optional<std::vector<Dimension>> dimensions(const Affine& a) {
     out_d.shifts = {a.constants[d]};
     for (std::size_t k = 1; k < terms.size(); ++k) {
       const i64 n = a.extents[terms[k].index];
-      if (checked_mul(static_cast<i64>(out_d.shifts.size()), n).value_or(INT64_MAX) > static_cast<i64>(most_shifts)) return std::nullopt;
+      if (checked_mul(static_cast<i64>(out_d.shifts.size()), n).value_or(INT64_MAX) > static_cast<i64>(most_shifts))
+        return std::nullopt;
       out_d.others.push_back(terms[k].index);
       std::vector<std::vector<i64>> chosen;
       std::vector<i64> shifts;
@@ -65,16 +66,17 @@ std::optional<std::vector<Dimension>> dimensions(const Affine& a) {
   return out;
 }
 
-/// What is walked, and the order of the result's levels: per dimension the index that counts, then the others; of the last one
-/// the others first, since every shift of a row is in order by itself.
+/// What is walked, and the order of the result's levels: per dimension the index that counts, then the others; of the
+/// last one the others first, since every shift of a row is in order by itself.
 struct Source {
   const Part& part;
   std::size_t width;  ///< of a value
   std::vector<Dimension> dimensions;
-  std::vector<int> order;              ///< the index of each level of the result
+  std::vector<int> order;               ///< the index of each level of the result
   std::vector<PodArray<i64>> crd = {};  ///< of the operand's levels
 
-  Source(const Tensor& t, std::vector<Dimension> all) : part(t.part()), width(size_of(t.dtype())), dimensions(std::move(all)) {
+  Source(const Tensor& t, std::vector<Dimension> all)
+      : part(t.part()), width(size_of(t.dtype())), dimensions(std::move(all)) {
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
       const Dimension& x = dimensions[d];
       const bool last = d + 1 == dimensions.size();
@@ -85,7 +87,8 @@ struct Source {
       const Buffer& stored = part.levels[d].crd;
       const bool dense = is_dense(d);
       to.resize(static_cast<std::size_t>(dense ? t.shape()[d] : stored.size));
-      for (std::size_t k = 0; k < to.size(); ++k) to[k] = dense ? static_cast<i64>(k) : stored.index(static_cast<i64>(k));
+      for (std::size_t k = 0; k < to.size(); ++k)
+        to[k] = dense ? static_cast<i64>(k) : stored.index(static_cast<i64>(k));
     }
   }
   bool is_dense(std::size_t d) const { return part.format.level(static_cast<int>(d)).kind == LevelKind::dense; }
@@ -135,7 +138,8 @@ template <class I> class Walk {
       arrays.crd[static_cast<int>(l)] = owned(std::move(level.crd), dtype_of<I>());
     }
     arrays.values = owned(std::move(piece.values_), t.dtype());
-    return make_tensor(conversion::levels_in_order(piece.source_.order, false), a.extents, std::move(arrays), t.fill(), false);
+    return make_tensor(conversion::levels_in_order(piece.source_.order, false), a.extents, std::move(arrays), t.fill(),
+                       false);
   }
 
   /// The pieces one behind the other.
@@ -161,12 +165,16 @@ template <class I> class Walk {
       const auto start = [&](std::size_t l) { return starts[l][static_cast<std::size_t>(c)]; };
       for (std::size_t l = 0; l < levels; ++l) {
         const Level& from = w.levels_[l];
-        if (from.crd.size() > 0) std::memcpy(static_cast<I*>(arrays.crd[static_cast<int>(l)].data) + start(l), from.crd.data(), from.crd.size() * sizeof(I));
+        if (from.crd.size() > 0)
+          std::memcpy(static_cast<I*>(arrays.crd[static_cast<int>(l)].data) + start(l), from.crd.data(),
+                      from.crd.size() * sizeof(I));
         if (l == 0) continue;
         I* pos = static_cast<I*>(arrays.pos[static_cast<int>(l)].data) + start(l - 1);
         for (std::size_t k = 0; k < from.pos.size(); ++k) pos[k] = static_cast<I>(from.pos[k] + start(l));
       }
-      if (w.values_.size() > 0) std::memcpy(static_cast<char*>(arrays.values.data) + static_cast<std::size_t>(start(levels - 1)) * s.width, w.values_.data(), w.values_.size());
+      if (w.values_.size() > 0)
+        std::memcpy(static_cast<char*>(arrays.values.data) + static_cast<std::size_t>(start(levels - 1)) * s.width,
+                    w.values_.data(), w.values_.size());
     });
     return make_tensor(conversion::levels_in_order(s.order, false), a.extents, std::move(arrays), t.fill(), false);
   }
@@ -185,14 +193,16 @@ template <class I> class Walk {
   /// The children of position `parent` in dimension d; the first `l` levels of the result are known.
   void fibers(std::size_t d, i64 parent, std::size_t l) {
     const i64 begin = source_.is_dense(d) ? 0 : source_.part.levels[d].pos.index(parent);
-    const i64 end = source_.is_dense(d) ? static_cast<i64>(source_.crd[d].size()) : source_.part.levels[d].pos.index(parent + 1);
+    const i64 end =
+        source_.is_dense(d) ? static_cast<i64>(source_.crd[d].size()) : source_.part.levels[d].pos.index(parent + 1);
     if (d + 1 == source_.dimensions.size()) return rows(begin, end, l);
     const Dimension& x = source_.dimensions[d];
     const auto& crd = source_.crd[d];
     const i64 first = d == 0 ? from_ : 0, limit = d == 0 ? to_ : x.extent;
     const auto start = [&](std::size_t s) {
       if (first == 0) return begin;
-      return static_cast<i64>(std::lower_bound(crd.data() + begin, crd.data() + end, first * x.coefficient + x.shifts[s]) - crd.data());
+      return static_cast<i64>(
+          std::lower_bound(crd.data() + begin, crd.data() + end, first * x.coefficient + x.shifts[s]) - crd.data());
     };
     if (x.shifts.size() == 1 && x.coefficient == 1) {  // one that is only moved
       for (i64 p = start(0); p < end; ++p) {
@@ -248,7 +258,8 @@ template <class I> class Walk {
         append(p, stop, x.shifts[s]);
         continue;
       }
-      for (; found < x.extent; found = find(x, s, crd, ++p, end)) append(p, p + 1, crd[static_cast<std::size_t>(p)] - found);
+      for (; found < x.extent; found = find(x, s, crd, ++p, end))
+        append(p, p + 1, crd[static_cast<std::size_t>(p)] - found);
     }
   }
 
@@ -264,7 +275,11 @@ template <class I> class Walk {
     const auto* given = static_cast<const char*>(source_.part.values.data);
     if (source_.width == 4 && source_.part.value_stride == 1) return copy_n<std::uint32_t>(given, begin, n, v);
     if (source_.width == 8 && source_.part.value_stride == 1) return copy_n<std::uint64_t>(given, begin, n, v);
-    for (std::size_t k = 0; k < n; ++k) std::memcpy(v + k * source_.width, given + static_cast<std::size_t>((begin + static_cast<i64>(k)) * source_.part.value_stride) * source_.width, source_.width);
+    for (std::size_t k = 0; k < n; ++k)
+      std::memcpy(
+          v + k * source_.width,
+          given + static_cast<std::size_t>((begin + static_cast<i64>(k)) * source_.part.value_stride) * source_.width,
+          source_.width);
   }
   /// Rows are short: a call of memcpy would cost more than they do.
   template <class T> static void copy_n(const char* from, i64 begin, std::size_t n, char* to) {
@@ -318,7 +333,8 @@ std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a) {
   const auto run = [&]<class I>(I) {
     std::vector<Walk<I>> pieces;
     pieces.reserve(static_cast<std::size_t>(n));
-    for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c) pieces.emplace_back(source, cuts[c], cuts[c + 1], expected / static_cast<double>(n));
+    for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c)
+      pieces.emplace_back(source, cuts[c], cuts[c + 1], expected / static_cast<double>(n));
     parallel_for(n, [&](i64 c) { pieces[static_cast<std::size_t>(c)].run(); });
     return Walk<I>::joined(std::move(pieces), t, a);
   };

@@ -26,7 +26,9 @@ template <class F> void with_width(std::size_t bytes, const F& f) {
   else f(std::array<std::uint64_t, 2>{});
 }
 
-const Tensor& pattern_of(const Unit& u, const Order& o) { return u.accesses[static_cast<std::size_t>(o.pattern)].tensor; }
+const Tensor& pattern_of(const Unit& u, const Order& o) {
+  return u.accesses[static_cast<std::size_t>(o.pattern)].tensor;
+}
 
 struct Flat {
   Unit unit;
@@ -53,7 +55,13 @@ Flat flattened(const Unit& u, const Order& o) {
     a.dense = true;
     a.tensor = dense_view(p.values, {slots}, {a.tensor.type().shared_value ? 0 : p.value_stride}, 0, a.tensor.fill());
   }
-  out.order = {.indices = {0}, .convert = {}, .dense_result = true, .blocks = {}, .diagonals = {}, .visits = static_cast<double>(slots), .hints = {merging::Hint::none}};
+  out.order = {.indices = {0},
+               .convert = {},
+               .dense_result = true,
+               .blocks = {},
+               .diagonals = {},
+               .visits = static_cast<double>(slots),
+               .hints = {merging::Hint::none}};
   out.order.convert.assign(f.accesses.size(), std::nullopt);
   return out;
 }
@@ -68,7 +76,9 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
   // Short rows of a matrix.
   const Format& f = t.format();
   const bool rows_of_matrix = f.num_levels() == 2 && f.level(1).kind == LevelKind::compressed;
-  const i64 rows = !rows_of_matrix ? 0 : f.level(0).kind == LevelKind::dense ? t.part().ranges[0].size : t.part().levels[0].pos.index(1);
+  const i64 rows = !rows_of_matrix                       ? 0
+                   : f.level(0).kind == LevelKind::dense ? t.part().ranges[0].size
+                                                         : t.part().levels[0].pos.index(1);
   Order::Slots out = Order::alone;
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];

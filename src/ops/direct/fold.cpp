@@ -48,7 +48,9 @@ std::optional<Expression> carrier_of(const Expression& factor, const std::map<st
 }
 
 std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands) {
-  const auto is_dense = [&](const Expression& access) { return operands.at(access.node().name).format().is_all_dense(); };
+  const auto is_dense = [&](const Expression& access) {
+    return operands.at(access.node().name).format().is_all_dense();
+  };
   std::optional<Expression> sparse;
   for (const Expression& f : factors)
     if (!sparse) sparse = carrier_of(f, operands);
@@ -65,7 +67,8 @@ std::optional<Work> work_of(const std::vector<Expression>& factors, const std::m
       if (!t.format().is_all_dense() && !are_twins(pattern, t)) return std::nullopt;
     }
     const auto free = f.free_indices();
-    const bool inside = std::all_of(free.begin(), free.end(), [&](const auto& i) { return std::find(own.begin(), own.end(), i) != own.end(); });
+    const bool inside = std::all_of(free.begin(), free.end(),
+                                    [&](const auto& i) { return std::find(own.begin(), own.end(), i) != own.end(); });
     const bool access = f.op() == Operator::access;
     if (!inside && !(access && is_dense(f))) return std::nullopt;
     if (access && inside && !is_dense(f) && free != own) return std::nullopt;
@@ -85,7 +88,8 @@ Assignment Work::as_operand(const std::map<std::string, Tensor>& operands) const
   return out;
 }
 
-std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                             const EvaluateOptions& options) {
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
   const auto [sums, factors] = evaluation::chain_of(a.value);
   const auto work = work_of(factors, operands);

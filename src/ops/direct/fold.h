@@ -9,7 +9,8 @@
 
 namespace strata::direct {
 
-/// The access of a sparse operand without whose elements a factor is missing too, and 0: A(i,j), but also A(i,j) != 0, abs(A(i,j)).
+/// The access of a sparse operand without whose elements a factor is missing too, and 0: A(i,j), but also A(i,j) != 0,
+/// abs(A(i,j)).
 std::optional<Expression> carrier_of(const Expression& factor, const std::map<std::string, Tensor>& operands);
 
 /// Two or more factors of a product whose indices are those of one sparse operand: work on its elements alone.
@@ -23,14 +24,15 @@ struct Work {
 };
 std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands);
 
-/// A(i,j) * exp(E(i,j)) * V(j,d): the work is done once an element, into A's pattern, and what is left is a product that a
-/// plan serves.
+/// A(i,j) * exp(E(i,j)) * V(j,d): the work is done once an element, into A's pattern, and what is left is a product
+/// that a plan serves.
 struct Folded {
   Assignment work, product;
   Format format;  ///< of the work: A's
 };
 
 /// `options` have the result's format, which is dense. Nothing where the expression is of another kind.
-std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                             const EvaluateOptions& options);
 
 }  // namespace strata::direct

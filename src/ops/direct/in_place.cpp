@@ -40,14 +40,19 @@ bool is_packed(const Tensor& t) {
 
 }  // namespace
 
-std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, Tensor>& operands,
+                                     const EvaluateOptions& options) {
   const Expression& e = a.value;
   if (e.op() != Operator::add || options.mask || options.compute_dtype || a.accumulate) return std::nullopt;
   std::vector<std::string> names;
   for (std::size_t k : {0, 1}) {
     const Expression& x = e.argument(k);
-    const auto plain = [&](const AffineIndex& i) { return i.is_plain() && i.terms[0].index == a.indices[static_cast<std::size_t>(&i - x.node().indices.data())]; };
-    if (x.op() != Operator::access || x.node().indices.size() != a.indices.size() || !std::ranges::all_of(x.node().indices, plain)) return std::nullopt;
+    const auto plain = [&](const AffineIndex& i) {
+      return i.is_plain() && i.terms[0].index == a.indices[static_cast<std::size_t>(&i - x.node().indices.data())];
+    };
+    if (x.op() != Operator::access || x.node().indices.size() != a.indices.size() ||
+        !std::ranges::all_of(x.node().indices, plain))
+      return std::nullopt;
     names.push_back(x.node().name);
   }
   const std::size_t own = names[1][0] == '#' ? 1 : 0;  // no user's name begins so
@@ -55,8 +60,10 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
   const Tensor sum = operands.at(names[own]), other = operands.at(names[1 - own]);
   operands.erase(names[own]);
   const auto combine = addition(options.semiring, sum.dtype());
-  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_packed(sum) && is_packed(other) && (!options.dtype || *options.dtype == sum.dtype());
-  if (!combine || !alike || !(*options.format == sum.format()) || sum.part().values.owner.use_count() != 1 || sum.part().values.read_only) {
+  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_packed(sum) &&
+                     is_packed(other) && (!options.dtype || *options.dtype == sum.dtype());
+  if (!combine || !alike || !(*options.format == sum.format()) || sum.part().values.owner.use_count() != 1 ||
+      sum.part().values.read_only) {
     operands.emplace(names[own], sum);
     return std::nullopt;
   }
@@ -65,7 +72,9 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
   const char* from = static_cast<const char*>(other.part().values.data) + other.part().values_offset * width;
   std::int64_t n = 1;
   for (std::int64_t x : sum.shape()) n *= x;
-  parallel_for(ceil_div(n, slice), [&](std::int64_t s) { combine_some(sum.dtype(), *combine, to, from, s * slice, std::min(n, (s + 1) * slice), own == 1); });
+  parallel_for(ceil_div(n, slice), [&](std::int64_t s) {
+    combine_some(sum.dtype(), *combine, to, from, s * slice, std::min(n, (s + 1) * slice), own == 1);
+  });
   return sum;
 }
 

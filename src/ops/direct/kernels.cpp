@@ -28,14 +28,16 @@ std::string key_of(const merging::Input& in) {
     key += ';';
   }
   for (const auto& o : in.operands) {
-    number(o.dense), number(o.contiguous), number(o.twin), number(o.each_slot), number(o.type.shared_value), number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);
+    number(o.dense), number(o.contiguous), number(o.twin), number(o.each_slot), number(o.type.shared_value),
+        number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);
     for (int l = 0; l < o.type.format.num_levels(); ++l) number(o.type.format.level(l).kind);
     for (int v : o.vars) number(v);
     for (double f : o.fibers) number(f);
     key += ';';
   }
   number(in.combine), number(in.ring), number(in.compute), number(in.mask), number(in.complement);
-  number(in.lanes), number(in.dense_result), number(in.contiguous), number(in.pattern), number(in.slots), number(in.dense_top), number(in.dense_tail), number(in.crd);
+  number(in.lanes), number(in.dense_result), number(in.contiguous), number(in.pattern), number(in.slots),
+      number(in.dense_top), number(in.dense_tail), number(in.crd);
   number(in.blocks.rows), number(in.blocks.columns), number(in.blocks.column_major);
   number(in.diagonals.row), number(in.diagonals.column), number(in.diagonals.along_columns);
   scalar(in.absent), scalar(in.fill);

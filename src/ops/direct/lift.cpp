@@ -18,10 +18,11 @@ namespace {
 class Lift {
  public:
   /// `output`: the indices of the whole result.
-  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, const std::vector<std::string>& output,
-       std::vector<std::string>* steps)
+  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+       const std::vector<std::string>& output, std::vector<std::string>* steps)
       : operands_(operands), options_(options), output_(output), steps_(steps) {
-    // In a semiring what sums start from stands for what is missing; of `any` the first value counts, and there is none.
+    // In a semiring what sums start from stands for what is missing; of `any` the first value counts, and there is
+    // none.
     zeros_are_values_ = options.format->is_all_dense() && options.semiring.kind() != Semiring::any;
   }
 
@@ -56,8 +57,8 @@ class Lift {
   std::map<std::string, Tensor> take_operands() { return std::move(operands_); }
 
  private:
-  /// Is this the same where an argument is absent and where it is 0? In a dense result; an absent factor, or numerator of a
-  /// dense denominator, hides infinities and zeros beside it.
+  /// Is this the same where an argument is absent and where it is 0? In a dense result; an absent factor, or numerator
+  /// of a dense denominator, hides infinities and zeros beside it.
   static bool asks_for_values(const Expression& e) {
     if (e.op() == Operator::divide) return e.argument(0).op() == Operator::sum && e.argument(1).op() == Operator::sum;
     return e.op() != Operator::multiply && !is_quotient(e.op());
@@ -92,8 +93,10 @@ class Lift {
     }
     const int below = depth + (is_reduction(e.op()) ? 1 : 0);
     const Places before = places_;
-    if (is_reduction(e.op()) && std::ranges::find(places_.indices, e.node().name) != places_.indices.end()) places_ = {};  // an index of its own
-    const Expression out = within(e, [&] { return arguments(e, [&](const Expression& a) { return inner(a, below, notes); }); });
+    if (is_reduction(e.op()) && std::ranges::find(places_.indices, e.node().name) != places_.indices.end())
+      places_ = {};  // an index of its own
+    const Expression out =
+        within(e, [&] { return arguments(e, [&](const Expression& a) { return inner(a, below, notes); }); });
     places_ = before;
     return out;
   }
@@ -165,7 +168,8 @@ class Lift {
     Assignment inner;
     inner.name = "#" + std::to_string(operands_.size());  // no user's name looks so
     inner.indices = e.free_indices();
-    const bool dense = zeros_are_values_ && e.op() == Operator::sum && std::all_of(inner.indices.begin(), inner.indices.end(), [&](const auto& i) {
+    const bool dense = zeros_are_values_ && e.op() == Operator::sum &&
+                       std::all_of(inner.indices.begin(), inner.indices.end(), [&](const auto& i) {
                          return std::find(output_.begin(), output_.end(), i) != output_.end();
                        });
     for (const Done& d : done_)
@@ -203,8 +207,9 @@ class Lift {
 
 }  // namespace
 
-Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
-              const EvaluateOptions& options, std::vector<std::string>* steps) {
+Lifted lifted(const Expression& body, const std::vector<std::string>& indices,
+              const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+              std::vector<std::string>* steps) {
   Lift lift(operands, options, indices, steps);
   Expression value = lift.apply(lift.shared_work(lift.shared(lift.times_mask(body))));
   return {std::move(value), lift.take_operands()};

@@ -16,7 +16,8 @@ struct Lifted {
 
 /// `body` is a tree of an assignment with these indices, `options` have its result's format. `steps`: an explanation of
 /// each reduction is added, in the order in which they are carried out.
-Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const std::map<std::string, Tensor>& operands,
-              const EvaluateOptions& options, std::vector<std::string>* steps = nullptr);
+Lifted lifted(const Expression& body, const std::vector<std::string>& indices,
+              const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+              std::vector<std::string>* steps = nullptr);
 
 }  // namespace strata::direct

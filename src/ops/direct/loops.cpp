@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::size_t most_cuts = 8;  ///< blocks in blocks
 
-bool contains(const std::vector<std::string>& list, const std::string& s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+bool contains(const std::vector<std::string>& list, const std::string& s) {
+  return std::find(list.begin(), list.end(), s) != list.end();
+}
 
 /// What the problem says by name, by number.
 void number(const Problem& p, Unit& unit) {
@@ -47,7 +49,9 @@ std::optional<Loops> make_loops(const Problem& problem, std::string& why) {
   cut_blocks(problem, cuts);
   const bool cut = !cuts.empty();
   auto loops = make_loops(problem, std::move(cuts), why);
-  if (!loops && cut) loops = make_loops(problem, std::vector<Blocked>(), why);  // what counts absent elements wants whole rows: blocks are converted
+  if (!loops && cut)
+    loops = make_loops(problem, std::vector<Blocked>(),
+                       why);  // what counts absent elements wants whole rows: blocks are converted
   return loops;
 }
 
@@ -58,7 +62,11 @@ std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cut
   number(p, *unit);
   auto order = choose_order(*unit, *p.options.format, p.wishes, why);
   if (!order) return std::nullopt;
-  Loops out{.cuts = {}, .assignment = p.assignment, .unit = std::move(*unit), .order = std::move(*order), .format = *p.options.format};
+  Loops out{.cuts = {},
+            .assignment = p.assignment,
+            .unit = std::move(*unit),
+            .order = std::move(*order),
+            .format = *p.options.format};
   out.cuts = std::move(cuts);  // what `p` refers to
   return out;
 }

@@ -11,7 +11,7 @@ struct Loops {
   Assignment assignment;
   Unit unit;
   Order order;
-  Format format;              ///< that the loops are to build
+  Format format;  ///< that the loops are to build
 
   std::string describe(bool code = false) const;
   /// The kernel as a C file.

@@ -18,7 +18,8 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   for (int l = 0; l < f.num_levels(); ++l) {
     const Level& level = f.level(l);
     const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
-    const bool usable = level.kind == LevelKind::dense || (level.kind == LevelKind::compressed && level.unique && level.ordered);
+    const bool usable =
+        level.kind == LevelKind::dense || (level.kind == LevelKind::compressed && level.unique && level.ordered);
     if (e.op != ExprNode::dim || !usable) return std::nullopt;
     out.push_back(e.a);
   }
@@ -27,7 +28,9 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
 
 bool are_twins(const Tensor& a, const Tensor& b) {
   const TensorType &s = a.type(), &t = b.type();
-  if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype || a.num_parts() != 1) return false;
+  if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype ||
+      a.num_parts() != 1)
+    return false;
   const Part &p = a.part(), &q = b.part();
   for (std::size_t l = 0; l < p.levels.size(); ++l)
     if (p.levels[l].pos.data != q.levels[l].pos.data || p.levels[l].crd.data != q.levels[l].crd.data) return false;
@@ -36,17 +39,18 @@ bool are_twins(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-constexpr double convert_cost = 15;   ///< ns an element to store an operand in another order
-constexpr double rows_cost = 4;       ///< ... in that which it has, by rows
-constexpr double step_cost = 1.5;     ///< ns an iteration
-constexpr double merge_cost = 5;      ///< ns a coordinate of operands that are walked together: which comes next is a guess
-constexpr double insert_cost = 3;     ///< ns an insertion into a workspace
-constexpr double stride_cost = 0.5;   ///< ns an access to dense memory that the innermost loop does not run along
+constexpr double convert_cost = 15;  ///< ns an element to store an operand in another order
+constexpr double rows_cost = 4;      ///< ... in that which it has, by rows
+constexpr double step_cost = 1.5;    ///< ns an iteration
+constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
+constexpr double insert_cost = 3;    ///< ns an insertion into a workspace
+constexpr double stride_cost = 0.5;  ///< ns an access to dense memory that the innermost loop does not run along
 constexpr double most_orders = 5040;
-constexpr double few_rows = 16;   ///< from which other rows are chosen: not worth another storage of those
+constexpr double few_rows = 16;            ///< from which other rows are chosen: not worth another storage of those
 constexpr std::int64_t most_block = 4096;  ///< places of a block that a workspace has for each
 constexpr double few_places = 1 << 20, most_places = 4;  ///< of diagonals, and beside each visit
-constexpr double poor_block_cost = 0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
+constexpr double poor_block_cost =
+    0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
 class Model {
  public:
@@ -68,7 +72,9 @@ class Model {
   /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
   std::optional<Order> in_pattern() const {
     const int first = pattern();
-    if (first < 0 || !kept_[static_cast<std::size_t>(first)] || wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern) return {};
+    if (first < 0 || !kept_[static_cast<std::size_t>(first)] ||
+        wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern)
+      return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
     Order out = into(first);
     for (int d : *kept_[static_cast<std::size_t>(first)]) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
@@ -83,7 +89,9 @@ class Model {
     if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
     const Tensor& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
     const Format& f = t.format();
-    if (f.num_parts() != 1 || f.num_batch_levels() > 0 || !f.level(f.num_levels() - 1).unique || (u_.drops_fill_in && f.can_hold_fill()) || used_values(t.part()) == 0) return {};
+    if (f.num_parts() != 1 || f.num_batch_levels() > 0 || !f.level(f.num_levels() - 1).unique ||
+        (u_.drops_fill_in && f.can_hold_fill()) || used_values(t.part()) == 0)
+      return {};
     Order out = into(first);
     out.indices = u_.output;
     out.slots = Order::alone;
@@ -93,7 +101,8 @@ class Model {
   std::optional<Order> best(std::string& why) {
     // Blocks outside, what is within them inside.
     std::vector<int> outer, inner;
-    for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i) (u_.inside[static_cast<std::size_t>(i)] ? inner : outer).push_back(i);
+    for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i)
+      (u_.inside[static_cast<std::size_t>(i)] ? inner : outer).push_back(i);
     const auto orders = [](const std::vector<int>& list) { return std::tgamma(static_cast<double>(list.size()) + 1); };
     if (orders(outer) * orders(inner) > most_orders) {
       why = "it has too many indices: " + std::to_string(u_.extents.size());
@@ -124,7 +133,8 @@ class Model {
   }
 
  private:
-  /// The access whose elements are those of the result, in its format; other sparse ones differ in their values alone. Or -1.
+  /// The access whose elements are those of the result, in its format; other sparse ones differ in their values alone.
+  /// Or -1.
   int pattern() const {
     if (u_.mask >= 0 || u_.everywhere || std::ranges::count(u_.summed, 1) > 0) return -1;
     int first = -1;
@@ -154,7 +164,8 @@ class Model {
     if (!wishes_.innermost.empty() && name(order.back()) != wishes_.innermost) return false;
     std::size_t next = 0;
     for (int i : order) {
-      const auto at = static_cast<std::size_t>(std::find(wishes_.order.begin(), wishes_.order.end(), name(i)) - wishes_.order.begin());
+      const auto at = static_cast<std::size_t>(std::find(wishes_.order.begin(), wishes_.order.end(), name(i)) -
+                                               wishes_.order.begin());
       if (at == wishes_.order.size()) continue;
       if (at != next++) return false;
     }
@@ -184,13 +195,19 @@ class Model {
     // Who counts what a reduction has met needs it to be complete in a register.
     // What no element reaches must keep the fill: beside a mask its start would stay instead.
     const bool starts_elsewhere = u_.mask >= 0 && !u_.absent.same_bits(u_.fill);
-    if ((u_.others || starts_elsewhere) && !std::is_sorted(summed.begin(), summed.end())) return refuse([&] { return std::string(u_.others ? "a reduction that counts what is absent" : "a reduction under a mask, whose start is not the fill,") + " must be complete before the next begins: " + inside_a_sum(order, summed); });
+    if ((u_.others || starts_elsewhere) && !std::is_sorted(summed.begin(), summed.end()))
+      return refuse([&] {
+        return std::string(u_.others ? "a reduction that counts what is absent"
+                                     : "a reduction under a mask, whose start is not the fill,") +
+               " must be complete before the next begins: " + inside_a_sum(order, summed);
+      });
     if (out.dense_tail > 0) {  // a block takes sums in any order
       int left = out.dense_tail;
       for (std::size_t v = summed.size(); v-- > 0 && left > 0;)
         if (!summed[v]) summed[v] = 1, --left;
     }
-    if (!dense_result_ && !merging::can_assemble(summed)) return refuse([&] { return inside_a_sum(order, summed) + ", and only one can be gathered in a workspace"; });
+    if (!dense_result_ && !merging::can_assemble(summed))
+      return refuse([&] { return inside_a_sum(order, summed) + ", and only one can be gathered in a workspace"; });
     out.indices = order;
     out.dense_result = dense_result_;
     double cost = 0;
@@ -204,13 +221,16 @@ class Model {
       if (a.dense) continue;
       std::vector<int> dims(a.indices.size());
       std::iota(dims.begin(), dims.end(), 0);
-      const auto place = [&](int d) { return std::find(order.begin(), order.end(), a.indices[static_cast<std::size_t>(d)]) - order.begin(); };
+      const auto place = [&](int d) {
+        return std::find(order.begin(), order.end(), a.indices[static_cast<std::size_t>(d)]) - order.begin();
+      };
       std::sort(dims.begin(), dims.end(), [&](int x, int y) { return place(x) < place(y); });
       for (int d : dims) sequence[k].push_back(a.indices[static_cast<std::size_t>(d)]);
       formats[k] = a.tensor.format();
       const bool top = dims.size() > 1 && extent(sequence[k][0]) <= 4 * stored_[k] + 1024;
       // Rows that another operand chooses, again and again, are found at once below a dense level.
-      const bool chosen = top && sequence[k][0] != order[0] && formats[k].level(0).kind == LevelKind::compressed && extent(order[0]) > few_rows && is_chosen(k, sequence[k][0]);
+      const bool chosen = top && sequence[k][0] != order[0] && formats[k].level(0).kind == LevelKind::compressed &&
+                          extent(order[0]) > few_rows && is_chosen(k, sequence[k][0]);
       if (kept_[k] == dims && !chosen) continue;
       formats[k] = conversion::levels_in_order(dims, top);
       out.convert[k] = formats[k];
@@ -221,7 +241,8 @@ class Model {
     const auto elements = [&](std::size_t k, std::size_t levels) {  // of the first so many levels
       double places = 1, stored = stored_[k];
       for (std::size_t l = 0; l < levels; ++l) places *= extent(sequence[k][l]);
-      for (std::size_t l = sequence[k].size(); l-- > levels && formats[k].level(static_cast<int>(l)).kind == LevelKind::dense;)
+      for (std::size_t l = sequence[k].size();
+           l-- > levels && formats[k].level(static_cast<int>(l)).kind == LevelKind::dense;)
         stored /= extent(sequence[k][l]);
       return std::min(places, stored);
     };
@@ -229,8 +250,11 @@ class Model {
     double entries = 1;
     const int workspace = dense_result_ ? -1 : merging::workspace_of(summed);
     if (wishes_.assembly == Assembly::append && workspace >= 0)
-      return refuse([&] { return inside_a_sum(order, summed) + ": its elements do not come in their order, and none can be appended"; });
-    if (wishes_.assembly == Assembly::workspace && workspace < 0) return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
+      return refuse([&] {
+        return inside_a_sum(order, summed) + ": its elements do not come in their order, and none can be appended";
+      });
+    if (wishes_.assembly == Assembly::workspace && workspace < 0)
+      return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -239,7 +263,8 @@ class Model {
         if (u_.accesses[k].dense || level[k] >= sequence[k].size() || sequence[k][level[k]] != order[v]) continue;
         touched[k] = 1;
         // Beside a workspace the mask's row is held as bits.
-        const bool held = static_cast<int>(k) == u_.mask && static_cast<int>(v) == workspace && level[k] + 1 == sequence[k].size();
+        const bool held =
+            static_cast<int>(k) == u_.mask && static_cast<int>(v) == workspace && level[k] + 1 == sequence[k].size();
         cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
         fibers[k] = fiber(k);
       }
@@ -263,7 +288,8 @@ class Model {
     cost += entries * (step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
     if (blocks_ && order.front() == u_.output[static_cast<std::size_t>(blocks_->dims.outer)]) {
-      const double length = extent(u_.output[static_cast<std::size_t>(blocks_->dims.inner)]) * static_cast<double>(blocks_->rows);
+      const double length =
+          extent(u_.output[static_cast<std::size_t>(blocks_->dims.inner)]) * static_cast<double>(blocks_->rows);
       if (fits(length, entries)) {
         out.blocks = {.rows = blocks_->rows, .columns = blocks_->columns, .column_major = blocks_->column_major};
         out.dense_top = true;
@@ -271,7 +297,8 @@ class Model {
       }
     }
     if (diagonals_ && u_.is_output(order.front())) {
-      const double strips = static_cast<double>(diagonals_->size() + 1) * extent(u_.output[static_cast<std::size_t>(along_)]);
+      const double strips =
+          static_cast<double>(diagonals_->size() + 1) * extent(u_.output[static_cast<std::size_t>(along_)]);
       if (strips <= few_places + most_places * entries) {
         out.diagonals = *diagonals_;
         out.along = along_;
@@ -285,10 +312,14 @@ class Model {
       // As long as its index, blocks and all: it must stay small beside the work.
       const double length = extent(order[static_cast<std::size_t>(workspace)]) * block;
       if (!fits(length, entries))
-        return refuse([&] { return "a workspace over " + name(order[static_cast<std::size_t>(workspace)]) + " would be large beside the work"; });
+        return refuse([&] {
+          return "a workspace over " + name(order[static_cast<std::size_t>(workspace)]) +
+                 " would be large beside the work";
+        });
       cost += entries / block * insert_cost + length * step_cost;
     }
-    if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())]) cost += entries * poor_block_cost;
+    if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())])
+      cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
   }
 
@@ -390,7 +421,9 @@ class Model {
     const auto wanted = storage_order(wanted_);
     const bool same = wanted && *wanted == dims && out.dense_tail == static_cast<int>(tail_.size());
     const double first = extent(u_.output[static_cast<std::size_t>(dims[0])]);
-    out.dense_top = dims.size() > 1 + static_cast<std::size_t>(out.dense_tail) && (same ? wanted_.level(0).kind == LevelKind::dense : first <= 4 * std::max(entries, least_stored()) + 1024);
+    out.dense_top =
+        dims.size() > 1 + static_cast<std::size_t>(out.dense_tail) &&
+        (same ? wanted_.level(0).kind == LevelKind::dense : first <= 4 * std::max(entries, least_stored()) + 1024);
     return same ? 0 : convert_cost * entries;
   }
 
@@ -402,7 +435,8 @@ class Model {
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices
   int along_ = -1;
-  std::optional<std::vector<std::int64_t>> diagonals_;  ///< of the result, where the wanted format has them: its places count dimension along_
+  std::optional<std::vector<std::int64_t>>
+      diagonals_;  ///< of the result, where the wanted format has them: its places count dimension along_
   std::optional<BlockedRows> blocks_;  ///< of the wanted format, where rows are gathered into them
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;
@@ -424,7 +458,8 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
   order->hints.assign(unit.names.size(), merging::Hint::none);
   for (std::size_t i = 0; i < unit.names.size(); ++i) {
     if (unit.names[i] == wishes.innermost) order->hints[i] = merging::Hint::simd;
-    if (std::find(wishes.unrolled.begin(), wishes.unrolled.end(), unit.names[i]) != wishes.unrolled.end()) order->hints[i] = merging::Hint::unrolled;
+    if (std::find(wishes.unrolled.begin(), wishes.unrolled.end(), unit.names[i]) != wishes.unrolled.end())
+      order->hints[i] = merging::Hint::unrolled;
   }
   return order;
 }

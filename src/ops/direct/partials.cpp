@@ -1,4 +1,5 @@
-// Loops that scatter into a dense result: a few results beside each other, each of its own chunk, combined in their order.
+// Loops that scatter into a dense result: a few results beside each other, each of its own chunk, combined in their
+// order.
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "ops/direct/combine.h"
@@ -11,13 +12,15 @@ using merging::Combine;
 
 constexpr i64 partial_work = 32768;  ///< visits that are worth a result of their own
 constexpr i64 most_partials = 8;
-constexpr i64 most_samples = 1024;   ///< of a factor that chooses
-constexpr i64 slice = 16384;         ///< values that a thread combines at a time
+constexpr i64 most_samples = 1024;  ///< of a factor that chooses
+constexpr i64 slice = 16384;        ///< values that a thread combines at a time
 
 }  // namespace
 
 i64 Run::partials() const {
-  if (!o_.dense_result || !input_.summed[0] || in_parts() || u_.others || u_.combine == Combine::first || !u_.strides.empty()) return 1;
+  if (!o_.dense_result || !input_.summed[0] || in_parts() || u_.others || u_.combine == Combine::first ||
+      !u_.strides.empty())
+    return 1;
   Shape shape;
   for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
   const auto n = checked_product(shape);
@@ -43,7 +46,8 @@ double Run::chosen_share() const {
     const i64 all = extents_[0], samples = std::min(all, most_samples);
     const auto count = [&]<class T>(T nothing) {
       i64 chosen = 0;
-      for (i64 s = 0; s < samples; ++s) chosen += static_cast<const T*>(p.values.data)[p.values_offset + all / samples * s * p.strides[0]] != nothing;
+      for (i64 s = 0; s < samples; ++s)
+        chosen += static_cast<const T*>(p.values.data)[p.values_offset + all / samples * s * p.strides[0]] != nothing;
       share = std::min(share, static_cast<double>(chosen) / static_cast<double>(samples));
     };
     if (tensors_[k].dtype() == DType::boolean) count(std::uint8_t{0});
@@ -58,7 +62,8 @@ void Run::combine_partials(Buffer& results, i64 n) const {
   const i64 count = results.size / n;
   parallel_for(ceil_div(n, slice), [&](i64 s) {
     for (i64 p = 1; p < count; ++p)
-      combine_some(u_.compute, u_.combine, results.data, static_cast<const char*>(results.data) + p * n * width, s * slice, std::min(n, (s + 1) * slice));
+      combine_some(u_.compute, u_.combine, results.data, static_cast<const char*>(results.data) + p * n * width,
+                   s * slice, std::min(n, (s + 1) * slice));
   });
   results.size = n;
 }

@@ -13,7 +13,9 @@ namespace {
 
 constexpr double worth = 4;  ///< times fewer values than everywhere
 
-bool contains(const std::vector<std::string>& list, const std::string& s) { return std::ranges::find(list, s) != list.end(); }
+bool contains(const std::vector<std::string>& list, const std::string& s) {
+  return std::ranges::find(list, s) != list.end();
+}
 
 /// The places over fewer indices: where one of them is.
 Tensor projected(const Places& places, const std::vector<std::string>& indices) {
@@ -29,14 +31,16 @@ Tensor projected(const Places& places, const std::vector<std::string>& indices) 
   return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
 }
 
-/// Is there a truth value in this expression, or a size of complex numbers? Their dtype is a smaller one than their operands'.
+/// Is there a truth value in this expression, or a size of complex numbers? Their dtype is a smaller one than their
+/// operands'.
 bool narrows(const Expression& e) {
   const Operator op = e.op();
-  return is_comparison(op) || op == Operator::absolute || op == Operator::any || op == Operator::all || std::ranges::any_of(e.node().arguments, narrows);
+  return is_comparison(op) || op == Operator::absolute || op == Operator::any || op == Operator::all ||
+         std::ranges::any_of(e.node().arguments, narrows);
 }
 
-/// What keeps the dtype of a product with this expression: the dtype of all of its operands (the loops then have one), or bool, which
-/// every other dtype takes in.
+/// What keeps the dtype of a product with this expression: the dtype of all of its operands (the loops then have one),
+/// or bool, which every other dtype takes in.
 DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& operands) {
   const auto names = e.operands();
   const DType first = operands.at(names.front()).dtype();
@@ -46,7 +50,8 @@ DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& op
 
 }  // namespace
 
-bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options, std::map<std::string, Tensor>& operands) {
+bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options,
+                 std::map<std::string, Tensor>& operands) {
   if (!places.tensor || step.indices.size() < 2) return false;
   std::vector<std::string> shared, others;
   for (const auto& i : places.indices)

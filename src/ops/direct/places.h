@@ -14,13 +14,16 @@ struct Places {
   std::optional<Tensor> tensor = {};
   std::vector<std::string> indices = {};
   bool operator==(const Places& o) const {
-    return indices == o.indices && tensor.has_value() == o.tensor.has_value() && (!tensor || tensor->same_object(*o.tensor));
+    return indices == o.indices && tensor.has_value() == o.tensor.has_value() &&
+           (!tensor || tensor->same_object(*o.tensor));
   }
 };
 
-/// Makes `step`, a reduction whose dense operands give it a value everywhere, one of values in these places alone: Q(i,d) * K(j,d)
-/// where A(i,j) stores something, Q(i,h,d) * K(j,h,d) there for all h, E(i,d) * F(k,d) where some A(i,j,k) does. `options` gain
-/// its format and mask, `operands` what it names. False: it is left as it is, since that would save little.
-bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options, std::map<std::string, Tensor>& operands);
+/// Makes `step`, a reduction whose dense operands give it a value everywhere, one of values in these places alone:
+/// Q(i,d) * K(j,d) where A(i,j) stores something, Q(i,h,d) * K(j,h,d) there for all h, E(i,d) * F(k,d) where some
+/// A(i,j,k) does. `options` gain its format and mask, `operands` what it names. False: it is left as it is, since that
+/// would save little.
+bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options,
+                 std::map<std::string, Tensor>& operands);
 
 }  // namespace strata::direct

@@ -104,11 +104,13 @@ std::vector<i64> dimension_strides(const Tensor& strided) {
   const FormatSpec& s = strided.format().spec();
   std::vector<i64> out(strided.shape().size());
   for (int l = 0; l < strided.format().num_levels(); ++l)
-    out[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(strided.format().level(l).expr)].a)] = strided.part().strides[static_cast<std::size_t>(l)];
+    out[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(strided.format().level(l).expr)].a)] =
+        strided.part().strides[static_cast<std::size_t>(l)];
   return out;
 }
 
-Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i64>& strides, i64 offset, const Scalar& fill) {
+Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i64>& strides, i64 offset,
+                  const Scalar& fill) {
   TensorType type;
   type.format = conversion::dense_format(static_cast<int>(shape.size()));
   type.shape = shape;

@@ -16,8 +16,8 @@ struct Plain {
 };
 
 /// A(i + r, j) becomes an access to a tensor over i, r and j: a view of dense memory, or the sparse elements once for
-/// each way to write their coordinates. So do A(i, i), A(2*i, 0) and, of dense operands, an extent of 1 that is stretched.
-/// Nothing, and `why`, where a sparse operand would become much larger or has a stretched extent.
+/// each way to write their coordinates. So do A(i, i), A(2*i, 0) and, of dense operands, an extent of 1 that is
+/// stretched. Nothing, and `why`, where a sparse operand would become much larger or has a stretched extent.
 std::optional<Plain> with_plain_accesses(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                          const std::map<std::string, std::int64_t>& extents, bool drops_fill_in,
                                          std::string& why);
@@ -27,6 +27,7 @@ Tensor strided(const Tensor& t);
 /// ... and these, dimension by dimension.
 std::vector<std::int64_t> dimension_strides(const Tensor& strided);
 /// Row-major levels over memory with these strides. Nothing is checked: places that nobody reads may lie outside.
-Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<std::int64_t>& strides, std::int64_t offset, const Scalar& fill);
+Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<std::int64_t>& strides,
+                  std::int64_t offset, const Scalar& fill);
 
 }  // namespace strata::direct

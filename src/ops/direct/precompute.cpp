@@ -13,8 +13,7 @@ using evaluation::chain_of;
 
 class Replacer {
  public:
-  explicit Replacer(const Assignment& w)
-      : w_(w), chain_(chain_of(w.value)), access_(w.target()) {}
+  explicit Replacer(const Assignment& w) : w_(w), chain_(chain_of(w.value)), access_(w.target()) {}
 
   Expression apply(const Expression& e) {
     if (e == w_.value) return found();
@@ -73,7 +72,8 @@ Expression with_workspace(const Expression& value, const Assignment& workspace) 
   Expression out = replacer.apply(value);
   if (replacer.done()) return out;
   const bool needed = !replacer.needed().empty();
-  throw ScheduleError({.what = needed ? "precompute would sum an index that is needed after it" : "the expression does not hold what is to be precomputed",
+  throw ScheduleError({.what = needed ? "precompute would sum an index that is needed after it"
+                                      : "the expression does not hold what is to be precomputed",
                        .expected = needed ? "sums over indices that stand in " + workspace.value.to_string() + " alone"
                                           : "a part, or factors of a product, of " + value.to_string(),
                        .got = needed ? replacer.needed() : workspace.value.to_string(),

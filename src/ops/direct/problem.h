@@ -15,19 +15,19 @@ namespace strata::direct {
 struct Problem {
   Assignment assignment;
   std::map<std::string, Tensor> operands;
-  EvaluateOptions options;                       ///< with the result's format
-  std::map<std::string, std::int64_t> extents;   ///< of the indices
+  EvaluateOptions options;                      ///< with the result's format
+  std::map<std::string, std::int64_t> extents;  ///< of the indices
 
   // --- where indices have been cut in two -------------------------------------------------------------------------
-  std::vector<std::string> inside;               ///< count within blocks of an operand
-  std::map<std::string, std::int64_t> constants; ///< extents that do not depend on the operands
+  std::vector<std::string> inside;                ///< count within blocks of an operand
+  std::map<std::string, std::int64_t> constants;  ///< extents that do not depend on the operands
   struct Bound {
     std::vector<std::pair<std::string, std::int64_t>> terms;  ///< index, coefficient
     std::int64_t extent = 0;
   };
-  std::vector<Bound> bounds;                     ///< the sum of terms stays below the extent: blocks that do not divide
-  std::vector<std::int64_t> strides;             ///< of a dense result, where it is not row-major
-  std::int64_t size = 0;                         ///< ... its elements
+  std::vector<Bound> bounds;          ///< the sum of terms stays below the extent: blocks that do not divide
+  std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major
+  std::int64_t size = 0;              ///< ... its elements
 
   // --- what a user asks for ---------------------------------------------------------------------------------------
   Wishes wishes;

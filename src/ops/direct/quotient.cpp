@@ -19,14 +19,17 @@ bool any_infinite(const Part& p, std::int64_t count) {
 
 }  // namespace
 
-std::optional<Assignment> quotient_of_sums(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  if (a.accumulate || options.semiring != Semiring::plus_times || !options.format || !options.format->is_all_dense()) return std::nullopt;
+std::optional<Assignment> quotient_of_sums(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                           const EvaluateOptions& options) {
+  if (a.accumulate || options.semiring != Semiring::plus_times || !options.format || !options.format->is_all_dense())
+    return std::nullopt;
   const auto [sums, factors] = evaluation::chain_of(a.value);
   if (sums.empty() || factors.size() != 1 || factors[0].op() != Operator::divide) return std::nullopt;
   const Expression &above = factors[0].argument(0), &below = factors[0].argument(1);
   if (below.op() != Operator::sum) return std::nullopt;
   const auto is_sparse = [&](const Expression& e) {
-    return std::ranges::any_of(evaluation::chain_of(e).factors, [&](const Expression& f) { return carrier_of(f, operands).has_value(); });
+    return std::ranges::any_of(evaluation::chain_of(e).factors,
+                               [&](const Expression& f) { return carrier_of(f, operands).has_value(); });
   };
   if (!is_sparse(above) || !is_sparse(below)) return std::nullopt;
   const auto free = below.free_indices(), summed = above.free_indices();
@@ -38,7 +41,8 @@ std::optional<Assignment> quotient_of_sums(const Assignment& a, const std::map<s
     if (const DType t = operands.at(name).dtype(); t != DType::f32 && t != DType::f64) return std::nullopt;
   Assignment out = a;
   Expression sum = above;
-  for (auto i = sums.rbegin(); i != sums.rend(); ++i) sum = Expression::reduce(Operator::sum, i->node().name, sum);  // written out, for who reads it
+  for (auto i = sums.rbegin(); i != sums.rend(); ++i)
+    sum = Expression::reduce(Operator::sum, i->node().name, sum);  // written out, for who reads it
   out.value = sum / below;
   return out;
 }
@@ -46,7 +50,8 @@ std::optional<Assignment> quotient_of_sums(const Assignment& a, const std::map<s
 bool holds_infinity(const Tensor& t) {
   const Part& p = t.part();
   const std::int64_t count = used_values(p);
-  return t.dtype() == DType::f32 ? any_infinite<float>(p, count) : t.dtype() != DType::f64 || any_infinite<double>(p, count);
+  return t.dtype() == DType::f32 ? any_infinite<float>(p, count)
+                                 : t.dtype() != DType::f64 || any_infinite<double>(p, count);
 }
 
 }  // namespace strata::direct

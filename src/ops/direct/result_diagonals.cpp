@@ -44,20 +44,24 @@ std::optional<Offsets> offsets_of(const Tensor& t) {
       if (const i64 d = crd.index(k); d > -rows && d < columns) seen[static_cast<std::size_t>(d + rows - 1)] = 1;
     return listed(seen, 1 - rows);
   }
-  const auto plain = rows_of(t.format(), LevelKind::compressed), both = listed_rows_of(t.format()), coordinates = coordinates_of(t.format());
+  const auto plain = rows_of(t.format(), LevelKind::compressed), both = listed_rows_of(t.format()),
+             coordinates = coordinates_of(t.format());
   if (!plain && !both && !coordinates) return std::nullopt;
   const DimPair dims = plain ? *plain : both ? *both : *coordinates;
   const LevelArrays &upper = part.levels[0], &lower = part.levels[1];
-  const i64 parents = plain ? t.shape()[static_cast<std::size_t>(dims.outer)] : upper.pos.index(1), sign = dims.outer == 0 ? 1 : -1;
+  const i64 parents = plain ? t.shape()[static_cast<std::size_t>(dims.outer)] : upper.pos.index(1),
+            sign = dims.outer == 0 ? 1 : -1;
   char* zero = seen.data() + rows - 1;
   with_index_type(lower.crd.dtype, [&]<class C>(C) {
     with_index_type(coordinates ? DType::i32 : lower.pos.dtype, [&]<class P>(P) {
       const auto at = [](auto type, const Buffer& b, i64 k) {  // borrowed arrays may lie anywhere
-        return static_cast<i64>(load_as<decltype(type)>(static_cast<const char*>(b.data) + k * static_cast<i64>(sizeof(type))));
+        return static_cast<i64>(
+            load_as<decltype(type)>(static_cast<const char*>(b.data) + k * static_cast<i64>(sizeof(type))));
       };
       for (i64 p = 0; p < parents; ++p) {
         const i64 x = plain ? p : at(C{}, upper.crd, p);  // coordinates have one dtype
-        const i64 begin = coordinates ? p : at(P{}, lower.pos, p), end = coordinates ? p + 1 : at(P{}, lower.pos, p + 1);
+        const i64 begin = coordinates ? p : at(P{}, lower.pos, p),
+                  end = coordinates ? p + 1 : at(P{}, lower.pos, p + 1);
         for (i64 k = begin; k < end; ++k) zero[sign * (at(C{}, lower.crd, k) - x)] = 1;
       }
     });
@@ -146,7 +150,8 @@ std::optional<std::vector<i64>> diagonals_of_result(const Unit& unit) {
   if (!found || static_cast<i64>(found->size()) > most_diagonals) return std::nullopt;
   Offsets inside;
   for (i64 o : *found)
-    if (o > -unit.extents[static_cast<std::size_t>(row)] && o < unit.extents[static_cast<std::size_t>(column)]) inside.push_back(o);
+    if (o > -unit.extents[static_cast<std::size_t>(row)] && o < unit.extents[static_cast<std::size_t>(column)])
+      inside.push_back(o);
   return inside;
 }
 

@@ -18,10 +18,10 @@ namespace {
 using merging::Buffers;
 using merging::Scalars;
 
-constexpr i64 work_per_chunk = 16384;  ///< visits and stored elements: some 20 us
+constexpr i64 work_per_chunk = 16384;                               ///< visits and stored elements: some 20 us
 constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
-constexpr i64 largest_constant = 32;     ///< extents of blocks up to this stand in the kernel's text
-constexpr i64 largest_sum = 128;         ///< ... and of innermost sums over dense memory
+constexpr i64 largest_constant = 32;  ///< extents of blocks up to this stand in the kernel's text
+constexpr i64 largest_sum = 128;      ///< ... and of innermost sums over dense memory
 
 }  // namespace
 
@@ -60,7 +60,9 @@ std::optional<Tensor> Run::run() {
 }
 
 bool Run::counts_dense_alone(int index) const {
-  return std::all_of(u_.accesses.begin(), u_.accesses.end(), [&](const Access& a) { return a.dense || std::find(a.indices.begin(), a.indices.end(), index) == a.indices.end(); });
+  return std::all_of(u_.accesses.begin(), u_.accesses.end(), [&](const Access& a) {
+    return a.dense || std::find(a.indices.begin(), a.indices.end(), index) == a.indices.end();
+  });
 }
 
 void Run::prepare() {
@@ -72,19 +74,26 @@ void Run::prepare() {
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
   input_.blocks = o_.blocks;
-  if (u_.compute == DType::f32 || u_.compute == DType::f64) input_.lanes = host_target().vector_bytes / static_cast<int>(size_of(u_.compute));
+  if (u_.compute == DType::f32 || u_.compute == DType::f64)
+    input_.lanes = host_target().vector_bytes / static_cast<int>(size_of(u_.compute));
   std::vector<int> var(o_.indices.size());  // of an index
   for (std::size_t v = 0; v < o_.indices.size(); ++v) {
     var[static_cast<std::size_t>(o_.indices[v])] = static_cast<int>(v);
     input_.summed.push_back(u_.summed[static_cast<std::size_t>(o_.indices[v])]);
     extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
     const auto i = static_cast<std::size_t>(o_.indices[v]);
-    const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 && extents_.back() <= largest_sum && counts_dense_alone(o_.indices[v]);
-    const bool constant = in_vectors || (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
+    const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 &&
+                            extents_.back() <= largest_sum && counts_dense_alone(o_.indices[v]);
+    const bool constant =
+        in_vectors ||
+        (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
     input_.constants.push_back(constant ? extents_.back() : 0);
     input_.hints.push_back(o_.hints[i]);
   }
-  if (o_.along >= 0) input_.diagonals = {.row = var[static_cast<std::size_t>(u_.output[0])], .column = var[static_cast<std::size_t>(u_.output[1])], .along_columns = o_.along == 1};
+  if (o_.along >= 0)
+    input_.diagonals = {.row = var[static_cast<std::size_t>(u_.output[0])],
+                        .column = var[static_cast<std::size_t>(u_.output[1])],
+                        .along_columns = o_.along == 1};
   else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
   input_.bounds = u_.bounds;
   for (auto& bound : input_.bounds)
@@ -116,7 +125,8 @@ void Run::prepare() {
     }
     operand.twin = o_.shared(u_, k);
     if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
-    if (!a.dense && t.part().value_stride != 1 && !t.type().shared_value) t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
+    if (!a.dense && t.part().value_stride != 1 && !t.type().shared_value)
+      t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
     tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));
   }
@@ -149,7 +159,7 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   i64 p = first_position(part, x);
   for (std::size_t l = 1; l < levels; ++l)
     p = part.format.level(static_cast<int>(l)).kind == LevelKind::compressed ? part.levels[l].pos.index(p)
-                                                                            : p * part.ranges[l].size;
+                                                                             : p * part.ranges[l].size;
   return p;
 }
 
@@ -168,15 +178,22 @@ void Run::cut() {
     heaviest = n;
     by = &tensors_[k].part();
   }
-  const i64 n = results > 1 ? results : std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
+  const i64 n =
+      results > 1 ? results
+                  : std::clamp<i64>(
+                        work / work_per_chunk, 1,
+                        std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
   cuts_.clear();
   for (i64 c = 0; c <= n; ++c) {
     i64 x = begin_of_share(all, c, n);
     if (by && c > 0 && c < n) {  // equal stored elements, with some weight on rows that have none
       const double each = static_cast<double>(heaviest) / 4 / static_cast<double>(all);
-      const auto weight = [&](i64 row) { return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each); };
+      const auto weight = [&](i64 row) {
+        return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each);
+      };
       i64 low = 0, high = all;
-      const i64 wanted = static_cast<i64>(static_cast<double>(weight(all)) * static_cast<double>(c) / static_cast<double>(n));
+      const i64 wanted =
+          static_cast<i64>(static_cast<double>(weight(all)) * static_cast<double>(c) / static_cast<double>(n));
       while (low < high) {
         const i64 middle = low + (high - low) / 2;
         if (weight(middle) < wanted) low = middle + 1;
@@ -203,7 +220,8 @@ Run::Workspace Run::workspace() const {
   return w;
 }
 
-void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots, Strips strips) const {
+void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides,
+               void* counts, std::span<const Buffer> of_slots, Strips strips) const {
   std::vector<void*> buffers;
   std::vector<i64> scalars;
   for (const auto& b : kernel_->lowered.buffers) {
@@ -212,7 +230,11 @@ void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, s
     switch (b.kind) {
       case Buffers::pos: buffers.push_back(part->levels[l].pos.data); break;
       case Buffers::crd: buffers.push_back(part->levels[l].crd.data); break;
-      case Buffers::values: buffers.push_back(input_.operands[static_cast<std::size_t>(b.operand)].each_slot ? of_slots[static_cast<std::size_t>(b.operand)].data : part->values.data); break;
+      case Buffers::values:
+        buffers.push_back(input_.operands[static_cast<std::size_t>(b.operand)].each_slot
+                              ? of_slots[static_cast<std::size_t>(b.operand)].data
+                              : part->values.data);
+        break;
       case Buffers::out_values: buffers.push_back(piece ? piece->values.data : out); break;
       case Buffers::out_crd: buffers.push_back(piece->crd[l].data); break;
       case Buffers::out_pos: buffers.push_back(piece->pos[l].data); break;
@@ -248,8 +270,12 @@ Tensor Run::dense() const {
   const bool parts = in_parts();
   const i64 results = partials() > 1 ? static_cast<i64>(chunks()) : 1;
   // (In a semiring loops are left out where a factor says that nothing comes.)
-  const bool stores_all = !u_.ring && u_.combine == merging::Combine::plus && u_.mask < 0 && u_.bounds.empty() && u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) && std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
-  Buffer out = stores_all ? Buffer::allocate(u_.compute, *n) : Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? static_cast<i64>(chunks()) : results * *n);
+  const bool stores_all = !u_.ring && u_.combine == merging::Combine::plus && u_.mask < 0 && u_.bounds.empty() &&
+                          u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
+                          std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
+  Buffer out = stores_all ? Buffer::allocate(u_.compute, *n)
+                          : Buffer::filled(meets() || parts ? u_.absent : u_.fill,
+                                           parts ? static_cast<i64>(chunks()) : results * *n);
   std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
   if (strides.empty()) strides.assign(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -270,9 +296,11 @@ Tensor Run::dense() const {
 Tensor Run::in_pattern() const {
   const Part& part = tensors_[static_cast<std::size_t>(o_.pattern)].part();
   // What lies beyond the bounds of a block is not met.
-  const i64 slots = tensors_[static_cast<std::size_t>(o_.pattern)].type().shared_value ? used_values(part) : part.values.size;
+  const i64 slots =
+      tensors_[static_cast<std::size_t>(o_.pattern)].type().shared_value ? used_values(part) : part.values.size;
   const Buffer values = u_.bounds.empty() ? Buffer::allocate(u_.compute, slots) : Buffer::filled(u_.fill, slots);
-  parallel_for(static_cast<i64>(chunks()), [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr); });
+  parallel_for(static_cast<i64>(chunks()),
+               [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr); });
   return with_values(tensors_[static_cast<std::size_t>(o_.pattern)], values);
 }
 
@@ -287,9 +315,7 @@ Tensor Run::with_values(const Tensor& pattern, Buffer values) const {
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-bool Run::in_parts() const {
-  return u_.output.empty() && !u_.others && u_.combine != merging::Combine::first;
-}
+bool Run::in_parts() const { return u_.output.empty() && !u_.others && u_.combine != merging::Combine::first; }
 
 void Run::combine_parts(Buffer& parts) const {
   using evaluation::Monoid;
@@ -304,7 +330,8 @@ void Run::combine_parts(Buffer& parts) const {
   }();
   const auto n = static_cast<std::size_t>(parts.size);
   const std::int64_t starts[] = {0, parts.size};
-  auto whole = evaluation::combine(monoid, evaluation::load(u_.compute, static_cast<const char*>(parts.data), n), starts);
+  auto whole =
+      evaluation::combine(monoid, evaluation::load(u_.compute, static_cast<const char*>(parts.data), n), starts);
   evaluation::normalise(whole);
   parts = Buffer::allocate(u_.compute, 1);
   evaluation::store(whole, static_cast<char*>(parts.data));
@@ -313,6 +340,8 @@ void Run::combine_parts(Buffer& parts) const {
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
   return order.slots == Order::alone ? describe_flat(unit, order, code) : Run(unit, order).describe(wanted, code);
 }
-std::optional<Tensor> run_unit(const Unit& unit, const Order& order) { return order.slots == Order::alone ? run_flat(unit, order) : Run(unit, order).run(); }
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order) {
+  return order.slots == Order::alone ? run_flat(unit, order) : Run(unit, order).run();
+}
 
 }  // namespace strata::direct

@@ -37,7 +37,9 @@ class Run {
  private:
   std::string meaning(const merging::Buffers& b, const merging::Lowered& lowered) const;
   std::string meaning(const merging::Scalars& s) const;
-  const std::string& name_of_variable(int v) const { return u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(v)])]; }
+  const std::string& name_of_variable(int v) const {
+    return u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(v)])];
+  }
 
   // --- what the kernel sees ----------------------------------------------------------------------------------------
   void prepare();
@@ -63,7 +65,8 @@ class Run {
     Buffer values, bits[3], mask;
   };
   Workspace workspace() const;
-  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides, void* counts, std::span<const Buffer> of_slots = {}, Strips strips = {}) const;
+  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides,
+            void* counts, std::span<const Buffer> of_slots = {}, Strips strips = {}) const;
 
   // --- dense results -----------------------------------------------------------------------------------------------
   Tensor dense() const;
@@ -103,7 +106,8 @@ class Run {
   double expected(int node, i64 begin, i64 end) const;
   double expected_of(std::size_t k, i64 begin, i64 end) const;
   std::vector<i64> first_capacity(i64 begin, i64 end) const;
-  /// An operand that must be present, whose outer levels are those of the result: no more comes than it has there. -1: none
+  /// An operand that must be present, whose outer levels are those of the result: no more comes than it has there. -1:
+  /// none
   int bounding() const;
   bool needs(int node, int operand) const;
   /// Larger arrays with the same beginning.

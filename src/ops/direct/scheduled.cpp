@@ -23,7 +23,10 @@ std::string joined(const Names& names) {
 }
 
 [[noreturn]] void unsupported(const std::string& why) {
-  throw Unsupported({.what = "this expression takes no schedule", .expected = "an expression that becomes one nest of loops", .got = why, .fix = "leave schedule out: it is evaluated then"});
+  throw Unsupported({.what = "this expression takes no schedule",
+                     .expected = "an expression that becomes one nest of loops",
+                     .got = why,
+                     .fix = "leave schedule out: it is evaluated then"});
 }
 
 class Scheduler {
@@ -39,7 +42,8 @@ class Scheduler {
 
   /// Is nothing said about the loops of what is left?
   bool leaves_loops_open() const {
-    return std::all_of(schedule_.verbs().begin(), schedule_.verbs().end(), [](const Verb& v) { return v.kind == Verb::precompute; });
+    return std::all_of(schedule_.verbs().begin(), schedule_.verbs().end(),
+                       [](const Verb& v) { return v.kind == Verb::precompute; });
   }
   /// What is left behind the workspaces.
   const Assignment& assignment() const { return problem_.assignment; }
@@ -65,9 +69,14 @@ class Scheduler {
 
  private:
   [[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) const {
-    throw ScheduleError({.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix), .text = schedule_.to_string()});
+    throw ScheduleError({.what = std::move(what),
+                         .expected = std::move(expected),
+                         .got = std::move(got),
+                         .fix = std::move(fix),
+                         .text = schedule_.to_string()});
   }
-  [[noreturn]] void refuse(const Verb& v, std::string what, std::string expected, std::string got, std::string fix = {}) const {
+  [[noreturn]] void refuse(const Verb& v, std::string what, std::string expected, std::string got,
+                           std::string fix = {}) const {
     std::string text = schedule_.to_string();
     const std::string own = v.to_string();
     const std::size_t begin = text.find(own);
@@ -83,9 +92,12 @@ class Scheduler {
     for (const Verb& v : schedule_.verbs()) {
       if (v.kind != Verb::precompute) continue;
       const Assignment& w = *v.workspace;
-      if (operands_.contains(w.name)) refuse(v, "a workspace needs a name of its own", "a name that no operand has", w.name);
+      if (operands_.contains(w.name))
+        refuse(v, "a workspace needs a name of its own", "a name that no operand has", w.name);
       for (const auto& name : w.value.operands())
-        if (!operands_.contains(name)) refuse(v, "precompute names an operand that is not there", "operands of the expression, or workspaces made before", name);
+        if (!operands_.contains(name))
+          refuse(v, "precompute names an operand that is not there",
+                 "operands of the expression, or workspaces made before", name);
       problem_.assignment.value = with_workspace(problem_.assignment.value, w);
       EvaluateOptions how;
       how.semiring = problem_.options.semiring;
@@ -105,7 +117,8 @@ class Scheduler {
     if (!problem) unsupported(why);
     problem_ = std::move(*problem);
     std::vector<std::pair<std::string, bool>> sums;
-    if (has_reduction(peeled(problem_.assignment.value, sums))) unsupported("a reduction stands inside it: precompute that");
+    if (has_reduction(peeled(problem_.assignment.value, sums)))
+      unsupported("a reduction stands inside it: precompute that");
     problem_.wishes.given = true;
   }
 
@@ -120,18 +133,20 @@ class Scheduler {
     const Names known = loops();
     const std::vector<std::string_view> views(known.begin(), known.end());
     const std::string close(closest(index, views));
-    refuse(v, "there is no loop over '" + index + "'", joined(known), index, close.empty() ? "" : "write '" + close + "'");
+    refuse(v, "there is no loop over '" + index + "'", joined(known), index,
+           close.empty() ? "" : "write '" + close + "'");
   }
 
-  /// Splits of indices that are there already go together: a cut by itself would also cut the blocks of operands, in which
-  /// the next index may be stored.
+  /// Splits of indices that are there already go together: a cut by itself would also cut the blocks of operands, in
+  /// which the next index may be stored.
   void split() {
     std::vector<Split> together;
     const Verb* last = nullptr;
     const auto cut = [&] {
       if (together.empty()) return;
       auto made = by_blocks(current(), together);
-      if (!made) refuse(*last, "this index cannot be cut", "an index whose operands can be stored in blocks", last->indices[0]);
+      if (!made)
+        refuse(*last, "this index cannot be cut", "an index whose operands can be stored in blocks", last->indices[0]);
       cuts_.push_back(std::move(*made));
       together.clear();
     };
@@ -141,7 +156,8 @@ class Scheduler {
       if (cut_now || !current().extents.contains(v.indices[0])) cut();
       check_loop(v, v.indices[0]);
       for (std::size_t k = 1; k < 3; ++k) {
-        const bool taken = std::ranges::any_of(together, [&](const Split& s) { return s.outer == v.indices[k] || s.inner == v.indices[k]; });
+        const bool taken = std::ranges::any_of(
+            together, [&](const Split& s) { return s.outer == v.indices[k] || s.inner == v.indices[k]; });
         if (taken || current().extents.contains(v.indices[k]) || v.indices[1] == v.indices[2])
           refuse(v, "a split makes loops with names of their own", "names that no loop has", v.indices[k]);
       }
@@ -162,37 +178,44 @@ class Scheduler {
       switch (v.kind) {
         case Verb::reorder:
           for (const auto& i : v.indices)
-            if (std::count(v.indices.begin(), v.indices.end(), i) > 1) refuse(v, "a loop stands twice in reorder", "each once", i);
+            if (std::count(v.indices.begin(), v.indices.end(), i) > 1)
+              refuse(v, "a loop stands twice in reorder", "each once", i);
           if (!w.order.empty()) refuse(v, "the loops are ordered twice", "one reorder", "another");
           w.order = v.indices;
           break;
         case Verb::parallelize:
           if (!results.empty() && !contains(results, v.indices[0]))
-            refuse(v, "chunks of " + v.indices[0] + " would add to the same elements of " + p.assignment.name, "an index of the result: " + joined(results),
-                   v.indices[0] + ", which is summed", "reorder an index of the result to the outside");
+            refuse(v, "chunks of " + v.indices[0] + " would add to the same elements of " + p.assignment.name,
+                   "an index of the result: " + joined(results), v.indices[0] + ", which is summed",
+                   "reorder an index of the result to the outside");
           set_place(v, w.outermost, "outermost");
           break;
         case Verb::vectorize:
           if (!contains(results, v.indices[0]))
-            refuse(v, "the sum over " + v.indices[0] + " adds its terms one after the other: vectors would round differently",
-                   "an index of the result: " + joined(results), v.indices[0]);
+            refuse(
+                v,
+                "the sum over " + v.indices[0] + " adds its terms one after the other: vectors would round differently",
+                "an index of the result: " + joined(results), v.indices[0]);
           set_place(v, w.innermost, "innermost");
           break;
         case Verb::unroll:
           if (!p.constants.contains(v.indices[0]))
             refuse(v, "only a loop whose extent is known can be unrolled", "the inner loop of a split", v.indices[0],
-                   "split(" + v.indices[0] + ", " + v.indices[0] + "o, " + v.indices[0] + "i, 4); unroll(" + v.indices[0] + "i)");
+                   "split(" + v.indices[0] + ", " + v.indices[0] + "o, " + v.indices[0] + "i, 4); unroll(" +
+                       v.indices[0] + "i)");
           w.unrolled.push_back(v.indices[0]);
           break;
         default:
-          if (p.options.format->is_all_dense()) refuse(v, "a dense result is not assembled", "a sparse result", "dense", "give format=");
+          if (p.options.format->is_all_dense())
+            refuse(v, "a dense result is not assembled", "a sparse result", "dense", "give format=");
           w.assembly = v.assembly;
       }
     }
   }
 
   void set_place(const Verb& v, std::string& place, const char* which) const {
-    if (!place.empty() && place != v.indices[0]) refuse(v, std::string("two loops cannot be the ") + which + " one", place, v.indices[0]);
+    if (!place.empty() && place != v.indices[0])
+      refuse(v, std::string("two loops cannot be the ") + which + " one", place, v.indices[0]);
     place = v.indices[0];
   }
 
@@ -207,9 +230,12 @@ class Scheduler {
       const Format format = loops.order.convert[k].value_or(a.tensor.format());
       for (const Level& level : format.levels())
         if (format.spec().exprs[static_cast<std::size_t>(level.expr)].a == d && level.kind == LevelKind::compressed)
-          refuse(v, "the loop over " + v.indices[0] + " walks what " + a.name + " stores: its coordinates do not follow one another",
+          refuse(v,
+                 "the loop over " + v.indices[0] + " walks what " + a.name +
+                     " stores: its coordinates do not follow one another",
                  "an index that sparse operands store densely", v.indices[0] + " in " + format.to_string(),
-                 "convert " + a.name + " to a format whose level of " + v.indices[0] + " is dense, or choose another index");
+                 "convert " + a.name + " to a format whose level of " + v.indices[0] +
+                     " is dense, or choose another index");
     }
   }
 
@@ -223,8 +249,8 @@ class Scheduler {
       if (loops.unit.names[static_cast<std::size_t>(*i)] == v.indices[0]) return;
       --last;
     }
-    refuse(v, "elements along " + v.indices[0] + " are appended one after the other", "a result that is dense along " + v.indices[0],
-           loops.format.to_string());
+    refuse(v, "elements along " + v.indices[0] + " are appended one after the other",
+           "a result that is dense along " + v.indices[0], loops.format.to_string());
   }
 
   const Schedule& schedule_;
@@ -236,22 +262,27 @@ class Scheduler {
 
 }  // namespace
 
-Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                          const EvaluateOptions& options) {
   Scheduler scheduler(a, operands, options);
-  if (scheduler.leaves_loops_open()) return strata::evaluate(scheduler.assignment(), scheduler.operands(), scheduler.options());
+  if (scheduler.leaves_loops_open())
+    return strata::evaluate(scheduler.assignment(), scheduler.operands(), scheduler.options());
   const Loops loops = scheduler.apply();
-  if (planning::Trace::on()) planning::Trace::add("as scheduled: " + loops.assignment.to_string(), scheduler.before() + loops.describe(true));
+  if (planning::Trace::on())
+    planning::Trace::add("as scheduled: " + loops.assignment.to_string(), scheduler.before() + loops.describe(true));
   if (auto result = loops.run(*scheduler.options().format, options.dtype)) return *result;
   EvaluateOptions open = options;  // without a compiler there are no loops to arrange
   open.schedule.reset();
   return strata::evaluate(a, operands, open);
 }
 
-std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                              const EvaluateOptions& options) {
   Scheduler scheduler(a, operands, options);
   const std::string schedule = "schedule  " + options.schedule->to_string() + "\n";
   if (scheduler.leaves_loops_open())
-    return schedule + scheduler.before() + "then " + strata::explain(scheduler.assignment(), scheduler.operands(), scheduler.options());
+    return schedule + scheduler.before() + "then " +
+           strata::explain(scheduler.assignment(), scheduler.operands(), scheduler.options());
   const Loops loops = scheduler.apply();
   return schedule + scheduler.before() + loops.describe();
 }

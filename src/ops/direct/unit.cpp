@@ -22,8 +22,11 @@ struct Ring {
 
 /// min(a, b) of a user's two scalars, in either order.
 std::optional<Operator> single_operator(const Expression& e) {
-  const auto is = [&](std::size_t k, const char* name) { return e.argument(k).op() == Operator::access && e.argument(k).node().name == name; };
-  const bool known = e.op() == Operator::add || e.op() == Operator::multiply || e.op() == Operator::minimum || e.op() == Operator::maximum;
+  const auto is = [&](std::size_t k, const char* name) {
+    return e.argument(k).op() == Operator::access && e.argument(k).node().name == name;
+  };
+  const bool known = e.op() == Operator::add || e.op() == Operator::multiply || e.op() == Operator::minimum ||
+                     e.op() == Operator::maximum;
   if (!known || !((is(0, "a") && is(1, "b")) || (is(0, "b") && is(1, "a")))) return std::nullopt;
   return e.op();
 }
@@ -123,9 +126,10 @@ class Builder {
       const bool any = *reduction == Operator::any, all = *reduction == Operator::all;
       if (any || all) t = DType::boolean;
       if (is_complex(t)) return refuse("complex numbers have no order"), false;
-      unit_.combine = any   ? Combine::either
-                      : all ? Combine::both
-                            : *reduction == Operator::reduce_max ? Combine::maximum : Combine::minimum;
+      unit_.combine = any                                  ? Combine::either
+                      : all                                ? Combine::both
+                      : *reduction == Operator::reduce_max ? Combine::maximum
+                                                           : Combine::minimum;
       if (!everywhere) unit_.others = fill.as(t);
       double places = 1;
       for (std::size_t v = 0; v < unit_.extents.size(); ++v)
@@ -135,7 +139,8 @@ class Builder {
     unit_.compute = t;
     unit_.dtype = t == DType::f32 ? root.dtype : t;
     unit_.absent = ring_ ? to_scalar(identity(evaluation::addition(options_.semiring), t)) : Scalar::zero(t);
-    if (!ring_ && reduction && *reduction != Operator::sum) unit_.absent = to_scalar(identity(monoid_of(*reduction), t));
+    if (!ring_ && reduction && *reduction != Operator::sum)
+      unit_.absent = to_scalar(identity(monoid_of(*reduction), t));
     unit_.fill = ring_ || reduction == Operator::sum || everywhere ? unit_.absent : fill.as(t);
     if (!ring_ && everywhere) unit_.fill = Scalar::zero(t);
     return true;
@@ -170,7 +175,8 @@ class Builder {
 
   Added access(evaluation::Tree& tree, const Expression& e, bool conjugate) {
     const Tensor& t = operands_.at(e.node().name);
-    Access a{.name = e.node().name, .tensor = t, .indices = numbers(e.node().indices), .dense = t.format().is_all_dense()};
+    Access a{
+        .name = e.node().name, .tensor = t, .indices = numbers(e.node().indices), .dense = t.format().is_all_dense()};
     if (ring_ && !a.dense && !t.fill().is_zero()) {
       const DType own = options_.semiring.kind() == Semiring::or_and ? DType::boolean : t.dtype();
       if (!t.fill().as(own).same_bits(to_scalar(identity(evaluation::addition(options_.semiring), own))))
@@ -186,13 +192,13 @@ class Builder {
     const int fact = tree.add_leaf(std::move(leaf), a.indices);
     for (std::size_t p = 0; p < unit_.accesses.size() && a.twin < 0; ++p) {
       const Access& before = unit_.accesses[p];
-      if (!a.dense && !before.dense && before.indices == a.indices && are_twins(before.tensor, a.tensor)) a.twin = static_cast<int>(p);
+      if (!a.dense && !before.dense && before.indices == a.indices && are_twins(before.tensor, a.tensor))
+        a.twin = static_cast<int>(p);
     }
     unit_.accesses.push_back(std::move(a));
-    return node({.kind = merging::Node::access,
-                 .operand = static_cast<int>(unit_.accesses.size()) - 1,
-                 .conjugate = conjugate},
-                tree, fact);
+    return node(
+        {.kind = merging::Node::access, .operand = static_cast<int>(unit_.accesses.size()) - 1, .conjugate = conjugate},
+        tree, fact);
   }
 
   /// Children first: the numbers of nodes in both trees stay equal.
@@ -259,7 +265,8 @@ class Builder {
     const int fact = tree.add_unary(op, a->second);
     const DType t = tree.node(fact).compute;
     if (is_complex(t) && op != Operator::negate) return refuse("a function of complex numbers");
-    const bool exact = op == Operator::negate || op == Operator::absolute || op == Operator::relu || op == Operator::sign;
+    const bool exact =
+        op == Operator::negate || op == Operator::absolute || op == Operator::relu || op == Operator::sign;
     if (exact && t == DType::boolean) return refuse("arithmetic of booleans");
     if (op == Operator::absolute && is_unsigned_int(t)) return refuse("abs of unsigned numbers");
     return node({.kind = merging::Node::map, .op = op, .arguments = {a->first}}, tree, fact);
@@ -274,7 +281,8 @@ class Builder {
     if (unit_.output.empty()) return refuse("a number under a mask"), false;
     unit_.mask = static_cast<int>(unit_.accesses.size());
     unit_.complement = options_.complement_mask;
-    unit_.accesses.push_back({.name = "mask", .tensor = m, .indices = unit_.output, .dense = m.format().is_all_dense()});
+    unit_.accesses.push_back(
+        {.name = "mask", .tensor = m, .indices = unit_.output, .dense = m.format().is_all_dense()});
     return true;
   }
 

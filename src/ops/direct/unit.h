@@ -21,19 +21,19 @@ struct Access {
 
 /// `nodes`, `mask` and the rest of the computation count accesses.
 struct Unit : merging::Computation {
-  std::vector<Access> accesses;        ///< in the order of Node::operand, the mask last
-  std::vector<std::int64_t> extents;   ///< per index
-  std::vector<std::string> names;      ///< of the indices, for explain()
-  std::vector<char> summed;            ///< per index
-  std::vector<char> inside;            ///< per index: it counts within a block, inside all loops over blocks
-  std::vector<std::int64_t> constants; ///< per index: an extent that a kernel may be made for, or 0
-  std::vector<merging::Bound> bounds;  ///< indices where merging speaks of variables
-  std::vector<std::int64_t> strides;   ///< of a dense result, where it is not row-major; per dimension
-  std::int64_t size = 0;               ///< ... its elements
-  std::vector<int> output;             ///< indices of the result's dimensions
-  DType dtype = DType::f64;            ///< of the result: f16 and bf16 are computed in f32
-  bool everywhere = false;             ///< dense operands give the root a value at every place
-  bool drops_fill_in = false;          ///< fill-in is missing: it is no value of a semiring
+  std::vector<Access> accesses;         ///< in the order of Node::operand, the mask last
+  std::vector<std::int64_t> extents;    ///< per index
+  std::vector<std::string> names;       ///< of the indices, for explain()
+  std::vector<char> summed;             ///< per index
+  std::vector<char> inside;             ///< per index: it counts within a block, inside all loops over blocks
+  std::vector<std::int64_t> constants;  ///< per index: an extent that a kernel may be made for, or 0
+  std::vector<merging::Bound> bounds;   ///< indices where merging speaks of variables
+  std::vector<std::int64_t> strides;    ///< of a dense result, where it is not row-major; per dimension
+  std::int64_t size = 0;                ///< ... its elements
+  std::vector<int> output;              ///< indices of the result's dimensions
+  DType dtype = DType::f64;             ///< of the result: f16 and bf16 are computed in f32
+  bool everywhere = false;              ///< dense operands give the root a value at every place
+  bool drops_fill_in = false;           ///< fill-in is missing: it is no value of a semiring
 
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
 };
@@ -47,9 +47,9 @@ bool are_twins(const Tensor& a, const Tensor& b);
 
 /// What a user asks of the loops.
 struct Wishes {
-  bool given = false;                  ///< is there a schedule?
-  std::vector<std::string> order;      ///< these from the outside in
-  std::string outermost, innermost;    ///< of all; "": any
+  bool given = false;                ///< is there a schedule?
+  std::vector<std::string> order;    ///< these from the outside in
+  std::string outermost, innermost;  ///< of all; "": any
   std::vector<std::string> unrolled;
   std::optional<Assembly> assembly;
 };
@@ -59,17 +59,21 @@ std::optional<std::vector<int>> storage_order(const Format& f);
 
 /// In which order the indices are looped over, and how the operands must be stored for that.
 struct Order {
-  std::vector<int> indices;              ///< outermost first
+  std::vector<int> indices;                    ///< outermost first
   std::vector<std::optional<Format>> convert;  ///< per access: to this format first
   bool dense_result = false, dense_top = false;
-  int pattern = -1;                      ///< the result is this access's tensor with other values,
-  enum Slots : std::uint8_t { nested, alone, in_rows } slots = nested;  ///< ... by loops; one over all, of stored values alone, or of values of their rows too
-  int dense_tail = 0;                    ///< of the result's last indices: a dense block below each element
-  merging::Blocks blocks;                ///< the result is assembled in these
-  std::vector<std::int64_t> diagonals;   ///< dense result: strips of these diagonals, ascending,
-  int along = -1;                        ///< ... whose places count this dimension
-  double visits = 0;                     ///< about how often the innermost body runs
-  std::vector<merging::Hint> hints;      ///< per index
+  int pattern = -1;  ///< the result is this access's tensor with other values,
+  enum Slots : std::uint8_t {
+    nested,
+    alone,
+    in_rows
+  } slots = nested;        ///< ... by loops; one over all, of stored values alone, or of values of their rows too
+  int dense_tail = 0;      ///< of the result's last indices: a dense block below each element
+  merging::Blocks blocks;  ///< the result is assembled in these
+  std::vector<std::int64_t> diagonals;  ///< dense result: strips of these diagonals, ascending,
+  int along = -1;                       ///< ... whose places count this dimension
+  double visits = 0;                    ///< about how often the innermost body runs
+  std::vector<merging::Hint> hints;     ///< per index
 
   /// The twin whose loops access k shares, or -1.
   int shared(const Unit& u, std::size_t k) const {
@@ -78,7 +82,8 @@ struct Order {
   }
 };
 
-/// The diagonals (column - row) that elements of the result may lie on, ascending; nothing where that is not known, or there are many.
+/// The diagonals (column - row) that elements of the result may lie on, ascending; nothing where that is not known, or
+/// there are many.
 std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit);
 
 /// The order that promises the least work and grants the wishes; `wanted`: the format of the result.

@@ -28,14 +28,18 @@ template <class F> Expression with_accesses(const Expression& e, const F& f) {
 
 }  // namespace
 
-std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  if (!a.indices.empty() || a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times) return std::nullopt;
+std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                         const EvaluateOptions& options) {
+  if (!a.indices.empty() || a.accumulate || options.mask || options.schedule ||
+      options.semiring != Semiring::plus_times)
+    return std::nullopt;
   const Operator op = a.value.op();
   if (!is_reduction(op)) return std::nullopt;
   std::vector<std::pair<std::string, bool>> reductions;
   const Expression body = peeled(a.value, reductions);
   const bool implicit = reductions[0].second;
-  if (has_reduction(body) || std::ranges::any_of(reductions, [&](const auto& r) { return r.second != implicit; })) return std::nullopt;
+  if (has_reduction(body) || std::ranges::any_of(reductions, [&](const auto& r) { return r.second != implicit; }))
+    return std::nullopt;
 
   std::optional<Expression> first;  // of the accesses to sparse operands
   Whole out{a, {}};
@@ -49,13 +53,16 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std
     }
     if (!first) first = e;
     const Tensor& pattern = operands.at(first->node().name);
-    const bool values_alone = !t.format().is_all_dense() && evaluation::stores_all(t.format()) && !t.type().shared_value;
-    if (!values_alone || e.node().indices != first->node().indices || !(name == first->node().name || are_twins(pattern, t))) {
+    const bool values_alone =
+        !t.format().is_all_dense() && evaluation::stores_all(t.format()) && !t.type().shared_value;
+    if (!values_alone || e.node().indices != first->node().indices ||
+        !(name == first->node().name || are_twins(pattern, t))) {
       serves = false;
       return e;
     }
     const Part& p = t.part();
-    out.operands.insert_or_assign(values_of(name), dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, t.fill()));
+    out.operands.insert_or_assign(values_of(name),
+                                  dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, t.fill()));
     return Expression::plain_access(values_of(name), std::vector{slot});
   });
   if (!serves || !first || first->node().indices.size() != reductions.size()) return std::nullopt;
@@ -72,7 +79,8 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std
   const auto unit = make_unit(a, operands, options, why);
   if (!unit) return std::nullopt;
   if (unit->others) {
-    out.operands.insert_or_assign(missing, dense_view(Buffer::filled(*unit->others, 1), {}, {}, 0, Scalar::zero(unit->others->dtype)));
+    out.operands.insert_or_assign(
+        missing, dense_view(Buffer::filled(*unit->others, 1), {}, {}, 0, Scalar::zero(unit->others->dtype)));
     const Operator two = op == Operator::reduce_max || op == Operator::any ? Operator::maximum : Operator::minimum;
     out.assignment.value = Expression::binary(two, out.assignment.value, Expression::access(missing));
   }

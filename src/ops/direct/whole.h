@@ -14,9 +14,10 @@ struct Whole {
   std::map<std::string, Tensor> operands;
 };
 
-/// s = max(i, max(j, f(A(i,j)))) as the maximum of f over A's values, a vector, and of what counts where an element is missing:
-/// one loop without rows and coordinates, in whole vectors of memory. Of sparse operands that differ in their values alone and have
-/// many; nothing where the expression is of another kind. `a`: with plain accesses.
-std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+/// s = max(i, max(j, f(A(i,j)))) as the maximum of f over A's values, a vector, and of what counts where an element is
+/// missing: one loop without rows and coordinates, in whole vectors of memory. Of sparse operands that differ in their
+/// values alone and have many; nothing where the expression is of another kind. `a`: with plain accesses.
+std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                         const EvaluateOptions& options);
 
 }  // namespace strata::direct

@@ -50,16 +50,14 @@ OperationType type_of(Operator op, DType t) {
       if (is_complex(t) || t == DType::boolean) refuse(op, t);
       return {t, t};
     case Operator::equal:
-    case Operator::not_equal:
-      return {t, DType::boolean};
+    case Operator::not_equal: return {t, DType::boolean};
     case Operator::less:
     case Operator::less_equal:
     case Operator::greater:
     case Operator::greater_equal:
       if (is_complex(t)) refuse(op, t);
       return {t, DType::boolean};
-    case Operator::absolute:
-      return {t, part_dtype(t)};
+    case Operator::absolute: return {t, part_dtype(t)};
     case Operator::error_function:
       if (is_complex(t)) refuse(op, t);
       [[fallthrough]];
@@ -73,8 +71,7 @@ OperationType type_of(Operator op, DType t) {
       const DType f = is_float(t) || is_complex(t) ? t : promote(t, DType::f16);
       return {f, f};
     }
-    default:
-      return {t, t};
+    default: return {t, t};
   }
 }
 
@@ -85,16 +82,11 @@ Column apply(Operator op, const Column& left, const Column& right, DType result)
         using T = typename V::value_type;
         const V& b = std::get<V>(right.data);
         switch (op) {
-          case Operator::add:
-            return map<T, T>(a, b, result, [](T x, T y) { return add(x, y); });
-          case Operator::subtract:
-            return map<T, T>(a, b, result, [](T x, T y) { return subtract(x, y); });
-          case Operator::multiply:
-            return map<T, T>(a, b, result, [](T x, T y) { return multiply(x, y); });
-          case Operator::equal:
-            return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x == y; });
-          case Operator::not_equal:
-            return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x != y; });
+          case Operator::add: return map<T, T>(a, b, result, [](T x, T y) { return add(x, y); });
+          case Operator::subtract: return map<T, T>(a, b, result, [](T x, T y) { return subtract(x, y); });
+          case Operator::multiply: return map<T, T>(a, b, result, [](T x, T y) { return multiply(x, y); });
+          case Operator::equal: return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x == y; });
+          case Operator::not_equal: return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x != y; });
           case Operator::divide:
             if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Complex>)
               return map<T, T>(a, b, result, [](T x, T y) { return x / y; });
@@ -103,22 +95,15 @@ Column apply(Operator op, const Column& left, const Column& right, DType result)
             if constexpr (!std::is_same_v<T, Complex>) switch (op) {
                 case Operator::floor_divide:
                   return map<T, T>(a, b, result, [](T x, T y) { return floor_divide(x, y); });
-                case Operator::modulo:
-                  return map<T, T>(a, b, result, [](T x, T y) { return floor_modulo(x, y); });
-                case Operator::minimum:
-                  return map<T, T>(a, b, result, [](T x, T y) { return smaller(x, y); });
-                case Operator::maximum:
-                  return map<T, T>(a, b, result, [](T x, T y) { return larger(x, y); });
-                case Operator::less:
-                  return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x < y; });
-                case Operator::less_equal:
-                  return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x <= y; });
-                case Operator::greater:
-                  return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x > y; });
+                case Operator::modulo: return map<T, T>(a, b, result, [](T x, T y) { return floor_modulo(x, y); });
+                case Operator::minimum: return map<T, T>(a, b, result, [](T x, T y) { return smaller(x, y); });
+                case Operator::maximum: return map<T, T>(a, b, result, [](T x, T y) { return larger(x, y); });
+                case Operator::less: return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x < y; });
+                case Operator::less_equal: return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x <= y; });
+                case Operator::greater: return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x > y; });
                 case Operator::greater_equal:
                   return map<T, std::int64_t>(a, b, result, [](T x, T y) { return x >= y; });
-                default:
-                  break;
+                default: break;
               }
         }
         throw InternalError("evaluate: no such operation on this dtype");
@@ -133,21 +118,16 @@ Column apply(Operator op, const Column& operand, DType result) {
         switch (op) {
           case Operator::negate:
             return map<T, T>(a, result, [](T x) {
-              if constexpr (std::is_integral_v<T>)
-                return subtract(T(0), x);
-              else
-                return -x;
+              if constexpr (std::is_integral_v<T>) return subtract(T(0), x);
+              else return -x;
             });
           case Operator::conjugate:
-            if constexpr (std::is_same_v<T, Complex>)
-              return map<T, T>(a, result, [](T x) { return std::conj(x); });
-            else
-              return operand;
+            if constexpr (std::is_same_v<T, Complex>) return map<T, T>(a, result, [](T x) { return std::conj(x); });
+            else return operand;
           case Operator::absolute:
             if constexpr (std::is_same_v<T, Complex>)
               return map<T, double>(a, result, [](T x) { return std::hypot(x.real(), x.imag()); });
-            else if constexpr (std::is_same_v<T, double>)
-              return map<T, T>(a, result, [](T x) { return std::abs(x); });
+            else if constexpr (std::is_same_v<T, double>) return map<T, T>(a, result, [](T x) { return std::abs(x); });
             else
               return map<T, T>(a, result, [](T x) { return std::is_signed_v<T> && x < T(0) ? subtract(T(0), x) : x; });
           default:
@@ -160,22 +140,14 @@ Column apply(Operator op, const Column& operand, DType result) {
               if (op == Operator::error_function) return map<T, T>(a, result, [](T x) { return std::erf(x); });
             }
             if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Complex>) switch (op) {
-                case Operator::square_root:
-                  return map<T, T>(a, result, [](T x) { return std::sqrt(x); });
-                case Operator::exponential:
-                  return map<T, T>(a, result, [](T x) { return std::exp(x); });
-                case Operator::logarithm:
-                  return map<T, T>(a, result, [](T x) { return std::log(x); });
-                case Operator::sine:
-                  return map<T, T>(a, result, [](T x) { return std::sin(x); });
-                case Operator::cosine:
-                  return map<T, T>(a, result, [](T x) { return std::cos(x); });
-                case Operator::tangent:
-                  return map<T, T>(a, result, [](T x) { return std::tan(x); });
-                case Operator::hyperbolic_tangent:
-                  return map<T, T>(a, result, [](T x) { return std::tanh(x); });
-                default:
-                  break;
+                case Operator::square_root: return map<T, T>(a, result, [](T x) { return std::sqrt(x); });
+                case Operator::exponential: return map<T, T>(a, result, [](T x) { return std::exp(x); });
+                case Operator::logarithm: return map<T, T>(a, result, [](T x) { return std::log(x); });
+                case Operator::sine: return map<T, T>(a, result, [](T x) { return std::sin(x); });
+                case Operator::cosine: return map<T, T>(a, result, [](T x) { return std::cos(x); });
+                case Operator::tangent: return map<T, T>(a, result, [](T x) { return std::tan(x); });
+                case Operator::hyperbolic_tangent: return map<T, T>(a, result, [](T x) { return std::tanh(x); });
+                default: break;
               }
         }
         throw InternalError("evaluate: no such function of this dtype");

@@ -64,8 +64,7 @@ Tensor assemble(const Tree& tree, int root, const Mask* mask, const Target& to) 
         for (std::size_t d = 0; d < dims.size(); ++d)
           for (auto r : *there) columns[d].push_back((*dims[d])[static_cast<std::size_t>(r)]);
       for (std::int64_t begin = 0; begin < count; begin += step) {
-        for (std::size_t d = 0; d < dims.size(); ++d)
-          starts[d] = (there ? columns[d].data() : dims[d]->data()) + begin;
+        for (std::size_t d = 0; d < dims.size(); ++d) starts[d] = (there ? columns[d].data() : dims[d]->data()) + begin;
         sink({static_cast<int>(std::min(step, count - begin)), starts.data(),
               bytes.data() + static_cast<std::size_t>(begin) * width});
       }

@@ -24,7 +24,8 @@ constexpr i64 rows_of_task = 128;
 
 int place(const std::vector<std::string>& names, const std::string& name) {
   const auto at = std::find(names.begin(), names.end(), name);
-  return at == names.end() || std::count(names.begin(), names.end(), name) > 1 ? -1 : static_cast<int>(at - names.begin());
+  return at == names.end() || std::count(names.begin(), names.end(), name) > 1 ? -1
+                                                                               : static_cast<int>(at - names.begin());
 }
 
 /// Levels that are dense or compressed, the last one dense; the dimension of each.
@@ -32,7 +33,9 @@ std::optional<std::vector<int>> levels_of_rows(const Tensor& t) {
   if (t.num_parts() != 1 || t.rank() < 2 || !t.fill().is_zero()) return std::nullopt;
   const auto order = direct::storage_order(t.format());
   const int levels = t.format().num_levels();
-  if (!order || t.format().level(levels - 1).kind != LevelKind::dense || t.format().level(levels - 2).kind != LevelKind::compressed || t.part().value_stride != 1) return std::nullopt;
+  if (!order || t.format().level(levels - 1).kind != LevelKind::dense ||
+      t.format().level(levels - 2).kind != LevelKind::compressed || t.part().value_stride != 1)
+    return std::nullopt;
   return order;
 }
 
@@ -43,10 +46,12 @@ PodArray<std::int32_t> matrices_of(const Tensor& t, const std::vector<int>& orde
   keys[0] = 0;
   for (std::size_t l = 0; l + 1 < order.size(); ++l) {
     const auto d = static_cast<std::size_t>(order[l]);
-    const auto extent = static_cast<std::int32_t>(std::count(p.choosing.begin(), p.choosing.end(), order[l]) ? t.shape()[d] : 1);
+    const auto extent =
+        static_cast<std::int32_t>(std::count(p.choosing.begin(), p.choosing.end(), order[l]) ? t.shape()[d] : 1);
     const bool dense = part.format.level(static_cast<int>(l)).kind == LevelKind::dense;
     const auto parents = static_cast<i64>(keys.size());
-    PodArray<std::int32_t> below(static_cast<std::size_t>(dense ? parents * t.shape()[d] : part.levels[l].pos.index(parents)));
+    PodArray<std::int32_t> below(
+        static_cast<std::size_t>(dense ? parents * t.shape()[d] : part.levels[l].pos.index(parents)));
     for (i64 q = 0, n = 0; q < parents; ++q) {
       const i64 end = dense ? n + t.shape()[d] : part.levels[l].pos.index(q + 1);
       for (i64 c = 0; n < end; ++n, ++c) {
@@ -65,7 +70,8 @@ struct Task {
 };
 
 template <class V>
-void multiply(const kernels::Loops<V>& loops, const PodArray<i64>& rows, const std::vector<Task>& tasks, const V* x, const V* w, i64 step, V* out, i64 depth, i64 columns) {
+void multiply(const kernels::Loops<V>& loops, const PodArray<i64>& rows, const std::vector<Task>& tasks, const V* x,
+              const V* w, i64 step, V* out, i64 depth, i64 columns) {
   parallel_for(static_cast<i64>(tasks.size()), [&](i64 k) {
     const Task& task = tasks[static_cast<std::size_t>(k)];
     const V* from[rows_of_task];
@@ -80,29 +86,39 @@ void multiply(const kernels::Loops<V>& loops, const PodArray<i64>& rows, const s
 
 }  // namespace
 
-std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why) {
+std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                             const EvaluateOptions& options, std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
   };
   if (const char* reason = hand_written_refusal(a, options)) return no(reason);
-  if (a.value.op() != Operator::sum || a.value.argument().op() != Operator::multiply) return no("it is not one sum over a product of two");
+  if (a.value.op() != Operator::sum || a.value.argument().op() != Operator::multiply)
+    return no("it is not one sum over a product of two");
   const Expression product = a.value.argument();
-  if (product.node().arguments.size() != 2 || !plain_indices(product.argument(0)) || !plain_indices(product.argument(1))) return no("it is not one sum over a product of two");
+  if (product.node().arguments.size() != 2 || !plain_indices(product.argument(0)) ||
+      !plain_indices(product.argument(1)))
+    return no("it is not one sum over a product of two");
   int sparse = -1;
   for (int k : {0, 1})
-    if (!operands.at(product.argument(static_cast<std::size_t>(k)).node().name).format().is_all_dense()) sparse = sparse < 0 ? k : 2;
+    if (!operands.at(product.argument(static_cast<std::size_t>(k)).node().name).format().is_all_dense())
+      sparse = sparse < 0 ? k : 2;
   if (sparse < 0 || sparse > 1) return no("not one of two operands is sparse");
-  const Expression rows = product.argument(static_cast<std::size_t>(sparse)), matrices = product.argument(static_cast<std::size_t>(1 - sparse));
+  const Expression rows = product.argument(static_cast<std::size_t>(sparse)),
+                   matrices = product.argument(static_cast<std::size_t>(1 - sparse));
   const Tensor &t = operands.at(rows.node().name), &m = operands.at(matrices.node().name);
   const auto order = levels_of_rows(t);
   if (!order) return no("the sparse operand has no dense last level below compressed ones");
-  if (t.dtype() != m.dtype() || (t.dtype() != DType::f32 && t.dtype() != DType::f64)) return no("not both operands are float32, or float64");
-  if ((options.dtype && *options.dtype != t.dtype()) || (options.compute_dtype && *options.compute_dtype != t.dtype())) return no("the result has another dtype");
+  if (t.dtype() != m.dtype() || (t.dtype() != DType::f32 && t.dtype() != DType::f64))
+    return no("not both operands are float32, or float64");
+  if ((options.dtype && *options.dtype != t.dtype()) || (options.compute_dtype && *options.compute_dtype != t.dtype()))
+    return no("the result has another dtype");
   const auto in_rows = *plain_indices(rows), in_matrices = *plain_indices(matrices);
   const std::string& summed = a.value.node().name;
   BlockProduct p{rows.node().name, matrices.node().name, {}, place(in_matrices, summed), -1};
-  if (p.depth < 0 || place(in_rows, summed) != order->back() || m.shape()[static_cast<std::size_t>(p.depth)] != t.shape()[static_cast<std::size_t>(order->back())]) return no("the sum is not over the last level of the sparse operand");
+  if (p.depth < 0 || place(in_rows, summed) != order->back() ||
+      m.shape()[static_cast<std::size_t>(p.depth)] != t.shape()[static_cast<std::size_t>(order->back())])
+    return no("the sum is not over the last level of the sparse operand");
   for (const auto& name : in_matrices) {
     const int k = place(in_rows, name);
     p.choosing.push_back(name == summed ? -1 : k);
@@ -119,11 +135,13 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   result[static_cast<std::size_t>(order->back())] = in_matrices[static_cast<std::size_t>(p.columns)];
   for (const auto& name : in_rows)
     if (place(in_rows, name) < 0) return no("an index occurs twice");
-  if (a.indices != result || !(wanted_format(a, operands, options) == t.format())) return no("the result has not the pattern of the sparse operand");
+  if (a.indices != result || !(wanted_format(a, operands, options) == t.format()))
+    return no("the result has not the pattern of the sparse operand");
   return p;
 }
 
-std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                    const EvaluateOptions& options) {
   std::string why;
   const auto p = as_block_product(a, operands, options, why);
   if (!p) return std::nullopt;
@@ -156,8 +174,10 @@ std::optional<Tensor> block_product(const Assignment& a, const std::map<std::str
         }
     for (i64 b = begin; b < end; b += rows_of_task) tasks.push_back({b, std::min(end, b + rows_of_task), at});
   }
-  for (std::size_t r = 0; r < keys.size(); ++r) rows[static_cast<std::size_t>(starts[static_cast<std::size_t>(keys[r])]++)] = static_cast<i64>(r);
-  const i64 depth = m.shape()[static_cast<std::size_t>(p->depth)], columns = m.shape()[static_cast<std::size_t>(p->columns)];
+  for (std::size_t r = 0; r < keys.size(); ++r)
+    rows[static_cast<std::size_t>(starts[static_cast<std::size_t>(keys[r])]++)] = static_cast<i64>(r);
+  const i64 depth = m.shape()[static_cast<std::size_t>(p->depth)],
+            columns = m.shape()[static_cast<std::size_t>(p->columns)];
   const auto size = checked_mul(static_cast<i64>(keys.size()), columns);
   if (!size || *size > INT64_MAX / 16) throw std::bad_alloc();
   Part part = t.part();
@@ -166,7 +186,9 @@ std::optional<Tensor> block_product(const Assignment& a, const std::map<std::str
   part.ranges = part.format.level_ranges(type.shape);
   part.values = Buffer::allocate(t.dtype(), *size);
   const auto run = [&]<class V>(const kernels::Loops<V>& loops) {
-    multiply<V>(loops, rows, tasks, static_cast<const V*>(t.part().values.data), static_cast<const V*>(m.part().values.data), strides[static_cast<std::size_t>(p->depth)], static_cast<V*>(part.values.data), depth, columns);
+    multiply<V>(loops, rows, tasks, static_cast<const V*>(t.part().values.data),
+                static_cast<const V*>(m.part().values.data), strides[static_cast<std::size_t>(p->depth)],
+                static_cast<V*>(part.values.data), depth, columns);
   };
   if (t.dtype() == DType::f64) run(kernels::loops().f64);
   else run(kernels::loops().f32);

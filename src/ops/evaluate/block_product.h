@@ -5,14 +5,17 @@ namespace strata::evaluation {
 
 /// Y(b,n,h) = X(b,n,d) * W(n,d,h): every row of a sparse tensor of rows times the matrix that its coordinates choose.
 struct BlockProduct {
-  std::string rows, matrices;     ///< the operands
-  std::vector<int> choosing;      ///< per dimension of `matrices`: the dimension of `rows` that counts it, or -1
-  int depth = 0, columns = 0;     ///< dimensions of `matrices`: what is summed, and what the result's rows count
+  std::string rows, matrices;  ///< the operands
+  std::vector<int> choosing;   ///< per dimension of `matrices`: the dimension of `rows` that counts it, or -1
+  int depth = 0, columns = 0;  ///< dimensions of `matrices`: what is summed, and what the result's rows count
 };
 
-/// The sum over the dense last level of one sparse operand, into a result of the same pattern. Otherwise nothing, and why.
-std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why);
+/// The sum over the dense last level of one sparse operand, into a result of the same pattern. Otherwise nothing, and
+/// why.
+std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                             const EvaluateOptions& options, std::string& why);
 /// Its result by hand-written loops, rows with the same matrix together.
-std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                    const EvaluateOptions& options);
 
 }  // namespace strata::evaluation

@@ -69,9 +69,7 @@ std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operan
     Plan plan = make_plan(e, operands, how);
     if (planning::Trace::on()) planning::Trace::add("a plan: " + plan.kernel_name(), plan.show());
     return plan;
-  } catch (const Unsupported&) {
-    return std::nullopt;
-  }
+  } catch (const Unsupported&) { return std::nullopt; }
 }
 
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to) {
@@ -98,7 +96,8 @@ void write(const Tensor& result, const Destination& to) {
   copy.num_indices = out.rank();
   const Tensor dense[] = {to_dense(result)};
   const TensorType types[] = {dense[0].type()};
-  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false}).run(dense, out, to.alpha, to.beta);
+  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false})
+      .run(dense, out, to.alpha, to.beta);
 }
 
 }  // namespace strata::evaluation

@@ -19,39 +19,25 @@ Column::Data empty_data(DType t) {
 
 double round_to(DType t, double x) {
   switch (t) {
-    case DType::f64:
-      return x;
-    case DType::f32:
-      return static_cast<float>(x);
-    case DType::f16:
-      return f16_to_f32(f32_to_f16(static_cast<float>(x)));
-    case DType::bf16:
-      return bf16_to_f32(f32_to_bf16(static_cast<float>(x)));
-    case DType::f8e4m3:
-      return f8e4m3_to_f32(f32_to_f8e4m3(static_cast<float>(x)));
-    default:
-      return f8e5m2_to_f32(f32_to_f8e5m2(static_cast<float>(x)));
+    case DType::f64: return x;
+    case DType::f32: return static_cast<float>(x);
+    case DType::f16: return f16_to_f32(f32_to_f16(static_cast<float>(x)));
+    case DType::bf16: return bf16_to_f32(f32_to_bf16(static_cast<float>(x)));
+    case DType::f8e4m3: return f8e4m3_to_f32(f32_to_f8e4m3(static_cast<float>(x)));
+    default: return f8e5m2_to_f32(f32_to_f8e5m2(static_cast<float>(x)));
   }
 }
 
 std::int64_t wrap_to(DType t, std::int64_t x) {
   switch (t) {
-    case DType::i8:
-      return static_cast<std::int8_t>(x);
-    case DType::i16:
-      return static_cast<std::int16_t>(x);
-    case DType::i32:
-      return static_cast<std::int32_t>(x);
-    case DType::u8:
-      return static_cast<std::uint8_t>(x);
-    case DType::u16:
-      return static_cast<std::uint16_t>(x);
-    case DType::u32:
-      return static_cast<std::uint32_t>(x);
-    case DType::boolean:
-      return x != 0;
-    default:
-      return x;
+    case DType::i8: return static_cast<std::int8_t>(x);
+    case DType::i16: return static_cast<std::int16_t>(x);
+    case DType::i32: return static_cast<std::int32_t>(x);
+    case DType::u8: return static_cast<std::uint8_t>(x);
+    case DType::u16: return static_cast<std::uint16_t>(x);
+    case DType::u32: return static_cast<std::uint32_t>(x);
+    case DType::boolean: return x != 0;
+    default: return x;
   }
 }
 
@@ -61,10 +47,8 @@ To converted(const From& x) {
   constexpr bool from_complex = std::is_same_v<From, Complex>;
   if constexpr (std::is_same_v<To, std::complex<float>> || std::is_same_v<To, Complex>) {
     using Real = typename To::value_type;
-    if constexpr (from_complex)
-      return To(static_cast<Real>(x.real()), static_cast<Real>(x.imag()));
-    else
-      return To(static_cast<Real>(x), 0);
+    if constexpr (from_complex) return To(static_cast<Real>(x.real()), static_cast<Real>(x.imag()));
+    else return To(static_cast<Real>(x), 0);
   } else if constexpr (from_complex) {
     return static_cast<To>(x.real());
   } else {
@@ -107,50 +91,25 @@ Column load(DType dtype, const char* values, std::size_t n) {
             if constexpr (!std::is_same_v<To, Complex> &&
                           (std::is_same_v<T, Complex> || std::is_same_v<T, std::complex<float>>))
               out[k] = To();
-            else
-              out[k] = To(x);
+            else out[k] = To(x);
           }
         },
         c.data);
   };
   switch (dtype) {
-    case DType::f64:
-      read(double());
-      break;
-    case DType::f32:
-      read(float());
-      break;
-    case DType::i8:
-      read(std::int8_t());
-      break;
-    case DType::i16:
-      read(std::int16_t());
-      break;
-    case DType::i32:
-      read(std::int32_t());
-      break;
-    case DType::i64:
-      read(std::int64_t());
-      break;
+    case DType::f64: read(double()); break;
+    case DType::f32: read(float()); break;
+    case DType::i8: read(std::int8_t()); break;
+    case DType::i16: read(std::int16_t()); break;
+    case DType::i32: read(std::int32_t()); break;
+    case DType::i64: read(std::int64_t()); break;
     case DType::u8:
-    case DType::boolean:
-      read(std::uint8_t());
-      break;
-    case DType::u16:
-      read(std::uint16_t());
-      break;
-    case DType::u32:
-      read(std::uint32_t());
-      break;
-    case DType::u64:
-      read(std::uint64_t());
-      break;
-    case DType::c64:
-      read(std::complex<float>());
-      break;
-    case DType::c128:
-      read(Complex());
-      break;
+    case DType::boolean: read(std::uint8_t()); break;
+    case DType::u16: read(std::uint16_t()); break;
+    case DType::u32: read(std::uint32_t()); break;
+    case DType::u64: read(std::uint64_t()); break;
+    case DType::c64: read(std::complex<float>()); break;
+    case DType::c128: read(Complex()); break;
     default:  // storage-only floats
       with_value_type(dtype, [&](auto tag) {
         using Tag = decltype(tag);
@@ -177,32 +136,18 @@ void store(const Column& c, char* values) {
           }
         };
         switch (c.dtype) {
-          case DType::f64:
-            write(double());
-            return;
+          case DType::f64: write(double()); return;
           case DType::i8:
           case DType::u8:
-          case DType::boolean:
-            write(std::uint8_t());
-            return;
+          case DType::boolean: write(std::uint8_t()); return;
           case DType::i16:
-          case DType::u16:
-            write(std::uint16_t());
-            return;
+          case DType::u16: write(std::uint16_t()); return;
           case DType::i32:
-          case DType::u32:
-            write(std::uint32_t());
-            return;
+          case DType::u32: write(std::uint32_t()); return;
           case DType::i64:
-          case DType::u64:
-            write(std::uint64_t());
-            return;
-          case DType::c64:
-            write(std::complex<float>());
-            return;
-          case DType::c128:
-            write(Complex());
-            return;
+          case DType::u64: write(std::uint64_t()); return;
+          case DType::c64: write(std::complex<float>()); return;
+          case DType::c128: write(Complex()); return;
           default:
             if constexpr (std::is_same_v<From, double>)
               with_value_type(c.dtype, [&](auto tag) {

@@ -18,10 +18,8 @@ double join_rows(const std::vector<const Factor*>& factors, const std::function<
   for (const Factor* f : factors) {
     rows *= f->rows;
     for (const auto& i : f->indices) {
-      if (has(seen, i))
-        rows /= std::max(extent(i), 1.0);
-      else
-        seen.push_back(i);
+      if (has(seen, i)) rows /= std::max(extent(i), 1.0);
+      else seen.push_back(i);
     }
   }
   return rows;
@@ -55,7 +53,8 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
     std::vector<std::string> best;
     for (std::size_t p = 0; p < factors.size(); ++p)
       for (std::size_t q = p + 1; q < factors.size(); ++q) {
-        if (promote(*factors[p].dtype, *factors[q].dtype) != dtype) continue;  // it would round, or wrap, before it is widened
+        if (promote(*factors[p].dtype, *factors[q].dtype) != dtype)
+          continue;  // it would round, or wrap, before it is widened
         std::vector<std::string> summed;
         for (const auto& i : reduced) {
           if (!has(factors[p].indices, i) || !has(factors[q].indices, i)) continue;

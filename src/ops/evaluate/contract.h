@@ -16,12 +16,13 @@ struct Factor {
 
 struct Contraction {
   Expression body;
-  double together = 0, apart = 0;  ///< multiply-adds in one nest of loops, and in these pairs; equal where nothing changed
+  double together = 0,
+         apart = 0;  ///< multiply-adds in one nest of loops, and in these pairs; equal where nothing changed
 };
 
 /// `body` is summed over `reduced`: sums that may be carried out earlier and promise fewer rows are, and leave
-/// `reduced`' indices to themselves. Only products of three or more operands, and pairs that are of the whole's dtype: others would
-/// round or wrap differently.
+/// `reduced`' indices to themselves. Only products of three or more operands, and pairs that are of the whole's dtype:
+/// others would round or wrap differently.
 Contraction contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
                      const std::function<Factor(const Expression&)>& describe,
                      const std::function<double(const std::string&)>& extent);

@@ -9,7 +9,8 @@
 
 namespace strata::evaluation {
 
-std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why) {
+std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                        const EvaluateOptions& options, std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
@@ -23,14 +24,16 @@ std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std:
   const auto& indices = a.value.node().indices;
   if (indices.size() != a.indices.size()) return no("an index occurs twice, or is new");
   for (const std::string& name : a.indices) {
-    const auto at = std::find_if(indices.begin(), indices.end(), [&](const AffineIndex& i) { return i.is_plain() && i.terms[0].index == name; });
+    const auto at = std::find_if(indices.begin(), indices.end(),
+                                 [&](const AffineIndex& i) { return i.is_plain() && i.terms[0].index == name; });
     if (at == indices.end()) return no("an index is not plain");
     c.order.push_back(static_cast<int>(at - indices.begin()));
   }
   return c;
 }
 
-std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                const EvaluateOptions& options) {
   std::string why;
   const auto c = as_conversion(a, operands, options, why);
   if (!c) return std::nullopt;
@@ -42,7 +45,8 @@ std::optional<Tensor> converted(const Assignment& a, const std::map<std::string,
   for (int k = 0; k < result.num_parts(); ++k) {
     parts.push_back(result.part(k));
     for (int s = 0; s < source.num_parts(); ++s)
-      if (parts.back().values.data == source.part(s).values.data) parts.back().values = parts.back().values.cast(result.dtype());
+      if (parts.back().values.data == source.part(s).values.data)
+        parts.back().values = parts.back().values.cast(result.dtype());
   }
   return make_from_parts(result.type(), std::move(parts));
 }

@@ -11,8 +11,10 @@ struct Conversion {
 };
 
 /// One operand as it is, its dimensions in any order: nothing to compute. Otherwise nothing, and why.
-std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why);
+std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                        const EvaluateOptions& options, std::string& why);
 /// Its result, whose values are memory of its own. Nothing where as_conversion() says nothing.
-std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                const EvaluateOptions& options);
 
 }  // namespace strata::evaluation

@@ -10,9 +10,9 @@
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/contract.h"
 #include "ops/evaluate/conversion.h"
+#include "ops/evaluate/groups.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
-#include "ops/evaluate/groups.h"
 #include "ops/evaluate/semiring_arithmetic.h"
 #include "plan/trace.h"
 #include "strata/settings.h"
@@ -92,16 +92,20 @@ class Evaluator {
     return tree.add_operation(n.op, std::move(arguments));
   }
 
-  /// The factors that one join may take: all of them where the order in which dtypes meet does not matter, otherwise those that are
-  /// multiplied from left to right. (2.0 * (B * A) of truth values and complex64 is complex64, 2.0 * B * A is complex128.)
+  /// The factors that one join may take: all of them where the order in which dtypes meet does not matter, otherwise
+  /// those that are multiplied from left to right. (2.0 * (B * A) of truth values and complex64 is complex64, 2.0 * B *
+  /// A is complex128.)
   std::vector<Expression> joined(const Expression& e) const {
     const auto all = factors_of(e);
     const auto dtype = [&](const Expression& f) { return operands_.at(f.node().name).dtype(); };
-    const bool plain = std::all_of(all.begin(), all.end(), [&](const Expression& f) { return f.op() == Operator::access && dtype(f) == dtype(all[0]); });
+    const bool plain = std::all_of(all.begin(), all.end(), [&](const Expression& f) {
+      return f.op() == Operator::access && dtype(f) == dtype(all[0]);
+    });
     if (plain) return all;
     std::vector<Expression> out;
     Expression left = e;
-    for (; left.op() == Operator::multiply; left = left.argument(0)) out.insert(out.begin(), left.node().arguments.begin() + 1, left.node().arguments.end());
+    for (; left.op() == Operator::multiply; left = left.argument(0))
+      out.insert(out.begin(), left.node().arguments.begin() + 1, left.node().arguments.end());
     out.insert(out.begin(), left);
     return out;
   }
@@ -139,10 +143,8 @@ class Evaluator {
       for (std::size_t k = 0; k < n; ++k) at.push_back(static_cast<std::int64_t>(k * values.size() / n));
       Column some = cast(gather(values, at, zeros(values.dtype, 1)), dtype);
       if (out && out->size() >= most) break;
-      if (out)
-        append(*out, some);
-      else
-        out = std::move(some);
+      if (out) append(*out, some);
+      else out = std::move(some);
     }
     return out.value_or(zeros(DType::f64, 0));
   }
@@ -180,14 +182,11 @@ class Evaluator {
 
     Monoid monoid = Monoid::plus;
     DType dtype = node.dtype;
-    if (ring)
-      monoid = addition(options_.semiring);
-    else if (op == Operator::sum)
-      dtype = sum_dtype(dtype, implicit);
+    if (ring) monoid = addition(options_.semiring);
+    else if (op == Operator::sum) dtype = sum_dtype(dtype, implicit);
     else if (op == Operator::any || op == Operator::all)
       monoid = op == Operator::any ? Monoid::either : Monoid::both, dtype = DType::boolean;
-    else
-      monoid = op == Operator::reduce_max ? Monoid::maximum : Monoid::minimum, dtype = type_of(op, dtype).result;
+    else monoid = op == Operator::reduce_max ? Monoid::maximum : Monoid::minimum, dtype = type_of(op, dtype).result;
     Ints sizes;
     for (int v : reduced) sizes.push_back(extents_[static_cast<std::size_t>(v)]);
     const auto counted = checked_product(sizes);
@@ -334,7 +333,8 @@ static Tensor general(const Assignment& a, const std::map<std::string, Tensor>& 
 }
 
 const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options) {
-  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times) return "there is a mask, a schedule, a semiring or something to add to";
+  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times)
+    return "there is a mask, a schedule, a semiring or something to add to";
   const std::string& engine = settings().engine;
   return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
 }

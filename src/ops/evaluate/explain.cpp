@@ -22,7 +22,8 @@ std::string indented(const std::string& text) {
   return line.empty() ? out : out + "    " + line + "\n";
 }
 
-/// What a plan, which knows no names, calls the operands and the result: " (where A is W, B is s)"; "" where it calls them so too.
+/// What a plan, which knows no names, calls the operands and the result: " (where A is W, B is s)"; "" where it calls
+/// them so too.
 std::string called(const std::vector<std::string>& names, const std::string& result) {
   std::string out;
   for (std::size_t k = 0; k <= names.size(); ++k) {
@@ -48,22 +49,24 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     if (why.empty()) try {
         const PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
         return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(make_plan(*e, list, how).explain());
-      } catch (const Unsupported& problem) {
-        why = problem.problem().what;
-      }
+      } catch (const Unsupported& problem) { why = problem.problem().what; }
   }
   out += "  a plan: no, " + why + "\n";
   if (!options.general) {
     EvaluateOptions own = options;
     own.format = format;
     if (const auto product = evaluation::product_in_pattern(a, operands, own, why))
-      return out + "  a plan in the pattern of the sparse operand serves" + (e && !options.mask ? called(names, a.name) : "") + ":\n" + indented(product->plan.explain());
+      return out + "  a plan in the pattern of the sparse operand serves" +
+             (e && !options.mask ? called(names, a.name) : "") + ":\n" + indented(product->plan.explain());
     out += "  a plan in the pattern of the sparse operand: no, " + why + "\n";
-    if (const auto c = evaluation::as_conversion(a, operands, own, why)) return out + "  a conversion serves: there is nothing to compute\n";
+    if (const auto c = evaluation::as_conversion(a, operands, own, why))
+      return out + "  a conversion serves: there is nothing to compute\n";
     out += "  a conversion: no, " + why + "\n";
-    if (evaluation::as_block_product(a, operands, own, why)) return out + "  rows times matrices, by hand-written loops, serves: rows with the same matrix together\n";
+    if (evaluation::as_block_product(a, operands, own, why))
+      return out + "  rows times matrices, by hand-written loops, serves: rows with the same matrix together\n";
     out += "  rows times matrices: no, " + why + "\n";
-    if (evaluation::as_matrix_sum(a, operands, own, why)) return out + "  a sum of matrices, by hand-written loops, serves: two at a time, a vector of either at a time\n";
+    if (evaluation::as_matrix_sum(a, operands, own, why))
+      return out + "  a sum of matrices, by hand-written loops, serves: two at a time, a vector of either at a time\n";
     out += "  a sum of matrices: no, " + why + "\n";
     if (const auto text = direct::explain(a, operands, own, why))
       return out + "  generated code for the whole expression serves:\n" + indented(*text);
@@ -89,8 +92,11 @@ std::string explain(const Assignment& a, const std::map<std::string, Tensor>& op
   const ResultFormat inferred = result_format(a, types, options);
   const Format format = options.format.value_or(inferred.format);
   const std::string name = format.name();
-  out += "result  " + (format.is_all_dense() ? "dense" : name.empty() ? format.to_string() : name) + ": " +
-         (options.format ? "as asked for" : inferred.why) + "\n";
+  out += "result  " +
+         (format.is_all_dense() ? "dense"
+          : name.empty()        ? format.to_string()
+                                : name) +
+         ": " + (options.format ? "as asked for" : inferred.why) + "\n";
   if (options.semiring != Semiring::plus_times) out += "semiring  " + options.semiring.to_string() + "\n";
   if (options.mask)
     out += std::string("mask  ") + (options.complement_mask ? "complement of " : "") +

@@ -32,15 +32,18 @@ namespace evaluation {
 std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
                                 std::vector<std::string>& operands) {
   // A written sum has NumPy's dtype of sums: of floats that is their own.
-  const bool floats = std::all_of(types.begin(), types.end(), [](const auto& t) { return is_float(t.second.dtype) || is_complex(t.second.dtype); });
+  const bool floats = std::all_of(types.begin(), types.end(),
+                                  [](const auto& t) { return is_float(t.second.dtype) || is_complex(t.second.dtype); });
   auto flat = flatten(a, floats);
   if (!flat || flat->scaled) return std::nullopt;
   const auto& lists = flat->einsum.operands;
   const auto stands = [&](int i) {
-    return std::any_of(lists.begin(), lists.end(), [&](const auto& l) { return std::find(l.begin(), l.end(), i) != l.end(); });
+    return std::any_of(lists.begin(), lists.end(),
+                       [&](const auto& l) { return std::find(l.begin(), l.end(), i) != l.end(); });
   };
   const auto& output = flat->einsum.output;
-  if (!std::all_of(output.begin(), output.end(), stands) || !std::all_of(flat->summed.begin(), flat->summed.end(), stands))
+  if (!std::all_of(output.begin(), output.end(), stands) ||
+      !std::all_of(flat->summed.begin(), flat->summed.end(), stands))
     return std::nullopt;
   operands = std::move(flat->names);
   return std::move(flat->einsum);

@@ -43,7 +43,8 @@ std::optional<Plan> plan_of_product(const Einsum& e, std::span<const TensorType>
 }
 
 /// Where a result is not scaled on its way into fresh memory, a product of many may go pair by pair.
-bool in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands, std::size_t factors, const Destination& to) {
+bool in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands, std::size_t factors,
+              const Destination& to) {
   return factors > 2 && (to.out || !to.scales()) && direct::pays_in_pairs(a, operands);
 }
 
@@ -89,7 +90,13 @@ Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& op
     if (!product) return evaluation::evaluate_sparse(a, operands, options);
     if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", product->plan.show());
     if (memo && product->lasting)
-      memo->insert({{a.value, a.indices}, choices_of(options, to), types_of(product->operands), planning::Epoch::now(), product->names, product->plan, product->alpha});
+      memo->insert({{a.value, a.indices},
+                    choices_of(options, to),
+                    types_of(product->operands),
+                    planning::Epoch::now(),
+                    product->names,
+                    product->plan,
+                    product->alpha});
     return product->plan.run(product->operands, product->alpha);
   };
   const Tensor result = compute();
@@ -132,8 +139,10 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
     Destination whole = to;
     if (in_place) whole.beta = Scalar::of(std::int64_t{1});
     const auto list_types = types_of(list);
-    if (const auto plan = plan_of_product(*e, list_types, options, format_of(a, types, options, to.out.has_value()), whole)) {
-      if (memorable) memo.insert({{a.value, a.indices}, choices_of(options, to), list_types, planning::Epoch::now(), names, *plan});
+    if (const auto plan =
+            plan_of_product(*e, list_types, options, format_of(a, types, options, to.out.has_value()), whole)) {
+      if (memorable)
+        memo.insert({{a.value, a.indices}, choices_of(options, to), list_types, planning::Epoch::now(), names, *plan});
       return evaluation::run_plan(*plan, list, whole);
     }
   }
@@ -150,7 +159,8 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
   const bool memorable = may_have_plan(options);
   if (memorable) {
     const auto type = [&](const auto&, std::size_t k) { return &operands[k].type(); };
-    if (const auto* known = memo.find(e, choices_of(options, to), type)) return evaluation::run_plan(Plan(known->plan), operands, to);
+    if (const auto* known = memo.find(e, choices_of(options, to), type))
+      return evaluation::run_plan(Plan(known->plan), operands, to);
   }
   std::vector<Shape> shapes;
   for (const auto& t : operands) shapes.push_back(t.shape());
@@ -159,7 +169,8 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
   const Assignment a = to_assignment(e);
   if (in_pairs(a, named, operands.size(), to)) return without_plan(a, named, options, to);
   const auto types = types_of(operands);
-  if (const auto plan = plan_of_product(e, types, options, format_of(a, types_of(named), options, to.out.has_value()), to)) {
+  if (const auto plan =
+          plan_of_product(e, types, options, format_of(a, types_of(named), options, to.out.has_value()), to)) {
     if (memorable) memo.insert({e, choices_of(options, to), types, planning::Epoch::now(), {}, *plan});
     return evaluation::run_plan(*plan, operands, to);
   }

@@ -27,7 +27,8 @@ Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>&
                        const EvaluateOptions& options);
 
 /// The format that the result is to have: as asked for, or as result_format() says.
-Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                     const EvaluateOptions& options);
 
 /// Why hand-written loops of the evaluator do not serve, whatever the operands; null: they may.
 const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options);

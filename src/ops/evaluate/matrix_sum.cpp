@@ -1,5 +1,5 @@
-// Sums of CSR matrices by hand-written loops: two at a time, from left to right, as generated code adds them; of more than two some
-// rows at a time.
+// Sums of CSR matrices by hand-written loops: two at a time, from left to right, as generated code adds them; of more
+// than two some rows at a time.
 #include "ops/evaluate/matrix_sum.h"
 
 #include <algorithm>
@@ -34,12 +34,14 @@ bool collect(const Expression& e, const std::vector<std::string>& indices, bool 
     out.minus.push_back(minus);
     return plain_indices(e) == indices;
   }
-  if (minus || (e.op() != Operator::add && e.op() != Operator::subtract) || e.argument(1).op() != Operator::access) return false;
-  return collect(e.argument(0), indices, false, out) && collect(e.argument(1), indices, e.op() == Operator::subtract, out);
+  if (minus || (e.op() != Operator::add && e.op() != Operator::subtract) || e.argument(1).op() != Operator::access)
+    return false;
+  return collect(e.argument(0), indices, false, out) &&
+         collect(e.argument(1), indices, e.op() == Operator::subtract, out);
 }
 
 template <class V, class P> auto loop_of() {
-  const auto& table = [] () -> const kernels::Loops<V>& {
+  const auto& table = []() -> const kernels::Loops<V>& {
     if constexpr (sizeof(V) == 8) return kernels::loops().f64;
     else return kernels::loops().f32;
   }();
@@ -49,7 +51,9 @@ template <class V, class P> auto loop_of() {
 
 /// Calls f(V*, P*) for the tensor's types of values and positions.
 template <class F> auto with_types(const TensorType& t, const F& f) {
-  const auto positions = [&]<class V>(V* v) { return t.pos_dtype == DType::i32 ? f(v, static_cast<i32*>(nullptr)) : f(v, static_cast<i64*>(nullptr)); };
+  const auto positions = [&]<class V>(V* v) {
+    return t.pos_dtype == DType::i32 ? f(v, static_cast<i32*>(nullptr)) : f(v, static_cast<i64*>(nullptr));
+  };
   return t.dtype == DType::f64 ? positions(static_cast<double*>(nullptr)) : positions(static_cast<float*>(nullptr));
 }
 
@@ -93,12 +97,19 @@ template <class V, class P> struct Worker {
   }
 };
 
-/// Pieces of the rows, summed by whoever is free, are copied to their places from the caches of the thread that made them; a piece
-/// whose place is known before is made there (with one thread all are).
+/// Pieces of the rows, summed by whoever is free, are copied to their places from the caches of the thread that made
+/// them; a piece whose place is known before is made there (with one thread all are).
 template <class V, class P> class Union {
  public:
   Union(std::vector<const Tensor*> terms, const std::vector<char>& minus)
-      : first_(*terms[0]), terms_(std::move(terms)), minus_(minus), rows_(first_.part().ranges[0].size), columns_(first_.part().ranges[1].size), most_(before(rows_) - before(0)), pieces_(ceil_div(std::max<i64>(most_, 1), piece_work)), starts_(pieces_) {}
+      : first_(*terms[0]),
+        terms_(std::move(terms)),
+        minus_(minus),
+        rows_(first_.part().ranges[0].size),
+        columns_(first_.part().ranges[1].size),
+        most_(before(rows_) - before(0)),
+        pieces_(ceil_div(std::max<i64>(most_, 1), piece_work)),
+        starts_(pieces_) {}
 
   Tensor run() {
     pos_ = Buffer::allocate(first_.type().pos_dtype, rows_ + 1);
@@ -151,7 +162,8 @@ template <class V, class P> class Union {
     Piece<V> p = w.spare_piece();
     p.number = number, p.begin = first_row(number), p.end = first_row(number + 1);
     p.ends.resize(static_cast<std::size_t>(p.end - p.begin));
-    // (What is written behind a piece's end belongs to the next one, which has no place before this one's size is told.)
+    // (What is written behind a piece's end belongs to the next one, which has no place before this one's size is
+    // told.)
     if (const auto start = starts_.start(number)) {
       p.stored = add_all(p.begin, p.end, w.held, crd(*start), values(*start), p.ends.data());
       place_rows(p, *start);
@@ -187,7 +199,8 @@ template <class V, class P> class Union {
     const i64 rows = stop - row;
     const auto add = [&](const Rows<V, P>& a, std::size_t k, i32* to_crd, V* to_values) {
       const Rows<V, P> b = term(k, row);
-      return loop_of<V, P>()(0, rows, columns_, a.pos, a.crd, a.values, b.pos, b.crd, b.values, minus_[k] != 0, to_crd, to_values, ends);
+      return loop_of<V, P>()(0, rows, columns_, a.pos, a.crd, a.values, b.pos, b.crd, b.values, minus_[k] != 0, to_crd,
+                             to_values, ends);
     };
     Rows<V, P> sum = term(0, row);
     i64 most = sum.pos[rows] - sum.pos[0] + kernels::most_united;
@@ -233,14 +246,17 @@ template <class V, class P> class Union {
 
 }  // namespace
 
-std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why) {
+std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                       const EvaluateOptions& options, std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
   };
   if (const char* reason = hand_written_refusal(a, options)) return no(reason);
   MatrixSum sum;
-  if (a.indices.size() != 2 || a.indices[0] == a.indices[1] || !collect(a.value, a.indices, false, sum) || sum.terms.size() < 2) return no("it is not a sum of matrices under the same indices");
+  if (a.indices.size() != 2 || a.indices[0] == a.indices[1] || !collect(a.value, a.indices, false, sum) ||
+      sum.terms.size() < 2)
+    return no("it is not a sum of matrices under the same indices");
   const TensorType& first = operands.at(sum.terms[0]).type();
   const auto rows = first.format.num_parts() == 1 ? rows_of(first.format, LevelKind::compressed) : std::nullopt;
   if (!rows || !first.format.level(1).unique || !first.format.level(1).ordered) return no("they are not CSR");
@@ -248,24 +264,32 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
   i64 stored = 0;
   bool one_pattern = true;
   for (const auto& name : sum.terms) {
-    one_pattern = one_pattern && (name == sum.terms[0] || direct::are_twins(operands.at(sum.terms[0]), operands.at(name)));
+    one_pattern =
+        one_pattern && (name == sum.terms[0] || direct::are_twins(operands.at(sum.terms[0]), operands.at(name)));
     const TensorType& t = operands.at(name).type();
     stored += operands.at(name).nse();
     if (!(t.format == first.format) || t.shape != first.shape) return no("their formats or shapes differ");
-    if ((t.dtype != DType::f32 && t.dtype != DType::f64) || t.dtype != first.dtype) return no("their dtypes differ, or are neither float32 nor float64");
-    if (t.shared_value || operands.at(name).part().value_stride != 1 || !t.fill.is_zero()) return no("values are shared, strided, or the fill is not 0");
-    if (t.pos_dtype != first.pos_dtype || t.crd_dtype != DType::i32) return no("positions differ, or coordinates are not int32");
+    if ((t.dtype != DType::f32 && t.dtype != DType::f64) || t.dtype != first.dtype)
+      return no("their dtypes differ, or are neither float32 nor float64");
+    if (t.shared_value || operands.at(name).part().value_stride != 1 || !t.fill.is_zero())
+      return no("values are shared, strided, or the fill is not 0");
+    if (t.pos_dtype != first.pos_dtype || t.crd_dtype != DType::i32)
+      return no("positions differ, or coordinates are not int32");
     if (t.pos_dtype != DType::i32 && t.pos_dtype != DType::i64) return no("positions are neither int32 nor int64");
   }
   if (one_pattern) return no("they share one pattern: a loop over its slots is faster");
-  if ((options.dtype && *options.dtype != first.dtype) || (options.compute_dtype && *options.compute_dtype != first.dtype)) return no("the result has another dtype");
+  if ((options.dtype && *options.dtype != first.dtype) ||
+      (options.compute_dtype && *options.compute_dtype != first.dtype))
+    return no("the result has another dtype");
   if (first.pos_dtype == DType::i32 && stored > INT32_MAX) return no("int32 may not count what is stored");
   if (first.shape[static_cast<std::size_t>(rows->inner)] > INT32_MAX) return no("an extent is above 2^31 - 1");
-  if (!with_types(first, []<class V, class P>(V*, P*) { return loop_of<V, P>() != nullptr; })) return no("the processor lacks AVX2");
+  if (!with_types(first, []<class V, class P>(V*, P*) { return loop_of<V, P>() != nullptr; }))
+    return no("the processor lacks AVX2");
   return sum;
 }
 
-std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                 const EvaluateOptions& options) {
   std::string why;
   const auto sum = as_matrix_sum(a, operands, options, why);
   if (!sum) return std::nullopt;

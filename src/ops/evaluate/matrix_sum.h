@@ -10,8 +10,10 @@ struct MatrixSum {
 };
 
 /// A sum of CSR matrices (or of CSC ones) of one dtype, into their format. Otherwise nothing, and why.
-std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options, std::string& why);
+std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                       const EvaluateOptions& options, std::string& why);
 /// Its result by hand-written loops, where the processor has the instructions for them.
-std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                 const EvaluateOptions& options);
 
 }  // namespace strata::evaluation

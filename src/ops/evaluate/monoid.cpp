@@ -11,19 +11,13 @@ namespace {
 template <class T>
 T combine_two(Monoid::Kind m, T a, T b, bool boolean) {
   switch (m) {
-    case Monoid::plus:
-      return boolean ? T((a != T()) || (b != T())) : add(a, b);
-    case Monoid::either:
-      return T((a != T()) || (b != T()));
-    case Monoid::both:
-      return T((a != T()) && (b != T()));
-    case Monoid::first:
-      return a;
+    case Monoid::plus: return boolean ? T((a != T()) || (b != T())) : add(a, b);
+    case Monoid::either: return T((a != T()) || (b != T()));
+    case Monoid::both: return T((a != T()) && (b != T()));
+    case Monoid::first: return a;
     default:
-      if constexpr (std::is_same_v<T, Complex>)
-        return a;
-      else
-        return m == Monoid::minimum ? smaller(a, b) : larger(a, b);
+      if constexpr (std::is_same_v<T, Complex>) return a;
+      else return m == Monoid::minimum ? smaller(a, b) : larger(a, b);
   }
 }
 
@@ -37,12 +31,9 @@ Column infinity(bool low, DType t) {
     (*u)[0] = low ? 0 : std::numeric_limits<Unsigned>::max();
   } else {
     auto& i = std::get<std::vector<std::int64_t>>(out.data)[0];
-    if (t == DType::boolean)
-      i = low ? 0 : 1;
-    else if (low)
-      i = is_unsigned_int(t) ? 0 : -index_max(t) - 1;
-    else
-      i = index_max(t);
+    if (t == DType::boolean) i = low ? 0 : 1;
+    else if (low) i = is_unsigned_int(t) ? 0 : -index_max(t) - 1;
+    else i = index_max(t);
   }
   return out;
 }
@@ -64,19 +55,13 @@ Column identity_of_user(double zero, DType t) {
 
 Monoid addition(const Semiring& s) {
   switch (s.kind()) {
-    case Semiring::plus_times:
-      return Monoid::plus;
-    case Semiring::min_plus:
-      return Monoid::minimum;
+    case Semiring::plus_times: return Monoid::plus;
+    case Semiring::min_plus: return Monoid::minimum;
     case Semiring::max_plus:
-    case Semiring::max_times:
-      return Monoid::maximum;
-    case Semiring::or_and:
-      return Monoid::either;
-    case Semiring::any:
-      return Monoid::first;
-    default:
-      return Monoid(s);
+    case Semiring::max_times: return Monoid::maximum;
+    case Semiring::or_and: return Monoid::either;
+    case Semiring::any: return Monoid::first;
+    default: return Monoid(s);
   }
 }
 
@@ -128,12 +113,10 @@ Column times(const Column& value, std::span<const std::int64_t> count) {
         using T = typename std::decay_t<decltype(to)>::value_type;
         const T x = std::get<std::decay_t<decltype(to)>>(value.data)[0];
         for (std::size_t k = 0; k < to.size(); ++k) {
-          if (count[k] == 0)
-            to[k] = T();
+          if (count[k] == 0) to[k] = T();
           else if constexpr (std::is_integral_v<T>)
             to[k] = value.dtype == DType::boolean ? x : multiply(x, static_cast<T>(count[k]));
-          else
-            to[k] = x * static_cast<double>(count[k]);
+          else to[k] = x * static_cast<double>(count[k]);
         }
       },
       out.data);

@@ -47,9 +47,13 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
 /// Rows times numbers, where rows are short: generated code has one loop over all slots for that.
 bool scales_short_rows(const Flat& f, const Tensor& t, std::size_t walked) {
   const Format& format = t.format();
-  if (!f.summed.empty() || format.num_levels() != 2 || format.num_parts() != 1 || format.level(1).kind != LevelKind::compressed) return false;
+  if (!f.summed.empty() || format.num_levels() != 2 || format.num_parts() != 1 ||
+      format.level(1).kind != LevelKind::compressed)
+    return false;
   const ExprNode& rows = format.spec().exprs[static_cast<std::size_t>(format.level(0).expr)];
-  if (rows.op != ExprNode::dim || f.names.size() < 2 || t.nse() >= direct::short_row * t.shape()[static_cast<std::size_t>(rows.a)]) return false;
+  if (rows.op != ExprNode::dim || f.names.size() < 2 ||
+      t.nse() >= direct::short_row * t.shape()[static_cast<std::size_t>(rows.a)])
+    return false;
   const int outer = f.einsum.operands[walked][static_cast<std::size_t>(rows.a)];
   for (std::size_t k = 0; k < f.names.size(); ++k)
     if (k != walked && std::ranges::any_of(f.einsum.operands[k], [&](int i) { return i != outer; })) return false;
@@ -105,8 +109,10 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   if (!types[walked].fill.is_zero()) return refuse("its fill is not 0");
   const bool continuous = dtype == DType::f64 || dtype == DType::f32 || is_complex(dtype);
   if (flat->scaled && !continuous) return refuse("it is scaled, and of integers");
-  if (is_complex(dtype) && options.dtype && !is_complex(*options.dtype)) return refuse("complex numbers become real ones");
-  if (dtype == DType::boolean && options.dtype) return refuse("booleans become numbers");  // "or", and only then a number
+  if (is_complex(dtype) && options.dtype && !is_complex(*options.dtype))
+    return refuse("complex numbers become real ones");
+  if (dtype == DType::boolean && options.dtype)
+    return refuse("booleans become numbers");  // "or", and only then a number
 
   // The result's format must be the operand's own, its dimensions in the output's order.
   const auto& own = e.operands[walked];
@@ -133,10 +139,14 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   }
   try {
     Plan plan = make_plan(e, types, how);
-    if (plan.kernel_name() == "interpreted" && settings().engine != "interpreter") return refuse("there is no compiler");
-    if (!options.mask && scales_short_rows(*flat, list[walked], walked)) return refuse("it scales short rows, for which one loop over all slots is faster");
+    if (plan.kernel_name() == "interpreted" && settings().engine != "interpreter")
+      return refuse("there is no compiler");
+    if (!options.mask && scales_short_rows(*flat, list[walked], walked))
+      return refuse("it scales short rows, for which one loop over all slots is faster");
     const bool real = flat->factor.imag() == 0;
-    return PatternProduct{.plan = std::move(plan), .names = std::move(flat->names), .operands = std::move(list),
+    return PatternProduct{.plan = std::move(plan),
+                          .names = std::move(flat->names),
+                          .operands = std::move(list),
                           .alpha = real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor),
                           .lasting = !options.mask && !flat->summed.empty()};
   } catch (const Unsupported& problem) {
@@ -161,10 +171,12 @@ bool stores_all(const Format& f) {
 }
 
 bool is_factor(const EvaluateOptions& options, std::size_t rank) {
-  return options.mask && !options.complement_mask && stores_all(options.mask->format()) && options.mask->shape().size() == rank;
+  return options.mask && !options.complement_mask && stores_all(options.mask->format()) &&
+         options.mask->shape().size() == rank;
 }
 
-Expression mask_as_factor(const Tensor& mask, DType dtype, const std::vector<std::string>& indices, std::map<std::string, Tensor>& operands) {
+Expression mask_as_factor(const Tensor& mask, DType dtype, const std::vector<std::string>& indices,
+                          std::map<std::string, Tensor>& operands) {
   const std::string name = "#mask" + std::to_string(operands.size());  // no user's name looks so, and none made before
   operands.emplace(name, ones_of(mask, dtype));
   return Expression::plain_access(name, indices);

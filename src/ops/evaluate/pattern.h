@@ -11,7 +11,7 @@ struct PatternProduct {
   std::vector<std::string> names;  ///< of the operands in the plan's order
   std::vector<Tensor> operands;
   Scalar alpha;
-  bool lasting = false;            ///< found by types alone: it serves others of these types too
+  bool lasting = false;  ///< found by types alone: it serves others of these types too
 };
 /// Nothing where the expression is of another kind, or nothing compiles here; and `why`.
 std::optional<PatternProduct> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
@@ -23,6 +23,7 @@ bool stores_all(const Format& f);
 /// May ones where this mask stores something, as a factor, stand for it? (Not for its complement.)
 bool is_factor(const EvaluateOptions& options, std::size_t rank);
 /// These ones, a new operand.
-Expression mask_as_factor(const Tensor& mask, DType dtype, const std::vector<std::string>& indices, std::map<std::string, Tensor>& operands);
+Expression mask_as_factor(const Tensor& mask, DType dtype, const std::vector<std::string>& indices,
+                          std::map<std::string, Tensor>& operands);
 
 }  // namespace strata::evaluation

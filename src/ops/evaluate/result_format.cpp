@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/evaluate/front.h"
 #include "ops/convert_elements.h"
+#include "ops/evaluate/front.h"
 #include "strata/evaluate.h"
 
 namespace strata {
@@ -21,8 +21,8 @@ struct Choice {
   bool zero_fill = true;
 };
 
-/// Can it hold any of the elements of a tensor that is stored so? A sum divides fewer of them in another way, and its last
-/// part must hold what the others leave.
+/// Can it hold any of the elements of a tensor that is stored so? A sum divides fewer of them in another way, and its
+/// last part must hold what the others leave.
 bool takes_some(const Format& f) { return f.num_parts() == 1 || takes_any(f.part(f.num_parts() - 1)); }
 
 class Chooser {
@@ -37,12 +37,9 @@ class Chooser {
       return c;
     }
     switch (e.op()) {
-      case Operator::constant:
-        return {};
-      case Operator::access:
-        return access(e);
-      case Operator::multiply:
-        return product(e);
+      case Operator::constant: return {};
+      case Operator::access: return access(e);
+      case Operator::multiply: return product(e);
       case Operator::divide:
       case Operator::floor_divide:
       case Operator::modulo: {
@@ -69,7 +66,8 @@ class Chooser {
   }
 
   int output_dimension(const std::string& index) const {
-    if (std::find(bound_.begin(), bound_.end(), index) != bound_.end()) return -1;  // sum(j, A(j)) in R(j) has a j of its own
+    if (std::find(bound_.begin(), bound_.end(), index) != bound_.end())
+      return -1;  // sum(j, A(j)) in R(j) has a j of its own
     const auto it = std::find(a_.indices.begin(), a_.indices.end(), index);
     return it == a_.indices.end() ? -1 : static_cast<int>(it - a_.indices.begin());
   }
@@ -235,10 +233,8 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
     c.why = "all operands are sparse";
   }
   switch (c.kind) {
-    case Choice::pattern:
-      return {*c.format, c.why};
-    case Choice::compressed:
-      return {compressed_format(c, a.indices), c.why};
+    case Choice::pattern: return {*c.format, c.why};
+    case Choice::compressed: return {compressed_format(c, a.indices), c.why};
     default:
       if (options.mask && !options.complement_mask && !options.mask->format().is_all_dense() &&
           options.mask->rank() == rank)
@@ -247,7 +243,8 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
   }
 }
 
-Format evaluation::wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+Format evaluation::wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                 const EvaluateOptions& options) {
   if (options.format) return *options.format;
   std::map<std::string, TensorType> types;
   for (const auto& [name, t] : operands) types.emplace(name, t.type());

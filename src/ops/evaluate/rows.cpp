@@ -18,18 +18,17 @@ namespace {
 constexpr std::size_t several_tables = 3;  ///< that live at a time
 
 [[noreturn]] void too_many() {
-  throw Unsupported({.what = "the result, or what lies on the way to it, has more elements than memory holds",
-                     .expected = "as many as fit",
-                     .fix = "use sparse operands, or a mask; divide a sum, sum(j, ...) / s(i), instead of what it adds up"});
+  throw Unsupported(
+      {.what = "the result, or what lies on the way to it, has more elements than memory holds",
+       .expected = "as many as fit",
+       .fix = "use sparse operands, or a mask; divide a sum, sum(j, ...) / s(i), instead of what it adds up"});
 }
 
 /// Better an error than a process that is killed.
 void require_room(std::int64_t rows, std::size_t columns) {
   try {
     storage::require_memory(rows, static_cast<std::int64_t>(several_tables * sizeof(std::int64_t) * columns));
-  } catch (const OutOfMemory&) {
-    too_many();
-  }
+  } catch (const OutOfMemory&) { too_many(); }
 }
 
 bool contains(std::span<const int> list, int v) { return std::find(list.begin(), list.end(), v) != list.end(); }
@@ -171,10 +170,8 @@ Rows join(const Rows& a, const Rows& b, const Extents& extents) {
     const auto key_b = [&](std::size_t k) { return keys[1][static_cast<std::size_t>(order_b[k])]; };
     for (std::size_t x = 0, y = 0; x < order_a.size() && y < order_b.size();) {
       const auto key = key_a(x);
-      if (key < key_b(y))
-        ++x;
-      else if (key > key_b(y))
-        ++y;
+      if (key < key_b(y)) ++x;
+      else if (key > key_b(y)) ++y;
       else {
         std::size_t end = y;
         while (end < order_b.size() && key_b(end) == key) ++end;
@@ -286,8 +283,7 @@ Ints find(const Rows& rows, const Rows& other, const Extents& extents) {
   std::size_t at = 0;  // rows often ascend
   for (std::size_t k = 0; k < out.size(); ++k) {
     const auto key = keys[0][k];
-    if (at < sorted.size() && sorted[at] < key && at + 1 < sorted.size() && sorted[at + 1] >= key)
-      ++at;
+    if (at < sorted.size() && sorted[at] < key && at + 1 < sorted.size() && sorted[at + 1] >= key) ++at;
     else if (at >= sorted.size() || sorted[at] != key)
       at = static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin());
     out[k] = at < sorted.size() && sorted[at] == key ? order[at] : -1;

@@ -36,10 +36,8 @@ Complex value(const Column& c, std::size_t k) {
   return std::visit(
       [k](const auto& v) {
         using T = typename std::decay_t<decltype(v)>::value_type;
-        if constexpr (std::is_same_v<T, Complex>)
-          return v[k];
-        else
-          return Complex(static_cast<double>(v[k]));
+        if constexpr (std::is_same_v<T, Complex>) return v[k];
+        else return Complex(static_cast<double>(v[k]));
       },
       c.data);
 }
@@ -49,13 +47,10 @@ double tolerance(DType t) {
   if (is_integer(t) || t == DType::boolean) return 0;
   switch (t) {
     case DType::f64:
-    case DType::c128:
-      return 1e-8;
+    case DType::c128: return 1e-8;
     case DType::f32:
-    case DType::c64:
-      return 1e-3;
-    default:
-      return 0.5;
+    case DType::c64: return 1e-3;
+    default: return 0.5;
   }
 }
 
@@ -142,7 +137,8 @@ Column fold(const Expression& add, const Column& c, std::span<const std::int64_t
     const Column a = gather(now, left, zeros(now.dtype, 1));
     Column both = apply(add, a, gather(now, right, zeros(now.dtype, 1)));
     Ints from(left.size());  // one that found no partner stays what it is
-    for (std::size_t k = 0; k < from.size(); ++k) from[k] = static_cast<std::int64_t>(right[k] < 0 ? k + from.size() : k);
+    for (std::size_t k = 0; k < from.size(); ++k)
+      from[k] = static_cast<std::int64_t>(right[k] < 0 ? k + from.size() : k);
     append(both, a);
     now = gather(both, from, zeros(now.dtype, 1));
     at = std::move(next);

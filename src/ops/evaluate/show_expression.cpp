@@ -60,8 +60,8 @@ struct Symbolic {
   Assignment assignment;
   std::map<std::string, TensorType> types;
   std::optional<Format> format;  ///< of the result
-  int most = 0;    ///< the largest number of dimensions
-  int sparse = 0;  ///< operands
+  int most = 0;                  ///< the largest number of dimensions
+  int sparse = 0;                ///< operands
 };
 
 Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOperand>& operands, std::int64_t extent) {
@@ -103,7 +103,8 @@ Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOpe
 
 /// Tensors for what several sparse operands become: of smaller extents, where they would be large.
 std::map<std::string, Tensor> stand_ins(const std::map<std::string, TensorType>& types, int most, std::int64_t extent) {
-  while (extent > 2 && std::pow(static_cast<double>(extent), most) > static_cast<double>(most_values)) extent = extent * 9 / 10;
+  while (extent > 2 && std::pow(static_cast<double>(extent), most) > static_cast<double>(most_values))
+    extent = extent * 9 / 10;
   std::map<std::string, Tensor> out;
   for (auto [name, t] : types) {
     t.shape.assign(t.shape.size(), extent);
@@ -114,8 +115,8 @@ std::map<std::string, Tensor> stand_ins(const std::map<std::string, TensorType>&
 
 /// Is it a plain product, which needs no tensors to be shown or emitted?
 bool is_product(const Symbolic& s, const std::optional<Einsum>& e, const SymbolicOptions& options) {
-  return e && s.sparse <= 1 && !s.assignment.accumulate && !options.schedule && !options.mask && options.semiring == Semiring::plus_times &&
-         (!s.format || s.format->is_all_dense());
+  return e && s.sparse <= 1 && !s.assignment.accumulate && !options.schedule && !options.mask &&
+         options.semiring == Semiring::plus_times && (!s.format || s.format->is_all_dense());
 }
 
 /// What the operands of a product are, in their order.
@@ -132,10 +133,16 @@ struct WithData {
 
 /// Tensors for all operands, and the options with a mask of the result's shape.
 WithData with_data(const Symbolic& s, const SymbolicOptions& options, std::int64_t extent) {
-  WithData out{.tensors = {}, .options = {.format = s.format, .semiring = options.semiring, .complement_mask = options.complement_mask, .schedule = options.schedule}};
+  WithData out{.tensors = {},
+               .options = {.format = s.format,
+                           .semiring = options.semiring,
+                           .complement_mask = options.complement_mask,
+                           .schedule = options.schedule}};
   auto types = s.types;
   const std::string mask = "#mask";  // no operand's name
-  if (options.mask) types.emplace(mask, type_of("mask", static_cast<int>(s.assignment.indices.size()), {*options.mask, DType::boolean}, extent, s.assignment.text));
+  if (options.mask)
+    types.emplace(mask, type_of("mask", static_cast<int>(s.assignment.indices.size()), {*options.mask, DType::boolean},
+                                extent, s.assignment.text));
   out.tensors = stand_ins(types, s.most, extent);
   if (options.mask) out.options.mask = out.tensors.extract(mask).mapped();
   return out;
@@ -150,7 +157,8 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
   const auto e = evaluation::as_einsum(s.assignment, s.types, names);
   if (code && is_product(s, e, options)) return planning::show_product(*e, in_order(s, names), names);
   const WithData all = with_data(s, options, extent);
-  return explain(s.assignment, all.tensors, all.options) + (code ? "\n" + show(s.assignment, all.tensors, all.options) : "");
+  return explain(s.assignment, all.tensors, all.options) +
+         (code ? "\n" + show(s.assignment, all.tensors, all.options) : "");
 }
 
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,

@@ -186,10 +186,8 @@ Rows Tree::support(int index, const Rows* restrict) const {
   for (int a : n.arguments) {
     const Node& argument = node(a);
     const bool absent_somewhere = !argument.always && !argument.constant;
-    if (n.op == Operator::multiply && absent_somewhere && (ring || argument.annihilates()))
-      needed.push_back(a);
-    else if (!argument.constant)
-      others.push_back(a);
+    if (n.op == Operator::multiply && absent_somewhere && (ring || argument.annihilates())) needed.push_back(a);
+    else if (!argument.constant) others.push_back(a);
   }
   if (!needed.empty()) {
     std::vector<Rows> tables = supports(needed, nullptr);
@@ -284,8 +282,7 @@ Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
     }
     if (n.op == Operator::multiply) {
       out.values = product(semiring_, out.values, a.values);
-      if (out.present.empty())
-        out.present = std::move(a.present);
+      if (out.present.empty()) out.present = std::move(a.present);
       else if (!a.present.empty())
         for (std::size_t r = 0; r < count; ++r) out.present[r] &= a.present[r];
       if (!out.present.empty()) keep(out.values, out.present, n.fill);
@@ -301,8 +298,7 @@ Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
     append(both, out.values);
     append(both, a.values);
     out.values = gather(both, from, n.fill);
-    if (out.present.empty() || a.present.empty())
-      out.present.clear();
+    if (out.present.empty() || a.present.empty()) out.present.clear();
     else
       for (std::size_t r = 0; r < count; ++r) out.present[r] |= a.present[r];
   }

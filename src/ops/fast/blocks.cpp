@@ -21,10 +21,11 @@ void sort_columns(std::vector<i64>& list) {
 
 constexpr i64 merged_rows = 8;  ///< blocks of up to so many rows are made by merging their rows
 
-/// Sorted rows first .. first + height - 1, merged: calls block(bj) for every block column that occurs, ascending, and then
-/// element(row in the block, column in the block, position) for what lies in it.
+/// Sorted rows first .. first + height - 1, merged: calls block(bj) for every block column that occurs, ascending, and
+/// then element(row in the block, column in the block, position) for what lies in it.
 template <class S, class B, class E>
-void merge_rows(const S* pos, const S* crd, i64 first, i64 height, i64 width, const Divider& by_columns, const B& block, const E& element) {
+void merge_rows(const S* pos, const S* crd, i64 first, i64 height, i64 width, const Divider& by_columns, const B& block,
+                const E& element) {
   i64 at[merged_rows], end[merged_rows], column[merged_rows];
   constexpr i64 none = INT64_MAX;
   for (i64 r = 0; r < height; ++r) {
@@ -47,7 +48,8 @@ void merge_rows(const S* pos, const S* crd, i64 first, i64 height, i64 width, co
 
 /// Low blocks of sorted rows: counted, then filled, each in one walk; a block is cleared when it is begun.
 template <class S, class I>
-Tensor merge_blocks(const Tensor& t, const Goal& goal, IndexTypes types, const BlockedRows& b, const S* pos, const S* crd, i64 rows, i64 columns) {
+Tensor merge_blocks(const Tensor& t, const Goal& goal, IndexTypes types, const BlockedRows& b, const S* pos,
+                    const S* crd, i64 rows, i64 columns) {
   const i64 block_rows = ceil_div(rows, b.rows), area = b.rows * b.columns;
   const Divider by_columns(b.columns, columns);
   Buffer out_pos = Buffer::zeros(dtype_of<I>(), block_rows + 1);
@@ -91,7 +93,8 @@ Tensor merge_blocks(const Tensor& t, const Goal& goal, IndexTypes types, const B
 std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
   const auto from = rows_of(t.format(), LevelKind::compressed);
   const auto to = blocked_rows_of(goal.format);
-  if (!from || !to || to->dims != *from || !t.format().level(1).unique || !t.fill().same_bits(Scalar::zero(t.dtype()))) return {};
+  if (!from || !to || to->dims != *from || !t.format().level(1).unique || !t.fill().same_bits(Scalar::zero(t.dtype())))
+    return {};
   const BlockedRows b = *to;
   std::optional<Tensor> result;
   with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
@@ -179,9 +182,11 @@ template <class W> bool no_fill(const W* v, i64 n, W fill) {
   return true;
 }
 
-/// Blocks without fill as rows, in one walk over them. False where a slot holds the fill: what was written then means nothing.
+/// Blocks without fill as rows, in one walk over them. False where a slot holds the fill: what was written then means
+/// nothing.
 template <class S, class I, class W>
-bool copy_whole_blocks(const BlockedRows& b, const S* pos, const S* crd, i64 rows, const W* v, W fill, bool drop, I* op, I* oc, W* ov) {
+bool copy_whole_blocks(const BlockedRows& b, const S* pos, const S* crd, i64 rows, const W* v, W fill, bool drop, I* op,
+                       I* oc, W* ov) {
   const i64 area = b.rows * b.columns, down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
   std::atomic<bool> whole{true};
   for_even(rows / b.rows, static_cast<i64>(pos[rows / b.rows]) * area, [&](i64 begin, i64 end) {
@@ -229,7 +234,8 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
         const bool fits = rows % b.rows == 0 && columns % b.columns == 0;
         if (fits && slots > 0 && (!drop || no_fill(v, slots, fill))) {
           Buffer all_crd = Buffer::allocate(dtype_of<I>(), slots), all_values = Buffer::allocate(t.dtype(), slots);
-          if (copy_whole_blocks(b, pos, crd, rows, v, fill, drop, op, static_cast<I*>(all_crd.data), static_cast<W*>(all_values.data))) {
+          if (copy_whole_blocks(b, pos, crd, rows, v, fill, drop, op, static_cast<I*>(all_crd.data),
+                                static_cast<W*>(all_values.data))) {
             result = assemble(t, goal, *types, {{}, {out_pos, all_crd}}, all_values);
             return;
           }

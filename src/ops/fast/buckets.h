@@ -1,6 +1,6 @@
 #pragma once
-// Elements brought near each other before they are scattered: where neighbours go far apart, two passes in order cost less
-// than a line of memory for each element.
+// Elements brought near each other before they are scattered: where neighbours go far apart, two passes in order cost
+// less than a line of memory for each element.
 #include <bit>
 #include <span>
 #include <utility>
@@ -12,16 +12,20 @@ namespace strata::fast {
 
 /// Keys from which on the ends of their lists, a line each, are not expected to stay in a cache.
 constexpr i64 many_keys = i64{1} << 15;
-template <class S> bool pays_in_buckets(i64 keys, const S* key, i64 stored) { return keys > many_keys && stored > 8 * many_keys && far_apart(key, stored); }
+template <class S> bool pays_in_buckets(i64 keys, const S* key, i64 stored) {
+  return keys > many_keys && stored > 8 * many_keys && far_apart(key, stored);
+}
 
 /// Elements grouped by the high bits of their keys, otherwise in their order.
 template <class E> struct Buckets {
-  int shift = 0;            ///< bucket b holds the keys from b << shift on
+  int shift = 0;  ///< bucket b holds the keys from b << shift on
   Buffer memory;
   std::vector<i64> starts;  ///< of each bucket, and behind the last
   i64 size() const { return static_cast<i64>(starts.size()) - 1; }
   i64 start(i64 b) const { return starts[static_cast<std::size_t>(b)]; }
-  std::span<const E> operator[](i64 b) const { return {static_cast<const E*>(memory.data) + start(b), static_cast<std::size_t>(start(b + 1) - start(b))}; }
+  std::span<const E> operator[](i64 b) const {
+    return {static_cast<const E*>(memory.data) + start(b), static_cast<std::size_t>(start(b + 1) - start(b))};
+  }
 };
 
 /// each(part, f) calls f(key, make) for the elements of a part in their order; make() gives the element.

@@ -8,16 +8,17 @@ namespace strata::fast {
 
 std::optional<Tensor> rows_to_coo(const Tensor& t, const Goal& goal) {
   std::optional<Tensor> result;
-  with_rows_like(t, goal, coordinates_of(goal.format), [&]<class S, class I>(const S* pos, i64 rows, i64 stored, IndexTypes types, I) {
-    Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), stored);
-    static_cast<I*>(ends.data)[1] = static_cast<I>(stored);
-    I* r = static_cast<I*>(row_crd.data);
-    for_rows(pos, rows, [&](i64 begin, i64 end) {
-      for (i64 i = begin; i < end; ++i) std::fill(r + pos[i], r + pos[i + 1], static_cast<I>(i));
-    });
-    const Shared same(t, stored);
-    result = assemble(t, goal, types, {{ends, row_crd}, {{}, same.crd}}, same.values);
-  });
+  with_rows_like(t, goal, coordinates_of(goal.format),
+                 [&]<class S, class I>(const S* pos, i64 rows, i64 stored, IndexTypes types, I) {
+                   Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), stored);
+                   static_cast<I*>(ends.data)[1] = static_cast<I>(stored);
+                   I* r = static_cast<I*>(row_crd.data);
+                   for_rows(pos, rows, [&](i64 begin, i64 end) {
+                     for (i64 i = begin; i < end; ++i) std::fill(r + pos[i], r + pos[i + 1], static_cast<I>(i));
+                   });
+                   const Shared same(t, stored);
+                   result = assemble(t, goal, types, {{ends, row_crd}, {{}, same.crd}}, same.values);
+                 });
   return result;
 }
 
@@ -39,14 +40,16 @@ template <class E> void sort_row(E* begin, E* end) {
 }
 
 template <class S, class I, class V>
-Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, const S* column, i64 stored, i64 rows) {
+Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, const S* column, i64 stored,
+              i64 rows) {
   struct Element {
     I column;
     V value;
   };
   const V* v = static_cast<const V*>(t.part().values.data);
   const i64 parts = std::min<i64>(slices(stored, 8), thread_count());
-  Buffer counts = Buffer::zeros(dtype_of<I>(), parts * rows), starts = Buffer::zeros(DType::i64, rows + 1), kept = Buffer::zeros(dtype_of<I>(), rows + 1);
+  Buffer counts = Buffer::zeros(dtype_of<I>(), parts * rows), starts = Buffer::zeros(DType::i64, rows + 1),
+         kept = Buffer::zeros(dtype_of<I>(), rows + 1);
   I* next = static_cast<I*>(counts.data);
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
@@ -114,20 +117,23 @@ template <class S> bool ascends(const S* row, const S* column, i64 stored) {
   std::atomic<bool> all{true};
   const i64 parts = slices(stored, 64);
   parallel_for(parts, [&](i64 c) {
-    in_steps(std::max<i64>(1, begin_of_share(stored, c, parts)), begin_of_share(stored, c + 1, parts), [&](i64 begin, i64 end) {
-      for (i64 at = begin; at < end && all.load(std::memory_order_relaxed); at += 1024) {
-        bool every = true;
-        for (i64 k = at; k < std::min(at + 1024, end); ++k) every &= (row[k - 1] < row[k]) | ((row[k - 1] == row[k]) & (column[k - 1] < column[k]));
-        if (!every) all.store(false, std::memory_order_relaxed);
-      }
-    });
+    in_steps(std::max<i64>(1, begin_of_share(stored, c, parts)), begin_of_share(stored, c + 1, parts),
+             [&](i64 begin, i64 end) {
+               for (i64 at = begin; at < end && all.load(std::memory_order_relaxed); at += 1024) {
+                 bool every = true;
+                 for (i64 k = at; k < std::min(at + 1024, end); ++k)
+                   every &= (row[k - 1] < row[k]) | ((row[k - 1] == row[k]) & (column[k - 1] < column[k]));
+                 if (!every) all.store(false, std::memory_order_relaxed);
+               }
+             });
   });
   return all.load();
 }
 
-/// Sorted and free of duplicates: only pos has to be made; coordinates and values are shared, or copied where the tensor does not say
-/// that it is sorted (it stands for lists of the caller's then).
-template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, i64 stored, i64 rows, bool shares) {
+/// Sorted and free of duplicates: only pos has to be made; coordinates and values are shared, or copied where the
+/// tensor does not say that it is sorted (it stands for lists of the caller's then).
+template <class S, class I> Tensor sorted(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, i64 stored,
+                                          i64 rows, bool shares) {
   Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
   I* pos = static_cast<I*>(out_pos.data);
   in_steps(0, stored, [&](i64 begin, i64 end) {

@@ -9,9 +9,12 @@ namespace {
 /// Strides by dimension of a plain dense matrix; nothing for other formats.
 std::optional<std::array<i64, 2>> matrix_strides(const Tensor& t) {
   const Format& f = t.format();
-  if (f.num_parts() != 1 || f.rank() != 2 || !f.is_all_dense() || f.num_batch_levels() > 0 || f.num_levels() != 2 || !f.is_identity()) return {};
+  if (f.num_parts() != 1 || f.rank() != 2 || !f.is_all_dense() || f.num_batch_levels() > 0 || f.num_levels() != 2 ||
+      !f.is_identity())
+    return {};
   std::array<i64, 2> strides{};
-  for (int l = 0; l < 2; ++l) strides[static_cast<std::size_t>(plain_dim(f, l))] = t.part().strides[static_cast<std::size_t>(l)];
+  for (int l = 0; l < 2; ++l)
+    strides[static_cast<std::size_t>(plain_dim(f, l))] = t.part().strides[static_cast<std::size_t>(l)];
   return strides;
 }
 
@@ -25,7 +28,8 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
   const auto size = checked_mul(rows, columns);
   const auto types = index_types(goal, t.shape(), size.value_or(-1));
   if (!size || !types) return {};
-  const i64 down = (*strides)[static_cast<std::size_t>(to->outer)], along = (*strides)[static_cast<std::size_t>(to->inner)];
+  const i64 down = (*strides)[static_cast<std::size_t>(to->outer)],
+            along = (*strides)[static_cast<std::size_t>(to->inner)];
   const bool drop = drops_fill(t, goal);
   std::optional<Tensor> result;
   with_index(types->widest(), [&]<class I>(I) {
@@ -39,8 +43,10 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
           const W* v = base + i * down;
           i64 n = 0;
           if (!drop) n = columns;
-          else if (along == 1) for (i64 j = 0; j < columns; ++j) n += !(v[j] == fill);
-          else for (i64 j = 0; j < columns; ++j) n += !(v[j * along] == fill);
+          else if (along == 1)
+            for (i64 j = 0; j < columns; ++j) n += !(v[j] == fill);
+          else
+            for (i64 j = 0; j < columns; ++j) n += !(v[j * along] == fill);
           op[i + 1] = static_cast<I>(n);
         }
       });
@@ -73,7 +79,9 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
 std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal) {
   const auto from = rows_of(t.format(), LevelKind::compressed);
   const Format& f = goal.format;
-  if (!from || !t.format().level(1).unique || f.num_parts() != 1 || !f.is_all_dense() || !f.is_identity() || f.num_batch_levels() > 0 || f.num_levels() != 2) return {};
+  if (!from || !t.format().level(1).unique || f.num_parts() != 1 || !f.is_all_dense() || !f.is_identity() ||
+      f.num_batch_levels() > 0 || f.num_levels() != 2)
+    return {};
   const i64 rows = extent(t, from->outer), columns = extent(t, from->inner);
   const auto size = checked_mul(rows, columns);
   if (!size) return {};
@@ -88,7 +96,8 @@ std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal) {
       const W* v = static_cast<const W*>(t.part().values.data);
       const W fill = fill_bits<W>(t);
       const auto scatter = [&](i64 i) {
-        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) out[i * down + static_cast<i64>(crd[k]) * along] = v[k];
+        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k)
+          out[i * down + static_cast<i64>(crd[k]) * along] = v[k];
       };
       if (along == 1) {  // a row is cleared and filled while it is in a cache
         for_even(rows, *size, [&](i64 begin, i64 end) {

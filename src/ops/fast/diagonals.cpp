@@ -9,7 +9,9 @@ namespace strata::fast {
 std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
   const auto from = rows_of(t.format(), LevelKind::compressed);
   const int range = diagonals_of(goal.format);
-  if (!from || from->outer != 0 || range < 0 || !t.format().level(1).unique || !t.fill().same_bits(Scalar::zero(t.dtype()))) return {};
+  if (!from || from->outer != 0 || range < 0 || !t.format().level(1).unique ||
+      !t.fill().same_bits(Scalar::zero(t.dtype())))
+    return {};
   std::optional<Tensor> result;
   with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, 0), columns = extent(t, 1), stored = pos[rows], width = range == 0 ? rows : columns;
@@ -31,7 +33,8 @@ std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
     if (!slots || !types) return;
     storage::require_memory(*slots, static_cast<i64>(size_of(t.dtype())));
     with_index(types->widest(), [&]<class I>(I) {
-      Buffer ends = Buffer::zeros(dtype_of<I>(), 2), offsets = Buffer::allocate(dtype_of<I>(), diagonals), values = Buffer::zeros(t.dtype(), *slots);
+      Buffer ends = Buffer::zeros(dtype_of<I>(), 2), offsets = Buffer::allocate(dtype_of<I>(), diagonals),
+             values = Buffer::zeros(t.dtype(), *slots);
       static_cast<I*>(ends.data)[1] = static_cast<I>(diagonals);
       for (std::size_t d = 0; d < index.size(); ++d)
         if (index[d] >= 0) static_cast<I*>(offsets.data)[index[d]] = static_cast<I>(static_cast<i64>(d) - rows);
@@ -41,7 +44,8 @@ std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
         for_rows(pos, rows, [&](i64 begin, i64 end) {
           for (i64 i = begin; i < end; ++i)
             for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k)
-              dv[index[static_cast<std::size_t>(crd[k] - i + rows)] * width + (range == 0 ? i : static_cast<i64>(crd[k]))] = v[k];
+              dv[index[static_cast<std::size_t>(crd[k] - i + rows)] * width +
+                 (range == 0 ? i : static_cast<i64>(crd[k]))] = v[k];
         });
       });
       result = assemble(t, goal, *types, {{ends, offsets}, {}}, values);
@@ -55,7 +59,8 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
   const auto to = rows_of(goal.format, LevelKind::compressed);
   if (range < 0 || !to || to->outer != 0 || !t.format().level(0).ordered || !t.format().level(0).unique) return {};
   const Part& part = t.part();
-  const i64 rows = extent(t, 0), columns = extent(t, 1), width = range == 0 ? rows : columns, diagonals = part.levels[0].pos.index(1);
+  const i64 rows = extent(t, 0), columns = extent(t, 1), width = range == 0 ? rows : columns,
+            diagonals = part.levels[0].pos.index(1);
   const auto slots = checked_mul(diagonals, width);
   const auto types = index_types(goal, t.shape(), slots.value_or(-1));
   if (!slots || !types) return {};
@@ -69,10 +74,12 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
       const W fill = fill_bits<W>(t);
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
       I* op = static_cast<I*>(out_pos.data);
-      // Counting goes along the diagonals, where the compiler counts several rows at once; `fill` drops nothing where !drop.
+      // Counting goes along the diagonals, where the compiler counts several rows at once; `fill` drops nothing where
+      // !drop.
       for_even(rows, *slots, [&](i64 begin, i64 end) {
         for (i64 k = 0; k < diagonals; ++k) {
-          const i64 d = offsets[static_cast<std::size_t>(k)], low = std::max(begin, -d), high = std::min(end, columns - d);
+          const i64 d = offsets[static_cast<std::size_t>(k)], low = std::max(begin, -d),
+                    high = std::min(end, columns - d);
           const i64 at = k * width + (range == 0 ? 0 : d);
           I* __restrict n = op + 1;
           if (drop)

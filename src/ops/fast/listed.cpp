@@ -7,28 +7,31 @@ bool mostly_empty(i64 rows, i64 stored) { return rows / 8 > stored + 1024; }
 
 std::optional<Tensor> rows_to_listed(const Tensor& t, const Goal& goal) {
   std::optional<Tensor> result;
-  with_rows_like(t, goal, listed_rows_of(goal.format), [&]<class S, class I>(const S* pos, i64 rows, i64 stored, IndexTypes types, I) {
-    i64 listed = 0;
-    for (i64 i = 0; i < rows; ++i) listed += pos[i] < pos[i + 1];
-    Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), listed), row_pos = Buffer::allocate(dtype_of<I>(), listed + 1);
-    static_cast<I*>(ends.data)[1] = static_cast<I>(listed);
-    I *r = static_cast<I*>(row_crd.data), *p = static_cast<I*>(row_pos.data);
-    for (i64 i = 0, k = 0; i < rows; ++i) {
-      if (pos[i] == pos[i + 1]) continue;
-      p[k] = static_cast<I>(pos[i]);
-      r[k++] = static_cast<I>(i);
-    }
-    p[listed] = static_cast<I>(stored);
-    const Shared same(t, stored);
-    result = assemble(t, goal, types, {{ends, row_crd}, {row_pos, same.crd}}, same.values);
-  });
+  with_rows_like(t, goal, listed_rows_of(goal.format),
+                 [&]<class S, class I>(const S* pos, i64 rows, i64 stored, IndexTypes types, I) {
+                   i64 listed = 0;
+                   for (i64 i = 0; i < rows; ++i) listed += pos[i] < pos[i + 1];
+                   Buffer ends = Buffer::zeros(dtype_of<I>(), 2), row_crd = Buffer::allocate(dtype_of<I>(), listed),
+                          row_pos = Buffer::allocate(dtype_of<I>(), listed + 1);
+                   static_cast<I*>(ends.data)[1] = static_cast<I>(listed);
+                   I *r = static_cast<I*>(row_crd.data), *p = static_cast<I*>(row_pos.data);
+                   for (i64 i = 0, k = 0; i < rows; ++i) {
+                     if (pos[i] == pos[i + 1]) continue;
+                     p[k] = static_cast<I>(pos[i]);
+                     r[k++] = static_cast<I>(i);
+                   }
+                   p[listed] = static_cast<I>(stored);
+                   const Shared same(t, stored);
+                   result = assemble(t, goal, types, {{ends, row_crd}, {row_pos, same.crd}}, same.values);
+                 });
   return result;
 }
 
 std::optional<Tensor> listed_to_rows(const Tensor& t, const Goal& goal) {
   const auto from = listed_rows_of(t.format()), to = rows_of(goal.format, LevelKind::compressed);
   if (!from || !to || *from != *to) return {};
-  const i64 listed = t.part().levels[0].pos.index(1), rows = extent(t, from->outer), stored = t.part().levels[1].pos.index(listed);
+  const i64 listed = t.part().levels[0].pos.index(1), rows = extent(t, from->outer),
+            stored = t.part().levels[1].pos.index(listed);
   const auto types = index_types(goal, t.shape(), stored);
   if (!types || mostly_empty(rows, stored)) return {};
   std::optional<Tensor> result;

@@ -18,8 +18,8 @@ namespace strata::fast {
 using i64 = std::int64_t;
 using i32 = std::int32_t;
 
-/// Stores leave a core one after the other, each waiting for its line: scatters into more than `cached` bytes ask for the
-/// lines of `early` elements later (measured: 1.6x, and nothing lost where neighbours share lines).
+/// Stores leave a core one after the other, each waiting for its line: scatters into more than `cached` bytes ask for
+/// the lines of `early` elements later (measured: 1.6x, and nothing lost where neighbours share lines).
 constexpr i64 cached = i64{1} << 20, early = 32;
 
 /// An element moved by its bits.
@@ -64,9 +64,12 @@ struct IndexTypes {
 inline std::optional<IndexTypes> index_types(const Goal& goal, const Shape& shape, i64 stored) {
   i64 extent = 0;
   for (i64 e : shape) extent = std::max(extent, e);
-  const IndexTypes t{goal.options.pos_dtype.value_or(index_dtype_for(stored)), goal.options.crd_dtype.value_or(index_dtype_for(extent))};
+  const IndexTypes t{goal.options.pos_dtype.value_or(index_dtype_for(stored)),
+                     goal.options.crd_dtype.value_or(index_dtype_for(extent))};
   const auto plain = [](DType d) { return d == DType::i32 || d == DType::i64; };
-  if (!plain(t.pos) || !plain(t.crd) || (t.pos == DType::i32 && stored > index_max(DType::i32)) || (t.crd == DType::i32 && extent > index_max(DType::i32))) return {};
+  if (!plain(t.pos) || !plain(t.crd) || (t.pos == DType::i32 && stored > index_max(DType::i32)) ||
+      (t.crd == DType::i32 && extent > index_max(DType::i32)))
+    return {};
   return t;
 }
 template <class F> void with_index(DType t, const F& f) {
@@ -76,8 +79,10 @@ template <class F> void with_index(DType t, const F& f) {
 
 inline Buffer as_dtype(const Buffer& b, DType t) { return b.dtype == t ? b : b.cast(t); }
 
-/// The result: one part whose levels have these arrays (built in the widest index type, narrowed here, where all has been counted).
-inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types, std::vector<LevelArrays> levels, Buffer values) {
+/// The result: one part whose levels have these arrays (built in the widest index type, narrowed here, where all has
+/// been counted).
+inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types, std::vector<LevelArrays> levels,
+                       Buffer values) {
   TensorType type = source.type();
   type.format = goal.format;
   type.crd_dtype = types.crd;
@@ -88,7 +93,8 @@ inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types,
   part.ranges = goal.format.level_ranges(type.shape);
   part.levels = levels;
   if (!goal.options.pos_dtype) {
-    const bool counts = values.size > std::min<i64>(settings().int32_limit, index_max(DType::i32));  // otherwise nse fits for sure
+    const bool counts =
+        values.size > std::min<i64>(settings().int32_limit, index_max(DType::i32));  // otherwise nse fits for sure
     types.pos = counts ? index_dtype_for(count_slots(part, type.shape)) : DType::i32;
   }
   type.pos_dtype = types.pos;
@@ -107,25 +113,29 @@ inline Tensor assemble(const Tensor& source, const Goal& goal, IndexTypes types,
 
 inline i64 extent(const Tensor& t, int dim) { return t.shape()[static_cast<std::size_t>(dim)]; }
 
-/// The elements of CSR or CSC rows (unique, ordered) for a goal that lists the same dimensions as (outer, inner) of `to`: calls
-/// f(pos, rows, stored, types, I{}) in the index type to build in, where all of that fits.
-template <class F> void with_rows_like(const Tensor& t, const Goal& goal, const std::optional<DimPair>& to, const F& f) {
+/// The elements of CSR or CSC rows (unique, ordered) for a goal that lists the same dimensions as (outer, inner) of
+/// `to`: calls f(pos, rows, stored, types, I{}) in the index type to build in, where all of that fits.
+template <class F> void with_rows_like(const Tensor& t, const Goal& goal, const std::optional<DimPair>& to,
+                                       const F& f) {
   const auto from = rows_of(t.format(), LevelKind::compressed);
   if (!from || !to || *from != *to || !t.format().level(1).unique || !t.format().level(1).ordered) return;
   with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S*) {
     const i64 rows = extent(t, from->outer), stored = pos[rows];
-    if (const auto types = index_types(goal, t.shape(), stored)) with_index(types->widest(), [&]<class I>(I index) { f(pos, rows, stored, *types, index); });
+    if (const auto types = index_types(goal, t.shape(), stored))
+      with_index(types->widest(), [&]<class I>(I index) { f(pos, rows, stored, *types, index); });
   });
 }
 
 /// The coordinates of the last level and the values as they lie, without what is beyond use.
 struct Shared {
   Buffer crd, values;
-  Shared(const Tensor& t, i64 stored) : crd(t.part().levels[1].crd), values(t.part().values) { crd.size = values.size = stored; }
+  Shared(const Tensor& t, i64 stored) : crd(t.part().levels[1].crd), values(t.part().values) {
+    crd.size = values.size = stored;
+  }
 };
 
-/// Division of coordinates by a constant of the format: one multiplication where extent * divisor stays below 2^63 (then the rounded
-/// reciprocal is exact), as 64-bit division takes some 20 cycles.
+/// Division of coordinates by a constant of the format: one multiplication where extent * divisor stays below 2^63
+/// (then the rounded reciprocal is exact), as 64-bit division takes some 20 cycles.
 class Divider {
  public:
   Divider(i64 divisor, i64 extent) : divisor_(divisor) {
@@ -133,7 +143,9 @@ class Divider {
     if (divisor > 1 && bound) reciprocal_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(divisor) + 1;
   }
   i64 operator()(i64 x) const {
-    if (reciprocal_) return static_cast<i64>(static_cast<std::uint64_t>((static_cast<Wide>(reciprocal_) * static_cast<std::uint64_t>(x)) >> 64));
+    if (reciprocal_)
+      return static_cast<i64>(
+          static_cast<std::uint64_t>((static_cast<Wide>(reciprocal_) * static_cast<std::uint64_t>(x)) >> 64));
     return divisor_ == 1 ? x : x / divisor_;
   }
 
@@ -170,11 +182,13 @@ template <class F> void for_even(i64 rows, i64 work, const F& f) {
   parallel_for(n, [&](i64 c) { f(begin_of_share(rows, c, n), begin_of_share(rows, c + 1, n)); });
 }
 
-/// Rows [begin, end) in pieces of some 64 K stored elements, one after the other: calls f(first, last), and hears Ctrl-C in between.
+/// Rows [begin, end) in pieces of some 64 K stored elements, one after the other: calls f(first, last), and hears
+/// Ctrl-C in between.
 template <class S, class F> void rows_in_steps(const S* pos, i64 begin, i64 end, const F& f) {
   for (i64 at = begin; at < end;) {
     if (at > begin) poll_interrupt();
-    const S* const next = std::upper_bound(pos + at + 1, pos + std::min(end, at + (i64{1} << 20)), pos[at], [](S from, S p) { return p - from > steps_between_polls; });
+    const S* const next = std::upper_bound(pos + at + 1, pos + std::min(end, at + (i64{1} << 20)), pos[at],
+                                           [](S from, S p) { return p - from > steps_between_polls; });
     const i64 last = next - pos;
     f(at, last);
     at = last;
@@ -193,7 +207,9 @@ template <class I> i64 scan(I* pos, i64 n) {
 }
 
 /// Does leaving this tensor's format drop slots that hold the fill's bits?
-inline bool drops_fill(const Tensor& t, const Goal& goal) { return goal.options.zeros == Zeros::automatic && t.format().can_hold_fill(); }
+inline bool drops_fill(const Tensor& t, const Goal& goal) {
+  return goal.options.zeros == Zeros::automatic && t.format().can_hold_fill();
+}
 template <class W> W fill_bits(const Tensor& t) {
   W w{};
   std::memcpy(&w, t.fill().bits, sizeof(W));

@@ -48,8 +48,12 @@ std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros
     const auto rows = rows_of(t.format(), LevelKind::compressed);
     if (const auto blocks = blocked_rows_of(t.format())) outer = blocks->dims.outer;
     else if (diagonals_of(t.format()) >= 0) outer = 0;
-    else if (const auto padded = rows_of(t.format(), LevelKind::padded); padded && t.format().level(1).ordered && t.format().level(1).unique) outer = padded->outer;
-    else if (const auto sorted = coordinates_of(t.format()); sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique) outer = sorted->outer;
+    else if (const auto padded = rows_of(t.format(), LevelKind::padded);
+             padded && t.format().level(1).ordered && t.format().level(1).unique)
+      outer = padded->outer;
+    else if (const auto sorted = coordinates_of(t.format());
+             sorted && t.format().level(0).ordered && t.format().level(1).ordered && t.format().level(1).unique)
+      outer = sorted->outer;
     else if (const auto listed = listed_rows_of(t.format())) outer = listed->outer;
     else if (rows && rows->outer != first_dim(format)) outer = rows->inner;
     if (outer >= 0) return fast::convert(t, rows_along(outer), options);
@@ -58,7 +62,8 @@ std::optional<Tensor> towards(const Tensor& t, const Format& format, Zeros zeros
   if (format.num_parts() != 1 || !t.fill().same_bits(Scalar::zero(t.dtype()))) return {};
   if (const auto before = rows_before(format)) return strata::convert(t, *before, options);
   const auto listed = listed_rows_of(format);
-  if (listed && !mostly_empty(t.shape()[static_cast<std::size_t>(listed->outer)], t.nse())) return strata::convert(t, rows_along(listed->outer), options);
+  if (listed && !mostly_empty(t.shape()[static_cast<std::size_t>(listed->outer)], t.nse()))
+    return strata::convert(t, rows_along(listed->outer), options);
   return {};
 }
 

@@ -21,9 +21,11 @@ void scatter(i64 first, i64 last, i64 stored, const S* pos, const S* __restrict 
     }
 }
 
-/// The result's arrays from those of rows: one histogram per slice of rows, and each element to where its column stands.
+/// The result's arrays from those of rows: one histogram per slice of rows, and each element to where its column
+/// stands.
 template <class I, class S, class W>
-void scatter_rows(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd, W* to_values) {
+void scatter_rows(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd,
+                  W* to_values) {
   const i64 stored = pos[rows];
   Buffer counts = Buffer::zeros(dtype_of<I>(), parts * columns);
   I* next = static_cast<I*>(counts.data);
@@ -44,16 +46,19 @@ void scatter_rows(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, 
     }
   }
   to_pos[columns] = static_cast<I>(total);
-  const auto go = stored * static_cast<i64>(sizeof(I) + sizeof(W)) > cached ? scatter<true, I, S, W> : scatter<false, I, S, W>;
+  const auto go =
+      stored * static_cast<i64>(sizeof(I) + sizeof(W)) > cached ? scatter<true, I, S, W> : scatter<false, I, S, W>;
   parallel_for(parts, [&](i64 c) {
-    rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts),
-                  [&](i64 first, i64 last) { go(first, last, stored, pos, crd, v, next + c * columns, to_crd, to_values); });
+    rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
+      go(first, last, stored, pos, crd, v, next + c * columns, to_crd, to_values);
+    });
   });
 }
 
 /// The same by way of buckets of columns.
 template <class I, class S, class W>
-void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd, W* to_values) {
+void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd,
+                        W* to_values) {
   struct Element {
     I row, column;
     W value;
@@ -61,7 +66,8 @@ void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S*
   const auto buckets = into_buckets<Element>(columns, pos[rows], parts, [&](i64 c, const auto& f) {
     rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
       for (i64 i = first; i < last; ++i)
-        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k) f(crd[k], [&] { return Element{static_cast<I>(i), static_cast<I>(crd[k]), v[k]}; });
+        for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k)
+          f(crd[k], [&] { return Element{static_cast<I>(i), static_cast<I>(crd[k]), v[k]}; });
     });
   });
   parallel_for(buckets.size(), [&](i64 b) {
@@ -69,7 +75,8 @@ void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S*
     std::vector<I> next(static_cast<std::size_t>(width));
     for (const Element& e : buckets[b]) ++next[static_cast<std::size_t>(e.column - base)];
     I total = static_cast<I>(buckets.start(b));
-    for (i64 j = 0; j < width; ++j) to_pos[base + j] = total, total += std::exchange(next[static_cast<std::size_t>(j)], total);
+    for (i64 j = 0; j < width; ++j)
+      to_pos[base + j] = total, total += std::exchange(next[static_cast<std::size_t>(j)], total);
     for (const Element& e : buckets[b]) {
       const I q = next[static_cast<std::size_t>(e.column - base)]++;
       to_crd[q] = e.row;
@@ -96,8 +103,8 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
       Buffer out_values = Buffer::allocate(t.dtype(), stored);
       with_width(t.dtype(), [&]<class W>(W) {
         const auto go = pays_in_buckets(columns, crd, stored) ? scatter_in_buckets<I, S, W> : scatter_rows<I, S, W>;
-        go(rows, columns, parts, pos, crd, static_cast<const W*>(t.part().values.data), static_cast<I*>(out_pos.data), static_cast<I*>(out_crd.data),
-           static_cast<W*>(out_values.data));
+        go(rows, columns, parts, pos, crd, static_cast<const W*>(t.part().values.data), static_cast<I*>(out_pos.data),
+           static_cast<I*>(out_crd.data), static_cast<W*>(out_values.data));
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, out_values);
     });

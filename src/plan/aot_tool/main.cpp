@@ -98,7 +98,8 @@ std::vector<ir::Function> of_two_sparse() {
     for (const bool product : {true, false}) {
       merging::Input in;
       const TensorType csr = sparse_type("CSR", {960, 720}, t, DType::i32);
-      in.operands = {{.type = csr, .vars = {0, 1}, .fibers = {1}}, {.type = csr, .vars = {product ? 1 : 0, product ? 2 : 1}, .fibers = {1}}};
+      in.operands = {{.type = csr, .vars = {0, 1}, .fibers = {1}},
+                     {.type = csr, .vars = {product ? 1 : 0, product ? 2 : 1}, .fibers = {1}}};
       const Scalar zero = Scalar::zero(t);
       in.nodes = {{.kind = merging::Node::access, .operand = 0, .dtype = t, .compute = t, .value = zero},
                   {.kind = merging::Node::access, .operand = 1, .dtype = t, .compute = t, .value = zero},

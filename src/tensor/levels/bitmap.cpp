@@ -15,16 +15,19 @@ std::int64_t check(const CheckInput& in) {
   const std::int64_t words = bitmap_words(v.range.size), parents = in.parents();
   const auto total = checked_mul(parents, words);
   if (!total || v.crd.size < *total)
-    fail(v, "too few words of bits", std::to_string(parents) + " x " + std::to_string(words), std::to_string(v.crd.size));
+    fail(v, "too few words of bits", std::to_string(parents) + " x " + std::to_string(words),
+         std::to_string(v.crd.size));
   const std::int64_t end = check_pos(v, parents, INT64_MAX);
   const int tail = static_cast<int>(v.range.size % 64);
   for (std::int64_t p = 0; p < parents; ++p) {
     std::int64_t ones = 0;
     for (std::int64_t w = 0; w < words; ++w) ones += std::popcount(word(v, p * words + w));
     if (ones != v.pos[p + 1] - v.pos[p])
-      fail(v, "bits and pos disagree below parent position " + std::to_string(p), std::to_string(v.pos[p + 1] - v.pos[p]) + " bits", std::to_string(ones));
+      fail(v, "bits and pos disagree below parent position " + std::to_string(p),
+           std::to_string(v.pos[p + 1] - v.pos[p]) + " bits", std::to_string(ones));
     if (tail && words > 0 && word(v, p * words + words - 1) >> tail)
-      fail(v, "bits beyond the last coordinate below parent position " + std::to_string(p), "coordinates below " + std::to_string(v.range.lo + v.range.size));
+      fail(v, "bits beyond the last coordinate below parent position " + std::to_string(p),
+           "coordinates below " + std::to_string(v.range.lo + v.range.size));
   }
   return end;
 }
@@ -46,7 +49,8 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
   }
 }
 
-void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit) {
+void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+          const std::function<void(std::int64_t)>& visit) {
   const std::int64_t offset = coordinate - v.range.lo, row = parent * bitmap_words(v.range.size);
   if (!v.bit(parent, offset)) return;
   std::int64_t p = v.pos[parent];

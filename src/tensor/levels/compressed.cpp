@@ -11,16 +11,24 @@ namespace {
   const auto entry = v.crd[p];
   const std::string at = "crd[" + std::to_string(p) + "]";
   if (outside(v.range, entry))
-    fail(v, "coordinate out of range", at + " in [" + std::to_string(v.range.lo) + ", " + std::to_string(v.range.lo + v.range.size) + ")", std::to_string(entry));
-  fail(v, std::string(what) + " below parent position " + std::to_string(parent), {}, at + " = " + std::to_string(entry),
-       std::string(what) == "a coordinate stands twice" ? "declare the level nonunique, or add the duplicates up" : "declare the level unordered, or sort it");
+    fail(v, "coordinate out of range",
+         at + " in [" + std::to_string(v.range.lo) + ", " + std::to_string(v.range.lo + v.range.size) + ")",
+         std::to_string(entry));
+  fail(v, std::string(what) + " below parent position " + std::to_string(parent), {},
+       at + " = " + std::to_string(entry),
+       std::string(what) == "a coordinate stands twice" ? "declare the level nonunique, or add the duplicates up"
+                                                        : "declare the level unordered, or sort it");
 }
 
 /// Range and order in one pass over the segment; true where all is well.
-template <class T> bool segment_ok(const char* crd, std::int64_t begin, std::int64_t end, std::int64_t lo, std::uint64_t size, bool ordered, bool unique) {
+template <class T> bool segment_ok(const char* crd, std::int64_t begin, std::int64_t end, std::int64_t lo,
+                                   std::uint64_t size, bool ordered, bool unique) {
   bool bad = false;
-  const auto at = [crd](std::int64_t p) { return static_cast<std::int64_t>(load_as<T>(crd + p * static_cast<std::int64_t>(sizeof(T)))); };
-  for (std::int64_t p = begin; p < end; ++p) bad |= static_cast<std::uint64_t>(at(p)) - static_cast<std::uint64_t>(lo) >= size;
+  const auto at = [crd](std::int64_t p) {
+    return static_cast<std::int64_t>(load_as<T>(crd + p * static_cast<std::int64_t>(sizeof(T))));
+  };
+  for (std::int64_t p = begin; p < end; ++p)
+    bad |= static_cast<std::uint64_t>(at(p)) - static_cast<std::uint64_t>(lo) >= size;
   if (ordered && unique)
     for (std::int64_t p = begin + 1; p < end; ++p) bad |= at(p) <= at(p - 1);
   else if (ordered)
@@ -28,7 +36,8 @@ template <class T> bool segment_ok(const char* crd, std::int64_t begin, std::int
   return !bad;
 }
 
-void check_segment(const LevelView& v, std::int64_t parent, std::int64_t begin, std::int64_t end, std::vector<std::int64_t>& sorted) {
+void check_segment(const LevelView& v, std::int64_t parent, std::int64_t begin, std::int64_t end,
+                   std::vector<std::int64_t>& sorted) {
   const bool ordered = v.level.ordered, unique = v.level.unique;
   const bool ok = with_index_type(v.crd.dtype, [&]<class T>(T) {
     return segment_ok<T>(v.crd.data, begin, end, v.range.lo, static_cast<std::uint64_t>(v.range.size), ordered, unique);
@@ -87,7 +96,8 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
   }
 }
 
-void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit) {
+void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+          const std::function<void(std::int64_t)>& visit) {
   std::int64_t p = v.pos[parent];
   const std::int64_t end = v.pos[parent + 1];
   if (v.level.ordered) {

@@ -1,5 +1,6 @@
-// Delta(b): crd is the gap to the slot before, minus one, in b bits; a larger gap is bridged by slots of fill-in, each 2^b columns
-// wide, only in front of a stored element. A parent starts from lo - 1. Source: MACKO; nvmath-python's DELTA level.
+// Delta(b): crd is the gap to the slot before, minus one, in b bits; a larger gap is bridged by slots of fill-in, each
+// 2^b columns wide, only in front of a stored element. A parent starts from lo - 1. Source: MACKO; nvmath-python's
+// DELTA level.
 #include <algorithm>
 
 #include "backend/steps.h"
@@ -19,7 +20,8 @@ std::int64_t check(const CheckInput& in) {
       if (gap >= static_cast<std::uint64_t>(left))
         fail(v, "the gaps of parent position " + std::to_string(parent) + " lead out of range",
              "coordinates below " + std::to_string(v.range.lo + v.range.size),
-             "crd[" + std::to_string(p) + "] = " + std::to_string(gap) + " after coordinate " + std::to_string(v.range.lo + v.range.size - left - 1));
+             "crd[" + std::to_string(p) + "] = " + std::to_string(gap) + " after coordinate " +
+                 std::to_string(v.range.lo + v.range.size - left - 1));
       left -= static_cast<std::int64_t>(gap) + 1;
     }
   }
@@ -48,7 +50,8 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
   }
 }
 
-void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit) {
+void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+          const std::function<void(std::int64_t)>& visit) {
   std::int64_t c = v.range.lo - 1;
   for (std::int64_t p = v.pos[parent]; p < v.pos[parent + 1] && c < coordinate; ++p) {
     c += v.coordinate(p) + 1;

@@ -1,5 +1,5 @@
-// Dense and range: position = parent * size + (coordinate - lo). No arrays. What lies off the matrix is an outside slot, left out by
-// the bounds that a walk over a part gives; to the storage it is a slot like any other.
+// Dense and range: position = parent * size + (coordinate - lo). No arrays. What lies off the matrix is an outside
+// slot, left out by the bounds that a walk over a part gives; to the storage it is a slot like any other.
 #include <algorithm>
 
 #include "backend/steps.h"
@@ -32,15 +32,19 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
   }
 }
 
-void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit) {
+void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+          const std::function<void(std::int64_t)>& visit) {
   visit(parent * v.scale + (coordinate - v.range.lo) * v.step);
 }
 
 Built build(const BuildInput& in) {
   const auto total = checked_mul(in.parents, in.range.size);
-  if (!total) fail(in.level, in.index, "more slots than 64 bits count", {}, std::to_string(in.parents) + " x " + std::to_string(in.range.size));
+  if (!total)
+    fail(in.level, in.index, "more slots than 64 bits count", {},
+         std::to_string(in.parents) + " x " + std::to_string(in.range.size));
   in_steps(0, in.n, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t e = begin; e < end; ++e) in.position[e] = in.position[e] * in.range.size + (in.coordinate[e] - in.range.lo);
+    for (std::int64_t e = begin; e < end; ++e)
+      in.position[e] = in.position[e] * in.range.size + (in.coordinate[e] - in.range.lo);
   });
   return {.pos = {}, .crd = {}, .positions = *total};
 }

@@ -36,13 +36,16 @@ void fail(const Level& level, int index, const std::string& what, const std::str
           const std::string& fix) {
   throw TensorError({.what = level_name(level, index) + ": " + what, .expected = expected, .got = got, .fix = fix});
 }
-void fail(const LevelView& v, const std::string& what, const std::string& expected, const std::string& got, const std::string& fix) {
+void fail(const LevelView& v, const std::string& what, const std::string& expected, const std::string& got,
+          const std::string& fix) {
   fail(v.level, v.index, what, expected, got, fix);
 }
 
 std::int64_t checked_positions(const LevelView& v, std::int64_t parents) {
   const auto n = checked_mul(parents, v.width());
-  if (!n) fail(v, "more slots than 64 bits count", "at most " + std::to_string(INT64_MAX), std::to_string(parents) + " x " + std::to_string(v.width()));
+  if (!n)
+    fail(v, "more slots than 64 bits count", "at most " + std::to_string(INT64_MAX),
+         std::to_string(parents) + " x " + std::to_string(v.width()));
   return *n;
 }
 
@@ -56,12 +59,14 @@ std::int64_t check_pos(const LevelView& v, std::int64_t parents, std::int64_t ca
     const auto n = std::min<std::int64_t>(1024, parents + 1 - p);
     v.pos.read(p, n, chunk.data());
     std::int64_t bad = chunk[0] < before;
-    for (std::int64_t k = 1; k < n; ++k) bad |= chunk[static_cast<std::size_t>(k)] < chunk[static_cast<std::size_t>(k - 1)];
+    for (std::int64_t k = 1; k < n; ++k)
+      bad |= chunk[static_cast<std::size_t>(k)] < chunk[static_cast<std::size_t>(k - 1)];
     if (bad)
       for (std::int64_t k = 0; k < n; ++k) {
         const auto entry = chunk[static_cast<std::size_t>(k)];
         if (entry < before)
-          fail(v, "pos decreases", "pos[" + std::to_string(p + k) + "] at least " + std::to_string(before), std::to_string(entry));
+          fail(v, "pos decreases", "pos[" + std::to_string(p + k) + "] at least " + std::to_string(before),
+               std::to_string(entry));
         before = entry;
       }
     before = chunk[static_cast<std::size_t>(n - 1)];

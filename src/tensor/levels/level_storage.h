@@ -1,5 +1,6 @@
 #pragma once
-// What a level's arrays mean, in plain C++: the slow, obvious twin of the compiled cursors. One file per kind, one table.
+// What a level's arrays mean, in plain C++: the slow, obvious twin of the compiled cursors. One file per kind, one
+// table.
 #include <array>
 #include <functional>
 #include <span>
@@ -13,17 +14,17 @@ namespace strata::storage {
 
 /// c - lo may lie beyond 64 bits: compared without a sign.
 inline bool outside(const LevelRange& r, std::int64_t c) {
-  return c < r.lo || static_cast<std::uint64_t>(c) - static_cast<std::uint64_t>(r.lo) >= static_cast<std::uint64_t>(r.size);
+  return c < r.lo ||
+         static_cast<std::uint64_t>(c) - static_cast<std::uint64_t>(r.lo) >= static_cast<std::uint64_t>(r.size);
 }
-
 
 /// One level of one batch: what is needed to read it, without owners.
 struct LevelView {
   Level level;
   LevelRange range;
-  int index = 0;             ///< of the level in its part, for messages
-  int bits = 0;              ///< per packed coordinate
-  IndexView pos, crd;        ///< packed: crd counts bytes; bitmap: u64 words
+  int index = 0;       ///< of the level in its part, for messages
+  int bits = 0;        ///< per packed coordinate
+  IndexView pos, crd;  ///< packed: crd counts bytes; bitmap: u64 words
   // dense, range: position = parent * scale + (coordinate - lo) * step (all-dense tensors walk their strides)
   std::int64_t scale = 0, step = 1;
 
@@ -46,19 +47,23 @@ struct LevelView {
 };
 
 /// Which arrays a kind has.
-constexpr bool has_pos(LevelKind k) { return k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap; }
+constexpr bool has_pos(LevelKind k) {
+  return k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap;
+}
 constexpr bool has_crd(LevelKind k) {
   return has_pos(k) || k == LevelKind::singleton || k == LevelKind::structured || k == LevelKind::padded;
 }
 
-/// Children that a walk has found, in bounded pieces: `full` is called whenever there is no room for more, and must empty it.
+/// Children that a walk has found, in bounded pieces: `full` is called whenever there is no room for more, and must
+/// empty it.
 struct Children {
   static constexpr int capacity = 1024;
   int n = 0;
-  std::array<std::int32_t, capacity> parent;       ///< index into the parents handed to walk
+  std::array<std::int32_t, capacity> parent;  ///< index into the parents handed to walk
   std::array<std::int64_t, capacity> coordinate, position;
-  /// Per parent handed to walk, first and last + 1 of the coordinates (counted from the level's first) that lie in the matrix; null: all
-  /// do. Only dense and range levels look at it: what the others list is tested afterwards, one by one.
+  /// Per parent handed to walk, first and last + 1 of the coordinates (counted from the level's first) that lie in the
+  /// matrix; null: all do. Only dense and range levels look at it: what the others list is tested afterwards, one by
+  /// one.
   const std::int64_t *first = nullptr, *last = nullptr;
   std::function<void()> full;
 
@@ -68,7 +73,8 @@ struct Children {
   }
 };
 
-/// The parents' own parents are checked already: levels [0, l) hold what they declare, counts[k] positions are the parents of level k.
+/// The parents' own parents are checked already: levels [0, l) hold what they declare, counts[k] positions are the
+/// parents of level k.
 struct CheckInput {
   std::span<const LevelView> levels;
   std::span<const std::int64_t> counts;
@@ -77,11 +83,13 @@ struct CheckInput {
   std::int64_t parents() const { return counts[static_cast<std::size_t>(l)]; }
 };
 
-/// Elements sorted by level coordinates, all different; on entry `position` holds each element's parent position, afterwards its own.
+/// Elements sorted by level coordinates, all different; on entry `position` holds each element's parent position,
+/// afterwards its own.
 struct BuildInput {
-  Level level;                       ///< padded: arg is the k to use
+  Level level;  ///< padded: arg is the k to use
   LevelRange range;
-  int index = 0, chain_end = 0;      ///< chain_end: last of the singleton levels that follow a nonunique level, otherwise index
+  int index = 0,
+      chain_end = 0;  ///< chain_end: last of the singleton levels that follow a nonunique level, otherwise index
   std::int64_t parents = 1;
   std::int64_t n = 0;
   std::int64_t* position = nullptr;
@@ -104,19 +112,20 @@ struct LevelStorage {
   /// Appends the children of n parent positions, in order.
   void (*walk)(const LevelView& v, const std::int64_t* parents, int n, Children& out);
   /// Every position with this coordinate (which lies in the level's range) below one parent.
-  void (*find)(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit);
+  void (*find)(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+               const std::function<void(std::int64_t)>& visit);
   /// The level's arrays for given elements; fill-in slots are added where the kind needs them.
   Built (*build)(const BuildInput& in);
 };
 
 const LevelStorage& storage_of(LevelKind kind);
 
-extern const LevelStorage dense_storage, compressed_storage, singleton_storage, delta_storage, structured_storage, padded_storage,
-    bitmap_storage;
+extern const LevelStorage dense_storage, compressed_storage, singleton_storage, delta_storage, structured_storage,
+    padded_storage, bitmap_storage;
 
 // --- shared by the kinds ---
-[[noreturn]] void fail(const LevelView& v, const std::string& what, const std::string& expected = {}, const std::string& got = {},
-                       const std::string& fix = {});
+[[noreturn]] void fail(const LevelView& v, const std::string& what, const std::string& expected = {},
+                       const std::string& got = {}, const std::string& fix = {});
 [[noreturn]] void fail(const Level& level, int index, const std::string& what, const std::string& expected = {},
                        const std::string& got = {}, const std::string& fix = {});
 std::string level_name(const Level& level, int index);  ///< "level 1 (compressed)"
@@ -124,7 +133,8 @@ std::string level_name(const Level& level, int index);  ///< "level 1 (compresse
 std::int64_t check_pos(const LevelView& v, std::int64_t parents, std::int64_t capacity);
 /// parents * width, overflow-checked.
 std::int64_t checked_positions(const LevelView& v, std::int64_t parents);
-/// std::bad_alloc where an array of so many entries exceeds this machine's memory (a system that overcommits would say so too late).
+/// std::bad_alloc where an array of so many entries exceeds this machine's memory (a system that overcommits would say
+/// so too late).
 void require_memory(std::int64_t entries, std::int64_t width);
 /// A packed or plain crd array for so many entries; packed ones start as zeros.
 Buffer allocate_crd(const Level& level, std::int64_t size, DType crd_dtype, std::int64_t entries);

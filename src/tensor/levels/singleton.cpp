@@ -13,7 +13,8 @@ namespace {
        "declare the level nonunique, or add the duplicates up");
 }
 
-/// The level at which the run of singleton levels up to l hangs: its segments hold the siblings to compare with. -1: none.
+/// The level at which the run of singleton levels up to l hangs: its segments hold the siblings to compare with. -1:
+/// none.
 int chain_start(const CheckInput& in) {
   int s = in.l - 1;
   while (s >= 0 && in.levels[static_cast<std::size_t>(s)].level.kind == LevelKind::singleton) --s;
@@ -22,12 +23,13 @@ int chain_start(const CheckInput& in) {
   return level.kind == LevelKind::compressed && !level.unique ? s : -1;
 }
 
-/// Order and uniqueness among siblings that share all coordinates above. Only the last singleton of a run can be required to be
-/// unique: above it, equal prefixes are what the nonunique head allows (COO of three dimensions).
+/// Order and uniqueness among siblings that share all coordinates above. Only the last singleton of a run can be
+/// required to be unique: above it, equal prefixes are what the nonunique head allows (COO of three dimensions).
 void check_siblings(const CheckInput& in, int start) {
   const LevelView& v = in.view();
   const auto next = static_cast<std::size_t>(in.l) + 1;
-  const bool unique = v.level.unique && (next >= in.levels.size() || in.levels[next].level.kind != LevelKind::singleton);
+  const bool unique =
+      v.level.unique && (next >= in.levels.size() || in.levels[next].level.kind != LevelKind::singleton);
   const LevelView& head = in.levels[static_cast<std::size_t>(start)];
   bool all_ordered = true;
   for (int k = start; k <= in.l; ++k) all_ordered = all_ordered && in.levels[static_cast<std::size_t>(k)].level.ordered;
@@ -44,7 +46,8 @@ void check_siblings(const CheckInput& in, int start) {
         if (!same) continue;
         const std::int64_t before = v.crd[p - 1], here = v.crd[p];
         if (v.level.ordered && here < before)
-          fail(v, "coordinates do not ascend", "crd[" + std::to_string(p) + "] at least " + std::to_string(before), std::to_string(here), "declare the level unordered, or sort it");
+          fail(v, "coordinates do not ascend", "crd[" + std::to_string(p) + "] at least " + std::to_string(before),
+               std::to_string(here), "declare the level unordered, or sort it");
         if (unique && here == before) twice(v, p);
       }
     if (all_ordered || !unique) continue;
@@ -74,11 +77,14 @@ std::int64_t check(const CheckInput& in) {
     v.crd.read(p, take, chunk.data());
     bool bad = false;
     for (std::int64_t k = 0; k < take; ++k)
-      bad |= static_cast<std::uint64_t>(chunk[static_cast<std::size_t>(k)]) - static_cast<std::uint64_t>(v.range.lo) >= static_cast<std::uint64_t>(v.range.size);
+      bad |= static_cast<std::uint64_t>(chunk[static_cast<std::size_t>(k)]) - static_cast<std::uint64_t>(v.range.lo) >=
+             static_cast<std::uint64_t>(v.range.size);
     for (std::int64_t k = 0; bad && k < take; ++k)
       if (const auto c = chunk[static_cast<std::size_t>(k)]; outside(v.range, c))
         fail(v, "coordinate out of range",
-             "crd[" + std::to_string(p + k) + "] in [" + std::to_string(v.range.lo) + ", " + std::to_string(v.range.lo + v.range.size) + ")", std::to_string(c));
+             "crd[" + std::to_string(p + k) + "] in [" + std::to_string(v.range.lo) + ", " +
+                 std::to_string(v.range.lo + v.range.size) + ")",
+             std::to_string(c));
   }
   if (const int start = chain_start(in); start >= 0 && (v.level.ordered || v.level.unique)) check_siblings(in, start);
   return n;
@@ -103,7 +109,8 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
   }
 }
 
-void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit) {
+void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+          const std::function<void(std::int64_t)>& visit) {
   if (v.crd[parent] == coordinate) visit(parent);
 }
 
@@ -122,13 +129,14 @@ Built build(const BuildInput& in) {
       break;
     } else if (in.starts(e)) {
       fail(in.level, in.index, "two elements below one parent position", "exactly one below each",
-           "coordinates " + std::to_string(out.crd.index(p)) + " and " + std::to_string(in.coordinate[e]) + " below parent position " + std::to_string(p),
+           "coordinates " + std::to_string(out.crd.index(p)) + " and " + std::to_string(in.coordinate[e]) +
+               " below parent position " + std::to_string(p),
            "declare the level above nonunique, or use compressed here");
     }
   }
   if (expected != in.parents)
-    fail(in.level, in.index, "a parent position without an element", "exactly one below each", "none below parent position " + std::to_string(expected),
-         "use compressed here");
+    fail(in.level, in.index, "a parent position without an element", "exactly one below each",
+         "none below parent position " + std::to_string(expected), "use compressed here");
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Structured(n): exactly n of the m coordinates of a group, ascending and packed. Pads take the lowest unused coordinates.
-// Source: 2:4 sparsity; nvmath-python's STRUCTURED level.
+// Structured(n): exactly n of the m coordinates of a group, ascending and packed. Pads take the lowest unused
+// coordinates. Source: 2:4 sparsity; nvmath-python's STRUCTURED level.
 #include <algorithm>
 
 #include "backend/steps.h"
@@ -14,15 +14,18 @@ std::int64_t check(const CheckInput& in) {
   if (n > v.range.size && parents > 0)
     fail(v, "more slots than coordinates", "at most " + std::to_string(v.range.size), std::to_string(n));
   const std::int64_t total = checked_positions(v, parents);
-  if (v.crd_capacity() < total) fail(v, "crd is too short", std::to_string(total) + " entries", std::to_string(v.crd_capacity()));
+  if (v.crd_capacity() < total)
+    fail(v, "crd is too short", std::to_string(total) + " entries", std::to_string(v.crd_capacity()));
   for (std::int64_t parent = 0; parent < parents; ++parent) {
     std::int64_t before = -1;
     for (std::int64_t p = parent * n; p < (parent + 1) * n; ++p) {
       const std::int64_t c = v.coordinate(p);
       if (c >= v.range.size)
-        fail(v, "coordinate out of range", "crd[" + std::to_string(p) + "] in [0, " + std::to_string(v.range.size) + ")", std::to_string(c));
+        fail(v, "coordinate out of range",
+             "crd[" + std::to_string(p) + "] in [0, " + std::to_string(v.range.size) + ")", std::to_string(c));
       if (c <= before)
-        fail(v, "coordinates of a group do not ascend", "crd[" + std::to_string(p) + "] above " + std::to_string(before), std::to_string(c));
+        fail(v, "coordinates of a group do not ascend",
+             "crd[" + std::to_string(p) + "] above " + std::to_string(before), std::to_string(c));
       before = c;
     }
   }
@@ -46,7 +49,8 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
     }
 }
 
-void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, const std::function<void(std::int64_t)>& visit) {
+void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
+          const std::function<void(std::int64_t)>& visit) {
   for (std::int64_t p = parent * v.level.arg; p < (parent + 1) * v.level.arg; ++p)
     if (v.range.lo + v.coordinate(p) == coordinate) visit(p);
 }
@@ -54,7 +58,8 @@ void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate, cons
 Built build(const BuildInput& in) {
   const std::int64_t n = in.level.arg;
   if (n > in.range.size && in.parents > 0)
-    fail(in.level, in.index, "more slots than coordinates", "at most " + std::to_string(in.range.size), std::to_string(n));
+    fail(in.level, in.index, "more slots than coordinates", "at most " + std::to_string(in.range.size),
+         std::to_string(n));
   const auto total = checked_mul(in.parents, n);
   if (!total) fail(in.level, in.index, "more slots than 64 bits count");
   Built out;
@@ -74,7 +79,8 @@ Built build(const BuildInput& in) {
     if (used > n)
       fail(in.level, in.index, "too many elements in group " + std::to_string(parent),
            "at most " + std::to_string(n) + " of " + std::to_string(in.range.size), std::to_string(used),
-           "prune first, or send the rest to a second part, as in \"" "... + COO\"");
+           "prune first, or send the rest to a second part, as in \""
+           "... + COO\"");
     // Merge the elements with the lowest free coordinates.
     std::int64_t pads = n - used, free = 0, slot = parent * n, next = first;
     std::size_t g = 0;

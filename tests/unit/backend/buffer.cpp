@@ -16,8 +16,9 @@ namespace {
 
 bool aligned(const Buffer& b, std::uintptr_t n) { return reinterpret_cast<std::uintptr_t>(b.data) % n == 0; }
 
-const DType all_dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8,  DType::i16, DType::i32,
-                            DType::i64, DType::u8,  DType::u16, DType::u32,  DType::u64,    DType::boolean, DType::c64, DType::c128};
+const DType all_dtypes[] = {DType::f64, DType::f32, DType::f16,     DType::bf16, DType::f8e4m3, DType::f8e5m2,
+                            DType::i8,  DType::i16, DType::i32,     DType::i64,  DType::u8,     DType::u16,
+                            DType::u32, DType::u64, DType::boolean, DType::c64,  DType::c128};
 
 }  // namespace
 
@@ -43,7 +44,8 @@ TEST_CASE("buffers of one value") {
       const Buffer b = Buffer::filled(value, n);
       bool same = b.size == n && b.dtype == t;
       for (std::int64_t k = 0; k < n; ++k)
-        same = same && std::memcmp(static_cast<const char*>(b.data) + k * static_cast<std::int64_t>(size_of(t)), value.bits, size_of(t)) == 0;
+        same = same && std::memcmp(static_cast<const char*>(b.data) + k * static_cast<std::int64_t>(size_of(t)),
+                                   value.bits, size_of(t)) == 0;
       CHECK(same);
     }
 }
@@ -131,12 +133,35 @@ TEST_CASE("borrowed memory: the owner goes with the last user") {
 
 TEST_CASE("cast agrees with Scalar::as for every pair of dtypes") {
   std::mt19937_64 random(7);
-  const double interesting[] = {0, -0.0, 1, -1, 0.5, -2.5, 127, 128, 255, 256, -129, 65504, 65536, 70000, 448, 500, 1e10, -1e10, 1e39, -1e300,
-                                std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), std::nan("")};
+  const double interesting[] = {0,
+                                -0.0,
+                                1,
+                                -1,
+                                0.5,
+                                -2.5,
+                                127,
+                                128,
+                                255,
+                                256,
+                                -129,
+                                65504,
+                                65536,
+                                70000,
+                                448,
+                                500,
+                                1e10,
+                                -1e10,
+                                1e39,
+                                -1e300,
+                                std::numeric_limits<double>::infinity(),
+                                -std::numeric_limits<double>::infinity(),
+                                std::nan("")};
   for (const DType from : all_dtypes) {
     Buffer source = Buffer::allocate(from, 200);
     for (std::int64_t i = 0; i < 200; ++i) {
-      const double v = i < 23 ? interesting[i] : static_cast<double>(static_cast<std::int64_t>(random())) / std::pow(2.0, static_cast<double>(random() % 64));
+      const double v = i < 23 ? interesting[i]
+                              : static_cast<double>(static_cast<std::int64_t>(random())) /
+                                    std::pow(2.0, static_cast<double>(random() % 64));
       Scalar::of(v).as(from).store(static_cast<char*>(source.data) + i * static_cast<std::int64_t>(size_of(from)));
     }
     for (const DType to : all_dtypes) {
@@ -144,9 +169,12 @@ TEST_CASE("cast agrees with Scalar::as for every pair of dtypes") {
       REQUIRE(result.dtype == to);
       REQUIRE(result.size == 200);
       for (std::int64_t i = 0; i < 200; ++i) {
-        const Scalar s = Scalar::load(from, static_cast<char*>(source.data) + i * static_cast<std::int64_t>(size_of(from)));
-        const Scalar got = Scalar::load(to, static_cast<char*>(result.data) + i * static_cast<std::int64_t>(size_of(to)));
-        INFO(name_of(from), " -> ", name_of(to), " of ", s.to_string(), ": ", got.to_string(), " not ", s.as(to).to_string());
+        const Scalar s =
+            Scalar::load(from, static_cast<char*>(source.data) + i * static_cast<std::int64_t>(size_of(from)));
+        const Scalar got =
+            Scalar::load(to, static_cast<char*>(result.data) + i * static_cast<std::int64_t>(size_of(to)));
+        INFO(name_of(from), " -> ", name_of(to), " of ", s.to_string(), ": ", got.to_string(), " not ",
+             s.as(to).to_string());
         const bool both_nan = std::isnan(got.to_double()) && std::isnan(s.as(to).to_double());
         REQUIRE((both_nan || got.same_bits(s.as(to))));
       }

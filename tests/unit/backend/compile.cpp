@@ -59,10 +59,11 @@ std::vector<std::string> modes() {
 
 /// y[i] = a * x[i] + number. Texts differ by the number, so that nothing is cached from another test.
 std::string text_of(int number, const std::string& name = "kernel") {
-  return "int " + name + "(void* const* buffers, const long long* scalars, long long begin, long long end, long long chunk) {\n" +
+  return "int " + name +
+         "(void* const* buffers, const long long* scalars, long long begin, long long end, long long chunk) {\n" +
          "  const double* restrict x = buffers[0];\n  double* restrict y = buffers[1];\n  (void)chunk;\n" +
-         "  for (long long i = begin; i < end; i++) y[i] = (double)scalars[0] * x[i] + " + std::to_string(number) + ".0;\n" +
-         "  return 0;\n}\n";
+         "  for (long long i = begin; i < end; i++) y[i] = (double)scalars[0] * x[i] + " + std::to_string(number) +
+         ".0;\n" + "  return 0;\n}\n";
 }
 
 int fresh_number() {
@@ -110,7 +111,8 @@ TEST_CASE("a kernel compiles and runs, in every mode") {
     CHECK(static_cast<bool>(kernel->function()));
     CHECK(entries(scope) == 1);
     CHECK((compile_c(text_of(number), "kernel")->function() == kernel->function()));
-    CHECK_THROWS_WITH_AS(compile_c(text_of(number), "absent"), doctest::Contains("no usable function 'absent'"), RuntimeFailure);
+    CHECK_THROWS_WITH_AS(compile_c(text_of(number), "absent"), doctest::Contains("no usable function 'absent'"),
+                         RuntimeFailure);
   }
 }
 
@@ -136,9 +138,7 @@ TEST_CASE("the reason of a refused text, with the numbered source") {
     std::string message;
     try {
       compile_c("int kernel(void) {\n  return undeclared_thing;\n}\n", "kernel");
-    } catch (const RuntimeFailure& failure) {
-      message = failure.what();
-    }
+    } catch (const RuntimeFailure& failure) { message = failure.what(); }
     CHECK(message.find("undeclared_thing") != std::string::npos);
     CHECK(message.find("refuses a kernel") != std::string::npos);
     CHECK(message.find("   2 |   return undeclared_thing;\n") != std::string::npos);
@@ -154,21 +154,26 @@ TEST_CASE("math functions are there, and nothing else of the process") {
     CAPTURE(mode);
     const Scope scope(mode);
     std::string text = "typedef long long i64;\n";
-    const char* one[] = {"exp", "log", "sin", "cos", "tanh", "erf", "sqrt", "floor", "ceil", "log1p", "expm1", "trunc", "rint"};
+    const char* one[] = {"exp",   "log",  "sin",   "cos",   "tanh",  "erf", "sqrt",
+                         "floor", "ceil", "log1p", "expm1", "trunc", "rint"};
     for (const char* f : one) text += std::string("double ") + f + "(double); float " + f + "f(float);\n";
-    text += "double fmod(double, double); float fmodf(float, float); double pow(double, double);\n"
-            "int kernel(void* const* b, const i64* s, i64 begin, i64 end, i64 chunk) {\n"
-            "  double* d = b[0]; float* f = b[1]; (void)s; (void)begin; (void)end; (void)chunk;\n";
+    text +=
+        "double fmod(double, double); float fmodf(float, float); double pow(double, double);\n"
+        "int kernel(void* const* b, const i64* s, i64 begin, i64 end, i64 chunk) {\n"
+        "  double* d = b[0]; float* f = b[1]; (void)s; (void)begin; (void)end; (void)chunk;\n";
     int slot = 0;
     for (const char* f : one) {
-      text += "  d[" + std::to_string(slot) + "] = " + f + "(d[99]); f[" + std::to_string(slot) + "] = " + f + "f(f[99]);\n";
+      text += "  d[" + std::to_string(slot) + "] = " + f + "(d[99]); f[" + std::to_string(slot) + "] = " + f +
+              "f(f[99]);\n";
       ++slot;
     }
-    text += "  d[50] = fmod(d[98], d[99]); f[50] = fmodf(f[98], f[99]); d[51] = pow(d[98], d[99]);\n"
-            "  d[52] = (double)__builtin_popcountll((unsigned long long)s[0]);\n"
-            "  __builtin_memset(d + 60, 0, (unsigned long)s[1]); __builtin_memcpy(d + 70, d + 90, (unsigned long)s[1]);\n"
-            "  d[53] = (double)(i64)(((__int128)s[0] * s[0]) / s[1]);\n"
-            "  f[52] = (float)(_Float16)f[99];\n  return 0;\n}\n// " + std::to_string(fresh_number()) + "\n";
+    text +=
+        "  d[50] = fmod(d[98], d[99]); f[50] = fmodf(f[98], f[99]); d[51] = pow(d[98], d[99]);\n"
+        "  d[52] = (double)__builtin_popcountll((unsigned long long)s[0]);\n"
+        "  __builtin_memset(d + 60, 0, (unsigned long)s[1]); __builtin_memcpy(d + 70, d + 90, (unsigned long)s[1]);\n"
+        "  d[53] = (double)(i64)(((__int128)s[0] * s[0]) / s[1]);\n"
+        "  f[52] = (float)(_Float16)f[99];\n  return 0;\n}\n// " +
+        std::to_string(fresh_number()) + "\n";
     const KernelPtr kernel = compile_c(text, "kernel");
     std::vector<double> d(128, 0.5);
     std::vector<float> f(128, 0.5f);
@@ -176,8 +181,19 @@ TEST_CASE("math functions are there, and nothing else of the process") {
     void* buffers[] = {d.data(), f.data()};
     const std::int64_t scalars[] = {0xFF00FF, 64};
     REQUIRE(kernel->run({buffers, scalars}, 0, 0, 0) == 0);
-    const double expected[] = {std::exp(0.7), std::log(0.7), std::sin(0.7), std::cos(0.7), std::tanh(0.7), std::erf(0.7), std::sqrt(0.7),
-                               0, 1, std::log1p(0.7), std::expm1(0.7), 0, 1};
+    const double expected[] = {std::exp(0.7),
+                               std::log(0.7),
+                               std::sin(0.7),
+                               std::cos(0.7),
+                               std::tanh(0.7),
+                               std::erf(0.7),
+                               std::sqrt(0.7),
+                               0,
+                               1,
+                               std::log1p(0.7),
+                               std::expm1(0.7),
+                               0,
+                               1};
     for (std::size_t k = 0; k < 13; ++k) CHECK(d[k] == doctest::Approx(expected[k]).epsilon(1e-15));
     for (std::size_t k = 0; k < 13; ++k) CHECK(f[k] == doctest::Approx(expected[k]).epsilon(1e-6));
     CHECK(d[50] == std::fmod(2.6, 0.7));
@@ -189,7 +205,8 @@ TEST_CASE("math functions are there, and nothing else of the process") {
     CHECK(d[53] == static_cast<double>(0xFF00FFLL * 0xFF00FFLL / 64));
     CHECK(f[52] == doctest::Approx(0.7).epsilon(1e-3));
     if (mode == "clang")
-      CHECK_THROWS_AS(compile_c("int system(const char*);\nint kernel(void) { return system(\"true\"); }\n", "kernel"), RuntimeFailure);
+      CHECK_THROWS_AS(compile_c("int system(const char*);\nint kernel(void) { return system(\"true\"); }\n", "kernel"),
+                      RuntimeFailure);
   }
 }
 
@@ -244,8 +261,7 @@ TEST_CASE("eight threads, the same cold text: compiled once; and different ones"
         try {
           compile_c("int kernel(void) { return nonsense; }", "kernel");
           wrong++;
-        } catch (const RuntimeFailure&) {
-        }
+        } catch (const RuntimeFailure&) {}
       });
     for (auto& t : threads) t.join();
     CHECK(wrong == 0);
@@ -261,7 +277,8 @@ TEST_CASE("kernels outlive every cache") {
     const int number = fresh_number();
     const KernelPtr kernel = compile_c(text_of(number), "kernel");
     if (mode == "clang")  // more than the memory cache holds
-      for (int k = 0; k < 1100; ++k) compile_c("int kernel(void) { return " + std::to_string(fresh_number()) + "; }", "kernel");
+      for (int k = 0; k < 1100; ++k)
+        compile_c("int kernel(void) { return " + std::to_string(fresh_number()) + "; }", "kernel");
     CHECK(works(kernel, number));
   }
 }
@@ -370,9 +387,8 @@ TEST_CASE("a thread that forks with a pass does not wait for itself, nor does it
 TEST_CASE("kernels compiled ahead of time come first, unless a compiler is asked for by name") {
   const Scope scope("auto");
   const std::string text = text_of(fresh_number());
-  register_compiled((text_hash(text) + ".kernel").c_str(), [](void* const*, const std::int64_t*, std::int64_t, std::int64_t, std::int64_t) {
-    return std::int32_t{42};
-  });
+  register_compiled((text_hash(text) + ".kernel").c_str(), [](void* const*, const std::int64_t*, std::int64_t,
+                                                              std::int64_t, std::int64_t) { return std::int32_t{42}; });
   const KernelPtr ahead = compile_c(text, "kernel");
   REQUIRE(ahead);
   CHECK(ahead->engine() == "ahead of time");

@@ -44,10 +44,16 @@ std::string contents(const std::string& path) {
   return all.str();
 }
 
-void overwrite(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
+void overwrite(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
 
 const Digest key = sha256("key"), other = sha256("other");
-const std::string payload = std::string("\x7f" "ELF and \0 more", 15) + std::string(10000, 'p');
+const std::string payload = std::string(
+                                "\x7f"
+                                "ELF and \0 more",
+                                15) +
+                            std::string(10000, 'p');
 
 }  // namespace
 
@@ -57,7 +63,7 @@ TEST_CASE("what is stored comes back, with private permissions") {
   REQUIRE(write_cache_entry(f.cache(), key, payload));
   CHECK(read_cache_entry(f.cache(), key) == payload);
   CHECK(!read_cache_entry(f.cache(), other));
-  struct stat s {};
+  struct stat s{};
   REQUIRE(stat(f.cache().c_str(), &s) == 0);
   CHECK((s.st_mode & 0777) == 0700);
   REQUIRE(stat(only_file(f.cache()).c_str(), &s) == 0);

@@ -36,15 +36,23 @@ TEST_CASE("promotion is NumPy's") {
     CHECK(name_of(promote(parse_dtype(b), parse_dtype(a))) == expected);
   };
   // np.promote_types
-  is("int8", "uint8", "int16"), is("int8", "uint16", "int32"), is("int16", "uint32", "int64"), is("int64", "uint64", "float64");
-  is("int32", "uint8", "int32"), is("uint8", "uint32", "uint32"), is("bool", "int8", "int8"), is("bool", "float16", "float16");
-  is("int8", "float16", "float16"), is("int16", "float16", "float32"), is("int32", "float16", "float64"), is("int32", "float32", "float64");
-  is("int16", "float32", "float32"), is("uint16", "float32", "float32"), is("float16", "float32", "float32"), is("float32", "float64", "float64");
-  is("complex64", "float32", "complex64"), is("complex64", "float64", "complex128"), is("complex64", "int32", "complex128");
-  is("complex64", "int16", "complex64"), is("bool", "complex64", "complex64"), is("complex64", "complex128", "complex128");
+  is("int8", "uint8", "int16"), is("int8", "uint16", "int32"), is("int16", "uint32", "int64"),
+      is("int64", "uint64", "float64");
+  is("int32", "uint8", "int32"), is("uint8", "uint32", "uint32"), is("bool", "int8", "int8"),
+      is("bool", "float16", "float16");
+  is("int8", "float16", "float16"), is("int16", "float16", "float32"), is("int32", "float16", "float64"),
+      is("int32", "float32", "float64");
+  is("int16", "float32", "float32"), is("uint16", "float32", "float32"), is("float16", "float32", "float32"),
+      is("float32", "float64", "float64");
+  is("complex64", "float32", "complex64"), is("complex64", "float64", "complex128"),
+      is("complex64", "int32", "complex128");
+  is("complex64", "int16", "complex64"), is("bool", "complex64", "complex64"),
+      is("complex64", "complex128", "complex128");
   // beyond NumPy
-  is("bfloat16", "bfloat16", "bfloat16"), is("bfloat16", "float16", "float32"), is("bfloat16", "float32", "float32"), is("bool", "bfloat16", "bfloat16");
-  is("bfloat16", "int32", "float64"), is("float8_e4m3fn", "float8_e5m2", "float16"), is("float8_e5m2", "float16", "float16"), is("bfloat16", "complex64", "complex64");
+  is("bfloat16", "bfloat16", "bfloat16"), is("bfloat16", "float16", "float32"), is("bfloat16", "float32", "float32"),
+      is("bool", "bfloat16", "bfloat16");
+  is("bfloat16", "int32", "float64"), is("float8_e4m3fn", "float8_e5m2", "float16"),
+      is("float8_e5m2", "float16", "float16"), is("bfloat16", "complex64", "complex64");
 }
 
 namespace {
@@ -90,7 +98,8 @@ TEST_CASE("small floats: every element survives, every other number goes to the 
   std::uint32_t random = 12345;
   for (int k = 0; k < 3000; ++k) {
     random = random * 1664525u + 1013904223u;
-    const float x = std::ldexp(static_cast<float>(static_cast<std::int32_t>(random)), -31 - static_cast<int>(random % 23) + 12);
+    const float x =
+        std::ldexp(static_cast<float>(static_cast<std::int32_t>(random)), -31 - static_cast<int>(random % 23) + 12);
     check_rounding<std::uint8_t>(f32_to_f8e4m3, f8e4m3_to_f32, x, 256);
     check_rounding<std::uint8_t>(f32_to_f8e5m2, f8e5m2_to_f32, x, 256);
     if (k < 30) check_rounding<std::uint16_t>(f32_to_f16, f16_to_f32, x, 65536);

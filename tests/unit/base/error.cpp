@@ -26,13 +26,16 @@ TEST_CASE("a problem prints what, the place, and how to mend it") {
 }
 
 TEST_CASE("the place is shown in its line, cut where lines are long, with what cannot be printed escaped") {
-  CHECK(to_string(Problem{.what = "w", .text = "first\nsecond word\nthird", .where = {13, 17}}) == "w\n    second word\n           ^~~~");
-  CHECK(to_string(Problem{.what = "w", .text = std::string("a\0b", 3), .where = {1, 2}}) == "w\n    a\\x00b\n     ^~~~");
+  CHECK(to_string(Problem{.what = "w", .text = "first\nsecond word\nthird", .where = {13, 17}}) ==
+        "w\n    second word\n           ^~~~");
+  CHECK(to_string(Problem{.what = "w", .text = std::string("a\0b", 3), .where = {1, 2}}) ==
+        "w\n    a\\x00b\n     ^~~~");
   CHECK(to_string(Problem{.what = "w", .text = "\xD1\x96, j", .where = {0, 2}}) == "w\n    \xD1\x96, j\n    ^");
   CHECK(to_string(Problem{.what = "w", .text = "\xFF, j", .where = {1, 2}}) == "w\n    \\xff, j\n        ^");
   CHECK(to_string(Problem{.what = "w", .text = "end", .where = {3, 3}}) == "w\n    end\n       ^");
   CHECK(to_string(Problem{.what = "w", .text = "end", .where = {30, 10}}) == "w\n    end\n       ^");
-  const std::string longest = to_string(Problem{.what = std::string(2000000, 'x'), .text = std::string(2000000, 'y'), .where = {1000000, 1000100}});
+  const std::string longest = to_string(
+      Problem{.what = std::string(2000000, 'x'), .text = std::string(2000000, 'y'), .where = {1000000, 1000100}});
   CHECK(longest.size() < 2000);
   CHECK(longest.find("...") != std::string::npos);
 }

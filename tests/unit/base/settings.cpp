@@ -11,8 +11,8 @@ using namespace strata;
 
 TEST_CASE("every setting is described with its variable") {
   const std::string text = describe_settings();
-  for (const char* variable : {"STRATA_NUM_THREADS", "STRATA_ENGINE", "STRATA_JIT", "STRATA_CC", "STRATA_CACHE", "STRATA_CACHE_DIR", "STRATA_DUMP",
-                               "STRATA_INT32_LIMIT", "STRATA_VENDOR", "STRATA_MKL"})
+  for (const char* variable : {"STRATA_NUM_THREADS", "STRATA_ENGINE", "STRATA_JIT", "STRATA_CC", "STRATA_CACHE",
+                               "STRATA_CACHE_DIR", "STRATA_DUMP", "STRATA_INT32_LIMIT", "STRATA_VENDOR", "STRATA_MKL"})
     CHECK(text.find(variable) != std::string::npos);
   CHECK(settings().int32_limit <= 2147483647);
 }
@@ -37,8 +37,8 @@ struct Variable {
 
 TEST_CASE("settings are read from the environment, and nonsense is refused") {
   {
-    const Variable threads("STRATA_NUM_THREADS", "7"), engine("STRATA_ENGINE", "interpreter"), vendor("STRATA_VENDOR", "0"), limit("STRATA_INT32_LIMIT", "10"),
-        cache("STRATA_CACHE_DIR", "/somewhere");
+    const Variable threads("STRATA_NUM_THREADS", "7"), engine("STRATA_ENGINE", "interpreter"),
+        vendor("STRATA_VENDOR", "0"), limit("STRATA_INT32_LIMIT", "10"), cache("STRATA_CACHE_DIR", "/somewhere");
     const Settings s = settings_from_environment();
     CHECK(s.threads == 7);
     CHECK(s.engine == "interpreter");

@@ -22,7 +22,8 @@ Csr random_csr(std::size_t rows, int columns, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Csr a;
   for (std::size_t i = 0; i < rows; ++i) {
-    for (int j = static_cast<int>(random() % 5); j < columns; j += 1 + static_cast<int>(random() % 15)) a.crd.push_back(j);
+    for (int j = static_cast<int>(random() % 5); j < columns; j += 1 + static_cast<int>(random() % 15))
+      a.crd.push_back(j);
     if (i % 7 == 3) a.crd.resize(static_cast<std::size_t>(a.pos.back()));
     a.pos.push_back(static_cast<std::int64_t>(a.crd.size()));
   }
@@ -43,7 +44,8 @@ void on_all_compilers(const Case& c, bool plain = false) {
 template <class T> std::vector<T> interpreted(const Case& c, std::size_t buffer) {
   std::vector<Bytes> buffers;
   const auto kernel = ir::interpret(c.f);
-  REQUIRE(run(c, buffers, [&](void* const* b, const std::int64_t* s) { return kernel->run({b, s}, c.begin, c.end, 0); }) == 0);
+  REQUIRE(run(c, buffers,
+              [&](void* const* b, const std::int64_t* s) { return kernel->run({b, s}, c.begin, c.end, 0); }) == 0);
   const T* data = static_cast<const T*>(buffers[buffer].data());
   return {data, data + c.counts[buffer]};
 }
@@ -55,7 +57,12 @@ Bytes narrowed(const std::vector<std::int64_t>& v) { return Bytes::of(std::vecto
 TEST_CASE("spmv over CSR") {
   const Csr a = random_csr(50, 40, 1);
   const auto val = some<double>(a.crd.size(), 2), x = some<double>(40, 3);
-  Case c{spmv_csr(), {Bytes::of(a.pos), Bytes::of(a.crd), Bytes::of(val), Bytes::of(x), Bytes(50 * 8)}, {0, 0, 0, 0, 50}, {}, 0, 50};
+  Case c{spmv_csr(),
+         {Bytes::of(a.pos), Bytes::of(a.crd), Bytes::of(val), Bytes::of(x), Bytes(50 * 8)},
+         {0, 0, 0, 0, 50},
+         {},
+         0,
+         50};
   std::vector<double> y(50);
   for (std::size_t i = 0; i < 50; ++i)
     for (auto p = static_cast<std::size_t>(a.pos[i]); p < static_cast<std::size_t>(a.pos[i + 1]); ++p)
@@ -68,15 +75,22 @@ TEST_CASE("spmm over CSR with vectors, in every storage of floats") {
   const Csr a = random_csr(20, 12, 4);
   for (DType t : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2})
     for (int lanes : {2, 4, 8, 16}) {
-      if (lanes != 8 && t != DType::f32 && lanes * static_cast<int>(size_of(t)) != 32) continue;  // compiling is what takes the time
+      if (lanes != 8 && t != DType::f32 && lanes * static_cast<int>(size_of(t)) != 32)
+        continue;  // compiling is what takes the time
       const std::size_t k = static_cast<std::size_t>(2 * lanes);
       const auto stored = [t](const std::vector<double>& v) {
         Bytes b(v.size() * size_of(t));
-        for (std::size_t i = 0; i < v.size(); ++i) Scalar::of(v[i]).as(t).store(static_cast<char*>(b.data()) + i * size_of(t));
+        for (std::size_t i = 0; i < v.size(); ++i)
+          Scalar::of(v[i]).as(t).store(static_cast<char*>(b.data()) + i * size_of(t));
         return b;
       };
-      Case c{spmm_csr(t, lanes), {narrowed(a.pos), Bytes::of(a.crd), stored(some<double>(a.crd.size(), 5, 0.1)), stored(some<double>(12 * k, 6, 0.1)), Bytes(20 * k * size_of(t))},
-             {0, 0, 0, 0, 20 * k}, {}, 0, 20};
+      Case c{spmm_csr(t, lanes),
+             {narrowed(a.pos), Bytes::of(a.crd), stored(some<double>(a.crd.size(), 5, 0.1)),
+              stored(some<double>(12 * k, 6, 0.1)), Bytes(20 * k * size_of(t))},
+             {0, 0, 0, 0, 20 * k},
+             {},
+             0,
+             20};
       for (const auto& compiler : compilers()) {
         const Library library(compiler, {emit_c(c.f)}, "-O3 -march=native");
         check_agree(c, library.find(c.f.name), compiler);
@@ -91,7 +105,12 @@ TEST_CASE("packed distances, and a kernel that fails") {
   for (auto& w : words) w = random() & 0x7777777777777777ull;
   for (int i = 0; i < 9; ++i) pos.push_back(pos.back() + static_cast<std::int64_t>(random() % 30));
   const auto n = static_cast<std::size_t>(pos.back());
-  Case c{spmv_delta(), {narrowed(pos), Bytes::of(words), Bytes::of(some<float>(n, 8)), Bytes::of(some<float>(300, 9)), Bytes(9 * 4)}, {0, 0, 0, 0, 9}, {300}, 0, 9};
+  Case c{spmv_delta(),
+         {narrowed(pos), Bytes::of(words), Bytes::of(some<float>(n, 8)), Bytes::of(some<float>(300, 9)), Bytes(9 * 4)},
+         {0, 0, 0, 0, 9},
+         {300},
+         0,
+         9};
   std::vector<float> expected;
   const auto val = some<float>(n, 8), x = some<float>(300, 9);
   for (std::size_t i = 0; i < 9; ++i) {
@@ -119,7 +138,12 @@ TEST_CASE("bitmap walk") {
   words[2] = 0;
   words[5] = ~std::uint64_t{0};
   const auto val = some<double>(6 * 192, 12), x = some<double>(192, 13);
-  Case c{spmv_bitmap(), {Bytes::of(words), Bytes::of(val), Bytes::of(x), Bytes(48), Bytes(48)}, {0, 0, 0, 6, 6}, {3}, 0, 6};
+  Case c{spmv_bitmap(),
+         {Bytes::of(words), Bytes::of(val), Bytes::of(x), Bytes(48), Bytes(48)},
+         {0, 0, 0, 6, 6},
+         {3},
+         0,
+         6};
   std::vector<double> y(6);
   std::vector<std::int64_t> count(6);
   for (std::size_t i = 0; i < 6; ++i)
@@ -136,7 +160,12 @@ TEST_CASE("bitmap walk") {
 TEST_CASE("&& keeps a merge within its arrays") {
   const std::vector<std::int32_t> ca = {1, 4, 6, 9, 70000};
   const std::vector<std::uint16_t> cb = {0, 1, 5, 6, 8, 9};
-  Case c{merge_dot(), {Bytes::of(ca), Bytes::of(some<double>(5, 14)), Bytes::of(cb), Bytes::of(some<double>(6, 15)), Bytes(8)}, {0, 0, 0, 0, 1}, {5, 6}, 0, 1};
+  Case c{merge_dot(),
+         {Bytes::of(ca), Bytes::of(some<double>(5, 14)), Bytes::of(cb), Bytes::of(some<double>(6, 15)), Bytes(8)},
+         {0, 0, 0, 0, 1},
+         {5, 6},
+         0,
+         1};
   const auto va = some<double>(5, 14), vb = some<double>(6, 15);
   CHECK(interpreted<double>(c, 4)[0] == std::fma(va[3], vb[5], std::fma(va[2], vb[3], va[0] * vb[1])));
   on_all_compilers(c);
@@ -151,7 +180,12 @@ TEST_CASE("&& keeps a merge within its arrays") {
 }
 
 TEST_CASE("complex numbers as pairs") {
-  Case c{complex_multiply(), {Bytes::of(some<float>(64, 16)), Bytes::of(some<float>(64, 17)), Bytes(256)}, {0, 0, 64}, {}, 0, 32};
+  Case c{complex_multiply(),
+         {Bytes::of(some<float>(64, 16)), Bytes::of(some<float>(64, 17)), Bytes(256)},
+         {0, 0, 64},
+         {},
+         0,
+         32};
   const auto a = some<float>(64, 16), x = some<float>(64, 17), y = interpreted<float>(c, 2);
   for (std::size_t i = 0; i < 64; i += 2) {
     CHECK(y[i] == a[i] * x[i] - a[i + 1] * x[i + 1]);
@@ -162,7 +196,12 @@ TEST_CASE("complex numbers as pairs") {
 
 TEST_CASE("lanes are added in a fixed tree") {
   for (int lanes : {2, 4, 8, 16}) {
-    Case c{row_dots(lanes), {Bytes::of(some<double>(5 * 37, 18)), Bytes::of(some<double>(37, 19)), Bytes(40)}, {0, 0, 5}, {37}, 0, 5};
+    Case c{row_dots(lanes),
+           {Bytes::of(some<double>(5 * 37, 18)), Bytes::of(some<double>(37, 19)), Bytes(40)},
+           {0, 0, 5},
+           {37},
+           0,
+           5};
     const auto a = some<double>(5 * 37, 18), x = some<double>(37, 19), y = interpreted<double>(c, 2);
     for (std::size_t i = 0; i < 5; ++i) {
       std::vector<double> s(static_cast<std::size_t>(lanes));
@@ -203,18 +242,23 @@ TEST_CASE("every pattern of the small floats, loaded and stored") {
     int patterns;
     float (*widen)(unsigned);
   };
-  const Layout layouts[] = {{DType::f16, 65536, [](unsigned b) { return f16_to_f32(static_cast<std::uint16_t>(b)); }},
-                            {DType::bf16, 65536, [](unsigned b) { return bf16_to_f32(static_cast<std::uint16_t>(b)); }},
-                            {DType::f8e4m3, 256, [](unsigned b) { return f8e4m3_to_f32(static_cast<std::uint8_t>(b)); }},
-                            {DType::f8e5m2, 256, [](unsigned b) { return f8e5m2_to_f32(static_cast<std::uint8_t>(b)); }}};
+  const Layout layouts[] = {
+      {DType::f16, 65536, [](unsigned b) { return f16_to_f32(static_cast<std::uint16_t>(b)); }},
+      {DType::bf16, 65536, [](unsigned b) { return bf16_to_f32(static_cast<std::uint16_t>(b)); }},
+      {DType::f8e4m3, 256, [](unsigned b) { return f8e4m3_to_f32(static_cast<std::uint8_t>(b)); }},
+      {DType::f8e5m2, 256, [](unsigned b) { return f8e5m2_to_f32(static_cast<std::uint8_t>(b)); }}};
   for (const auto& l : layouts)
     for (int lanes : {1, 8}) {
-      // wide = patterns as f32; back = their neighbourhood (the value, and just beside the middle to the next one) stored again.
-      const ir::BufferParam in{"in", l.dtype}, near{"near", DType::f32}, wide{"wide", DType::f32, 0, true}, back{"back", l.dtype, 0, true};
+      // wide = patterns as f32; back = their neighbourhood (the value, and just beside the middle to the next one)
+      // stored again.
+      const ir::BufferParam in{"in", l.dtype}, near{"near", DType::f32}, wide{"wide", DType::f32, 0, true},
+          back{"back", l.dtype, 0, true};
       ir::Function f{"small_floats", {in, near, wide, back}, {}, nullptr};
       const Expr i = ir::var("i");
-      f.body = ir::block({ir::loop("i", ir::int_const(0), ir::var("end"), ir::store(wide, 2, i, ir::load(in, 0, i, lanes)), lanes),
-                          ir::loop("i", ir::int_const(0), ir::var("end") * 5, ir::store(back, 3, i, ir::load(near, 1, i, lanes)), lanes)});
+      f.body = ir::block(
+          {ir::loop("i", ir::int_const(0), ir::var("end"), ir::store(wide, 2, i, ir::load(in, 0, i, lanes)), lanes),
+           ir::loop("i", ir::int_const(0), ir::var("end") * 5, ir::store(back, 3, i, ir::load(near, 1, i, lanes)),
+                    lanes)});
       const auto n = static_cast<std::size_t>(l.patterns);
       Bytes patterns(n * size_of(l.dtype));
       std::vector<float> values(5 * n);
@@ -226,7 +270,12 @@ TEST_CASE("every pattern of the small floats, loaded and stored") {
         const float all[] = {v, middle, std::nextafter(middle, v), std::nextafter(middle, w), v * 1.7f};
         std::copy(all, all + 5, values.begin() + static_cast<std::ptrdiff_t>(5 * b));
       }
-      Case c{f, {patterns, Bytes::of(values), Bytes(n * 4), Bytes(5 * n * size_of(l.dtype))}, {0, 0, n, 5 * n}, {}, 0, static_cast<std::int64_t>(n)};
+      Case c{f,
+             {patterns, Bytes::of(values), Bytes(n * 4), Bytes(5 * n * size_of(l.dtype))},
+             {0, 0, n, 5 * n},
+             {},
+             0,
+             static_cast<std::int64_t>(n)};
       CAPTURE(name_of(l.dtype));
       // The interpreter itself against the conversions of base.
       const auto wides = interpreted<float>(c, 2);
@@ -245,12 +294,14 @@ TEST_CASE("a kernel that hides names, and loops whose end changes") {
   f.body = ir::block({
       ir::declare("n", ir::int_const(3)),
       ir::let("x", n * 10),
-      ir::loop("i", ir::int_const(0), n, ir::block({
-          ir::assign("n", n + 5),                       // the loop still runs three times
-          ir::let("x", x + ir::var("i")),               // of the outer x
-          ir::branch(ir::gt(ir::var("i"), ir::int_const(0)), ir::block({ir::let("x", x * 2), ir::store(y, 0, ir::var("i"), x)}),
-                     ir::branch(ir::eq(n, ir::int_const(8)), ir::store(y, 0, ir::int_const(0), x))),
-      })),
+      ir::loop("i", ir::int_const(0), n,
+               ir::block({
+                   ir::assign("n", n + 5),          // the loop still runs three times
+                   ir::let("x", x + ir::var("i")),  // of the outer x
+                   ir::branch(ir::gt(ir::var("i"), ir::int_const(0)),
+                              ir::block({ir::let("x", x * 2), ir::store(y, 0, ir::var("i"), x)}),
+                              ir::branch(ir::eq(n, ir::int_const(8)), ir::store(y, 0, ir::int_const(0), x))),
+               })),
       ir::store(y, 0, ir::int_const(3), x),
       ir::store(y, 0, ir::int_const(4), n),
   });

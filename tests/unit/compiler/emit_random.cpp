@@ -12,9 +12,11 @@ using ir::Op;
 using ir::Type;
 
 constexpr int rows = 96, slack = 64;
-const std::vector<DType> storages = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8,     DType::i16,
-                                     DType::i32, DType::i64, DType::u8,  DType::u16,  DType::u32,    DType::u64,    DType::boolean};
-const std::vector<DType> computed = {DType::f64, DType::f32, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64, DType::boolean};
+const std::vector<DType> storages = {DType::f64,    DType::f32, DType::f16, DType::bf16, DType::f8e4m3,
+                                     DType::f8e5m2, DType::i8,  DType::i16, DType::i32,  DType::i64,
+                                     DType::u8,     DType::u16, DType::u32, DType::u64,  DType::boolean};
+const std::vector<DType> computed = {DType::f64, DType::f32, DType::i8,  DType::i16, DType::i32,    DType::i64,
+                                     DType::u8,  DType::u16, DType::u32, DType::u64, DType::boolean};
 
 class Generator {
  public:
@@ -71,9 +73,14 @@ class Generator {
   Scalar value(DType t) {
     if (t == DType::boolean) return Scalar::of(pick(2) == 1);
     if (is_float(t)) {
-      static const std::vector<double> special = {0.0, -0.0, 1.0, -1.0, 0.5, -2.5, INFINITY, -INFINITY, NAN, 1e-310, 5e-324, 1e-40, 65504.0, 65520.0, 448.0,
-                                                  1e5, 2147483647.0, -2147483648.0, 2147483648.0, 9223372036854775807.0, -9.3e18, 1.9e19, 255.5, 127.5, -128.5};
-      if (pick(3) == 0) return Scalar::of(special[static_cast<std::size_t>(pick(static_cast<int>(special.size())))]).as(t);
+      static const std::vector<double> special = {
+          0.0,     -0.0,         1.0,           -1.0,         0.5,
+          -2.5,    INFINITY,     -INFINITY,     NAN,          1e-310,
+          5e-324,  1e-40,        65504.0,       65520.0,      448.0,
+          1e5,     2147483647.0, -2147483648.0, 2147483648.0, 9223372036854775807.0,
+          -9.3e18, 1.9e19,       255.5,         127.5,        -128.5};
+      if (pick(3) == 0)
+        return Scalar::of(special[static_cast<std::size_t>(pick(static_cast<int>(special.size())))]).as(t);
       return Scalar::of(std::ldexp(static_cast<double>(pick(2001) - 1000), pick(24) - 12)).as(t);
     }
     const int kind = pick(4);
@@ -116,13 +123,16 @@ class Generator {
     std::vector<int> fitting;
     for (std::size_t b = 0; b < function_->buffers.size(); ++b) {
       const auto& p = function_->buffers[b];
-      if (!p.written && (p.packed_bits ? DType::i64 : ir::compute_dtype(p.dtype)) == t.dtype) fitting.push_back(static_cast<int>(b));
+      if (!p.written && (p.packed_bits ? DType::i64 : ir::compute_dtype(p.dtype)) == t.dtype)
+        fitting.push_back(static_cast<int>(b));
     }
     const int b = fitting[static_cast<std::size_t>(pick(static_cast<int>(fitting.size())))];
     return ir::load(function_->buffers[static_cast<std::size_t>(b)], b, index(), t.lanes);
   }
 
-  Type any_type(int lanes) { return {computed[static_cast<std::size_t>(pick(static_cast<int>(computed.size())))], lanes}; }
+  Type any_type(int lanes) {
+    return {computed[static_cast<std::size_t>(pick(static_cast<int>(computed.size())))], lanes};
+  }
 
   Expr expression(Type t, int depth) {
     if (depth == 0 || pick(8) == 0) return leaf(t);
@@ -152,12 +162,13 @@ class Generator {
         if (t.lanes == 1) return pick(2) ? ir::logical_and(again(t), again(t)) : ir::logical_or(again(t), again(t));
         return ir::logical_not(again(t));
       case 4: {
-        constexpr Op ops[] = {Op::neg, Op::bit_not, Op::logical_not, Op::abs, Op::sqrt, Op::floor, Op::ceil, Op::round_f16, Op::round_bf16,
-                               Op::round_f8e4m3, Op::round_f8e5m2};
+        constexpr Op ops[] = {Op::neg,  Op::bit_not,   Op::logical_not, Op::abs,          Op::sqrt,        Op::floor,
+                              Op::ceil, Op::round_f16, Op::round_bf16,  Op::round_f8e4m3, Op::round_f8e5m2};
         for (;;) {
           const Op op = ops[pick(static_cast<int>(std::size(ops)))];
           if (t.dtype == DType::i64 && pick(3) == 0)
-            return ir::unary(pick(2) ? Op::popcount : Op::count_trailing_zeros, again({pick(2) ? DType::u64 : DType::i64, t.lanes}));
+            return ir::unary(pick(2) ? Op::popcount : Op::count_trailing_zeros,
+                             again({pick(2) ? DType::u64 : DType::i64, t.lanes}));
           if (ir::is_defined(op, t.dtype)) return ir::unary(op, again(t));
         }
       }
@@ -169,7 +180,9 @@ class Generator {
         for (;;) {
           const Op op = static_cast<Op>(pick(static_cast<int>(Op::eq)));
           if (!ir::is_defined(op, t.dtype)) continue;
-          Expr b = (op == Op::floor_div || op == Op::floor_mod) && pick(2) ? ir::constant(Scalar::of(std::int64_t{1} << pick(7)).as(t.dtype), t.lanes) : again(t);
+          Expr b = (op == Op::floor_div || op == Op::floor_mod) && pick(2)
+                       ? ir::constant(Scalar::of(std::int64_t{1} << pick(7)).as(t.dtype), t.lanes)
+                       : again(t);
           return ir::binary(op, again(t), std::move(b));
         }
       }
@@ -198,10 +211,14 @@ TEST_CASE("random expressions: compiled text equals the interpreter") {
     cases.push_back(Generator(seed, widths[seed % 5]).make("random_" + std::to_string(seed), 10));
     texts.push_back(emit_c(cases.back().f));
   }
-  // Chance compares things with themselves and with limits, and compilers say so (g++ 12 even of (u8)(x ^ 255) == 0, which may well be).
-  const std::string flags = "-O1 -march=native -Wno-tautological-compare -Wno-type-limits -Wno-bool-operation -Wno-bool-compare -Wno-sign-compare";
+  // Chance compares things with themselves and with limits, and compilers say so (g++ 12 even of (u8)(x ^ 255) == 0,
+  // which may well be).
+  const std::string flags =
+      "-O1 -march=native -Wno-tautological-compare -Wno-type-limits -Wno-bool-operation -Wno-bool-compare "
+      "-Wno-sign-compare";
   for (const auto& compiler : compilers()) {
     const Library library(compiler, texts, flags);
-    for (std::size_t i = 0; i < cases.size(); ++i) check_agree(cases[i], library.find(cases[i].f.name), compiler + ", seed " + std::to_string(first + i));
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      check_agree(cases[i], library.find(cases[i].f.name), compiler + ", seed " + std::to_string(first + i));
   }
 }

@@ -38,7 +38,8 @@ inline std::vector<std::string> compilers() {
 /// Kernels from several texts, compiled at once without a warning.
 class Library {
  public:
-  Library(const std::string& compiler, const std::vector<std::string>& texts, const std::string& flags = "-O2 -march=native") {
+  Library(const std::string& compiler, const std::vector<std::string>& texts,
+          const std::string& flags = "-O2 -march=native") {
     folder_ = (std::filesystem::temp_directory_path() / "strata-emit-XXXXXX").string();
     REQUIRE(mkdtemp(folder_.data()) != nullptr);
     std::string files;
@@ -50,8 +51,9 @@ class Library {
     const std::string log = folder_ + "/log";
     // Of the machine, not of the text: clang 19 says so wherever the processor has AVX10.
     const std::string machine = " -Wno-unknown-warning-option -Wno-invalid-feature-combination";
-    const std::string command = compiler + " -std=gnu17 -Wall -Wextra -Werror" + machine + " -ffp-contract=off -fwrapv -fno-math-errno -fPIC -shared " + flags +
-                                " -o " + folder_ + "/k.so" + files + " -lm 2>" + log;
+    const std::string command = compiler + " -std=gnu17 -Wall -Wextra -Werror" + machine +
+                                " -ffp-contract=off -fwrapv -fno-math-errno -fPIC -shared " + flags + " -o " + folder_ +
+                                "/k.so" + files + " -lm 2>" + log;
     const int status = std::system(command.c_str());
     std::ifstream in(log);
     std::ostringstream messages;
@@ -69,7 +71,9 @@ class Library {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
-  KernelFunction find(const std::string& name) const { return reinterpret_cast<KernelFunction>(dlsym(handle_, name.c_str())); }
+  KernelFunction find(const std::string& name) const {
+    return reinterpret_cast<KernelFunction>(dlsym(handle_, name.c_str()));
+  }
 
  private:
   std::string folder_;
@@ -110,7 +114,8 @@ struct Case {
 };
 
 /// Calls go with copies of the buffers.
-inline std::int32_t run(const Case& c, std::vector<Bytes>& buffers, const std::function<std::int32_t(void* const*, const std::int64_t*)>& go) {
+inline std::int32_t run(const Case& c, std::vector<Bytes>& buffers,
+                        const std::function<std::int32_t(void* const*, const std::int64_t*)>& go) {
   buffers = c.buffers;
   std::vector<void*> pointers;
   for (auto& b : buffers) pointers.push_back(b.data());
@@ -122,7 +127,8 @@ inline void check_agree(const Case& c, KernelFunction compiled, const std::strin
   REQUIRE((compiled != nullptr));
   std::vector<Bytes> expected, got;
   const auto kernel = ir::interpret(c.f);
-  const auto a = run(c, expected, [&](void* const* b, const std::int64_t* s) { return kernel->run({b, s}, c.begin, c.end, 0); });
+  const auto a =
+      run(c, expected, [&](void* const* b, const std::int64_t* s) { return kernel->run({b, s}, c.begin, c.end, 0); });
   const auto b = run(c, got, [&](void* const* p, const std::int64_t* s) { return compiled(p, s, c.begin, c.end, 0); });
   INFO(who << "\n" << ir::to_string(c.f));
   CHECK(a == b);
@@ -134,7 +140,8 @@ inline void check_agree(const Case& c, KernelFunction compiled, const std::strin
     for (std::size_t k = 0; k < c.counts[i]; ++k) {
       const void *p = x + k * size_of(t), *q = y + k * size_of(t);
       if (!same_element(t, p, q)) {
-        FAIL_CHECK(c.f.buffers[i].name << "[" << k << "]: interpreter " << Scalar::load(t, p).to_string() << ", compiled " << Scalar::load(t, q).to_string());
+        FAIL_CHECK(c.f.buffers[i].name << "[" << k << "]: interpreter " << Scalar::load(t, p).to_string()
+                                       << ", compiled " << Scalar::load(t, q).to_string());
         return;
       }
     }

@@ -9,7 +9,8 @@ using namespace lowered_test;
 
 namespace {
 
-/// Packs each slab of `a` (its first dimension is the batch) into `inner` and joins the arrays; the tail of a shorter batch is outside.
+/// Packs each slab of `a` (its first dimension is the batch) into `inner` and joins the arrays; the tail of a shorter
+/// batch is outside.
 Tensor batched(const std::string& levels, const Array& a, DType t) {
   const Format inner = parse_format("(i, j) -> (" + levels + ")");
   RawArrays all;
@@ -19,7 +20,9 @@ Tensor batched(const std::string& levels, const Array& a, DType t) {
   std::int64_t longest = 0;
   for (std::int64_t b = 0; b < batches; ++b) {
     Array slab({a.shape[1], a.shape[2]});
-    for (std::size_t k = 0; k < each; ++k) slab.v[k] = a.v[static_cast<std::size_t>(b) * each + k], slab.stored[k] = a.stored[static_cast<std::size_t>(b) * each + k];
+    for (std::size_t k = 0; k < each; ++k)
+      slab.v[k] = a.v[static_cast<std::size_t>(b) * each + k],
+      slab.stored[k] = a.stored[static_cast<std::size_t>(b) * each + k];
     slabs.push_back(strata::testing::pack(inner.to_string(), slab, t));
     longest = std::max(longest, slabs.back().part().values.size);
   }
@@ -42,7 +45,8 @@ Tensor batched(const std::string& levels, const Array& a, DType t) {
   all.values = Buffer::zeros(t, longest * batches);
   for (std::int64_t b = 0; b < batches; ++b) {
     const Buffer& v = slabs[static_cast<std::size_t>(b)].part().values;
-    std::memcpy(static_cast<char*>(all.values.data) + b * longest * static_cast<std::int64_t>(size_of(t)), v.data, static_cast<std::size_t>(v.bytes()));
+    std::memcpy(static_cast<char*>(all.values.data) + b * longest * static_cast<std::int64_t>(size_of(t)), v.data,
+                static_cast<std::size_t>(v.bytes()));
   }
   std::string named = levels;
   return make_tensor(parse_format("(b, i, j) -> (b : batch, " + levels + ")"), a.shape, std::move(all));
@@ -64,11 +68,14 @@ void check(const std::string& text, const std::vector<Array>& arrays, const std:
     std::string why;
     const auto lowered = lower(in, why);
     REQUIRE_MESSAGE(lowered.has_value(), why);
-    INFO(text << "\n" << operands[0].type().to_string() << "\n" << lowered->schedule << ir::to_string(lowered->function));
+    INFO(text << "\n"
+              << operands[0].type().to_string() << "\n"
+              << lowered->schedule << ir::to_string(lowered->function));
     const double beta = lowered->applies_beta ? 2 : 1;  // where the kernel only adds, out is as if scaled by 1
     Rng rng(7);
     const auto extents = index_extents(in.einsum, shapes);
-    run_lowered(*lowered, *ir::interpret(lowered->function), in, operands, out, Scalar::of(3.0), Scalar::of(beta), extents, rng);
+    run_lowered(*lowered, *ir::interpret(lowered->function), in, operands, out, Scalar::of(3.0), Scalar::of(beta),
+                extents, rng);
     const Array expected = strata::testing::oracle(in.einsum, arrays), got = strata::testing::read(out);
     int wrong = 0;
     for (std::size_t k = 0; k < expected.v.size(); ++k) wrong += got.v[k] != 3.0 * expected.v[k] + beta * start.v[k];
@@ -80,8 +87,10 @@ void check(const std::string& text, const std::vector<Array>& arrays, const std:
 
 TEST_CASE("batched drivers, batch by batch") {
   Rng rng(11);
-  for (const std::string levels : {"i : dense, j : compressed", "i : dense, j : delta(3)", "i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense",
-                                   "j - i : compressed, i : range", "i : dense, j : bitmap", "i : compressed, j : compressed"})
+  for (const std::string levels :
+       {"i : dense, j : compressed", "i : dense, j : delta(3)",
+        "i / 2 : dense, j / 3 : compressed, i % 2 : dense, j % 3 : dense", "j - i : compressed, i : range",
+        "i : dense, j : bitmap", "i : compressed, j : compressed"})
     for (int round = 0; round < 3; ++round) {
       const std::int64_t b = pick(rng, 1, 4), m = pick(rng, 1, 7), n = pick(rng, 1, 9), k = pick(rng, 1, 20);
       const Array a = strata::testing::random_array({b, m, n}, 0.4, false, false, rng);
@@ -90,8 +99,13 @@ TEST_CASE("batched drivers, batch by batch") {
         Array x = strata::testing::random_array(s, 1, false, false, rng);
         return std::pair(x, strata::testing::dense(x, DType::f64, order));
       };
-      for (const auto& [text, shape] : std::vector<std::pair<std::string, Shape>>{
-               {"bij,bj->bi", {b, n}}, {"bij,j->bi", {n}}, {"bij,bjk->bik", {b, n, k}}, {"bij,jk->bik", {n, k}}, {"bij,bjk->ik", {b, n, k}}, {"bij,bi->bj", {b, m}}, {"bij,b->", {b}}}) {
+      for (const auto& [text, shape] : std::vector<std::pair<std::string, Shape>>{{"bij,bj->bi", {b, n}},
+                                                                                  {"bij,j->bi", {n}},
+                                                                                  {"bij,bjk->bik", {b, n, k}},
+                                                                                  {"bij,jk->bik", {n, k}},
+                                                                                  {"bij,bjk->ik", {b, n, k}},
+                                                                                  {"bij,bi->bj", {b, m}},
+                                                                                  {"bij,b->", {b}}}) {
         const auto x = dense(shape, round);
         check(text, {a, x.first}, {t, x.second});
       }
@@ -118,7 +132,8 @@ TEST_CASE("one value shared by all slots") {
   arrays.value_stride = 0;
   const Tensor shared = make_tensor(parse_format("CSR"), {6, 8}, std::move(arrays));
   REQUIRE(shared.type().shared_value);
-  const Array x = strata::testing::random_array({8}, 1, false, false, rng), y = strata::testing::random_array({8, 13}, 1, false, false, rng);
+  const Array x = strata::testing::random_array({8}, 1, false, false, rng),
+              y = strata::testing::random_array({8, 13}, 1, false, false, rng);
   check("ij,j->i", {a, x}, {shared, strata::testing::dense(x, DType::f64)});
   check("ij,jk->ik", {a, y}, {shared, strata::testing::dense(y, DType::f64)});
   check("ij->j", {a}, {shared});

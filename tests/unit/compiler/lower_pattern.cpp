@@ -23,7 +23,8 @@ bool as_pattern(Case& c, Rng& rng) {
   std::shuffle(c.in.einsum.output.begin(), c.in.einsum.output.end(), rng);
   std::sort(own.begin(), own.end());
   c.in.pattern_output = true;
-  return !own.empty() && std::adjacent_find(own.begin(), own.end()) == own.end() && !c.operands[d].format().is_all_dense();
+  return !own.empty() && std::adjacent_find(own.begin(), own.end()) == own.end() &&
+         !c.operands[d].format().is_all_dense();
 }
 
 Tensor empty_like(const Tensor& t, DType dtype, Complex fill) {
@@ -33,7 +34,8 @@ Tensor empty_like(const Tensor& t, DType dtype, Complex fill) {
   Part part = t.part();
   part.values = Buffer::allocate(dtype, part.values.size);
   for (std::int64_t k = 0; k < part.values.size; ++k)
-    strata::testing::scalar_of(fill, dtype).store(static_cast<char*>(part.values.data) + k * static_cast<std::int64_t>(size_of(dtype)));
+    strata::testing::scalar_of(fill, dtype)
+        .store(static_cast<char*>(part.values.data) + k * static_cast<std::int64_t>(size_of(dtype)));
   return make_from_parts(type, {part});
 }
 
@@ -53,18 +55,22 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   in.target.by_order = seed % 7 != 0;
   const Tensor& driver = c.operands[static_cast<std::size_t>(in.driver)];
   const bool boolean = in.compute == DType::boolean;
-  const Complex alpha = boolean ? Complex(1) : Complex(pick(rng, 1, 3), is_complex(in.compute) ? 1 : 0), start = static_cast<double>(boolean ? 1 : pick(rng, 0, 2));
-  const Complex beta = boolean ? Complex(static_cast<double>(pick(rng, 0, 1))) : Complex(static_cast<double>(pick(rng, 0, 2)));
+  const Complex alpha = boolean ? Complex(1) : Complex(pick(rng, 1, 3), is_complex(in.compute) ? 1 : 0),
+                start = static_cast<double>(boolean ? 1 : pick(rng, 0, 2));
+  const Complex beta =
+      boolean ? Complex(static_cast<double>(pick(rng, 0, 1))) : Complex(static_cast<double>(pick(rng, 0, 2)));
   const bool unread = beta == 0.0 && is_float(c.out_dtype);  // beta 0 never reads
-  const Tensor out = empty_like(driver, c.out_dtype, unread ? Complex(std::numeric_limits<double>::quiet_NaN()) : start);
+  const Tensor out =
+      empty_like(driver, c.out_dtype, unread ? Complex(std::numeric_limits<double>::quiet_NaN()) : start);
   in.output = out.type();
   std::string why;
   const auto lowered = lower(in, why);
   REQUIRE_MESSAGE(lowered.has_value(), why);
   CHECK(lowered->applies_beta);
   CHECK(!lowered->wide_output);
-  run_lowered(*lowered, *ir::interpret(lowered->function), in, c.operands, out, strata::testing::scalar_of(alpha, in.compute),
-              strata::testing::scalar_of(beta, in.compute), c.extents, rng);
+  run_lowered(*lowered, *ir::interpret(lowered->function), in, c.operands, out,
+              strata::testing::scalar_of(alpha, in.compute), strata::testing::scalar_of(beta, in.compute), c.extents,
+              rng);
 
   // What each slot's value is multiplied with (slots of one element, duplicates, have values of their own).
   const auto d = static_cast<std::size_t>(in.driver);
@@ -88,11 +94,16 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
     }
     Complex sum = factor.v[place] * values[slot++];
     if (boolean) sum = sum.real() != 0 ? 1.0 : 0.0;
-    const Complex want = rounded(alpha * sum + (beta == 0.0 ? 0.0 : beta * start), c.out_dtype), got = Scalar::load(c.out_dtype, value).to_complex();
-    if (want != got && ++wrong <= 3) MESSAGE("slot of element " << place << ": got " << got.real() << "+" << got.imag() << "i, not " << want.real() << "+" << want.imag() << "i");
+    const Complex want = rounded(alpha * sum + (beta == 0.0 ? 0.0 : beta * start), c.out_dtype),
+                  got = Scalar::load(c.out_dtype, value).to_complex();
+    if (want != got && ++wrong <= 3)
+      MESSAGE("slot of element " << place << ": got " << got.real() << "+" << got.imag() << "i, not " << want.real()
+                                 << "+" << want.imag() << "i");
   });
   if (wrong > 0)
-    MESSAGE("seed " << seed << " optimize " << optimize << " bytes " << vector_bytes << ": " << wrong << " wrong\n" << c.text << "\n" << lowered->graph << lowered->schedule
+    MESSAGE("seed " << seed << " optimize " << optimize << " bytes " << vector_bytes << ": " << wrong << " wrong\n"
+                    << c.text << "\n"
+                    << lowered->graph << lowered->schedule
                     << (std::getenv("STRATA_TEST_SHOW") ? ir::to_string(lowered->function) : ""));
   return wrong;
 }
@@ -102,7 +113,8 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
 TEST_CASE("random results in the driver's pattern agree with a loop over every index") {
   const char* count = std::getenv("STRATA_TEST_COUNT");
   const char* first = std::getenv("STRATA_TEST_SEED");
-  const std::uint64_t from = first ? std::strtoull(first, nullptr, 10) : 1, n = count ? std::strtoull(count, nullptr, 10) : 400;
+  const std::uint64_t from = first ? std::strtoull(first, nullptr, 10) : 1,
+                      n = count ? std::strtoull(count, nullptr, 10) : 400;
   int failures = 0, cases = 0;
   for (std::uint64_t seed = from; seed < from + n && failures < 5; ++seed) {
     Rng rng(seed);
@@ -116,7 +128,8 @@ TEST_CASE("random results in the driver's pattern agree with a loop over every i
     ++cases;
     CAPTURE(seed);
     CAPTURE(c.text);
-    for (const auto& [optimize, bytes] : std::vector<std::pair<bool, int>>{{false, 0}, {true, 0}, {true, 32}, {true, 64}}) {
+    for (const auto& [optimize, bytes] :
+         std::vector<std::pair<bool, int>>{{false, 0}, {true, 0}, {true, 32}, {true, 64}}) {
       int wrong = 1;
       try {
         wrong = check_case(c, seed, optimize, bytes);

@@ -1,4 +1,5 @@
-// Random lowered kernels in the interpreter against a loop over every index; and compiled, bit for bit against the interpreter.
+// Random lowered kernels in the interpreter against a loop over every index; and compiled, bit for bit against the
+// interpreter.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -45,13 +46,15 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
     for (auto& x : prepared.v) x = beta == 0.0 ? 0.0 : x * beta;
     if (in.compute == DType::boolean)
       for (auto& x : prepared.v) x = beta.real() != 0 && x.real() != 0 ? 1.0 : 0.0;
-    out = strata::testing::dense(prepared, lowered->wide_output ? in.compute : c.out_dtype, lowered->wide_output ? 0 : c.out_order);
+    out = strata::testing::dense(prepared, lowered->wide_output ? in.compute : c.out_dtype,
+                                 lowered->wide_output ? 0 : c.out_order);
   } else if (beta == 0.0 && is_float(c.out_dtype)) {  // must not be read
     for (auto& x : prepared.v) x = std::numeric_limits<double>::quiet_NaN();
     out = strata::testing::dense(prepared, c.out_dtype, c.out_order);
   }
   const auto kernel = ir::interpret(lowered->function);
-  run_lowered(*lowered, *kernel, in, c.operands, out, strata::testing::scalar_of(alpha, in.compute), strata::testing::scalar_of(lowered->wide_output ? Complex(1) : beta, in.compute), c.extents, rng);
+  run_lowered(*lowered, *kernel, in, c.operands, out, strata::testing::scalar_of(alpha, in.compute),
+              strata::testing::scalar_of(lowered->wide_output ? Complex(1) : beta, in.compute), c.extents, rng);
 
   Array expected = strata::testing::oracle(c.in.einsum, c.arrays);
   int wrong = 0;
@@ -59,14 +62,20 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   for (std::size_t k = 0; k < expected.v.size(); ++k) {
     Complex sum = expected.v[k];
     if (in.compute == DType::boolean) sum = sum.real() != 0 ? 1.0 : 0.0;
-    const Complex want = rounded(alpha * sum + (beta == 0.0 ? 0.0 : beta * start.v[k]), lowered->wide_output ? in.compute : c.out_dtype);
+    const Complex want =
+        rounded(alpha * sum + (beta == 0.0 ? 0.0 : beta * start.v[k]), lowered->wide_output ? in.compute : c.out_dtype);
     if (want != got.v[k] && ++wrong <= 3)
-      MESSAGE("element " << k << ": got " << got.v[k].real() << "+" << got.v[k].imag() << "i, not " << want.real() << "+" << want.imag() << "i; alpha " << alpha.real()
-                         << " beta " << beta.real() << " from " << start.v[k].real() << " applies_beta " << lowered->applies_beta << " compute " << name_of(in.compute) << " out " << name_of(c.out_dtype) << " order " << c.out_order);
+      MESSAGE("element " << k << ": got " << got.v[k].real() << "+" << got.v[k].imag() << "i, not " << want.real()
+                         << "+" << want.imag() << "i; alpha " << alpha.real() << " beta " << beta.real() << " from "
+                         << start.v[k].real() << " applies_beta " << lowered->applies_beta << " compute "
+                         << name_of(in.compute) << " out " << name_of(c.out_dtype) << " order " << c.out_order);
   }
   if (wrong > 0) {
-    MESSAGE("seed " << seed << " optimize " << optimize << " bytes " << vector_bytes << ": " << wrong << " of " << expected.v.size() << " wrong\n"
-                    << c.text << "\n" << lowered->graph << lowered->schedule << "\n" << (std::getenv("STRATA_TEST_SHOW") ? ir::to_string(lowered->function) : ""));
+    MESSAGE("seed " << seed << " optimize " << optimize << " bytes " << vector_bytes << ": " << wrong << " of "
+                    << expected.v.size() << " wrong\n"
+                    << c.text << "\n"
+                    << lowered->graph << lowered->schedule << "\n"
+                    << (std::getenv("STRATA_TEST_SHOW") ? ir::to_string(lowered->function) : ""));
   }
   return wrong;
 }
@@ -76,14 +85,16 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
 TEST_CASE("random lowered kernels agree with a loop over every index") {
   const char* count = std::getenv("STRATA_TEST_COUNT");
   const char* first = std::getenv("STRATA_TEST_SEED");
-  const std::uint64_t from = first ? std::strtoull(first, nullptr, 10) : 1, n = count ? std::strtoull(count, nullptr, 10) : 400;
+  const std::uint64_t from = first ? std::strtoull(first, nullptr, 10) : 1,
+                      n = count ? std::strtoull(count, nullptr, 10) : 400;
   int failures = 0;
   for (std::uint64_t seed = from; seed < from + n && failures < 5; ++seed) {
     Rng rng(seed);
     const Case c = make_case(rng);
     CAPTURE(seed);
     CAPTURE(c.text);
-    for (const auto& [optimize, bytes] : std::vector<std::pair<bool, int>>{{false, 0}, {true, 0}, {true, 32}, {true, 64}}) {
+    for (const auto& [optimize, bytes] :
+         std::vector<std::pair<bool, int>>{{false, 0}, {true, 0}, {true, 32}, {true, 64}}) {
       int wrong = 1;
       try {
         wrong = check_case(c, seed, optimize, bytes);
@@ -118,7 +129,8 @@ TEST_CASE("random lowered kernels are the same bit for bit, compiled and interpr
       const Buffer& v = t.part().values;
       for (std::int64_t q = 0; q < v.size; ++q)
         if (is_float(t.dtype()) || is_complex(t.dtype()))
-          strata::testing::scalar_of({std::ldexp(static_cast<double>(rng() >> 11), -53), 0.3}, t.dtype()).store(static_cast<char*>(v.data) + q * static_cast<std::int64_t>(size_of(t.dtype())));
+          strata::testing::scalar_of({std::ldexp(static_cast<double>(rng() >> 11), -53), 0.3}, t.dtype())
+              .store(static_cast<char*>(v.data) + q * static_cast<std::int64_t>(size_of(t.dtype())));
     }
     one.in = one.c.in;
     one.in.target = host_target();
@@ -133,19 +145,24 @@ TEST_CASE("random lowered kernels are the same bit for bit, compiled and interpr
     emit_test::Library library(compiler, texts, "-O1 -march=native");
     for (auto& one : all) {
       std::vector<Tensor> results;
-      for (const KernelPtr& kernel : {ir::interpret(one.lowered.function), wrap_function(library.find(one.lowered.function.name), "test")}) {
+      for (const KernelPtr& kernel :
+           {ir::interpret(one.lowered.function), wrap_function(library.find(one.lowered.function.name), "test")}) {
         Rng rng(one.seed);
         Tensor out = strata::testing::dense(Array(one.c.out_shape), one.in.compute, one.c.out_order);
-        run_lowered(one.lowered, *kernel, one.in, one.c.operands, out, Scalar::one(one.in.compute), Scalar::zero(one.in.compute), one.c.extents, rng);
+        run_lowered(one.lowered, *kernel, one.in, one.c.operands, out, Scalar::one(one.in.compute),
+                    Scalar::zero(one.in.compute), one.c.extents, rng);
         results.push_back(out);
       }
       INFO(compiler << " seed " << one.seed << "\n" << one.c.text << "\n" << one.lowered.schedule);
       const Buffer &a = results[0].part().values, &b = results[1].part().values;
       int different = 0;
-      const DType part = one.in.compute == DType::c64 ? DType::f32 : one.in.compute == DType::c128 ? DType::f64 : one.in.compute;
+      const DType part = one.in.compute == DType::c64    ? DType::f32
+                         : one.in.compute == DType::c128 ? DType::f64
+                                                         : one.in.compute;
       const auto width = static_cast<std::int64_t>(size_of(part));
       for (std::int64_t q = 0; q < a.bytes() / width; ++q)
-        different += !emit_test::same_element(part, static_cast<char*>(a.data) + q * width, static_cast<char*>(b.data) + q * width);
+        different += !emit_test::same_element(part, static_cast<char*>(a.data) + q * width,
+                                              static_cast<char*>(b.data) + q * width);
       CHECK(different == 0);
     }
   }

@@ -19,9 +19,7 @@ Shape shape_of(std::string_view text, const std::vector<Shape>& shapes) {
 std::string message(std::string_view text, const std::vector<Shape>& shapes) {
   try {
     shape_of(text, shapes);
-  } catch (const ExpressionError& e) {
-    return e.what();
-  }
+  } catch (const ExpressionError& e) { return e.what(); }
   return "no error";
 }
 
@@ -148,9 +146,7 @@ TEST_CASE("einsum: hostile texts end in a typed error") {
       const std::vector<int> ranks(1 + n % 3, n % 4);
       const Einsum e = parse_einsum(text, ranks);
       CHECK(e.operands.size() == ranks.size());
-    } catch (const ExpressionError&) {
-      ++refused;
-    }
+    } catch (const ExpressionError&) { ++refused; }
   }
   CHECK(refused > 1000);
 }

@@ -9,9 +9,7 @@ std::string message(std::string_view text) {
   std::vector<std::string> names;
   try {
     parse_index_notation(text, names);
-  } catch (const Error& e) {
-    return e.what();
-  }
+  } catch (const Error& e) { return e.what(); }
   return "no error";
 }
 }  // namespace

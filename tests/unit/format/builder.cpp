@@ -9,9 +9,7 @@ namespace {
 std::string refusal(const FormatBuilder& b) {
   try {
     b.build();
-  } catch (const FormatError& e) {
-    return e.problem().what;
-  }
+  } catch (const FormatError& e) { return e.problem().what; }
   return "accepted";
 }
 }  // namespace

@@ -13,18 +13,14 @@ namespace {
 Problem problem_of(const std::string& text) {
   try {
     parse_format(text);
-  } catch (const FormatError& e) {
-    return e.problem();
-  }
+  } catch (const FormatError& e) { return e.problem(); }
   FAIL("accepted: " << text);
   return {};
 }
 std::string message_of(const std::string& text) {
   try {
     parse_format(text);
-  } catch (const FormatError& e) {
-    return e.what();
-  }
+  } catch (const FormatError& e) { return e.what(); }
   FAIL("accepted: " << text);
   return {};
 }
@@ -61,17 +57,14 @@ TEST_CASE("every cut of a good text is refused or good, and every changed byte")
     for (std::size_t n = 0; n < text.size(); ++n) {
       try {
         parse_format(text.substr(0, n));
-      } catch (const FormatError&) {
-      }
+      } catch (const FormatError&) {}
       for (int byte = 0; byte < 256; byte += 3) {
         std::string changed = text;
         changed[n] = static_cast<char>(byte);
         try {
           const Format f = parse_format(changed);
           REQUIRE(parse_format(f.to_string()) == f);
-        } catch (const FormatError& e) {
-          REQUIRE(e.problem().where.end <= changed.size());
-        }
+        } catch (const FormatError& e) { REQUIRE(e.problem().where.end <= changed.size()); }
       }
     }
   }

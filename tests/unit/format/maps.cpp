@@ -164,9 +164,7 @@ TEST_CASE("empty and huge shapes") {
   CHECK_THROWS_AS(bsr.level_range(0, Coordinates{2, -1}), FormatError);
   try {
     dia.level_ranges(Coordinates{most, most});
-  } catch (const FormatError& e) {
-    CHECK(e.problem().what == "the coordinates of level 'j - i' exceed 64 bits");
-  }
+  } catch (const FormatError& e) { CHECK(e.problem().what == "the coordinates of level 'j - i' exceed 64 bits"); }
 }
 
 TEST_CASE("coordinates outside of every tensor wrap instead of trapping") {

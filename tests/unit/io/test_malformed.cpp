@@ -12,9 +12,7 @@ TEST_CASE("malformed Matrix Market files are refused at the right place") {
     std::string message;
     try {
       strata::parse_matrix_market(c.text, "f");
-    } catch (const strata::FileError& e) {
-      message = e.what();
-    }
+    } catch (const strata::FileError& e) { message = e.what(); }
     CAPTURE(message);
     CHECK(message.rfind("f, line " + c.line + ", column " + c.column + ": ", 0) == 0);
     CHECK(message.find(c.fragment) != std::string::npos);
@@ -46,8 +44,7 @@ TEST_CASE("every cut of a file is refused or valid, never a crash") {
       t.validate();
       ++valid;
       CHECK(t.nse() == 4);
-    } catch (const strata::FileError&) {
-    }
+    } catch (const strata::FileError&) {}
   }
   CHECK(valid == 2);  // with and without the last newline
 }
@@ -60,7 +57,6 @@ TEST_CASE("damaged bytes are refused or valid, never a crash") {
       damaged[k] = c;
       try {
         strata::parse_matrix_market(damaged).validate();
-      } catch (const strata::FileError&) {
-      }
+      } catch (const strata::FileError&) {}
     }
 }

@@ -51,7 +51,8 @@ template <class Arm, class F> long sweep(const std::string& what, const Arm& arm
       failed = true;
     }
     if (testing::blocks_in_use() != before) {
-      FAIL("allocation " << n << " of " << what << " failed, and " << testing::blocks_in_use() - before << " blocks were kept");
+      FAIL("allocation " << n << " of " << what << " failed, and " << testing::blocks_in_use() - before
+                         << " blocks were kept");
     }
     if (!failed) return n - 1;
   }
@@ -69,8 +70,10 @@ Tensor matrix(const char* format) {
   std::vector<std::int64_t> rows, columns;
   std::vector<double> values;
   for (std::int64_t i = 0; i < 40; ++i)
-    for (std::int64_t j = i % 3; j < 30; j += 5) rows.push_back(i), columns.push_back(j), values.push_back(static_cast<double>(i - j));
-  const Buffer coords[] = {Buffer::copy_of(std::span<const std::int64_t>(rows)), Buffer::copy_of(std::span<const std::int64_t>(columns))};
+    for (std::int64_t j = i % 3; j < 30; j += 5)
+      rows.push_back(i), columns.push_back(j), values.push_back(static_cast<double>(i - j));
+  const Buffer coords[] = {Buffer::copy_of(std::span<const std::int64_t>(rows)),
+                           Buffer::copy_of(std::span<const std::int64_t>(columns))};
   return from_coo(coords, Buffer::copy_of(std::span<const double>(values)), {40, 30}, parse_format(format, 2));
 }
 
@@ -78,12 +81,16 @@ Tensor matrix(const char* format) {
 
 TEST_CASE("out of memory: formats, tensors, conversions") {
   settings().threads = 1;  // what a helper allocates would not be counted here
-  fails_cleanly("a format", [] { static_cast<void>(parse_format("(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)").to_string()); });
+  fails_cleanly("a format", [] {
+    static_cast<void>(
+        parse_format("(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)").to_string());
+  });
   fails_cleanly("a tensor", [] { static_cast<void>(matrix("CSR")); });
   for (const char* from : {"CSR", "COO", "BSR(4, 4)", "DIAI", "Delta(4)", "BSR(4, 4) + COO"}) {
     const Tensor t = matrix(from);
     for (const char* to : {"CSC", "COO", "BSR(2, 3)", "DIAI", "ELL", "Bitmap", "dense", "BSR(2, 2) + CSR"})
-      if (std::string(from) != to) fails_cleanly(std::string(from) + " to " + to, [&] { static_cast<void>(convert(t, parse_format(to, 2))); });
+      if (std::string(from) != to)
+        fails_cleanly(std::string(from) + " to " + to, [&] { static_cast<void>(convert(t, parse_format(to, 2))); });
     fails_cleanly("a printed tensor", [&] { static_cast<void>(to_string(t)); });
   }
   settings().threads = 0;
@@ -93,8 +100,8 @@ TEST_CASE("out of memory: products and expressions") {
   settings().threads = 1;
   const Tensor a = matrix("CSR"), b = matrix("COO"), x = convert(matrix("CSC"), parse_format("dense", 2));
   const std::map<std::string, Tensor> operands{{"A", a}, {"B", b}, {"X", x}};
-  for (const char* text : {"Y(i,k) = A(i,j) * X(k,j)", "C(i,j) = A(i,j) + B(i,j)", "C(i,k) = A(i,j) * B(k,j)", "s(i) = max(j, A(i,j)) - sum(j, abs(B(i,j)))",
-                           "C(i,j) = A(i,j) * sum(k, X(i,k) * X(i,k))"})
+  for (const char* text : {"Y(i,k) = A(i,j) * X(k,j)", "C(i,j) = A(i,j) + B(i,j)", "C(i,k) = A(i,j) * B(k,j)",
+                           "s(i) = max(j, A(i,j)) - sum(j, abs(B(i,j)))", "C(i,j) = A(i,j) * sum(k, X(i,k) * X(i,k))"})
     fails_cleanly(text, [&] { static_cast<void>(evaluate(std::string_view(text), operands)); });
   for (const char* text : {"C(i,j) = A(i,j) + B(i,j)", "C(i,k) = A(i,j) * B(k,j)"})
     fails_cleanly(std::string("the general path: ") + text, [&] {
@@ -107,7 +114,8 @@ TEST_CASE("out of memory: products and expressions") {
 
 TEST_CASE("out of memory: files") {
   settings().threads = 1;
-  const std::string text = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n3 3 4\n1 1 1.5\n2 1 -2\n3 3 4e-3\n3 2 1\n";
+  const std::string text =
+      "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n3 3 4\n1 1 1.5\n2 1 -2\n3 3 4e-3\n3 2 1\n";
   fails_cleanly("a file read", [&] { static_cast<void>(parse_matrix_market(text)); });
   settings().threads = 0;
 }

@@ -19,9 +19,7 @@ std::string text(const Expr& e) { return to_string(e); }
 std::string refusal(const std::function<void()>& f) {
   try {
     f();
-  } catch (const InternalError& e) {
-    return e.what();
-  }
+  } catch (const InternalError& e) { return e.what(); }
   return "";
 }
 
@@ -60,8 +58,8 @@ TEST_CASE("integers fold and lose their identities") {
 
 TEST_CASE("floats keep what IEEE distinguishes") {
   const Expr x = var("x", {DType::f64});
-  CHECK(text(x + real(0)) == "x + 0.0");      // -0.0 + 0.0 is 0.0
-  CHECK(text(x * real(0)) == "x * 0.0");      // NaN
+  CHECK(text(x + real(0)) == "x + 0.0");  // -0.0 + 0.0 is 0.0
+  CHECK(text(x * real(0)) == "x * 0.0");  // NaN
   CHECK(text(real(0.1) + real(0.2)) == "0.30000000000000004");
   CHECK(text(cast(DType::i64, real(1e300))) == std::to_string(INT64_MAX));
   CHECK(text(cast(DType::u8, real(-3))) == "0_u8");
@@ -132,7 +130,8 @@ TEST_CASE("ill-typed statements are refused") {
 }
 
 TEST_CASE("blocks flatten and constant branches go") {
-  const Stmt s = block({nullptr, block({let("a", i), block({let("b", j)})}), branch(bool_const(false), let("c", i)), branch(bool_const(true), let("d", i))});
+  const Stmt s = block({nullptr, block({let("a", i), block({let("b", j)})}), branch(bool_const(false), let("c", i)),
+                        branch(bool_const(true), let("d", i))});
   REQUIRE(s->body.size() == 3);
   CHECK(s->body[2]->name == "d");
 }

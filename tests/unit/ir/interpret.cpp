@@ -36,8 +36,18 @@ template <class R, class T> R converted(T v) {
 TEST_CASE("division floors, and gives 0 for 0") {
   const struct {
     std::int64_t a, b, quotient, remainder;
-  } python[] = {{7, 2, 3, 1}, {-7, 2, -4, 1}, {7, -2, -4, -1}, {-7, -2, 3, -1}, {6, -3, -2, 0}, {-6, 3, -2, 0}, {0, 5, 0, 0}, {5, 0, 0, 0}, {-5, 0, 0, 0},
-                {INT64_MIN, 1, INT64_MIN, 0}, {INT64_MIN, 2, INT64_MIN / 2, 0}, {INT64_MAX, -1, -INT64_MAX, 0}};
+  } python[] = {{7, 2, 3, 1},
+                {-7, 2, -4, 1},
+                {7, -2, -4, -1},
+                {-7, -2, 3, -1},
+                {6, -3, -2, 0},
+                {-6, 3, -2, 0},
+                {0, 5, 0, 0},
+                {5, 0, 0, 0},
+                {-5, 0, 0, 0},
+                {INT64_MIN, 1, INT64_MIN, 0},
+                {INT64_MIN, 2, INT64_MIN / 2, 0},
+                {INT64_MAX, -1, -INT64_MAX, 0}};
   for (const auto& [a, b, q, r] : python) {
     CHECK(apply(Op::floor_div, a, b) == q);
     CHECK(apply(Op::floor_mod, a, b) == r);
@@ -102,8 +112,11 @@ TEST_CASE("casts") {
 }
 
 TEST_CASE("casts agree with Scalar::as everywhere") {
-  const double values[] = {0, -0.0, 0.5, -0.5, 1, -1, 127, 128, -128, -129, 255, 256, 32768, 65535.5, 2147483647.0, 2147483648.0, -2147483649.0, 4294967295.0,
-                           9.2e18, 9.3e18, -9.3e18, 1.8e19, 1.9e19, 1e300, -1e300, 1e-300, std::nan(""), INFINITY, -INFINITY};
+  const double values[] = {
+      0,        -0.0,     0.5,     -0.5,   1,       -1,           127,          128,           -128,
+      -129,     255,      256,     32768,  65535.5, 2147483647.0, 2147483648.0, -2147483649.0, 4294967295.0,
+      9.2e18,   9.3e18,   -9.3e18, 1.8e19, 1.9e19,  1e300,        -1e300,       1e-300,        std::nan(""),
+      INFINITY, -INFINITY};
   for (double v : values) {
     CHECK(converted<std::int8_t>(v) == static_cast<std::int8_t>(Scalar::of(v).as(DType::i8).to_int64()));
     CHECK(converted<std::int32_t>(v) == Scalar::of(v).as(DType::i32).to_int64());
@@ -112,7 +125,8 @@ TEST_CASE("casts agree with Scalar::as everywhere") {
     CHECK(Scalar::of(converted<std::uint64_t>(v)).same_bits(Scalar::of(v).as(DType::u64)));
     CHECK(converted<bool>(v) == (Scalar::of(v).as(DType::boolean).bits[0] != 0));
   }
-  for (std::int64_t v : {INT64_MIN, std::int64_t{-300}, std::int64_t{-1}, std::int64_t{16777217}, std::int64_t{9007199254740993}, INT64_MAX}) {
+  for (std::int64_t v : {INT64_MIN, std::int64_t{-300}, std::int64_t{-1}, std::int64_t{16777217},
+                         std::int64_t{9007199254740993}, INT64_MAX}) {
     CHECK(Scalar::of(converted<float>(v)).same_bits(Scalar::of(v).as(DType::f32)));
     CHECK(Scalar::of(converted<double>(v)).same_bits(Scalar::of(v).as(DType::f64)));
     CHECK(Scalar::of(converted<std::uint8_t>(v)).same_bits(Scalar::of(v).as(DType::u8)));
@@ -120,7 +134,9 @@ TEST_CASE("casts agree with Scalar::as everywhere") {
 }
 
 TEST_CASE("counts of bits") {
-  const auto count = [](Op op, std::uint64_t v) { return evaluate<std::int64_t, std::uint64_t>([op](Expr x, Expr) { return unary(op, x); }, v); };
+  const auto count = [](Op op, std::uint64_t v) {
+    return evaluate<std::int64_t, std::uint64_t>([op](Expr x, Expr) { return unary(op, x); }, v);
+  };
   CHECK(count(Op::popcount, 0xF0F) == 8);
   CHECK(count(Op::popcount, ~std::uint64_t{0}) == 64);
   CHECK(count(Op::count_trailing_zeros, 0) == 64);
@@ -129,7 +145,8 @@ TEST_CASE("counts of bits") {
 
 TEST_CASE("fma rounds once") {
   const double x = 1 + std::ldexp(1.0, -30);
-  const double y = evaluate<double, double>([](Expr a, Expr b) { return fma(a, a, b); }, x, -(1 + std::ldexp(1.0, -29)));
+  const double y =
+      evaluate<double, double>([](Expr a, Expr b) { return fma(a, a, b); }, x, -(1 + std::ldexp(1.0, -29)));
   CHECK(y == std::ldexp(1.0, -60));
 }
 
@@ -154,7 +171,8 @@ TEST_CASE("several lane reductions at once are the same trees") {
     void* buffers[] = {v.data(), together.data()};
     CHECK(interpret(several)->run({buffers, nullptr}, 0, 1, 0) == 0);
     for (int k = 0; k < n; ++k) {
-      Function one{"f", {in, out}, {}, store(out, 1, int_const(k), reduce_lanes(Op::add, each[static_cast<std::size_t>(k)]))};
+      Function one{
+          "f", {in, out}, {}, store(out, 1, int_const(k), reduce_lanes(Op::add, each[static_cast<std::size_t>(k)]))};
       void* buffers_of_one[] = {v.data(), alone.data()};
       CHECK(interpret(one)->run({buffers_of_one, nullptr}, 0, 1, 0) == 0);
     }

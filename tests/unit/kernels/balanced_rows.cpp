@@ -44,7 +44,8 @@ TEST_CASE("slices of rows weigh the same, up to one row") {
 }
 
 namespace {
-constexpr RowCosts dear{.masked = 5, .end = 4, .wrong = 20, .over = 40}, cheap{.masked = 5, .end = 1, .wrong = 12, .over = 12}, wide{.masked = 9, .end = 2, .wrong = 30, .over = 30};
+constexpr RowCosts dear{.masked = 5, .end = 4, .wrong = 20, .over = 40},
+    cheap{.masked = 5, .end = 1, .wrong = 12, .over = 12}, wide{.masked = 9, .end = 2, .wrong = 30, .over = 30};
 }
 
 TEST_CASE("fours of elements that every row is given: by what rows have, and by what a wrong guess costs") {
@@ -62,7 +63,7 @@ TEST_CASE("fours of elements that every row is given: by what rows have, and by 
   CHECK(chosen(5000, [](i64) { return 7; }) == 2);
   CHECK(chosen(5000, [](i64) { return 7; }, wide) == 0);
   CHECK(chosen(5000, [&](i64) { return 5 + r() % 4; }, wide) == 2);
-  CHECK(chosen(5000, [](i64) { return 27; }) == 0);  // a core guesses what it has seen
+  CHECK(chosen(5000, [](i64) { return 27; }) == 0);      // a core guesses what it has seen
   CHECK(chosen(100, [&](i64) { return ten(r); }) == 0);  // too few rows to ask
   CHECK(chosen(0, [](i64) { return 0; }) == 0);
 }

@@ -1,5 +1,5 @@
-// The loops of blocks and of diagonals, of every instruction set that this machine has, with every choice that a caller makes for them.
-// Sums of small integers are exact in any order.
+// The loops of blocks and of diagonals, of every instruction set that this machine has, with every choice that a caller
+// makes for them. Sums of small integers are exact in any order.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -13,16 +13,23 @@ namespace strata::kernels {
 
 namespace {
 
-/// x and the result of a product with `columns` columns. Rows begin wherever they like, or (inside >= 0) all so many elements behind the
-/// beginning of a line of the cache. Around x lies NaN, which belongs in no sum; behind it nothing.
+/// x and the result of a product with `columns` columns. Rows begin wherever they like, or (inside >= 0) all so many
+/// elements behind the beginning of a line of the cache. Around x lies NaN, which belongs in no sum; behind it nothing.
 template <class V> struct Sides {
   static constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
   i64 rows, columns, inner, ldx, ldo;
   std::vector<V> space, out;
   V* x;
   Sides(i64 of_rows, i64 of_inner, i64 of_columns, i64 inside, bool together, std::mt19937& r)
-      : rows(of_rows), columns(of_columns), inner(of_inner), ldx(columns == 1 ? 1 : inside < 0 ? columns + 3 : (columns + line - 1) / line * line), ldo(columns == 1 || together ? columns : columns + 1),
-        space(static_cast<std::size_t>(inner * ldx + 2 * line), std::numeric_limits<V>::quiet_NaN()), out(static_cast<std::size_t>(rows * ldo + 1), V(3)) {
+      : rows(of_rows),
+        columns(of_columns),
+        inner(of_inner),
+        ldx(columns == 1 ? 1
+            : inside < 0 ? columns + 3
+                         : (columns + line - 1) / line * line),
+        ldo(columns == 1 || together ? columns : columns + 1),
+        space(static_cast<std::size_t>(inner * ldx + 2 * line), std::numeric_limits<V>::quiet_NaN()),
+        out(static_cast<std::size_t>(rows * ldo + 1), V(3)) {
     const i64 begins = static_cast<i64>(reinterpret_cast<std::uintptr_t>(space.data()) % 64 / sizeof(V));
     x = space.data() + (inside < 0 ? line : (inside - begins + line) % line);
     space.resize(static_cast<std::size_t>(x - space.data() + inner * ldx));
@@ -61,7 +68,8 @@ template <class V, class P, class J> void check_blocks(const IndexedLoops<V, P, 
       for (const i64 columns : {1, 3, 8, 16, 17, 32, 64, 72, 131})
         for (int turn = 0; turn < 4; ++turn) {
           const bool overhangs = turn == 3, column_major = r() % 4 == 0, together = r() % 2;
-          const i64 block_rows = 9, block_columns = 14, rows = block_rows * br - (overhangs && br > 1), inner = block_columns * bc - (overhangs && bc > 1);
+          const i64 block_rows = 9, block_columns = 14, rows = block_rows * br - (overhangs && br > 1),
+                    inner = block_columns * bc - (overhangs && bc > 1);
           std::vector<P> pos{0};
           std::vector<J> crd;
           std::vector<V> values, dense(static_cast<std::size_t>(rows * inner), V(0));
@@ -70,7 +78,8 @@ template <class V, class P, class J> void check_blocks(const IndexedLoops<V, P, 
               if (b == 4 || r() % 3 == 0) continue;  // a row without blocks, and rows with many side by side
               crd.push_back(static_cast<J>(j));
               for (i64 u = 0; u < br * bc; ++u) {
-                const i64 row = b * br + (column_major ? u % br : u / bc), column = j * bc + (column_major ? u / br : u % bc);
+                const i64 row = b * br + (column_major ? u % br : u / bc),
+                          column = j * bc + (column_major ? u / br : u % bc);
                 const bool outside = row >= rows || column >= inner;
                 values.push_back(outside ? std::numeric_limits<V>::quiet_NaN() : static_cast<V>(r() % 17) - 8);
                 if (!outside) dense[static_cast<std::size_t>(row * inner + column)] = values.back();
@@ -84,8 +93,10 @@ template <class V, class P, class J> void check_blocks(const IndexedLoops<V, P, 
           const Dense<V> d = s.arguments(choices<V>(r, together));
           loops.bsr(0, 5, pos.data(), crd.data(), values.data(), br, bc, column_major, rows, inner, d);
           loops.bsr(5, block_rows, pos.data(), crd.data(), values.data(), br, bc, column_major, rows, inner, d);
-          CHECK_MESSAGE(s.wrong(dense, d) == 0, br << " x " << bc << " blocks, " << columns << " columns, " << sizeof(V) << "-byte values, column-major " << column_major << " overhangs " << overhangs
-                                                   << " inside " << inside << " near " << d.near << " past " << d.past);
+          CHECK_MESSAGE(s.wrong(dense, d) == 0, br << " x " << bc << " blocks, " << columns << " columns, " << sizeof(V)
+                                                   << "-byte values, column-major " << column_major << " overhangs "
+                                                   << overhangs << " inside " << inside << " near " << d.near
+                                                   << " past " << d.past);
         }
 }
 
@@ -94,7 +105,8 @@ template <class V> void check_diagonals(const PlainLoops<V>& loops, std::mt19937
     for (const i64 columns : {1, 3, 8, 16, 17, 32, 64, 72, 131}) {
       const i64 rows = 1 + static_cast<i64>(r() % 70), inner = 1 + static_cast<i64>(r() % 70);
       std::set<i64> chosen;
-      for (unsigned k = r() % 8; k > 0; --k) chosen.insert(static_cast<i64>(r() % static_cast<unsigned>(rows + inner)) - rows);
+      for (unsigned k = r() % 8; k > 0; --k)
+        chosen.insert(static_cast<i64>(r() % static_cast<unsigned>(rows + inner)) - rows);
       std::vector<i64> offsets(chosen.begin(), chosen.end());
       if (r() % 2) offsets.assign(chosen.rbegin(), chosen.rend());  // those of the transpose
       const bool by_row = r() % 2, together = r() % 2;
@@ -111,9 +123,12 @@ template <class V> void check_diagonals(const PlainLoops<V>& loops, std::mt19937
       Sides<V> s(rows, inner, columns, inside, together, r);
       const Dense<V> d = s.arguments(choices<V>(r, together));
       loops.dia(0, middle, offsets.data(), static_cast<i64>(offsets.size()), values.data(), stride, by_row, inner, d);
-      loops.dia(middle, rows, offsets.data(), static_cast<i64>(offsets.size()), values.data(), stride, by_row, inner, d);
-      CHECK_MESSAGE(s.wrong(dense, d) == 0, rows << " x " << inner << ", " << offsets.size() << " diagonals, " << columns << " columns, " << sizeof(V) << "-byte values, by row " << by_row << " inside "
-                                                 << inside << " near " << d.near << " past " << d.past);
+      loops.dia(middle, rows, offsets.data(), static_cast<i64>(offsets.size()), values.data(), stride, by_row, inner,
+                d);
+      CHECK_MESSAGE(s.wrong(dense, d) == 0, rows << " x " << inner << ", " << offsets.size() << " diagonals, "
+                                                 << columns << " columns, " << sizeof(V) << "-byte values, by row "
+                                                 << by_row << " inside " << inside << " near " << d.near << " past "
+                                                 << d.past);
     }
 }
 

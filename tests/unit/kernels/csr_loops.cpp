@@ -1,4 +1,5 @@
-// The loops of CSR, of CSR in tiles, and of sums of rows, of every instruction set that this machine has, with every choice that a caller makes for them.
+// The loops of CSR, of CSR in tiles, and of sums of rows, of every instruction set that this machine has, with every
+// choice that a caller makes for them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace strata::kernels {
 
 namespace {
 
-/// Rows of 0 to `longest` elements, columns ascending. Vectors end where the last row does: what reads on is seen by a sanitizer.
+/// Rows of 0 to `longest` elements, columns ascending. Vectors end where the last row does: what reads on is seen by a
+/// sanitizer.
 template <class V, class P, class C> struct Matrix {
   i64 rows, columns = 700;
   std::vector<P> pos{0};
@@ -24,31 +26,43 @@ template <class V, class P, class C> struct Matrix {
     for (i64 i = 0; i < rows; ++i) {
       const i64 each = i % 7 == 3 ? 0 : static_cast<i64>(r() % static_cast<unsigned>(longest + 1));
       for (i64 j = 0; j < columns; ++j)
-        if (static_cast<i64>(r() % static_cast<unsigned>(columns)) < each) crd.push_back(static_cast<C>(j)), values.push_back(static_cast<V>(r() % 17) - 8);
+        if (static_cast<i64>(r() % static_cast<unsigned>(columns)) < each)
+          crd.push_back(static_cast<C>(j)), values.push_back(static_cast<V>(r() % 17) - 8);
       pos.push_back(static_cast<P>(crd.size()));
     }
     crd.shrink_to_fit(), values.shrink_to_fit();
   }
 };
 
-/// A product by `csr` in two pieces against sums of small integers, which are exact in any order. One row holds NaN, which stays in it.
-/// Rows of x begin wherever they like, or (`inside` >= 0) all so many elements behind the beginning of a line of the cache. Results that go
-/// past the caches follow each other, and begin with a line or one element behind it.
-template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns, Dense<V> d, std::mt19937& r, bool ones = false, i64 inside = -1) {
+/// A product by `csr` in two pieces against sums of small integers, which are exact in any order. One row holds NaN,
+/// which stays in it. Rows of x begin wherever they like, or (`inside` >= 0) all so many elements behind the beginning
+/// of a line of the cache. Results that go past the caches follow each other, and begin with a line or one element
+/// behind it.
+template <class V, class P, class C, class Csr> void check(const Csr& csr, const Matrix<V, P, C>& source, i64 columns,
+                                                           Dense<V> d, std::mt19937& r, bool ones = false,
+                                                           i64 inside = -1) {
   auto m = source;
   constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
-  const i64 middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line, ldo = columns == 1 ? 1 : d.past ? columns : columns + 1;
+  const i64 middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line,
+            ldo = columns == 1 ? 1
+                  : d.past     ? columns
+                               : columns + 1;
   i64 odd = middle;
   while (m.pos[static_cast<std::size_t>(odd)] == m.pos[static_cast<std::size_t>(odd) + 1]) ++odd;
-  for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1]; ++k) m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
+  for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1]; ++k)
+    m.values[static_cast<std::size_t>(k)] = std::numeric_limits<V>::quiet_NaN();
   d.ldx = columns == 1 ? 1 : ldx, d.ldo = ldo, d.columns = columns;
-  std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()), held(static_cast<std::size_t>(m.rows * ldo + 2 * line), V(3));
+  std::vector<V> space(static_cast<std::size_t>(m.columns * d.ldx + line), std::numeric_limits<V>::quiet_NaN()),
+      held(static_cast<std::size_t>(m.rows * ldo + 2 * line), V(3));
   const i64 begins = static_cast<i64>(reinterpret_cast<std::uintptr_t>(space.data()) % 64 / sizeof(V));
   V* x = space.data() + (inside < 0 ? line : (inside - begins + line) % line);
   u32 any = static_cast<u32>(r());
-  for (i64 k = 0; k < m.columns * d.ldx; ++k, any = any * 1664525u + 1013904223u) x[k] = ones ? V(1) : static_cast<V>((any >> 16) % 9) - 4;
-  for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1] && !ones; ++k)  // and what it alone reads of x is none either
-    if (const C j = m.crd[static_cast<std::size_t>(k)]; std::ranges::count(m.crd, j) == 1) x[static_cast<i64>(j) * d.ldx] = std::numeric_limits<V>::quiet_NaN();
+  for (i64 k = 0; k < m.columns * d.ldx; ++k, any = any * 1664525u + 1013904223u)
+    x[k] = ones ? V(1) : static_cast<V>((any >> 16) % 9) - 4;
+  for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1] && !ones;
+       ++k)  // and what it alone reads of x is none either
+    if (const C j = m.crd[static_cast<std::size_t>(k)]; std::ranges::count(m.crd, j) == 1)
+      x[static_cast<i64>(j) * d.ldx] = std::numeric_limits<V>::quiet_NaN();
   const i64 lead = -static_cast<i64>(reinterpret_cast<std::uintptr_t>(held.data()) % 64 / sizeof(V)) & (line - 1);
   V* out = held.data() + lead + (d.past ? r() % 2 : 0);
   d.x = x, d.out = out;
@@ -64,14 +78,19 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
       for (V& sum : sums) sum += a * *row++;
     }
     for (i64 c = 0; c < ldo; ++c) {
-      const V want = c < columns ? d.alpha * sums[static_cast<std::size_t>(c)] + d.beta * V(3) : V(3);  // nothing is written between the rows
+      const V want = c < columns ? d.alpha * sums[static_cast<std::size_t>(c)] + d.beta * V(3)
+                                 : V(3);  // nothing is written between the rows
       const V got = out[i * ldo + c];
       wrong += !(got == want || (std::isnan(got) && std::isnan(want)));
     }
   }
-  for (const V* p = held.data(); p < held.data() + held.size(); ++p) wrong += (p < out || p >= out + m.rows * ldo) && *p != V(3);
-  CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C) << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near " << d.near
-                                    << " gathers " << d.gathers << " tile " << d.tile << " fours " << d.fours << " past " << d.past << " twice " << d.twice << " along " << d.along << " inside " << inside);
+  for (const V* p = held.data(); p < held.data() + held.size(); ++p)
+    wrong += (p < out || p >= out + m.rows * ldo) && *p != V(3);
+  CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C)
+                                    << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near "
+                                    << d.near << " gathers " << d.gathers << " tile " << d.tile << " fours " << d.fours
+                                    << " past " << d.past << " twice " << d.twice << " along " << d.along << " inside "
+                                    << inside);
 }
 
 template <class V, class P, class C, class L> void check_all(const L& loops, std::mt19937& r) {
@@ -98,7 +117,8 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
 template <class V, class P, class C> struct InTiles {
   const TiledLoops<V, P, C>& loops;
   i64 rows, columns;
-  template <class K> void operator()(i64 begin, i64 end, const P* pos, const K* crd, const V* values, const Dense<V>& d) const {
+  template <class K> void operator()(i64 begin, i64 end, const P* pos, const K* crd, const V* values,
+                                     const Dense<V>& d) const {
     const Tiling t{32, 64, (columns + 63) / 64};
     std::vector<P> in_pos{0};
     std::vector<C> in_crd;
@@ -107,7 +127,8 @@ template <class V, class P, class C> struct InTiles {
       for (i64 j = 0; j < t.tiles; ++j)
         for (i64 i = b * t.height; i < (b + 1) * t.height; ++i) {
           for (i64 k = i < rows ? pos[i] : 0; i < rows && k < pos[i + 1]; ++k)
-            if (crd[k] / t.width == j) in_crd.push_back(static_cast<C>(crd[k] % t.width)), in_values.push_back(values[k]);
+            if (crd[k] / t.width == j)
+              in_crd.push_back(static_cast<C>(crd[k] % t.width)), in_values.push_back(values[k]);
           in_pos.push_back(static_cast<P>(in_crd.size()));
         }
     in_crd.shrink_to_fit(), in_values.shrink_to_fit();
@@ -128,7 +149,9 @@ template <class V, class P, class C> void check_tiled(const TiledLoops<V, P, C>&
 }
 
 template <class V, class P, class C, class L> void check_sums(const L& loops, std::mt19937& r) {
-  const auto sums = [&](i64 begin, i64 end, const P* pos, const C*, const V* values, const Dense<V>& d) { loops.row_sums(begin, end, pos, values, d); };
+  const auto sums = [&](i64 begin, i64 end, const P* pos, const C*, const V* values, const Dense<V>& d) {
+    loops.row_sums(begin, end, pos, values, d);
+  };
   for (const i64 longest : {9, 40, 500})
     for (int choice = 0; choice < 8; ++choice) {
       Dense<V> d{};
@@ -147,11 +170,13 @@ template <class V, class L> void check_bits(const L& loops, std::mt19937& r) {
     for (i64 fours = 0; fours <= most_fours; ++fours)
       for (const bool stream : {false, true}) {
         Dense<V> d{};
-        d.x = x.data(), d.out = fours || stream ? out.data() : first.data(), d.ldx = d.ldo = d.columns = 1, d.alpha = V(1), d.fours = fours, d.stream = stream;
+        d.x = x.data(), d.out = fours || stream ? out.data() : first.data(), d.ldx = d.ldo = d.columns = 1,
+        d.alpha = V(1), d.fours = fours, d.stream = stream;
         const i64 middle = static_cast<i64>(r() % static_cast<unsigned>(m.rows));
         loops.csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
         loops.csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
-        if (d.out == out.data()) CHECK_MESSAGE(out == first, sizeof(V) << "-byte values, " << fours << " fours, longest " << longest);
+        if (d.out == out.data())
+          CHECK_MESSAGE(out == first, sizeof(V) << "-byte values, " << fours << " fours, longest " << longest);
       }
   }
 }

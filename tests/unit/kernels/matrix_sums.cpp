@@ -33,7 +33,8 @@ template <class V, class P> struct Rows {
 
 enum class Pattern { any, blocks, same, apart, nearly_empty, alike };
 
-/// Two matrices of 90 rows; those of the second are like the first one's, or not. Gives their columns: few, or all that may be.
+/// Two matrices of 90 rows; those of the second are like the first one's, or not. Gives their columns: few, or all that
+/// may be.
 template <class V, class P> i64 fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how, std::mt19937& r) {
   const i32 columns = how == Pattern::nearly_empty ? 5 : 40 + static_cast<i32>(r() % 200);
   constexpr i32 sizes[] = {0, 1 << 20, 1 << 28, std::numeric_limits<i32>::max()};
@@ -59,8 +60,13 @@ template <class V, class P> i64 fill(Rows<V, P>& a, Rows<V, P>& b, Pattern how, 
     const bool no_a = r() % 9 == 0 || (how == Pattern::nearly_empty && row > 60), no_b = r() % 9 == 0;
     for (i32 j = 0; j < columns; ++j) {
       const i32 block = j / 4;
-      const bool in_a = how == Pattern::blocks ? (block * 7 + row / 4) % 3 == 0 : how == Pattern::apart ? j < columns / 2 && r() % 3 == 0 : r() % one_of == 0;
-      const bool in_b = how == Pattern::blocks ? (block * 5 + row / 4) % 4 == 0 : how == Pattern::apart ? j >= columns / 2 && r() % 3 == 0 : how == Pattern::same ? in_a : r() % one_of == 0;
+      const bool in_a = how == Pattern::blocks  ? (block * 7 + row / 4) % 3 == 0
+                        : how == Pattern::apart ? j < columns / 2 && r() % 3 == 0
+                                                : r() % one_of == 0;
+      const bool in_b = how == Pattern::blocks  ? (block * 5 + row / 4) % 4 == 0
+                        : how == Pattern::apart ? j >= columns / 2 && r() % 3 == 0
+                        : how == Pattern::same  ? in_a
+                                                : r() % one_of == 0;
       if (in_a && !no_a) a.add(j == columns - 1 ? last : j, r);
       if (in_b && !no_b) b.add(j == columns - 1 ? last : j, r);
     }
@@ -84,7 +90,8 @@ template <class V, class P> void check(const SumLoops<V, P>& loops, Pattern how,
     std::map<i32, V> sums;
     const auto at = [](P p) { return static_cast<std::size_t>(p); };
     const std::size_t row = static_cast<std::size_t>(i);
-    for (std::size_t p = at(a.pos[row]); p < at(a.pos[row + 1]); ++p) sums[a.crd[p]] = minus ? a.values[p] - V(0) : a.values[p] + V(0);
+    for (std::size_t p = at(a.pos[row]); p < at(a.pos[row + 1]); ++p)
+      sums[a.crd[p]] = minus ? a.values[p] - V(0) : a.values[p] + V(0);
     for (std::size_t p = at(b.pos[row]); p < at(b.pos[row + 1]); ++p) {
       const auto found = sums.find(b.crd[p]);
       V x = 0;
@@ -97,12 +104,14 @@ template <class V, class P> void check(const SumLoops<V, P>& loops, Pattern how,
     for (const auto& [column, x] : sums) want_crd.push_back(column), want.push_back(x);
     want_ends.push_back(static_cast<i64>(want.size()));
   }
-  const std::size_t room = static_cast<std::size_t>(a.pos[static_cast<std::size_t>(end)] - a.pos[static_cast<std::size_t>(begin)] + b.pos[static_cast<std::size_t>(end)] -
-                                                    b.pos[static_cast<std::size_t>(begin)] + most_united);
+  const std::size_t room = static_cast<std::size_t>(
+      a.pos[static_cast<std::size_t>(end)] - a.pos[static_cast<std::size_t>(begin)] +
+      b.pos[static_cast<std::size_t>(end)] - b.pos[static_cast<std::size_t>(begin)] + most_united);
   std::vector<i32> crd(room);
   std::vector<V> values(room);
   std::vector<i64> ends(static_cast<std::size_t>(end - begin));
-  const i64 came = loops.unite(begin, end, columns, a.pos.data(), a.crd.data(), a.values.data(), b.pos.data(), b.crd.data(), b.values.data(), minus, crd.data(), values.data(), ends.data());
+  const i64 came = loops.unite(begin, end, columns, a.pos.data(), a.crd.data(), a.values.data(), b.pos.data(),
+                               b.crd.data(), b.values.data(), minus, crd.data(), values.data(), ends.data());
   REQUIRE(came == static_cast<i64>(want.size()));
   CHECK(ends == want_ends);
   crd.resize(want.size());
@@ -121,7 +130,8 @@ TEST_CASE("sums of matrices: every instruction set") {
     CAPTURE(std::string(t->isa));
     std::mt19937 r(15);
     for (int round = 0; round < 40; ++round)
-      for (const Pattern how : {Pattern::any, Pattern::blocks, Pattern::same, Pattern::apart, Pattern::nearly_empty, Pattern::alike}) {
+      for (const Pattern how :
+           {Pattern::any, Pattern::blocks, Pattern::same, Pattern::apart, Pattern::nearly_empty, Pattern::alike}) {
         CAPTURE(static_cast<int>(how));
         check(t->f32.sum_i32, how, round % 2 != 0, r);
         check(t->f32.sum_i64, how, round % 2 != 0, r);

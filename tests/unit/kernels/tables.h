@@ -8,17 +8,25 @@
 namespace strata::kernels {
 
 #if defined(__x86_64__)
-namespace x86_64_v3 { extern const LoopTable table; }
-namespace x86_64_v4 { extern const LoopTable table; }
+namespace x86_64_v3 {
+extern const LoopTable table;
+}
+namespace x86_64_v4 {
+extern const LoopTable table;
+}
 #endif
-namespace generic { extern const LoopTable table; }
+namespace generic {
+extern const LoopTable table;
+}
 
 inline std::vector<const LoopTable*> tables_here() {
   std::vector<const LoopTable*> out{&generic::table};
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) out.push_back(&x86_64_v3::table);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    out.push_back(&x86_64_v3::table);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
     out.push_back(&x86_64_v4::table);
 #endif
   return out;

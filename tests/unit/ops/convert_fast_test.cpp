@@ -31,13 +31,16 @@ const char* const dense = "(i, j) -> (i : dense, j : dense)";
 const char* const dense_left = "(i, j) -> (j : dense, i : dense)";
 
 const Pair pairs[] = {
-    {csr, csc}, {csc, csr}, {csr, coo}, {coo, csr}, {coo, csc}, {loose_coo, csr}, {loose_coo, csc}, {csr, bsr}, {bsr, csr}, {csr, bsr_left}, {bsr_left, csr},
-    {csr, diai}, {csr, diaj}, {diai, csr}, {diaj, csr}, {csr, ell}, {ell, csr}, {csc, ell_left}, {ell_left, csc}, {dense, csr}, {dense_left, csr}, {dense, csc}, {csr, dense}, {csc, dense}, {csr, dense_left},
-    {csr, dcsr}, {dcsr, csr}, {csc, dcsc}, {dcsc, csc},
+    {csr, csc},        {csc, csr},   {csr, coo},        {coo, csr},      {coo, csc},      {loose_coo, csr},
+    {loose_coo, csc},  {csr, bsr},   {bsr, csr},        {csr, bsr_left}, {bsr_left, csr}, {csr, diai},
+    {csr, diaj},       {diai, csr},  {diaj, csr},       {csr, ell},      {ell, csr},      {csc, ell_left},
+    {ell_left, csc},   {dense, csr}, {dense_left, csr}, {dense, csc},    {csr, dense},    {csc, dense},
+    {csr, dense_left}, {csr, dcsr},  {dcsr, csr},       {csc, dcsc},     {dcsc, csc},
 };
 /// By way of rows or columns.
 const Pair two_strides[] = {
-    {csc, dcsr}, {dcsr, csc}, {dcsr, dcsc}, {coo, dcsr}, {dcsr, coo}, {loose_coo, dcsr}, {bsr, dcsr}, {dcsr, bsr}, {dense, dcsr}, {dcsr, dense}, {ell, dcsr}, {dcsr, ell}, {dcsc, diai},
+    {csc, dcsr}, {dcsr, csc},   {dcsr, dcsc},  {coo, dcsr}, {dcsr, coo}, {loose_coo, dcsr}, {bsr, dcsr},
+    {dcsr, bsr}, {dense, dcsr}, {dcsr, dense}, {ell, dcsr}, {dcsr, ell}, {dcsc, diai},
 };
 
 /// A matrix in raw order: rows and columns at random, some twice, some zeros of either sign.
@@ -59,7 +62,8 @@ Coo random_coo(std::mt19937_64& random, std::int64_t m, std::int64_t n, std::siz
 
 /// A source in `format` with these index types. COO declared loose keeps the raw order and the duplicates.
 Tensor make_source(const Coo& c, const Shape& shape, const char* format, DType dtype, DType index) {
-  const Buffer i = Buffer::copy_of(std::span<const std::int64_t>(c.i)), j = Buffer::copy_of(std::span<const std::int64_t>(c.j));
+  const Buffer i = Buffer::copy_of(std::span<const std::int64_t>(c.i)),
+               j = Buffer::copy_of(std::span<const std::int64_t>(c.j));
   const Buffer v = Buffer::copy_of(std::span<const double>(c.v)).cast(dtype);
   if (format == loose_coo) {
     RawArrays a;
@@ -121,7 +125,8 @@ TEST_CASE("two strides equal the general path") {
     for (const Shape& shape : shapes)
       for (Zeros zeros : {Zeros::automatic, Zeros::keep}) {
         const auto count = static_cast<std::size_t>(random() % static_cast<std::uint64_t>(2 * shape[0] * shape[1] + 1));
-        const Tensor source = make_source(random_coo(random, shape[0], shape[1], count), shape, p.from, DType::f64, DType::i32);
+        const Tensor source =
+            make_source(random_coo(random, shape[0], shape[1], count), shape, p.from, DType::f64, DType::i32);
         CAPTURE(p.from);
         CAPTURE(p.to);
         CAPTURE(shape[0]);
@@ -162,7 +167,8 @@ TEST_CASE("shortcuts do not depend on the number of threads") {
   const Shape shape = {3000, 2500};
   const Coo c = random_coo(random, shape[0], shape[1], 300000);
   Coo band = c;  // diagonals, for DIA would be too large otherwise
-  for (std::size_t k = 0; k < band.i.size(); ++k) band.j[k] = std::min<std::int64_t>(shape[1] - 1, band.i[k] % shape[1] + band.j[k] % 20);
+  for (std::size_t k = 0; k < band.i.size(); ++k)
+    band.j[k] = std::min<std::int64_t>(shape[1] - 1, band.i[k] % shape[1] + band.j[k] % 20);
   for (const Pair& p : pairs) {
     const bool diagonal = p.to == diai || p.to == diaj || p.from == diai || p.from == diaj;
     const Tensor source = make_source(diagonal ? band : c, shape, p.from, DType::f64, DType::i32);
@@ -214,9 +220,11 @@ TEST_CASE("views of dense matrices") {
   for (std::size_t k = 0; k < v.size(); ++k) v[k] = k % 3 ? static_cast<float>(k) : 0.0f;
   const Buffer b = Buffer::copy_of(std::span<const float>(v));
   const std::int64_t step[] = {12, 2}, back[] = {-10, -1}, turned[] = {1, 10}, broadcast[] = {0, 1};
-  const Tensor views[] = {borrow_dense(b, {5, 6}, step), borrow_dense(b, {6, 10}, back, 59), borrow_dense(b, {10, 6}, turned), borrow_dense(b, {4, 10}, broadcast, 7)};
+  const Tensor views[] = {borrow_dense(b, {5, 6}, step), borrow_dense(b, {6, 10}, back, 59),
+                          borrow_dense(b, {10, 6}, turned), borrow_dense(b, {4, 10}, broadcast, 7)};
   for (const Tensor& view : views)
-    for (const char* to : {csr, csc, coo, bsr, dense}) check_same(convert(view, parse_format(to)), convert_general(view, parse_format(to)));
+    for (const char* to : {csr, csc, coo, bsr, dense})
+      check_same(convert(view, parse_format(to)), convert_general(view, parse_format(to)));
 }
 
 TEST_CASE("requests that a shortcut cannot serve") {

@@ -91,18 +91,41 @@ Elements random_elements(std::mt19937& random, const Shape& shape, double densit
 }
 
 const char* const matrix_formats[] = {
-    "dense", "CSR", "CSC", "COO", "DCSR", "(i, j) -> (j : dense, i : dense)", "(i, j) -> (i : compressed, j : dense)", "(i, j) -> (j : compressed, i : dense)",
-    "BSR(2, 2)", "BSR(2, 3)", "(i, j) -> (j / 2 : dense, i / 3 : compressed, j % 2 : dense, i % 3 : dense)",
-    "(i, j) -> (j - i : compressed, i : range)", "(i, j) -> (j - i : compressed, j : range)", "(i, j) -> (i + j : compressed, i : range)", "(i, j) -> (i - j : compressed, j : range)",
-    "(i, j) -> (i : dense, j : delta(1))", "(i, j) -> (i : dense, j : delta(2))", "(i, j) -> (j : compressed, i : delta(3))",
-    "(i, j) -> (i : dense, j : padded)", "(i, j) -> (j : dense, i : padded)", "(i, j) -> (i / 2 : dense, j / 2 : padded, i % 2 : dense, j % 2 : dense)",
-    "(i, j) -> (i : dense, j : bitmap)", "(i, j) -> (i : compressed, j : bitmap)", "(i, j) -> (i / 2 : bitmap, j / 2 : bitmap, i % 2 : dense, j % 2 : dense)",
-    "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(4))", "(i, j) -> (i : dense, j / 4 : compressed, j % 4 : structured(4))",
-    "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : dense, (j % 4) % 2 : dense)",
+    "dense",
+    "CSR",
+    "CSC",
+    "COO",
+    "DCSR",
+    "(i, j) -> (j : dense, i : dense)",
+    "(i, j) -> (i : compressed, j : dense)",
+    "(i, j) -> (j : compressed, i : dense)",
+    "BSR(2, 2)",
+    "BSR(2, 3)",
+    "(i, j) -> (j / 2 : dense, i / 3 : compressed, j % 2 : dense, i % 3 : dense)",
+    "(i, j) -> (j - i : compressed, i : range)",
+    "(i, j) -> (j - i : compressed, j : range)",
+    "(i, j) -> (i + j : compressed, i : range)",
+    "(i, j) -> (i - j : compressed, j : range)",
+    "(i, j) -> (i : dense, j : delta(1))",
+    "(i, j) -> (i : dense, j : delta(2))",
+    "(i, j) -> (j : compressed, i : delta(3))",
+    "(i, j) -> (i : dense, j : padded)",
+    "(i, j) -> (j : dense, i : padded)",
+    "(i, j) -> (i / 2 : dense, j / 2 : padded, i % 2 : dense, j % 2 : dense)",
+    "(i, j) -> (i : dense, j : bitmap)",
+    "(i, j) -> (i : compressed, j : bitmap)",
+    "(i, j) -> (i / 2 : bitmap, j / 2 : bitmap, i % 2 : dense, j % 2 : dense)",
+    "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(4))",
+    "(i, j) -> (i : dense, j / 4 : compressed, j % 4 : structured(4))",
+    "(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : dense, "
+    "(j % 4) % 2 : dense)",
     "(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))",
     "(i, j) -> (i : dense, j : compressed(nonunique, unordered))",
     "(i, j) -> (i / 2 : compressed(nonunique), j / 2 : singleton, i % 2 : dense, j % 2 : dense)",
-    "BSR(2, 2) + COO", "(i, j) -> (i : dense, j : padded) + COO", "DIAJ + BSR(2, 2) + COO", "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2)) + CSR",
+    "BSR(2, 2) + COO",
+    "(i, j) -> (i : dense, j : padded) + COO",
+    "DIAJ + BSR(2, 2) + COO",
+    "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2)) + CSR",
     "CSR + CSC",
 };
 
@@ -142,12 +165,14 @@ TEST_CASE("all dense and compressed formats to rank 4") {
         std::string dims, levels;
         for (int d = 0; d < rank; ++d) {
           dims += (d ? ", d" : "d") + std::to_string(d);
-          levels += (d ? ", d" : "d") + std::to_string(order[static_cast<std::size_t>(d)]) + (kinds >> d & 1 ? " : compressed" : " : dense");
+          levels += (d ? ", d" : "d") + std::to_string(order[static_cast<std::size_t>(d)]) +
+                    (kinds >> d & 1 ? " : compressed" : " : dense");
         }
         const std::string text = "(" + dims + ") -> (" + levels + ")";
         CAPTURE(text);
         const Tensor t = convert_general(source, parse_format(text));
-        // A dense leaf stores +0 where nothing was, so explicit zeros are indistinguishable there, and kept all the same.
+        // A dense leaf stores +0 where nothing was, so explicit zeros are indistinguishable there, and kept all the
+        // same.
         check_holds(t, elements);
         const Tensor back = convert_general(t, format("COO", rank), {.zeros = Zeros::keep});
         check_holds(convert_general(back, parse_format(text)), stored(t));
@@ -164,7 +189,8 @@ TEST_CASE("duplicates add, in every dtype") {
     CHECK(t.nse() == 2);
     return *t.get(Coordinates{1, 2});
   };
-  for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64, DType::c64, DType::c128}) {
+  for (DType d : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8, DType::i16,
+                  DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64, DType::c64, DType::c128}) {
     CAPTURE(name_of(d));
     CHECK(sum(d, {1, 5, 2, 4}).same_bits(Scalar::of(7.0).as(d)));
   }
@@ -182,7 +208,8 @@ TEST_CASE("zeros: formats that can hold fill-in drop the fill's bits, others kee
   const Tensor coo = coo_of(elements, {3, 3}, format("COO"));
   check_holds(convert_general(coo, format("CSR")), elements);
   const Elements without = {{{0, 1}, -0.0}, {{1, 1}, nan}, {{2, 2}, 3.0}};
-  for (const char* through : {"dense", "BSR(2, 2)", "(i, j) -> (j - i : compressed, i : range)", "(i, j) -> (i : dense, j : delta(2))"}) {
+  for (const char* through :
+       {"dense", "BSR(2, 2)", "(i, j) -> (j - i : compressed, i : range)", "(i, j) -> (i : dense, j : delta(2))"}) {
     CAPTURE(through);
     const Tensor t = convert_general(coo, format(through));
     check_holds(convert_general(t, format("CSR")), without);
@@ -231,9 +258,13 @@ TEST_CASE("dtypes and index types on the way") {
   CHECK_THROWS_AS(convert_general(t, format("CSR"), {.pos_dtype = DType::f32}), DTypeError);
   const Tensor wide = coo_of({{{0, 300}, 1.0}}, {1, 301}, format("COO"));
   CHECK_THROWS_AS(convert_general(wide, format("CSR"), {.crd_dtype = DType::u8}), TensorError);
-  CHECK_NOTHROW(convert_general(coo_of({{{0, 200}, 1.0}}, {1, 301}, format("COO")), format("CSR"), {.crd_dtype = DType::u8}));
-  CHECK_THROWS_AS(convert_general(t, format("(i, j) -> (j - i : compressed, i : range)"), {.crd_dtype = DType::u16}), TensorError);
-  CHECK_THROWS_AS(convert_general(coo_of({}, {1, 256}, format("COO")), format("(i, j) -> (i : dense, j : padded)"), {.crd_dtype = DType::u8}), TensorError);
+  CHECK_NOTHROW(
+      convert_general(coo_of({{{0, 200}, 1.0}}, {1, 301}, format("COO")), format("CSR"), {.crd_dtype = DType::u8}));
+  CHECK_THROWS_AS(convert_general(t, format("(i, j) -> (j - i : compressed, i : range)"), {.crd_dtype = DType::u16}),
+                  TensorError);
+  CHECK_THROWS_AS(convert_general(coo_of({}, {1, 256}, format("COO")), format("(i, j) -> (i : dense, j : padded)"),
+                                  {.crd_dtype = DType::u8}),
+                  TensorError);
 }
 
 TEST_CASE("automatic index types follow the limit") {
@@ -256,8 +287,10 @@ TEST_CASE("automatic index types follow the limit") {
 TEST_CASE("cost follows entries") {
   const std::int64_t big = 1000000000;
   const Elements elements = {{{5, big - 1}, 1.0}, {{big - 1, 0}, 2.0}, {{big - 1, 7}, 3.0}};
-  for (const char* f : {"COO", "DCSR", "(i, j) -> (j : compressed, i : compressed)", "(i, j) -> (i / 4 : compressed, j / 4 : compressed, i % 4 : dense, j % 4 : dense)",
-                        "(i, j) -> (i : compressed, j : delta(30))", "(i, j) -> (j - i : compressed, i : compressed)"}) {
+  for (const char* f :
+       {"COO", "DCSR", "(i, j) -> (j : compressed, i : compressed)",
+        "(i, j) -> (i / 4 : compressed, j / 4 : compressed, i % 4 : dense, j % 4 : dense)",
+        "(i, j) -> (i : compressed, j : delta(30))", "(i, j) -> (j - i : compressed, i : compressed)"}) {
     CAPTURE(f);
     const Tensor t = coo_of(elements, {big, big}, format(f));
     check_holds(convert_general(t, format("COO")), elements);
@@ -266,7 +299,8 @@ TEST_CASE("cost follows entries") {
   CHECK_THROWS(static_cast<void>(to_dense(t)));
   CHECK_THROWS(static_cast<void>(convert_general(t, format("(i, j) -> (i : dense, j : bitmap)"))));
   const std::int64_t huge = std::int64_t{1} << 40;
-  const Elements five = {{{huge - 1, huge - 1, 0, huge - 1, 1}, 1.0}, {{0, huge - 1, huge - 1, 5, 1}, 2.0}, {{0, huge - 1, 0, 5, 1}, 4.0}};
+  const Elements five = {
+      {{huge - 1, huge - 1, 0, huge - 1, 1}, 1.0}, {{0, huge - 1, huge - 1, 5, 1}, 2.0}, {{0, huge - 1, 0, 5, 1}, 4.0}};
   const Tensor far = coo_of(five, {huge, huge, huge, huge, huge}, format("COO", 5));
   check_holds(far, five);
   CHECK_FALSE(far.size());
@@ -280,17 +314,20 @@ TEST_CASE("structured refuses what does not fit, and says which group") {
     convert_general(t, format("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))"));
     FAIL("no error");
   } catch (const TensorError& e) {
-    CHECK_MESSAGE(std::string(e.what()).find("level 2 (structured): too many elements in group 1") != std::string::npos, e.what());
+    CHECK_MESSAGE(std::string(e.what()).find("level 2 (structured): too many elements in group 1") != std::string::npos,
+                  e.what());
   }
   // Pads take the lowest unused coordinates.
-  const Tensor s = coo_of({{{0, 3}, 5.0}, {{1, 0}, 6.0}}, {3, 4}, format("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))"));
+  const Tensor s = coo_of({{{0, 3}, 5.0}, {{1, 0}, 6.0}}, {3, 4},
+                          format("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))"));
   const Buffer crd = s.crd(2);
   const std::int64_t expected[] = {0, 3, 0, 1, 0, 1};
   for (int k = 0; k < 6; ++k) CHECK(crd.index(k) == expected[k]);
 }
 
 TEST_CASE("the blog's delta figure") {
-  const Tensor t = coo_of({{{0, 0}, 1.0}, {{0, 7}, 2.0}, {{1, 2}, 3.0}, {{1, 3}, 4.0}, {{2, 7}, 5.0}}, {3, 8}, format("(i, j) -> (i : dense, j : delta(2))"));
+  const Tensor t = coo_of({{{0, 0}, 1.0}, {{0, 7}, 2.0}, {{1, 2}, 3.0}, {{1, 3}, 4.0}, {{2, 7}, 5.0}}, {3, 8},
+                          format("(i, j) -> (i : dense, j : delta(2))"));
   const std::int64_t pos[] = {0, 3, 5, 7}, crd[] = {0, 3, 2, 2, 0, 3, 3};
   const double values[] = {1, 0, 2, 3, 4, 0, 5};
   for (int k = 0; k < 4; ++k) CHECK(t.pos(1).index(k) == pos[k]);
@@ -299,7 +336,8 @@ TEST_CASE("the blog's delta figure") {
 }
 
 TEST_CASE("padded takes the longest row and keeps it in the type") {
-  const Tensor t = coo_of({{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{1, 2}, 3.0}}, {3, 3}, format("(i, j) -> (i : dense, j : padded)"));
+  const Tensor t =
+      coo_of({{{0, 0}, 1.0}, {{1, 1}, 2.0}, {{1, 2}, 3.0}}, {3, 3}, format("(i, j) -> (i : dense, j : padded)"));
   CHECK(t.format().level(1).arg == 2);
   CHECK(t.values().size == 6);
   CHECK_THROWS_AS(convert_general(t, format("(i, j) -> (i : dense, j : padded(1))")), TensorError);
@@ -308,9 +346,13 @@ TEST_CASE("padded takes the longest row and keeps it in the type") {
 
 TEST_CASE("batches of different fullness") {
   std::mt19937 random(5);
-  for (const char* f : {"(b, i, j) -> (b : batch, i : dense, j : compressed)", "(b, i, j) -> (b : batch, i : dense, j : delta(2))", "(b, i, j) -> (b : batch, i : compressed, j : compressed)",
-                        "(b, i, j) -> (b : batch, i : dense, j : padded)", "(b, i, j) -> (b : batch, i : dense, j : bitmap)", "(b, i, j) -> (b : batch, i : dense, j / 2 : dense, j % 2 : structured(2))",
-                        "(b, i, j) -> (b : batch, i : batch, j : compressed)", "(b, i, j) -> (b : batch, i : dense, j : dense)", "(b, i, j) -> (b : batch, j - i : compressed, i : range)"})
+  for (const char* f :
+       {"(b, i, j) -> (b : batch, i : dense, j : compressed)", "(b, i, j) -> (b : batch, i : dense, j : delta(2))",
+        "(b, i, j) -> (b : batch, i : compressed, j : compressed)", "(b, i, j) -> (b : batch, i : dense, j : padded)",
+        "(b, i, j) -> (b : batch, i : dense, j : bitmap)",
+        "(b, i, j) -> (b : batch, i : dense, j / 2 : dense, j % 2 : structured(2))",
+        "(b, i, j) -> (b : batch, i : batch, j : compressed)", "(b, i, j) -> (b : batch, i : dense, j : dense)",
+        "(b, i, j) -> (b : batch, j - i : compressed, i : range)"})
     for (std::int64_t count : {0, 1, 3}) {
       CAPTURE(f);
       const Shape shape = {count, 4, 5};
@@ -336,7 +378,8 @@ TEST_CASE("splits of a sum") {
       CHECK((at != head.end() && at->second == x) == first(c));
     }
   };
-  part_has("CSR + COO", {.kind = Split::band, .lo = -1, .hi = 1}, [](const Coordinates& c) { return std::abs(c[1] - c[0]) <= 1; });
+  part_has("CSR + COO", {.kind = Split::band, .lo = -1, .hi = 1},
+           [](const Coordinates& c) { return std::abs(c[1] - c[0]) <= 1; });
   part_has("CSR + COO", {.kind = Split::rows, .k = 2}, [&](const Coordinates& c) {
     int before = 0;
     for (const auto& [e, x] : elements) before += e[0] == c[0] && e[1] < c[1];
@@ -347,7 +390,8 @@ TEST_CASE("splits of a sum") {
     for (const auto& [e, x] : elements) inside += e[0] / 2 == c[0] / 2 && e[1] / 2 == c[1] / 2;
     return inside >= 3;
   });
-  // By default a block pays where its coordinate and four values take no more bytes than its elements in COO: 4 + 32 against 16 each.
+  // By default a block pays where its coordinate and four values take no more bytes than its elements in COO: 4 + 32
+  // against 16 each.
   part_has("BSR(2, 2) + COO", {}, [&](const Coordinates& c) {
     int inside = 0;
     for (const auto& [e, x] : elements) inside += e[0] / 2 == c[0] / 2 && e[1] / 2 == c[1] / 2;
@@ -359,7 +403,8 @@ TEST_CASE("splits of a sum") {
     return inside * 16 >= 4 + 8 * 8;
   });
   const Tensor mask = coo_of({{elements.begin()->first, 1.0}}, shape, format("COO"));
-  part_has("CSR + COO", {.kind = Split::mask, .pattern = mask}, [&](const Coordinates& c) { return c == elements.begin()->first; });
+  part_has("CSR + COO", {.kind = Split::mask, .pattern = mask},
+           [&](const Coordinates& c) { return c == elements.begin()->first; });
   const Tensor n_of_m = convert_general(t, format("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2)) + COO"));
   check_holds(n_of_m, elements);
   check_holds(convert_general(n_of_m, format("CSC")), elements);

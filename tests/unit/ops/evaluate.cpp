@@ -15,9 +15,7 @@ template <class F>
 std::string message(const F& f) {
   try {
     f();
-  } catch (const Error& e) {
-    return e.what();
-  }
+  } catch (const Error& e) { return e.what(); }
   return "";
 }
 

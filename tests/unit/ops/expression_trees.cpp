@@ -15,7 +15,8 @@ namespace {
 constexpr std::int64_t rows = 9, columns = 7, width = 8;
 using Numbers = std::vector<double>;
 
-const char* const formats[] = {"CSR", "CSC", "COO", "DCSR", "BSR(3, 2)", "DIAI", "ELL", "Bitmap", "Delta(4)", "TiledCSR(4, 4)", "BSR(2, 2) + COO", "dense"};
+const char* const formats[] = {"CSR", "CSC",    "COO",      "DCSR",           "BSR(3, 2)",       "DIAI",
+                               "ELL", "Bitmap", "Delta(4)", "TiledCSR(4, 4)", "BSR(2, 2) + COO", "dense"};
 
 struct Matrix {
   std::int64_t rows, columns;
@@ -33,7 +34,8 @@ Tensor tensor(const Matrix& m, std::mt19937& r) {
   Buffer values = Buffer::allocate(DType::f64, m.rows * m.columns);
   std::copy(m.values.begin(), m.values.end(), static_cast<double*>(values.data));
   const std::int64_t strides[] = {m.columns, 1};
-  return from_dense(borrow_dense(values, {m.rows, m.columns}, strides), parse_format(formats[r() % std::size(formats)], 2));
+  return from_dense(borrow_dense(values, {m.rows, m.columns}, strides),
+                    parse_format(formats[r() % std::size(formats)], 2));
 }
 
 Numbers numbers(const Tensor& t) {
@@ -72,8 +74,10 @@ TEST_CASE("trees of operators, element by element") {
       {Expression::binary(Operator::maximum, A() - half, B()), [](double a, double b) { return std::max(a - 0.5, b); }},
       {Expression::unary(Operator::exponential, A()) * B(), [](double a, double b) { return std::exp(a) * b; }},
       {Expression::unary(Operator::relu, A() + B()), [](double a, double b) { return std::max(a + b, 0.0); }},
-      {Expression::unary(Operator::absolute, A() - B()) + Expression::unary(Operator::sign, A()), [](double a, double b) { return std::abs(a - b) + (a > 0) - (a < 0); }},
-      {Expression::binary(Operator::modulo, A(), two) * B(), [](double a, double b) { return (a - 2 * std::floor(a / 2)) * b; }},
+      {Expression::unary(Operator::absolute, A() - B()) + Expression::unary(Operator::sign, A()),
+       [](double a, double b) { return std::abs(a - b) + (a > 0) - (a < 0); }},
+      {Expression::binary(Operator::modulo, A(), two) * B(),
+       [](double a, double b) { return (a - 2 * std::floor(a / 2)) * b; }},
   };
   std::mt19937 r(1);
   for (int repeat = 0; repeat < 6; ++repeat) {
@@ -87,7 +91,8 @@ TEST_CASE("trees of operators, element by element") {
         EvaluateOptions options;
         options.general = general;
         const Numbers got = numbers(evaluate(whole, operands, options));
-        for (std::size_t k = 0; k < got.size(); ++k) REQUIRE(got[k] == doctest::Approx(c.value(a.values[k], b.values[k])));
+        for (std::size_t k = 0; k < got.size(); ++k)
+          REQUIRE(got[k] == doctest::Approx(c.value(a.values[k], b.values[k])));
       }
     }
   }
@@ -96,11 +101,15 @@ TEST_CASE("trees of operators, element by element") {
 TEST_CASE("trees with sums, maxima and truth values") {
   std::mt19937 r(2);
   for (int repeat = 0; repeat < 8; ++repeat) {
-    const Matrix a = random_matrix(rows, columns, r), b = random_matrix(rows, columns, r), c = random_matrix(columns, width, r);
+    const Matrix a = random_matrix(rows, columns, r), b = random_matrix(rows, columns, r),
+                 c = random_matrix(columns, width, r);
     const std::map<std::string, Tensor> operands{{"A", tensor(a, r)}, {"B", tensor(b, r)}, {"C", tensor(c, r)}};
     const Numbers product = numbers(evaluate(assignment({"i", "k"}, (A() + B()) * C()), operands));
-    const Numbers most = numbers(evaluate(assignment({"i"}, Expression::reduce(Operator::reduce_max, "j", A() * B())), operands));
-    const Numbers sums = numbers(evaluate(assignment({"j"}, Expression::reduce(Operator::sum, "i", Expression::unary(Operator::absolute, A()))), operands));
+    const Numbers most =
+        numbers(evaluate(assignment({"i"}, Expression::reduce(Operator::reduce_max, "j", A() * B())), operands));
+    const Numbers sums = numbers(
+        evaluate(assignment({"j"}, Expression::reduce(Operator::sum, "i", Expression::unary(Operator::absolute, A()))),
+                 operands));
     for (std::int64_t i = 0; i < rows; ++i) {
       double largest = -INFINITY;
       for (std::int64_t j = 0; j < columns; ++j) largest = std::max(largest, a(i, j) * b(i, j));

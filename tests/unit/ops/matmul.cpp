@@ -54,9 +54,7 @@ Array conjugated(Array a) {
 template <class F> std::string message(F f) {
   try {
     f();
-  } catch (const Error& e) {
-    return e.what();
-  }
+  } catch (const Error& e) { return e.what(); }
   return "no error";
 }
 

@@ -14,7 +14,8 @@ namespace {
 Tensor random_tensor(const char* format, std::int64_t m, std::int64_t n, std::uint32_t seed) {
   std::mt19937 r(seed);
   Buffer values = Buffer::allocate(DType::f64, m * n);
-  for (std::int64_t k = 0; k < m * n; ++k) static_cast<double*>(values.data)[k] = r() % 4 == 0 ? static_cast<double>(r() % 9) - 4 : 0;
+  for (std::int64_t k = 0; k < m * n; ++k)
+    static_cast<double*>(values.data)[k] = r() % 4 == 0 ? static_cast<double>(r() % 9) - 4 : 0;
   const std::int64_t strides[] = {n, 1};
   return from_dense(borrow_dense(values, {m, n}, strides), parse_format(format, 2));
 }
@@ -26,7 +27,8 @@ struct Fixture {
 
   static bool same(const Tensor& x, const Tensor& y) {
     const Tensor a = to_dense(x), b = to_dense(y);
-    return a.shape() == b.shape() && std::memcmp(a.part().values.data, b.part().values.data, static_cast<std::size_t>(a.part().values.bytes())) == 0;
+    return a.shape() == b.shape() && std::memcmp(a.part().values.data, b.part().values.data,
+                                                 static_cast<std::size_t>(a.part().values.bytes())) == 0;
   }
   Tensor run(const std::map<std::string, Tensor>& operands, const Schedule& s) const {
     EvaluateOptions options;
@@ -36,9 +38,7 @@ struct Fixture {
   std::string refusal(const std::map<std::string, Tensor>& operands, const Schedule& s) const {
     try {
       run(operands, s);
-    } catch (const ScheduleError& e) {
-      return e.what();
-    }
+    } catch (const ScheduleError& e) { return e.what(); }
     return "";
   }
 };
@@ -80,7 +80,10 @@ TEST_CASE("a workspace of several dimensions, in a format of its own") {
   f.product = parse_assignment("R(i,l) = A(i,j) * B(j,k) * D(k,l)");
   const Tensor want = evaluate(f.product, f.sparse);
   CHECK(Fixture::same(f.run(f.sparse, Schedule().precompute("T(i,k) = A(i,j) * B(j,k)")), want));
-  CHECK(Fixture::same(f.run(f.sparse, Schedule().precompute("T(i,k) = A(i,j) * B(j,k)", parse_format("CSC")).precompute("U(i,l) = T(i,k) * D(k,l)")), want));
+  CHECK(Fixture::same(f.run(f.sparse, Schedule()
+                                          .precompute("T(i,k) = A(i,j) * B(j,k)", parse_format("CSC"))
+                                          .precompute("U(i,l) = T(i,k) * D(k,l)")),
+                      want));
   CHECK(f.refusal(f.sparse, Schedule().precompute("T(i) = A(i,j) * B(j,k)")).find("k in D(k,l)") != std::string::npos);
 }
 

@@ -14,7 +14,8 @@ TEST_CASE("slices of rows and columns have the elements of the whole") {
   std::mt19937 r(1);
   const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(r() % static_cast<std::uint64_t>(n)); };
   for (int round = 0; round < 300; ++round) {
-    const std::int64_t rows = 1 + below(6), columns = 1 + below(round % 3 == 0 ? 2000 : 120), most = 1 + below(std::min<std::int64_t>(columns, 90));
+    const std::int64_t rows = 1 + below(6), columns = 1 + below(round % 3 == 0 ? 2000 : 120),
+                       most = 1 + below(std::min<std::int64_t>(columns, 90));
     const DType crd_dtype = std::array{DType::i32, DType::i64, DType::u16}[static_cast<std::size_t>(below(3))];
     std::vector<std::int64_t> pos{0}, crd;
     std::vector<double> values;
@@ -47,8 +48,10 @@ TEST_CASE("slices of rows and columns have the elements of the whole") {
         std::vector<std::int64_t> at;
         if (slices[0].keeps) at.push_back(i);
         if (slices[1].keeps) at.push_back(j);
-        const std::array<std::int64_t, 2> from{slices[0].start + i * slices[0].step, slices[1].start + j * slices[1].step};
-        REQUIRE(part.get(at).value_or(Scalar::of(0.0)).to_double() == whole.get(from).value_or(Scalar::of(0.0)).to_double());
+        const std::array<std::int64_t, 2> from{slices[0].start + i * slices[0].step,
+                                               slices[1].start + j * slices[1].step};
+        REQUIRE(part.get(at).value_or(Scalar::of(0.0)).to_double() ==
+                whole.get(from).value_or(Scalar::of(0.0)).to_double());
       }
   }
 }

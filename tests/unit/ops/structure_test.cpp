@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "strata/structure.h"
 #include "strata/ops.h"
+#include "strata/structure.h"
 
 using namespace strata;
 

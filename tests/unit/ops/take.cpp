@@ -49,7 +49,8 @@ TEST_CASE("lists of rows and columns have the elements of the whole") {
 
 TEST_CASE("coordinates that leave their dimension are refused") {
   const std::vector<double> eye{1, 0, 0, 1};
-  const Tensor t = from_dense(borrow_dense(Buffer::copy_of<double>(eye), {2, 2}, std::array<std::int64_t, 2>{2, 1}), parse_format("CSR"));
+  const Tensor t = from_dense(borrow_dense(Buffer::copy_of<double>(eye), {2, 2}, std::array<std::int64_t, 2>{2, 1}),
+                              parse_format("CSR"));
   CHECK_THROWS_AS(take(t, 0, std::vector<std::int64_t>{0, 2}), IndexError);
   CHECK_THROWS_AS(take(t, 1, std::vector<std::int64_t>{-1}), IndexError);
   CHECK_THROWS_AS(take(t, 2, std::vector<std::int64_t>{0}), IndexError);

@@ -30,9 +30,14 @@ Tensor sample() {
 
 TEST_CASE("an interrupted conversion loses no memory") {
   const Tensor t = sample();
-  const Format formats[] = {parse_format("CSC"),         parse_format("DCSC"),      parse_format("ELL"),
-                            parse_format("delta(4)"),    parse_format("BSR(3, 3)"), parse_format("BSR(16, 16)"),
-                            parse_format("BSR(2, 2) + COO"), parse_format("ELL + COO")};
+  const Format formats[] = {parse_format("CSC"),
+                            parse_format("DCSC"),
+                            parse_format("ELL"),
+                            parse_format("delta(4)"),
+                            parse_format("BSR(3, 3)"),
+                            parse_format("BSR(16, 16)"),
+                            parse_format("BSR(2, 2) + COO"),
+                            parse_format("ELL + COO")};
   for (const Format& f : formats) {
     CAPTURE(f.to_string());
     const std::int64_t before = testing::blocks_in_use();
@@ -42,9 +47,7 @@ TEST_CASE("an interrupted conversion loses no memory") {
     for (int turn = 0; turn < 200 && !ended; ++turn) {
       try {
         convert(t, f);
-      } catch (const Interrupted&) {
-        ended = true;
-      }
+      } catch (const Interrupted&) { ended = true; }
     }
     set_interrupt_check(nullptr);
     CHECK(ended);

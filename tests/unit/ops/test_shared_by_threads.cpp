@@ -31,7 +31,7 @@ TEST_CASE("what is filled in lazily, by several threads at once") {
       if (a.stored[at]) y[static_cast<std::size_t>(i)] += a.v[at].real() * x.v[static_cast<std::size_t>(j)].real();
     }
 
-  const char* formats[] = {"CSR", "CSC", "COO", "DCSR", "DIA",
+  const char* formats[] = {"CSR",       "CSC", "COO",    "DCSR",     "DIA",
                            "BSR(3, 3)", "ELL", "bitmap", "delta(3)", "BSR(2, 2) + COO"};
   std::atomic<int> wrong{0}, ready{0};
   constexpr int threads = 4, rounds = 3;
@@ -71,7 +71,8 @@ TEST_CASE("what is filled in lazily, by several threads at once") {
 TEST_CASE("pieces of one sum of matrices, by several threads at once") {
   Rng rng(12);
   std::map<std::string, Tensor> terms;
-  for (const char* name : {"A", "B", "C"}) terms.emplace(name, pack("CSR", random_array({1500, 200}, 0.3, false, false, rng), DType::f64));
+  for (const char* name : {"A", "B", "C"})
+    terms.emplace(name, pack("CSR", random_array({1500, 200}, 0.3, false, false, rng), DType::f64));
   const auto sum = [&](int threads) {
     set_thread_count(threads);
     const Tensor t = evaluate("S(i,j) = A(i,j) - B(i,j) + C(i,j)", terms);

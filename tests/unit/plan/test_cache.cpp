@@ -34,7 +34,8 @@ TEST_CASE("the same structure finds the same choice") {
   CHECK(choice("ij,j->i", matrix("CSC", {7, 5}), x, y) != first);
   CHECK(choice("ij,j->i", matrix("(i, j) -> (i: dense, j: compressed)", {7, 5}), x, y) == first);
   CHECK(choice("ij,j->i", matrix("CSR", {8, 5}), x, matrix("dense", {8})) != first);
-  CHECK(choice("ij,i->j", matrix("CSR", {7, 7}), matrix("dense", {7}), matrix("dense", {7})) != choice("ij,j->i", matrix("CSR", {7, 7}), matrix("dense", {7}), matrix("dense", {7})));
+  CHECK(choice("ij,i->j", matrix("CSR", {7, 7}), matrix("dense", {7}), matrix("dense", {7})) !=
+        choice("ij,j->i", matrix("CSR", {7, 7}), matrix("dense", {7}), matrix("dense", {7})));
 }
 
 TEST_CASE("what decides beside types asks anew") {
@@ -57,7 +58,9 @@ TEST_CASE("what decides beside types asks anew") {
 }
 
 TEST_CASE("a thousand structures stay, and those before leave") {
-  const auto at = [](std::int64_t n) { return choice("ij,j->i", matrix("CSR", {3, n}), matrix("dense", {n}), matrix("dense", {3})); };
+  const auto at = [](std::int64_t n) {
+    return choice("ij,j->i", matrix("CSR", {3, n}), matrix("dense", {n}), matrix("dense", {3}));
+  };
   const std::weak_ptr<const planning::Choice> oldest = at(1);
   const std::weak_ptr<const planning::Choice> later = at(600);
   CHECK(!oldest.expired());

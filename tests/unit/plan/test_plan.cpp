@@ -24,9 +24,7 @@ struct Fixture {
 template <class F> std::string message(F f) {
   try {
     f();
-  } catch (const Error& e) {
-    return e.what();
-  }
+  } catch (const Error& e) { return e.what(); }
   return "no error";
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -106,7 +106,7 @@ TEST_CASE("a vendor's library serves CSR, CSC and BSR, with 32-bit and 64-bit in
   check_product(make_case(rng, bsr_by_columns, 0), 2, 1, rng);
   check_product(make_case(rng, "CSR", 3, DType::f64, DType::i32, 0), 1, 0, rng);  // nothing is stored
   CHECK(fake("fake_mkl_calls") > 0);
-  CHECK(fake("fake_mkl_live") == 0);  // no handle outlives its call
+  CHECK(fake("fake_mkl_live") == 0);   // no handle outlives its call
   CHECK(fake("fake_mkl_layer") == 1);  // sequential: it was not loaded before us
 }
 
@@ -204,9 +204,7 @@ TEST_CASE("a vendor's failure is an error with its status, and leaks no handle")
   const auto message = [&] {
     try {
       plan.run(in);
-    } catch (const RuntimeFailure& e) {
-      return std::string(e.what());
-    }
+    } catch (const RuntimeFailure& e) { return std::string(e.what()); }
     return std::string();
   };
   fake("fake_mkl_status") = 4;

@@ -7,7 +7,9 @@ using namespace strata;
 
 namespace {
 
-template <class T> Buffer array(std::initializer_list<T> list) { return Buffer::copy_of(std::span<const T>(list.begin(), list.size())); }
+template <class T> Buffer array(std::initializer_list<T> list) {
+  return Buffer::copy_of(std::span<const T>(list.begin(), list.size()));
+}
 using I = std::int32_t;
 
 std::vector<std::int64_t> indices(const Buffer& b) {
@@ -41,9 +43,7 @@ Tensor csr() {
 std::string message(const auto& f) {
   try {
     f();
-  } catch (const Error& e) {
-    return e.what();
-  }
+  } catch (const Error& e) { return e.what(); }
   return "";
 }
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -143,7 +143,8 @@ TEST_CASE("structured, padded, diagonals and blocks") {
     RawArrays a;
     a.crd[2] = array<std::uint8_t>({0, 3, 1, 2});
     a.values = array<double>({1, 2, 3, 4});
-    const Tensor t = make_tensor(parse_format("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))"), {2, 4}, a);
+    const Tensor t =
+        make_tensor(parse_format("(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))"), {2, 4}, a);
     CHECK(dense_values(t) == std::vector<double>{1, 0, 0, 2, 0, 3, 4, 0});
     CHECK(t.nbytes() == 1 + 4 * 8);
     CHECK(contains(to_string(t), "CRD=uint2"));
@@ -195,13 +196,15 @@ TEST_CASE("dense tensors over any strides") {
   CHECK(borrow_dense(b, {3, 4}, row).type().to_string() == "dense 3 x 4, float64");
   CHECK(borrow_dense(b, {3, 4}, row).type().strides.empty());
   CHECK(dense_values(borrow_dense(b, {3, 4}, column)) == std::vector<double>{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11});
-  CHECK(dense_values(borrow_dense(b, {3, 4}, reversed, 11)) == std::vector<double>{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
+  CHECK(dense_values(borrow_dense(b, {3, 4}, reversed, 11)) ==
+        std::vector<double>{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
   CHECK(dense_values(borrow_dense(b, {2, 3}, broadcast)) == std::vector<double>{0, 1, 2, 0, 1, 2});
   CHECK(dense_values(borrow_dense(b, {3, 2}, step)) == std::vector<double>{0, 2, 4, 6, 8, 10});
   CHECK(borrow_dense(b, {3, 2}, step).type().strides.size() == 2);
   CHECK(borrow_dense(b, {2, 3}, broadcast).nbytes() == 24);
   const std::int64_t odd[] = {1, 100};
-  CHECK(borrow_dense(b, {3, 1}, odd).format() == parse_format("(i, j) -> (i : dense, j : dense)"));  // size 1: row-major
+  CHECK(borrow_dense(b, {3, 1}, odd).format() ==
+        parse_format("(i, j) -> (i : dense, j : dense)"));  // size 1: row-major
   CHECK(borrow_dense(b, {3, 1}, odd).type().strides.empty());
   CHECK_THROWS_AS(borrow_dense(b, {4, 4}, row), TensorError);
   CHECK_THROWS_AS(borrow_dense(b, {3, 4}, reversed, 10), TensorError);
@@ -321,15 +324,30 @@ TEST_CASE("every violated invariant is named with its level") {
       {"COO", {3, 3}, {{0, {0, 2}}}, {{0, {1, 0}}, {1, {0, 0}}}, 2, "level 0 (compressed): coordinates do not ascend"},
       {"COO", {3, 3}, {{0, {0, 2}}}, {{0, {0, 1}}, {1, {0, 3}}}, 2, "level 1 (singleton): coordinate out of range"},
       {"COO", {3, 3}, {{0, {0, 2}}}, {{0, {1, 1}}, {1, {1, 0}}}, 2, "level 1 (singleton): coordinates do not ascend"},
-      {"COO", {3, 3}, {{0, {0, 2}}}, {{0, {1, 1}}, {1, {1, 1}}}, 2, "level 1 (singleton): the same coordinates stand twice"},
+      {"COO",
+       {3, 3},
+       {{0, {0, 2}}},
+       {{0, {1, 1}}, {1, {1, 1}}},
+       2,
+       "level 1 (singleton): the same coordinates stand twice"},
       {"COO", {3, 3}, {{0, {0, 2}}}, {{0, {1, 1}}, {1, {1}}}, 1, "level 1 (singleton): crd is too short"},
-      {"(i, j) -> (i : compressed(nonunique, unordered), j : singleton(unordered))", {3, 3}, {}, {{0, {1, 0, 1}}, {1, {2, 2, 2}}}, 3, "level 1 (singleton): the same coordinates stand twice"},
+      {"(i, j) -> (i : compressed(nonunique, unordered), j : singleton(unordered))",
+       {3, 3},
+       {},
+       {{0, {1, 0, 1}}, {1, {2, 2, 2}}},
+       3,
+       "level 1 (singleton): the same coordinates stand twice"},
       {ell, {2, 3}, {}, {{1, {0, -1, -1, 2}}}, 4, "level 1 (padded): a used slot behind an unused one"},
       {ell, {2, 3}, {}, {{1, {0, 3, 1, 2}}}, 4, "level 1 (padded): coordinate out of range"},
       {ell, {2, 3}, {}, {{1, {1, 0, 1, 2}}}, 4, "level 1 (padded): coordinates do not ascend"},
       {ell, {2, 3}, {}, {{1, {1, 1, 1, 2}}}, 4, "level 1 (padded): a coordinate stands twice"},
       {ell, {2, 3}, {}, {{1, {1, 2, 1}}}, 3, "level 1 (padded): crd is too short"},
-      {delta, {2, 4}, {{1, {0, 2, 3}}}, {{1, {1, 2, 0}}}, 3, "level 1 (delta): the gaps of parent position 0 lead out of range"},
+      {delta,
+       {2, 4},
+       {{1, {0, 2, 3}}},
+       {{1, {1, 2, 0}}},
+       3,
+       "level 1 (delta): the gaps of parent position 0 lead out of range"},
       {delta, {2, 4}, {{1, {0, 1, 2}}}, {{1, {4, 0}}}, 2, "level 1 (delta): coordinate does not fit in 2 bits"},
       {delta, {2, 4}, {{1, {0, 1, 3}}}, {{1, {1, 0}}}, 2, "level 1 (delta): pos ends beyond"},
       {bitmap, {2, 3}, {{1, {0, 2, 2}}}, {{1, {1, 0}}}, 2, "level 1 (bitmap): coordinates do not ascend"},
@@ -339,7 +357,12 @@ TEST_CASE("every violated invariant is named with its level") {
       {n_of_m, {1, 4}, {}, {{2, {1, 4}}}, 2, "level 2 (structured): coordinate does not fit in 2 bits"},
       {n_of_m, {1, 4}, {}, {{2, {1}}}, 2, "level 2 (structured): crd is too short"},
       {n_of_m, {1, 4}, {}, {{2, {0, 1}}}, 1, "values are too short"},
-      {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", {2, 2}, {{1, {0, 1}}}, {{1, {0}}}, 3, "values are too short"},
+      {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)",
+       {2, 2},
+       {{1, {0, 1}}},
+       {{1, {0}}},
+       3,
+       "values are too short"},
   };
   for (const Case& c : cases) {
     RawArrays a;
@@ -356,13 +379,15 @@ TEST_CASE("unsigned coordinates") {
   RawArrays a;
   a.crd[0] = array<std::uint8_t>({1});
   a.values = array<double>({1, 2, 3});
-  const std::string dia = message([&] { make_tensor(parse_format("(i, j) -> (j - i : compressed, i : range)"), {3, 3}, a); });
+  const std::string dia =
+      message([&] { make_tensor(parse_format("(i, j) -> (j - i : compressed, i : range)"), {3, 3}, a); });
   CHECK_MESSAGE(contains(dia, "level 0 (compressed): coordinates start below zero"), dia);
   RawArrays e;
   e.crd[1] = array<std::uint8_t>({1});
   e.values = array<double>({1});
   CHECK_NOTHROW(make_tensor(parse_format("(i, j) -> (i : dense, j : padded(1))"), {1, 255}, e));
-  const std::string ell = message([&] { make_tensor(parse_format("(i, j) -> (i : dense, j : padded(1))"), {1, 256}, e); });
+  const std::string ell =
+      message([&] { make_tensor(parse_format("(i, j) -> (i : dense, j : padded(1))"), {1, 256}, e); });
   CHECK_MESSAGE(contains(ell, "level 1 (padded)"), ell);
 }
 

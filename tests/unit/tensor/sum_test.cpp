@@ -7,7 +7,9 @@ using namespace strata;
 
 namespace {
 
-template <class T> Buffer array(std::initializer_list<T> list) { return Buffer::copy_of(std::span<const T>(list.begin(), list.size())); }
+template <class T> Buffer array(std::initializer_list<T> list) {
+  return Buffer::copy_of(std::span<const T>(list.begin(), list.size()));
+}
 
 /// 2 x 2 of fill 5, from the pos and crd of level 1.
 Tensor part(const char* format, Buffer pos, Buffer crd, Buffer values) {
@@ -29,7 +31,8 @@ double at(const Tensor& t, std::int64_t i, std::int64_t j) {
 }  // namespace
 
 TEST_CASE("fill-in of one part stands for nothing where another part stores something") {
-  const Tensor blocks = part("BSR(2, 2)", array<std::int32_t>({0, 1}), array<std::int8_t>({0}), array<double>({7, 5, 5, 5}));
+  const Tensor blocks =
+      part("BSR(2, 2)", array<std::int32_t>({0, 1}), array<std::int8_t>({0}), array<double>({7, 5, 5, 5}));
   const Tensor parts[] = {blocks, csr(3)};
   const Tensor sum = make_sum(parts);
   CHECK(at(sum, 0, 0) == 7);
@@ -46,7 +49,8 @@ TEST_CASE("what two parts store at one place is added") {
 }
 
 TEST_CASE("parts without an index array do not decide its dtype") {
-  const Tensor ell = part("(i, j) -> (i : dense, j : padded(1))", {}, array<std::int8_t>({0, -1}), array<double>({1, 0}));
+  const Tensor ell =
+      part("(i, j) -> (i : dense, j : padded(1))", {}, array<std::int8_t>({0, -1}), array<double>({1, 0}));
   const Tensor a = csr<std::int16_t>(1);
   const Tensor parts[] = {ell, a};
   const Tensor sum = make_sum(parts);

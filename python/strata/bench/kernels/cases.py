@@ -28,15 +28,24 @@ class Kernel:
 
 
 FRONT = "a twentieth of the rows, in no order: the first lines of each are missed; a call costs 20 us of 300"
-LINES = "rows of {} in the third level: a line in no order costs 2.6 to 4 ns in a loop that does nothing else (measured)"
+LINES = (
+    "rows of {} in the third level: a line in no order costs 2.6 to 4 ns in a loop that does nothing else (measured)"
+)
 N = 100_000
 KERNELS = {
     "spmv": Kernel(
         "y(i) = A(i,j) * x(j)", (N, N), 10, binds="a line of x from the second level for each element: 0.55 to 0.7 ns"
     ),
-    "spmm64": Kernel("Y(i,k) = A(i,j) * X(j,k)", (N, N), 10, binds=LINES.format("X") + "; in order, X and the result pass at 18 GB/s"),
+    "spmm64": Kernel(
+        "Y(i,k) = A(i,j) * X(j,k)", (N, N), 10, binds=LINES.format("X") + "; in order, X and the result pass at 18 GB/s"
+    ),
     "sddmm64": Kernel("C(i,j) = A(i,j) * U(i,k) * V(j,k)", (N, N), 10, binds=LINES.format("V")),
-    **{f"sddmm{k}": Kernel(f"C(i,j) = A(i,j) * U(i,k) * V(j,k), {k} columns", (N, N), 10, (), LINES.format("V"), "sddmm64") for k in (16, 128)},
+    **{
+        f"sddmm{k}": Kernel(
+            f"C(i,j) = A(i,j) * U(i,k) * V(j,k), {k} columns", (N, N), 10, (), LINES.format("V"), "sddmm64"
+        )
+        for k in (16, 128)
+    },
     "spgemm": Kernel("C(i,k) = A(i,j) * B(j,k)", (N, N), 10),
     "spgemm-csc": Kernel("C(i,k) = A(i,j) * B(j,k), B by columns", (N, N), 10),
     "spgemm-masked": Kernel("C(i,k) = A(i,j) * B(j,k) where A is", (N, N), 10),

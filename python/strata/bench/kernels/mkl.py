@@ -6,7 +6,6 @@ import numpy as np
 
 from .peer import KernelPeer
 
-
 PLAIN = ("spmv", "spmm64")
 
 

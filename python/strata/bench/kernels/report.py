@@ -105,7 +105,11 @@ def _libraries(results):
             for r in runs[:1]:
                 for key, one in r.items():
                     if key.split("/")[0] == name and ("error" in one or "seconds" not in one) and "ready" not in one:
-                        reason = one.get("error") or one.get("behind") or "; ".join(dict.fromkeys((one.get("refused") or {}).values()))
+                        reason = (
+                            one.get("error")
+                            or one.get("behind")
+                            or "; ".join(dict.fromkeys((one.get("refused") or {}).values()))
+                        )
                         why.setdefault(_short(reason), {})[case.split()[0]] = None
         missing = "; ".join(
             f"{', '.join(cases)}: {reason}" for reason, cases in why.items() if _short(version) != reason

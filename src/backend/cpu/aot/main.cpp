@@ -1,5 +1,6 @@
-// strata_aot_objects TEXTS OBJECTS OUT: compiles the texts of TEXTS/list.txt for each instruction set into OBJECTS, and writes
-// OUT/objects.rsp (their names) and OUT/table.cpp (which registers them at start-up, where the processor can run them).
+// strata_aot_objects TEXTS OBJECTS OUT: compiles the texts of TEXTS/list.txt for each instruction set into OBJECTS, and
+// writes OUT/objects.rsp (their names) and OUT/table.cpp (which registers them at start-up, where the processor can run
+// them).
 //
 // A line of list.txt is `<text hash> <level> <function>...` for the text in `<text hash>.c`; level is v3, v4 or all.
 #include <sys/stat.h>
@@ -52,7 +53,8 @@ std::vector<Entry> read_list(const std::string& path) {
     Entry e;
     words >> e.hash >> e.level;
     for (std::string name; words >> name;) e.functions.push_back(name);
-    if (e.functions.empty() || (e.level != "v3" && e.level != "v4" && e.level != "all")) throw std::runtime_error("bad line: " + line);
+    if (e.functions.empty() || (e.level != "v3" && e.level != "v4" && e.level != "all"))
+      throw std::runtime_error("bad line: " + line);
     entries.push_back(std::move(e));
   }
   return entries;
@@ -88,16 +90,19 @@ int run(const std::string& texts, const std::string& objects, const std::string&
       names += object + "\n";
       for (const auto& f : e.functions) {
         const std::string name = unique_name(e, f, level);
-        declarations += "std::int32_t " + name + "(void* const*, const std::int64_t*, std::int64_t, std::int64_t, std::int64_t);\n";
+        declarations +=
+            "std::int32_t " + name + "(void* const*, const std::int64_t*, std::int64_t, std::int64_t, std::int64_t);\n";
         tables += "    {\"" + e.hash + "." + f + "\", " + name + "},\n";
       }
     }
     tables += "    {nullptr, nullptr}};\n";
   }
   write(out + "/objects.rsp", names);
-  write(out + "/table.cpp",
-        "// Written by strata_aot_objects.\n#include \"backend/kernel.h\"\n\nextern \"C\" {\n" + declarations + "}\n\nnamespace {\n\n"
-        "struct Entry {\n  const char* key;\n  strata::KernelFunction function;\n};\n" + tables + R"(
+  write(out + "/table.cpp", "// Written by strata_aot_objects.\n#include \"backend/kernel.h\"\n\nextern \"C\" {\n" +
+                                declarations +
+                                "}\n\nnamespace {\n\n"
+                                "struct Entry {\n  const char* key;\n  strata::KernelFunction function;\n};\n" +
+                                tables + R"(
 const bool registered = [] {
   __builtin_cpu_init();
   const Entry* table = __builtin_cpu_supports("x86-64-v4") ? table_v4 : __builtin_cpu_supports("x86-64-v3") ? table_v3 : nullptr;
@@ -107,7 +112,8 @@ const bool registered = [] {
 
 }  // namespace
 )");
-  std::cout << "Kernels ahead of time: " << made << " compiled with " << compiler->description() << ", " << kept << " kept\n";
+  std::cout << "Kernels ahead of time: " << made << " compiled with " << compiler->description() << ", " << kept
+            << " kept\n";
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// C text -> clang -> LLVM O3 -> object -> ORC. The only file that includes LLVM's and clang's headers (25 s to compile).
+// C text -> clang -> LLVM O3 -> object -> ORC. The only file that includes LLVM's and clang's headers (25 s to
+// compile).
 #include "backend/cpu/jit_library/strata_jit.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "backend/cpu/jit_library/symbols.h"
 #include <clang/Basic/DiagnosticIDs.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -31,6 +31,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
+#include "backend/cpu/jit_library/symbols.h"
 
 // Debian's clangCodeGen refers to Polly, which is not in the static archives: give it an empty one.
 llvm::PassPluginLibraryInfo getPollyPluginInfo() {
@@ -106,7 +107,8 @@ struct Engine {
     builder.setPlatformSetUp(setUpInactivePlatform);
     if (std::getenv("STRATA_JIT_GDB"))  // lets gdb stop in kernels by name and source line
       builder.setObjectLinkingLayerCreator([](ExecutionSession& session, const llvm::Triple&) {
-        auto layer = std::make_unique<RTDyldObjectLinkingLayer>(session, [] { return std::make_unique<llvm::SectionMemoryManager>(); });
+        auto layer = std::make_unique<RTDyldObjectLinkingLayer>(
+            session, [] { return std::make_unique<llvm::SectionMemoryManager>(); });
         layer->registerJITEventListener(*llvm::JITEventListener::createGDBRegistrationListener());
         return layer;
       });
@@ -134,19 +136,21 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& triple, con
   std::string error;
   const auto* found = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!found) return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(triple, target.cpu, target.joined(), {}, llvm::Reloc::PIC_,
-                                                                         std::nullopt, llvm::CodeGenOptLevel::Aggressive, true));
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(triple, target.cpu, target.joined(), {},
+                                                                         llvm::Reloc::PIC_, std::nullopt,
+                                                                         llvm::CodeGenOptLevel::Aggressive, true));
 }
 
-std::unique_ptr<llvm::Module> parse(llvm::LLVMContext& context, const char* source, const char* file_name, const std::string& triple,
-                                    const Target& target, std::string& messages) {
+std::unique_ptr<llvm::Module> parse(llvm::LLVMContext& context, const char* source, const char* file_name,
+                                    const std::string& triple, const Target& target, std::string& messages) {
   std::vector<std::string> flags = {"-triple", triple, "-target-cpu", target.cpu};
   flags.insert(flags.end(), fixed_flags.begin(), fixed_flags.end());
   for (const auto& feature : target.features) {
     flags.push_back("-target-feature");
     flags.push_back(feature);
   }
-  if (std::getenv("STRATA_JIT_GDB")) flags.insert(flags.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4"});
+  if (std::getenv("STRATA_JIT_GDB"))
+    flags.insert(flags.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4"});
   flags.push_back(file_name);
   std::vector<const char*> arguments;
   for (const auto& flag : flags) arguments.push_back(flag.c_str());
@@ -158,7 +162,8 @@ std::unique_ptr<llvm::Module> parse(llvm::LLVMContext& context, const char* sour
       new clang::DiagnosticsEngine(new clang::DiagnosticIDs, options, printer));
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, *diagnostics)) return nullptr;
-  invocation->getPreprocessorOpts().addRemappedFile(file_name, llvm::MemoryBuffer::getMemBuffer(source, file_name).release());
+  invocation->getPreprocessorOpts().addRemappedFile(file_name,
+                                                    llvm::MemoryBuffer::getMemBuffer(source, file_name).release());
   invocation->getFrontendOpts().DisableFree = false;
   invocation->getCodeGenOpts().DisableFree = false;
   clang::CompilerInstance compiler;
@@ -191,7 +196,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
 
 enum class Output { object, assembly, ir };
 
-int translate(const char* source, const char* file_name, const char* cpu, Output output, llvm::SmallVectorImpl<char>& out, char** error) {
+int translate(const char* source, const char* file_name, const char* cpu, Output output,
+              llvm::SmallVectorImpl<char>& out, char** error) {
   Engine& e = engine();
   const Target target = cpu && *cpu ? Target{cpu, {}} : e.host;
   llvm::LLVMContext context;
@@ -210,7 +216,8 @@ int translate(const char* source, const char* file_name, const char* cpu, Output
   }
   llvm::legacy::PassManager passes;
   const auto kind = output == Output::object ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, kind)) return fail(error, "LLVM cannot write this kind of file");
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, kind))
+    return fail(error, "LLVM cannot write this kind of file");
   passes.run(*module);
   return 0;
 }
@@ -225,7 +232,8 @@ const char* strata_jit_version(void) { return "clang " LLVM_VERSION_STRING; }
 
 const char* strata_jit_target(void) { return engine().target_text.c_str(); }
 
-int strata_jit_compile(const char* source, const char* file_name, const char* cpu, char** object, size_t* size, char** error) {
+int strata_jit_compile(const char* source, const char* file_name, const char* cpu, char** object, size_t* size,
+                       char** error) {
   llvm::SmallVector<char, 0> out;
   if (translate(source, file_name, cpu, Output::object, out, error) != 0) return 1;
   *size = out.size();
@@ -247,7 +255,8 @@ int strata_jit_load(const char* object, size_t size, void** handle, char** error
   auto library = e.jit->createJITDylib("kernel" + std::to_string(e.libraries++));
   if (!library) return fail(error, toString(library.takeError()));
   library->addToLinkOrder(*e.symbols);
-  if (auto problem = e.jit->addObjectFile(*library, llvm::MemoryBuffer::getMemBufferCopy(StringRef(object, size), "kernel"))) {
+  if (auto problem =
+          e.jit->addObjectFile(*library, llvm::MemoryBuffer::getMemBufferCopy(StringRef(object, size), "kernel"))) {
     strata_jit_release(&*library);
     return fail(error, toString(std::move(problem)));
   }
@@ -263,7 +272,8 @@ void* strata_jit_find(void* handle, const char* symbol, char** error) {
 }
 
 void strata_jit_release(void* handle) {
-  if (handle) consumeError(engine().jit->getExecutionSession().removeJITDylib(*static_cast<llvm::orc::JITDylib*>(handle)));
+  if (handle)
+    consumeError(engine().jit->getExecutionSession().removeJITDylib(*static_cast<llvm::orc::JITDylib*>(handle)));
 }
 
 void strata_jit_free(void* memory) { std::free(memory); }
