@@ -1,5 +1,5 @@
-// What a matrix looks like: small matrices whose structure is plain to see. (tests/python/test_structure.py compares
-// with SciPy.)
+// What a matrix looks like: small matrices whose structure is plain to see.
+// (tests/python/formats/test_structure.py compares with SciPy.)
 #include <doctest/doctest.h>
 
 #include <algorithm>
