@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sps
-from test_named_pairs import BY_RANK, PRUNED, sample, two_of_four
+from named_formats import BY_RANK, PRUNED, sample, two_of_four
 
 import strata as st
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 import strata as st
 from strata import _core
 
-CORPUS = pathlib.Path(__file__).resolve().parents[1] / "spec" / "malformed_mtx.txt"
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / "spec" / "malformed_mtx.txt"
 LAYOUTS = ("coordinate", "array")
 FIELDS = ("real", "double", "integer", "unsigned-integer", "complex", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import strata as st
 from strata.bench.peers import mkl_path
 
-FAKE = pathlib.Path(__file__).resolve().parents[1] / "support" / "fake_mkl.c"
+FAKE = pathlib.Path(__file__).resolve().parents[2] / "support" / "fake_mkl.c"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 needs_mkl = pytest.mark.skipif(mkl_path() is None, reason="MKL is not installed (PyPI: mkl)")
 BSR_BY_COLUMNS = "(i, j) -> (i / 3 : dense, j / 3 : compressed, j % 3 : dense, i % 3 : dense)"

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
+INCLUDE = pathlib.Path(__file__).resolve().parents[3] / "include"
 COMPILERS = [c for c in ("g++", "clang++", "clang++-19") if shutil.which(c)]
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="no C++ compiler on this machine")
 

@@ -12,7 +12,7 @@ import pytest
 
 import strata as st
 
-SPEC = pathlib.Path(__file__).resolve().parent.parent / "spec"
+SPEC = pathlib.Path(__file__).resolve().parents[2] / "spec"
 LETTERS = "ijklmn"
 EXTENTS = [4, 5, 3, 2, 6, 3, 2, 4]
 

@@ -11,7 +11,7 @@ import pytest
 
 import strata as st
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 PAGES = sorted((EXAMPLES / "kernels").glob("*.py"))
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 

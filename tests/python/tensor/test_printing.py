@@ -4,7 +4,7 @@ import ast
 
 import numpy as np
 import pytest
-from test_named_pairs import BY_RANK, PRUNED, two_of_four
+from named_formats import BY_RANK, PRUNED, two_of_four
 
 import strata as st
 
