@@ -12,7 +12,6 @@ import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-sys.path.append(str(root / "python"))  # behind an installed strata, which has its extension
 sys.path.append(str(root / "benchmarks"))
 
 from strata_bench import report  # noqa: E402
