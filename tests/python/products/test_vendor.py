@@ -1,6 +1,5 @@
 """Vendor kernels: a fake MKL that is compiled here, and the real one where it is installed; SciPy is the reference."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -13,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import strata as st
-from strata.bench.peers import mkl_path
+from strata._timing.peers import mkl_path
+from strata_bench import records
 
 FAKE = pathlib.Path(__file__).resolve().parents[2] / "support" / "fake_mkl.c"
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
@@ -202,13 +202,13 @@ def test_a_library_without_its_parts_is_refused(fake, tmp_path):
 
 @needs_cc
 def test_the_benchmark_measures_the_vendor_column(fake, tmp_path):
-    path = tmp_path / "results.json"
+    path = tmp_path / "results.jsonl"
     subprocess.run(
         [sys.executable, "-m", "strata", "bench", "--quick", "--only", "spmv fem3x3", "--columns", "1", "--threads", "1"]
         + ["--peers", "strata,strata-vendor,scipy", "--no-conversions", "--out", path],
         check=True, capture_output=True, env=os.environ | {"STRATA_MKL": fake, "STRATA_BENCH_CACHE": str(tmp_path)},
     )  # fmt: skip
-    vendor = json.loads(path.read_text())["cases"]["spmv fem3x3"][0]["strata-vendor/1"]
+    vendor = records.read(path)["cases"]["spmv fem3x3"][0]["strata-vendor/1"]
     assert "error" not in vendor and vendor["seconds"] > 0
     assert all(v["note"].startswith("mkl_product") for v in vendor["variants"].values())
     row = next(line for line in path.with_suffix(".md").read_text().splitlines() if line.startswith("| spmv fem3x3"))

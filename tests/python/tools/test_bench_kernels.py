@@ -1,6 +1,5 @@
 """strata bench --kernels: what is timed is right, a wrong result is seen, and every library stands in the page."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,9 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from strata.bench import matrices, run
-from strata.bench.case import same
-from strata.bench.kernels import cases, peer, report
+from strata._timing.case import same
+from strata._timing.measure import far_behind, left_at_once, stays_behind
+from strata_bench import machines, matrices, records, run
+from strata_bench.kernels import cases, peer, report
+from strata_bench.report import markdown, rows
 
 ALL = [(k, kind) for k, of in cases.KERNELS.items() for kind in of.kinds or ("uniform",)]
 each = pytest.mark.parametrize("kernel, kind", ALL, ids=lambda x: x)
@@ -81,7 +82,7 @@ def test_other_libraries_agree_with_the_reference(name, module, libraries):
     script = f"""
 import sys
 import types
-sys.path.insert(0, {os.path.dirname(__file__)!r})
+sys.path[:0] = {[os.path.dirname(__file__), *sys.path]!r}
 import test_bench_kernels as t
 try:
     library, scipy = (t.peer.kernel_peer(n, 1) for n in ({name!r}, "scipy"))
@@ -207,7 +208,7 @@ def test_page():
 @pytest.mark.parametrize("columns, behind", [(64, 0), (64, 16), (32, 8), (16, 4)])
 def test_lines_alone_reads_each_line_once(columns, behind):
     pytest.importorskip("numba")
-    from strata.bench.kernels.limit import Limit
+    from strata_bench.kernels.limit import Limit
 
     space = np.zeros(50 * columns + 64, np.float32)
     at = (-space.ctypes.data % 64 + behind) // 4
@@ -222,9 +223,6 @@ def test_lines_alone_reads_each_line_once(columns, behind):
 
 def test_runs_of_several_machines():
     """Each run has its own machine's bandwidth; a machine that is known is not measured again."""
-    from strata.bench import machines
-    from strata.bench.report import rows
-
     known, asked = [MACHINE], []
     assert machines.number_of(known, lambda: asked.append(1) or {}) == 1 and machines.number_of(known, None) == 1
     assert asked == [1] and len(known) == 2
@@ -251,8 +249,6 @@ def test_runs_of_several_machines():
 
 
 def test_the_page_says_which_libraries_were_not_asked():
-    from strata.bench.report import markdown
-
     def timed(*keys):
         one = {
             "seconds": 1e-3,
@@ -277,8 +273,6 @@ def test_the_page_says_which_libraries_were_not_asked():
 
 
 def test_libraries_far_behind_are_not_timed_again():
-    from strata.bench.measure import far_behind
-
     seconds = {"strata/1": 9, "scipy/1": 8, "torch/1": 1, "jax/1": 5.1, "mkl/1": 4.9, "torch/2": 0.5, "jax/2": 2.4}
     earlier = {k: {"seconds": s} for k, s in seconds.items()}
     assert [k for k in seconds if far_behind(earlier, k)] == ["jax/1"]
@@ -286,8 +280,6 @@ def test_libraries_far_behind_are_not_timed_again():
 
 
 def test_libraries_far_behind_get_no_round():
-    from strata.bench.measure import left_at_once
-
     seconds = {"strata/1": 60, "scipy/1": 8, "torch/1": 1, "jax/1": 5.1, "mkl/1": 4.9, "torch/2": 9, "jax/2": 2.4}
     results = {k: {"variant": "csr", "variants": {"csr": {"seconds": s}}} for k, s in seconds.items()}
     assert left_at_once(results, list(seconds)) == ["jax/1"]
@@ -295,8 +287,6 @@ def test_libraries_far_behind_get_no_round():
 
 
 def test_libraries_that_stay_behind_with_more_threads():
-    from strata.bench.measure import stays_behind
-
     seconds = {"strata/1": 60, "scipy/1": 80, "torch/1": 1, "jax/1": 10.1, "mkl/1": 9.9, "torch/2": 0.1}
     results = {k: {"variant": "csr", "variants": {"csr": {"seconds": s}}} for k, s in seconds.items()}
     results["sesum/1"] = {"error": "std::bad_alloc"}
@@ -306,16 +296,14 @@ def test_libraries_that_stay_behind_with_more_threads():
 
 
 def test_libraries_that_nobody_knows(tmp_path, capsys):
-    from strata.bench.run import main
-
     for more, known in (["--kernels"], "graphblas"), ([], "torch-int32"):
-        assert main([*more, "--peers", "scipy,scypy", "--out", str(tmp_path / "results.json")]) == 2
+        assert run.main([*more, "--peers", "scipy,scypy", "--out", str(tmp_path / "results.jsonl")]) == 2
         told = capsys.readouterr().err
         assert "there is no scypy among" in told and known in told and not any(tmp_path.iterdir())
 
 
 def test_command(tmp_path):
-    path = tmp_path / "results.json"
+    path = tmp_path / "results.jsonl"
     (tmp_path / "sesum.py").write_text("raise ImportError('hidden')")
     args = ["--kernels", "--quick", "--only", "add blocked", "--only", "ttv banded", "--threads", "1"]
     out = subprocess.run(
@@ -330,7 +318,7 @@ def test_command(tmp_path):
         },
     )
     assert out.returncode == 0, out.stderr
-    results = json.loads(path.read_text())
+    results = records.read(path)
     assert set(results["cases"]) == {"add blocked", "ttv banded"} and "hidden" in results["peers"]["sesum"]
     for (one,) in results["cases"].values():
         assert one["strata/1"]["seconds"] > 0 and one["scipy/1"]["seconds"] > 0 and "hidden" in one["sesum/1"]["error"]

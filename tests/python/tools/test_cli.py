@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 import strata as st
 from strata import _terminal
+from strata_bench import records
 
 
 def strata(*args, check=True, cwd=None, **environment):
@@ -248,7 +249,7 @@ def test_demo_of_a_bad_file(tmp_path):
 
 
 def test_bench(tmp_path):
-    path = tmp_path / "results.json"
+    path = tmp_path / "results.jsonl"
     args = (
         "bench",
         "--quick",
@@ -264,7 +265,7 @@ def test_bench(tmp_path):
         path,
     )
     out = strata(*args, STRATA_BENCH_CACHE=str(tmp_path))
-    results = json.loads(path.read_text())
+    results = records.read(path)
     assert set(results["cases"]) >= {"spmv fem3x3", "spmm16 fem3x3", "CSR->CSC fem3x3"}
     for name, runs in results["cases"].items():
         assert len(runs) == 1
