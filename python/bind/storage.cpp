@@ -99,7 +99,7 @@ RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
   fill_levels(crd, raw.crd, "crd");
   if (values.is_none()) throw TensorError({.what = "a tensor needs values", .expected = "values=array"});
   if (nb::isinstance<Buffer>(values)) {
-    raw.values = nb::cast<Buffer>(values);
+    raw.values = held<Buffer>(values);
     return raw;
   }
   const Array a = to_array(values);
@@ -113,27 +113,6 @@ RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
     raw.values = packed_copy(a);
   }
   return raw;
-}
-
-/// A tensor with memory of its own.
-Tensor deep_copy(const Tensor& t) {
-  auto copy = [](Buffer& b) {
-    if (!b.data || b.size == 0) return;
-    Buffer fresh = Buffer::allocate(b.dtype, b.size);
-    std::memcpy(fresh.data, b.data, static_cast<std::size_t>(b.bytes()));
-    b = fresh;
-  };
-  std::vector<Part> parts;
-  for (int k = 0; k < t.num_parts(); ++k) {
-    Part p = t.part(k);
-    for (auto& level : p.levels) {
-      copy(level.pos);
-      copy(level.crd);
-    }
-    copy(p.values);
-    parts.push_back(std::move(p));
-  }
-  return make_from_parts(t.type(), std::move(parts));
 }
 
 Tensor rebuild(const std::string& text, nb::handle shape, nb::handle pos, nb::handle crd, const Buffer& values,
@@ -151,7 +130,7 @@ Tensor join(nb::handle parts) {
   std::vector<Tensor> list;
   for (nb::handle p : parts) {
     if (!is_tensor(p)) throw DTypeError({.what = "a part of a sum is a tensor", .got = Py_TYPE(p.ptr())->tp_name});
-    list.push_back(nb::cast<Tensor>(p));
+    list.push_back(held<Tensor>(p));
   }
   return make_sum(list);
 }
@@ -175,7 +154,7 @@ void construct(Tensor* self, nb::handle format, nb::handle shape, nb::handle pos
 void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor) {
   const auto copy = [](const Tensor& t) {
     const NoGil no_gil;
-    return deep_copy(t);
+    return own_copy(t);
   };
   tensor
       .def("__init__", &construct, nb::arg("format"), nb::arg("shape"), nb::arg("pos") = nb::none(),

@@ -97,7 +97,7 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
     return {};
   const BlockedRows b = *to;
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, extent(t, from->inner), [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, from->outer), columns = extent(t, from->inner), stored = pos[rows];
     const i64 block_rows = (rows + b.rows - 1) / b.rows, block_cols = (columns + b.columns - 1) / b.columns;
     const auto types = index_types(goal, t.shape(), stored);
@@ -219,9 +219,11 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
   const BlockedRows b = *from;
   const bool drop = drops_fill(t, goal);
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  const i64 across = ceil_div(extent(t, to->inner), b.columns);
+  with_steady_indices(t, 1, across, [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, to->outer), columns = extent(t, to->inner), block_rows = (rows + b.rows - 1) / b.rows;
     const i64 slots = static_cast<i64>(pos[block_rows]) * b.rows * b.columns;
+    if (slots > t.part().values.size) throw SourceChanged();
     const auto types = index_types(goal, t.shape(), slots);
     if (!types) return;
     with_index(types->widest(), [&]<class I>(I) {
@@ -278,6 +280,7 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
               q += !drop || !(x == fill);
             }
           });
+          if (q != stop) throw SourceChanged();
         });
         result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);
       });

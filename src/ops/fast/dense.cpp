@@ -61,12 +61,13 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
           i64 q = op[i];
           const i64 stop = op[i + 1];
           // Stopping at `stop` keeps a slice from touching the first slot of the next one.
-          for (i64 j = 0; q < stop; ++j) {
+          for (i64 j = 0; j < columns && q < stop; ++j) {
             const W w = v[j * along];
             oc[q] = static_cast<I>(j);
             ov[q] = w;
             q += !drop || !(w == fill);
           }
+          if (q != stop) throw SourceChanged();
         }
       });
       out_crd.size = values.size = nse;
@@ -88,7 +89,7 @@ std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal) {
   const bool same_order = plain_dim(f, 0) == from->outer;
   const i64 down = same_order ? columns : 1, along = same_order ? 1 : rows;
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, columns, [&]<class S>(const S* pos, const S* crd) {
     with_width(t.dtype(), [&]<class W>(W) {
       storage::require_memory(*size, static_cast<i64>(sizeof(W)));
       Buffer values = Buffer::allocate(t.dtype(), *size);

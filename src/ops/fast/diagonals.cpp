@@ -1,5 +1,7 @@
 // CSR <-> DIA.
+#include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "base/checked.h"
 #include "ops/fast/support.h"
@@ -13,7 +15,7 @@ std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
       !t.fill().same_bits(Scalar::zero(t.dtype())))
     return {};
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, extent(t, 1), [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, 0), columns = extent(t, 1), stored = pos[rows], width = range == 0 ? rows : columns;
     // A flag per diagonal is worth it only where there are elements to mark.
     if ((rows + columns) / 8 > stored + 1024) return;
@@ -64,8 +66,10 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
   const auto slots = checked_mul(diagonals, width);
   const auto types = index_types(goal, t.shape(), slots.value_or(-1));
   if (!slots || !types) return {};
+  if (diagonals < 0 || diagonals > part.levels[0].crd.size || *slots > part.values.size) throw SourceChanged();
   std::vector<i64> offsets(static_cast<std::size_t>(diagonals));
   for (i64 k = 0; k < diagonals; ++k) offsets[static_cast<std::size_t>(k)] = part.levels[0].crd.index(k);
+  if (std::ranges::adjacent_find(offsets, std::ranges::greater_equal()) != offsets.end()) throw SourceChanged();
   const bool drop = drops_fill(t, goal);
   std::optional<Tensor> result;
   with_index(types->widest(), [&]<class I>(I) {
@@ -99,7 +103,7 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
         for (i64 i = begin; i < end; ++i) {
           i64 q = op[i];
           const i64 stop = op[i + 1];  // what lies behind may be another thread's
-          for (std::size_t k = 0; q < stop; ++k) {
+          for (std::size_t k = 0; k < at.size() && q < stop; ++k) {
             const i64 j = i + offsets[k];
             if (static_cast<std::uint64_t>(j) >= static_cast<std::uint64_t>(columns)) continue;
             const W x = v[at[k] + i];
@@ -107,6 +111,7 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
             ov[q] = x;
             q += !drop || !(x == fill);
           }
+          if (q != stop) throw SourceChanged();
         }
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);
