@@ -91,9 +91,10 @@ class Expression {
     bool implicit = false;  ///< a sum that the notation implies keeps its dtype, as NumPy's einsum; a written one does
                             ///< as NumPy's sum
     Span where = {};        ///< in the text it came from; not part of the identity
+    int depth = 1;          ///< of the tree; Expression's constructor counts
   };
   Expression();  ///< the constant 0
-  explicit Expression(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
+  explicit Expression(Node node);
 
   static Expression constant(double value);
   static Expression integer(std::int64_t value);
@@ -106,6 +107,7 @@ class Expression {
 
   const Node& node() const { return *node_; }
   Operator op() const { return node_->op; }
+  int depth() const { return node_->depth; }
   const Expression& argument(std::size_t k = 0) const { return node_->arguments[k]; }
 
   /// Indices that no reduction inside binds, in order of appearance.
@@ -118,6 +120,7 @@ class Expression {
   bool operator==(const Expression& other) const;
 
  private:
+  static void release(Node* node);
   std::shared_ptr<const Node> node_;
 };
 

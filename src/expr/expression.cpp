@@ -5,6 +5,8 @@
 #include <array>
 #include <functional>
 
+#include "expr/depth.h"
+
 namespace strata {
 namespace {
 
@@ -79,12 +81,6 @@ void collect_free(const Expression& e, std::vector<std::string>& bound, std::vec
   if (is_reduction(n.op)) bound.pop_back();
 }
 
-void collect_operands(const Expression& e, std::vector<std::string>& out) {
-  const auto& n = e.node();
-  if (n.op == Operator::access && std::find(out.begin(), out.end(), n.name) == out.end()) out.push_back(n.name);
-  for (const auto& a : n.arguments) collect_operands(a, out);
-}
-
 }  // namespace
 
 std::string_view name_of(Operator op) { return names[static_cast<std::size_t>(op)]; }
@@ -99,6 +95,23 @@ std::string AffineIndex::to_string() const {
   if (terms.empty()) return std::to_string(constant);
   if (constant != 0) out += (constant < 0 ? " - " : " + ") + std::to_string(constant < 0 ? -constant : constant);
   return out;
+}
+
+Expression::Expression(Node node) {
+  for (const Expression& a : node.arguments) node.depth = std::max(node.depth, a.depth() + 1);
+  node_ = {new Node(std::move(node)), release};
+}
+
+/// Chains lean to the left, a thousand operations deep: what leans so is released in a loop.
+void Expression::release(Node* node) {
+  std::shared_ptr<const Node> left;
+  const auto part = [&left](Node& n) { left = n.arguments.empty() ? nullptr : std::move(n.arguments[0].node_); };
+  part(*node);
+  delete node;
+  while (left && left.use_count() == 1) {
+    const std::shared_ptr<const Node> alone = std::move(left);
+    part(const_cast<Node&>(*alone));
+  }
 }
 
 Expression::Expression() : Expression(Node{.is_integer = true}) {}
@@ -129,10 +142,18 @@ std::vector<std::string> Expression::free_indices() const {
 }
 std::vector<std::string> Expression::operands() const {
   std::vector<std::string> out;
-  collect_operands(*this, out);
+  std::vector<const Expression*> left = {this};  // no recursion: it is asked for wherever an expression comes
+  while (!left.empty()) {
+    const auto& n = left.back()->node();
+    left.pop_back();
+    if (n.op == Operator::access && std::find(out.begin(), out.end(), n.name) == out.end()) out.push_back(n.name);
+    for (auto a = n.arguments.rbegin(); a != n.arguments.rend(); ++a) left.push_back(&*a);
+  }
   return out;
 }
-std::string Expression::to_string() const { return print(*this); }
+std::string Expression::to_string() const {
+  return on_a_large_stack(stack_for(depth()), [&] { return print(*this); });
+}
 
 std::size_t Expression::hash() const {
   std::size_t h = std::hash<std::string>{}(to_string());

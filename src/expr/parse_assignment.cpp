@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/suggest.h"
+#include "expr/depth.h"
 #include "expr/scanner.h"
 #include "strata/expression.h"
 
@@ -387,6 +388,12 @@ class Parser : private Scanner {
   int depth_ = 0, operations_ = 0;
 };
 
+/// Some 1.4 KB for a level of parentheses and 0.5 KB for an operation are in use, which take several characters each.
+std::size_t stack_to_parse(std::string_view text) {
+  constexpr std::size_t kb = 1024;
+  return 64 * kb + std::min(text.size() * kb, 2048 * kb);
+}
+
 }  // namespace
 
 Assignment parse_assignment(std::string_view text) {
@@ -395,8 +402,10 @@ Assignment parse_assignment(std::string_view text) {
   thread_local std::size_t next = 0;
   for (const Assignment& a : recent)
     if (!a.text.empty() && a.text == text) return a;
-  return recent[next++ % recent.size()] = Parser(text).parse();
+  return recent[next++ % recent.size()] = on_a_large_stack(stack_to_parse(text), [&] { return Parser(text).parse(); });
 }
-Expression parse_expression(std::string_view text) { return Parser(text).whole(); }
+Expression parse_expression(std::string_view text) {
+  return on_a_large_stack(stack_to_parse(text), [&] { return Parser(text).whole(); });
+}
 
 }  // namespace strata

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "expr/depth.h"
 #include "plan/dense_view.h"
 #include "plan/pattern.h"
 #include "plan/plan_impl.h"
@@ -118,7 +119,7 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
 
 }  // namespace planning
 
-Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
+static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
   if (operands.size() != e.operands.size() || operands.empty())
     refuse("the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands",
            std::to_string(operands.size()));
@@ -147,6 +148,11 @@ Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const Plan
   impl->expression = e;
   impl->types.assign(operands.begin(), operands.end());
   return Plan(std::move(impl));
+}
+
+Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
+  return on_a_large_stack(stack_for(static_cast<int>(operands.size())),
+                          [&] { return plan_here(e, operands, options); });
 }
 
 namespace {

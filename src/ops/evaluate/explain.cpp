@@ -1,4 +1,5 @@
 // Which way an expression goes, and what is generated for it.
+#include "expr/depth.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
@@ -77,8 +78,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 }  // namespace
 
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                    const EvaluateOptions& options) {
+static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                                const EvaluateOptions& options) {
   evaluation::check_names(a, operands);
   std::map<std::string, TensorType> types;
   std::map<std::string, Shape> shapes;
@@ -105,10 +106,17 @@ std::string explain(const Assignment& a, const std::map<std::string, Tensor>& op
   return out + "ways, in the order tried\n" + ways(a, operands, types, options, format);
 }
 
+std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                    const EvaluateOptions& options) {
+  return on_a_large_stack(stack_for(a.value.depth()), [&] { return explain_here(a, operands, options); });
+}
+
 std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  const planning::Trace trace;
-  static_cast<void>(evaluate(a, operands, options));
-  return trace.text();
+  return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {  // as a whole: a trace belongs to one thread
+    const planning::Trace trace;
+    static_cast<void>(evaluate(a, operands, options));
+    return trace.text();
+  });
 }
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "expr/depth.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/memo.h"
@@ -105,8 +106,8 @@ Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& op
   return *to.out;
 }
 
-Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-           Destination to) {
+Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+                const Destination& to) {
   check_names(a, operands);
   check_scales(to, options);
   thread_local AssignmentMemo memo;
@@ -149,7 +150,13 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
   return without_plan(a, operands, options, to, memorable && !to.out ? &memo : nullptr);
 }
 
-Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {
+Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+           const Destination& to) {
+  return on_a_large_stack(stack_for(a.value.depth()), [&] { return run_here(a, operands, options, to); });
+}
+
+Tensor run_here(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                const Destination& to) {
   if (e.operands.size() != operands.size())
     throw ExpressionError({.what = "the expression and the operands differ in number",
                            .expected = std::to_string(e.operands.size()),
@@ -175,6 +182,11 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
     return evaluation::run_plan(*plan, operands, to);
   }
   return without_plan(a, named, options, to);
+}
+
+Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {
+  return on_a_large_stack(stack_for(static_cast<int>(operands.size())),
+                          [&] { return run_here(e, operands, options, to); });
 }
 
 }  // namespace
