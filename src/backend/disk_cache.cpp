@@ -186,16 +186,16 @@ bool write_cache_entry(const std::string& directory, const Digest& key, const st
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::string temporary =
       ".new-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + "-" + std::to_string(now.tv_nsec);
+  const std::string name = to_hex(key).append(suffix);  // before there is a file: nothing below may throw
+  const Header h = header_of(key, payload);
   bool stored = false;
   {
     const WithoutFileSizeSignal quiet;
     const File file(::openat(dir.fd(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return false;
-    const Header h = header_of(key, payload);
     stored = write_all(file.fd(), &h, sizeof h) && write_all(file.fd(), payload.data(), payload.size()) &&
              ::fsync(file.fd()) == 0;
   }
-  const std::string name = to_hex(key).append(suffix);
   stored = stored && ::renameat(dir.fd(), temporary.c_str(), dir.fd(), name.c_str()) == 0;
   if (!stored) ::unlinkat(dir.fd(), temporary.c_str(), 0);
   static std::atomic<unsigned> writes{0};
