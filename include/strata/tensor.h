@@ -101,6 +101,7 @@ class Tensor {
   struct Impl;
   explicit Tensor(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   bool same_object(const Tensor& other) const { return impl_ == other.impl_; }
+  bool is_alone() const { return impl_.use_count() == 1; }  ///< does no other tensor share this one's everything?
 
  private:
   std::shared_ptr<const Impl> impl_;

@@ -16,6 +16,8 @@ Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_
 nb::object attribute(nb::handle h, const char* name);
 
 Array from_torch_tensor(nb::handle h);
+/// The tensor itself, where a subclass may answer for it as it likes.
+nb::object plain_torch(nb::handle h);
 /// Through __dlpack__ and __dlpack_device__; nothing where the object has none.
 std::optional<Array> from_dlpack_object(nb::handle h);
 

@@ -1,6 +1,5 @@
 // Operands come in, dense results go out; and the one look at foreign indices that tells how they may be borrowed.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -111,11 +110,12 @@ bool is_tensor(nb::handle h) {
 Tensor dense_tensor(const Array& a) { return borrow_dense(a.data, a.shape, a.strides, a.offset); }
 
 Tensor to_operand(nb::handle h) {
-  if (is_tensor(h)) return *nb::inst_ptr<Tensor>(h);
-  const bool plain =
-      is_torch_tensor(h) ? str_of(h.attr("layout")) == "torch.strided" : PyObject_CheckBuffer(h.ptr()) != 0;
+  if (is_tensor(h)) return held<Tensor>(h);
+  const bool plain = is_torch_tensor(h) ? str_of(plain_torch(h).attr("layout")) == "torch.strided"
+                                        : PyObject_CheckBuffer(h.ptr()) != 0;
   if (plain || PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) return dense_tensor(to_array(h));
-  return nb::cast<Tensor>(nb::module_::import_("strata.interop").attr("from_package")(h));
+  const nb::object found = nb::module_::import_("strata.interop").attr("from_package")(h);
+  return held<Tensor>(found);
 }
 
 namespace {
@@ -149,7 +149,7 @@ bool has_own_elements(std::span<const std::int64_t> extents, std::span<const std
 
 Tensor to_output(nb::handle h) {
   if (is_tensor(h)) {
-    const Tensor& t = *nb::inst_ptr<Tensor>(h);
+    const Tensor& t = held<Tensor>(h);
     if (!t.format().is_all_dense())
       throw TensorError({.what = "a result can be written into a dense tensor only",
                          .expected = "an array, or a tensor whose levels are all dense",
@@ -200,6 +200,8 @@ void bind_border(nb::module_& m) {
       "from_array", [](nb::handle array) { return dense_tensor(to_array(array)); }, nb::arg("array"),
       "A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a "
       "device).");
+  m.def("plain_torch", &plain_torch, nb::arg("x"),
+        "A torch tensor itself, where a subclass may answer for it as it likes. Unsupported.");
   m.def("to_operand", &to_operand, nb::arg("x"), "Anything that can stand in a product, as a Tensor.");
   m.def(
       "has_buffer",

@@ -1,6 +1,4 @@
 // Conversions: to(), from_dense, from_coo, to_dense.
-#include <nanobind/stl/string.h>
-
 #include "bind.h"
 
 namespace strata::bind {
@@ -22,14 +20,14 @@ Split to_split(nb::handle h) {
   if (h.is_none()) return split;
   if (is_tensor(h)) {
     split.kind = Split::mask;
-    split.pattern = nb::cast<Tensor>(h);
+    split.pattern = held<Tensor>(h);
     return split;
   }
   if (nb::hasattr(h, "__strata_split__")) {
     const nb::object parts = h.attr("__strata_split__")();
-    std::string kind;
     const std::size_t n = PyTuple_Check(parts.ptr()) ? nb::len(parts) : 0;
-    if (n > 0 && !nb::try_cast(parts[0], kind)) kind.clear();
+    const nb::object word = n > 0 ? nb::object(parts[0]) : nb::none();
+    const std::string_view kind = PyUnicode_Check(word.ptr()) ? utf8_of(word) : "";
     if (kind == "rows" && n == 2 && nb::try_cast(parts[1], split.k)) {
       split.kind = Split::rows;
       return split;

@@ -1,5 +1,4 @@
 // dtypes and scalars between Python and the core.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <array>
@@ -50,7 +49,7 @@ bool numpy_has(DType t) { return t != DType::bf16 && t != DType::f8e4m3 && t != 
 
 DType to_dtype(nb::handle h) {
   if (PyUnicode_Check(h.ptr())) return parse_or_refuse(nb::cast<std::string>(h), h);
-  if (nb::isinstance<ExtendedDType>(h)) return nb::cast<ExtendedDType>(h).value;
+  if (nb::isinstance<ExtendedDType>(h)) return held<ExtendedDType>(h).value;
   const std::string module = str_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__module__"));
   if (module == "torch") return parse_or_refuse(text_of(h), h);
   nb::object dtype;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "expr/depth.h"
+
 namespace strata::bind {
 namespace {
 
@@ -12,7 +14,7 @@ bool is_sparse(const Tensor& t) { return !t.format().is_all_dense(); }
 
 Semiring to_semiring(nb::handle h) {
   if (h.is_none()) return Semiring::plus_times;
-  if (nb::isinstance<Semiring>(h)) return nb::cast<Semiring>(h);
+  if (nb::isinstance<Semiring>(h)) return held<Semiring>(h);
   if (nb::isinstance<nb::str>(h)) return parse_semiring(nb::cast<std::string>(h));
   throw ExpressionError({.what = "no semiring",
                          .expected = "a name, 'add; multiply; zero', or a strata.Semiring",
@@ -48,15 +50,22 @@ std::vector<std::string> needed(const Assignment& a) {
   return out;
 }
 
+std::string name_of_operand(nb::handle name) {
+  if (PyUnicode_Check(name.ptr())) return std::string(utf8_of(name));
+  throw ExpressionError({.what = "the name of an operand is no text",
+                         .expected = "a dict from names to tensors",
+                         .got = Py_TYPE(name.ptr())->tp_name});
+}
+
 /// Each operand given once by its name, and none that the expression lacks.
 void check_names(const std::string& spec, const std::vector<std::string>& names, const nb::dict& given) {
   bool right = true;
   for (const auto& n : names) right = right && given.contains(n.c_str());
   for (auto [name, value] : given)
-    right = right && std::find(names.begin(), names.end(), nb::cast<std::string>(name)) != names.end();
+    right = right && std::find(names.begin(), names.end(), name_of_operand(name)) != names.end();
   if (right) return;
   std::string all, got;
-  for (auto [name, value] : given) got += (got.empty() ? "" : ", ") + nb::cast<std::string>(name) + "=";
+  for (auto [name, value] : given) got += (got.empty() ? "" : ", ") + name_of_operand(name) + "=";
   for (auto n = names.begin(); n != names.end(); ++n)
     if (std::find(names.begin(), n, *n) == n) all += (all.empty() ? "" : ", ") + *n + "=";
   throw ExpressionError({.what = "'" + spec + "' needs its operands by name",
@@ -69,7 +78,7 @@ struct Named {
   std::vector<nb::handle> given;
   explicit Named(const nb::dict& operands) {
     for (auto [name, value] : operands) {
-      tensors.emplace(nb::cast<std::string>(name), to_operand(value));
+      tensors.emplace(name_of_operand(name), to_operand(value));
       given.push_back(value);
     }
   }
@@ -242,10 +251,10 @@ void bind_evaluate(nb::module_& m) {
       "result_format",
       [](const std::string& spec, nb::dict operands) {
         std::map<std::string, TensorType> types;
-        for (auto [name, value] : operands) types.emplace(nb::cast<std::string>(name), to_operand(value).type());
+        for (auto [name, value] : operands) types.emplace(name_of_operand(name), to_operand(value).type());
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a), operands);
-        const ResultFormat r = result_format(a, types);
+        const ResultFormat r = on_a_large_stack(stack_for(a.value.depth()), [&] { return result_format(a, types); });
         return nb::make_tuple(r.format, r.why);
       },
       nb::arg("spec"), nb::arg("operands"), "The format that the result gets, and why. ExpressionError.");

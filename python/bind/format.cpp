@@ -1,6 +1,5 @@
 // st.Format and st.Level.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
@@ -225,7 +224,17 @@ void bind_format(nb::module_& m) {
           nb::arg("perm") = nb::none(),
           "The format of the transposed tensor: dimension d of the result is dimension perm[d] of this.")
       .def(
-          "rename", [](const Format& f, const std::vector<std::string>& names) { return f.rename(names); },
+          "rename",
+          [](const Format& f, nb::handle given) {
+            std::vector<std::string> names;
+            for (nb::handle name : given) {
+              if (!PyUnicode_Check(name.ptr()))
+                throw FormatError({.what = "the name of a dimension is a text", .got = Py_TYPE(name.ptr())->tp_name});
+              names.emplace_back(utf8_of(name));
+              if (names.size() > static_cast<std::size_t>(max_dims)) break;  // (__iter__ may never end)
+            }
+            return f.rename(names);
+          },
           nb::arg("names"), "The same format with other names of dimensions.")
       .def(
           "__add__",

@@ -1,6 +1,4 @@
 // Files.
-#include <nanobind/stl/string.h>
-
 #include "bind.h"
 
 namespace strata::bind {

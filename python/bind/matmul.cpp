@@ -1,5 +1,4 @@
 // matmul: the free function, the operator @, and the class whose planning is done once.
-#include <nanobind/stl/string.h>
 
 #include <array>
 

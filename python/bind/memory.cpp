@@ -1,5 +1,4 @@
 // Our memory goes out: a Python object around a buffer that NumPy and torch can look into, and DLPack capsules.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -18,17 +17,20 @@ const char* buffer_format(DType t) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_BufferError, "this memory was never made: its constructor did not run");
+    return -1;
+  }
   const Buffer& b = *nb::inst_ptr<Buffer>(self);
   if ((flags & PyBUF_WRITABLE) && b.read_only) {
     PyErr_SetString(PyExc_BufferError, "this memory is read-only");
-    view->obj = nullptr;
     return -1;
   }
   // The shape must outlive the view: it lives behind view->internal.
   auto* sizes = new (std::nothrow) Py_ssize_t[2];
   if (!sizes) {
     PyErr_NoMemory();
-    view->obj = nullptr;
     return -1;
   }
   sizes[0] = b.size;
@@ -49,6 +51,15 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 }
 
 void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
+
+/// As for tensors (tensor.cpp).
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(kept_alive(*nb::inst_ptr<Buffer>(self)));
+  return 0;
+}
+
+int clear(PyObject*) { return 0; }  // others look into the memory: what they are is cleared instead
 
 dlpack::DataType dlpack_type(DType t) {
   const auto bits = static_cast<std::uint8_t>(size_of(t) * 8);
@@ -203,6 +214,8 @@ nb::object to_package_array(const Buffer& data) {
 void bind_memory(nb::module_& m) {
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
                                 {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
                                 {0, nullptr}};
   nb::class_<Buffer>(m, "Memory", nb::type_slots(slots), nb::is_weak_referenceable(),
                      "A typed span of memory that a tensor uses. Speaks the buffer protocol (dtypes that Python lacks "
@@ -227,7 +240,7 @@ void bind_memory(nb::module_& m) {
       .def(
           "__reduce_ex__",
           [](nb::handle self, int protocol) {
-            const Buffer& b = *nb::inst_ptr<Buffer>(self);
+            const Buffer& b = held<Buffer>(self);
             nb::object data;
             if (protocol >= 5) data = nb::steal(PyPickleBuffer_FromObject(self.ptr()));
             else

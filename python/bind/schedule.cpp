@@ -6,7 +6,12 @@ namespace {
 
 std::vector<std::string> words(const nb::args& given) {
   std::vector<std::string> out;
-  for (nb::handle h : given) out.push_back(nb::cast<std::string>(h));
+  for (nb::handle h : given) {
+    if (!PyUnicode_Check(h.ptr()))
+      throw ExpressionError(
+          {.what = "the name of a loop is a text", .expected = "names of indices", .got = Py_TYPE(h.ptr())->tp_name});
+    out.emplace_back(utf8_of(h));
+  }
   return out;
 }
 
@@ -16,7 +21,7 @@ Assembly to_assembly(const std::string& how) { return parse_schedule("assemble("
 
 std::optional<Schedule> to_schedule(nb::handle h) {
   if (h.is_none()) return std::nullopt;
-  if (nb::isinstance<Schedule>(h)) return nb::cast<Schedule>(h);
+  if (nb::isinstance<Schedule>(h)) return held<Schedule>(h);
   if (nb::isinstance<nb::str>(h)) return parse_schedule(nb::cast<std::string>(h));
   throw ExpressionError({.what = "no schedule",
                          .expected = "a text such as 'reorder(i, k, j); vectorize(k)', or a strata.Schedule",

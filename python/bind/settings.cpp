@@ -1,5 +1,7 @@
 // st.settings, and Ctrl-C.
-#include <nanobind/stl/string.h>
+#include <pthread.h>
+
+#include <atomic>
 
 #include "backend/kernel.h"
 #include "backend/pool.h"
@@ -10,11 +12,11 @@
 namespace strata::bind {
 namespace {
 
-unsigned long main_thread = 0;
+std::atomic<unsigned long> main_thread{0};
 
 /// Called now and then between chunks on the thread that asked for the work. Only the main thread hears signals.
 void check_signals() {
-  if (PyThread_get_thread_ident() != main_thread) return;
+  if (PyThread_get_thread_ident() != main_thread.load(std::memory_order_relaxed)) return;
   Gil gil;
   if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
 }
@@ -93,6 +95,7 @@ void bind_settings(nb::module_& m) {
     kernels::mkl::look_in(nb::cast<std::string>(nb::module_::import_("sys").attr(prefix)) + "/lib");
   m.def("compiler_description", &compiler_description, "Which compiler would compile a kernel now.");
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });  // whoever forks is the child's
   set_interrupt_check(check_signals);
 }
 

@@ -31,6 +31,31 @@ std::vector<int> permutation(const Tensor& t, const nb::args& axes) {
   return perm;
 }
 
+/// An array that a tensor borrows may know the tensor: the collector sees such cycles.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Tensor& t = *nb::inst_ptr<Tensor>(self);
+  if (!t.is_alone()) return 0;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    const Part& p = t.part(k);
+    Py_VISIT(kept_alive(p.values));
+    for (const LevelArrays& level : p.levels) {
+      Py_VISIT(kept_alive(level.pos));
+      Py_VISIT(kept_alive(level.crd));
+    }
+  }
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) {
+    static const Tensor empty;
+    const Tensor last = std::exchange(*nb::inst_ptr<Tensor>(self), empty);
+  }
+  return 0;
+}
+
 bool same(const Tensor& a, const Tensor& b) {
   const NoGil no_gil;
   return equal(a, b);
@@ -44,7 +69,10 @@ const char* const same_doc =
 
 void bind_tensor(nb::module_& m) {
   // The operator stands in the type's slot: a call through it parses no arguments.
-  static PyType_Slot slots[] = {{Py_nb_matrix_multiply, reinterpret_cast<void*>(at_operator)}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_nb_matrix_multiply, reinterpret_cast<void*>(at_operator)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                {0, nullptr}};
   nb::class_<Tensor> tensor(
       m, "Tensor", nb::is_weak_referenceable(), nb::type_slots(slots),
       "A universal sparse tensor over arrays of your own.\n\n"

@@ -35,7 +35,11 @@ def _operand(x):
         return x
     if isinstance(x, (float, complex, np.generic, list, tuple)):
         return np.asarray(x)
-    return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
+    if hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__"):
+        rank = getattr(x, "ndim", None)
+        if type(rank) is int and 0 <= rank <= 32:
+            return x
+    return None
 
 
 def binary(text, a, b):

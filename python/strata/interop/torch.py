@@ -1,5 +1,6 @@
 """PyTorch: dense tensors of any strides, COO, CSR, CSC, BSR, BSC, batched and hybrid. The core never links libtorch."""
 
+import functools
 import sys
 import warnings
 
@@ -19,6 +20,25 @@ def _torch():
     return torch
 
 
+def _typed(f):
+    """torch's own errors (of storages that were resized, tensors without memory) in our words."""
+
+    @functools.wraps(f)
+    def call(x):
+        try:
+            return f(x)
+        except RuntimeError as e:
+            if type(e) not in (RuntimeError, NotImplementedError):
+                raise
+            text = str(e).partition("\n")[0]
+            if "alloc" in text and "memory" in text:
+                raise MemoryError(text) from e
+            raise Unsupported("torch refuses this tensor", got=text) from e
+
+    return call
+
+
+@_typed
 def from_torch(x):
     """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC,
     BSR, BSC, with
@@ -29,6 +49,7 @@ def from_torch(x):
         raise TensorError(
             "from_torch needs a torch tensor", expected="torch.Tensor", got=type(x).__name__, fix="use from_package(x)"
         )
+    x = _core.plain_torch(x)
     if x.device.type != "cpu":
         raise Unsupported(
             f"this torch tensor lives on {x.device}",
@@ -158,6 +179,7 @@ def _from_compressed(x, kind, axis, blocked):
     return build(props(ordered, unique))
 
 
+@_typed
 def to_torch(t):
     """The tensor as a torch tensor over the same memory: dense (any strides), COO, CSR, CSC, BSR, BSC, batched, hybrid.
 
