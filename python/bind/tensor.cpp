@@ -1,6 +1,7 @@
 // st.Tensor: its type, and what compares and prints it. Its arrays are bound in storage.cpp, its elements in
 // elements.cpp; verbs (conversion, products) beside their own front doors.
 #include "bind.h"
+#include "strata/ops.h"
 
 namespace strata::bind {
 namespace {
@@ -103,6 +104,14 @@ void bind_tensor(nb::module_& m) {
       .def("__eq__", &same, nb::arg("other"), "As equal().")
       .def(
           "__eq__", [](const Tensor&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+      .def(
+          "drop_zeros",
+          [](const Tensor& t) {
+            const NoGil no_gil;
+            return drop_zeros(t);
+          },
+          "The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. "
+          "Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.")
       .def("__repr__", [](const Tensor& t) { return to_string(t); })
       .def(
           "draw_storage",

@@ -226,7 +226,7 @@ def test_to():
     with pytest.raises(st.DTypeError, match="no dtype of indices"):
         t.to(crd_dtype="float32")
     with pytest.raises(st.TensorError, match="zeros"):
-        t.to("CSC", zeros="drop")
+        t.to("CSC", zeros="lost")
 
 
 def test_zeros():
