@@ -49,6 +49,10 @@ Tensor to_dense(const Tensor& t);
 /// added first. A format that can hold fill-in keeps what it needs around the others, a dense tensor everything.
 Tensor drop_zeros(const Tensor& t);
 
+/// Are the shapes and all elements equal, in whatever formats and dtypes? As NumPy's array_equal: by value, so that 0
+/// and -0 are equal, and NaN nothing. O(stored). What is stored, bit by bit, compares same_storage().
+bool equal(const Tensor& a, const Tensor& b);
+
 /// What is taken of one dimension: `count` coordinates from `start` on, `step` apart (backwards where that is
 /// negative), or, without `keeps`, the one at `start`, and the dimension goes.
 struct Slice {

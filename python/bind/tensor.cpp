@@ -32,14 +32,16 @@ std::vector<int> permutation(const Tensor& t, const nb::args& axes) {
   return perm;
 }
 
-bool same(const Tensor& a, const Tensor& b) {
+bool are_equal(nb::handle a, nb::handle b, bool storage) {
+  const Tensor x = to_operand(a), y = to_operand(b);
   const NoGil no_gil;
-  return equal(a, b);
+  return storage ? same_storage(x, y) : equal(x, y);
 }
 
-const char* const same_doc =
-    "Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do "
-    "not count).";
+const char* const equal_doc =
+    "Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With "
+    "`storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the "
+    "tensor and spare capacity do not count)?";
 
 }  // namespace
 
@@ -100,10 +102,7 @@ void bind_tensor(nb::module_& m) {
           "transpose", [](const Tensor& t, nb::args axes) { return t.transpose(permutation(t, axes)); },
           nb::arg("axes"), "The same storage under permuted dimensions (reversed by default); nothing moves.")
       .def_prop_ro("T", [](const Tensor& t) { return t.transpose(reversed(t)); })
-      .def("equal", &same, nb::arg("other"), same_doc)
-      .def("__eq__", &same, nb::arg("other"), "As equal().")
-      .def(
-          "__eq__", [](const Tensor&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+      .def("equal", &are_equal, nb::arg("other"), nb::arg("storage") = false, equal_doc)
       .def(
           "drop_zeros",
           [](const Tensor& t) {
@@ -119,9 +118,8 @@ void bind_tensor(nb::module_& m) {
             return nb::module_::import_("strata._text").attr("Drawing")(draw_storage_text(t, width));
           },
           nb::arg("width") = 100, "The storage, level by level: an object that prints as text.");
-  tensor.attr("__hash__") = nb::none();
   tensor.attr("__array_priority__") = 1000.0;
-  m.def("equal", &same, nb::arg("a"), nb::arg("b"), same_doc);
+  m.def("equal", &are_equal, nb::arg("a"), nb::arg("b"), nb::arg("storage") = false, equal_doc);
 }
 
 }  // namespace strata::bind

@@ -58,7 +58,7 @@ def _define(name, operator, reflected=None):
 
 for _name, _operator in dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%").items():
     _define(f"__{_name}__", _operator, f"__r{_name}__")
-for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=").items():
+for _name, _operator in dict(eq="==", ne="!=", lt="<", le="<=", gt=">", ge=">=").items():
     _define(f"__{_name}__", _operator)
 
 
