@@ -7,6 +7,7 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 from .errors import ExpressionError, Unsupported
+from .interop import package_of
 
 
 def _indices(rank):
@@ -35,7 +36,9 @@ def _operand(x):
         return x
     if isinstance(x, (float, complex, np.generic, list, tuple)):
         return np.asarray(x)
-    return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
+    if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")):
+        return x
+    return _core.to_operand(x) if package_of(x) in ("scipy", "strata") else None
 
 
 def binary(text, a, b):
