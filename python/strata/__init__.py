@@ -20,15 +20,13 @@ from ._core import (
     from_coo,
     from_dense,
     matmul,
-    read_matrix_market,
     register_format,
     register_kernel,
     settings,
     unregister_kernel,
-    write_matrix_market,
 )
 from ._evaluate import einsum, evaluate, explain, show
-from ._io import read, write
+from ._io import read, read_matrix_market, write, write_matrix_market
 from ._matmul import Matmul
 from ._plan import plan
 from .errors import (
