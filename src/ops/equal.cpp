@@ -47,21 +47,31 @@ std::optional<bool> equal_slots(const Tensor& a, const Tensor& b) {
          equal_values(a.part(), b.part(), a.nse(), a.dtype());
 }
 
+/// Does a comparison hold for any elements? `comparison` stands between an element of A and what follows.
+bool any(const std::string& comparison, bool of_both, const std::map<std::string, Tensor>& operands) {
+  std::string indices, text = "R = ", close;
+  for (int d = 0; d < operands.at("A").rank(); ++d) {
+    const std::string index = "i" + std::to_string(d);
+    indices += (d == 0 ? "(" : ",") + index;
+    text += "any(" + index + ", ";
+    close += ")";
+  }
+  if (!indices.empty()) indices += ")";
+  text += "A" + indices + comparison + (of_both ? indices : "") + close;
+  const Tensor result = evaluate(text, operands);
+  return !result.get({}).value_or(result.fill()).is_zero();
+}
+
 }  // namespace
 
 bool equal(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape()) return false;
   if (const auto known = equal_slots(a, b)) return *known;
-  std::string indices, value, close;
-  for (int d = 0; d < a.rank(); ++d) {
-    const std::string index = "i" + std::to_string(d);
-    indices += (d == 0 ? "(" : ",") + index;
-    value += "any(" + index + ", ";
-    close += ")";
-  }
-  if (a.rank() > 0) indices += ")";
-  const Tensor differs = evaluate("R = " + value + "A" + indices + " != B" + indices + close, {{"A", a}, {"B", b}});
-  return differs.get({}).value_or(differs.fill()).is_zero();
+  // No dtype of NumPy's promotion holds both: as unsigned ones, where none is negative.
+  if (a.dtype() == DType::u64 && b.dtype() == DType::i64) return equal(b, a);
+  if (a.dtype() == DType::i64 && b.dtype() == DType::u64)
+    return !any(" < 0", false, {{"A", a}}) && equal(convert(a, a.format(), {.dtype = DType::u64}), b);
+  return !any(" != B", true, {{"A", a}, {"B", b}});
 }
 
 }  // namespace strata

@@ -121,6 +121,16 @@ def test_equal_is_of_elements():
     assert st.equal(eye == 0, np.eye(2) == 0) and st.equal(eye + 1, np.eye(2) + 1)
 
 
+def test_equal_of_64_bits():
+    """NumPy's promotion of int64 and uint64 is float64, which cannot tell such numbers apart; its == does."""
+    for signed, unsigned in (([2**63 - 1], [2**63]), ([-1], [2**64 - 1]), ([2**62 + 1], [2**62 + 1]), ([0], [1])):
+        i, u = np.array(signed, "int64"), np.array(unsigned, "uint64")
+        want = int(i[0]) == int(u[0])
+        for format in ("COO", "dense"):
+            I, U = st.from_dense(i, format), st.from_dense(u, format)
+            assert st.equal(I, U) == st.equal(U, I) == want == np.array_equal(i, u)
+
+
 def test_equal_beyond_memory():
     n = 2**40
     make = lambda last, **fill: st.Tensor(
