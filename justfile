@@ -30,11 +30,11 @@ lint:
 
 # how an expression runs, without data: just show "y(i) = A(i,j) * x(j)" A=csr
 show *args:
-    strata show "$@"
+    @strata show "$@"
 
 # beside other libraries: just bench --quick
 bench *args:
-    strata bench "$@"
+    @strata bench "$@"
 
 # renew tests/golden from what the compiler gives now; read the difference
 golden preset="release":
