@@ -10,6 +10,8 @@ find_package(nanobind CONFIG REQUIRED)
 file(GLOB bindings CONFIGURE_DEPENDS python/bind/*.cpp)
 nanobind_add_module(_core NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE FREE_THREADED NB_DOMAIN strata ${bindings} ${objects})
 target_include_directories(_core PRIVATE include src)
+strata_precompile(_core)
+target_compile_options(_core PRIVATE $<$<CONFIG:Release>:-O2>)
 target_link_libraries(_core PRIVATE strata_options strata_aot_table Threads::Threads ${CMAKE_DL_LIBS})
 # Python needs one symbol of it.
 set(map ${CMAKE_CURRENT_LIST_DIR}/extension.map)

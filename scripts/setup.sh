@@ -11,6 +11,30 @@ stop() {
   exit 1
 }
 
+# A stage of a long run, with the seconds that it may take on two slow cores (machines differ by a factor of three).
+# Its own seconds are printed when the next one begins, and all of them by stages_end; ./test called by .ci/run adds its
+# stages to the same list.
+stage_name=
+stage() {
+  stage_done
+  stage_name=$1 stage_budget=$2 stage_start=$(date +%s)
+  say "$1"
+}
+stage_done() {
+  [ -n "$stage_name" ] || return 0
+  local took=$(($(date +%s) - stage_start))
+  echo "    $took s (budget $stage_budget s)"
+  mkdir -p build
+  printf '%s\t%s\t%s\n' "$took" "$stage_budget" "$stage_name" >>"${STRATA_STAGES:=build/stages}"
+  stage_name=
+}
+stages_end() {
+  stage_done
+  awk -F '\t' 'BEGIN { print " seconds   budget" }
+    { printf "%8d %8d   %s%s\n", $1, $2, $3, $1 > $2 ? "   (over)" : ""; took += $1; budget += $2 }
+    END { printf "%8d %8d   in all\n", took, budget }' "$STRATA_STAGES"
+}
+
 # Runs a command as root, or fails where that is not possible.
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo -n "$@" || sudo "$@"; else return 1; fi
@@ -54,7 +78,12 @@ toolchain() {
   packages llvm-19-dev libclang-19-dev lld-19 libzstd-dev zlib1g-dev ||
     echo "    building without LLVM: kernels will be compiled by the machine's C compiler, a little slower"
   packages ccache || true
-  if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    # Precompiled headers are cached too, and so is what another checkout compiled. (CCACHE_SLOPPINESS: as ccache's manual
+    # asks for them.)
+    export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+  fi
 }
 
 # Runs a long build with its output in a file: shows how far it is, and the end of the file where it fails.
@@ -94,10 +123,13 @@ environment() {
   PATH="$PWD/$venv/bin:$PATH"
 }
 
-# The package itself, from this checkout; a second time only what changed is compiled.
+# The package itself, from this checkout, in build/release; a second time only what changed is compiled. install_strata
+# EXTRA [CMAKE_NAME=VALUE ...]: what else is built there.
 install_strata() {
-  say "Building and installing the Python package (a few minutes the first time)"
+  local extra=$1 settings=() define
+  shift
+  for define in "$@"; do settings+=("--config-settings=cmake.define.$define"); done
   environment "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" ninja
-  with_progress build/install.log "$venv/bin/pip" install -v --no-build-isolation --config-settings=build-dir=build/python ".[$1]" ||
-    stop "the build failed: the messages above say where (all of them: build/install.log)"
+  with_progress build/install.log "$venv/bin/pip" install -v --no-build-isolation --config-settings=build-dir=build/release \
+    "${settings[@]}" ".[$extra]" || stop "the build failed: the messages above say where (all of them: build/install.log)"
 }

@@ -21,7 +21,7 @@ template <class V> using Pair = typename PairOf<V>::type;
 /// i v, for complex numbers in pairs of lanes.
 template <class W> [[gnu::always_inline]] static inline W quarter_turn(W v) {
   constexpr int n = static_cast<int>(sizeof(W) / sizeof(v[0]));
-  W signs;
+  W signs = {};
   for (int q = 0; q < n; ++q) signs[q] = q % 2 == 0 ? -1 : 1;
   if constexpr (n == 2) return signs * __builtin_shufflevector(v, v, 1, 0);
   else if constexpr (n == 4) return signs * __builtin_shufflevector(v, v, 1, 0, 3, 2);
