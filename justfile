@@ -10,23 +10,27 @@ export PATH := justfile_directory() / ".venv/bin:" + env("PATH")
 default:
     @just --list --unsorted
 
-# C++ library, its tests and examples: release, debug, clang, asan (CMakePresets.json)
-build preset="release":
-    cmake --preset {{ preset }}
-    cmake --build --preset {{ preset }}
+# the Python package and the C++ library with its tests, in build/release; again, only what changed is compiled
+build:
+    bash -c '. scripts/setup.sh && toolchain && install_strata test STRATA_TESTS=ON STRATA_LIBRARY=ON'
 
-# everything built, C++ and Python tests; arguments go to pytest (-k row_sums)
+# C++ alone, by another preset of CMakePresets.json: debug, clang, asan
+preset name:
+    cmake --preset "$1"
+    cmake --build --preset "$1"
+
+# everything built, C++ and Python tests; arguments go to pytest: just test -k row_sums
 test *args:
     ./test "$@"
 
-# format C++, Python and C as the hooks of .pre-commit-config.yaml do
+# C++ and Python as clang-format and ruff have them
 fmt:
-    -pre-commit run --all-files
+    scripts/lint --fix
 
-# the same, but what is not formatted is an error; and folders include only folders above them
+# what is not formatted is an error, and a folder includes only folders above it; the hooks look at Markdown too
 lint:
-    pre-commit run --all-files --show-diff-on-failure
-    python3 scripts/check_layers.py
+    scripts/lint
+    pre-commit run --all-files
 
 # how an expression runs, without data: just show "y(i) = A(i,j) * x(j)" A=csr
 show *args:
@@ -37,15 +41,13 @@ bench *args:
     @strata bench "$@"
 
 # renew tests/golden from what the compiler gives now; read the difference
-golden preset="release":
-    cmake --preset {{ preset }}
-    cmake --build --preset {{ preset }} --target test_compiler
-    STRATA_GOLDEN=update build/{{ preset }}/test_compiler -tc='*golden*'
+golden: build
+    STRATA_GOLDEN=update build/release/test_compiler -tc='golden*'
     git diff --stat tests/golden
 
 # renew python/strata/_core.pyi from the installed extension
-stubs:
-    PYTHON=python scripts/stubs.sh
+stubs: build
+    PYTHON="$(command -v python)" scripts/stubs.sh
 
 # the reference site
 site *args:
@@ -55,6 +57,6 @@ site *args:
 ci:
     .ci/run
 
-# what is slow and rarely fails: campaigns, long fuzzing, other compilers and versions
+# what is slow and rarely fails: just nightly fuzz campaign
 nightly *args:
     scripts/nightly "$@"
