@@ -10,7 +10,7 @@ import time
 
 import strata as st
 from strata._terminal import progress
-from strata.bench import machines, matrices
+from strata_bench import machines, matrices
 
 FORMATS = (
     "CSR",

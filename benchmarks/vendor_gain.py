@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 import strata as st
-from strata.bench import matrices
-from strata.bench.case import operand
+from strata._timing.case import operand
+from strata_bench import matrices
 
 #: one of each kind; complex types also on the complex one
 MATRICES = (

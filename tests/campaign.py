@@ -8,7 +8,7 @@ evaluate (any expression of several sparse operands, by the general path and by 
 
 Each run adds a line to tests/ledger.csv: date, kind, engine, first seed, count, commit, failures, seconds; also where
 it is told to end early (Ctrl-C, SIGTERM). A seed that fails is printed, and belongs into the list of its kind in
-tests/python/test_differential.py before it is mended.
+tests/python/expressions/test_differential.py before it is mended.
 """
 
 import argparse

@@ -19,7 +19,7 @@ import threading
 
 from tasks import TASKS, __doc__ as inputs
 
-from strata.demo.info import processor
+from strata._timing.machine import processor
 
 HERE = pathlib.Path(__file__).parent
 COMPILERS = {"taco": "TACO", "scorch": "Scorch", "mlir": "MLIR"}

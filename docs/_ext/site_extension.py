@@ -7,6 +7,7 @@
 import enum
 import importlib
 import inspect
+import pathlib
 import re
 
 import docstrings
@@ -14,6 +15,7 @@ import generated
 
 _GENERATED = re.compile(r"^<!-- generated: (\w+)(.*) -->$", re.MULTILINE)
 _API = re.compile(r"^<!-- api: ([\w.\s]+?) -->$", re.MULTILINE)
+_MARKDOWN = re.compile(r"\]\(((?!\w+:)[^)#\s]+\.md)(?:#[^)]*)?\)")
 
 #: Arguments and results that say nothing of their type.
 _SAYS_NOTHING = re.compile(r": object( \| None)?(?=[,)= ])")
@@ -67,9 +69,16 @@ def _fill_in(app, docname, source):
         lines = [line for name in m[1].split() for line in (*_directive(name, app.env.strata_named), "")]
         return "\n".join(["```{eval-rst}", *lines, "```"])
 
-    source[0] = _API.sub(api, text)
+    source[0] = _MARKDOWN.sub(lambda m: _as_file(m, app.env.doc2path(docname), app.srcdir), _API.sub(api, text))
     if docname.endswith("/README"):  # of a folder of pages, which it introduces
         source[0] += "\n:::{toctree}\n:hidden:\n:glob:\n\n*\n:::\n"
+
+
+def _as_file(link, page, docs):
+    """A link to Markdown that is no page of the site, such as a table of benchmarks, gives the file itself."""
+    target = pathlib.Path(page).parent.joinpath(link[1]).resolve()
+    outside = target.is_file() and not target.is_relative_to(docs)
+    return f"](path:{link[1]})" if outside else link[0]
 
 
 def _read_pages(app, env, docnames):

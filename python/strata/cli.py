@@ -77,7 +77,9 @@ def parser():
     emit.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of the terminal")
 
     bench = sub.add_parser(
-        "bench", help="SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries", add_help=False
+        "bench",
+        help="(in a checkout) SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries",
+        add_help=False,
     )
     bench.add_argument("rest", nargs=argparse.REMAINDER)
 
@@ -102,7 +104,7 @@ def _expression(command):
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     if argv[:1] == ["bench"]:  # its options are its own
-        return _guard(lambda: importlib.import_module("strata.bench.run").main(argv[1:]))
+        return _guard(lambda: importlib.import_module("strata._benchmarks").main(argv[1:]))
     p = parser()
     args = p.parse_args(argv)
     if args.command is None:

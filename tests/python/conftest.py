@@ -1,9 +1,6 @@
-import pathlib
-import sys
+"""Fixtures of all Python tests. Modules that tests share lie in tests/, which pyproject.toml puts on the path."""
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # tests/: differential.py
 
 
 @pytest.fixture

@@ -51,9 +51,9 @@ _NAME = re.compile(r"""["']([A-Z][A-Z0-9_]+)["']""")
 
 
 def read_by_sources():
-    """Every variable that the sources of the library and of the package read."""
+    """Every variable that the sources of the library, of the package and of `strata bench` read."""
     found = set()
-    for folder in ("src", "include", "python"):
+    for folder in ("src", "include", "python", "benchmarks/strata_bench"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".cpp", ".h", ".py"):
                 for line in path.read_text().splitlines():

@@ -22,7 +22,7 @@ def sensible(info):
 
 
 def operands(a, columns=64):
-    from ..bench.case import operand
+    from .._timing.case import operand
 
     return operand(a, 1), operand(a, columns)
 

@@ -40,7 +40,7 @@ def _need_pyamg():
 
 def _matrices(args):
     """(name, what it is, a function that gives the tensor, whether to print it)."""
-    from ..bench import matrices
+    from .._timing import matrices
     from ..interop.scipy import from_scipy
 
     if args.file:
@@ -191,14 +191,13 @@ def _print_formats(style, say, formats, csr):
 
 def _time(args, a):
     """SpMV and SpMM with 64 columns: every format of ours, SciPy, torch, MKL; processes visited in turn."""
-    from ..bench import matrices
-    from ..bench.case import Case
-    from ..bench.measure import Pool, measure
-    from ..bench.peers import names
+    from .._timing import matrices
+    from .._timing.case import Case
+    from .._timing.measure import Pool, measure
+    from .._timing.peers import names
 
     threads = args.threads or settings.threads
     rounds, budget = (1, 0.02) if args.quick else (4, 0.2)
-    chosen = [n for n in names() if n not in ("strata-vendor", "graphblas", "eigen")]
     out = {}
     with (
         tempfile.TemporaryDirectory(prefix="strata-demo-") as folder,
@@ -207,7 +206,7 @@ def _time(args, a):
     ):
         matrices.save(a, folder)
         for key, columns in (("spmv", 1), ("spmm64", 64)):
-            results = measure(pool, Case(folder, columns=columns), chosen, [threads], rounds, budget, p, limit=20)
+            results = measure(pool, Case(folder, columns=columns), names(), [threads], rounds, budget, p, limit=20)
             out[key] = {
                 k.split("/")[0]: {
                     x: v for x, v in r.items() if x in ("seconds", "spread", "variant", "variants", "error", "refused")

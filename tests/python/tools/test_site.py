@@ -162,3 +162,13 @@ def test_broken_links_are_found(tmp_path):
         "b.html: d.png: no such file",
     ]
     assert dict(elsewhere) == {"https://x.org/": {"a.html"}}
+
+
+def test_markdown_outside_the_site_is_given_as_a_file():
+    page = ROOT / "docs" / "tutorial.md"
+    linked = lambda target: site_extension._MARKDOWN.sub(
+        lambda m: site_extension._as_file(m, page, ROOT / "docs"), f"[x]({target})"
+    )
+    assert linked("../README.md#speed") == "[x](path:../README.md)"
+    for target in ("decisions.md", "reference/zeros.md#masks", "https://x.org/a.md", "missing.md"):
+        assert linked(target) == f"[x]({target})"

@@ -1,0 +1,1 @@
+"""strata bench: Strata beside other libraries, on generated and real inputs."""

@@ -1,0 +1,54 @@
+"""A worker of the benchmarks (see strata._timing.worker): products and conversions, or the named kernels.
+
+python -m strata_bench.worker matrices|kernels|limits LIBRARY THREADS < requests
+"""
+
+import importlib.metadata
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+
+from strata._timing.worker import Worker, serve
+
+from . import peers
+from .kernels import cases, peer as kernel_peers
+
+
+def products(name, threads):
+    return Worker(peers.Peer(name, threads), peers.case), {"ready": True}
+
+
+def kernels(name, threads):
+    # A library that wants it all gets a MemoryError, not the machine.
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    resource.setrlimit(resource.RLIMIT_DATA, (half, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    worker = Worker(kernel_peers.kernel_peer(name, threads), cases.KernelCase, cases.fingerprint)
+    return worker, {"ready": True, "version": version(name)}
+
+
+def version(name):
+    """Of the library behind a peer."""
+    try:
+        return importlib.metadata.version(kernel_peers.PEERS[name][2])
+    except importlib.metadata.PackageNotFoundError:
+        return "not from PyPI"
+
+
+def limits(*_):
+    """Read bandwidth: a dot product of 512 MB, best of ten (BLAS threads are set by the environment)."""
+    x = np.ones(32 << 20)
+    y = np.ones(32 << 20)
+    best = 1e9
+    for _ in range(10):
+        start = time.perf_counter()
+        np.dot(x, y)
+        best = min(best, time.perf_counter() - start)
+    return None, {"read_bandwidth": 2 * x.nbytes / best}
+
+
+if __name__ == "__main__":
+    what, library, threads = sys.argv[1:]
+    serve(lambda: {"matrices": products, "kernels": kernels, "limits": limits}[what](library, int(threads)))

@@ -1,1 +1,0 @@
-"""Timing beside other libraries: one process per library and number of threads, visited in turn."""
