@@ -172,3 +172,12 @@ def test_markdown_outside_the_site_is_given_as_a_file():
     assert linked("../README.md#speed") == "[x](path:../README.md)"
     for target in ("decisions.md", "reference/zeros.md#masks", "https://x.org/a.md", "missing.md"):
         assert linked(target) == f"[x]({target})"
+
+
+def test_the_grammar_and_the_cmake_lines_are_those_that_are_used():
+    grammar = re.search(
+        r"^```\n(format  = .*?)^```$", PAGES[ROOT / "docs/reference/format-language.md"], re.MULTILINE | re.DOTALL
+    )
+    assert "```c++\n" + grammar[1] + "```" in headers.head("format.h")
+    cmake = re.search(r"^```cmake\n(.*?)^```$", PAGES[ROOT / "docs/reference/cpp.md"], re.MULTILINE | re.DOTALL)
+    assert cmake[1] in (ROOT / "tests/consumer/CMakeLists.txt").read_text()
