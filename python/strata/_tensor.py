@@ -19,12 +19,10 @@ def to(
     target : a format (Format, text or name), a dtype, or "cpu"; `format=`, `dtype=`, `device=` say which one is meant
     pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
     split : for sums of parts, see strata.split
-    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that
-    can hold
-        fill-in (blocks, diagonals, delta, dense), and kept otherwise
+    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that can
+        hold fill-in (blocks, diagonals, delta, dense), and kept otherwise
 
-    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError,
-    DTypeError.
+    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError, DTypeError.
     """
     if target is not None:
         if isinstance(target, str):

@@ -8,7 +8,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page):
@@ -18,7 +18,7 @@ def blocks(page):
         yield m[1], m[2], text[: m.start()].count("\n") + 2
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {}
@@ -33,7 +33,7 @@ def test_python_blocks(page, tmp_path, monkeypatch):
             assert printed.getvalue() == found[k + 1][1], f"{page.name}, line {found[k + 1][2]}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_cpp_blocks_are_compiled(page):
     programs = [re.sub(r"\s+", " ", p.read_text()) for p in (ROOT / "examples" / "cpp").glob("*.cpp")]
     for language, text, line in blocks(page):
@@ -43,7 +43,7 @@ def test_cpp_blocks_are_compiled(page):
             )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if "://" not in target:
