@@ -1,4 +1,4 @@
-"""Every block of code in README.md and docs/ runs; where a block of output follows, it is what is printed. C++ blocks stand in an example."""
+"""Every block of code in README.md, CONTRIBUTING.md and docs/ runs; where a block of output follows, it is what is printed. C++ blocks stand in an example."""
 
 import contextlib
 import io
@@ -8,7 +8,10 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def blocks(page):
