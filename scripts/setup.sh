@@ -129,7 +129,7 @@ install_strata() {
   local extra=$1 settings=() define
   shift
   for define in "$@"; do settings+=("--config-settings=cmake.define.$define"); done
-  environment "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.21" ninja
+  environment "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.21" ninja
   with_progress build/install.log "$venv/bin/pip" install -v --no-build-isolation --config-settings=build-dir=build/release \
     "${settings[@]}" ".[$extra]" || stop "the build failed: the messages above say where (all of them: build/install.log)"
 }

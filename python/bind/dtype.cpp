@@ -141,8 +141,11 @@ void bind_dtype(nb::module_& m) {
       .def(
           "__init__", [](ExtendedDType* self, nb::handle name) { new (self) ExtendedDType{to_dtype(name)}; },
           nb::arg("name"))
-      .def_prop_ro("name", [](const ExtendedDType& d) { return std::string(name_of(d.value)); })
-      .def_prop_ro("itemsize", [](const ExtendedDType& d) { return size_of(d.value); })
+      .def_prop_ro(
+          "name", [](const ExtendedDType& d) { return std::string(name_of(d.value)); },
+          "Its name, as other packages have it.")
+      .def_prop_ro(
+          "itemsize", [](const ExtendedDType& d) { return size_of(d.value); }, "Bytes of an element.")
       .def("__repr__", [](const ExtendedDType& d) { return "strata.DType('" + std::string(name_of(d.value)) + "')"; })
       .def("__str__", [](const ExtendedDType& d) { return std::string(name_of(d.value)); })
       .def("__hash__", [](const ExtendedDType& d) { return static_cast<Py_hash_t>(d.value) + 1; })

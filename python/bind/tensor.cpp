@@ -62,17 +62,25 @@ void bind_tensor(nb::module_& m) {
       "Immutable. FormatError, TensorError, DTypeError.");
   bind_storage(m, tensor);
   bind_elements(m, tensor);
-  tensor.def_prop_ro("format", [](const Tensor& t) { return t.format(); })
-      .def_prop_ro("shape", [](const Tensor& t) { return from_shape(t.shape()); })
-      .def_prop_ro("ndim", [](const Tensor& t) { return t.rank(); })
+  tensor.def_prop_ro(
+            "format", [](const Tensor& t) { return t.format(); }, "How the elements are stored.")
+      .def_prop_ro(
+          "shape", [](const Tensor& t) { return from_shape(t.shape()); }, "The extent of each dimension.")
+      .def_prop_ro(
+          "ndim", [](const Tensor& t) { return t.rank(); }, "Number of dimensions.")
       .def_prop_ro(
           "dtype", [](const Tensor& t) { return from_dtype(t.dtype()); },
           "A NumPy dtype, or st.DType for those that NumPy lacks.")
-      .def_prop_ro("pos_dtype", [](const Tensor& t) { return from_dtype(t.type().pos_dtype); })
-      .def_prop_ro("crd_dtype", [](const Tensor& t) { return from_dtype(t.type().crd_dtype); })
+      .def_prop_ro(
+          "pos_dtype", [](const Tensor& t) { return from_dtype(t.type().pos_dtype); },
+          "The dtype of positions, the same on every level.")
+      .def_prop_ro(
+          "crd_dtype", [](const Tensor& t) { return from_dtype(t.type().crd_dtype); },
+          "The dtype of coordinates, the same on every level; packed ones are unpacked to it.")
       .def_prop_ro(
           "fill", [](const Tensor& t) { return from_scalar(t.fill()); }, "The value of absent elements.")
-      .def_prop_ro("device", [](const Tensor& t) { return t.type().device.to_string(); })
+      .def_prop_ro(
+          "device", [](const Tensor& t) { return t.type().device.to_string(); }, "Where the arrays are: 'cpu'.")
       .def_prop_ro("nse", &Tensor::nse, "Stored elements: explicit zeros and fill-in included.")
       .def_prop_ro("nbytes", &Tensor::nbytes, "Bytes of pos, crd (packed as they are) and values in use.")
       .def_prop_ro(
@@ -101,7 +109,8 @@ void bind_tensor(nb::module_& m) {
       .def(
           "transpose", [](const Tensor& t, nb::args axes) { return t.transpose(permutation(t, axes)); },
           nb::arg("axes"), "The same storage under permuted dimensions (reversed by default); nothing moves.")
-      .def_prop_ro("T", [](const Tensor& t) { return t.transpose(reversed(t)); })
+      .def_prop_ro(
+          "T", [](const Tensor& t) { return t.transpose(reversed(t)); }, "As transpose().")
       .def("equal", &are_equal, nb::arg("other"), nb::arg("storage") = false, equal_doc)
       .def(
           "drop_zeros",

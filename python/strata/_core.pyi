@@ -27,10 +27,12 @@ class DType:
     def __init__(self, name: object) -> None: ...
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, as other packages have it."""
 
     @property
-    def itemsize(self) -> int: ...
+    def itemsize(self) -> int:
+        """Bytes of an element."""
 
     def __repr__(self) -> str: ...
 
@@ -96,19 +98,26 @@ class Level:
     """
 
     @property
-    def expr(self) -> str: ...
+    def expr(self) -> str:
+        """What it stores: an expression over the names of dimensions."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """Its type, in lower case."""
 
     @property
-    def ordered(self) -> bool: ...
+    def ordered(self) -> bool:
+        """Do coordinates ascend below one parent?"""
 
     @property
-    def unique(self) -> bool: ...
+    def unique(self) -> bool:
+        """Is each coordinate there once below one parent?"""
 
     @property
-    def arg(self) -> int: ...
+    def arg(self) -> int:
+        """
+        delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.
+        """
 
     @overload
     def __eq__(self, arg: Level, /) -> bool: ...
@@ -139,7 +148,8 @@ class Format:
         """Number of dimensions."""
 
     @property
-    def num_levels(self) -> int: ...
+    def num_levels(self) -> int:
+        """Number of levels of a single part."""
 
     @property
     def num_parts(self) -> int:
@@ -166,24 +176,28 @@ class Format:
         """The structure without properties and arguments."""
 
     @property
-    def is_all_dense(self) -> bool: ...
+    def is_all_dense(self) -> bool:
+        """Are all levels, of every part, dense or batch?"""
 
     @property
     def is_identity(self) -> bool:
         """Is every level expression a plain dimension?"""
 
     @property
-    def is_ordered(self) -> bool: ...
+    def is_ordered(self) -> bool:
+        """Are all levels ordered?"""
 
     @property
-    def is_unique(self) -> bool: ...
+    def is_unique(self) -> bool:
+        """Can no element be stored twice?"""
 
     @property
     def can_hold_fill(self) -> bool:
         """May slots be fill-in (stored by the format's own doing)?"""
 
     @property
-    def num_batch_levels(self) -> int: ...
+    def num_batch_levels(self) -> int:
+        """Number of batch levels, which lead."""
 
     def dim2lvl(self, coords: object) -> tuple:
         """Level coordinates of dimension coordinates."""
@@ -301,30 +315,38 @@ class Tensor:
     def __bool__(self) -> bool: ...
 
     @property
-    def format(self) -> Format: ...
+    def format(self) -> Format:
+        """How the elements are stored."""
 
     @property
-    def shape(self) -> tuple: ...
+    def shape(self) -> tuple:
+        """The extent of each dimension."""
 
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """Number of dimensions."""
 
     @property
     def dtype(self) -> object:
         """A NumPy dtype, or st.DType for those that NumPy lacks."""
 
     @property
-    def pos_dtype(self) -> object: ...
+    def pos_dtype(self) -> object:
+        """The dtype of positions, the same on every level."""
 
     @property
-    def crd_dtype(self) -> object: ...
+    def crd_dtype(self) -> object:
+        """
+        The dtype of coordinates, the same on every level; packed ones are unpacked to it.
+        """
 
     @property
     def fill(self) -> object:
         """The value of absent elements."""
 
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """Where the arrays are: 'cpu'."""
 
     @property
     def nse(self) -> int:
@@ -351,7 +373,8 @@ class Tensor:
         """
 
     @property
-    def T(self) -> Tensor: ...
+    def T(self) -> Tensor:
+        """As transpose()."""
 
     def equal(self, other: object, storage: bool = False) -> bool:
         """
@@ -573,16 +596,20 @@ class Plan:
         """
 
     @property
-    def kernel_name(self) -> str: ...
+    def kernel_name(self) -> str:
+        """The kernel that was chosen, as explain() calls it."""
 
     @property
-    def expression(self) -> str: ...
+    def expression(self) -> str:
+        """What it computes, in index notation."""
 
     @property
-    def output_shape(self) -> tuple: ...
+    def output_shape(self) -> tuple:
+        """The shape of the result."""
 
     @property
-    def output_dtype(self) -> object: ...
+    def output_dtype(self) -> object:
+        """The dtype of the result."""
 
     def __repr__(self) -> str: ...
 
@@ -608,7 +635,7 @@ def register_kernel(name: str, expression: str, formats: object, run: object, dt
     """
     Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, not name).
 
-        def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out
+        def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + (beta * out if beta else 0)
         register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)
     """
 
@@ -787,40 +814,46 @@ class Settings:
 
     @property
     def engine(self) -> str:
-        """auto, kernels, vendor, jit or interpreter"""
+        """
+        Which engine runs a plan: auto, kernels, vendor, jit or interpreter; each serves where it can.
+        """
 
     @engine.setter
     def engine(self, arg: str, /) -> None: ...
 
     @property
     def jit(self) -> str:
-        """auto, clang, subprocess or off"""
+        """Which compiler serves at run time: auto, clang, subprocess or off."""
 
     @jit.setter
     def jit(self, arg: str, /) -> None: ...
 
     @property
-    def cc(self) -> str: ...
+    def cc(self) -> str:
+        """
+        The C compiler that 'subprocess' runs; '' looks for cc, gcc, clang and ziglang.
+        """
 
     @cc.setter
     def cc(self, arg: str, /) -> None: ...
 
     @property
     def cache(self) -> str:
-        """auto or off: compiled objects on disk"""
+        """auto or off: compiled objects are kept on disk."""
 
     @cache.setter
     def cache(self, arg: str, /) -> None: ...
 
     @property
-    def cache_dir(self) -> str: ...
+    def cache_dir(self) -> str:
+        """Where they are kept."""
 
     @cache_dir.setter
     def cache_dir(self, arg: str, /) -> None: ...
 
     @property
     def dump(self) -> str:
-        """stages to print, e.g. 'graph,loops': graph, schedule, loops, source"""
+        """Stages to print, e.g. 'graph,loops': graph, schedule, loops, source."""
 
     @dump.setter
     def dump(self, arg: str, /) -> None: ...
@@ -834,7 +867,7 @@ class Settings:
 
     @property
     def vendor(self) -> bool:
-        """may plans use vendors' kernels where those were measured to be faster?"""
+        """May plans use vendors' kernels where those were measured to be faster?"""
 
     @vendor.setter
     def vendor(self, arg: bool, /) -> None: ...

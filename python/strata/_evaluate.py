@@ -149,7 +149,7 @@ def explain(
 ):
     """Says which way evaluate() would go with these operands, and which format the result gets and why.
 
-    explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
+        print(explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))
 
     Returns text. Nothing is computed, but for the steps before the last one of an expression that takes several.
     ExpressionError, ScheduleError.
@@ -184,7 +184,7 @@ def show(
     """What is generated for evaluate() with these operands: loops or iteration graph and schedule, loop IR and C text of
     each step. It is carried out to tell.
 
-    print(show("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))
+        print(show("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))
 
     Returns text, which a notebook shows in colours. ExpressionError, ScheduleError.
     """

@@ -26,8 +26,7 @@ def to(
     zeros : "keep" keeps every slot, "drop" drops those with the bits of the fill; by default they are dropped when
         leaving a format that can hold fill-in (blocks, diagonals, delta, dense), and kept otherwise
 
-    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError,
-    DTypeError.
+    Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError, DTypeError.
     """
     if target is not None:
         if isinstance(target, str):

@@ -84,7 +84,7 @@ def parser():
     bench.add_argument("rest", nargs=argparse.REMAINDER)
 
     info = sub.add_parser("info", help="version, compiler, threads, settings")
-    info.add_argument("--json", action="store_true")
+    info.add_argument("--json", action="store_true", help="print everything as JSON")
     return p
 
 
@@ -93,7 +93,7 @@ def _expression(command):
     command.add_argument(
         "formats", nargs="*", metavar="NAME=FORMAT", help="format of an operand, or of the result (A=csr)"
     )
-    command.add_argument("--dtype", default="float64")
+    command.add_argument("--dtype", default="float64", help="of all operands (default: float64)")
     command.add_argument("--semiring", metavar="NAME", help='what + and * mean, e.g. "min-plus"')
     command.add_argument(
         "--mask", metavar="FORMAT", help="the result has elements only where a mask of this format has some"

@@ -1,8 +1,7 @@
 """Which elements go to which part when converting to a sum: `t.to("BSR(4, 4) + COO", split=st.split.blocks(0.5))`.
 
-A tensor serves as well: what it stores goes to the first part. Without `split=`, a block, diagonal or strip goes to
-the first
-part where it takes no more bytes than in the last part.
+A tensor serves as well: what it stores goes to the first part. Without `split=`, a block, diagonal or strip goes to the
+first part where it takes no more bytes than in the last part.
 """
 
 __all__ = ["band", "blocks", "rows"]

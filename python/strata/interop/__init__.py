@@ -101,8 +101,7 @@ def to_package(t, like=None):
     """The tensor as an object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object.
 
     Without `like`: NumPy for all-dense tensors, otherwise SciPy. Memory is shared where the package has the format;
-    otherwise the
-    tensor leaves as CSR (2-D) or COO, and a CopyWarning says so.
+    otherwise the tensor leaves as CSR (2-D) or COO, and a CopyWarning says so.
     """
     package = like if isinstance(like, str) else package_of(like) if like is not None else None
     if package is None:

@@ -1,6 +1,5 @@
-"""CuPy, by protocol: objects that look like CuPy's arrays and sparse matrices. Memory of a CUDA device is refused with
-a typed error
-until the CUDA back end arrives; what an exporter offers as memory of the host is shared."""
+"""CuPy, by protocol: objects that look like CuPy's arrays and sparse matrices. Memory of a CUDA device is refused with a
+typed error until the CUDA back end arrives; what an exporter offers as memory of the host is shared."""
 
 from .. import _core
 from .._core import Tensor

@@ -16,9 +16,8 @@ _DIAJ = "d1 - d0: compressed, d1: range"
 
 
 def from_scipy(a):
-    """A tensor over the arrays of a SciPy sparse array or matrix: csr, csc, coo (any number of dimensions), bsr, dia
-    share memory;
-    lil and dok become COO (a copy). Unsorted or repeated coordinates are borrowed as `unordered` or `nonunique`.
+    """A tensor over the arrays of a SciPy sparse array or matrix: csr, csc, coo (any number of dimensions), bsr, dia share
+    memory; lil and dok become COO (a copy). Unsorted or repeated coordinates are borrowed as `unordered` or `nonunique`.
     TensorError, DTypeError."""
     import scipy.sparse as sps
 

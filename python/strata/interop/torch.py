@@ -20,10 +20,9 @@ def _torch():
 
 
 def from_torch(x):
-    """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC,
-    BSR, BSC, with
-    batch dimensions in front and dense dimensions behind. TensorError, DTypeError, Unsupported (memory of a device; a
-    tensor that requires gradients, which would be lost: give x.detach())."""
+    """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC, BSR,
+    BSC, with batch dimensions in front and dense dimensions behind. TensorError, DTypeError, Unsupported (memory of a
+    device; a tensor that requires gradients, which would be lost: give x.detach())."""
     torch = _torch()
     if not isinstance(x, torch.Tensor):
         raise TensorError(
@@ -163,8 +162,7 @@ def to_torch(t):
     """The tensor as a torch tensor over the same memory: dense (any strides), COO, CSR, CSC, BSR, BSC, batched, hybrid.
 
     Formats that torch lacks leave as CSR (2-D) or COO, and a CopyWarning says so; so do indices that are neither int32
-    nor int64.
-    torch cannot mark memory as read-only: such memory is copied. Unsupported for a fill other than 0.
+    nor int64. torch cannot mark memory as read-only: such memory is copied. Unsupported for a fill other than 0.
     """
     torch = _torch()
     if t.format.is_all_dense and len(t.parts) == 1:
