@@ -124,9 +124,7 @@ def __array__(self, dtype=None, copy=None):
         "a sparse tensor is not turned into a NumPy array behind your back",
         expected="an explicit call",
         got="a SciPy function on t" if scipy else "np.asarray(t), or a NumPy function on t",
-        fix="write t.to_scipy()"
-        if scipy
-        else "write t.to_dense() (all elements), t.values (the stored ones) or t.to_scipy()",
+        fix="write t.to_scipy()" if scipy else "write t.to_dense() (all elements) or t.values (the stored ones)",
     )
 
 
