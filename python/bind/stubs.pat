@@ -1,5 +1,105 @@
 # What Python adds to the extension's classes (python/strata/_tensor.py); scripts/stubs.sh merges it into python/strata/_core.pyi.
 strata._core.Tensor.__suffix__:
+    # names of NumPy and SciPy
+    @property
+    def nnz(self) -> object:
+        """SciPy's name of `nse`: stored elements, explicit zeros and fill-in included. `count_nonzero()` counts values."""
+
+    @property
+    def coords(self) -> object:
+        """The coordinates of the stored elements in row-major order, an integer array a dimension (of `to("COO").values`)."""
+
+    def astype(self, dtype: object, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
+        """The same elements (and fill) in another dtype, as NumPy's astype: `to(dtype=)`. The pattern is shared."""
+
+    def toarray(self, order: object | None = None, out: object | None = None) -> object:
+        """SciPy's name of `to_dense()`: all elements as an array, the fill where nothing is stored."""
+
+    def todense(self, order: object | None = None, out: object | None = None) -> object:
+        """SciPy's name of `to_dense()`: all elements as an array, the fill where nothing is stored."""
+
+    def tocsr(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("CSR")`. `copy` does not count: tensors are immutable."""
+
+    def tocsc(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("CSC")`. `copy` does not count: tensors are immutable."""
+
+    def tocoo(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("COO")`. `copy` does not count: tensors are immutable."""
+
+    def todia(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("DIA")`. `copy` does not count: tensors are immutable."""
+
+    def tobsr(self, blocksize: object | None = None, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("BSR(r, c)")`. blocksize : (r, c), 2 x 2 unless told; blocks that do not divide are padded."""
+
+    def conj(self, copy: bool = True) -> Tensor:
+        """The complex conjugate of each element and of the fill, in the same format; a real tensor itself."""
+
+    def conjugate(self, copy: bool = True) -> Tensor:
+        """The complex conjugate of each element and of the fill, in the same format; a real tensor itself."""
+
+    @property
+    def real(self) -> object:
+        """The real part of each element, in the same format."""
+
+    @property
+    def imag(self) -> object:
+        """The imaginary part of each element, in the same format."""
+
+    def dot(self, other: object) -> object:
+        """NumPy's dot: `self @ other` of vectors and matrices, with a number `self * other`."""
+
+    def multiply(self, other: object) -> object:
+        """SciPy's name of `self * other`, element by element; broadcasts."""
+
+    def maximum(self, other: object) -> object:
+        """np.maximum of both, element by element."""
+
+    def minimum(self, other: object) -> object:
+        """np.minimum of both, element by element."""
+
+    def power(self, n: object, dtype: object | None = None) -> object:
+        """SciPy's name of `self ** n`, element by element. dtype : of the result and in which it is computed."""
+
+    def nonzero(self) -> object:
+        """NumPy's nonzero: the coordinates of the elements that are not 0, an int64 array a dimension, in row-major order."""
+
+    def count_nonzero(self, axis: object | None = None, *, keepdims: bool = False) -> object:
+        """How many elements are not 0, over all axes, one, or several: absent ones count where the fill is not 0."""
+
+    def __len__(self) -> int:
+        """The first extent, as of a NumPy array. TypeError for no dimensions."""
+
+    \from collections.abc import Iterator
+    def __iter__(self) -> Iterator[object]:
+        """The rows, as self[0], self[1], ...: tensors, or numbers of a vector. One conversion serves all of them."""
+
+    def reshape(self, *shape: object, order: str = 'C', format: object | None = None) -> Tensor:
+        """The same elements in row-major order (order="F": column-major) under another shape; one extent may be -1."""
+
+    def ravel(self, order: str = 'C') -> object:
+        """All elements in row-major order (order="F": column-major), as a sparse vector."""
+
+    def flatten(self, order: str = 'C') -> object:
+        """All elements in row-major order (order="F": column-major), as a sparse vector."""
+
+    def squeeze(self, axis: object | None = None) -> Tensor:
+        """Without the dimensions of extent 1, or those of them that `axis` names (one or several)."""
+
+    def swapaxes(self, axis1: object, axis2: object) -> object:
+        """The tensor with two dimensions swapped; nothing moves."""
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> object:
+        """The elements with axis2's coordinate = axis1's + offset: of a matrix a dense array; of more dimensions a tensor whose last dimension runs along the diagonals, as NumPy's."""
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object | None = None, out: object | None = None) -> object:
+        """The sum of a diagonal: a number of a matrix, of more dimensions a dense array."""
+
+    def setdiag(self, values: object, k: int = 0) -> Tensor:
+        """A new tensor with these elements on diagonal k: one number, or one a place (a shorter list fills the first ones)."""
+    # end of names
+
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 
@@ -51,4 +151,7 @@ strata._core.Tensor.__(neg|abs|pos)__:
     def __\1__(self) -> Tensor: ...
 
 strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
+
+# ... and the names of NumPy and SciPy.
+strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|nonzero|count_nonzero|__len__|__iter__|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag):
 

@@ -7,7 +7,16 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import _operators, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
+    _indexing,
+    _members,
+    _operators,
+    _shapes,
+    _tensor,
+    _ufuncs,
+    formats,
+    split,
+)
 from ._core import (
     DType,
     Format,
