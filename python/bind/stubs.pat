@@ -98,6 +98,9 @@ strata._core.Tensor.__suffix__:
 
     def setdiag(self, values: object, k: int = 0) -> Tensor:
         """A new tensor with these elements on diagonal k: one number, or one a place (a shorter list fills the first ones)."""
+
+    def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
+        """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
     # end of names
 
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
@@ -153,5 +156,5 @@ strata._core.Tensor.__(neg|abs|pos)__:
 strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
 
 # ... and the names of NumPy and SciPy.
-strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|nonzero|count_nonzero|__len__|__iter__|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag):
+strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|nonzero|count_nonzero|__len__|__iter__|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag|topk):
 

@@ -36,10 +36,13 @@ from ._core import (
     unregister_kernel,
     write_matrix_market,
 )
+from ._create import asarray, diags, eye, full, ones, ones_like, random, zeros, zeros_like
 from ._evaluate import einsum, evaluate, explain, show
 from ._io import read, write
+from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
 from ._matmul import Matmul
 from ._plan import plan
+from ._select import allclose, topk, where
 from .errors import (
     CopyWarning,
     DTypeError,
@@ -84,11 +87,18 @@ __all__ = [
     "Tensor",
     "TensorError",
     "Unsupported",
+    "allclose",
+    "asarray",
+    "block_diag",
+    "bmat",
+    "concatenate",
     "describe_structure",
+    "diags",
     "einsum",
     "equal",
     "evaluate",
     "explain",
+    "eye",
     "formats",
     "from_coo",
     "from_cupy",
@@ -98,8 +108,14 @@ __all__ = [
     "from_package",
     "from_scipy",
     "from_torch",
+    "full",
+    "hstack",
+    "kron",
     "matmul",
+    "ones",
+    "ones_like",
     "plan",
+    "random",
     "read",
     "read_matrix_market",
     "register_format",
@@ -107,8 +123,16 @@ __all__ = [
     "settings",
     "show",
     "split",
+    "stack",
     "to_package",
+    "topk",
+    "tril",
+    "triu",
     "unregister_kernel",
+    "vstack",
+    "where",
     "write",
     "write_matrix_market",
+    "zeros",
+    "zeros_like",
 ]

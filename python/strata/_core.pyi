@@ -530,6 +530,9 @@ class Tensor:
 
     def setdiag(self, values: object, k: int = 0) -> Tensor:
         """A new tensor with these elements on diagonal k: one number, or one a place (a shorter list fills the first ones)."""
+
+    def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
+        """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
     # end of names
 
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
