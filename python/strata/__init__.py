@@ -8,9 +8,12 @@ print(st.plan("ij,j->i", A, x).explain())
 """
 
 from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
+    _array_function,
+    _bits,
     _indexing,
     _members,
     _operators,
+    _reductions,
     _shapes,
     _tensor,
     _ufuncs,
@@ -41,6 +44,7 @@ from ._evaluate import einsum, evaluate, explain, show
 from ._io import read, write
 from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
 from ._matmul import Matmul
+from ._norm import norm
 from ._plan import plan
 from ._select import allclose, topk, where
 from .errors import (
@@ -112,6 +116,7 @@ __all__ = [
     "hstack",
     "kron",
     "matmul",
+    "norm",
     "ones",
     "ones_like",
     "plan",

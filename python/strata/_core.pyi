@@ -507,6 +507,27 @@ class Tensor:
     def __iter__(self) -> Iterator[object]:
         """The rows, as self[0], self[1], ...: tensors, or numbers of a vector. One conversion serves all of them."""
 
+    def var(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> object:
+        """The variance over all axes, one, or several, absent elements included: a dense array, as np.var of to_dense()."""
+
+    def std(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> object:
+        """The standard deviation, the root of var(), with the same arguments."""
+
+    def prod(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, keepdims: bool = False) -> object:
+        """The product over all axes, one, or several, absent elements included: a dense array, as np.prod of to_dense()."""
+
+    def argmax(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> object:
+        """Where the first largest element stands, absent ones included, as np.argmax of to_dense(): an int64 array."""
+
+    def argmin(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> object:
+        """Where the first least element stands, absent ones included, as np.argmin of to_dense(): an int64 array."""
+
+    def clip(self, min: object | None = None, max: object | None = None) -> Tensor:
+        """Each element within min and max (numbers, arrays, tensors, or None), the fill too, as np.clip."""
+
+    def round(self, decimals: int = 0) -> Tensor:
+        """Each element rounded to that many decimals, halves to even, the fill too, as np.round; the pattern stays."""
+
     def reshape(self, *shape: object, order: str = 'C', format: object | None = None) -> Tensor:
         """The same elements in row-major order (order="F": column-major) under another shape; one extent may be -1."""
 
@@ -533,6 +554,36 @@ class Tensor:
 
     def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
         """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
+
+    def __array_function__(self, function: object, types: object, args: object, kwargs: object) -> object: ...
+
+    def __and__(self, other: object) -> object: ...
+
+    def __rand__(self, other: object) -> object: ...
+
+    def __or__(self, other: object) -> object: ...
+
+    def __ror__(self, other: object) -> object: ...
+
+    def __xor__(self, other: object) -> object: ...
+
+    def __rxor__(self, other: object) -> object: ...
+
+    def __lshift__(self, other: object) -> object: ...
+
+    def __rlshift__(self, other: object) -> object: ...
+
+    def __rshift__(self, other: object) -> object: ...
+
+    def __rrshift__(self, other: object) -> object: ...
+
+    def __invert__(self) -> object: ...
+
+    def __divmod__(self, other: object) -> object: ...
+
+    def __rdivmod__(self, other: object) -> object: ...
+
+    def __rpow__(self, base: object) -> object: ...
     # end of names
 
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
@@ -557,13 +608,13 @@ class Tensor:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
-    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> object:
         """The sum over all axes, one, or several."""
 
-    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> object:
         """The largest element over all axes, one, or several."""
 
-    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> object:
         """The least element over all axes, one, or several."""
 
     def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
@@ -572,7 +623,7 @@ class Tensor:
     def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """Is no element 0, over all axes, one, or several?"""
 
-    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> object:
         """The mean over all axes, one, or several, missing elements included."""
 
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:

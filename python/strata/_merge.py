@@ -9,14 +9,18 @@ from .interop import from_package, package_of
 
 
 def operand(x):
-    """A tensor, a number (typed or Python's, which is weak), or an array."""
+    """A tensor, a number (typed or Python's, which is weak), or an array; NotImplemented for what is none."""
     if isinstance(x, Tensor):
         return for_numpy(x)[()] if x.ndim == 0 else x
     if package_of(x) == "scipy":
         return from_package(x)
     if isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
         return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
-    return np.asarray(x)
+    try:
+        x = np.asarray(x)
+    except Exception:
+        return NotImplemented
+    return x if x.dtype.kind in "biufc" else NotImplemented
 
 
 def is_sparse(x):
@@ -91,28 +95,28 @@ def elementwise(f, *operands, absorbing=None, format=None):
     """f of operands element by element, with f a function of arrays such as a ufunc.
 
     Stored is what any sparse operand stores, the fill is f of the fills. With a dense operand the result is dense, unless
-    `absorbing` names a sparse operand (its position) whose fill decides alone: then its pattern stays.
+    `absorbing` names a sparse operand (its position) that makes the result 0 where it is absent: then its pattern stays.
+    NotImplemented where one is no operand.
     """
     operands = [operand(x) for x in operands]
+    if any(x is NotImplemented for x in operands):
+        return NotImplemented
     sparse = [x for x in operands if is_sparse(x)]
     shape = broadcast_shape(*operands)
     if not sparse:
         return f(*map(as_array, operands))
     numbers = all(is_sparse(x) or np.ndim(x) == 0 for x in operands)
-    if len(sparse) == 1 and numbers:
+    if len(sparse) == 1 and numbers and absorbing is None:
         k = next(k for k, x in enumerate(operands) if is_sparse(x))
         return map_values(lambda v: f(*operands[:k], v, *operands[k + 1 :]), sparse[0])
     if not numbers and absorbing is None:
         return f(*(as_array(x) for x in operands))
-    if not numbers:
-        kept = operands[absorbing]
-        sparse = [kept]
-        fills = [fill_of(x) if np.ndim(x) == 0 or is_sparse(x) else x.dtype.type(1) for x in operands]
-    else:
-        fills = [fill_of(x) for x in operands]
+    if absorbing is not None:
+        sparse = [operands[absorbing]]
     key = union(sparse, shape)
     with np.errstate(all="ignore"):
-        values, fill = f(*(at(x, key, shape) for x in operands)), f(*fills)
+        values = f(*(at(x, key, shape) for x in operands))
+        fill = f(*map(fill_of, operands)) if absorbing is None else 0
     if isinstance(values, tuple):
         return tuple(_made(v, key, shape, x, sparse[0], format) for v, x in zip(values, fill))
     return _made(values, key, shape, fill, sparse[0], format)
