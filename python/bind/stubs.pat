@@ -62,6 +62,60 @@ strata._core.Tensor.__suffix__:
     def power(self, n: object, dtype: object | None = None) -> object:
         """SciPy's name of `self ** n`, element by element. dtype : of the result and in which it is computed."""
 
+    def arcsin(self) -> object:
+        """np.arcsin of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arcsinh(self) -> object:
+        """np.arcsinh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arctan(self) -> object:
+        """np.arctan of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arctanh(self) -> object:
+        """np.arctanh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def ceil(self) -> object:
+        """np.ceil of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def deg2rad(self) -> object:
+        """np.deg2rad of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def expm1(self) -> object:
+        """np.expm1 of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def floor(self) -> object:
+        """np.floor of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def log1p(self) -> object:
+        """np.log1p of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def rad2deg(self) -> object:
+        """np.rad2deg of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def rint(self) -> object:
+        """np.rint of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sign(self) -> object:
+        """np.sign of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sin(self) -> object:
+        """np.sin of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sinh(self) -> object:
+        """np.sinh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sqrt(self) -> object:
+        """np.sqrt of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def tan(self) -> object:
+        """np.tan of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def tanh(self) -> object:
+        """np.tanh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def trunc(self) -> object:
+        """np.trunc of each element and of the fill, which is 0 as before: the pattern stays."""
+
     def nonzero(self) -> object:
         """NumPy's nonzero: the coordinates of the elements that are not 0, an int64 array a dimension, in row-major order."""
 
@@ -122,6 +176,10 @@ strata._core.Tensor.__suffix__:
 
     def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
         """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
+
+    def __getattr__(self, name: object) -> object: ...
+
+    def __setitem__(self, key: object, value: object) -> object: ...
 
     def __array_function__(self, function: object, types: object, args: object, kwargs: object) -> object: ...
 
@@ -207,5 +265,5 @@ strata._core.Tensor.__(neg|abs|pos)__:
 strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
 
 # ... and the names of NumPy and SciPy.
-strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|nonzero|count_nonzero|__len__|__iter__|var|std|prod|argmax|argmin|clip|round|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag|topk|__array_function__|__and__|__rand__|__or__|__ror__|__xor__|__rxor__|__lshift__|__rlshift__|__rshift__|__rrshift__|__invert__|__divmod__|__rdivmod__|__rpow__):
+strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|arcsin|arcsinh|arctan|arctanh|ceil|deg2rad|expm1|floor|log1p|rad2deg|rint|sign|sin|sinh|sqrt|tan|tanh|trunc|nonzero|count_nonzero|__len__|__iter__|var|std|prod|argmax|argmin|clip|round|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag|topk|__getattr__|__setitem__|__array_function__|__and__|__rand__|__or__|__ror__|__xor__|__rxor__|__lshift__|__rlshift__|__rshift__|__rrshift__|__invert__|__divmod__|__rdivmod__|__rpow__):
 

@@ -8,6 +8,7 @@ print(st.plan("ij,j->i", A, x).explain())
 """
 
 from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
+    _absent,
     _array_function,
     _bits,
     _indexing,
@@ -141,3 +142,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name):
+    raise _absent.of_package(name, __all__)

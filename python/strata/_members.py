@@ -209,6 +209,24 @@ def power(self, n, dtype=None):
     return (self if dtype is None else self.to(dtype=dtype)) ** n
 
 
+def _function(name):
+    ufunc = getattr(np, name)
+
+    def f(self):
+        return ufunc(self)
+
+    f.__name__ = name
+    f.__doc__ = f"""np.{name} of each element and of the fill, which is 0 as before: the pattern stays.
+
+        A.{name}()
+    """
+    method(f)
+
+
+for _name in "arcsin arcsinh arctan arctanh ceil deg2rad expm1 floor log1p rad2deg rint sign sin sinh sqrt tan tanh trunc".split():
+    _function(_name)
+
+
 @method
 def nonzero(self):
     """NumPy's nonzero: the coordinates of the elements that are not 0, an int64 array a dimension, in row-major order.
