@@ -48,6 +48,7 @@ from ._matmul import Matmul
 from ._norm import norm
 from ._plan import plan
 from ._select import allclose, topk, where
+from ._spmm import spmm
 from .errors import (
     CopyWarning,
     DTypeError,
@@ -129,6 +130,7 @@ __all__ = [
     "settings",
     "show",
     "split",
+    "spmm",
     "stack",
     "to_package",
     "topk",

@@ -70,7 +70,9 @@ def concatenate(tensors, axis=0, *, dtype=None, format=None):
     shape = [start if d == axis else n for d, n in enumerate(first.shape)]
     coords = [np.concatenate(c) for c in zip(*coords)]
     dtype = promoted if dtype is None else dtype
-    return tensor(coords, np.concatenate(values), shape, _format(tensors, len(shape), format), fill, dtype)
+    return tensor(
+        coords, np.concatenate(values), shape, _format(tensors, len(shape), format), fill, dtype, ordered=axis == 0
+    )
 
 
 def stack(tensors, axis=0, *, dtype=None, format=None):
@@ -176,7 +178,9 @@ def block_diag(blocks, *, dtype=None, format=None):
         rows, columns = rows + b.shape[0], columns + b.shape[1]
     format = format or ("CSR" if not any(is_sparse(b) for b in blocks) else _format(blocks, 2, None))
     dtype = promoted if dtype is None else dtype
-    return tensor([np.concatenate(c) for c in coords], np.concatenate(values), (rows, columns), format, 0, dtype)
+    return tensor(
+        [np.concatenate(c) for c in coords], np.concatenate(values), (rows, columns), format, 0, dtype, ordered=True
+    )
 
 
 def kron(a, b, *, format=None):
@@ -209,7 +213,7 @@ def _triangle(name, keep, side):
         coords, values = stored(t)
         kept = keep(coords[-1] - coords[-2], k)
         found = [c[kept] for c in coords]
-        return tensor(found, values[kept], t.shape, format or format_like(t, t.ndim), 0, t.dtype)
+        return tensor(found, values[kept], t.shape, format or format_like(t, t.ndim), 0, t.dtype, ordered=True)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"""The elements on diagonal k and {side} it, as np.{name}; of more dimensions in the last two.

@@ -125,4 +125,4 @@ def elementwise(f, *operands, absorbing=None, format=None):
 def _made(values, key, shape, fill, first, format):
     fill = np.asarray(fill, values.dtype)
     fill = fill + 0 if fill.dtype.kind in "fc" and fill == 0 else fill  # absent elements have no sign
-    return tensor(unravel(key, shape), values, shape, format or format_like(first, len(shape)), fill)
+    return tensor(unravel(key, shape), values, shape, format or format_like(first, len(shape)), fill, ordered=True)

@@ -37,7 +37,7 @@ def where(condition, x=None, y=None):
     key = union([c] + [rest] * is_sparse(rest), shape)
     values = np.where(*(at(v, key, shape) for v in (c, x, y)))
     fill = np.asarray(fill_of(rest), values.dtype)
-    return tensor(unravel(key, shape), values, shape, format_like(c, len(shape)), fill)
+    return tensor(unravel(key, shape), values, shape, format_like(c, len(shape)), fill, ordered=True)
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -85,4 +85,4 @@ def topk(self, k, axis=-1, *, largest=True):
     within = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
     chosen = np.sort(order[within < k])
     found = [c[chosen] for c in coords]
-    return tensor(found, values[chosen], self.shape, format_like(self, self.ndim), self.fill, self.dtype)
+    return tensor(found, values[chosen], self.shape, format_like(self, self.ndim), self.fill, self.dtype, ordered=True)

@@ -48,7 +48,7 @@ def reshape(self, *shape, order="C", format=None):
         return _core.from_array(np.reshape(for_numpy(self).to_dense(), shape)).to(dtype=self.dtype)
     coords, values = stored(self)
     coords = unravel(np.broadcast_to(linear(coords, self.shape), values.shape), shape)
-    return tensor(coords, values, shape, format or _own(self, len(shape)), self.fill, self.dtype)
+    return tensor(coords, values, shape, format or _own(self, len(shape)), self.fill, self.dtype, ordered=True)
 
 
 def _own(t, rank):

@@ -47,22 +47,34 @@ def stored(t):
     return tuple(t.crd(d)[:count].astype(np.int64, copy=False) for d in range(t.ndim)), t.values[:count]
 
 
-def tensor(coords, values, shape, format=None, fill=0, dtype=None):
-    """A tensor of these elements, in any order; duplicates are added (of fill 0 only). `format`: COO unless told."""
+def tensor(coords, values, shape, format=None, fill=0, dtype=None, ordered=False):
+    """A tensor of these elements, in any order; duplicates are added (of fill 0 only). `format`: COO unless told.
+    `ordered`: they are in row-major order and each there once."""
     shape, rank = tuple(int(n) for n in shape), len(shape)
     values = np.asarray(values)
     fill = np.asarray(fill, values.dtype)
     if rank == 0:
         found = Tensor("() -> ()", (), values=values[:1].copy() if len(values) else fill.reshape(1))
     else:
-        found = _core.from_coo(coords, values, shape, coordinates(rank))
-        if fill != 0:
-            levels = {k: found.crd(k) for k in range(rank)}
-            found = Tensor(
-                found.format, shape, pos={0: found.pos(0)}, crd=levels, values=found.values, fill=fill[()], check=False
-            )
+        found = (
+            _listed(coords, values, shape, fill)
+            if ordered
+            else _core.from_coo(coords, values, shape, coordinates(rank))
+        )
+        if fill != 0 and not ordered:
+            found = _listed([found.crd(k) for k in range(rank)], found.values, shape, fill)
     found = found if dtype is None or dtype == found.dtype else found.to(dtype=dtype)
     return found if format is None or rank == 0 else found.to(format=format)
+
+
+def _listed(coords, values, shape, fill):
+    """COO over these arrays, whose indices are int32 where they fit."""
+    small = max((len(values), *shape)) <= np.iinfo(np.int32).max
+    index = np.int32 if small else np.int64
+    crd = {d: np.ascontiguousarray(c, dtype=index) for d, c in enumerate(coords)}
+    pos = {0: np.array([0, len(values)], index)}
+    values = np.ascontiguousarray(values)
+    return Tensor(coordinates(len(shape)), shape, pos=pos, crd=crd, values=values, fill=fill[()], check=False)
 
 
 def holds_any_pattern(format):
