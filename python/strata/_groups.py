@@ -23,12 +23,11 @@ class Groups:
         self.size = math.prod(t.shape[d] for d in axes)
         self.results = size_of(self.shape)
         self.fill = np.asarray(for_numpy(t).fill, for_numpy(t).dtype)[()]
-        coords, values = stored(t)
-        of = lambda dims: np.broadcast_to(linear([coords[d] for d in dims], [t.shape[d] for d in dims]), values.shape)
-        group, positions = of(kept), of(axes)
-        if kept + axes != list(range(t.ndim)):  # otherwise row-major order is the order of groups
-            order = np.lexsort((positions, group))
-            group, positions, values = group[order], positions[order], values[order]
+        coords, values = stored(t.transpose(*kept, *axes) if t.ndim else t)  # row-major: group after group
+        of = lambda first, dims: np.broadcast_to(
+            linear(coords[first : first + len(dims)], [t.shape[d] for d in dims]), values.shape
+        )
+        group, positions = of(0, kept), of(len(kept), axes)
         self.values, self.positions = values, positions
         self.starts = np.flatnonzero(np.diff(group, prepend=-1))
         self.counts = np.diff(self.starts, append=len(group))
