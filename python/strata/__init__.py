@@ -8,6 +8,7 @@ print(st.plan("ij,j->i", A, x).explain())
 """
 
 from . import _operators, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from ._advice import Advice, advise
 from ._core import (
     DType,
     Format,
@@ -55,6 +56,7 @@ from .interop.torch import from_torch
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
     "CopyWarning",
     "DType",
     "DTypeError",
@@ -75,6 +77,7 @@ __all__ = [
     "Tensor",
     "TensorError",
     "Unsupported",
+    "advise",
     "describe_structure",
     "einsum",
     "equal",

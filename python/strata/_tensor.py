@@ -1,6 +1,7 @@
 """The verbs of Tensor that deal with other packages. What a tensor is made of is bound in the extension."""
 
 from . import _core
+from ._advice import Advice, advise
 from ._core import Format, Tensor
 from .errors import DTypeError, Unsupported
 
@@ -16,7 +17,8 @@ def to(
 ):
     """The same tensor in another format, dtype or index dtypes, or on another device.
 
-    target : a format (Format, text or name), a dtype, or "cpu"; `format=`, `dtype=`, `device=` say which one is meant
+    target : a format (Format, text or name), a dtype, "cpu", what strata.advise gives, or "auto", which asks it; `format=`,
+        `dtype=`, `device=` say which one is meant
     pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
     split : for sums of parts, see strata.split
     zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that can
@@ -33,7 +35,7 @@ def to(
                 dtype = name
             else:
                 format = target
-        elif isinstance(target, Format) or hasattr(target, "__strata_format__"):
+        elif isinstance(target, (Format, Advice)) or hasattr(target, "__strata_format__"):
             format = target
         elif type(target).__module__ == "torch" and type(target).__name__ == "device":
             device = str(target)
@@ -46,6 +48,10 @@ def to(
             got=str(device),
             fix="a CUDA back end is not part of this version",
         )
+    if isinstance(format, str) and format.strip().lower() == "auto":
+        format = advise(self)
+    if isinstance(format, Advice):
+        format, crd_dtype = format.format, format.crd_dtype if crd_dtype is None else crd_dtype
     if all(x is None for x in (format, dtype, pos_dtype, crd_dtype, split, zeros)):
         return self
     return _core.convert(self, format, dtype, pos_dtype, crd_dtype, split, zeros)
