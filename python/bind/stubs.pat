@@ -50,5 +50,11 @@ strata._core.Tensor.__(r?add|r?sub|r?mul|r?truediv|r?floordiv|r?mod|lt|le|gt|ge|
 strata._core.Tensor.__(neg|abs|pos)__:
     def __\1__(self) -> Tensor: ...
 
+strata._core.Tensor.__(repr|str)__:
+    def __\1__(self) -> str: ...
+
+strata._core.Tensor._repr_html_:
+    def _repr_html_(self) -> str: ...
+
 strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
 

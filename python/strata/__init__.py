@@ -7,7 +7,7 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import _operators, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from . import _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
 from ._advice import Advice, advise
 from ._core import (
     DType,

@@ -433,6 +433,10 @@ class Tensor:
 
     def __pow__(self, other: object) -> object: ...
 
+    def __str__(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
+
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 

@@ -6,7 +6,7 @@ import tempfile
 
 from .. import __version__, _core, settings
 from .._io import read
-from .._terminal import Style, grouped, progress, seconds, size, table, times, width
+from .._terminal import Style, cut, grouped, progress, seconds, size, table, times, width
 from .._timing.machine import taken_by_others
 from ..errors import Error
 from .advice import BUSY, advised
@@ -112,8 +112,8 @@ def _one(args, style, say, name, what, load, show):
             ) from None
     if show:
         say()
-        for line in repr(csr).splitlines():
-            say("  " + _cut(line, max(width(), 80) - 2))
+        for line in str(csr).splitlines():
+            say("  " + cut(line, max(width(), 80) - 2))
         say()
         for line in str(csr.draw_storage(width=min(max(width(), 80), 110) - 2)).splitlines():
             say("  " + line)
@@ -155,10 +155,6 @@ def _one(args, style, say, name, what, load, show):
         "taken_by_others": round(busy, 2),
         "recommended": advice,
     }
-
-
-def _cut(text, columns):
-    return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
 def _print_formats(style, say, formats, csr):

@@ -139,4 +139,4 @@ class Tensor:
     __array_ufunc__ = None
 
     def __repr__(self):
-        return repr(self.tensor)
+        return str(self.tensor)
