@@ -9,6 +9,7 @@ print(st.plan("ij,j->i", A, x).explain())
 
 from . import _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
 from ._advice import Advice, advise
+from ._calls import tell as _tell, tell_methods as _tell_methods
 from ._core import (
     DType,
     Format,
@@ -33,6 +34,7 @@ from ._io import read, write
 from ._matmul import Matmul
 from ._plan import plan
 from .errors import (
+    ArgumentError,
     CopyWarning,
     DTypeError,
     Error,
@@ -57,6 +59,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advice",
+    "ArgumentError",
     "CopyWarning",
     "DType",
     "DTypeError",
@@ -106,3 +109,6 @@ __all__ = [
     "write",
     "write_matrix_market",
 ]
+
+_tell(globals())
+_tell_methods()

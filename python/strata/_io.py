@@ -3,10 +3,12 @@
 import os
 
 from . import _core
-from .errors import FileError
+from .errors import ArgumentError, FileError
 
 
 def _kind(path):
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ArgumentError("a file is given by its path", expected="a str or os.PathLike", got=type(path).__name__)
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     if suffix != ".mtx":
         tools = {".gz": "gunzip", ".bz2": "bunzip2", ".xz": "unxz", ".zip": "unzip", ".tar": "tar xf", ".tgz": "tar xf"}
@@ -28,4 +30,11 @@ def read(path, *, progress=None):
 def write(path, t):
     """Writes a tensor to a file (.mtx). FileError."""
     _kind(path)
+    if not isinstance(t, _core.Tensor):
+        raise ArgumentError(
+            "write() takes a tensor",
+            expected="a strata.Tensor",
+            got=type(t).__name__,
+            fix="take it in first: st.from_package(x)",
+        )
     _core.write_matrix_market(path, t)

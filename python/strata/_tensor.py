@@ -3,7 +3,7 @@
 from . import _core
 from ._advice import Advice, advise
 from ._core import Format, Tensor
-from .errors import DTypeError, Unsupported
+from .errors import DTypeError, TensorError, Unsupported
 
 
 def _method(f):
@@ -64,24 +64,24 @@ def to_dense(self):
 
 
 @_method
-def to_numpy(self):
+def to_numpy(self, *, copy=False):
     from .interop.numpy import to_numpy as f
 
-    return f(self)
+    return f(self, copy=copy)
 
 
 @_method
-def to_scipy(self, like=None):
+def to_scipy(self, like=None, *, copy=False):
     from .interop.scipy import to_scipy as f
 
-    return f(self, like)
+    return f(self, like, copy=copy)
 
 
 @_method
-def to_torch(self):
+def to_torch(self, *, copy=False):
     from .interop.torch import to_torch as f
 
-    return f(self)
+    return f(self, copy=copy)
 
 
 @_method
@@ -92,10 +92,10 @@ def to_cupy(self):
 
 
 @_method
-def to_package(self, like=None):
+def to_package(self, like=None, *, copy=False):
     from .interop import to_package as f
 
-    return f(self, like)
+    return f(self, like, copy=copy)
 
 
 @_method
@@ -105,6 +105,16 @@ def __array__(self, dtype=None, copy=None):
         expected="an explicit call",
         got="np.asarray(t), or a NumPy function on t",
         fix="write t.to_dense() (all elements) or t.values (the stored ones)",
+    )
+
+
+@_method
+def __setitem__(self, key, value):
+    raise TensorError(
+        "a tensor is immutable",
+        expected="a new tensor",
+        got=f"t[{key!r}] = ...",
+        fix="build it again with st.from_coo, or write t + other, st.evaluate(...)",
     )
 
 

@@ -97,12 +97,14 @@ class _OnlyDLPack:
             self.__dlpack_device__ = x.__dlpack_device__
 
 
-def to_package(t, like=None):
+def to_package(t, like=None, *, copy=False):
     """The tensor as an object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object.
 
     Without `like`: NumPy for all-dense tensors, otherwise SciPy. Memory is shared where the package has the format;
-    otherwise the tensor leaves as CSR (2-D) or COO, and a CopyWarning says so.
+    otherwise the tensor leaves as CSR (2-D) or COO, and a CopyWarning says so. `copy=True` shares nothing.
     """
+    if not isinstance(t, _core.Tensor):
+        raise TensorError("to_package takes a tensor", expected="a strata.Tensor", got=type(t).__name__)
     package = like if isinstance(like, str) else package_of(like) if like is not None else None
     if package is None:
         if like is not None:
@@ -113,15 +115,15 @@ def to_package(t, like=None):
             )
         package = "numpy" if t.format.is_all_dense else "scipy"
     if package == "numpy":
-        return t.to_numpy()
+        return t.to_numpy(copy=copy)
     if package == "scipy":
-        return t.to_scipy(like=None if isinstance(like, str) else like)
+        return t.to_scipy(like=None if isinstance(like, str) else like, copy=copy)
     if package == "torch":
-        return t.to_torch()
+        return t.to_torch(copy=copy)
     if package == "cupy":
         return t.to_cupy()
     if package == "strata":
-        return t
+        return t.copy() if copy else t
     raise Unsupported(
         f"to_package knows no package '{package}'", expected="'numpy', 'scipy', 'torch' or 'cupy'", got=str(package)
     )

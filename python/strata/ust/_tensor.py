@@ -120,7 +120,7 @@ class Tensor:
         if target is not None:
             target[...] = theirs.to_dense()
         else:
-            mine.values[:] = theirs.values
+            mine._array("values")[:] = theirs.values
         return self
 
     def draw_storage(self, name=None, width=100):
