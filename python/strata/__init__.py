@@ -8,6 +8,7 @@ print(st.plan("ij,j->i", A, x).explain())
 """
 
 from . import _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from ._accelerate import Acceleration, accelerate_scipy
 from ._advice import Advice, advise
 from ._calls import tell as _tell, tell_methods as _tell_methods
 from ._core import (
@@ -58,6 +59,7 @@ from .interop.torch import from_torch
 __version__ = "0.1.0"
 
 __all__ = [
+    "Acceleration",
     "Advice",
     "ArgumentError",
     "CopyWarning",
@@ -80,6 +82,7 @@ __all__ = [
     "Tensor",
     "TensorError",
     "Unsupported",
+    "accelerate_scipy",
     "advise",
     "describe_structure",
     "einsum",
