@@ -42,7 +42,8 @@ def accelerate_scipy():
         assert done.calls == 1
 
     So do scikit-learn and others speed up that multiply SciPy's arrays and matrices: csr, csc, bsr, dia and coo times a
-    vector or an array, csr times csr and csc times csc. Nothing is copied or converted. Of float32, float64, complex64,
+    vector or an array, csr times csr and csc times csc. The matrices are
+    neither copied nor converted. Of float32, float64, complex64,
     complex128, int32 and int64; whatever else comes, and whatever we refuse, SciPy computes. Sums may be rounded in
     another order. Blocks may be nested; afterwards, also after an exception, SciPy is as it was.
 
@@ -120,7 +121,7 @@ def _dense(original, view):
             try:
                 t = view(self)
                 if t is not None:
-                    found = _core.matmul(t, other)
+                    found = _core.matmul(t, np.ascontiguousarray(other))  # SciPy copies other strides too
                     _count("calls")
                     return found
             except (Error, AttributeError):  # refused, or a matrix that lacks its arrays: SciPy says what is wrong

@@ -38,10 +38,10 @@ def _compressed(a, template, axis):
     return _borrow(template, a.shape, *levels, values, lambda: _core.scan_segments(a.indptr, a.indices, extent))
 
 
-def _borrow(template, shape, pos, crd, values, scan):
+def _borrow(template, shape, pos, crd, values, scan, fill=None):
     """Tries the canonical format first: one pass over the coordinates. Only if that fails, looks closer."""
     try:
-        return Tensor(template.format(""), shape, pos=pos, crd=crd, values=values)
+        return Tensor(template.format(""), shape, pos=pos, crd=crd, values=values, fill=fill)
     except TensorError as error:
         try:
             ordered, unique = scan()
@@ -49,7 +49,7 @@ def _borrow(template, shape, pos, crd, values, scan):
             raise error from None
         if ordered and unique:
             raise
-    return Tensor(template.format(props(ordered, unique)), shape, pos=pos, crd=crd, values=values)
+    return Tensor(template.format(props(ordered, unique)), shape, pos=pos, crd=crd, values=values, fill=fill)
 
 
 def _from_csr(a):
