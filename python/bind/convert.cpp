@@ -70,7 +70,7 @@ void warn_imaginary(DType to) {
   const nb::object home = nb::hasattr(numpy(), "exceptions") ? nb::object(numpy().attr("exceptions")) : numpy();
   const nb::object category = home.attr("ComplexWarning");
   const std::string text = "imaginary parts are dropped: complex values become " + std::string(name_of(to));
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
+  nb::module_::import_("strata.errors").attr("warn")(text, category);
 }
 
 }  // namespace

@@ -72,5 +72,11 @@ strata._core.Tensor.__(eq|ne)__:
 strata._core.Tensor.__(neg|abs|pos)__:
     def __\1__(self) -> Tensor: ...
 
+strata._core.Tensor.__(repr|str)__:
+    def __\1__(self) -> str: ...
+
+strata._core.Tensor._repr_html_:
+    def _repr_html_(self) -> str: ...
+
 strata._core.Tensor.(sum|max|min|any|all|mean|matvec|matmat|rmatvec|rmatmat|H|__array_function__|__array_ufunc__):
 

@@ -6,6 +6,7 @@ from typing import overload
 from strata._tensor import (
     __array__ as __array__,
     __reduce_ex__ as __reduce_ex__,
+    __setitem__ as __setitem__,
     to as to,
     to_cupy as to_cupy,
     to_dense as to_dense,
@@ -141,7 +142,7 @@ class Format:
     Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).
     """
 
-    def __init__(self, text: object | None, rank: int = -1) -> None: ...
+    def __init__(self, text: object, rank: int = -1) -> None: ...
 
     @property
     def rank(self) -> int:
@@ -281,7 +282,7 @@ class Tensor:
     @property
     def values(self) -> object:
         """
-        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
+        The values of the slots, 1-D: a NumPy array over the tensor's memory, which can be read only: a tensor is immutable (torch for dtypes that NumPy lacks). t.values.copy() is an array apart. TensorError for a sum.
         """
 
     def pos(self, level: object) -> object:
@@ -436,6 +437,10 @@ class Tensor:
     def __pos__(self) -> Tensor: ...
 
     def __pow__(self, other: object) -> object: ...
+
+    def __str__(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
 
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""

@@ -3,7 +3,8 @@
 import operator
 
 from . import _core
-from .errors import ExpressionError
+from ._text import check_text
+from .errors import ArgumentError, ExpressionError
 
 
 def evaluate(
@@ -51,7 +52,7 @@ def evaluate(
     """
     return _core.evaluate(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         out=out,
         format=format,
         semiring=semiring,
@@ -61,6 +62,18 @@ def evaluate(
         compute_dtype=compute_dtype,
         schedule=schedule,
     )
+
+
+def _by_name(spec, operands, named):
+    """All operands by name, of an expression that is a text."""
+    check_text(spec, "evaluate")
+    if operands is not None and not isinstance(operands, dict):
+        raise ArgumentError(
+            "operands are given by name",
+            expected='evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), or a dict',
+            got=type(operands).__name__,
+        )
+    return {**(operands or {}), **named}
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -156,7 +169,7 @@ def explain(
     """
     return _core.explain(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         format=format,
         semiring=semiring,
         mask=mask,
@@ -190,7 +203,7 @@ def show(
     """
     return _core.show(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         format=format,
         semiring=semiring,
         mask=mask,
