@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "arguments.h"
 #include "base/checked.h"
 #include "bind.h"
 
@@ -121,7 +122,8 @@ void bind_format(nb::module_& m) {
       .def_ro("arg", &LevelView::arg,
               "delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.")
       .def("__eq__", [](const LevelView& a, const LevelView& b) { return a == b; })
-      .def("__eq__", [](const LevelView&, nb::handle) { return false; })
+      .def(
+          "__eq__", [](const LevelView&, nb::handle) { return false; }, nb::arg("other").none())
       .def("__hash__",
            [](const LevelView& v) { return static_cast<Py_hash_t>(std::hash<std::string>()(v.expr + v.kind)); })
       .def("__repr__", [](const LevelView& v) { return "<Level " + v.expr + ": " + v.kind + ">"; });
@@ -135,8 +137,17 @@ void bind_format(nb::module_& m) {
                      "Immutable. Equality and hash are structural: names of formats and dimensions do not count. "
                      "FormatError (carets show where).")
       .def(
-          "__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); },
-          nb::arg("text").none(), nb::arg("rank") = -1)
+          "__init__",
+          [](Format* self, nb::handle text, nb::handle rank, const nb::kwargs& unknown) {
+            const char* const call = "Format(text, rank=-1)";
+            refuse_unknown(unknown, call);
+            require(text, "text", call);
+            const Index r = to_index(rank);
+            if (!r.is_integer) argument_error("rank is an integer", call, Py_TYPE(rank.ptr())->tp_name);
+            new (self) Format(to_format(text, static_cast<int>(std::clamp<std::int64_t>(r.value, -1, 1 << 20))));
+          },
+          nb::arg("text").none() = nb::ellipsis(), nb::arg("rank") = -1, nb::arg("unknown"),
+          nb::sig("def __init__(self, text: object, rank: int = -1) -> None"))
       .def_prop_ro("rank", &Format::rank, "Number of dimensions.")
       .def_prop_ro(
           "num_levels",
@@ -248,7 +259,15 @@ void bind_format(nb::module_& m) {
       .def(
           "__eq__", [](const Format& a, const Format& b) { return a == b; }, nb::arg("other"))
       .def(
-          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+          "__eq__",
+          [](const Format& a, const std::string& text) {
+            try {
+              return a == parse_format(text, a.rank());
+            } catch (const FormatError&) { return false; }
+          },
+          nb::arg("text"), "A text or name stands for its format; what is neither equals none.")
+      .def(
+          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other").none())
       .def("__hash__",
            [](const Format& f) {
              return static_cast<Py_hash_t>(f.hash() == static_cast<std::size_t>(-1) ? 1 : f.hash());

@@ -177,12 +177,6 @@ strata._core.Tensor.__suffix__:
     def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
         """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
 
-    def __getattr__(self, name: object) -> object: ...
-
-    def __setitem__(self, key: object, value: object) -> object: ...
-
-    def __array_function__(self, function: object, types: object, args: object, kwargs: object) -> object: ...
-
     def __and__(self, other: object) -> object: ...
 
     def __rand__(self, other: object) -> object: ...
@@ -252,6 +246,25 @@ strata._core.Tensor.__suffix__:
     def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> object:
         """The mean over all axes, one, or several, missing elements included."""
 
+    def matvec(self, x: object) -> object:
+        """self @ x."""
+
+    def matmat(self, x: object) -> object:
+        """self @ x."""
+
+    def rmatvec(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    def rmatmat(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose: over the same memory where the values are real."""
+
+    def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> object:
+        """NumPy's functions of whole arrays."""
+
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
         """NumPy's functions of elements."""
 
@@ -259,11 +272,20 @@ strata._core.Tensor.__suffix__:
 strata._core.Tensor.__(r?add|r?sub|r?mul|r?truediv|r?floordiv|r?mod|lt|le|gt|ge|pow)__:
     def __\1__(self, other: object) -> object: ...
 
+strata._core.Tensor.__(eq|ne)__:
+    def __\1__(self, other: object) -> object: ...  # type: ignore[override]
+
 strata._core.Tensor.__(neg|abs|pos)__:
     def __\1__(self) -> Tensor: ...
 
-strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
+strata._core.Tensor.__(repr|str)__:
+    def __\1__(self) -> str: ...
+
+strata._core.Tensor._repr_html_:
+    def _repr_html_(self) -> str: ...
+
+strata._core.Tensor.(sum|max|min|any|all|mean|matvec|matmat|rmatvec|rmatmat|H|__array_function__|__array_ufunc__):
 
 # ... and the names of NumPy and SciPy.
-strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|arcsin|arcsinh|arctan|arctanh|ceil|deg2rad|expm1|floor|log1p|rad2deg|rint|sign|sin|sinh|sqrt|tan|tanh|trunc|nonzero|count_nonzero|__len__|__iter__|var|std|prod|argmax|argmin|clip|round|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag|topk|__getattr__|__setitem__|__array_function__|__and__|__rand__|__or__|__ror__|__xor__|__rxor__|__lshift__|__rlshift__|__rshift__|__rrshift__|__invert__|__divmod__|__rdivmod__|__rpow__):
+strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|arcsin|arcsinh|arctan|arctanh|ceil|deg2rad|expm1|floor|log1p|rad2deg|rint|sign|sin|sinh|sqrt|tan|tanh|trunc|nonzero|count_nonzero|__len__|__iter__|var|std|prod|argmax|argmin|clip|round|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag|topk|__and__|__rand__|__or__|__ror__|__xor__|__rxor__|__lshift__|__rlshift__|__rshift__|__rrshift__|__invert__|__divmod__|__rdivmod__|__rpow__|__getattr__):
 

@@ -38,7 +38,6 @@ MEMBERS = {
     "has_sorted_indices": "A.format.is_ordered",
     "has_canonical_format": "A.format.is_ordered and A.format.is_unique",
     "blocksize": "A.format, whose text names the extents of blocks",
-    "rmatvec": "A.T.conj() @ x",
     # NumPy
     "item": "A[i, j], or A[()] of no dimensions",
     "tolist": "A.to_dense().tolist(), or list(A.items())",
@@ -214,15 +213,7 @@ def _getattr(self, name):
     raise AttributeError(_message(whose, name, MEMBERS, [n for n in dir(type(self)) if not n.startswith("_")]))
 
 
-def _setitem(self, key, value):
-    raise TypeError(
-        "a tensor is immutable: build another by st.where(mask, value, A), A.setdiag(values), st.from_coo(coords, values, "
-        "shape), or change an array and convert it"
-    )
-
-
 Tensor.__getattr__ = _getattr
-Tensor.__setitem__ = _setitem
 
 
 def of_package(name, names):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._core import Tensor
+from ._core import Tensor, equal
 from ._create import asarray, full
 from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
@@ -78,6 +78,13 @@ FUNCTIONS |= {
     np.iscomplexobj: lambda x: for_numpy(x).dtype.kind == "c",
     np.isrealobj: lambda x: for_numpy(x).dtype.kind != "c",
 }
+
+
+@_serves(np.array_equal)
+def _array_equal(a1, a2, equal_nan=False):
+    if equal_nan:
+        return asarray(a1).shape == asarray(a2).shape and allclose(a1, a2, 0, 0, True)
+    return equal(a1, a2)
 
 
 @_serves(np.size)

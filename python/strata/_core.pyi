@@ -6,6 +6,7 @@ from typing import overload
 from strata._tensor import (
     __array__ as __array__,
     __reduce_ex__ as __reduce_ex__,
+    __setitem__ as __setitem__,
     to as to,
     to_cupy as to_cupy,
     to_dense as to_dense,
@@ -123,7 +124,7 @@ class Level:
     def __eq__(self, arg: Level, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> bool: ...
+    def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int: ...
 
@@ -141,7 +142,7 @@ class Format:
     Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).
     """
 
-    def __init__(self, text: object | None, rank: int = -1) -> None: ...
+    def __init__(self, text: object, rank: int = -1) -> None: ...
 
     @property
     def rank(self) -> int:
@@ -234,7 +235,11 @@ class Format:
     def __eq__(self, other: Format) -> bool: ...
 
     @overload
-    def __eq__(self, other: object) -> object: ...
+    def __eq__(self, text: str) -> bool:
+        """A text or name stands for its format; what is neither equals none."""
+
+    @overload
+    def __eq__(self, other: object | None) -> object: ...
 
     def __hash__(self) -> int: ...
 
@@ -277,7 +282,7 @@ class Tensor:
     @property
     def values(self) -> object:
         """
-        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
+        The values of the slots, 1-D: a NumPy array over the tensor's memory, which can be read only: a tensor is immutable (torch for dtypes that NumPy lacks). t.values.copy() is an array apart. TensorError for a sum.
         """
 
     def pos(self, level: object) -> object:
@@ -372,24 +377,20 @@ class Tensor:
     def T(self) -> Tensor:
         """As transpose()."""
 
-    def equal(self, other: Tensor) -> bool:
+    def equal(self, other: object, storage: bool = False) -> bool:
         """
-        Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+        Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
         """
 
-    @overload
-    def __eq__(self, other: Tensor) -> bool:
-        """As equal()."""
-
-    @overload
-    def __eq__(self, other: object) -> object: ...
+    def drop_zeros(self) -> Tensor:
+        """
+        The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.
+        """
 
     def __repr__(self) -> str: ...
 
     def draw_storage(self, width: int = 100) -> object:
         """The storage, level by level: an object that prints as text."""
-
-    __hash__: None = None
 
     __array_priority__: float = 1000.0
 
@@ -417,6 +418,10 @@ class Tensor:
 
     def __rmod__(self, other: object) -> object: ...
 
+    def __eq__(self, other: object) -> object: ...  # type: ignore[override]
+
+    def __ne__(self, other: object) -> object: ...  # type: ignore[override]
+
     def __lt__(self, other: object) -> object: ...
 
     def __le__(self, other: object) -> object: ...
@@ -432,6 +437,10 @@ class Tensor:
     def __pos__(self) -> Tensor: ...
 
     def __pow__(self, other: object) -> object: ...
+
+    def __str__(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
 
     # names of NumPy and SciPy
     @property
@@ -609,12 +618,6 @@ class Tensor:
     def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
         """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
 
-    def __getattr__(self, name: object) -> object: ...
-
-    def __setitem__(self, key: object, value: object) -> object: ...
-
-    def __array_function__(self, function: object, types: object, args: object, kwargs: object) -> object: ...
-
     def __and__(self, other: object) -> object: ...
 
     def __rand__(self, other: object) -> object: ...
@@ -684,6 +687,25 @@ class Tensor:
     def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> object:
         """The mean over all axes, one, or several, missing elements included."""
 
+    def matvec(self, x: object) -> object:
+        """self @ x."""
+
+    def matmat(self, x: object) -> object:
+        """self @ x."""
+
+    def rmatvec(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    def rmatmat(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose: over the same memory where the values are real."""
+
+    def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> object:
+        """NumPy's functions of whole arrays."""
+
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
         """NumPy's functions of elements."""
 
@@ -712,14 +734,19 @@ class StoredIterator:
 
     def __next__(self) -> tuple: ...
 
-def equal(a: Tensor, b: Tensor) -> bool:
+def equal(a: object, b: object, storage: bool = False) -> bool:
     """
-    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+    Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
     """
 
 def from_array(array: object) -> Tensor:
     """
     A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
+    """
+
+def refuse_gradient(x: object) -> None:
+    """
+    Unsupported where a torch tensor requires gradients, which torch would record now.
     """
 
 def to_operand(x: object) -> Tensor:
@@ -972,8 +999,8 @@ def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
     Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
     """
 
-def parse_matrix_market(text: str, name: str = '<text>') -> Tensor:
-    """As read_matrix_market, from a text."""
+def parse_matrix_market(text: object, name: str = '<text>', progress: object | None = None) -> Tensor:
+    """As read_matrix_market, from a text or its bytes."""
 
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""

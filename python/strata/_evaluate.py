@@ -3,7 +3,8 @@
 import operator
 
 from . import _core
-from .errors import ExpressionError
+from ._text import check_text
+from .errors import ArgumentError, ExpressionError
 
 
 def evaluate(
@@ -39,8 +40,9 @@ def evaluate(
         all operands are sparse, or dense (explain() says why)
     semiring : what *, + and sums mean: "min-plus", "max-plus", "max-times", "or-and", "any", or one of your own as
         "min(a, b); a + b; inf" (add; multiply; additive identity) or a Semiring
-    mask : the result has elements only where the mask has; of a dense mask where it is not 0
-    complement_mask : only where the mask has none instead, as GraphBLAS's complemented mask
+    mask : the result has elements only where the mask is true, whatever stores its truth values; of a sparse mask of
+        another dtype, where it stores something (a dense one is refused: write mask != 0)
+    complement_mask : everywhere else instead, as GraphBLAS's complemented mask
     dtype : of the result (NumPy's promotion); compute_dtype : to accumulate in, where a plan serves
     schedule : how the loops are arranged, a Schedule or its text such as "reorder(i, k, j); vectorize(k)": the whole
         expression is one nest of loops then
@@ -50,7 +52,7 @@ def evaluate(
     """
     return _core.evaluate(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         out=out,
         format=format,
         semiring=semiring,
@@ -60,6 +62,18 @@ def evaluate(
         compute_dtype=compute_dtype,
         schedule=schedule,
     )
+
+
+def _by_name(spec, operands, named):
+    """All operands by name, of an expression that is a text."""
+    check_text(spec, "evaluate")
+    if operands is not None and not isinstance(operands, dict):
+        raise ArgumentError(
+            "operands are given by name",
+            expected='evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), or a dict',
+            got=type(operands).__name__,
+        )
+    return {**(operands or {}), **named}
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -155,7 +169,7 @@ def explain(
     """
     return _core.explain(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         format=format,
         semiring=semiring,
         mask=mask,
@@ -189,7 +203,7 @@ def show(
     """
     return _core.show(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         format=format,
         semiring=semiring,
         mask=mask,

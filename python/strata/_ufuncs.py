@@ -21,6 +21,8 @@ _TEXTS = {
     np.remainder: "{} % {}",
     np.maximum: "max({}, {})",
     np.minimum: "min({}, {})",
+    np.equal: "{} == {}",
+    np.not_equal: "{} != {}",
     np.less: "{} < {}",
     np.less_equal: "{} <= {}",
     np.greater: "{} > {}",
@@ -34,9 +36,6 @@ _CALLS = {
     np.positive: lambda a: a,
     np.power: lambda a, b: power(a, b) if isinstance(a, Tensor) else apply(np.power, a, b),
     np.matmul: lambda a, b: a @ b if isinstance(a, Tensor) else b.__rmatmul__(a),
-    # Whole tensors, as == does: an array on the left of it ends here.
-    np.equal: lambda a, b: isinstance(a, Tensor) and isinstance(b, Tensor) and a.equal(b),
-    np.not_equal: lambda a, b: not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.equal(b)),
 }
 
 

@@ -8,6 +8,7 @@ from .markdown import fence
 
 #: class: what a user did, as the page shows it. It is run, and must end in exactly this error.
 EXAMPLES = {
+    "ArgumentError": "st.from_dense(np.eye(3))",
     "FormatError": 'st.Format("(i, j) -> (i: dense, j: compresed)")',
     "TensorError": 'st.Tensor("CSR", (2, 3), pos={1: [0, 1, 2]}, crd={1: [0, 3]}, values=[1.0, 2.0])',
     "DTypeError": 'st.from_dense(np.eye(3), "CSR").to(dtype="float33")',

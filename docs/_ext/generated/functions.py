@@ -8,8 +8,6 @@ _CALLS = {
     "positive": "the tensor itself",
     "power": "as `**`",
     "matmul": "as `@`",
-    "equal": "whole tensors, as `==`",
-    "not_equal": "whole tensors, as `!=`",
 }
 
 

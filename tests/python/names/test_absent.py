@@ -15,7 +15,7 @@ def test_members_say_what_to_write():
         with pytest.raises(AttributeError, match=re.escape(f"Tensor has no '{name}'; write {way}")):
             getattr(A, name)
         for member in re.findall(r"\bA\.(\w+)", way):
-            assert hasattr(A, member) or member == "drop_zeros", (name, member)
+            assert hasattr(A, member), (name, member)
     assert not hasattr(A, "__array_interface__") and getattr(A, "data", None) is None
 
 
@@ -41,7 +41,7 @@ def test_misspelt(name, near):
 
 def test_assignment():
     A = st.eye(3)
-    with pytest.raises(TypeError, match="immutable.*st.where"):
+    with pytest.raises(st.TensorError, match="immutable"):
         A[0, 1] = 2.0
     with pytest.raises(AttributeError):
         A.shape = (9, 1)
