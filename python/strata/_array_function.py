@@ -3,15 +3,15 @@
 import numpy as np
 
 from ._core import Tensor, equal
-from ._create import asarray, full
+from ._create import asarray, diags, full
 from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
-from ._merge import elementwise
+from ._merge import broadcast_shape, elementwise, spread
 from ._norm import norm
 from ._select import allclose, where
 from ._shapes import expand_dims
-from ._stored import axes_of, for_numpy, map_values
-from .errors import Unsupported
+from ._stored import axes_of, for_numpy, format_like, map_values, tensor
+from .errors import TensorError, Unsupported
 
 #: What NumPy's function becomes: (function, arguments of the caller) -> result.
 FUNCTIONS = {}
@@ -124,6 +124,20 @@ def _take(a, indices, axis=None, out=None, mode="raise"):
     if axis is None:
         return a.ravel()[indices]
     return a[(slice(None),) * axes_of(axis, a.ndim)[0] + (indices,)]
+
+
+@_serves(np.diag)
+def _diag(v, k=0):
+    return v.diagonal(k) if v.ndim != 1 else diags([v.to_dense()], [k])
+
+
+@_serves(np.broadcast_to)
+def _broadcast_to(array, shape, subok=False):
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if broadcast_shape(array, np.broadcast_to(True, shape)) != shape:
+        raise TensorError("this shape does not hold the tensor", expected=f"{array.shape} at its end", got=str(shape))
+    coords, values = spread(array, shape)
+    return tensor(coords, values, shape, format_like(array, len(shape)), array.fill, array.dtype)
 
 
 @_serves(np.flip)

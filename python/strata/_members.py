@@ -3,7 +3,7 @@
 import numpy as np
 
 from . import _core
-from ._core import Tensor
+from ._core import Format, Tensor
 from ._stored import axes_of, coordinates, for_numpy, map_values, stored
 from .errors import DTypeError, TensorError, Unsupported
 
@@ -103,7 +103,8 @@ def _conversion(name, format):
             raise TensorError(
                 f"{format} has two dimensions", expected="a matrix", got=f"shape {self.shape}", fix='t.to("COO")'
             )
-        return self.to(format=format if format != "COO" else coordinates(self.ndim))
+        target = Format(format) if format != "COO" else coordinates(self.ndim)
+        return self if self.format == target else self.to(format=target)
 
     f.__name__ = name
     f.__doc__ = f"""SciPy's name of `to("{format}")`. `copy` does not count: tensors are immutable.

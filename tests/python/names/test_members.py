@@ -61,6 +61,8 @@ def test_conversions():
             B = getattr(A, f"to{name}")()
             same(B, a)
             assert name == "bsr" or B.to_scipy().format == name
+    A = st.eye(3)
+    assert A.tocsr() is A and A.tocsc().tocsc().format == st.formats.CSC
     assert A.tobsr((2, 3)).format == st.Format("BSR(2, 3)")
     cube = st.from_dense(array(1, (3, 4, 5)), "CSF")
     assert cube.tocoo().format == st.Format("COO", 3)

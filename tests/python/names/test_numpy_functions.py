@@ -141,6 +141,12 @@ CALLS = {
     "take": lambda x, y: (np.take(x, [2, 0], axis=1), np.flip(x), np.flip(x, 0)),
     "triangles": lambda x, y: (np.tril(x), np.triu(x, 1)),
     "like": lambda x, y: (np.zeros_like(x), np.ones_like(x, dtype=int), np.full_like(x, 7)),
+    "diag": lambda x, y: (np.diag(x), np.diag(x, -1), np.diag(x[0]), np.diag(x[1], 2)),
+    "broadcast": lambda x, y: (
+        np.broadcast_to(x, (2, 7, 6)),
+        np.broadcast_to(x[0], (3, 6)),
+        np.broadcast_to(x[:1], (4, 6)),
+    ),
     "norm": lambda x, y: (np.linalg.norm(x),),
     "asked": lambda x, y: (np.shape(x), np.ndim(x), np.size(x), np.size(x, 0), np.iscomplexobj(x), np.copy(x)),
     "parts": lambda x, y: (np.real(x), np.imag(x)),
