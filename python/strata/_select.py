@@ -54,19 +54,26 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
     return bool(values.all()) and (bool(close.fill) or len(values) == close.size)
 
 
-@method
-def topk(self, k, axis=-1, *, largest=True):
+def topk(a, k, axis=-1, *, largest=True):
+    """a.topk(k, axis, largest=largest), also of an array: the k largest stored elements along an axis, at their places.
+
+        topk(A, 2, axis=0)
+
+    TensorError: k is negative.
+    """
+    return asarray(a).topk(k, axis, largest=largest)
+
+
+def _topk(self, k, axis=-1, *, largest=True):
     """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone.
 
     axis : one, or None for the k largest of all. Of equal ones the first stays; NaN is larger than all.
     The format is the tensor's own where it holds any pattern, otherwise CSR or COO; the fill stays.
 
         A.topk(1)
-        topk(A, 2, axis=0)
 
     Absent elements are not looked at, as in sparse_dot_topn and scikit-learn. TensorError: k is negative.
     """
-    self = self if isinstance(self, Tensor) else asarray(self)
     if operator.index(k) < 0:
         raise TensorError("k is a number of elements", expected="0 or more", got=str(k))
     if getattr(for_numpy(self).dtype, "kind", "f") == "c":
@@ -86,3 +93,7 @@ def topk(self, k, axis=-1, *, largest=True):
     chosen = np.sort(order[within < k])
     found = [c[chosen] for c in coords]
     return tensor(found, values[chosen], self.shape, format_like(self, self.ndim), self.fill, self.dtype, ordered=True)
+
+
+_topk.__name__ = "topk"
+method(_topk)
