@@ -1,21 +1,9 @@
 """The core of Strata. Use `import strata`."""
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, SupportsIndex, overload
 
-from strata._tensor import (
-    __array__ as __array__,
-    __reduce_ex__ as __reduce_ex__,
-    __setitem__ as __setitem__,
-    to as to,
-    to_cupy as to_cupy,
-    to_dense as to_dense,
-    to_numpy as to_numpy,
-    to_package as to_package,
-    to_scipy as to_scipy,
-    to_torch as to_torch
-)
-
+import numpy
 
 def format_problem(what: str, expected: str = '', got: str = '', fix: str = '') -> str:
     """The printed form of a problem, as every error of Strata shows it."""
@@ -59,7 +47,7 @@ class Memory:
     """
 
     @property
-    def dtype(self) -> object: ...
+    def dtype(self) -> Any: ...
 
     @property
     def size(self) -> int: ...
@@ -77,9 +65,9 @@ class Memory:
 
     def __dlpack_device__(self) -> tuple: ...
 
-    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> object: ...
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> Any: ...
 
-    def __reduce_ex__(self, protocol: int) -> tuple: ...
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple: ...
 
 def memory_of_bytes(dtype: str, data: object) -> Memory:
     """Memory over the bytes of any buffer (borrowed where they are aligned)."""
@@ -87,10 +75,10 @@ def memory_of_bytes(dtype: str, data: object) -> Memory:
 def memory(array: object, what: str = 'an array') -> Memory:
     """One-dimensional memory of an array of any package, borrowed."""
 
-def memory_to_numpy(memory: Memory, shape: object | None = None) -> object:
+def memory_to_numpy(memory: Memory, shape: object | None = None) -> Any:
     """A NumPy array over the memory."""
 
-def memory_to_torch(memory: Memory, shape: object | None = None) -> object:
+def memory_to_torch(memory: Memory, shape: object | None = None) -> Any:
     """A torch tensor over the memory."""
 
 class Level:
@@ -235,7 +223,7 @@ class Format:
     def __eq__(self, other: Format) -> bool: ...
 
     @overload
-    def __eq__(self, other: object) -> object: ...
+    def __eq__(self, other: object) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -276,15 +264,15 @@ class Tensor:
         """Return value@self."""
 
     @property
-    def values(self) -> object:
+    def values(self) -> numpy.ndarray:
         """
         The values of the slots, 1-D: a NumPy array over the tensor's memory, which can be read only: a tensor is immutable (torch for dtypes that NumPy lacks). t.values.copy() is an array apart. TensorError for a sum.
         """
 
-    def pos(self, level: object) -> object:
+    def pos(self, level: object) -> numpy.ndarray:
         """Positions of a level, 1-D. TensorError where it has none."""
 
-    def crd(self, level: object) -> object:
+    def crd(self, level: object) -> numpy.ndarray:
         """
         Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
         """
@@ -296,12 +284,12 @@ class Tensor:
 
     def __deepcopy__(self, memo: object) -> Tensor: ...
 
-    def __getitem__(self, key: object | None) -> object:
+    def __getitem__(self, key: object | None) -> Any:
         """
         The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, or a list of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.
         """
 
-    def get(self, coords: object) -> object:
+    def get(self, coords: object) -> Any:
         """
         As t[coords], but None where the element is absent (a stored 0 is present).
         """
@@ -316,7 +304,7 @@ class Tensor:
         """How the elements are stored."""
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         """The extent of each dimension."""
 
     @property
@@ -324,21 +312,21 @@ class Tensor:
         """Number of dimensions."""
 
     @property
-    def dtype(self) -> object:
+    def dtype(self) -> Any:
         """A NumPy dtype, or st.DType for those that NumPy lacks."""
 
     @property
-    def pos_dtype(self) -> object:
+    def pos_dtype(self) -> Any:
         """The dtype of positions, the same on every level."""
 
     @property
-    def crd_dtype(self) -> object:
+    def crd_dtype(self) -> Any:
         """
         The dtype of coordinates, the same on every level; packed ones are unpacked to it.
         """
 
     @property
-    def fill(self) -> object:
+    def fill(self) -> Any:
         """The value of absent elements."""
 
     @property
@@ -354,7 +342,7 @@ class Tensor:
         """Bytes of pos, crd (packed as they are) and values in use."""
 
     @property
-    def size(self) -> object:
+    def size(self) -> Any:
         """Number of elements, absent ones included."""
 
     @property
@@ -383,48 +371,48 @@ class Tensor:
         """As equal()."""
 
     @overload
-    def __eq__(self, other: object) -> object: ...
+    def __eq__(self, other: object) -> Any: ...
 
     def __repr__(self) -> str: ...
 
-    def draw_storage(self, width: int = 100) -> object:
+    def draw_storage(self, width: int = 100) -> Any:
         """The storage, level by level: an object that prints as text."""
 
-    __hash__: None = None
+    __hash__: None = None  # type: ignore[assignment]
 
     __array_priority__: float = 1000.0
 
-    def __add__(self, other: object) -> object: ...
+    def __add__(self, other: object) -> Any: ...
 
-    def __radd__(self, other: object) -> object: ...
+    def __radd__(self, other: object) -> Any: ...
 
-    def __sub__(self, other: object) -> object: ...
+    def __sub__(self, other: object) -> Any: ...
 
-    def __rsub__(self, other: object) -> object: ...
+    def __rsub__(self, other: object) -> Any: ...
 
-    def __mul__(self, other: object) -> object: ...
+    def __mul__(self, other: object) -> Any: ...
 
-    def __rmul__(self, other: object) -> object: ...
+    def __rmul__(self, other: object) -> Any: ...
 
-    def __truediv__(self, other: object) -> object: ...
+    def __truediv__(self, other: object) -> Any: ...
 
-    def __rtruediv__(self, other: object) -> object: ...
+    def __rtruediv__(self, other: object) -> Any: ...
 
-    def __floordiv__(self, other: object) -> object: ...
+    def __floordiv__(self, other: object) -> Any: ...
 
-    def __rfloordiv__(self, other: object) -> object: ...
+    def __rfloordiv__(self, other: object) -> Any: ...
 
-    def __mod__(self, other: object) -> object: ...
+    def __mod__(self, other: object) -> Any: ...
 
-    def __rmod__(self, other: object) -> object: ...
+    def __rmod__(self, other: object) -> Any: ...
 
-    def __lt__(self, other: object) -> object: ...
+    def __lt__(self, other: object) -> Any: ...
 
-    def __le__(self, other: object) -> object: ...
+    def __le__(self, other: object) -> Any: ...
 
-    def __gt__(self, other: object) -> object: ...
+    def __gt__(self, other: object) -> Any: ...
 
-    def __ge__(self, other: object) -> object: ...
+    def __ge__(self, other: object) -> Any: ...
 
     def __neg__(self) -> Tensor: ...
 
@@ -432,7 +420,7 @@ class Tensor:
 
     def __pos__(self) -> Tensor: ...
 
-    def __pow__(self, other: object) -> object: ...
+    def __pow__(self, other: object) -> Any: ...
 
     def __str__(self) -> str: ...
 
@@ -441,45 +429,54 @@ class Tensor:
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 
-    def to_dense(self) -> object:
+    def to_dense(self) -> numpy.ndarray:
         """All elements as a NumPy array (torch for the dtypes that NumPy lacks), row-major, of memory of its own."""
 
-    def to_numpy(self) -> object:
+    def to_numpy(self, *, copy: bool = False) -> numpy.ndarray:
         """A dense NumPy array: over the same memory if all levels are dense, otherwise densified."""
 
-    def to_scipy(self, like: object | None = None) -> object:
+    def to_scipy(self, like: object | None = None, *, copy: bool = False) -> Any:
         """A SciPy sparse array over the same memory; formats that SciPy lacks leave as CSR or COO, with a CopyWarning."""
 
-    def to_torch(self) -> object:
+    def to_torch(self, *, copy: bool = False) -> Any:
         """A torch tensor over the same memory; formats that torch lacks leave as CSR or COO, with a CopyWarning."""
 
-    def to_cupy(self) -> object:
+    def to_cupy(self) -> Any:
         """A CuPy array or sparse matrix (a copy on the device)."""
 
-    def to_package(self, like: object | None = None) -> object:
+    def to_package(self, like: object | None = None, *, copy: bool = False) -> Any:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
-    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """The sum over all axes, one, or several."""
 
-    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """The largest element over all axes, one, or several."""
 
-    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """The least element over all axes, one, or several."""
 
-    def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """Is an element not 0, over all axes, one, or several?"""
 
-    def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """Is no element 0, over all axes, one, or several?"""
 
-    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """The mean over all axes, one, or several, missing elements included."""
 
-    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> Any:
         """NumPy's functions of elements."""
+
+    def __array__(self, dtype=None, copy=None) -> Any: ...
+
+    def __reduce_ex__(self, protocol) -> Any: ...
+
+    @property
+    def _shares_value(self) -> Any:
+        """Does one value stand for every slot?"""
+
 
 def fill_of(t: Tensor) -> Memory:
     """The fill as memory of one element."""
@@ -487,7 +484,7 @@ def fill_of(t: Tensor) -> Memory:
 def rebuild(format: str, shape: object, pos: object, crd: object, values: Memory, fill: Memory, shared: bool = False) -> Tensor:
     """A tensor from its arrays; every invariant is checked."""
 
-def joined_crd(t: Tensor, levels: int, nse: int) -> object:
+def joined_crd(t: Tensor, levels: int, nse: int) -> Any:
     """
     The coordinates of the first levels as one int64 matrix, where they lie so in memory; otherwise None.
     """
@@ -500,7 +497,7 @@ def make_sum(parts: object) -> Tensor:
 class StoredIterator:
     """Iterates over (coordinates, value) of the stored elements."""
 
-    def __iter__(self) -> object: ...
+    def __iter__(self) -> Any: ...
 
     def __len__(self) -> int: ...
 
@@ -526,7 +523,7 @@ def has_buffer(x: object | None) -> bool:
 
 def is_contiguous(array: object) -> bool: ...
 
-def dense_to_array(t: Tensor, package: str = 'numpy') -> object: ...
+def dense_to_array(t: Tensor, package: str = 'numpy') -> Any: ...
 
 def scan_segments(pos: object, crd: object, extent: int, batches: int = 1) -> tuple:
     """(ordered, unique) of the segments crd[pos[p]:pos[p + 1]]."""
@@ -557,17 +554,17 @@ class Plan:
     A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.
     """
 
-    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None) -> object:
+    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None) -> Any:
         """
         alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without `out` the result is a fresh array.
         """
 
-    def explain(self) -> object:
+    def explain(self) -> Any:
         """
         Every candidate in the order tried, with the reason it was refused or chosen.
         """
 
-    def show(self) -> object:
+    def show(self) -> Any:
         """
         Iteration graph, schedule, loop IR and C text, as far as this plan has them.
         """
@@ -585,7 +582,7 @@ class Plan:
         """The shape of the result."""
 
     @property
-    def output_dtype(self) -> object:
+    def output_dtype(self) -> Any:
         """The dtype of the result."""
 
     def __repr__(self) -> str: ...
@@ -672,7 +669,7 @@ class Schedule:
     def __eq__(self, arg: Schedule, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> object: ...
+    def __eq__(self, arg: object, /) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -696,7 +693,7 @@ class Semiring:
     def __eq__(self, arg: Semiring, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> object: ...
+    def __eq__(self, arg: object, /) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -704,18 +701,18 @@ class Semiring:
 
     def __repr__(self) -> str: ...
 
-def evaluate(spec: str, operands: dict, *, out: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None, general: bool = False) -> object:
+def evaluate(spec: str, operands: dict, *, out: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None, general: bool = False) -> Any:
     """
     Index notation over {name: tensor}; `general`: by the general path alone.
     """
 
-def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Any:
     """NumPy's einsum over sparse and dense operands."""
 
-def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Any:
     """Which way an expression goes, and why its result has its format."""
 
-def show(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+def show(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Any:
     """
     What is generated for an expression: loops, loop IR and C text of each step.
     """
@@ -734,7 +731,7 @@ def print_assignment(spec: str) -> str:
 def result_format(spec: str, operands: dict) -> tuple:
     """The format that the result gets, and why. ExpressionError."""
 
-def matmul(a: object, b: object, c: object | None = None, *, alpha: object = 1, beta: object | None = None, transpose_a: bool = False, transpose_b: bool = False, conjugate_a: bool = False, conjugate_b: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> object:
+def matmul(a: object, b: object, c: object | None = None, *, alpha: object = 1, beta: object | None = None, transpose_a: bool = False, transpose_b: bool = False, conjugate_a: bool = False, conjugate_b: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> Any:
     """
     alpha * op(a) @ op(b) + beta * c, with NumPy's rules for ranks.
 
@@ -753,7 +750,7 @@ class PlannedProduct:
 
     def plan(self) -> Plan: ...
 
-    def execute(self) -> object: ...
+    def execute(self) -> Any: ...
 
     def reset_operands(self, a: object | None, b: object | None, c: object | None, alpha: object | None, beta: object | None) -> None: ...
 
