@@ -10,9 +10,10 @@ Zeros to_zeros(nb::handle h) {
   if (h.is_none()) return Zeros::automatic;
   const std::string text = str_of(nb::borrow(h));
   if (text == "keep") return Zeros::keep;
+  if (text == "drop") return Zeros::drop;
   if (text == "auto") return Zeros::automatic;
   throw TensorError({.what = "zeros= says what happens to slots that hold the fill",
-                     .expected = "'auto' or 'keep'",
+                     .expected = "'auto', 'keep' or 'drop'",
                      .got = "'" + text + "'"});
 }
 

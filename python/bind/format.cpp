@@ -122,7 +122,8 @@ void bind_format(nb::module_& m) {
       .def_ro("arg", &LevelView::arg,
               "delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.")
       .def("__eq__", [](const LevelView& a, const LevelView& b) { return a == b; })
-      .def("__eq__", [](const LevelView&, nb::handle) { return false; })
+      .def(
+          "__eq__", [](const LevelView&, nb::handle) { return false; }, nb::arg("other").none())
       .def("__hash__",
            [](const LevelView& v) { return static_cast<Py_hash_t>(std::hash<std::string>()(v.expr + v.kind)); })
       .def("__repr__", [](const LevelView& v) { return "<Level " + v.expr + ": " + v.kind + ">"; });
@@ -258,7 +259,15 @@ void bind_format(nb::module_& m) {
       .def(
           "__eq__", [](const Format& a, const Format& b) { return a == b; }, nb::arg("other"))
       .def(
-          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+          "__eq__",
+          [](const Format& a, const std::string& text) {
+            try {
+              return a == parse_format(text, a.rank());
+            } catch (const FormatError&) { return false; }
+          },
+          nb::arg("text"), "A text or name stands for its format; what is neither equals none.")
+      .def(
+          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other").none())
       .def("__hash__",
            [](const Format& f) {
              return static_cast<Py_hash_t>(f.hash() == static_cast<std::size_t>(-1) ? 1 : f.hash());

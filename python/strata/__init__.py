@@ -7,7 +7,7 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from . import _linear_operator, _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach verbs to Tensor
 from ._accelerate import Acceleration, accelerate_scipy
 from ._advice import Advice, advise
 from ._calls import tell as _tell, tell_methods as _tell_methods
@@ -23,15 +23,13 @@ from ._core import (
     from_coo,
     from_dense,
     matmul,
-    read_matrix_market,
     register_format,
     register_kernel,
     settings,
     unregister_kernel,
-    write_matrix_market,
 )
 from ._evaluate import einsum, evaluate, explain, show
-from ._io import read, write
+from ._io import read, read_matrix_market, write, write_matrix_market
 from ._matmul import Matmul
 from ._plan import plan
 from .errors import (

@@ -112,7 +112,7 @@ class Level:
     def __eq__(self, arg: Level, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> bool: ...
+    def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int: ...
 
@@ -223,7 +223,11 @@ class Format:
     def __eq__(self, other: Format) -> bool: ...
 
     @overload
-    def __eq__(self, other: object) -> Any: ...
+    def __eq__(self, text: str) -> bool:
+        """A text or name stands for its format; what is neither equals none."""
+
+    @overload
+    def __eq__(self, other: object | None) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -361,24 +365,20 @@ class Tensor:
     def T(self) -> Tensor:
         """As transpose()."""
 
-    def equal(self, other: Tensor) -> bool:
+    def equal(self, other: object, storage: bool = False) -> bool:
         """
-        Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+        Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
         """
 
-    @overload
-    def __eq__(self, other: Tensor) -> bool:
-        """As equal()."""
-
-    @overload
-    def __eq__(self, other: object) -> Any: ...
+    def drop_zeros(self) -> Tensor:
+        """
+        The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.
+        """
 
     def __repr__(self) -> str: ...
 
     def draw_storage(self, width: int = 100) -> Any:
         """The storage, level by level: an object that prints as text."""
-
-    __hash__: None = None  # type: ignore[assignment]
 
     __array_priority__: float = 1000.0
 
@@ -405,6 +405,10 @@ class Tensor:
     def __mod__(self, other: object) -> Any: ...
 
     def __rmod__(self, other: object) -> Any: ...
+
+    def __eq__(self, other: object) -> Any: ...  # type: ignore[override]
+
+    def __ne__(self, other: object) -> Any: ...  # type: ignore[override]
 
     def __lt__(self, other: object) -> Any: ...
 
@@ -466,6 +470,25 @@ class Tensor:
     def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """The mean over all axes, one, or several, missing elements included."""
 
+    def matvec(self, x: object) -> Any:
+        """self @ x."""
+
+    def matmat(self, x: object) -> Any:
+        """self @ x."""
+
+    def rmatvec(self, x: object) -> Any:
+        """The conjugate transpose times x, which is not stored."""
+
+    def rmatmat(self, x: object) -> Any:
+        """The conjugate transpose times x, which is not stored."""
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose: over the same memory where the values are real."""
+
+    def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> Any:
+        """np.array_equal compares whole tensors; every other function does what it does with an object of its own kind."""
+
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> Any:
         """NumPy's functions of elements."""
 
@@ -503,14 +526,19 @@ class StoredIterator:
 
     def __next__(self) -> tuple: ...
 
-def equal(a: Tensor, b: Tensor) -> bool:
+def equal(a: object, b: object, storage: bool = False) -> bool:
     """
-    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+    Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
     """
 
 def from_array(array: object) -> Tensor:
     """
     A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
+    """
+
+def refuse_gradient(x: object) -> None:
+    """
+    Unsupported where a torch tensor requires gradients, which torch would record now.
     """
 
 def to_operand(x: object) -> Tensor:
@@ -763,8 +791,8 @@ def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
     Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
     """
 
-def parse_matrix_market(text: str, name: str = '<text>') -> Tensor:
-    """As read_matrix_market, from a text."""
+def parse_matrix_market(text: object, name: str = '<text>', progress: object | None = None) -> Tensor:
+    """As read_matrix_market, from a text or its bytes."""
 
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""

@@ -40,8 +40,9 @@ def evaluate(
         all operands are sparse, or dense (explain() says why)
     semiring : what *, + and sums mean: "min-plus", "max-plus", "max-times", "or-and", "any", or one of your own as
         "min(a, b); a + b; inf" (add; multiply; additive identity) or a Semiring
-    mask : the result has elements only where the mask has; of a dense mask where it is not 0
-    complement_mask : only where the mask has none instead, as GraphBLAS's complemented mask
+    mask : the result has elements only where the mask is true, whatever stores its truth values; of a sparse mask of
+        another dtype, where it stores something (a dense one is refused: write mask != 0)
+    complement_mask : everywhere else instead, as GraphBLAS's complemented mask
     dtype : of the result (NumPy's promotion); compute_dtype : to accumulate in, where a plan serves
     schedule : how the loops are arranged, a Schedule or its text such as "reorder(i, k, j); vectorize(k)": the whole
         expression is one nest of loops then

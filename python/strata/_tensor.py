@@ -1,5 +1,9 @@
 """The verbs of Tensor that deal with other packages. What a tensor is made of is bound in the extension."""
 
+import sys
+
+import numpy as np
+
 from . import _core
 from ._advice import Advice, advise
 from ._core import Format, Tensor
@@ -21,8 +25,8 @@ def to(
         `dtype=`, `device=` say which one is meant
     pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
     split : for sums of parts, see strata.split
-    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that can
-        hold fill-in (blocks, diagonals, delta, dense), and kept otherwise
+    zeros : "keep" keeps every slot, "drop" drops those with the bits of the fill; by default they are dropped when
+        leaving a format that can hold fill-in (blocks, diagonals, delta, dense), and kept otherwise
 
     Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError, DTypeError.
     """
@@ -98,13 +102,37 @@ def to_package(self, like=None, *, copy=False):
     return f(self, like, copy=copy)
 
 
+def _asked_by_scipy(frame):
+    """(Is it SciPy that wants an array, is it for an operator of a sparse array of its own?)"""
+    scipy = False
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("numpy", "scipy"):
+            break
+        scipy = scipy or package == "scipy"
+        name = frame.f_code.co_name
+        if name.startswith("__") and scipy:
+            return True, name != "__init__"
+        frame = frame.f_back
+    return scipy, False
+
+
 @_method
 def __array__(self, dtype=None, copy=None):
+    scipy, operator = _asked_by_scipy(sys._getframe(1))
+    if operator:
+        # `s @ t`, `s * t`, `s == t` of a SciPy array s: an object is what SciPy takes for no array, and leaves it to
+        # the tensor's own operator.
+        found = np.empty((), dtype=object)
+        found[()] = self
+        return found
     raise DTypeError(
         "a sparse tensor is not turned into a NumPy array behind your back",
         expected="an explicit call",
-        got="np.asarray(t), or a NumPy function on t",
-        fix="write t.to_dense() (all elements) or t.values (the stored ones)",
+        got="a SciPy function on t" if scipy else "np.asarray(t), or a NumPy function on t",
+        fix="write t.to_scipy()"
+        if scipy
+        else "write t.to_dense() (all elements), t.values (the stored ones) or t.to_scipy()",
     )
 
 

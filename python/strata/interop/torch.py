@@ -20,8 +20,8 @@ def _torch():
 
 def from_torch(x):
     """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC, BSR,
-    BSC, with batch dimensions in front and dense dimensions behind. Gradients are not tracked. TensorError, DTypeError,
-    Unsupported (memory of a device)."""
+    BSC, with batch dimensions in front and dense dimensions behind. TensorError, DTypeError, Unsupported (memory of a
+    device; a tensor that requires gradients, which would be lost: give x.detach())."""
     torch = _torch()
     if not isinstance(x, torch.Tensor):
         raise TensorError(
@@ -41,6 +41,7 @@ def from_torch(x):
             got="a nested tensor",
             fix="nest the tensors by torch.stack, or torch.nested.to_padded_tensor",
         )
+    _core.refuse_gradient(x)
     x = x.detach()
     if x.layout == torch.strided:
         return _core.from_array(x)

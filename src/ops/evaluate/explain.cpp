@@ -3,6 +3,7 @@
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -77,9 +78,9 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 }  // namespace
 
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                    const EvaluateOptions& options) {
+std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& given) {
   evaluation::check_names(a, operands);
+  const EvaluateOptions options = evaluation::with_true_mask(given);
   std::map<std::string, TensorType> types;
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) {

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+import strata as st
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
@@ -24,6 +26,7 @@ def blocks(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(st.settings, "threads", 0)  # as a reader has it, whatever tests before this one left
     namespace = {}
     found = list(blocks(page))
     for k, (language, text, line) in enumerate(found):
