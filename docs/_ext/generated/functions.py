@@ -8,8 +8,6 @@ _CALLS = {
     "positive": "the tensor itself",
     "power": "whole exponents from 1 to 16, and 0.5",
     "matmul": "as `@`",
-    "equal": "whole tensors, as `==`",
-    "not_equal": "whole tensors, as `!=`",
 }
 
 
