@@ -166,9 +166,7 @@ Tensor ones_of(const Tensor& t, DType dtype) {
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-bool stores_all(const Format& f) {
-  return f.num_parts() == 1 && !f.can_hold_fill() && f.level(f.num_levels() - 1).unique;
-}
+bool stores_all(const Format& f) { return f.is_unique() && !f.can_hold_fill(); }
 
 bool is_factor(const EvaluateOptions& options, std::size_t rank) {
   return options.mask && !options.complement_mask && stores_all(options.mask->format()) &&
