@@ -32,6 +32,7 @@ def evaluate(
     Each additive term sums the indices that the result lacks; under a function and in parentheses sums are written:
     sum(j, ...), max(j, ...), min(j, ...), any(j, ...), all(j, ...). Functions: abs sign sqrt exp log sin cos tan tanh
     erf relu conj, min(a, b), max(a, b); operators + - * / // % == != < <= > >=. Accesses may be affine: A(2*i + r, j).
+    Numbers are Python's (2, 0.5, inf, nan, 2j, True) and take the dtype of what they meet, as in NumPy 2.
 
     operands : {name: tensor}, for names that are no keywords of Python or of this function
     out : array to write the result into, returned

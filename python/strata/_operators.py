@@ -6,7 +6,9 @@ import numpy as np
 
 from . import _core
 from ._core import Tensor
-from .errors import ExpressionError, Unsupported
+from .errors import DTypeError, ExpressionError, Unsupported
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def _indices(rank):
@@ -21,17 +23,27 @@ def _result(indices, value, operands, **options):
     return _core.evaluate(f"{_access('R', indices)} = {value}", operands, **options)
 
 
+def _number(x):
+    """A Python number as it stands in an expression, where it takes the dtype of what it meets."""
+    if type(x) is complex:
+        return f"({x.real!r} + {x.imag!r}j)" if x.real else f"({x.imag!r}j)"
+    if type(x) is int and x.bit_length() > 1024:
+        raise DTypeError("an integer is too large for any dtype", expected="at most 1024 bits", got=f"{x.bit_length()}")
+    text = repr(x)
+    return f"({text})" if text.startswith("-") else text
+
+
 def _term(name, x, indices, operands):
-    """The text of an operand, which joins `operands` unless it is a Python number (which takes the dtype of the other)."""
-    if type(x) in (bool, int, float):
-        return repr(x + 0) if x >= 0 else f"({x!r})"
+    """The text of an operand, which joins `operands` unless it is a Python number."""
+    if type(x) in _NUMBERS:
+        return _number(x)
     operands[name] = x
     return _access(name, indices[len(indices) - x.ndim :])
 
 
 def _operand(x):
     """What takes part, or None where it cannot."""
-    if isinstance(x, Tensor) or type(x) in (bool, int) or (type(x) is float and math.isfinite(x)):
+    if isinstance(x, Tensor) or type(x) in _NUMBERS:
         return x
     if isinstance(x, (float, complex, np.generic, list, tuple)):
         return np.asarray(x)

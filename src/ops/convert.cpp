@@ -134,7 +134,7 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
   // What a sparse tensor does not store has its fill: under another one it must be written out.
   const bool whole = given.num_parts() == 1 && given.format().is_all_dense();
   Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
-  if (whole && least && absent.is_zero()) dense = without_signed_zeros(dense);
+  if (whole && least && absent.is_zero() && !format.is_all_dense()) dense = without_signed_zeros(dense);
   if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
   const Source all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());

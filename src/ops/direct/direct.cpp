@@ -58,7 +58,7 @@ struct Prepared {
 bool stays_integer(const Expression& e, DType own) {
   switch (e.op()) {
     case Operator::access: return true;
-    case Operator::constant: return e.node().is_integer;
+    case Operator::constant: return is_integer(e.node().number);
     case Operator::sum:
       if (!e.node().implicit && own != DType::i64 && own != DType::u64) return false;
       break;
