@@ -42,7 +42,10 @@ def evaluate(
         "min(a, b); a + b; inf" (add; multiply; additive identity) or a Semiring
     mask : the result has elements only where the mask has; of a dense mask where it is not 0
     complement_mask : only where the mask has none instead, as GraphBLAS's complemented mask
-    dtype : of the result (NumPy's promotion); compute_dtype : to accumulate in, where a plan serves
+    dtype : what is computed in, as in NumPy: operands are cast first, where casting="same_kind" lets them (those that
+        are only compared stay as they are); NumPy's promotion otherwise. float16, bfloat16 and float8 are added up in
+        float32 and rounded once
+    compute_dtype : computes in this one instead, and casts the result
     schedule : how the loops are arranged, a Schedule or its text such as "reorder(i, k, j); vectorize(k)": the whole
         expression is one nest of loops then
 

@@ -134,7 +134,8 @@ def _reduction(name, doc):
             value = f"{name}({indices[d]}, {value})"
         kept = [i for d, i in enumerate(indices) if d not in axes]
         a = self if dtype is None else self.to(dtype=dtype)
-        found = _result(kept, value, {"A": a}, format="dense" if kept else None)
+        asked = None if name in ("any", "all") else dtype
+        found = _result(kept, value, {"A": a}, format="dense" if kept else None, dtype=asked)
         if keepdims:
             found = np.reshape(found, [1 if d in axes else n for d, n in enumerate(self.shape)])
         return found if out is None else put(out, found)
@@ -158,12 +159,18 @@ for _name, _doc in dict(
 
 def _mean(self, axis=None, keepdims=False, *, dtype=None, out=None):
     """The mean over all axes, one, or several, missing elements included: a dense array. ExpressionError."""
-    half = dtype is None and self.dtype == np.float16  # summed wider, as NumPy does
-    if dtype is None and getattr(self.dtype, "kind", "f") in "biu":
-        dtype = np.float64
+    if dtype is None and self.dtype == np.float16:  # summed wider, as NumPy does
+        wide, result = np.float32, np.float16
+    elif dtype is None and getattr(self.dtype, "kind", "f") in "biu":
+        wide = result = np.float64
+    else:
+        wide = result = dtype
     count = math.prod(self.shape[d] for d in _axes(axis, self.ndim))
-    found = self.sum(axis, keepdims, dtype=np.float32 if half else dtype) / count
-    found = found.astype(np.float16) if half else found
+    found = self.sum(axis, keepdims, dtype=wide) / count
+    if hasattr(
+        found, "astype"
+    ):  # integers too, whose quotient is a float; not torch's, for the dtypes that NumPy lacks
+        found = found if result is None else found.astype(_core.dtype_name(result))
     return found if out is None else put(out, found)
 
 

@@ -91,7 +91,7 @@ std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string,
   sum.accumulate = false;
   sum.value = a.total();
   EvaluateOptions how = options;
-  if (!how.dtype) how.dtype = own;
+  if (!how.result_dtype) how.result_dtype = own;
   return make_problem(sum, operands, how, why);
 }
 
@@ -175,7 +175,7 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   if (!loops) return std::nullopt;
   if (planning::Trace::on())
     planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
-  auto result = loops->run(*problem.options.format, problem.options.dtype);
+  auto result = loops->run(*problem.options.format, problem.options.result_dtype);
   if (!result) why = "there is no compiler";
   return result;
 }
