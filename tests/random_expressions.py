@@ -390,8 +390,11 @@ def random_case(seed):
         m = (rng.random([extents[i] for i in case["output"]]) < 0.4).astype(float)
         case["mask"] = dict(array=m, format=None if rng.random() < 0.2 else random_format(rng, m.ndim))
         case["mask"]["complement"] = bool(rng.random() < 0.4)
-    if seed >= ASKED:
         draw = np.random.default_rng([6, seed])
+        case["mask"]["kind"] = str(draw.choice(MASKS))
+        case["mask"]["beside"] = draw.integers(0, 2, m.shape)
+    if seed >= ASKED:
+        draw = np.random.default_rng([7, seed])
         for o in case["operands"].values():
             if o["format"] is not None and draw.random() < 0.5:
                 o["format"] = str(draw.choice(["twice leaf", "twice dense", "twice compressed", "twice bitmap"]))
@@ -414,6 +417,23 @@ def expected_in_dtype(case):
     operands = {n: o | dict(array=o["array"].astype(case["dtype"])) for n, o in case["operands"].items()}
     want = expected(case | dict(operands=operands))
     return want.astype(case["dtype"], casting="same_kind")
+
+
+# What a mask's 1 stands for: an element of numbers that is stored, truth, truth beside false elements that are stored
+# too, or truth where nothing is stored as well.
+MASKS = ("stored", "true", "compared", "absent")
+
+
+def as_mask(mask):
+    m, format = mask["array"], mask["format"]
+    if format is None or st.Format(format, m.ndim).is_all_dense or mask["kind"] == "true":
+        return as_operand(dict(array=m != 0, format=format))
+    if mask["kind"] == "stored":
+        return as_operand(mask)
+    truth, sign = (2.0, ">") if mask["kind"] == "compared" else (mask["beside"], "<")
+    numbers = st.from_dense(np.where(m != 0, truth, mask["beside"] if sign == ">" else 2.0), format)
+    indices = ",".join("ijklmnop"[: m.ndim])
+    return st._core.evaluate(f"M({indices}) = A({indices}) {sign} 1.5", {"A": numbers}, general=True)
 
 
 def as_operand(o):
@@ -450,7 +470,8 @@ def failure(case):
         if sizes:
             case["extents"][i] = 0 if 0 in sizes else max(sizes)
     if case["mask"] is not None:
-        case["mask"]["array"] = np.resize(case["mask"]["array"], [case["extents"][i] for i in case["output"]])
+        for part in ("array", "beside"):
+            case["mask"][part] = np.resize(case["mask"][part], [case["extents"][i] for i in case["output"]])
     refused, want = None, None
     with warnings.catch_warnings(), np.errstate(all="ignore", over="raise"):
         warnings.simplefilter("ignore")
@@ -462,7 +483,7 @@ def failure(case):
             refused = e
     try:
         operands = {n: as_operand(case["operands"][n]) for n in used}
-        mask = None if case["mask"] is None else as_operand(case["mask"])
+        mask = None if case["mask"] is None else as_mask(case["mask"])
         complement = mask is not None and case["mask"]["complement"]
         options = dict(format=case["result"], semiring=case["semiring"], mask=mask, complement_mask=complement)
         options["dtype"] = case.get("dtype")
@@ -557,7 +578,8 @@ def describe(case):
         lines.append(f"  {n} = {o['array'].tolist()} {o['array'].dtype} in {o['format'] or 'dense'}")
     if case["mask"] is not None:
         of = "complement of " if case["mask"]["complement"] else ""
-        lines.append(f"  mask = {of}{case['mask']['array'].tolist()} in {case['mask']['format'] or 'dense'}")
+        m = case["mask"]
+        lines.append(f"  mask = {of}{m['array'].tolist()} {m['kind']} in {m['format'] or 'dense'}")
     return "\n".join(lines)
 
 

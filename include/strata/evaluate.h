@@ -21,9 +21,10 @@ struct EvaluateOptions {
   std::optional<DType> compute_dtype = {};  ///< computes in this one instead; the result is cast to `dtype`
   std::optional<DType> result_dtype = {};   ///< the result is cast to it in any case, whatever was computed in
   Semiring semiring = Semiring::plus_times;
-  /// Structural: the result has elements only where the mask has, and its fill elsewhere: the expression's value
-  /// where operands are absent. Of a sparse mask its stored elements count, without fill-in; of a dense one those that
-  /// are not 0.
+  /// The result has elements only where the mask is true, and its fill elsewhere: the expression's value where operands
+  /// are absent. A boolean mask says so by its values, whatever stores them (one of fill true where it is absent too);
+  /// of a sparse mask of another dtype the stored elements count, without fill-in. TensorError: a dense one of another
+  /// dtype.
   std::optional<Tensor> mask = {};
   bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
   /// A user's decisions about the loops: the whole expression is one nest then, in generated code.

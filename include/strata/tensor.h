@@ -134,8 +134,10 @@ DType index_dtype_for(std::int64_t largest);
 /// included). The slow, obvious walk.
 void for_each_stored(const Tensor& t, const std::function<void(std::span<const std::int64_t>, const void*)>& f);
 
-/// Same structure, coordinates and values bit by bit (outside slots and capacity ignored; index dtypes may differ).
-bool equal(const Tensor& a, const Tensor& b);
+/// Is the same stored: structure, coordinates and values bit by bit (outside slots and capacity ignored; index dtypes
+/// may differ)? Whether two tensors have the same elements, in whatever formats, says equal() of ops.h; there is no
+/// `==`, which NumPy and all its kin take element by element.
+bool same_storage(const Tensor& a, const Tensor& b);
 /// The blog's printed form, several lines.
 std::string to_string(const Tensor& t);
 

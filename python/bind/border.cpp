@@ -200,6 +200,8 @@ void bind_border(nb::module_& m) {
       "from_array", [](nb::handle array) { return dense_tensor(to_array(array)); }, nb::arg("array"),
       "A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a "
       "device).");
+  m.def("refuse_gradient", &refuse_gradient, nb::arg("x"),
+        "Unsupported where a torch tensor requires gradients, which torch would record now.");
   m.def("to_operand", &to_operand, nb::arg("x"), "Anything that can stand in a product, as a Tensor.");
   m.def(
       "has_buffer",

@@ -10,9 +10,10 @@ Zeros to_zeros(nb::handle h) {
   if (h.is_none()) return Zeros::automatic;
   const std::string text = str_of(nb::borrow(h));
   if (text == "keep") return Zeros::keep;
+  if (text == "drop") return Zeros::drop;
   if (text == "auto") return Zeros::automatic;
   throw TensorError({.what = "zeros= says what happens to slots that hold the fill",
-                     .expected = "'auto' or 'keep'",
+                     .expected = "'auto', 'keep' or 'drop'",
                      .got = "'" + text + "'"});
 }
 
@@ -85,7 +86,7 @@ void warn_imaginary(DType to) {
   const nb::object home = nb::hasattr(numpy(), "exceptions") ? nb::object(numpy().attr("exceptions")) : numpy();
   const nb::object category = home.attr("ComplexWarning");
   const std::string text = "imaginary parts are dropped: complex values become " + std::string(name_of(to));
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
+  nb::module_::import_("strata.errors").attr("warn")(text, category);
 }
 
 }  // namespace

@@ -230,10 +230,13 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
           nb::arg("coords"), "As t[coords], but None where the element is absent (a stored 0 is present).")
       .def("__iter__", &stored, "Stored elements as (coordinates, value), in storage order.")
       .def("__bool__", [](const Tensor& t) -> bool {
-        if (t.rank() == 0) return !t.get({}).value_or(t.fill()).is_zero();
-        throw TensorError({.what = "the truth value of a tensor is ambiguous",
-                           .expected = "a tensor of no dimensions",
-                           .fix = "compare with strata.equal(a, b), or look at t.nse"});
+        if (std::ranges::all_of(t.shape(), [](std::int64_t extent) { return extent == 1; }))
+          return !t.get(Shape(t.shape().size(), 0)).value_or(t.fill()).is_zero();
+        throw TensorError(
+            {.what = "the truth value of a tensor is ambiguous",
+             .expected = "a tensor of one element",
+             .got = t.type().to_string(),
+             .fix = "strata.equal(a, b) compares whole tensors, t.any() and t.all() look at the elements"});
       });
 }
 

@@ -40,6 +40,25 @@ strata._core.Tensor.__suffix__:
     def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The mean over all axes, one, or several, missing elements included."""
 
+    def matvec(self, x: object) -> object:
+        """self @ x."""
+
+    def matmat(self, x: object) -> object:
+        """self @ x."""
+
+    def rmatvec(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    def rmatmat(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose: over the same memory where the values are real."""
+
+    def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> object:
+        """np.array_equal compares whole tensors; every other function does what it does with an object of its own kind."""
+
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
         """NumPy's functions of elements."""
 
@@ -47,8 +66,17 @@ strata._core.Tensor.__suffix__:
 strata._core.Tensor.__(r?add|r?sub|r?mul|r?truediv|r?floordiv|r?mod|lt|le|gt|ge|pow)__:
     def __\1__(self, other: object) -> object: ...
 
+strata._core.Tensor.__(eq|ne)__:
+    def __\1__(self, other: object) -> object: ...  # type: ignore[override]
+
 strata._core.Tensor.__(neg|abs|pos)__:
     def __\1__(self) -> Tensor: ...
 
-strata._core.Tensor.(sum|max|min|any|all|mean|__array_ufunc__):
+strata._core.Tensor.__(repr|str)__:
+    def __\1__(self) -> str: ...
+
+strata._core.Tensor._repr_html_:
+    def _repr_html_(self) -> str: ...
+
+strata._core.Tensor.(sum|max|min|any|all|mean|matvec|matmat|rmatvec|rmatmat|H|__array_function__|__array_ufunc__):
 

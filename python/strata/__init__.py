@@ -7,7 +7,10 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import _operators, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from . import _linear_operator, _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach verbs to Tensor
+from ._accelerate import Acceleration, accelerate_scipy
+from ._advice import Advice, advise
+from ._calls import tell as _tell, tell_methods as _tell_methods
 from ._core import (
     DType,
     Format,
@@ -20,18 +23,17 @@ from ._core import (
     from_coo,
     from_dense,
     matmul,
-    read_matrix_market,
     register_format,
     register_kernel,
     settings,
     unregister_kernel,
-    write_matrix_market,
 )
 from ._evaluate import einsum, evaluate, explain, show
-from ._io import read, write
+from ._io import read, read_matrix_market, write, write_matrix_market
 from ._matmul import Matmul
 from ._plan import plan
 from .errors import (
+    ArgumentError,
     CopyWarning,
     DTypeError,
     Error,
@@ -55,6 +57,9 @@ from .interop.torch import from_torch
 __version__ = "0.1.0"
 
 __all__ = [
+    "Acceleration",
+    "Advice",
+    "ArgumentError",
     "CopyWarning",
     "DType",
     "DTypeError",
@@ -75,6 +80,8 @@ __all__ = [
     "Tensor",
     "TensorError",
     "Unsupported",
+    "accelerate_scipy",
+    "advise",
     "describe_structure",
     "einsum",
     "equal",
@@ -103,3 +110,6 @@ __all__ = [
     "write",
     "write_matrix_market",
 ]
+
+_tell(globals())
+_tell_methods()

@@ -6,6 +6,7 @@ from typing import overload
 from strata._tensor import (
     __array__ as __array__,
     __reduce_ex__ as __reduce_ex__,
+    __setitem__ as __setitem__,
     to as to,
     to_cupy as to_cupy,
     to_dense as to_dense,
@@ -27,10 +28,12 @@ class DType:
     def __init__(self, name: object) -> None: ...
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name, as other packages have it."""
 
     @property
-    def itemsize(self) -> int: ...
+    def itemsize(self) -> int:
+        """Bytes of an element."""
 
     def __repr__(self) -> str: ...
 
@@ -96,25 +99,32 @@ class Level:
     """
 
     @property
-    def expr(self) -> str: ...
+    def expr(self) -> str:
+        """What it stores: an expression over the names of dimensions."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """Its type, in lower case."""
 
     @property
-    def ordered(self) -> bool: ...
+    def ordered(self) -> bool:
+        """Do coordinates ascend below one parent?"""
 
     @property
-    def unique(self) -> bool: ...
+    def unique(self) -> bool:
+        """Is each coordinate there once below one parent?"""
 
     @property
-    def arg(self) -> int: ...
+    def arg(self) -> int:
+        """
+        delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.
+        """
 
     @overload
     def __eq__(self, arg: Level, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> bool: ...
+    def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int: ...
 
@@ -132,14 +142,15 @@ class Format:
     Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).
     """
 
-    def __init__(self, text: object | None, rank: int = -1) -> None: ...
+    def __init__(self, text: object, rank: int = -1) -> None: ...
 
     @property
     def rank(self) -> int:
         """Number of dimensions."""
 
     @property
-    def num_levels(self) -> int: ...
+    def num_levels(self) -> int:
+        """Number of levels of a single part."""
 
     @property
     def num_parts(self) -> int:
@@ -166,24 +177,28 @@ class Format:
         """The structure without properties and arguments."""
 
     @property
-    def is_all_dense(self) -> bool: ...
+    def is_all_dense(self) -> bool:
+        """Are all levels, of every part, dense or batch?"""
 
     @property
     def is_identity(self) -> bool:
         """Is every level expression a plain dimension?"""
 
     @property
-    def is_ordered(self) -> bool: ...
+    def is_ordered(self) -> bool:
+        """Are all levels ordered?"""
 
     @property
-    def is_unique(self) -> bool: ...
+    def is_unique(self) -> bool:
+        """Can no element be stored twice?"""
 
     @property
     def can_hold_fill(self) -> bool:
         """May slots be fill-in (stored by the format's own doing)?"""
 
     @property
-    def num_batch_levels(self) -> int: ...
+    def num_batch_levels(self) -> int:
+        """Number of batch levels, which lead."""
 
     def dim2lvl(self, coords: object) -> tuple:
         """Level coordinates of dimension coordinates."""
@@ -220,7 +235,11 @@ class Format:
     def __eq__(self, other: Format) -> bool: ...
 
     @overload
-    def __eq__(self, other: object) -> object: ...
+    def __eq__(self, text: str) -> bool:
+        """A text or name stands for its format; what is neither equals none."""
+
+    @overload
+    def __eq__(self, other: object | None) -> object: ...
 
     def __hash__(self) -> int: ...
 
@@ -263,7 +282,7 @@ class Tensor:
     @property
     def values(self) -> object:
         """
-        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
+        The values of the slots, 1-D: a NumPy array over the tensor's memory, which can be read only: a tensor is immutable (torch for dtypes that NumPy lacks). t.values.copy() is an array apart. TensorError for a sum.
         """
 
     def pos(self, level: object) -> object:
@@ -297,30 +316,38 @@ class Tensor:
     def __bool__(self) -> bool: ...
 
     @property
-    def format(self) -> Format: ...
+    def format(self) -> Format:
+        """How the elements are stored."""
 
     @property
-    def shape(self) -> tuple: ...
+    def shape(self) -> tuple:
+        """The extent of each dimension."""
 
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """Number of dimensions."""
 
     @property
     def dtype(self) -> object:
         """A NumPy dtype, or st.DType for those that NumPy lacks."""
 
     @property
-    def pos_dtype(self) -> object: ...
+    def pos_dtype(self) -> object:
+        """The dtype of positions, the same on every level."""
 
     @property
-    def crd_dtype(self) -> object: ...
+    def crd_dtype(self) -> object:
+        """
+        The dtype of coordinates, the same on every level; packed ones are unpacked to it.
+        """
 
     @property
     def fill(self) -> object:
         """The value of absent elements."""
 
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """Where the arrays are: 'cpu'."""
 
     @property
     def nse(self) -> int:
@@ -347,26 +374,23 @@ class Tensor:
         """
 
     @property
-    def T(self) -> Tensor: ...
+    def T(self) -> Tensor:
+        """As transpose()."""
 
-    def equal(self, other: Tensor) -> bool:
+    def equal(self, other: object, storage: bool = False) -> bool:
         """
-        Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+        Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
         """
 
-    @overload
-    def __eq__(self, other: Tensor) -> bool:
-        """As equal()."""
-
-    @overload
-    def __eq__(self, other: object) -> object: ...
+    def drop_zeros(self) -> Tensor:
+        """
+        The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.
+        """
 
     def __repr__(self) -> str: ...
 
     def draw_storage(self, width: int = 100) -> object:
         """The storage, level by level: an object that prints as text."""
-
-    __hash__: None = None
 
     __array_priority__: float = 1000.0
 
@@ -394,6 +418,10 @@ class Tensor:
 
     def __rmod__(self, other: object) -> object: ...
 
+    def __eq__(self, other: object) -> object: ...  # type: ignore[override]
+
+    def __ne__(self, other: object) -> object: ...  # type: ignore[override]
+
     def __lt__(self, other: object) -> object: ...
 
     def __le__(self, other: object) -> object: ...
@@ -409,6 +437,10 @@ class Tensor:
     def __pos__(self) -> Tensor: ...
 
     def __pow__(self, other: object) -> object: ...
+
+    def __str__(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
 
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
@@ -450,6 +482,25 @@ class Tensor:
     def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
         """The mean over all axes, one, or several, missing elements included."""
 
+    def matvec(self, x: object) -> object:
+        """self @ x."""
+
+    def matmat(self, x: object) -> object:
+        """self @ x."""
+
+    def rmatvec(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    def rmatmat(self, x: object) -> object:
+        """The conjugate transpose times x, which is not stored."""
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose: over the same memory where the values are real."""
+
+    def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> object:
+        """np.array_equal compares whole tensors; every other function does what it does with an object of its own kind."""
+
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
         """NumPy's functions of elements."""
 
@@ -478,14 +529,19 @@ class StoredIterator:
 
     def __next__(self) -> tuple: ...
 
-def equal(a: Tensor, b: Tensor) -> bool:
+def equal(a: object, b: object, storage: bool = False) -> bool:
     """
-    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+    Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
     """
 
 def from_array(array: object) -> Tensor:
     """
     A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
+    """
+
+def refuse_gradient(x: object) -> None:
+    """
+    Unsupported where a torch tensor requires gradients, which torch would record now.
     """
 
 def to_operand(x: object) -> Tensor:
@@ -545,16 +601,20 @@ class Plan:
         """
 
     @property
-    def kernel_name(self) -> str: ...
+    def kernel_name(self) -> str:
+        """The kernel that was chosen, as explain() calls it."""
 
     @property
-    def expression(self) -> str: ...
+    def expression(self) -> str:
+        """What it computes, in index notation."""
 
     @property
-    def output_shape(self) -> tuple: ...
+    def output_shape(self) -> tuple:
+        """The shape of the result."""
 
     @property
-    def output_dtype(self) -> object: ...
+    def output_dtype(self) -> object:
+        """The dtype of the result."""
 
     def __repr__(self) -> str: ...
 
@@ -580,7 +640,7 @@ def register_kernel(name: str, expression: str, formats: object, run: object, dt
     """
     Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, not name).
 
-        def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out
+        def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + (beta * out if beta else 0)
         register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)
     """
 
@@ -734,8 +794,8 @@ def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
     Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
     """
 
-def parse_matrix_market(text: str, name: str = '<text>') -> Tensor:
-    """As read_matrix_market, from a text."""
+def parse_matrix_market(text: object, name: str = '<text>', progress: object | None = None) -> Tensor:
+    """As read_matrix_market, from a text or its bytes."""
 
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""
@@ -759,40 +819,46 @@ class Settings:
 
     @property
     def engine(self) -> str:
-        """auto, kernels, vendor, jit or interpreter"""
+        """
+        Which engine runs a plan: auto, kernels, vendor, jit or interpreter; each serves where it can.
+        """
 
     @engine.setter
     def engine(self, arg: str, /) -> None: ...
 
     @property
     def jit(self) -> str:
-        """auto, clang, subprocess or off"""
+        """Which compiler serves at run time: auto, clang, subprocess or off."""
 
     @jit.setter
     def jit(self, arg: str, /) -> None: ...
 
     @property
-    def cc(self) -> str: ...
+    def cc(self) -> str:
+        """
+        The C compiler that 'subprocess' runs; '' looks for cc, gcc, clang and ziglang.
+        """
 
     @cc.setter
     def cc(self, arg: str, /) -> None: ...
 
     @property
     def cache(self) -> str:
-        """auto or off: compiled objects on disk"""
+        """auto or off: compiled objects are kept on disk."""
 
     @cache.setter
     def cache(self, arg: str, /) -> None: ...
 
     @property
-    def cache_dir(self) -> str: ...
+    def cache_dir(self) -> str:
+        """Where they are kept."""
 
     @cache_dir.setter
     def cache_dir(self, arg: str, /) -> None: ...
 
     @property
     def dump(self) -> str:
-        """stages to print, e.g. 'graph,loops': graph, schedule, loops, source"""
+        """Stages to print, e.g. 'graph,loops': graph, schedule, loops, source."""
 
     @dump.setter
     def dump(self, arg: str, /) -> None: ...
@@ -806,7 +872,7 @@ class Settings:
 
     @property
     def vendor(self) -> bool:
-        """may plans use vendors' kernels where those were measured to be faster?"""
+        """May plans use vendors' kernels where those were measured to be faster?"""
 
     @vendor.setter
     def vendor(self, arg: bool, /) -> None: ...

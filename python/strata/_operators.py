@@ -7,6 +7,7 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 from .errors import DTypeError, ExpressionError, Unsupported
+from .interop import package_of
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -47,7 +48,9 @@ def _operand(x):
         return x
     if isinstance(x, (float, complex, np.generic, list, tuple)):
         return np.asarray(x)
-    return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
+    if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")):
+        return x
+    return _core.to_operand(x) if package_of(x) in ("scipy", "strata") else None
 
 
 def binary(text, a, b):
@@ -70,7 +73,7 @@ def _define(name, operator, reflected=None):
 
 for _name, _operator in dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%").items():
     _define(f"__{_name}__", _operator, f"__r{_name}__")
-for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=").items():
+for _name, _operator in dict(eq="==", ne="!=", lt="<", le="<=", gt=">", ge=">=").items():
     _define(f"__{_name}__", _operator)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._core import Tensor
+from ._core import Tensor, equal
 from ._operators import binary, power, put, unary
 from .errors import Unsupported
 
@@ -20,6 +20,8 @@ _TEXTS = {
     np.remainder: "{} % {}",
     np.maximum: "max({}, {})",
     np.minimum: "min({}, {})",
+    np.equal: "{} == {}",
+    np.not_equal: "{} != {}",
     np.less: "{} < {}",
     np.less_equal: "{} <= {}",
     np.greater: "{} > {}",
@@ -33,9 +35,6 @@ _CALLS = {
     np.positive: lambda a: a,
     np.power: lambda a, b: power(a, b) if isinstance(a, Tensor) else NotImplemented,
     np.matmul: lambda a, b: a @ b if isinstance(a, Tensor) else b.__rmatmul__(a),
-    # Whole tensors, as == does: an array on the left of it ends here.
-    np.equal: lambda a, b: isinstance(a, Tensor) and isinstance(b, Tensor) and a.equal(b),
-    np.not_equal: lambda a, b: not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.equal(b)),
 }
 
 
@@ -64,3 +63,23 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
 
 
 Tensor.__array_ufunc__ = _array_ufunc
+
+
+def _array_equal(a1, a2, equal_nan=False):
+    if equal_nan:
+        _refuse(np.array_equal, "__call__", {"equal_nan": True})
+    return equal(a1, a2)
+
+
+_WHOLE = {np.array_equal: _array_equal}
+
+
+def _array_function(self, function, types, args, kwargs):
+    """np.array_equal compares whole tensors; every other function does what it does with an object of its own kind."""
+    if function in _WHOLE:
+        return _WHOLE[function](*args, **kwargs)
+    plain = getattr(function, "_implementation", None)
+    return NotImplemented if plain is None else plain(*args, **kwargs)
+
+
+Tensor.__array_function__ = _array_function

@@ -5,7 +5,7 @@
 
 #include "backend/steps.h"
 #include "base/checked.h"
-#include "ops/convert_elements.h"
+#include "ops/drop_zeros.h"
 #include "ops/fast/fast.h"
 
 namespace strata {
@@ -101,12 +101,14 @@ Tensor conversion::with_dtype(const Tensor& t, DType dtype) {
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
+  if (options.zeros == Zeros::drop) return drop(t, format, options, true);
   return assemble(stored_elements(t, options.zeros), t.dtype(), t.fill(), t.shape(), format, options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
+  if (options.zeros == Zeros::drop) return drop(t, format, options);
   if (nothing_to_do(t, format, options)) return t;
   if (options.dtype && *options.dtype != t.dtype() &&
       format.is_unique()) {  // elsewhere two values may stand for one element: their sum is cast
@@ -229,6 +231,11 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& given, const Shape
       throw TensorError({.what = name + " and values differ in length",
                          .expected = std::to_string(values.size),
                          .got = std::to_string(coords[d].size)});
+  }
+  if (options.zeros == Zeros::drop) {
+    ConvertOptions stored = options;
+    stored.zeros = Zeros::automatic;
+    return drop_zeros(from_coo(coords, values, shape, format, stored));
   }
   if (const auto coo = as_unordered_coo(coords, values, shape)) return convert(*coo, format, options);
   const auto emit = [&](const Sink& sink) {

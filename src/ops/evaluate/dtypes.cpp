@@ -94,7 +94,8 @@ Tensor added(const Tensor& t, DType dtype) {
 
 Dtypes::Dtypes(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options)
     : options_(options) {
-  if (!options.dtype && !options.compute_dtype) return;
+  asked_ = options.dtype || options.compute_dtype;
+  if (!asked_) return;
   options_.dtype = options_.compute_dtype = std::nullopt;
   std::map<std::string, DType> given, used;
   auto names = a.value.operands();

@@ -28,8 +28,8 @@ class Dtypes {
   /// in a dtype without arithmetic of its own.
   Dtypes(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
 
-  /// Is there anything to cast to?
-  bool asked() const { return compute_.has_value(); }
+  /// Is there a dtype that is computed in, or cast to?
+  bool asked() const { return asked_; }
   /// What is left to ask for where operands have been cast: a dtype of the result.
   const EvaluateOptions& options() const { return options_; }
   /// The same for a plan, whose operands are loaded().
@@ -42,6 +42,7 @@ class Dtypes {
 
  private:
   EvaluateOptions options_;
+  bool asked_ = false;
   std::optional<DType> compute_;  ///< what operands are cast to
   bool exact_ = false;            ///< sums too are kept in it: it was asked for as compute_dtype
   std::set<std::string> cast_;    ///< operands that are cast

@@ -4,6 +4,7 @@
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/dtypes.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -80,7 +81,7 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 std::string explain(const Assignment& a, const std::map<std::string, Tensor>& given, const EvaluateOptions& asked) {
   evaluation::check_names(a, given);
-  const evaluation::Dtypes dtypes(a, given, asked);
+  const evaluation::Dtypes dtypes(a, given, evaluation::with_true_mask(asked));
   const auto operands = dtypes.asked() ? dtypes.cast(given) : given;
   const EvaluateOptions& options = dtypes.options();
   std::map<std::string, TensorType> types;

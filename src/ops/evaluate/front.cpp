@@ -6,6 +6,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/dtypes.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/memo.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -16,6 +17,7 @@ namespace {
 
 using evaluation::check_names;
 using evaluation::Destination;
+using evaluation::with_true_mask;
 
 void check_scales(const Destination& to, const EvaluateOptions& options) {
   if (to.scales() && options.semiring != Semiring::plus_times)
@@ -205,22 +207,22 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
 }  // namespace
 
 Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return run(a, operands, options, {});
+  return run(a, operands, with_true_mask(options), {});
 }
 Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return run(parse_assignment(text), operands, options, {});
+  return evaluate(parse_assignment(text), operands, options);
 }
 Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
                 const Scalar& alpha) {
-  return run(e, operands, options, {.alpha = alpha});
+  return run(e, operands, with_true_mask(options), {.alpha = alpha});
 }
 void evaluate_into(const Assignment& a, const std::map<std::string, Tensor>& operands, const Tensor& out,
                    const EvaluateOptions& options, const Scalar& alpha, const Scalar& beta) {
-  run(a, operands, options, {out, alpha, beta});
+  run(a, operands, with_true_mask(options), {out, alpha, beta});
 }
 void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out, const EvaluateOptions& options,
                    const Scalar& alpha, const Scalar& beta) {
-  run(e, operands, options, {out, alpha, beta});
+  run(e, operands, with_true_mask(options), {out, alpha, beta});
 }
 
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options) {

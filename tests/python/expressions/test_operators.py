@@ -10,7 +10,7 @@ import strata as st
 
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "ELL", "DIA", "delta(2)", "CSR + COO"]
 BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
-BINARY += [operator.lt, operator.le, operator.gt, operator.ge]
+BINARY += [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
 
 def dense(x):

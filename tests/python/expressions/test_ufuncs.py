@@ -72,8 +72,11 @@ def test_arrays_on_the_left():
         same(np.matmul(A, d.T), a @ d.T)
         same(d > A, d > a)
         same(np.float32(3) * A, np.float32(3) * a)
-        assert (d == A) is False and (d != A) is True and (A == d) is False
-        assert np.equal(A, A) is True and np.not_equal(A, A) is False
+        same(d == A, d == a)
+        same(d != A, d != a)
+        same(A == d, a == d)
+        same(np.equal(A, A), np.equal(a, a))
+        same(np.not_equal(A, A), np.not_equal(a, a))
 
 
 def test_into_an_array():

@@ -51,7 +51,7 @@ def test_diagonals_at_the_corners(name, shape):
         to = t.to(target)
         assert sorted(c for c, _ in to) == wanted
     assert t[wanted[0]] == 3 and t[wanted[-1]] == 3
-    assert st.equal(t, pickle.loads(pickle.dumps(t)))
+    assert st.equal(t, pickle.loads(pickle.dumps(t)), storage=True)
     assert f"{len(wanted)} stored" in str(t.draw_storage())
 
 
