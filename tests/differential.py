@@ -198,7 +198,7 @@ def check_conversion(seed):
             if not t.format.can_hold_fill and t.format.num_parts == 1:
                 assert t.nse == count, f"nse {t.nse}, {count} elements"
             if t.size <= 200:
-                coords = [c for c, _ in t]
+                coords = [c for c, _ in t.items()]
                 assert len(coords) == t.nse, "iteration"
                 at = tuple(int(rng.integers(e)) for e in shape) if t.size else None
                 if at is not None:

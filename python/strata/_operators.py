@@ -6,7 +6,8 @@ import numpy as np
 
 from . import _core
 from ._core import Tensor
-from .errors import DTypeError, ExpressionError, Unsupported
+from ._merge import elementwise
+from .errors import DTypeError, ExpressionError
 from .interop import package_of
 
 _NUMBERS = (bool, int, float, complex)
@@ -89,7 +90,7 @@ Tensor.__pos__ = lambda self: self
 
 
 def power(self, exponent):
-    """Whole powers as products, the root as sqrt; a typed exponent, and a float of integers, widen the dtype as NumPy does."""
+    """Small whole powers as products, the root as sqrt, others by NumPy; a typed exponent, and a float of integers, widen the dtype as NumPy does."""
     typed = isinstance(exponent, (np.generic, np.ndarray)) and exponent.ndim == 0
     number = exponent.item() if typed else exponent
     if isinstance(number, (int, float)):
@@ -102,14 +103,7 @@ def power(self, exponent):
             )
         if number == 0.5:
             return _result(indices, f"sqrt({one} * {base})", operands)
-    raise Unsupported(
-        "this power of a tensor",
-        expected="a whole exponent from 1 to 16, or 0.5",
-        got=repr(exponent)
-        if np.isscalar(exponent) or exponent is None
-        else f"{type(exponent).__name__} of {np.ndim(exponent)} dimensions",
-        fix="exp and log",
-    )
+    return elementwise(np.power, self, exponent)
 
 
 Tensor.__pow__ = power
