@@ -7,7 +7,24 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import _linear_operator, _operators, _printing, _tensor, _ufuncs, formats, split  # noqa: F401  attach verbs to Tensor
+from typing import TYPE_CHECKING
+
+from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
+    _absent,
+    _array_function,
+    _bits,
+    _indexing,
+    _linear_operator,
+    _members,
+    _operators,
+    _printing,
+    _reductions,
+    _shapes,
+    _tensor,
+    _ufuncs,
+    formats,
+    split,
+)
 from ._accelerate import Acceleration, accelerate_scipy
 from ._advice import Advice, advise
 from ._calls import tell as _tell, tell_methods as _tell_methods
@@ -28,10 +45,15 @@ from ._core import (
     settings,
     unregister_kernel,
 )
+from ._create import asarray, diags, eye, full, ones, ones_like, random, zeros, zeros_like
 from ._evaluate import einsum, evaluate, explain, show
 from ._io import read, read_matrix_market, write, write_matrix_market
+from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
 from ._matmul import Matmul
+from ._norm import norm
 from ._plan import plan
+from ._select import allclose, topk, where
+from ._spmm import spmm
 from .errors import (
     ArgumentError,
     CopyWarning,
@@ -82,11 +104,18 @@ __all__ = [
     "Unsupported",
     "accelerate_scipy",
     "advise",
+    "allclose",
+    "asarray",
+    "block_diag",
+    "bmat",
+    "concatenate",
     "describe_structure",
+    "diags",
     "einsum",
     "equal",
     "evaluate",
     "explain",
+    "eye",
     "formats",
     "from_coo",
     "from_cupy",
@@ -96,8 +125,15 @@ __all__ = [
     "from_package",
     "from_scipy",
     "from_torch",
+    "full",
+    "hstack",
+    "kron",
     "matmul",
+    "norm",
+    "ones",
+    "ones_like",
     "plan",
+    "random",
     "read",
     "read_matrix_market",
     "register_format",
@@ -105,11 +141,26 @@ __all__ = [
     "settings",
     "show",
     "split",
+    "spmm",
+    "stack",
     "to_package",
+    "topk",
+    "tril",
+    "triu",
     "unregister_kernel",
+    "vstack",
+    "where",
     "write",
     "write_matrix_market",
+    "zeros",
+    "zeros_like",
 ]
 
 _tell(globals())
 _tell_methods()
+
+
+if not TYPE_CHECKING:  # a checker would take any name for one of ours
+
+    def __getattr__(name):
+        raise _absent.of_package(name, __all__)

@@ -142,7 +142,7 @@ def __setitem__(self, key, value):
         "a tensor is immutable",
         expected="a new tensor",
         got=f"t[{key!r}] = ...",
-        fix="build it again with st.from_coo, or write t + other, st.evaluate(...)",
+        fix="write st.where(mask, value, t) or t.setdiag(values), or build it again with st.from_coo",
     )
 
 

@@ -17,7 +17,7 @@ EXAMPLES = {
     "PlanError": 'st.Matmul(st.from_dense(np.eye(3), "CSR"), np.ones(3)).execute()',
     "ScheduleError": 'st.evaluate("y(i) = A(i,j) * x(j)", A=np.eye(3), x=np.ones(3), schedule="parallelize(j)")',
     "FileError": 'st.read("matrix.csv")',
-    "Unsupported": 'st.from_dense(np.eye(3), "CSR") ** 2.5',
+    "Unsupported": 'st.norm(st.eye(3), "nuc")',
 }
 #: not mistakes of the user: there is no line to show
 OTHERS = ("RuntimeFailure", "InternalError", "CopyWarning")
