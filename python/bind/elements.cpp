@@ -33,8 +33,21 @@ StoredIterator stored(const Tensor& t) {
   return it;
 }
 
+/// True and False, Python's and NumPy's: they count as integers, but do not name a coordinate. (In NumPy they add a
+/// dimension.)
+bool is_truth(nb::handle item) {
+  if (PyBool_Check(item.ptr())) return true;
+  if (!nb::hasattr(item, "dtype") || !nb::hasattr(item, "ndim")) return false;
+  return nb::cast<std::int64_t>(item.attr("ndim")) == 0 && to_dtype(item.attr("dtype")) == DType::boolean;
+}
+
 /// Of one dimension; negative coordinates count from the end, as in NumPy. IndexError comes from the core.
 std::int64_t coordinate(const Tensor& t, std::size_t d, nb::handle item) {
+  if (is_truth(item))
+    throw DTypeError({.what = "a truth value is no coordinate",
+                      .expected = "one integer or slice per dimension",
+                      .got = nb::cast<std::string>(nb::repr(item)),
+                      .fix = "t[[True, False, ...]] takes a truth value for each coordinate of a dimension"});
   const Index index = to_index(item);
   if (!index.is_integer)
     throw DTypeError({.what = "a coordinate is not an integer",

@@ -209,22 +209,22 @@ strata._core.Tensor.__suffix__:
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 
-    def to_dense(self) -> object:
+    def to_dense(self) -> numpy.ndarray:
         """All elements as a NumPy array (torch for the dtypes that NumPy lacks), row-major, of memory of its own."""
 
-    def to_numpy(self) -> object:
+    def to_numpy(self, *, copy: bool = False) -> numpy.ndarray:
         """A dense NumPy array: over the same memory if all levels are dense, otherwise densified."""
 
-    def to_scipy(self, like: object | None = None) -> object:
+    def to_scipy(self, like: object | None = None, *, copy: bool = False) -> object:
         """A SciPy sparse array over the same memory; formats that SciPy lacks leave as CSR or COO, with a CopyWarning."""
 
-    def to_torch(self) -> object:
+    def to_torch(self, *, copy: bool = False) -> object:
         """A torch tensor over the same memory; formats that torch lacks leave as CSR or COO, with a CopyWarning."""
 
     def to_cupy(self) -> object:
         """A CuPy array or sparse matrix (a copy on the device)."""
 
-    def to_package(self, like: object | None = None) -> object:
+    def to_package(self, like: object | None = None, *, copy: bool = False) -> object:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
