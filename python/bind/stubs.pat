@@ -125,8 +125,7 @@ strata._core.Tensor.__suffix__:
     def __len__(self) -> int:
         """The first extent, as of a NumPy array. TypeError for no dimensions."""
 
-    \from collections.abc import Iterator
-    def __iter__(self) -> Iterator[object]:
+    def __iter__(self) -> object:
         """The rows, as self[0], self[1], ...: tensors, or numbers of a vector. One conversion serves all of them."""
 
     def var(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> object:

@@ -290,7 +290,7 @@ class Tensor:
 
     def __getitem__(self, key: object | None) -> Any:
         """
-        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, or a list of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.
+        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, None, lists of coordinates or of truth values, np.ix_, and masks of the tensor's own shape (as in A[A > 2]) a tensor or an array, as NumPy indexes. IndexError.
         """
 
     def get(self, coords: object) -> Any:
@@ -298,7 +298,7 @@ class Tensor:
         As t[coords], but None where the element is absent (a stored 0 is present).
         """
 
-    def __iter__(self) -> StoredIterator:
+    def items(self) -> StoredIterator:
         """Stored elements as (coordinates, value), in storage order."""
 
     def __bool__(self) -> bool: ...
@@ -430,6 +430,211 @@ class Tensor:
 
     def _repr_html_(self) -> str: ...
 
+    # names of NumPy and SciPy
+    @property
+    def nnz(self) -> Any:
+        """SciPy's name of `nse`: stored elements, explicit zeros and fill-in included. `count_nonzero()` counts values."""
+
+    @property
+    def coords(self) -> Any:
+        """The coordinates of the stored elements in row-major order, an integer array a dimension (of `to("COO").values`)."""
+
+    def astype(self, dtype: object, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
+        """The same elements (and fill) in another dtype, as NumPy's astype: `to(dtype=)`. The pattern is shared."""
+
+    def toarray(self, order: object | None = None, out: object | None = None) -> Any:
+        """SciPy's name of `to_dense()`: all elements as an array, the fill where nothing is stored."""
+
+    def todense(self, order: object | None = None, out: object | None = None) -> Any:
+        """SciPy's name of `to_dense()`: all elements as an array, the fill where nothing is stored."""
+
+    def tocsr(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("CSR")`. `copy` does not count: tensors are immutable."""
+
+    def tocsc(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("CSC")`. `copy` does not count: tensors are immutable."""
+
+    def tocoo(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("COO")`. `copy` does not count: tensors are immutable."""
+
+    def todia(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("DIA")`. `copy` does not count: tensors are immutable."""
+
+    def tobsr(self, blocksize: object | None = None, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("BSR(r, c)")`. blocksize : (r, c), 2 x 2 unless told; blocks that do not divide are padded."""
+
+    def conj(self, copy: bool = True) -> Tensor:
+        """The complex conjugate of each element and of the fill, in the same format; a real tensor itself."""
+
+    def conjugate(self, copy: bool = True) -> Tensor:
+        """The complex conjugate of each element and of the fill, in the same format; a real tensor itself."""
+
+    @property
+    def real(self) -> Any:
+        """The real part of each element, in the same format."""
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part of each element, in the same format."""
+
+    def dot(self, other: object) -> Any:
+        """NumPy's dot: `self @ other` of vectors and matrices, with a number `self * other`."""
+
+    def multiply(self, other: object) -> Any:
+        """SciPy's name of `self * other`, element by element; broadcasts."""
+
+    def maximum(self, other: object) -> Any:
+        """np.maximum of both, element by element."""
+
+    def minimum(self, other: object) -> Any:
+        """np.minimum of both, element by element."""
+
+    def power(self, n: object, dtype: object | None = None) -> Any:
+        """SciPy's name of `self ** n`, element by element. dtype : of the result and in which it is computed."""
+
+    def arcsin(self) -> Any:
+        """np.arcsin of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arcsinh(self) -> Any:
+        """np.arcsinh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arctan(self) -> Any:
+        """np.arctan of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arctanh(self) -> Any:
+        """np.arctanh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def ceil(self) -> Any:
+        """np.ceil of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def deg2rad(self) -> Any:
+        """np.deg2rad of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def expm1(self) -> Any:
+        """np.expm1 of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def floor(self) -> Any:
+        """np.floor of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def log1p(self) -> Any:
+        """np.log1p of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def rad2deg(self) -> Any:
+        """np.rad2deg of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def rint(self) -> Any:
+        """np.rint of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sign(self) -> Any:
+        """np.sign of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sin(self) -> Any:
+        """np.sin of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sinh(self) -> Any:
+        """np.sinh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sqrt(self) -> Any:
+        """np.sqrt of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def tan(self) -> Any:
+        """np.tan of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def tanh(self) -> Any:
+        """np.tanh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def trunc(self) -> Any:
+        """np.trunc of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def nonzero(self) -> Any:
+        """NumPy's nonzero: the coordinates of the elements that are not 0, an int64 array a dimension, in row-major order."""
+
+    def count_nonzero(self, axis: object | None = None, *, keepdims: bool = False) -> Any:
+        """How many elements are not 0, over all axes, one, or several: absent ones count where the fill is not 0."""
+
+    def __len__(self) -> int:
+        """The first extent, as of a NumPy array. TypeError for no dimensions."""
+
+    def __iter__(self) -> Any:
+        """The rows, as self[0], self[1], ...: tensors, or numbers of a vector. One conversion serves all of them."""
+
+    def var(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The variance over all axes, one, or several, absent elements included: a dense array, as np.var of to_dense()."""
+
+    def std(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The standard deviation, the root of var(), with the same arguments."""
+
+    def prod(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, keepdims: bool = False) -> Any:
+        """The product over all axes, one, or several, absent elements included: a dense array, as np.prod of to_dense()."""
+
+    def argmax(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> Any:
+        """Where the first largest element stands, absent ones included, as np.argmax of to_dense(): an int64 array."""
+
+    def argmin(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> Any:
+        """Where the first least element stands, absent ones included, as np.argmin of to_dense(): an int64 array."""
+
+    def clip(self, min: object | None = None, max: object | None = None) -> Tensor:
+        """Each element within min and max (numbers, arrays, tensors, or None), the fill too, as np.clip."""
+
+    def round(self, decimals: int = 0) -> Tensor:
+        """Each element rounded to that many decimals, halves to even, the fill too, as np.round; the pattern stays."""
+
+    def reshape(self, *shape: object, order: str = 'C', format: object | None = None) -> Tensor:
+        """The same elements in row-major order (order="F": column-major) under another shape; one extent may be -1."""
+
+    def ravel(self, order: str = 'C') -> Any:
+        """All elements in row-major order (order="F": column-major), as a sparse vector."""
+
+    def flatten(self, order: str = 'C') -> Any:
+        """All elements in row-major order (order="F": column-major), as a sparse vector."""
+
+    def squeeze(self, axis: object | None = None) -> Tensor:
+        """Without the dimensions of extent 1, or those of them that `axis` names (one or several)."""
+
+    def swapaxes(self, axis1: object, axis2: object) -> Any:
+        """The tensor with two dimensions swapped; nothing moves."""
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The elements with axis2's coordinate = axis1's + offset: of a matrix a dense array; of more dimensions a tensor whose last dimension runs along the diagonals, as NumPy's."""
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object | None = None, out: object | None = None) -> Any:
+        """The sum of a diagonal: a number of a matrix, of more dimensions a dense array."""
+
+    def setdiag(self, values: object, k: int = 0) -> Tensor:
+        """A new tensor with these elements on diagonal k: one number, or one a place (a shorter list fills the first ones)."""
+
+    def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
+        """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
+
+    def __and__(self, other: object) -> Any: ...
+
+    def __rand__(self, other: object) -> Any: ...
+
+    def __or__(self, other: object) -> Any: ...
+
+    def __ror__(self, other: object) -> Any: ...
+
+    def __xor__(self, other: object) -> Any: ...
+
+    def __rxor__(self, other: object) -> Any: ...
+
+    def __lshift__(self, other: object) -> Any: ...
+
+    def __rlshift__(self, other: object) -> Any: ...
+
+    def __rshift__(self, other: object) -> Any: ...
+
+    def __rrshift__(self, other: object) -> Any: ...
+
+    def __invert__(self) -> Any: ...
+
+    def __divmod__(self, other: object) -> Any: ...
+
+    def __rdivmod__(self, other: object) -> Any: ...
+
+    def __rpow__(self, base: object) -> Any: ...
+    # end of names
+
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 
@@ -452,13 +657,13 @@ class Tensor:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
-    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
+    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The sum over all axes, one, or several."""
 
-    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
+    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The largest element over all axes, one, or several."""
 
-    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
+    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The least element over all axes, one, or several."""
 
     def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
@@ -467,7 +672,7 @@ class Tensor:
     def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """Is no element 0, over all axes, one, or several?"""
 
-    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
+    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The mean over all axes, one, or several, missing elements included."""
 
     def matvec(self, x: object) -> Any:
@@ -487,12 +692,14 @@ class Tensor:
         """The conjugate transpose: over the same memory where the values are real."""
 
     def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> Any:
-        """np.array_equal compares whole tensors; every other function does what it does with an object of its own kind."""
+        """NumPy's functions of whole arrays."""
 
     def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> Any:
         """NumPy's functions of elements."""
 
     def __array__(self, dtype=None, copy=None) -> Any: ...
+
+    def __getattr__(self, name) -> Any: ...
 
     def __reduce_ex__(self, protocol) -> Any: ...
 

@@ -59,7 +59,7 @@ def main() -> None:
     except st.FormatError as e:
         print(e.fix, e.expected)
     st.settings.threads = 1
-    for coordinates, value in own:
+    for coordinates, value in own.items():
         print(coordinates, value)
     print(one, v[:2], widest, dense.shape, z + w, total, D, rows.nse, done.calls, made.fill, power(A)[:2])
 
