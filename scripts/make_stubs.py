@@ -27,7 +27,11 @@ def added(text):
     told = set(re.findall(r"^    def (\w+)\(", _tensor(text), re.MULTILINE))
     lines = []
     for name, f in sorted(vars(_core.Tensor).items()):
-        if not isinstance(f, (types.FunctionType, property)) or name in told or name in ("__hash__", "__setitem__"):
+        if (
+            not isinstance(f, (types.FunctionType, property))
+            or name in told
+            or name in ("__hash__", "__setitem__", "__getattr__")
+        ):
             continue
         doc = (inspect.getdoc(f) or "").split("\n\n")[0].replace("\n", " ")
         body = f'\n        """{doc}"""' if doc else " ..."
