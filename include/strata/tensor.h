@@ -120,6 +120,9 @@ struct RawArrays {
 /// pos and crd may have any index dtype, but one each over all levels: others are cast (a copy).
 Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, std::optional<Scalar> fill = {},
                    bool check = true);
+/// Other values, of any dtype, in the same places: one for each slot of `t`, in the order of t.values(), or with stride
+/// 0 one for all. The arrays of the levels are shared, not looked at. TensorError: a sum, another number of values.
+Tensor with_values(const Tensor& t, Buffer values, std::int64_t value_stride = 1);
 /// Joins single-part tensors of one shape, dtype and fill to a sum.
 Tensor make_sum(std::span<const Tensor> parts);
 /// Assembles from parts that already obey all invariants (for conversions).

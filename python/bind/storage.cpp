@@ -103,14 +103,11 @@ void fill_levels(nb::handle given, std::map<int, Buffer>& into, const std::strin
                        std::string(name_of(into.begin()->second.dtype)) + " and " + std::string(name_of(array.dtype)));
 }
 
-RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
-  RawArrays raw;
-  fill_levels(pos, raw.pos, "pos");
-  fill_levels(crd, raw.crd, "crd");
-  if (values.is_none()) throw TensorError({.what = "a tensor needs values", .expected = "values=array"});
+/// Side by side, or one for every slot.
+void take_values(nb::handle values, RawArrays& raw) {
   if (nb::isinstance<Buffer>(values)) {
     raw.values = nb::cast<Buffer>(values);
-    return raw;
+    return;
   }
   const Array a = to_array(values);
   if (a.shape.size() == 1 && a.shape[0] > 1 && a.strides[0] == 0) {  // one value for every slot: pattern-only graphs
@@ -122,6 +119,14 @@ RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
     warn_copy("values was copied: its elements do not lie side by side");
     raw.values = packed_copy(a);
   }
+}
+
+RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
+  RawArrays raw;
+  fill_levels(pos, raw.pos, "pos");
+  fill_levels(crd, raw.crd, "crd");
+  if (values.is_none()) throw TensorError({.what = "a tensor needs values", .expected = "values=array"});
+  take_values(values, raw);
   return raw;
 }
 
@@ -218,6 +223,20 @@ void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor) {
             return what == "values" ? values_array(t, true) : level_array(t, level, what == "pos", true);
           },
           nb::arg("what"), nb::arg("level") = 0, "As values, pos(level) and crd(level), writable where its source was.")
+      .def(
+          "with_values",
+          [](const Tensor& t, nb::handle values) {
+            RawArrays raw;
+            take_values(values, raw);
+            if (!nb::isinstance<Buffer>(values) && to_array(values).shape.size() != 1)
+              throw TensorError({.what = "values have one dimension", .expected = "one value for each slot"});
+            const NoGil no_gil;
+            return with_values(t, raw.values, raw.value_stride);
+          },
+          nb::arg("values"),
+          "The same pattern, whose arrays are shared, with other values of any dtype: one for each slot, in the order "
+          "of "
+          "t.values; borrowed. The fill takes their dtype. TensorError for a sum, and for another number of values.")
       .def(
           "_raw",
           [](const Tensor& t, nb::handle given, const std::string& what) -> nb::object {

@@ -281,6 +281,11 @@ class Tensor:
         Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
         """
 
+    def with_values(self, values: object) -> Tensor:
+        """
+        The same pattern, whose arrays are shared, with other values of any dtype: one for each slot, in the order of t.values; borrowed. The fill takes their dtype. TensorError for a sum, and for another number of values.
+        """
+
     def copy(self) -> Tensor:
         """A tensor with memory of its own."""
 

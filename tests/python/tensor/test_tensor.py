@@ -473,3 +473,44 @@ def test_lists_that_are_sorted_or_nearly(index, fault):
     row[:], column[:], values[:] = 0, 0, 0
     t.validate()
     np.testing.assert_allclose(t.to_dense(), want, rtol=1e-15)
+
+
+@pytest.mark.parametrize("text", [*PICKLED, "delta(2)", "bitmap", "ELL", "DIA"])
+def test_with_values(text):
+    """The same pattern under other values: a map is filled again."""
+    t = st.from_dense(DENSE, text)
+    if len(t.parts) > 1:
+        with pytest.raises(st.TensorError, match="one part"):
+            t.with_values(np.ones(3))
+        return
+    n = len(t.values)
+    for dtype in ("float64", "float32", "int8", "complex128"):
+        values = np.arange(1, n + 1).astype(dtype)
+        got = t.with_values(values)
+        assert np.shares_memory(got.values, values) and got.dtype == dtype and got.shape == t.shape
+        arrays = {"pos": {}, "crd": {}}
+        for k, level in enumerate(t.format.levels):
+            for name in arrays:
+                try:
+                    arrays[name][k] = getattr(t, name)(k)
+                except st.TensorError:
+                    continue
+                same = np.shares_memory(getattr(got, name)(k), arrays[name][k])
+                assert same or level.kind in ("delta", "bitmap", "structured") or not arrays[name][k].size
+        want = st.Tensor(t.format, t.shape, arrays["pos"], arrays["crd"], values)
+        assert got.equal(want, storage=True) and got.nse == t.nse
+        got.validate()
+    assert (t.with_values(np.broadcast_to(2.0, n)).to_dense() == t.with_values(np.full(n, 2.0)).to_dense()).all()
+    for wrong in (np.ones(n + 1), np.ones((n, 1)), np.ones(max(n - 1, 0)), 3.0):
+        with pytest.raises(st.Error):
+            t.with_values(wrong)
+
+
+def test_with_values_of_capacity_and_batches():
+    t = csr(crd={1: np.array([1, 0, 2, 77])}, values=np.array([2.0, 1.0, 3.0, 9.0]))
+    assert t.with_values(np.arange(4.0)).values.size == 4 and t.with_values(np.arange(3.0)).nse == 3
+    b = st.Tensor("CSR(1, 0)", (2, 1, 3), {2: [0, 1, 0, 2]}, {2: [2, 0, 0, 1]}, np.arange(1.0, 5))
+    c = b.with_values(np.arange(5, 9))
+    assert c.dtype == np.int64 and (c.to_dense()[0] == [[0, 0, 5]]).all() and (c.to_dense()[1] == [[7, 8, 0]]).all()
+    shared = csr(values=np.broadcast_to(2.0, 3))
+    assert shared.with_values(np.arange(3.0)).values.tolist() == [0, 1, 2]
