@@ -138,7 +138,7 @@ DType index_dtype_for(std::int64_t largest);
 void for_each_stored(const Tensor& t, const std::function<void(std::span<const std::int64_t>, const void*)>& f);
 
 /// Is the same stored: structure, coordinates and values bit by bit (outside slots and capacity ignored; index dtypes
-/// may differ)? Whether two tensors have the same elements, in whatever formats, says equal() of ops.h; there is no
+/// may differ)? Whether two tensors have the same elements, in whatever formats, says the verb equal(); there is no
 /// `==`, which NumPy and all its kin take element by element.
 bool same_storage(const Tensor& a, const Tensor& b);
 /// The blog's printed form, several lines.

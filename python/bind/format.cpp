@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "arguments.h"
 #include "base/checked.h"
 #include "bind.h"
 
@@ -136,8 +137,17 @@ void bind_format(nb::module_& m) {
                      "Immutable. Equality and hash are structural: names of formats and dimensions do not count. "
                      "FormatError (carets show where).")
       .def(
-          "__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); },
-          nb::arg("text").none(), nb::arg("rank") = -1)
+          "__init__",
+          [](Format* self, nb::handle text, nb::handle rank, const nb::kwargs& unknown) {
+            const char* const call = "Format(text, rank=-1)";
+            refuse_unknown(unknown, call);
+            require(text, "text", call);
+            const Index r = to_index(rank);
+            if (!r.is_integer) argument_error("rank is an integer", call, Py_TYPE(rank.ptr())->tp_name);
+            new (self) Format(to_format(text, static_cast<int>(std::clamp<std::int64_t>(r.value, -1, 1 << 20))));
+          },
+          nb::arg("text").none() = nb::ellipsis(), nb::arg("rank") = -1, nb::arg("unknown"),
+          nb::sig("def __init__(self, text: object, rank: int = -1) -> None"))
       .def_prop_ro("rank", &Format::rank, "Number of dimensions.")
       .def_prop_ro(
           "num_levels",

@@ -5,6 +5,7 @@
 
 #include "bind.h"
 #include "evaluate.h"
+#include "ops/evaluate/dtypes.h"
 #include "strata/evaluate.h"
 
 namespace strata::bind {
@@ -59,6 +60,9 @@ Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const Pl
     throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands",
                            .expected = std::to_string(e.operands.size()),
                            .got = std::to_string(operands.size())});
+  if (const auto asked = options.compute_dtype ? options.compute_dtype : options.output_dtype)
+    for (std::size_t k = 0; k < types.size(); ++k)
+      evaluation::check_cast(types[k].dtype, *asked, "operand " + std::to_string(k));
   NoGil no_gil;
   return make_plan(e, types, options);
 }

@@ -9,7 +9,7 @@ import tempfile
 import zlib
 
 from . import _core
-from .errors import FileError
+from .errors import ArgumentError, FileError
 
 _PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _PIECE = 1 << 20
@@ -17,6 +17,8 @@ _PIECE = 1 << 20
 
 def _kind(path):
     """What unpacks this file: a function, or None for a plain one. FileError."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ArgumentError("a file is given by its path", expected="a str or os.PathLike", got=type(path).__name__)
     name = os.fspath(path)
     name = os.fsdecode(name).lower()
     stem, suffix = os.path.splitext(name)
@@ -96,4 +98,11 @@ def read(path, *, progress=None):
 def write(path, t):
     """Writes a tensor to a file (.mtx, .mtx.gz, .mtx.bz2, .mtx.xz). FileError."""
     _kind(path)
+    if not isinstance(t, _core.Tensor):
+        raise ArgumentError(
+            "write() takes a tensor",
+            expected="a strata.Tensor",
+            got=type(t).__name__,
+            fix="take it in first: st.from_package(x)",
+        )
     write_matrix_market(path, t)

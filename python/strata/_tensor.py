@@ -5,8 +5,9 @@ import sys
 import numpy as np
 
 from . import _core
+from ._advice import Advice, advise
 from ._core import Format, Tensor
-from .errors import DTypeError, Unsupported
+from .errors import DTypeError, TensorError, Unsupported
 
 
 def _method(f):
@@ -20,7 +21,8 @@ def to(
 ):
     """The same tensor in another format, dtype or index dtypes, or on another device.
 
-    target : a format (Format, text or name), a dtype, or "cpu"; `format=`, `dtype=`, `device=` say which one is meant
+    target : a format (Format, text or name), a dtype, "cpu", what strata.advise gives, or "auto", which asks it; `format=`,
+        `dtype=`, `device=` say which one is meant
     pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
     split : for sums of parts, see strata.split
     zeros : "keep" keeps every slot, "drop" drops those with the bits of the fill; by default they are dropped when
@@ -37,7 +39,7 @@ def to(
                 dtype = name
             else:
                 format = target
-        elif isinstance(target, Format) or hasattr(target, "__strata_format__"):
+        elif isinstance(target, (Format, Advice)) or hasattr(target, "__strata_format__"):
             format = target
         elif type(target).__module__ == "torch" and type(target).__name__ == "device":
             device = str(target)
@@ -50,6 +52,10 @@ def to(
             got=str(device),
             fix="a CUDA back end is not part of this version",
         )
+    if isinstance(format, str) and format.strip().lower() == "auto":
+        format = advise(self)
+    if isinstance(format, Advice):
+        format, crd_dtype = format.format, format.crd_dtype if crd_dtype is None else crd_dtype
     if all(x is None for x in (format, dtype, pos_dtype, crd_dtype, split, zeros)):
         return self
     return _core.convert(self, format, dtype, pos_dtype, crd_dtype, split, zeros)
@@ -62,24 +68,24 @@ def to_dense(self):
 
 
 @_method
-def to_numpy(self):
+def to_numpy(self, *, copy=False):
     from .interop.numpy import to_numpy as f
 
-    return f(self)
+    return f(self, copy=copy)
 
 
 @_method
-def to_scipy(self, like=None):
+def to_scipy(self, like=None, *, copy=False):
     from .interop.scipy import to_scipy as f
 
-    return f(self, like)
+    return f(self, like, copy=copy)
 
 
 @_method
-def to_torch(self):
+def to_torch(self, *, copy=False):
     from .interop.torch import to_torch as f
 
-    return f(self)
+    return f(self, copy=copy)
 
 
 @_method
@@ -90,10 +96,10 @@ def to_cupy(self):
 
 
 @_method
-def to_package(self, like=None):
+def to_package(self, like=None, *, copy=False):
     from .interop import to_package as f
 
-    return f(self, like)
+    return f(self, like, copy=copy)
 
 
 def _asked_by_scipy(frame):
@@ -125,6 +131,16 @@ def __array__(self, dtype=None, copy=None):
         expected="an explicit call",
         got="a SciPy function on t" if scipy else "np.asarray(t), or a NumPy function on t",
         fix="write t.to_scipy()" if scipy else "write t.to_dense() (all elements) or t.values (the stored ones)",
+    )
+
+
+@_method
+def __setitem__(self, key, value):
+    raise TensorError(
+        "a tensor is immutable",
+        expected="a new tensor",
+        got=f"t[{key!r}] = ...",
+        fix="write st.where(mask, value, t) or t.setdiag(values), or build it again with st.from_coo",
     )
 
 

@@ -29,7 +29,7 @@ def test_the_case_of_the_report():
     for format in FORMATS:
         A = st.from_dense(a, format)
         R = st.evaluate("R(i,j) = X(i,j)", X=np.ones((2, 3)), mask=A > 1.5, format="COO")
-        assert R.nse == 2 and sorted(c for c, _ in R) == [(0, 2), (1, 1)], format
+        assert R.nse == 2 and sorted(c for c, _ in R.items()) == [(0, 2), (1, 1)], format
 
 
 @pytest.mark.parametrize("complement", [False, True])

@@ -235,11 +235,11 @@ def test_cupy_is_not_installed():
 
 def test_numpy_does_not_densify_behind_your_back():
     t = st.from_dense(np.eye(2), "CSR")
-    for call in (np.asarray, np.array, np.sort, np.linalg.norm, lambda x: np.dot(x, x)):
+    for call in (np.asarray, np.array, np.sort, np.median, lambda x: np.cumsum(x, 0)):
         with pytest.raises(st.DTypeError, match="to_dense"):
             call(t)
     with pytest.raises(st.Unsupported, match="to_dense"):
-        np.arctan(t)
+        np.add.accumulate(t)
     assert np.sum(t) == 2 and np.add(t, t).format == t.format  # computed on what is stored
 
 

@@ -268,7 +268,7 @@ def test_no_leaks():
             st.from_scipy(small) @ v
             st.einsum("ij,j->i", t, v)
             st.from_dense(d, "COO").to("CSC").to_scipy()
-            t.values, t.pos(1), t.format, t.shape, repr(t), list(t), t.T, t[0, 1]
+            t.values, t.pos(1), t.format, t.shape, repr(t), list(t.items()), t.T, t[0, 1]
             with st.Matmul(t, v) as mm:
                 mm.plan(); mm.execute()
             for bad in (lambda: st.Format("(i) -> (i: nonsense)"), lambda: t @ np.ones(3), lambda: st.from_dense(d,

@@ -119,9 +119,9 @@ def test_threshold():
 
 
 def test_iteration():
-    assert list(csr()) == [((0, 1), 2.0), ((2, 0), 1.0), ((2, 2), 3.0)]
-    assert list(csr().to("CSC")) == [((2, 0), 1.0), ((0, 1), 2.0), ((2, 2), 3.0)]
-    assert [c for c, _ in st.from_dense(np.ones((3, 3)), "BSR(2, 2)")] == [
+    assert list(csr().items()) == [((0, 1), 2.0), ((2, 0), 1.0), ((2, 2), 3.0)]
+    assert list(csr().to("CSC").items()) == [((2, 0), 1.0), ((0, 1), 2.0), ((2, 2), 3.0)]
+    assert [c for c, _ in st.from_dense(np.ones((3, 3)), "BSR(2, 2)").items()] == [
         (0, 0),
         (0, 1),
         (1, 0),
@@ -132,7 +132,7 @@ def test_iteration():
         (2, 1),
         (2, 2),
     ]
-    it = iter(csr())
+    it = csr().items()
     assert len(it) == 3 and next(it) == ((0, 1), 2.0)
 
 
@@ -305,9 +305,9 @@ def test_truth_value():
 
 def test_scalars_vectors_and_high_rank():
     s = st.from_dense(np.array(3.5), "() -> ()")
-    assert s.shape == () and s[()] == 3.5 and list(s) == [((), 3.5)]
+    assert s.shape == () and s[()] == 3.5 and list(s.items()) == [((), 3.5)]
     v = st.from_dense(np.array([0.0, 4.0]), "(i) -> (i: compressed)")
-    assert v[1] == 4.0 and list(v) == [((1,), 4.0)]
+    assert v[1] == 4.0 and list(v.items()) == [((1,), 4.0)] and list(v) == [0, 4]
     five = np.zeros((2, 1, 3, 2, 2))
     five[1, 0, 2, 1, 0] = 7
     t = st.from_dense(five, "CSF")
