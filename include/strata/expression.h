@@ -60,6 +60,10 @@ constexpr bool is_reduction(Operator op) { return op >= Operator::sum; }
 /// As it is written: "+", "max", "exp".
 std::string_view name_of(Operator op);
 
+/// How a number is written: 2.5, inf; 2; from 2^63 on; beyond 64 bits; 2j; True.
+enum class Number : std::uint8_t { floating, integer, unsigned_integer, huge_integer, imaginary, truth };
+constexpr bool is_integer(Number n) { return n >= Number::integer && n <= Number::huge_integer; }
+
 /// constant + sum of coefficient * index, as in A(2*i + r - 1, j).
 struct AffineIndex {
   struct Term {
@@ -86,8 +90,8 @@ class Expression {
     std::string name = {};                  ///< access: of the operand; reductions: of the index
     std::vector<AffineIndex> indices = {};  ///< access: one per dimension
     std::complex<double> value = {};        ///< constant; weak, as a Python number: it takes the dtype of what it meets
-    std::int64_t integer = 0;               ///< constant without a point: its exact value
-    bool is_integer = false;                ///< constant written without a point
+    Number number = Number::floating;       ///< constant: how it is written
+    std::int64_t integer = 0;               ///< constant: the exact value of an integer (its bits, where unsigned)
     bool implicit = false;  ///< a sum that the notation implies keeps its dtype, as NumPy's einsum; a written one does
                             ///< as NumPy's sum
     Span where = {};        ///< in the text it came from; not part of the identity

@@ -9,10 +9,11 @@
 
 namespace strata {
 
-/// What to do with slots that hold the fill's bits when leaving a format that can hold fill-in.
+/// What to do with slots that hold the fill's bits when leaving a format.
 enum class Zeros : std::uint8_t {
   automatic,  ///< drop them from formats that can hold fill-in, keep every slot of others (design 3)
   keep,       ///< keep every in-range slot
+  drop,       ///< drop them from every format
 };
 
 /// Which elements go to which part when converting to a sum of parts.
@@ -44,6 +45,13 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
                 const ConvertOptions& options = {});
 /// Row-major dense, fill where absent.
 Tensor to_dense(const Tensor& t);
+/// The tensor without elements that hold the fill (of fill 0: zeros of either sign), in its own format; duplicates are
+/// added first. A format that can hold fill-in keeps what it needs around the others, a dense tensor everything.
+Tensor drop_zeros(const Tensor& t);
+
+/// Are the shapes and all elements equal, in whatever formats and dtypes? As NumPy's array_equal: by value, so that 0
+/// and -0 are equal, and NaN nothing. O(stored). What is stored, bit by bit, compares same_storage().
+bool equal(const Tensor& a, const Tensor& b);
 
 /// What is taken of one dimension: `count` coordinates from `start` on, `step` apart (backwards where that is
 /// negative), or, without `keeps`, the one at `start`, and the dimension goes.

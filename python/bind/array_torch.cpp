@@ -71,7 +71,17 @@ nb::object plain_torch(nb::handle h) {
   });
 }
 
+void refuse_gradient(nb::handle t) {
+  if (!nb::cast<bool>(t.attr("requires_grad"))) return;
+  if (!nb::cast<bool>(imported_torch().attr("is_grad_enabled")())) return;  // torch itself would record nothing
+  throw Unsupported({.what = "a torch tensor that requires gradients would lose them here",
+                     .expected = "a tensor that requires none, or torch.no_grad()",
+                     .got = "requires_grad=True",
+                     .fix = "write x.detach() where they are not wanted"});
+}
+
 Array from_torch_tensor(nb::handle h) {
+  refuse_gradient(h);
   nb::object t = plain_torch(h);
   const auto dtype = torch_dtype(t.attr("dtype"));
   if (!dtype) refuse_dtype(str_of(t.attr("dtype")));

@@ -202,6 +202,8 @@ void bind_border(nb::module_& m) {
       "device).");
   m.def("plain_torch", &plain_torch, nb::arg("x"),
         "A torch tensor itself, where a subclass may answer for it as it likes. Unsupported.");
+  m.def("refuse_gradient", &refuse_gradient, nb::arg("x"),
+        "Unsupported where a torch tensor requires gradients, which torch would record now.");
   m.def("to_operand", &to_operand, nb::arg("x"), "Anything that can stand in a product, as a Tensor.");
   m.def(
       "has_buffer",

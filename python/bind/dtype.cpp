@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "arguments.h"
 #include "once.h"
 
 namespace strata::bind {
@@ -138,10 +139,19 @@ void bind_dtype(nb::module_& m) {
   nb::class_<ExtendedDType>(m, "DType",
                             "A dtype that NumPy lacks: bfloat16, float8_e4m3fn or float8_e5m2. Equal to its name.")
       .def(
-          "__init__", [](ExtendedDType* self, nb::handle name) { new (self) ExtendedDType{to_dtype(name)}; },
-          nb::arg("name"))
-      .def_prop_ro("name", [](const ExtendedDType& d) { return std::string(name_of(d.value)); })
-      .def_prop_ro("itemsize", [](const ExtendedDType& d) { return size_of(d.value); })
+          "__init__",
+          [](ExtendedDType* self, nb::handle name, const nb::kwargs& unknown) {
+            refuse_unknown(unknown, "DType(name)");
+            require(name, "name", "DType(name)");
+            new (self) ExtendedDType{to_dtype(name)};
+          },
+          nb::arg("name").none() = nb::ellipsis(), nb::arg("unknown"),
+          nb::sig("def __init__(self, name: object) -> None"))
+      .def_prop_ro(
+          "name", [](const ExtendedDType& d) { return std::string(name_of(d.value)); },
+          "Its name, as other packages have it.")
+      .def_prop_ro(
+          "itemsize", [](const ExtendedDType& d) { return size_of(d.value); }, "Bytes of an element.")
       .def("__repr__", [](const ExtendedDType& d) { return "strata.DType('" + std::string(name_of(d.value)) + "')"; })
       .def("__str__", [](const ExtendedDType& d) { return std::string(name_of(d.value)); })
       .def("__hash__", [](const ExtendedDType& d) { return static_cast<Py_hash_t>(d.value) + 1; })

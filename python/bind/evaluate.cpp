@@ -1,5 +1,6 @@
 // The general path: whole expressions over any formats.
 #include "evaluate.h"
+#include "arguments.h"
 
 #include <algorithm>
 
@@ -117,10 +118,17 @@ void bind_evaluate(nb::module_& m) {
       "taken in any order where the samples let them. ExpressionError; in an evaluation DTypeError too.")
       .def(
           "__init__",
-          [](Semiring* self, const std::string& add, const std::string& multiply, nb::handle zero) {
-            new (self) Semiring(add, multiply, to_double(zero));
+          [](Semiring* self, nb::handle add, nb::handle multiply, nb::handle zero, const nb::kwargs& unknown) {
+            const char* const call = "Semiring(add, multiply, zero)";
+            refuse_unknown(unknown, call);
+            require(add, "add", call);
+            require(multiply, "multiply", call);
+            require(zero, "zero", call);
+            new (self) Semiring(to_text(add, "add", call), to_text(multiply, "multiply", call), to_double(zero));
           },
-          nb::arg("add"), nb::arg("multiply"), nb::arg("zero"))
+          nb::arg("add").none() = nb::ellipsis(), nb::arg("multiply").none() = nb::ellipsis(),
+          nb::arg("zero").none() = nb::ellipsis(), nb::arg("unknown"),
+          nb::sig("def __init__(self, add: str, multiply: str, zero: object) -> None"))
       .def("__eq__", [](const Semiring& a, const Semiring& b) { return a == b; })
       .def("__eq__", [](const Semiring&, nb::handle) { return nb::borrow(Py_NotImplemented); })
       .def("__hash__", [](const Semiring& s) { return std::hash<std::string>{}(s.to_string()); })

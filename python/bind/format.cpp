@@ -3,6 +3,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "arguments.h"
 #include "base/checked.h"
 #include "bind.h"
 
@@ -113,13 +114,15 @@ void bind_format(nb::module_& m) {
   nb::class_<LevelView>(m, "Level",
                         "One level of a format: `expr` over the dimensions' names, `kind`, `ordered`, `unique`, `arg` "
                         "(delta: bits; structured: n; padded: k).")
-      .def_ro("expr", &LevelView::expr)
-      .def_ro("kind", &LevelView::kind)
-      .def_ro("ordered", &LevelView::ordered)
-      .def_ro("unique", &LevelView::unique)
-      .def_ro("arg", &LevelView::arg)
+      .def_ro("expr", &LevelView::expr, "What it stores: an expression over the names of dimensions.")
+      .def_ro("kind", &LevelView::kind, "Its type, in lower case.")
+      .def_ro("ordered", &LevelView::ordered, "Do coordinates ascend below one parent?")
+      .def_ro("unique", &LevelView::unique, "Is each coordinate there once below one parent?")
+      .def_ro("arg", &LevelView::arg,
+              "delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.")
       .def("__eq__", [](const LevelView& a, const LevelView& b) { return a == b; })
-      .def("__eq__", [](const LevelView&, nb::handle) { return false; })
+      .def(
+          "__eq__", [](const LevelView&, nb::handle) { return false; }, nb::arg("other").none())
       .def("__hash__",
            [](const LevelView& v) { return static_cast<Py_hash_t>(std::hash<std::string>()(v.expr + v.kind)); })
       .def("__repr__", [](const LevelView& v) { return "<Level " + v.expr + ": " + v.kind + ">"; });
@@ -133,14 +136,25 @@ void bind_format(nb::module_& m) {
                      "Immutable. Equality and hash are structural: names of formats and dimensions do not count. "
                      "FormatError (carets show where).")
       .def(
-          "__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); },
-          nb::arg("text").none(), nb::arg("rank") = -1)
+          "__init__",
+          [](Format* self, nb::handle text, nb::handle rank, const nb::kwargs& unknown) {
+            const char* const call = "Format(text, rank=-1)";
+            refuse_unknown(unknown, call);
+            require(text, "text", call);
+            const Index r = to_index(rank);
+            if (!r.is_integer) argument_error("rank is an integer", call, Py_TYPE(rank.ptr())->tp_name);
+            new (self) Format(to_format(text, static_cast<int>(std::clamp<std::int64_t>(r.value, -1, 1 << 20))));
+          },
+          nb::arg("text").none() = nb::ellipsis(), nb::arg("rank") = -1, nb::arg("unknown"),
+          nb::sig("def __init__(self, text: object, rank: int = -1) -> None"))
       .def_prop_ro("rank", &Format::rank, "Number of dimensions.")
-      .def_prop_ro("num_levels",
-                   [](const Format& f) {
-                     single_part(f, "the levels");
-                     return f.num_levels();
-                   })
+      .def_prop_ro(
+          "num_levels",
+          [](const Format& f) {
+            single_part(f, "the levels");
+            return f.num_levels();
+          },
+          "Number of levels of a single part.")
       .def_prop_ro("num_parts", &Format::num_parts, "1, unless the format is a sum.")
       .def_prop_ro(
           "parts",
@@ -168,12 +182,12 @@ void bind_format(nb::module_& m) {
           "Names of the dimensions.")
       .def_prop_ro("name", &Format::name, "A well-known name of this structure ('CSR', 'BSR(2, 3)', ...), or ''.")
       .def_prop_ro("signature", signature_of, "The structure without properties and arguments.")
-      .def_prop_ro("is_all_dense", &Format::is_all_dense)
+      .def_prop_ro("is_all_dense", &Format::is_all_dense, "Are all levels, of every part, dense or batch?")
       .def_prop_ro("is_identity", &Format::is_identity, "Is every level expression a plain dimension?")
-      .def_prop_ro("is_ordered", &Format::is_ordered)
-      .def_prop_ro("is_unique", &Format::is_unique)
+      .def_prop_ro("is_ordered", &Format::is_ordered, "Are all levels ordered?")
+      .def_prop_ro("is_unique", &Format::is_unique, "Can no element be stored twice?")
       .def_prop_ro("can_hold_fill", &Format::can_hold_fill, "May slots be fill-in (stored by the format's own doing)?")
-      .def_prop_ro("num_batch_levels", &Format::num_batch_levels)
+      .def_prop_ro("num_batch_levels", &Format::num_batch_levels, "Number of batch levels, which lead.")
       .def(
           "dim2lvl",
           [](const Format& f, nb::handle dims) {
@@ -254,7 +268,15 @@ void bind_format(nb::module_& m) {
       .def(
           "__eq__", [](const Format& a, const Format& b) { return a == b; }, nb::arg("other"))
       .def(
-          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+          "__eq__",
+          [](const Format& a, const std::string& text) {
+            try {
+              return a == parse_format(text, a.rank());
+            } catch (const FormatError&) { return false; }
+          },
+          nb::arg("text"), "A text or name stands for its format; what is neither equals none.")
+      .def(
+          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other").none())
       .def("__hash__",
            [](const Format& f) {
              return static_cast<Py_hash_t>(f.hash() == static_cast<std::size_t>(-1) ? 1 : f.hash());

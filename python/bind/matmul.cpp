@@ -37,7 +37,8 @@ nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options) {
   const std::array<nb::handle, 2> given{a, b};
   const Tensor ta = to_operand(a), tb = to_operand(b);
   if (const std::array<Tensor, 2> both{ta, tb}; needs_general_path(both))
-    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), both, {.dtype = options.plan.output_dtype},
+    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), both,
+                           {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype},
                            package_of(given));
   Tensor c;
   {

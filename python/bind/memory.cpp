@@ -158,10 +158,7 @@ nb::object to_dlpack_capsule(const Array& array, bool versioned) {
                    : export_capsule<dlpack::Managed>(array, dlpack::name);
 }
 
-void warn_copy(const std::string& text) {
-  nb::object category = nb::module_::import_("strata.errors").attr("CopyWarning");
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
-}
+void warn_copy(const std::string& text) { nb::module_::import_("strata.errors").attr("warn")(text); }
 
 nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides,
                     std::int64_t offset) {

@@ -4,6 +4,7 @@
 #include "backend/stack.h"
 #include "bind.h"
 #include "evaluate.h"
+#include "ops/evaluate/dtypes.h"
 #include "strata/evaluate.h"
 
 namespace strata::bind {
@@ -64,6 +65,9 @@ Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const Pl
     throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands",
                            .expected = std::to_string(e.operands.size()),
                            .got = std::to_string(operands.size())});
+  if (const auto asked = options.compute_dtype ? options.compute_dtype : options.output_dtype)
+    for (std::size_t k = 0; k < types.size(); ++k)
+      evaluation::check_cast(types[k].dtype, *asked, "operand " + std::to_string(k));
   NoGil no_gil;
   return make_plan(e, types, options);
 }
@@ -145,10 +149,14 @@ void bind_plan(nb::module_& m) {
       .def(
           "show", [](const Plan& p) { return text(p.show()); },
           "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
-      .def_prop_ro("kernel_name", &Plan::kernel_name)
-      .def_prop_ro("expression", [](const Plan& p) { return p.expression().to_string(); })
-      .def_prop_ro("output_shape", [](const Plan& p) { return from_shape(p.output_type().shape); })
-      .def_prop_ro("output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); })
+      .def_prop_ro("kernel_name", &Plan::kernel_name, "The kernel that was chosen, as explain() calls it.")
+      .def_prop_ro(
+          "expression", [](const Plan& p) { return p.expression().to_string(); },
+          "What it computes, in index notation.")
+      .def_prop_ro(
+          "output_shape", [](const Plan& p) { return from_shape(p.output_type().shape); }, "The shape of the result.")
+      .def_prop_ro(
+          "output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); }, "The dtype of the result.")
       .def("__repr__",
            [](const Plan& p) { return "<strata.Plan " + p.expression().to_string() + " by " + p.kernel_name() + ">"; });
 
@@ -212,7 +220,7 @@ void bind_plan(nb::module_& m) {
       nb::arg("name"), nb::arg("expression"), nb::arg("formats"), nb::arg("run"), nb::arg("dtype") = nb::none(),
       "Registers a kernel of your own: asked first for `expression` over operands of exactly these formats (structure, "
       "not name).\n\n"
-      "    def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + beta * out\n"
+      "    def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + (beta * out if beta else 0)\n"
       "    register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)");
   m.def("unregister_kernel", &unregister_kernel, nb::arg("name"),
         "Removes a registered kernel; False where there is none of this name.");

@@ -1,4 +1,5 @@
 // A user's decisions about loops.
+#include "arguments.h"
 #include "evaluate.h"
 
 namespace strata::bind {
@@ -39,8 +40,13 @@ void bind_schedule(nb::module_& m) {
       "message names the dependence.")
       .def(nb::init<>())
       .def(
-          "__init__", [](Schedule* self, const std::string& text) { new (self) Schedule(parse_schedule(text)); },
-          nb::arg("text"))
+          "__init__",
+          [](Schedule* self, nb::handle text, const nb::kwargs& unknown) {
+            const char* const call = "Schedule(text)";
+            refuse_unknown(unknown, call);
+            new (self) Schedule(parse_schedule(to_text(text, "text", call)));
+          },
+          nb::arg("text"), nb::arg("unknown"), nb::sig("def __init__(self, text: str) -> None"))
       .def(
           "split",
           [](Schedule& s, std::string index, std::string outer, std::string inner, std::int64_t size) -> Schedule& {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "arguments.h"
 #include "backend/kernel.h"
 #include "backend/pool.h"
 #include "base/setting_words.h"
@@ -69,26 +70,41 @@ void bind_settings(nb::module_& m) {
       .def_prop_rw(
           "engine", [](const Settings& s) { return s.engine; },
           [](Settings& s, const std::string& word) { set_word(s.engine, "engine", word, words::engine); },
-          "auto, kernels, vendor, jit or interpreter")
+          "Which engine runs a plan: auto, kernels, vendor, jit or interpreter; each serves where it can.")
       .def_prop_rw(
           "jit", [](const Settings& s) { return s.jit; },
           [](Settings& s, const std::string& word) { set_word(s.jit, "jit", word, words::jit); },
-          "auto, clang, subprocess or off")
-      .def_rw("cc", &Settings::cc)
+          "Which compiler serves at run time: auto, clang, subprocess or off.")
+      .def_prop_rw(
+          "cc", [](const Settings& s) { return s.cc; },
+          [](Settings& s, nb::handle text) { s.cc = to_text(text, "cc", "settings.cc = 'gcc'"); },
+          nb::for_setter(nb::sig("def cc(self, arg: str, /) -> None")),
+          "The C compiler that 'subprocess' runs; '' looks for cc, gcc, clang and ziglang.")
       .def_prop_rw(
           "cache", [](const Settings& s) { return s.cache; },
           [](Settings& s, const std::string& word) { set_word(s.cache, "cache", word, words::cache); },
-          "auto or off: compiled objects on disk")
-      .def_rw("cache_dir", &Settings::cache_dir)
+          "auto or off: compiled objects are kept on disk.")
+      .def_prop_rw(
+          "cache_dir", [](const Settings& s) { return s.cache_dir; },
+          [](Settings& s, nb::handle path) { s.cache_dir = to_text(path, "cache_dir", "a path as text"); },
+          nb::for_setter(nb::sig("def cache_dir(self, arg: str, /) -> None")), "Where they are kept.")
       .def_prop_rw(
           "dump", [](const Settings& s) { return s.dump; }, set_dump,
-          "stages to print, e.g. 'graph,loops': graph, schedule, loops, source")
+          "Stages to print, e.g. 'graph,loops': graph, schedule, loops, source.")
       .def_prop_rw(
           "int32_limit", [](const Settings& s) { return s.int32_limit; },
           [](Settings& s, nb::handle n) { s.int32_limit = whole_number(n, "int32_limit", words::most_int32); },
           nb::for_setter(nb::sig("def int32_limit(self, arg: int, /) -> None")),
           "Largest value of an automatic int32 index.")
-      .def_rw("vendor", &Settings::vendor, "may plans use vendors' kernels where those were measured to be faster?")
+      .def_prop_rw(
+          "vendor", [](const Settings& s) { return s.vendor; },
+          [](Settings& s, nb::handle value) {
+            if (!PyBool_Check(value.ptr()))
+              argument_error("vendor is True or False", "settings.vendor = True", Py_TYPE(value.ptr())->tp_name);
+            s.vendor = value.is(nb::handle(Py_True));
+          },
+          nb::for_setter(nb::sig("def vendor(self, arg: bool, /) -> None")),
+          "May plans use vendors' kernels where those were measured to be faster?")
       .def("__repr__", [](const Settings&) { return describe_settings(); });
   m.attr("settings") = nb::cast(&settings(), nb::rv_policy::reference);
   for (const char* prefix : {"prefix", "base_prefix"})  // where pip and conda put MKL

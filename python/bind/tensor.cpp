@@ -1,6 +1,7 @@
 // st.Tensor: its type, and what compares and prints it. Its arrays are bound in storage.cpp, its elements in
 // elements.cpp; verbs (conversion, products) beside their own front doors.
 #include "bind.h"
+#include "strata/ops.h"
 
 namespace strata::bind {
 namespace {
@@ -56,14 +57,16 @@ int clear(PyObject* self) {
   return 0;
 }
 
-bool same(const Tensor& a, const Tensor& b) {
+bool are_equal(nb::handle a, nb::handle b, bool storage) {
+  const Tensor x = to_operand(a), y = to_operand(b);
   const NoGil no_gil;
-  return equal(a, b);
+  return storage ? same_storage(x, y) : equal(x, y);
 }
 
-const char* const same_doc =
-    "Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do "
-    "not count).";
+const char* const equal_doc =
+    "Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With "
+    "`storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the "
+    "tensor and spare capacity do not count)?";
 
 }  // namespace
 
@@ -87,17 +90,25 @@ void bind_tensor(nb::module_& m) {
       "Immutable. FormatError, TensorError, DTypeError.");
   bind_storage(m, tensor);
   bind_elements(m, tensor);
-  tensor.def_prop_ro("format", [](const Tensor& t) { return t.format(); })
-      .def_prop_ro("shape", [](const Tensor& t) { return from_shape(t.shape()); })
-      .def_prop_ro("ndim", [](const Tensor& t) { return t.rank(); })
+  tensor.def_prop_ro(
+            "format", [](const Tensor& t) { return t.format(); }, "How the elements are stored.")
+      .def_prop_ro(
+          "shape", [](const Tensor& t) { return from_shape(t.shape()); }, "The extent of each dimension.")
+      .def_prop_ro(
+          "ndim", [](const Tensor& t) { return t.rank(); }, "Number of dimensions.")
       .def_prop_ro(
           "dtype", [](const Tensor& t) { return from_dtype(t.dtype()); },
           "A NumPy dtype, or st.DType for those that NumPy lacks.")
-      .def_prop_ro("pos_dtype", [](const Tensor& t) { return from_dtype(t.type().pos_dtype); })
-      .def_prop_ro("crd_dtype", [](const Tensor& t) { return from_dtype(t.type().crd_dtype); })
+      .def_prop_ro(
+          "pos_dtype", [](const Tensor& t) { return from_dtype(t.type().pos_dtype); },
+          "The dtype of positions, the same on every level.")
+      .def_prop_ro(
+          "crd_dtype", [](const Tensor& t) { return from_dtype(t.type().crd_dtype); },
+          "The dtype of coordinates, the same on every level; packed ones are unpacked to it.")
       .def_prop_ro(
           "fill", [](const Tensor& t) { return from_scalar(t.fill()); }, "The value of absent elements.")
-      .def_prop_ro("device", [](const Tensor& t) { return t.type().device.to_string(); })
+      .def_prop_ro(
+          "device", [](const Tensor& t) { return t.type().device.to_string(); }, "Where the arrays are: 'cpu'.")
       .def_prop_ro("nse", &Tensor::nse, "Stored elements: explicit zeros and fill-in included.")
       .def_prop_ro("nbytes", &Tensor::nbytes, "Bytes of pos, crd (packed as they are) and values in use.")
       .def_prop_ro(
@@ -126,11 +137,17 @@ void bind_tensor(nb::module_& m) {
       .def(
           "transpose", [](const Tensor& t, nb::args axes) { return t.transpose(permutation(t, axes)); },
           nb::arg("axes"), "The same storage under permuted dimensions (reversed by default); nothing moves.")
-      .def_prop_ro("T", [](const Tensor& t) { return t.transpose(reversed(t)); })
-      .def("equal", &same, nb::arg("other"), same_doc)
-      .def("__eq__", &same, nb::arg("other"), "As equal().")
+      .def_prop_ro(
+          "T", [](const Tensor& t) { return t.transpose(reversed(t)); }, "As transpose().")
+      .def("equal", &are_equal, nb::arg("other"), nb::arg("storage") = false, equal_doc)
       .def(
-          "__eq__", [](const Tensor&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+          "drop_zeros",
+          [](const Tensor& t) {
+            const NoGil no_gil;
+            return drop_zeros(t);
+          },
+          "The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. "
+          "Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.")
       .def("__repr__", [](const Tensor& t) { return to_string(t); })
       .def(
           "draw_storage",
@@ -138,9 +155,8 @@ void bind_tensor(nb::module_& m) {
             return nb::module_::import_("strata._text").attr("Drawing")(draw_storage_text(t, width));
           },
           nb::arg("width") = 100, "The storage, level by level: an object that prints as text.");
-  tensor.attr("__hash__") = nb::none();
   tensor.attr("__array_priority__") = 1000.0;
-  m.def("equal", &same, nb::arg("a"), nb::arg("b"), same_doc);
+  m.def("equal", &are_equal, nb::arg("a"), nb::arg("b"), nb::arg("storage") = false, equal_doc);
 }
 
 }  // namespace strata::bind

@@ -1,6 +1,7 @@
 """Plans."""
 
 from . import _core
+from ._text import check_text
 from .errors import ExpressionError
 
 
@@ -10,8 +11,11 @@ def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
         plan("ij,j->i", A, x).explain()
         plan("y(i) = A(i,j) * x(j)", A=A, x=x).run(A, x)
 
-    dtype : of the result; compute_dtype : to accumulate in. ExpressionError, DTypeError, Unsupported.
+    dtype : of the result; compute_dtype : to accumulate in
+
+    ExpressionError, DTypeError, Unsupported.
     """
+    check_text(spec, "plan")
     if "=" in spec and not tensors:
         tensors = _core.operands_by_name(spec, named)
     elif named:

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "expr/depth.h"
@@ -32,10 +35,28 @@ int precedence(const Expression& e) {
     case Operator::floor_divide:
     case Operator::modulo: return 3;
     case Operator::negate: return 4;
-    case Operator::constant:
-      return e.node().is_integer ? (e.node().integer < 0 ? 4 : 5) : (e.node().value.real() < 0 ? 4 : 5);
+    case Operator::constant: return std::signbit(e.node().value.real()) || std::signbit(e.node().value.imag()) ? 4 : 5;
     default: return 5;
   }
+}
+
+std::string print_number(const Expression::Node& n) {
+  switch (n.number) {
+    case Number::integer: return std::to_string(n.integer);
+    case Number::unsigned_integer: return std::to_string(static_cast<std::uint64_t>(n.integer));
+    case Number::huge_integer: {  // all its digits: a double is an integer there
+      std::array<char, 320> digits{};
+      const auto end =
+          std::to_chars(digits.data(), digits.data() + digits.size(), n.value.real(), std::chars_format::fixed);
+      return {digits.data(), end.ptr};
+    }
+    case Number::truth: return n.value.real() != 0 ? "True" : "False";
+    default: break;
+  }
+  const bool imaginary = n.number == Number::imaginary;
+  std::string out = Scalar::of(imaginary ? n.value.imag() : n.value.real()).to_string();
+  if (out.find_first_of(".en") == std::string::npos) out += ".0";  // a point keeps it from reading as an integer
+  return imaginary ? out + "j" : out;
 }
 
 std::string print(const Expression& e);
@@ -46,12 +67,7 @@ std::string print(const Expression& e, int at_least) {
 std::string print(const Expression& e) {
   const auto& n = e.node();
   const std::string name(name_of(n.op));
-  if (n.op == Operator::constant) {
-    if (n.is_integer) return std::to_string(n.integer);
-    std::string out = Scalar::of(n.value.real()).to_string();
-    return out.find_first_of(".en") == std::string::npos ? out + ".0"
-                                                         : out;  // a point keeps it from reading as an integer
-  }
+  if (n.op == Operator::constant) { return print_number(n); }
   if (n.op == Operator::access) {
     if (n.indices.empty()) return n.name;
     std::string out = n.name + "(";
@@ -114,10 +130,10 @@ void Expression::release(Node* node) {
   }
 }
 
-Expression::Expression() : Expression(Node{.is_integer = true}) {}
+Expression::Expression() : Expression(Node{.number = Number::integer}) {}
 Expression Expression::constant(double value) { return Expression(Node{.value = value}); }
 Expression Expression::integer(std::int64_t value) {
-  return Expression(Node{.value = static_cast<double>(value), .integer = value, .is_integer = true});
+  return Expression(Node{.value = static_cast<double>(value), .number = Number::integer, .integer = value});
 }
 Expression Expression::access(std::string name, std::vector<AffineIndex> indices) {
   return Expression(Node{.op = Operator::access, .name = std::move(name), .indices = std::move(indices)});
@@ -163,9 +179,11 @@ std::size_t Expression::hash() const {
 bool Expression::operator==(const Expression& other) const {
   if (node_ == other.node_) return true;
   const Node &a = *node_, &b = *other.node_;
-  const auto same_bits = [](double x, double y) { return x == y || (x != x && y != y); };
+  const auto same_bits = [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  };
   return a.op == b.op && a.name == b.name && a.indices == b.indices && same_bits(a.value.real(), b.value.real()) &&
-         same_bits(a.value.imag(), b.value.imag()) && a.integer == b.integer && a.is_integer == b.is_integer &&
+         same_bits(a.value.imag(), b.value.imag()) && a.integer == b.integer && a.number == b.number &&
          a.implicit == b.implicit && a.arguments == b.arguments;
 }
 

@@ -5,7 +5,7 @@
 
 #include "backend/steps.h"
 #include "base/checked.h"
-#include "ops/convert_elements.h"
+#include "ops/drop_zeros.h"
 #include "ops/fast/fast.h"
 
 namespace strata {
@@ -30,19 +30,6 @@ bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& 
   return options.dtype.value_or(type.dtype) == type.dtype &&
          options.pos_dtype.value_or(type.pos_dtype) == type.pos_dtype &&
          options.crd_dtype.value_or(type.crd_dtype) == type.crd_dtype;
-}
-
-/// Values of another dtype in the same places.
-Tensor with_dtype(const Tensor& t, DType dtype) {
-  TensorType type = t.type();
-  type.dtype = dtype;
-  type.fill = type.fill.as(dtype);
-  std::vector<Part> parts;
-  for (int k = 0; k < t.num_parts(); ++k) {
-    parts.push_back(t.part(k));
-    parts.back().values = parts.back().values.cast(dtype);
-  }
-  return make_from_parts(std::move(type), std::move(parts));
 }
 
 /// |x - fill| <= threshold, in double; never for NaN.
@@ -99,15 +86,29 @@ void check_split(const Split& split, const Format& format) {
 
 }  // namespace
 
+Tensor conversion::with_dtype(const Tensor& t, DType dtype) {
+  TensorType type = t.type();
+  type.dtype = dtype;
+  type.fill = type.fill.as(dtype);
+  std::vector<Part> parts;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    parts.push_back(t.part(k));
+    parts.back().values = parts.back().values.cast(dtype);
+  }
+  return make_from_parts(std::move(type), std::move(parts));
+}
+
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
+  if (options.zeros == Zeros::drop) return drop(t, format, options, true);
   return assemble(stored_elements(t, options.zeros), t.dtype(), t.fill(), t.shape(), format, options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
+  if (options.zeros == Zeros::drop) return drop(t, format, options);
   if (nothing_to_do(t, format, options)) return t;
   if (options.dtype && *options.dtype != t.dtype() &&
       format.is_unique()) {  // elsewhere two values may stand for one element: their sum is cast
@@ -134,7 +135,7 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
   // What a sparse tensor does not store has its fill: under another one it must be written out.
   const bool whole = given.num_parts() == 1 && given.format().is_all_dense();
   Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
-  if (whole && least && absent.is_zero()) dense = without_signed_zeros(dense);
+  if (whole && least && absent.is_zero() && !format.is_all_dense()) dense = without_signed_zeros(dense);
   if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
   const Source all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());
@@ -210,8 +211,10 @@ std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buf
 
 }  // namespace
 
-Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format,
+Tensor from_coo(std::span<const Buffer> coords, const Buffer& given, const Shape& shape, const Format& format,
                 const ConvertOptions& options) {
+  // Duplicates are added in the dtype asked for: two uint8 of 200 are 400 in int64.
+  const Buffer values = options.dtype && *options.dtype != given.dtype ? given.cast(*options.dtype) : given;
   check_shape(format, shape);
   check_split(options.split, format);
   if (coords.size() != shape.size())
@@ -228,6 +231,11 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
       throw TensorError({.what = name + " and values differ in length",
                          .expected = std::to_string(values.size),
                          .got = std::to_string(coords[d].size)});
+  }
+  if (options.zeros == Zeros::drop) {
+    ConvertOptions stored = options;
+    stored.zeros = Zeros::automatic;
+    return drop_zeros(from_coo(coords, values, shape, format, stored));
   }
   if (const auto coo = as_unordered_coo(coords, values, shape)) return convert(*coo, format, options);
   const auto emit = [&](const Sink& sink) {

@@ -101,6 +101,9 @@ Part build_part(const Elements& elements, const Target& target);
 Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
                 const ConvertOptions& options);
 
+/// Values of another dtype in the same places, slot by slot.
+Tensor with_dtype(const Tensor& t, DType dtype);
+
 /// In-range slots of a tensor; those with the bits of the fill stay away where `zeros` says so.
 Source stored_elements(const Tensor& t, Zeros zeros);
 

@@ -96,6 +96,13 @@ Tensor fresh(const planning::Choice& c) {
 
 namespace planning {
 
+void check_accumulator(DType compute) {
+  if (accumulator(compute) != compute && compute != DType::boolean)
+    throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)),
+                     .expected = "a dtype with arithmetic of its own, such as float32",
+                     .got = std::string(name_of(compute))});
+}
+
 DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& options) {
   DType t = operands[0].dtype;
   for (const auto& o : operands) t = promote(t, o.dtype);
@@ -103,10 +110,7 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
   DType compute = accumulator(t);
   if (options.compute_dtype) {
     compute = *options.compute_dtype;
-    if (accumulator(compute) != compute && compute != DType::boolean)
-      throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)),
-                       .expected = "a dtype with arithmetic of its own, such as float32",
-                       .got = std::string(name_of(compute))});
+    check_accumulator(compute);
   }
   bool any_complex = false;
   for (const auto& o : operands) any_complex |= is_complex(o.dtype);

@@ -77,6 +77,7 @@ class Matmul(_Matmul):
             self._c = c
 
     def free(self):
+        """Lets go of operands and plan."""
         self._c = None
         super().free()
 

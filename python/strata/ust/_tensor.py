@@ -34,20 +34,25 @@ class Tensor:
     def __strata_tensor__(self):
         return self.tensor
 
-    base = property(lambda self: self._base)
-    extents = property(lambda self: list(self.tensor.shape))
-    shape = property(lambda self: self.tensor.shape)
-    levels = property(lambda self: [size for _, size in self.tensor.format.level_ranges(self.tensor.shape)])
-    size = property(lambda self: self.tensor.size)
-    num_dimensions = property(lambda self: self.tensor.ndim)
-    num_levels = property(lambda self: self.tensor.format.num_levels)
-    tensor_format = property(lambda self: TensorFormat._of(self.tensor.format))
-    dtype = property(lambda self: _core.dtype_name(self.tensor.dtype))
-    index_type = property(lambda self: _core.dtype_name(self.tensor.crd_dtype))
-    val = property(lambda self: self.tensor.values)
-    device = property(lambda self: self.tensor.device)
-    device_id = property(lambda self: self.tensor.device)
-    nse = property(lambda self: self.tensor.nse)
+    base = property(lambda self: self._base, doc="What it was made from, or None.")
+    extents = property(lambda self: list(self.tensor.shape), doc="The extent of each dimension, as a list.")
+    shape = property(lambda self: self.tensor.shape, doc="The same as a tuple.")
+    levels = property(
+        lambda self: [size for _, size in self.tensor.format.level_ranges(self.tensor.shape)],
+        doc="The size of each level.",
+    )
+    size = property(lambda self: self.tensor.size, doc="Number of elements, absent ones included.")
+    num_dimensions = property(lambda self: self.tensor.ndim, doc="Number of dimensions.")
+    num_levels = property(lambda self: self.tensor.format.num_levels, doc="Number of levels.")
+    tensor_format = property(lambda self: TensorFormat._of(self.tensor.format), doc="The format.")
+    dtype = property(lambda self: _core.dtype_name(self.tensor.dtype), doc="The name of the values' dtype.")
+    index_type = property(
+        lambda self: _core.dtype_name(self.tensor.crd_dtype), doc="The name of the coordinates' dtype."
+    )
+    val = property(lambda self: self.tensor.values, doc="The values of the slots.")
+    device = property(lambda self: self.tensor.device, doc="Where the arrays are: 'cpu'.")
+    device_id = property(lambda self: self.tensor.device, doc="The same.")
+    nse = property(lambda self: self.tensor.nse, doc="Stored elements: explicit zeros and fill-in included.")
 
     def pos(self, level):
         """Positions of a level; None where its type has none."""
@@ -115,7 +120,7 @@ class Tensor:
         if target is not None:
             target[...] = theirs.to_dense()
         else:
-            mine.values[:] = theirs.values
+            mine._array("values")[:] = theirs.values
         return self
 
     def draw_storage(self, name=None, width=100):
@@ -134,4 +139,4 @@ class Tensor:
     __array_ufunc__ = None
 
     def __repr__(self):
-        return repr(self.tensor)
+        return str(self.tensor)

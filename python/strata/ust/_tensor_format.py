@@ -69,12 +69,13 @@ class TensorFormat:
 
     @property
     def name(self):
+        """The name that was given, or the well-known one of this structure, or its text."""
         return self._name if self._name is not None else self.format.name or str(self.format)
 
-    num_dimensions = property(lambda self: len(self.dimensions))
-    num_levels = property(lambda self: len(self.levels))
-    is_ordered = property(lambda self: self.format.is_ordered)
-    is_unique = property(lambda self: self.format.is_unique)
+    num_dimensions = property(lambda self: len(self.dimensions), doc="Number of dimensions.")
+    num_levels = property(lambda self: len(self.levels), doc="Number of levels.")
+    is_ordered = property(lambda self: self.format.is_ordered, doc="Are all levels ordered?")
+    is_unique = property(lambda self: self.format.is_unique, doc="Can no element be stored twice?")
 
     @property
     def is_identity(self):

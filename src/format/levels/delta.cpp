@@ -8,7 +8,7 @@ namespace strata::levels {
 ///   pos   parent positions + 1 entries; starts at 0, never decreases
 ///   crd   bit stream, b bits a slot
 ///
-/// Source: Bik, "The Universal Sparse Tensor" (NVIDIA, 2025); Lesuer et al., "MACKO" (2025).
+/// Source: Bik, "The Universal Sparse Tensor" (NVIDIA, 2025); Macko, Boža, "MACKO" (2025).
 Cursor open_delta(const CursorInputs& in, ir::Expr parent) {
   Cursor cursor;
   cursor.counted = {in.fresh("p" + in.stem), in.pos(parent), in.pos(parent + 1)};

@@ -58,7 +58,7 @@ struct Prepared {
 bool stays_integer(const Expression& e, DType own) {
   switch (e.op()) {
     case Operator::access: return true;
-    case Operator::constant: return e.node().is_integer;
+    case Operator::constant: return is_integer(e.node().number);
     case Operator::sum:
       if (!e.node().implicit && own != DType::i64 && own != DType::u64) return false;
       break;
@@ -91,7 +91,7 @@ std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string,
   sum.accumulate = false;
   sum.value = a.total();
   EvaluateOptions how = options;
-  if (!how.dtype) how.dtype = own;
+  if (!how.result_dtype) how.result_dtype = own;
   return make_problem(sum, operands, how, why);
 }
 
@@ -175,7 +175,7 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   if (!loops) return std::nullopt;
   if (planning::Trace::on())
     planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
-  auto result = loops->run(*problem.options.format, problem.options.dtype);
+  auto result = loops->run(*problem.options.format, problem.options.result_dtype);
   if (!result) why = "there is no compiler";
   return result;
 }

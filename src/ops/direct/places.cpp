@@ -71,7 +71,8 @@ bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& option
   const Tensor pattern = all ? *places.tensor : projected(places, shared);
   step.indices = shared;
   if (others.empty()) {
-    options.mask = pattern;
+    // Where it stores something, not where that is true.
+    options.mask = pattern.dtype() == DType::boolean ? evaluation::ones_of(pattern, DType::boolean) : pattern;
     options.format = pattern.format();
     return true;
   }

@@ -217,6 +217,13 @@ class Builder {
     const auto right = add(tree, e.argument(1));
     if (!right) return std::nullopt;
     const int fact = tree.add_operation(op, {left->second, right->second});
+    for (const auto& [number, facts] : {*left, *right}) {  // a number beyond the integers that it is compared with
+      const evaluation::Node& n = tree.node(facts);
+      if (!n.constant) continue;
+      merging::Node& own = unit_.nodes[static_cast<std::size_t>(number)];
+      own.dtype = own.compute = n.dtype;
+      own.value = to_scalar(n.fill);
+    }
     const DType t = tree.node(fact).compute;
     if (is_complex(t) && (ring_ || (!multiplies && op != Operator::add && op != Operator::subtract)))
       return refuse("'" + std::string(name_of(op)) + "' of complex numbers");

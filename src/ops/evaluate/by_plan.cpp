@@ -3,6 +3,7 @@
 
 #include "ops/convert_elements.h"
 #include "ops/evaluate/front.h"
+#include "plan/product.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -56,15 +57,22 @@ std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, 
   return {};
 }
 
-std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                             const Destination& to) {
-  PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
-  if (to.out && !how.output_dtype) {
-    DType product = operands.empty() ? to.out->dtype() : operands[0].dtype;
-    for (const auto& t : operands) product = promote(product, t.dtype);
-    check_kind(product, to.out->dtype());
+PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to) {
+  PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
+  if (!to.out && !options.result_dtype) return how;
+  DType product = operands.empty() ? DType::f64 : operands[0].dtype;
+  for (const auto& t : operands) product = promote(product, t.dtype);
+  if (options.result_dtype && !how.compute_dtype) how.compute_dtype = planning::accumulator(product);
+  if (to.out) {  // its dtype decides what is computed in, unless one was asked for
+    check_kind(options.result_dtype.value_or(product), to.out->dtype());
     how.output_dtype = to.out->dtype();
   }
+  return how;
+}
+
+std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                             const Destination& to) {
+  const PlanOptions how = plan_options(operands, options, to);
   try {
     Plan plan = make_plan(e, operands, how);
     if (planning::Trace::on()) planning::Trace::add("a plan: " + plan.kernel_name(), plan.show());

@@ -57,7 +57,7 @@ class Evaluator {
     const int root = build(tree, value, true);
     DType dtype = tree.node(root).dtype;
     if (assignment_.accumulate) dtype = operands_.at(assignment_.name).dtype();
-    return finish(tree, root, options_.dtype.value_or(dtype));
+    return finish(tree, root, options_.result_dtype.value_or(dtype));
   }
 
  private:
@@ -303,7 +303,7 @@ class Evaluator {
   void check_kept(DType from, DType to) const {
     const bool lossy = (is_complex(from) && !is_complex(to)) || (is_float(from) && is_integer(to)) ||
                        (to == DType::boolean && from != to);
-    if (lossy && assignment_.accumulate && !options_.dtype)
+    if (lossy && assignment_.accumulate && !options_.result_dtype)
       throw DTypeError({.what = "'" + assignment_.name + "' cannot hold what '+=' adds to it",
                         .expected = std::string(name_of(from)),
                         .got = std::string(name_of(to))});

@@ -3,7 +3,9 @@
 #include "ops/direct/direct.h"
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
+#include "ops/evaluate/dtypes.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -48,8 +50,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     if (why.empty() && names.size() > 2 && direct::pays_in_pairs(a, operands))
       why = "pair by pair it takes less than half of the multiply-adds";
     if (why.empty()) try {
-        const PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
-        return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(make_plan(*e, list, how).explain());
+        const Plan plan = make_plan(*e, list, evaluation::plan_options(list, options, {}));
+        return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(plan.explain());
       } catch (const Unsupported& problem) { why = problem.problem().what; }
   }
   out += "  a plan: no, " + why + "\n";
@@ -78,9 +80,12 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 }  // namespace
 
-static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                const EvaluateOptions& options) {
-  evaluation::check_names(a, operands);
+static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& given,
+                                const EvaluateOptions& asked) {
+  evaluation::check_names(a, given);
+  const evaluation::Dtypes dtypes(a, given, evaluation::with_true_mask(asked));
+  const auto operands = dtypes.asked() ? dtypes.cast(given) : given;
+  const EvaluateOptions& options = dtypes.options();
   std::map<std::string, TensorType> types;
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) {

@@ -42,6 +42,8 @@ struct Destination {
 /// Why no plan serves; empty where one does: a product with at most one sparse operand and a dense result.
 std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
                          const Format& result);
+/// Of the options the dtypes count that Dtypes has settled: compute_dtype and result_dtype.
+PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to);
 /// The plan that serves such operands, if there is one.
 std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
                              const Destination& to);

@@ -18,7 +18,8 @@ struct Node {
   enum Weak : std::uint8_t {
     strong,
     integer,
-    floating
+    floating,
+    complex
   } weak = strong;        ///< a Python number takes the dtype of what it meets
   bool constant = false;  ///< one value everywhere
   bool always = false;    ///< has a value everywhere, not one value: a dense operand is in it
@@ -79,7 +80,9 @@ class Tree {
   static constexpr std::int64_t slab_rows = 1 << 19;  ///< bounds the memory of intermediates
 
   int add(Node n);
-  DType common(std::span<const int> arguments) const;
+  DType common(Operator op, std::span<const int> arguments) const;
+  /// Of a comparison of integers: a number beyond their dtype becomes an infinity, beyond which none of them is.
+  DType common_of_comparison(Operator op, std::span<const int> arguments);
   std::vector<Rows> supports(std::span<const int> arguments, const Rows* restrict) const;
   void look_up(int n, Rows& rows) const;
   Values evaluate(int n, const Rows& rows) const;

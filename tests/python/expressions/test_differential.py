@@ -1,4 +1,4 @@
-"""2,000 conversions and 2,000 expressions per run, in blocks so that workers share them. Longer runs:
+"""1,000 conversions and 1,000 expressions per run, in blocks so that workers share them. Longer runs:
 tests/campaign.py.
 
 The first 200 expressions run on whatever engine the plan chooses (most of them are compiled), the others on the
@@ -11,7 +11,7 @@ from random_expressions import check as check_evaluation
 
 import strata as st
 
-BLOCKS, PER_BLOCK = 20, 100
+BLOCKS, PER_BLOCK = 10, 100
 
 # Seeds that once failed.
 CONVERSIONS = []

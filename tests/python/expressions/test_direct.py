@@ -219,7 +219,7 @@ def test_a_mask_beside_the_workspace(format, complement):
     rng = np.random.default_rng(8)
     A, B = matrix(rng, 60, 200, 0.05), matrix(rng, 200, 300, 0.05)
     pattern = rng.random((60, 300)) < rng.choice([0, 0.1, 1], 60)[:, None]
-    mask = st.from_dense(pattern.astype(float), format)
+    mask = st.from_dense(pattern if "k: dense" in format else pattern.astype(float), format)
     out = st.evaluate(
         "R(i,k) = A(i,j) * B(j,k)", A=st.from_scipy(A), B=st.from_scipy(B), mask=mask, complement_mask=complement
     )

@@ -10,7 +10,7 @@ import strata as st
 
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "ELL", "DIA", "delta(2)", "CSR + COO"]
 BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
-BINARY += [operator.lt, operator.le, operator.gt, operator.ge]
+BINARY += [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
 
 def dense(x):
@@ -96,14 +96,8 @@ def test_refused():
         A + "x"
     with pytest.raises(TypeError):
         A < None
-    for exponent, got in (
-        (-1, "-1"),
-        (1.5, "1.5"),
-        ("x", "'x'"),
-        (np.ones((3, 3)), "ndarray of 2 dimensions"),
-        (A, "Tensor of 2 dimensions"),
-    ):
-        with pytest.raises(st.Unsupported, match="exponent.*\n.*got +" + got):
+    for exponent in ("x", None, object()):
+        with pytest.raises(TypeError):
             A**exponent
     with pytest.raises(st.ExpressionError, match="axis"):
         A.sum(axis=2)

@@ -196,7 +196,7 @@ def test_our_capsules_release_their_memory():
 
 
 def test_iterators_outlive_the_tensor():
-    it = iter(st.from_dense(np.eye(3), "CSR"))
+    it = st.from_dense(np.eye(3), "CSR").items()
     churn()
     assert len(list(it)) == 3
 
@@ -228,7 +228,7 @@ assert a[0] is a[1]
 
 def test_stored_elements_handed_out_to_many_threads():
     t = st.from_dense(np.arange(1, 2001.0).reshape(40, 50), "CSR")
-    it, seen = iter(t), [[] for _ in range(8)]
+    it, seen = t.items(), [[] for _ in range(8)]
     threads = [threading.Thread(target=lambda k=k: seen[k].extend(v for _, v in it)) for k in range(8)]
     for x in threads:
         x.start()

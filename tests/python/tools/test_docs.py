@@ -1,4 +1,4 @@
-"""Every block of code in README.md and docs/ runs; where a block of output follows, it is what is printed. C++ blocks stand in an example."""
+"""Every block of code in README.md, CONTRIBUTING.md and docs/ runs; where a block of output follows, it is what is printed. C++ blocks stand in an example."""
 
 import contextlib
 import io
@@ -7,8 +7,13 @@ import re
 
 import pytest
 
+import strata as st
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def blocks(page):
@@ -18,9 +23,10 @@ def blocks(page):
         yield m[1], m[2], text[: m.start()].count("\n") + 2
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(st.settings, "threads", 0)  # as a reader has it, whatever tests before this one left
     namespace = {}
     found = list(blocks(page))
     for k, (language, text, line) in enumerate(found):
@@ -33,7 +39,7 @@ def test_python_blocks(page, tmp_path, monkeypatch):
             assert printed.getvalue() == found[k + 1][1], f"{page.name}, line {found[k + 1][2]}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_cpp_blocks_are_compiled(page):
     programs = [re.sub(r"\s+", " ", p.read_text()) for p in (ROOT / "examples" / "cpp").glob("*.cpp")]
     for language, text, line in blocks(page):
@@ -43,7 +49,7 @@ def test_cpp_blocks_are_compiled(page):
             )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if "://" not in target:

@@ -10,7 +10,8 @@
 /// Compares with tests/golden/FILE.
 inline void check_golden(const std::string& file, const std::string& text) {
   const std::string path = std::string(STRATA_TEST_DIR) + "/golden/" + file;
-  if (const char* mode = std::getenv("STRATA_GOLDEN"); mode && std::string(mode) == "update") std::ofstream(path) << text;
+  if (const char* mode = std::getenv("STRATA_GOLDEN"); mode && std::string(mode) == "update")
+    std::ofstream(path) << text;
   std::ifstream in(path);
   std::ostringstream expected;
   expected << in.rdbuf();

@@ -41,12 +41,16 @@ TEST_CASE("golden nests") {
   check("bsr_spmm_64", "ij,jk->ik", {type_of("BSR(2, 2)", {1000, 900}), wide}, {1000, 64});
   check("bsr_spmv_ragged", "ij,j->i", {type_of("BSR(2, 2)", {999, 900}), x}, {999});
   check("dia_spmv", "ij,j->i", {type_of("(i, j) -> (j - i : compressed, i : range)", {1000, 900}), x}, {1000});
-  check("dia_spmm_64", "ij,jk->ik", {type_of("(i, j) -> (j - i : compressed, i : range)", {1000, 900}), wide}, {1000, 64});
+  check("dia_spmm_64", "ij,jk->ik", {type_of("(i, j) -> (j - i : compressed, i : range)", {1000, 900}), wide},
+        {1000, 64});
   check("coo_spmv", "ij,j->i", {type_of("COO", {1000, 900}), x}, {1000});
   check("delta_spmv", "ij,j->i", {type_of("(i, j) -> (i : dense, j : delta(4))", {1000, 900}), x}, {1000});
-  check("csf_mttkrp", "ijk,jr,kr->ir", {type_of("CSF", {100, 900, 80}), type_of("dense", {900, 32}), type_of("dense", {80, 32})}, {100, 32});
+  check("csf_mttkrp", "ijk,jr,kr->ir",
+        {type_of("CSF", {100, 900, 80}), type_of("dense", {900, 32}), type_of("dense", {80, 32})}, {100, 32});
   check("csf_total", "ijk->", {type_of("CSF", {100, 900, 80})}, {});
   check("csr_column_sums", "ij->j", {type_of("CSR", {1000, 900})}, {900});
-  check("csf_mttkrp_last", "ijk,ir,jr->kr", {type_of("CSF", {100, 900, 80}), type_of("dense", {100, 32}), type_of("dense", {900, 32})}, {80, 32});
-  check("coo_mttkrp_middle", "ijk,ir,kr->jr", {type_of("COO(3)", {100, 900, 80}), type_of("dense", {100, 32}), type_of("dense", {80, 32})}, {900, 32});
+  check("csf_mttkrp_last", "ijk,ir,jr->kr",
+        {type_of("CSF", {100, 900, 80}), type_of("dense", {100, 32}), type_of("dense", {900, 32})}, {80, 32});
+  check("coo_mttkrp_middle", "ijk,ir,kr->jr",
+        {type_of("COO(3)", {100, 900, 80}), type_of("dense", {100, 32}), type_of("dense", {80, 32})}, {900, 32});
 }

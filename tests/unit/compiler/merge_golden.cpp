@@ -42,7 +42,8 @@ merging::Input input(std::vector<merging::Operand> operands, Operator op, std::v
 
 void check(const std::string& name, const merging::Input& in) {
   const merging::Lowered lowered = merging::lower(in);
-  const std::string text = lowered.text + "\n" + ir::to_string(lowered.function);  check_golden("merge_" + name + ".txt", text);
+  const std::string text = lowered.text + "\n" + ir::to_string(lowered.function);
+  check_golden("merge_" + name + ".txt", text);
 }
 
 }  // namespace
@@ -80,7 +81,8 @@ TEST_CASE("golden merges") {
   check("ttm_fibres", ttm);
 
   // A score an element: the innermost sum over dense memory in vectors.
-  merging::Input scores = input({csr, operand("dense", {0, 2}), operand("dense", {2, 3}), operand("dense", {1, 3})}, Operator::multiply, {0, 0, 1, 1});
+  merging::Input scores = input({csr, operand("dense", {0, 2}), operand("dense", {2, 3}), operand("dense", {1, 3})},
+                                Operator::multiply, {0, 0, 1, 1});
   scores.pattern = 0;
   scores.dense_top = false;
   scores.lanes = 8;
@@ -112,12 +114,13 @@ TEST_CASE("golden merges") {
   // Weights of edges times features: one walk for what differs in values alone, exp once an edge.
   merging::Input attention = input({csr, csr, operand("dense", {1, 2})}, Operator::multiply, {0, 1, 0});
   attention.operands[1].twin = 0;
-  attention.nodes = {{.kind = Node::access, .operand = 0, .value = attention.fill},
-                     {.kind = Node::access, .operand = 1, .value = attention.fill},
-                     {.kind = Node::map, .op = Operator::exponential, .value = Scalar::of(1.0), .arguments = {1}},
-                     {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {0, 2}, .needed = {1, 0}},
-                     {.kind = Node::access, .operand = 2, .value = attention.fill},
-                     {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {3, 4}, .needed = {1, 0}}};
+  attention.nodes = {
+      {.kind = Node::access, .operand = 0, .value = attention.fill},
+      {.kind = Node::access, .operand = 1, .value = attention.fill},
+      {.kind = Node::map, .op = Operator::exponential, .value = Scalar::of(1.0), .arguments = {1}},
+      {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {0, 2}, .needed = {1, 0}},
+      {.kind = Node::access, .operand = 2, .value = attention.fill},
+      {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {3, 4}, .needed = {1, 0}}};
   attention.dense_result = true;
   attention.dense_top = false;
   attention.contiguous = 2;
@@ -125,9 +128,11 @@ TEST_CASE("golden merges") {
 
   // Blocks: the row of the workspace holds one for each coordinate. The last ones are not whole.
   const std::string blocks = "(i, j, k, l) -> (i : dense, j : compressed, k : dense, l : dense)";
-  merging::Input blocked = input({operand(blocks, {0, 1, 3, 4}), operand(blocks, {1, 2, 4, 5})}, Operator::multiply, {0, 1, 0, 0, 1, 0});
+  merging::Input blocked =
+      input({operand(blocks, {0, 1, 3, 4}), operand(blocks, {1, 2, 4, 5})}, Operator::multiply, {0, 1, 0, 0, 1, 0});
   blocked.constants = {0, 0, 0, 2, 3, 2};
-  blocked.hints = {merging::Hint::none, merging::Hint::none, merging::Hint::none, merging::Hint::unrolled, merging::Hint::none, merging::Hint::simd};
+  blocked.hints = {merging::Hint::none,     merging::Hint::none, merging::Hint::none,
+                   merging::Hint::unrolled, merging::Hint::none, merging::Hint::simd};
   blocked.bounds = {{.terms = {{1, 3}, {4, 1}}}};
   blocked.dense_tail = 2;
   check("spgemm_blocks", blocked);

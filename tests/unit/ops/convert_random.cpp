@@ -53,7 +53,7 @@ std::string mismatch(const Tensor& t, const Elements& expected) {
 
 TEST_CASE("random formats there and back") {
   const char* asked = std::getenv("STRATA_TEST_SEED");
-  const std::uint64_t first = asked ? std::strtoull(asked, nullptr, 10) : 1, count = asked ? 1 : 3000;
+  const std::uint64_t first = asked ? std::strtoull(asked, nullptr, 10) : 1, count = asked ? 1 : 1000;
   std::uint64_t refused = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     std::mt19937_64 random(seed);
@@ -89,7 +89,7 @@ TEST_CASE("random formats there and back") {
       REQUIRE(mismatch(y, expected) == "");
       const Tensor z = convert(y, a);
       REQUIRE(mismatch(z, expected) == "");
-      if (a.num_parts() == 1) REQUIRE(equal(x, z));
+      if (a.num_parts() == 1) REQUIRE(same_storage(x, z));
       const Tensor dense = to_dense(y);
       REQUIRE(mismatch(dense, expected) == "");
       if (rank > 0) REQUIRE(mismatch(convert(from_dense(dense, b), a), expected) == "");
@@ -103,7 +103,7 @@ TEST_CASE("random formats there and back") {
 
 TEST_CASE("wild formats hold everything or say why not") {
   std::uint64_t held = 0, refused = 0;
-  for (std::uint64_t seed = 1; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     std::mt19937_64 random(seed);
     const int rank = static_cast<int>(1 + random() % 3);
     testing::RandomFormatOptions options;
@@ -138,6 +138,6 @@ TEST_CASE("wild formats hold everything or say why not") {
       ++refused;
     }
   }
-  CHECK(held > 500);
+  CHECK(held > 333);
   CHECK(refused > 0);
 }
