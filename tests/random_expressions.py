@@ -6,10 +6,12 @@ A case is 1 to 4 operands of 0 to 4 dimensions over up to 5 indices, sums of pro
 reductions, semirings, masks, a format for each operand and for the result. Wide cases (seeds from WIDE on) go further:
 operands of several dtypes, 5 dimensions, sin, log and erf, semirings of users and `any`; from STRUCTURED on structured
 levels too, from BLOCKED on results in blocks, from NESTED on reductions inside of products, from ASKED on dtype= and
-elements that are stored twice. Values are small integers; a case that fails is made smaller and printed.
+elements that are stored twice, from DIVIDED on quotients of expressions. Values are small integers; a case that fails is
+made smaller and printed.
 """
 
 import copy
+import functools
 import itertools
 import warnings
 
@@ -21,6 +23,8 @@ import strata as st
 
 INDICES = "ijklm"
 WIDE = 10_000_000  # seeds below give the cases that they always gave, so that recorded failures stay what they are
+DIVIDED = 70_000_000
+QUOTIENTS = ("/", "//", "%")
 FUNCTIONS = {
     "abs": np.abs,
     "sign": np.sign,
@@ -139,7 +143,40 @@ def dense(case, e):
     if len(e) == 2:
         return WIDE_FUNCTIONS[e[0]](dense(case, e[1]))
     a, b = dense(case, e[1]), dense(case, e[2])
-    return a * b if e[0] == "*" else BINARY[e[0]](a, b)  # NumPy's multiply makes an array of two Python numbers
+    if e[0] == "*":
+        return a * b  # NumPy's multiply makes an array of two Python numbers
+    if e[0] in QUOTIENTS and stored(case, e[2]) is not True:
+        b = b + np.zeros_like(b)  # what is absent has no sign
+    value = BINARY[e[0]](a, b)
+    here = stored(case, e[1]) if e[0] in QUOTIENTS else True
+    return value if here is True else np.where(here, value, value.dtype.type(0))
+
+
+def stored(case, e):
+    """Where a numerator has elements, fill-in among them; True: everywhere."""
+    if e[0] == "access":
+        o = case["operands"][e[1]]
+        if o["format"] is None:
+            return True
+        pattern = as_operand(o).to(str(st.Format("COO", o["array"].ndim)), zeros="keep")
+        at = np.zeros(o["array"].shape, bool)
+        at[tuple(pattern.crd(level) for level in range(at.ndim))] = True
+        whole = dict(case, operands={e[1]: dict(o, array=at)})
+        return spread(case, grid(whole, e[1]), o["indices"])
+    if e[0] == "number":
+        return True
+    if e[0] == "reduce":
+        here = stored(case, e[3])
+        return here if here is True else np.any(here, axis=INDICES.index(e[2]), keepdims=True)
+    here = (
+        [stored(case, a) for a in e[1:2] if isinstance(a, tuple)]
+        if e[0] in QUOTIENTS
+        else [stored(case, a) for a in e[1:]]
+    )
+    if e[0] == "*":
+        found = [h for h in here if h is not True]
+        return functools.reduce(np.logical_and, found) if found else True
+    return True if any(h is True for h in here) else functools.reduce(np.logical_or, here)
 
 
 def semiring_values(case, e):
@@ -233,6 +270,35 @@ def is_complex(case, e):
 
 def accessed(e):
     return [e[1]] if e[0] == "access" else [n for a in e[1:] if isinstance(a, tuple) for n in accessed(a)]
+
+
+def divided(rng, case, access):
+    """A quotient of expressions: what is absent above stays absent, whatever stands below."""
+    pick = lambda *choices: choices[int(rng.integers(len(choices)))]  # noqa: E731
+
+    def part(numerator):
+        a, b = access(), access()
+        kind = (
+            pick("access", "product", "sum", "map", "reduce")
+            if numerator
+            else pick("access", "product", "reduce", "+ 1")
+        )
+        if kind == "product":
+            return ("*", a, b)
+        if kind == "sum" and set(free(case, a)) == set(free(case, b)):
+            return (pick("+", "-"), a, b)
+        if kind == "map":
+            return (pick("abs", "-"), a)
+        if kind == "reduce" and free(case, a):
+            return ("reduce", "sum" if numerator else pick("sum", "max", "min"), pick(*free(case, a)), a)
+        return ("+", a, ("number", 1)) if kind == "+ 1" else a
+
+    above, below = part(True), part(False)
+    empty = any(case["extents"][i] == 0 for i in case["extents"])
+    truths = any(case["operands"][n]["array"].dtype == bool for n in accessed(above) + accessed(below))
+    if empty or truths:
+        return None
+    return (pick(*QUOTIENTS), above, below)
 
 
 def dtypes_of(rng, semiring):
@@ -371,7 +437,12 @@ def random_case(seed):
         case["terms"].append(("access", names[0]))
     available = [i for i in used if any(i in free(case, t) for t in case["terms"])]
     case["output"] = [i for i in available if rng.random() < 0.55][: 5 if wide else 3]
-    if len(case["terms"]) == 1 and (wide or dtype in ("float64", "int64")) and not semiring and rng.random() < 0.15:
+    if seed >= DIVIDED and not semiring and not any(is_complex(case, ("access", n)) for n in names):
+        small = lambda: ("access", str(rng.choice([n for n in names if len(free(case, ("access", n))) < 4])))  # noqa: E731
+        quotient = divided(rng, case, small) if any(len(free(case, ("access", n))) < 4 for n in names) else None
+        if quotient and len(free(case, quotient)) <= 4:
+            case["output"], case["terms"] = free(case, quotient), [quotient]
+    elif len(case["terms"]) == 1 and (wide or dtype in ("float64", "int64")) and not semiring and rng.random() < 0.15:
         # quotients: at the top, where what is not a number reaches no product
         a, b = access(), access()
         both = list(dict.fromkeys(free(case, a) + free(case, b)))

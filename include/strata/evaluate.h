@@ -55,10 +55,8 @@ Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const Evaluat
 void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out,
                    const EvaluateOptions& options = {}, const Scalar& alpha = Scalar::of(std::int64_t{1}),
                    const Scalar& beta = Scalar::of(std::int64_t{0}));
-/// NumPy's einsum with these options. With at most one sparse operand the result is dense where no format is given.
+/// NumPy's einsum with these options. Its result is as sparse as evaluate() has it.
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options);
-/// The options with the format that einsum() gives its result.
-EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands, EvaluateOptions options);
 
 /// The format that a result gets, and why (design 4).
 struct ResultFormat {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "once.h"
 
@@ -266,9 +267,11 @@ Buffer to_buffer(nb::handle h, const char* what) {
   Buffer b = Buffer::allocate(a.data.dtype, a.shape[0]);
   const auto width = size_of(b.dtype);
   const char* from = static_cast<const char*>(a.data.data) + a.offset * static_cast<std::int64_t>(width);
-  for (std::int64_t k = 0; k < a.shape[0]; ++k)
+  for (std::int64_t k = 0; k < a.shape[0]; ++k) {
+    poll_at(k + 1);
     std::memcpy(static_cast<char*>(b.data) + k * static_cast<std::int64_t>(width),
                 from + k * a.strides[0] * static_cast<std::int64_t>(width), width);
+  }
   return b;
 }
 

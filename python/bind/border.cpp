@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "array.h"
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "bind.h"
 
@@ -29,6 +30,7 @@ Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t
   std::int64_t stamp = 0;
   for (std::size_t b = 0; b < static_cast<std::size_t>(batches); ++b) {
     for (std::size_t i = 0; i + 1 < per_pos; ++i) {
+      poll_at(static_cast<std::int64_t>(i) + 1);
       const auto begin = static_cast<std::int64_t>(pos[b * per_pos + i]),
                  end = static_cast<std::int64_t>(pos[b * per_pos + i + 1]);
       if (begin < 0 || end < begin || end > static_cast<std::int64_t>(per_crd)) return order;
@@ -87,6 +89,7 @@ Order scan_lists(std::span<const Buffer> lists) {
     with_index(list.dtype, [&](auto zero) {
       const auto* c = static_cast<const decltype(zero)*>(list.data);
       for (std::int64_t k = 1; k < n; ++k) {
+        poll_at(k);
         auto& now = compared[static_cast<std::size_t>(k)];
         if (now == 0) now = static_cast<signed char>((c[k] > c[k - 1]) - (c[k] < c[k - 1]));
       }

@@ -7,11 +7,6 @@
 #include "expr/depth.h"
 
 namespace strata::bind {
-namespace {
-
-bool is_sparse(const Tensor& t) { return !t.format().is_all_dense(); }
-
-}  // namespace
 
 Semiring to_semiring(nb::handle h) {
   if (h.is_none()) return Semiring::plus_times;
@@ -92,17 +87,13 @@ nb::object result_of(const Tensor& t, Package package) {
 }  // namespace
 
 nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                           Package package) {
+                           const Scalar& alpha, Package package) {
   Tensor out;
   {
     NoGil no_gil;
-    out = evaluate(e, operands, options);
+    out = evaluate(e, operands, options, alpha);
   }
   return result_of(out, package);
-}
-
-bool needs_general_path(std::span<const Tensor> operands) {
-  return std::count_if(operands.begin(), operands.end(), is_sparse) > 1;
 }
 
 void bind_evaluate(nb::module_& m) {
@@ -182,10 +173,8 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        EvaluateOptions options =
-            einsum_options(e, list,
-                           options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
-                                      static_cast<int>(e.output.size())));
+        EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                                             static_cast<int>(e.output.size()));
         options.schedule = to_schedule(schedule);
         const Scalar a = to_scalar(alpha), b = beta.is_none() ? Scalar::of(std::int64_t{0}) : to_scalar(beta);
         if (!out.is_none()) {

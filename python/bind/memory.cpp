@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "bind.h"
 #include "dlpack.h"
@@ -141,6 +142,7 @@ Buffer packed_copy(const Array& a) {
   std::vector<std::int64_t> at(a.shape.size(), 0);
   std::int64_t from = a.offset;
   for (std::int64_t k = 0; k < count; ++k) {
+    poll_at(k + 1);
     std::memcpy(static_cast<char*>(b.data) + k * width, static_cast<const char*>(a.data.data) + from * width,
                 static_cast<std::size_t>(width));
     for (std::size_t d = a.shape.size(); d-- > 0;) {

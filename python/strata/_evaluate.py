@@ -37,8 +37,9 @@ def evaluate(
 
     operands : {name: tensor}, for names that are no keywords of Python or of this function
     out : array to write the result into, returned
-    format : of the result; otherwise the pattern of a sparse operand with the result's indices, compressed levels where
-        all operands are sparse, or dense (explain() says why)
+    format : of the result; otherwise the pattern of a sparse operand with exactly the result's indices; a dense array
+        where it has one index or none; compressed levels where sparse operands have all of its indices and share some;
+        or dense (explain() says why)
     semiring : what *, + and sums mean: "min-plus", "max-plus", "max-times", "or-and", "any", or one of your own as
         "min(a, b); a + b; inf" (add; multiply; additive identity) or a Semiring
     mask : the result has elements only where the mask is true, whatever stores its truth values; of a sparse mask of
@@ -123,13 +124,14 @@ def einsum(
 
         einsum("ij,j->i", A, x)
         einsum("ij,jk->ik", A, B)                      # of sparse A and B: sparse, as evaluate() infers it
+        einsum("ij,ik,jk->ij", A, U, V)                # of sparse A: in A's pattern
         einsum("ij,jk->ik", A, B, format="COO")
         einsum("ij,jk,ki->", A, A, A, semiring="plus-times")
         einsum(A, [0, 1], x, [1], [0])                 # indices as lists; without the last one as NumPy orders them
 
-    With at most one sparse operand the result is dense unless `format` says otherwise, an array of the package of
-    the dense operands, and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format,
-    semiring, mask, complement_mask, schedule : as for evaluate(); loops have the letters of the einsum.
+    The result is sparse or dense as evaluate() infers it, a dense one an array of the package of the dense operands,
+    and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format, semiring, mask,
+    complement_mask, schedule : as for evaluate(); loops have the letters of the einsum.
     ExpressionError, TensorError, DTypeError, PlanError, ScheduleError.
     """
     if not isinstance(spec, str):

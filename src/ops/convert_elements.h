@@ -50,7 +50,7 @@ class Elements {
 
   void reserve(std::int64_t n);
   void append(const Piece& piece);
-  /// Sorts by level coordinates and adds up duplicates, in the order in which they came.
+  /// Sorts by level coordinates and adds up duplicates, in the order in which they came (many of them in pairs).
   void sort_and_combine();
 
   const Format& format() const { return format_; }

@@ -1,11 +1,13 @@
 // Leaving out the elements that hold no more than the fill.
 #include "ops/drop_zeros.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "ops/fast/fast.h"
 #include "ops/slice_rows.h"
+#include "ops/source_changed.h"
 #include "tensor/index_view.h"
 #include "tensor/is_fill.h"
 #include "tensor/values.h"
@@ -42,7 +44,7 @@ template <class T> void move_kept(const Buffer& from, const Buffer& to, i64 k, i
 }
 
 /// CSR, COO and their kin keep their levels: nothing is sorted.
-std::optional<Tensor> without_fill_in_lists(const Tensor& t) {
+std::optional<Tensor> compacted(const Tensor& t) {
   const int level = listing_level(t.format());
   const Part& part = t.part();
   if (level < 0 || part.num_batches != 1 || part.value_stride != 1) return {};
@@ -60,6 +62,10 @@ std::optional<Tensor> without_fill_in_lists(const Tensor& t) {
     for (i64 k = 0; k < stored; k += i64{1} << 15) from.push_back(k);
     from.push_back(stored);
   }
+  if (from.front() != 0 || from.back() != stored || stored > part.values.size || !std::ranges::is_sorted(from))
+    throw SourceChanged();
+  for (std::size_t l = listed; l < part.levels.size(); ++l)
+    if (stored > part.levels[l].crd.size) throw SourceChanged();
   const auto begin = [&](const std::vector<i64>& list, i64 k) { return list[static_cast<std::size_t>(k)]; };
   const i64 pieces = static_cast<i64>(from.size()) - 1;
   std::vector<i64> to(from.size());
@@ -96,6 +102,8 @@ std::optional<Tensor> without_fill_in_lists(const Tensor& t) {
   compact(out.values, width);
   return make_from_parts(t.type(), {std::move(out)});
 }
+
+std::optional<Tensor> without_fill_in_lists(const Tensor& t) { return while_it_changes(t, compacted); }
 
 /// The stream of `t` without slots that hold no more than the fill.
 Source without_fill(const Tensor& t) {

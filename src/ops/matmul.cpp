@@ -134,8 +134,14 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
   return e;
 }
 
+bool may_be_sparse(const Tensor& a, const Tensor& b) {
+  const bool sparse_a = !a.format().is_all_dense(), sparse_b = !b.format().is_all_dense();
+  return (sparse_a && sparse_b) || (sparse_a && a.rank() > 2 && b.rank() == 1) ||
+         (sparse_b && b.rank() > 2 && a.rank() == 1);
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-  if (!a.format().is_all_dense() && !b.format().is_all_dense()) {
+  if (may_be_sparse(a, b)) {
     const Tensor operands[] = {a, b};
     return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands,
                     {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype});

@@ -42,6 +42,7 @@ Tensor make_from_parts(TensorType type, std::vector<Part> parts) {
                         std::to_string(type.format.num_parts()));
   auto impl = std::make_shared<Tensor::Impl>();
   impl->type = std::move(type);
+  impl->type.fill = as_fill(impl->type.fill);
   impl->parts = std::move(parts);
   return Tensor(std::shared_ptr<const Tensor::Impl>(std::move(impl)));
 }

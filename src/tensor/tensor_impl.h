@@ -2,6 +2,7 @@
 // What a Tensor holds, and helpers shared by the files of this folder.
 #include <atomic>
 
+#include "tensor/is_fill.h"
 #include "tensor/part_view.h"
 
 namespace strata {

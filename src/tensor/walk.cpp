@@ -186,6 +186,7 @@ class Walk {
   void emit(int n, const std::int64_t* position, const Walk* columns) {
     count_ += n;
     if (!f_) return;
+    if (count_ / steps_between_polls != (count_ - n) / steps_between_polls) poll_interrupt();
     const bool direct = part_.format.is_all_dense();
     for (int i = 0; i < n; ++i)
       slots_[static_cast<std::size_t>(i)] = direct ? position[i] : base_ + position[i] * part_.value_stride;

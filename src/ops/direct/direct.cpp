@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/direct/counted.h"
 #include "ops/direct/fold.h"
 #include "ops/direct/in_place.h"
 #include "ops/direct/lift.h"
@@ -173,6 +174,13 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   }
   const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
+  if (const auto counted = as_counted(problem, *loops)) {
+    if (planning::Trace::on())
+      planning::Trace::add("generated code: " + loops->assignment.to_string(), counted->describe(true));
+    if (const auto result = counted->run())
+      return convert(*result, *problem.options.format,
+                     {.dtype = problem.options.result_dtype.value_or(loops->unit.dtype), .zeros = Zeros::keep});
+  }
   if (planning::Trace::on())
     planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
   auto result = loops->run(*problem.options.format, problem.options.result_dtype);
@@ -199,6 +207,7 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   }
   const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
+  if (const auto counted = as_counted(problem, *loops)) return counted->describe(false);
   return loops->describe();
 }
 

@@ -122,6 +122,7 @@ class Model {
         if (!cost || (best && *cost >= least)) continue;
         least = *cost;
         best = std::move(candidate);
+        best->cost = least;
       } while (std::next_permutation(inner.begin(), inner.end()));
     } while (std::next_permutation(outer.begin(), outer.end()));
     if (best) return best;

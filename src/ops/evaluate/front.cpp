@@ -97,8 +97,8 @@ using AssignmentMemo = evaluation::Memo<AssignmentKey>;
 /// `memo`: where a product in a pattern is noted, or null.
 Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& operands, EvaluateOptions options,
                     const Destination& to, AssignmentMemo* memo = nullptr) {
-  if (!to.out && to.scales())
-    throw PlanError({.what = "alpha and beta need memory to write into", .expected = "an output", .fix = "give out="});
+  if (!to.out && !to.beta.is_zero())
+    throw PlanError({.what = "beta needs memory to write into", .expected = "an output", .fix = "give out="});
   if (to.out) options.format.reset();
   const auto compute = [&] {
     std::string why;
@@ -114,10 +114,10 @@ Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& op
                     product->names,
                     product->plan,
                     product->alpha});
-    return product->plan.run(product->operands, product->alpha);
+    return evaluation::run_in_pattern(product->plan, product->operands, product->alpha);
   };
   const Tensor result = compute();
-  if (!to.out) return result;
+  if (!to.out) return to.scales() ? evaluation::scaled(result, to.alpha) : result;
   evaluation::write(result, to);
   return *to.out;
 }
@@ -137,7 +137,8 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
       std::vector<Tensor> list;
       for (const auto& n : known->names) list.push_back(operands.at(n));
       const Plan plan = known->plan;
-      return known->alpha ? plan.run(list, Scalar(*known->alpha)) : evaluation::run_plan(plan, list, to);
+      return known->alpha ? evaluation::run_in_pattern(plan, list, Scalar(*known->alpha))
+                          : evaluation::run_plan(plan, list, to);
     }
   }
   std::map<std::string, Shape> shapes;
@@ -241,15 +242,7 @@ Tensor einsum(std::string_view text, std::span<const Tensor> operands, const Eva
   std::vector<int> ranks;
   for (const auto& t : operands) ranks.push_back(t.rank());
   const Einsum e = parse_einsum(text, ranks);
-  return evaluate(e, operands, einsum_options(e, operands, options));
-}
-
-EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands, EvaluateOptions options) {
-  const auto sparse = [](const Tensor& t) { return !t.format().is_all_dense(); };
-  if (!options.format && !options.mask && options.semiring == Semiring::plus_times &&
-      std::count_if(operands.begin(), operands.end(), sparse) < 2)
-    options.format = conversion::dense_format(static_cast<int>(e.output.size()));
-  return options;
+  return evaluate(e, operands, options);
 }
 
 }  // namespace strata

@@ -51,6 +51,8 @@ Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destin
 /// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
 /// lower kind.
 void write(const Tensor& result, const Destination& to);
+/// alpha * t, as t is stored. PlanError: t's dtype does not hold alpha.
+Tensor scaled(const Tensor& t, const Scalar& alpha);
 /// DTypeError where values of `from` lose their kind in `to` (complex, float, integer, truth value).
 void check_kind(DType from, DType to);
 

@@ -4,12 +4,16 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/pool.h"
+#include "base/checked.h"
 #include "ops/direct/flat.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/dtypes.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
 #include "strata/settings.h"
+#include "tensor/is_fill.h"
+#include "tensor/values.h"
 
 namespace strata::evaluation {
 namespace {
@@ -158,6 +162,25 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
     why = problem.problem().what;
     return std::nullopt;
   }
+}
+
+Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const Scalar& alpha) {
+  Tensor out = plan.run(operands, alpha);
+  if (!out.format().can_hold_fill() || !(is_float(out.dtype()) || is_complex(out.dtype()))) return out;
+  // Fill-in has no sign: -1 * 0 is 0 there, as where nothing is stored.
+  for (int k = 0; k < out.num_parts(); ++k) {
+    const Buffer& values = out.part(k).values;
+    with_width(size_of(values.dtype), [&]<class T>(T) {
+      const IsFill<T> is_zero(Scalar::zero(values.dtype));
+      T* const v = static_cast<T*>(values.data);
+      constexpr std::int64_t chunk = 1 << 16;
+      parallel_for(ceil_div(values.size, chunk), [&](std::int64_t c) {
+        for (std::int64_t i = c * chunk, end = std::min(values.size, i + chunk); i < end; ++i)
+          v[i] = is_zero(v[i]) ? T{} : v[i];
+      });
+    });
+  }
+  return out;
 }
 
 Tensor ones_of(const Tensor& t, DType dtype) {

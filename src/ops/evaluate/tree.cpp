@@ -47,8 +47,14 @@ int beyond(const Column& number, DType t) {
 }  // namespace
 
 int Tree::add(Node n) {
+  if (!n.constant && !n.always && is_zero(n.fill)) n.fill = zeros(n.dtype, 1);  // absent elements have no sign
   nodes_.push_back(std::move(n));
   return static_cast<int>(nodes_.size()) - 1;
+}
+
+void Tree::drop_signs(int n) {
+  Node& x = nodes_[static_cast<std::size_t>(n)];
+  x.no_sign = x.fill_in && !x.always && !x.constant && (is_float(x.dtype) || is_complex(x.dtype)) && is_zero(x.fill);
 }
 
 int Tree::add_constant(const Expression& e) {
@@ -83,6 +89,7 @@ int Tree::add_leaf(Leaf leaf, std::vector<int> vars) {
   out.vars = std::move(vars);
   out.dtype = leaf.values->dtype;
   out.always = leaf.dense;
+  out.fill_in = leaf.fill_in;
   out.fill = semiring_ == Semiring::plus_times ? leaf.fill : identity(addition(semiring_), out.dtype);
   leaf.fill = out.fill;
   leaves_.push_back(std::move(leaf));
@@ -100,6 +107,11 @@ int Tree::add_unary(Operator op, int a) {
   if (out.weak != Node::strong && !is_integer(t.result)) out.weak = weak_of(t.result);
   out.fill = apply(op, cast(node(a).fill, t.compute), t.result);
   return add(std::move(out));
+}
+
+/// An absent numerator stays absent, whatever divides it.
+bool Tree::is_quotient_of_absent(Operator op, std::span<const int> arguments) const {
+  return semiring_ == Semiring::plus_times && is_quotient(op) && node(arguments[0]).annihilates();
 }
 
 DType Tree::common(Operator op, std::span<const int> arguments) const {
@@ -167,6 +179,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
     any_always = any_always || n.always;
     all_everywhere = all_everywhere && (n.always || n.constant);
     any_everywhere = any_everywhere || n.always || n.constant;
+    out.fill_in = out.fill_in || n.fill_in;
     all_weak = all_weak && n.weak != Node::strong;
     weak = std::max(weak, n.weak);
     if (op == Operator::multiply && n.annihilates()) annihilator = &n;
@@ -184,9 +197,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
       out.fill = op == Operator::multiply ? product(semiring_, out.fill, at(k))
                                           : combine(addition(semiring_), out.fill, at(k));
   } else {
-    const bool quotient_of_absent = is_quotient(op) && node(arguments[0]).annihilates() &&
-                                    (node(arguments[1]).always || node(arguments[1]).constant);
-    if (annihilator || quotient_of_absent) {
+    if (annihilator || is_quotient_of_absent(op, arguments)) {
       out.fill = zeros(t.result, 1);
     } else {
       out.always = any_always;
@@ -194,6 +205,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
       for (std::size_t k = 1; k < arguments.size(); ++k) out.fill = apply(op, out.fill, at(k), t.result);
     }
   }
+  if (!ring && is_quotient(op)) drop_signs(arguments[1]);
   out.arguments = std::move(arguments);
   return add(std::move(out));
 }
@@ -220,9 +232,7 @@ Rows Tree::support(int index, const Rows* restrict) const {
   if (n.constant) return covering({}, n.vars);
   if (n.op == Operator::access) return restricted(leaves_[static_cast<std::size_t>(n.leaf)].rows);
   if (n.arguments.size() == 1) return support(n.arguments[0], restrict);
-  if (is_quotient(n.op) && node(n.arguments[0]).annihilates() &&
-      (node(n.arguments[1]).always || node(n.arguments[1]).constant))
-    return covering(support(n.arguments[0], restrict), n.vars);
+  if (is_quotient_of_absent(n.op, n.arguments)) return covering(support(n.arguments[0], restrict), n.vars);
   std::vector<int> needed, others;
   for (int a : n.arguments) {
     const Node& argument = node(a);
@@ -257,6 +267,12 @@ void Tree::look_up(int index, Rows& rows) const {
 }
 
 Values Tree::evaluate(int index, const Rows& rows) const {
+  Values out = value_of(index, rows);
+  if (node(index).no_sign) add_zero(out.values);
+  return out;
+}
+
+Values Tree::value_of(int index, const Rows& rows) const {
   const Node& n = node(index);
   const auto count = static_cast<std::size_t>(rows.n);
   if (n.constant) return {repeat(n.fill, count), {}};
@@ -278,16 +294,14 @@ Values Tree::evaluate(int index, const Rows& rows) const {
   if (semiring_ != Semiring::plus_times) return evaluate_semiring(n, rows);
   if (n.arguments.size() == 1) {
     Values a = evaluate(n.arguments[0], rows);
-    return {apply(n.op, cast(a.values, n.compute), n.dtype), std::move(a.present)};
+    Values out{apply(n.op, cast(a.values, n.compute), n.dtype), std::move(a.present)};
+    if (!out.present.empty()) keep(out.values, out.present, n.fill);  // -0.0 of what is absent has no sign
+    return out;
   }
   // Absent where a needed argument is; otherwise where all arguments are that can be.
   Values out;
-  bool needs = false;
-  for (int a : n.arguments)
-    needs = needs || (n.op == Operator::multiply
-                          ? node(a).annihilates()
-                          : is_quotient(n.op) && a == n.arguments[0] && is_zero(n.fill) && node(a).annihilates() &&
-                                (node(n.arguments[1]).always || node(n.arguments[1]).constant));
+  bool needs = is_quotient_of_absent(n.op, n.arguments);
+  for (int a : n.arguments) needs = needs || (n.op == Operator::multiply && node(a).annihilates());
   bool everywhere = false, started = false;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
     const Node& argument = node(n.arguments[k]);
@@ -307,7 +321,7 @@ Values Tree::evaluate(int index, const Rows& rows) const {
     }
   }
   if (!needs && everywhere) out.present.clear();
-  if (needs && !out.present.empty()) keep(out.values, out.present, n.fill);
+  if (!out.present.empty()) keep(out.values, out.present, n.fill);
   return out;
 }
 

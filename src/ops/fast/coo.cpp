@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "base/share.h"
+#include "base/sum_in_pairs.h"
 #include "ops/fast/support.h"
 
 namespace strata::fast {
@@ -93,9 +94,13 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
     for (i64 i = begin; i < end; ++i) {
       Element *first = elements + start[i], *last = elements + start[i + 1], *out = first;
       sort_row(first, last);
-      for (Element* s = first; s < last; ++s) {
-        if (out > first && out[-1].column == s->column) out[-1].value = static_cast<V>(out[-1].value + s->value);
-        else *out++ = *s;
+      for (const Element* s = first; s < last; ++out) {
+        const Element* run = s + 1;
+        while (run < last && run->column == s->column) ++run;
+        *out = {s->column,
+                sum_in_pairs(
+                    0, run - s, [s](i64 k) { return s[k].value; }, [](V a, V b) { return static_cast<V>(a + b); })};
+        s = run;
       }
       pos[i + 1] = static_cast<I>(out - first);
     }

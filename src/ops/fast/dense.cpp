@@ -35,7 +35,7 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
   with_index(types->widest(), [&]<class I>(I) {
     with_width(t.dtype(), [&]<class W>(W) {
       const W* base = static_cast<const W*>(t.part().values.data) + t.part().values_offset;
-      const W fill = fill_bits<W>(t);
+      const IsFill<W> is_fill = fill_test<W>(t, goal);
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
       I* op = static_cast<I*>(out_pos.data);
       for_even(rows, *size, [&](i64 begin, i64 end) {
@@ -44,9 +44,9 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
           i64 n = 0;
           if (!drop) n = columns;
           else if (along == 1)
-            for (i64 j = 0; j < columns; ++j) n += !(v[j] == fill);
+            for (i64 j = 0; j < columns; ++j) n += !is_fill(v[j]);
           else
-            for (i64 j = 0; j < columns; ++j) n += !(v[j * along] == fill);
+            for (i64 j = 0; j < columns; ++j) n += !is_fill(v[j * along]);
           op[i + 1] = static_cast<I>(n);
         }
       });
@@ -65,7 +65,7 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
             const W w = v[j * along];
             oc[q] = static_cast<I>(j);
             ov[q] = w;
-            q += !drop || !(w == fill);
+            q += !drop || !is_fill(w);
           }
           if (q != stop) throw SourceChanged();
         }

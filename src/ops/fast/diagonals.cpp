@@ -75,11 +75,11 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
   with_index(types->widest(), [&]<class I>(I) {
     with_width(t.dtype(), [&]<class W>(W) {
       const W* v = static_cast<const W*>(part.values.data);
-      const W fill = fill_bits<W>(t);
+      const IsFill<W> is_fill = fill_test<W>(t, goal);
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
       I* op = static_cast<I*>(out_pos.data);
-      // Counting goes along the diagonals, where the compiler counts several rows at once; `fill` drops nothing where
-      // !drop.
+      // Counting goes along the diagonals, where the compiler counts several rows at once; nothing is dropped
+      // where !drop.
       for_even(rows, *slots, [&](i64 begin, i64 end) {
         for (i64 k = 0; k < diagonals; ++k) {
           const i64 d = offsets[static_cast<std::size_t>(k)], low = std::max(begin, -d),
@@ -87,7 +87,7 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
           const i64 at = k * width + (range == 0 ? 0 : d);
           I* __restrict n = op + 1;
           if (drop)
-            for (i64 i = low; i < high; ++i) n[i] += static_cast<I>(!(v[at + i] == fill));
+            for (i64 i = low; i < high; ++i) n[i] += static_cast<I>(!is_fill(v[at + i]));
           else
             for (i64 i = low; i < high; ++i) ++n[i];
         }
@@ -109,7 +109,7 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
             const W x = v[at[k] + i];
             oc[q] = static_cast<I>(j);
             ov[q] = x;
-            q += !drop || !(x == fill);
+            q += !drop || !is_fill(x);
           }
           if (q != stop) throw SourceChanged();
         }

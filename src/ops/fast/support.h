@@ -278,9 +278,12 @@ template <class I> i64 scan(I* pos, i64 n) {
   return total;
 }
 
-/// Does leaving this tensor's format drop slots that hold the fill's bits?
+/// Does leaving this tensor's format drop slots that hold no more than the fill?
 inline bool drops_fill(const Tensor& t, const Goal& goal) {
-  return goal.options.zeros == Zeros::automatic && t.format().can_hold_fill();
+  return goal.options.zeros != Zeros::keep && t.format().can_hold_fill();
+}
+template <class W> IsFill<W> fill_test(const Tensor& t, const Goal& goal) {
+  return IsFill<W>(t.fill(), goal.options.zeros == Zeros::exact);
 }
 template <class W> W fill_bits(const Tensor& t) {
   W w{};

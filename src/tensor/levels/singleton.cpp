@@ -73,6 +73,7 @@ std::int64_t check(const CheckInput& in) {
   if (v.crd.size < n) fail(v, "crd is too short", std::to_string(n) + " entries", std::to_string(v.crd.size));
   std::array<std::int64_t, 1024> chunk;
   for (std::int64_t p = 0; p < n; p += 1024) {
+    poll_at(p + 1024);
     const auto take = std::min<std::int64_t>(1024, n - p);
     v.crd.read(p, take, chunk.data());
     bool bad = false;
