@@ -67,7 +67,7 @@ def tensor(case, values=None, dtype="float64"):
     t.validate()
     dense = np.zeros((3, 2), dtype)
     with np.errstate(over="ignore"):
-        for at, x in t:
+        for at, x in t.items():
             dense[at] += x
     assert np.array_equal(t.to_dense(), dense) and t.nse > np.count_nonzero(dense)
     return t, dense

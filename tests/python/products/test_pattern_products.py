@@ -124,7 +124,7 @@ def check_special(rng, spec, place, a, array, dense):
             factor = array.transpose(order) * factor
     operands = list(dense)
     operands.insert(place, a)
-    for at, value in in_pattern(spec, *operands).run(*operands):
+    for at, value in in_pattern(spec, *operands).run(*operands).items():
         assert np.array_equal(value, factor[at], equal_nan=True), f"{at}: {value}, not {factor[at]}"
 
 
