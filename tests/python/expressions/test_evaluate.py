@@ -423,7 +423,9 @@ def test_what_is_asked_for_alone_is_computed(rng):
     ones = st.from_dense((s != 0) * 1.0, "CSR")
     text = "P(i,j) = O(i,j) * exp(S(i,j) - max(k, S(i,k))) / sum(k, O(i,k) * exp(S(i,k) - max(l, S(i,l))))"
     got = st.evaluate(text, O=ones, S=S, mask=S)
-    assert got.nse == S.nse and np.allclose([v for _, v in got.items()], want[s != 0]) and got.fill == 0  # an absent numerator
+    assert (
+        got.nse == S.nse and np.allclose([v for _, v in got.items()], want[s != 0]) and got.fill == 0
+    )  # an absent numerator
 
 
 @pytest.mark.parametrize("f", FORMATS)
