@@ -53,10 +53,7 @@ def _directive(name, elsewhere):
         return [f".. autoclass:: {name}{_constructor(obj)}", *members] + (
             [f"   :exclude-members: {', '.join(told)}"] if told else []
         )
-    kind = (
-        "property" if isinstance(obj, property) else "method" if of_class else "function" if callable(obj) else "data"
-    )
-    return [f".. auto{kind}:: {name}"]
+    return [f".. auto{'method' if of_class else 'function' if callable(obj) else 'data'}:: {name}"]
 
 
 def _constructor(cls):

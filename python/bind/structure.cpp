@@ -1,6 +1,8 @@
 // What a matrix looks like, and which storage suits it.
-#include "strata/structure.h"
+#include <nanobind/stl/string.h>
+
 #include "bind.h"
+#include "strata/structure.h"
 
 namespace strata::bind {
 namespace {

@@ -1,7 +1,6 @@
 """Plans."""
 
 from . import _core
-from ._text import check_text
 from .errors import ExpressionError
 
 
@@ -15,7 +14,6 @@ def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
 
     ExpressionError, DTypeError, Unsupported.
     """
-    check_text(spec, "plan")
     if "=" in spec and not tensors:
         tensors = _core.operands_by_name(spec, named)
     elif named:

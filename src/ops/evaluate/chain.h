@@ -32,8 +32,7 @@ struct Flat {
   Einsum einsum;
   std::vector<std::string> names;  ///< of the operands
   std::complex<double> factor = 1;
-  bool scaled = false;   ///< is a number among the factors,
-  bool complex = false;  ///< ... and a complex one?
+  bool scaled = false;
   std::set<int> summed;
 };
 /// `floats`: all operands are such, and a written sum has their dtype too.
