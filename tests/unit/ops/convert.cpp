@@ -117,7 +117,8 @@ const char* const matrix_formats[] = {
     "(i, j) -> (i / 2 : bitmap, j / 2 : bitmap, i % 2 : dense, j % 2 : dense)",
     "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(4))",
     "(i, j) -> (i : dense, j / 4 : compressed, j % 4 : structured(4))",
-    ("(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : dense, "
+    ("(i, j) -> (i / 4 : dense, j / 4 : compressed, (i % 4) / 2 : dense, (j % 4) / 2 : compressed, (i % 4) % 2 : "
+     "dense, "
      "(j % 4) % 2 : dense)"),
     "(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))",
     "(i, j) -> (i : dense, j : compressed(nonunique, unordered))",
