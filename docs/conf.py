@@ -26,7 +26,7 @@ smartquotes = False
 nitpicky = True
 nitpick_ignore_regex = [
     ("cpp:.*", r"((std|detail|strata::detail)(::.*)?|Impl|\w+_)"),
-    ("py:.*", r"(numpy|scipy|torch|cupy|collections)\..*"),
+    ("py:.*", r"(numpy|scipy|torch|cupy|collections)\..*|strata\.StoredIterator"),
 ]
 
 # Each header opens the namespace again.

@@ -123,13 +123,31 @@ environment() {
   PATH="$PWD/$venv/bin:$PATH"
 }
 
+# What an installed package was made from: every source by name, size and time, and what the build is told.
+sources() {
+  {
+    find CMakeLists.txt pyproject.toml LICENSE NOTICE README.md cmake include src python -type f \
+      ! -path '*/__pycache__/*' -printf '%p %s %T@\n' | LC_ALL=C sort
+    echo "${CMAKE_ARGS:-} ${CC:-} ${CXX:-}"
+  } | sha256sum
+}
+
+# Is the package there, with the extra EXTRA, as the sources are now?
+installed() {
+  [ -x "$venv/bin/strata" ] && grep -qxF "$(sources) $1" "$venv/strata-installed" 2>/dev/null
+}
+
 # The package itself, from this checkout, in build/release; a second time only what changed is compiled. install_strata
 # EXTRA [CMAKE_NAME=VALUE ...]: what else is built there.
 install_strata() {
-  local extra=$1 settings=() define
+  local extra=$1 settings=() define made
   shift
   for define in "$@"; do settings+=("--config-settings=cmake.define.$define"); done
+  made=$(sources)  # what changes while it builds is not in it
+  rm -f "$venv/strata-installed"
   environment "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.21" ninja
   with_progress build/install.log "$venv/bin/pip" install -v --no-build-isolation --config-settings=build-dir=build/release \
     "${settings[@]}" ".[$extra]" || stop "the build failed: the messages above say where (all of them: build/install.log)"
+  # The extra test has all that demo has.
+  printf '%s %s\n' "$made" "$extra" "$made" demo >"$venv/strata-installed"
 }

@@ -3,4 +3,4 @@
 set -e
 here=$(cd "$(dirname "$0")/.." && pwd)
 cd /
-"${PYTHON:-python3}" -m nanobind.stubgen -q -m strata._core -p "$here/python/bind/stubs.pat" -o "${1:-$here/python/strata/_core.pyi}"
+"${PYTHON:-python3}" "$here/scripts/make_stubs.py" "$here/python/bind/stubs.pat" "${1:-$here/python/strata/_core.pyi}"

@@ -5,22 +5,26 @@ python tests/campaign.py --kind evaluate
 A case is 1 to 4 operands of 0 to 4 dimensions over up to 5 indices, sums of products with functions, written
 reductions, semirings, masks, a format for each operand and for the result. Wide cases (seeds from WIDE on) go further:
 operands of several dtypes, 5 dimensions, sin, log and erf, semirings of users and `any`; from STRUCTURED on structured
-levels too, from BLOCKED on results in blocks, from NESTED on reductions inside of products. Values are small integers; a
-case that fails is made smaller and printed.
+levels too, from BLOCKED on results in blocks, from NESTED on reductions inside of products, from ASKED on dtype= and
+elements that are stored twice, from DIVIDED on quotients of expressions. Values are small integers; a case that fails is
+made smaller and printed.
 """
 
 import copy
+import functools
 import itertools
 import warnings
 
 import numpy as np
 import scipy.special
-from differential import BLOCKED, NESTED, STRUCTURED, random_blocks, random_format, thinned
+from differential import ASKED, BLOCKED, NESTED, STRUCTURED, doubled, random_blocks, random_format, thinned
 
 import strata as st
 
 INDICES = "ijklm"
 WIDE = 10_000_000  # seeds below give the cases that they always gave, so that recorded failures stay what they are
+DIVIDED = 70_000_000
+QUOTIENTS = ("/", "//", "%")
 FUNCTIONS = {
     "abs": np.abs,
     "sign": np.sign,
@@ -139,7 +143,40 @@ def dense(case, e):
     if len(e) == 2:
         return WIDE_FUNCTIONS[e[0]](dense(case, e[1]))
     a, b = dense(case, e[1]), dense(case, e[2])
-    return a * b if e[0] == "*" else BINARY[e[0]](a, b)  # NumPy's multiply makes an array of two Python numbers
+    if e[0] == "*":
+        return a * b  # NumPy's multiply makes an array of two Python numbers
+    if e[0] in QUOTIENTS and stored(case, e[2]) is not True:
+        b = b + np.zeros_like(b)  # what is absent has no sign
+    value = BINARY[e[0]](a, b)
+    here = stored(case, e[1]) if e[0] in QUOTIENTS else True
+    return value if here is True else np.where(here, value, value.dtype.type(0))
+
+
+def stored(case, e):
+    """Where a numerator has elements, fill-in among them; True: everywhere."""
+    if e[0] == "access":
+        o = case["operands"][e[1]]
+        if o["format"] is None:
+            return True
+        pattern = as_operand(o).to(str(st.Format("COO", o["array"].ndim)), zeros="keep")
+        at = np.zeros(o["array"].shape, bool)
+        at[tuple(pattern.crd(level) for level in range(at.ndim))] = True
+        whole = dict(case, operands={e[1]: dict(o, array=at)})
+        return spread(case, grid(whole, e[1]), o["indices"])
+    if e[0] == "number":
+        return True
+    if e[0] == "reduce":
+        here = stored(case, e[3])
+        return here if here is True else np.any(here, axis=INDICES.index(e[2]), keepdims=True)
+    here = (
+        [stored(case, a) for a in e[1:2] if isinstance(a, tuple)]
+        if e[0] in QUOTIENTS
+        else [stored(case, a) for a in e[1:]]
+    )
+    if e[0] == "*":
+        found = [h for h in here if h is not True]
+        return functools.reduce(np.logical_and, found) if found else True
+    return True if any(h is True for h in here) else functools.reduce(np.logical_or, here)
 
 
 def semiring_values(case, e):
@@ -233,6 +270,35 @@ def is_complex(case, e):
 
 def accessed(e):
     return [e[1]] if e[0] == "access" else [n for a in e[1:] if isinstance(a, tuple) for n in accessed(a)]
+
+
+def divided(rng, case, access):
+    """A quotient of expressions: what is absent above stays absent, whatever stands below."""
+    pick = lambda *choices: choices[int(rng.integers(len(choices)))]  # noqa: E731
+
+    def part(numerator):
+        a, b = access(), access()
+        kind = (
+            pick("access", "product", "sum", "map", "reduce")
+            if numerator
+            else pick("access", "product", "reduce", "+ 1")
+        )
+        if kind == "product":
+            return ("*", a, b)
+        if kind == "sum" and set(free(case, a)) == set(free(case, b)):
+            return (pick("+", "-"), a, b)
+        if kind == "map":
+            return (pick("abs", "-"), a)
+        if kind == "reduce" and free(case, a):
+            return ("reduce", "sum" if numerator else pick("sum", "max", "min"), pick(*free(case, a)), a)
+        return ("+", a, ("number", 1)) if kind == "+ 1" else a
+
+    above, below = part(True), part(False)
+    empty = any(case["extents"][i] == 0 for i in case["extents"])
+    truths = any(case["operands"][n]["array"].dtype == bool for n in accessed(above) + accessed(below))
+    if empty or truths:
+        return None
+    return (pick(*QUOTIENTS), above, below)
 
 
 def dtypes_of(rng, semiring):
@@ -371,7 +437,12 @@ def random_case(seed):
         case["terms"].append(("access", names[0]))
     available = [i for i in used if any(i in free(case, t) for t in case["terms"])]
     case["output"] = [i for i in available if rng.random() < 0.55][: 5 if wide else 3]
-    if len(case["terms"]) == 1 and (wide or dtype in ("float64", "int64")) and not semiring and rng.random() < 0.15:
+    if seed >= DIVIDED and not semiring and not any(is_complex(case, ("access", n)) for n in names):
+        small = lambda: ("access", str(rng.choice([n for n in names if len(free(case, ("access", n))) < 4])))  # noqa: E731
+        quotient = divided(rng, case, small) if any(len(free(case, ("access", n))) < 4 for n in names) else None
+        if quotient and len(free(case, quotient)) <= 4:
+            case["output"], case["terms"] = free(case, quotient), [quotient]
+    elif len(case["terms"]) == 1 and (wide or dtype in ("float64", "int64")) and not semiring and rng.random() < 0.15:
         # quotients: at the top, where what is not a number reaches no product
         a, b = access(), access()
         both = list(dict.fromkeys(free(case, a) + free(case, b)))
@@ -390,15 +461,60 @@ def random_case(seed):
         m = (rng.random([extents[i] for i in case["output"]]) < 0.4).astype(float)
         case["mask"] = dict(array=m, format=None if rng.random() < 0.2 else random_format(rng, m.ndim))
         case["mask"]["complement"] = bool(rng.random() < 0.4)
+        draw = np.random.default_rng([6, seed])
+        case["mask"]["kind"] = str(draw.choice(MASKS))
+        case["mask"]["beside"] = draw.integers(0, 2, m.shape)
+    if seed >= ASKED:
+        draw = np.random.default_rng([7, seed])
+        for o in case["operands"].values():
+            if o["format"] is not None and draw.random() < 0.5:
+                o["format"] = str(draw.choice(["twice leaf", "twice dense", "twice compressed", "twice bitmap"]))
+        given = [o["array"].dtype for o in case["operands"].values()]
+        choices = (
+            ["complex64", "complex128"]
+            if all(t.kind == "c" for t in given)
+            else ["int64", "int32", "float32", "float64"]
+        )
+        fitting = [t for t in choices if all(np.can_cast(g, t, "same_kind") for g in given)]
+        if fitting and not semiring and draw.random() < 0.7:
+            case["dtype"] = str(draw.choice(fitting))
     return case
 
 
+def expected_in_dtype(case):
+    """Operands are cast first, the result at the end; TypeError where it is of a later kind."""
+    if "dtype" not in case:
+        return expected(case)
+    operands = {n: o | dict(array=o["array"].astype(case["dtype"])) for n, o in case["operands"].items()}
+    want = expected(case | dict(operands=operands))
+    return want.astype(case["dtype"], casting="same_kind")
+
+
+# What a mask's 1 stands for: an element of numbers that is stored, truth, truth beside false elements that are stored
+# too, or truth where nothing is stored as well.
+MASKS = ("stored", "true", "compared", "absent")
+
+
+def as_mask(mask):
+    m, format = mask["array"], mask["format"]
+    if format is None or st.Format(format, m.ndim).is_all_dense or mask["kind"] == "true":
+        return as_operand(dict(array=m != 0, format=format))
+    if mask["kind"] == "stored":
+        return as_operand(mask)
+    truth, sign = (2.0, ">") if mask["kind"] == "compared" else (mask["beside"], "<")
+    numbers = st.from_dense(np.where(m != 0, truth, mask["beside"] if sign == ">" else 2.0), format)
+    indices = ",".join("ijklmnop"[: m.ndim])
+    return st._core.evaluate(f"M({indices}) = A({indices}) {sign} 1.5", {"A": numbers}, general=True)
+
+
 def as_operand(o):
+    if o["format"] is not None and o["format"].startswith("twice"):
+        return doubled(o["array"], o["format"].split()[1])
     return o["array"] if o["format"] is None else st.from_dense(o["array"], o["format"])
 
 
 def tolerance(case, spec, used):
-    dtypes = {str(case["operands"][n]["array"].dtype) for n in used}
+    dtypes = {str(case["operands"][n]["array"].dtype) for n in used} | {case.get("dtype", "float64")}
     truths = any(word in spec for word in ("<", ">=", "==", "any", "all"))
     if truths or "float16" in dtypes or ("bool" in dtypes and any(f in spec for f in INEXACT)):
         return 2e-2  # functions of truth values are float16 in NumPy
@@ -425,21 +541,23 @@ def failure(case):
         if sizes:
             case["extents"][i] = 0 if 0 in sizes else max(sizes)
     if case["mask"] is not None:
-        case["mask"]["array"] = np.resize(case["mask"]["array"], [case["extents"][i] for i in case["output"]])
+        for part in ("array", "beside"):
+            case["mask"][part] = np.resize(case["mask"][part], [case["extents"][i] for i in case["output"]])
     refused, want = None, None
     with warnings.catch_warnings(), np.errstate(all="ignore", over="raise"):
         warnings.simplefilter("ignore")
         try:
-            want = expected(case)
+            want = expected_in_dtype(case)
         except FloatingPointError:  # of an infinity NumPy makes NaN times 0, which an absent element annihilates
             return None
         except (TypeError, ValueError) as e:  # NumPy has no such operation: neither have we
             refused = e
     try:
         operands = {n: as_operand(case["operands"][n]) for n in used}
-        mask = None if case["mask"] is None else as_operand(case["mask"])
+        mask = None if case["mask"] is None else as_mask(case["mask"])
         complement = mask is not None and case["mask"]["complement"]
         options = dict(format=case["result"], semiring=case["semiring"], mask=mask, complement_mask=complement)
+        options["dtype"] = case.get("dtype")
         got = evaluated(case, spec, operands, **options)
         if isinstance(got, st.Tensor):
             got.validate()
@@ -520,7 +638,8 @@ def shrink(case):
 
 
 def describe(case):
-    lines = [f"seed {case['seed']}: {whole_text(case)}"]
+    asked = f", dtype {case['dtype']}" if "dtype" in case else ""
+    lines = [f"seed {case['seed']}: {whole_text(case)}{asked}"]
     lines.append(f"  extents {case['extents']}, semiring {case['semiring']}, result {case['result']}")
     engine = f", engine {case['engine']}" if "engine" in case else ""
     lines.append("  by the general path" if case["general"] else f"  by the first way that serves{engine}")
@@ -530,7 +649,8 @@ def describe(case):
         lines.append(f"  {n} = {o['array'].tolist()} {o['array'].dtype} in {o['format'] or 'dense'}")
     if case["mask"] is not None:
         of = "complement of " if case["mask"]["complement"] else ""
-        lines.append(f"  mask = {of}{case['mask']['array'].tolist()} in {case['mask']['format'] or 'dense'}")
+        m = case["mask"]
+        lines.append(f"  mask = {of}{m['array'].tolist()} {m['kind']} in {m['format'] or 'dense'}")
     return "\n".join(lines)
 
 

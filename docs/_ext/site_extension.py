@@ -53,7 +53,10 @@ def _directive(name, elsewhere):
         return [f".. autoclass:: {name}{_constructor(obj)}", *members] + (
             [f"   :exclude-members: {', '.join(told)}"] if told else []
         )
-    return [f".. auto{'method' if of_class else 'function' if callable(obj) else 'data'}:: {name}"]
+    kind = (
+        "property" if isinstance(obj, property) else "method" if of_class else "function" if callable(obj) else "data"
+    )
+    return [f".. auto{kind}:: {name}"]
 
 
 def _constructor(cls):

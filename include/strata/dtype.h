@@ -35,6 +35,9 @@ std::string_view name_of(DType t);
 DType parse_dtype(std::string_view name);
 /// NumPy's promotion of two dtypes (bf16/fp8: with themselves stay, otherwise as f16 would; f16 with bf16 is f32).
 DType promote(DType a, DType b);
+/// NumPy's casting="same_kind": to a wider dtype, within a kind, or to a later one of bool, unsigned, signed, float,
+/// complex.
+bool can_cast(DType from, DType to);
 /// The largest value an integer index type can hold, as int64 (u64: INT64_MAX).
 std::int64_t index_max(DType t);
 

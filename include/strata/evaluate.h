@@ -13,13 +13,18 @@
 namespace strata {
 
 struct EvaluateOptions {
-  std::optional<Format> format = {};        ///< of the result; inferred as result_format says where not given
-  std::optional<DType> dtype = {};          ///< of the result; NumPy's promotion where not given
-  std::optional<DType> compute_dtype = {};  ///< to accumulate in, where a plan serves
+  std::optional<Format> format = {};  ///< of the result; inferred as result_format says where not given
+  /// What is computed in: operands are cast to it first (DTypeError where can_cast says no; operands that are only
+  /// compared may stay as they are). NumPy's promotion where not given. f16, bf16 and fp8 are added up in f32 and
+  /// rounded once.
+  std::optional<DType> dtype = {};
+  std::optional<DType> compute_dtype = {};  ///< computes in this one instead; the result is cast to `dtype`
+  std::optional<DType> result_dtype = {};   ///< the result is cast to it in any case, whatever was computed in
   Semiring semiring = Semiring::plus_times;
-  /// Structural: the result has elements only where the mask has, and its fill elsewhere: the expression's value
-  /// where operands are absent. Of a sparse mask its stored elements count, without fill-in; of a dense one those that
-  /// are not 0.
+  /// The result has elements only where the mask is true, and its fill elsewhere: the expression's value where operands
+  /// are absent. A boolean mask says so by its values, whatever stores them (one of fill true where it is absent too);
+  /// of a sparse mask of another dtype the stored elements count, without fill-in. TensorError: a dense one of another
+  /// dtype.
   std::optional<Tensor> mask = {};
   bool complement_mask = false;  ///< elements only where the mask has none, as GraphBLAS's complemented mask
   /// A user's decisions about the loops: the whole expression is one nest then, in generated code.
@@ -50,10 +55,8 @@ Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const Evaluat
 void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out,
                    const EvaluateOptions& options = {}, const Scalar& alpha = Scalar::of(std::int64_t{1}),
                    const Scalar& beta = Scalar::of(std::int64_t{0}));
-/// NumPy's einsum with these options. With at most one sparse operand the result is dense where no format is given.
+/// NumPy's einsum with these options. Its result is as sparse as evaluate() has it.
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options);
-/// The options with the format that einsum() gives its result.
-EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands, EvaluateOptions options);
 
 /// The format that a result gets, and why (design 4).
 struct ResultFormat {

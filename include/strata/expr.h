@@ -10,6 +10,8 @@
 
 namespace strata {
 
+inline constexpr int max_operands = 256;  ///< of one einsum: planning takes time with their square
+
 /// out(output indices) += product of operand(indices), summed over every index that the output lacks.
 /// Indices are small integers; extents[i] is the extent of index i.
 struct Einsum {

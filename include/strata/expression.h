@@ -60,6 +60,10 @@ constexpr bool is_reduction(Operator op) { return op >= Operator::sum; }
 /// As it is written: "+", "max", "exp".
 std::string_view name_of(Operator op);
 
+/// How a number is written: 2.5, inf; 2; from 2^63 on; beyond 64 bits; 2j; True.
+enum class Number : std::uint8_t { floating, integer, unsigned_integer, huge_integer, imaginary, truth };
+constexpr bool is_integer(Number n) { return n >= Number::integer && n <= Number::huge_integer; }
+
 /// constant + sum of coefficient * index, as in A(2*i + r - 1, j).
 struct AffineIndex {
   struct Term {
@@ -86,14 +90,15 @@ class Expression {
     std::string name = {};                  ///< access: of the operand; reductions: of the index
     std::vector<AffineIndex> indices = {};  ///< access: one per dimension
     std::complex<double> value = {};        ///< constant; weak, as a Python number: it takes the dtype of what it meets
-    std::int64_t integer = 0;               ///< constant without a point: its exact value
-    bool is_integer = false;                ///< constant written without a point
+    Number number = Number::floating;       ///< constant: how it is written
+    std::int64_t integer = 0;               ///< constant: the exact value of an integer (its bits, where unsigned)
     bool implicit = false;  ///< a sum that the notation implies keeps its dtype, as NumPy's einsum; a written one does
                             ///< as NumPy's sum
     Span where = {};        ///< in the text it came from; not part of the identity
+    int depth = 1;          ///< of the tree; Expression's constructor counts
   };
   Expression();  ///< the constant 0
-  explicit Expression(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
+  explicit Expression(Node node);
 
   static Expression constant(double value);
   static Expression integer(std::int64_t value);
@@ -106,6 +111,7 @@ class Expression {
 
   const Node& node() const { return *node_; }
   Operator op() const { return node_->op; }
+  int depth() const { return node_->depth; }
   const Expression& argument(std::size_t k = 0) const { return node_->arguments[k]; }
 
   /// Indices that no reduction inside binds, in order of appearance.
@@ -118,6 +124,7 @@ class Expression {
   bool operator==(const Expression& other) const;
 
  private:
+  static void release(Node* node);
   std::shared_ptr<const Node> node_;
 };
 

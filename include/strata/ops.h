@@ -9,10 +9,13 @@
 
 namespace strata {
 
-/// What to do with slots that hold the fill's bits when leaving a format that can hold fill-in.
+/// What to do with slots that hold no more than the fill when leaving a format.
 enum class Zeros : std::uint8_t {
-  automatic,  ///< drop them from formats that can hold fill-in, keep every slot of others (design 3)
+  automatic,  ///< drop them from formats that can hold fill-in, keep every slot of others (design 3); where the fill is
+              ///< zero, zeros of either sign are dropped
+  exact,      ///< as automatic, but a zero of the other sign stays
   keep,       ///< keep every in-range slot
+  drop,       ///< drop them from every format
 };
 
 /// Which elements go to which part when converting to a sum of parts.
@@ -44,6 +47,13 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
                 const ConvertOptions& options = {});
 /// Row-major dense, fill where absent.
 Tensor to_dense(const Tensor& t);
+/// The tensor without elements that hold the fill (of fill 0: zeros of either sign), in its own format; duplicates are
+/// added first. A format that can hold fill-in keeps what it needs around the others, a dense tensor everything.
+Tensor drop_zeros(const Tensor& t);
+
+/// Are the shapes and all elements equal, in whatever formats and dtypes? As NumPy's array_equal: by value, so that 0
+/// and -0 are equal, and NaN nothing. O(stored). What is stored, bit by bit, compares same_storage().
+bool equal(const Tensor& a, const Tensor& b);
 
 /// What is taken of one dimension: `count` coordinates from `start` on, `step` apart (backwards where that is
 /// negative), or, without `keeps`, the one at `start`, and the dimension goes.
@@ -60,19 +70,21 @@ Tensor slice(const Tensor& t, std::span<const Slice> slices);
 Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates);
 
 /// c = alpha * op(a) @ op(b) + beta * c, with NumPy's matmul rules for ranks (vectors, matrices, batches). The result
-/// is dense, but that of two sparse operands is sparse (as evaluate() infers it).
+/// is dense where at most one operand is sparse and does not have all of its indices, else as evaluate() infers it.
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false, conjugate_a = false, conjugate_b = false;
   PlanOptions plan = {};
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+/// Does evaluate() infer whether the product is sparse?
+bool may_be_sparse(const Tensor& a, const Tensor& b);
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
                  const MatmulOptions& options = {});
 /// The einsum that matmul means for operands of these ranks.
 Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options);
 
-/// NumPy's einsum over any mix of sparse and dense operands. The result is dense with at most one sparse operand; with
-/// more it is what evaluate() infers (for sums, semirings, functions and formats of your choice see there).
+/// NumPy's einsum over any mix of sparse and dense operands. The result has the format that evaluate() infers (for
+/// sums, semirings, functions and formats of your choice see there).
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const PlanOptions& options = {});
 
 /// matmul whose planning is done once: plan(), then execute() as often as wanted.

@@ -13,7 +13,7 @@
 namespace strata {
 
 struct PlanOptions {
-  std::optional<DType> compute_dtype;  ///< accumulate in this type (default: the output's, f32 for f16, bf16, fp8)
+  std::optional<DType> compute_dtype;  ///< computes in this type (default: the output's, f32 for f16, bf16, fp8)
   std::optional<DType> output_dtype;   ///< default: promotion of the operands
   /// The result is sparse: values in the pattern of the one sparse operand, whose indices must be the output's (SDDMM,
   /// scaling).

@@ -101,6 +101,7 @@ class Tensor {
   struct Impl;
   explicit Tensor(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   bool same_object(const Tensor& other) const { return impl_ == other.impl_; }
+  bool is_alone() const { return impl_.use_count() == 1; }  ///< does no other tensor share this one's everything?
 
  private:
   std::shared_ptr<const Impl> impl_;
@@ -120,6 +121,9 @@ struct RawArrays {
 /// pos and crd may have any index dtype, but one each over all levels: others are cast (a copy).
 Tensor make_tensor(const Format& format, const Shape& shape, RawArrays arrays, std::optional<Scalar> fill = {},
                    bool check = true);
+/// Other values, of any dtype, in the same places: one for each slot of `t`, in the order of t.values(), or with stride
+/// 0 one for all. The arrays of the levels are shared, not looked at. TensorError: a sum, another number of values.
+Tensor with_values(const Tensor& t, Buffer values, std::int64_t value_stride = 1);
 /// Joins single-part tensors of one shape, dtype and fill to a sum.
 Tensor make_sum(std::span<const Tensor> parts);
 /// Assembles from parts that already obey all invariants (for conversions).
@@ -134,8 +138,10 @@ DType index_dtype_for(std::int64_t largest);
 /// included). The slow, obvious walk.
 void for_each_stored(const Tensor& t, const std::function<void(std::span<const std::int64_t>, const void*)>& f);
 
-/// Same structure, coordinates and values bit by bit (outside slots and capacity ignored; index dtypes may differ).
-bool equal(const Tensor& a, const Tensor& b);
+/// Is the same stored: structure, coordinates and values bit by bit (outside slots and capacity ignored; index dtypes
+/// may differ)? Whether two tensors have the same elements, in whatever formats, says the verb equal(); there is no
+/// `==`, which NumPy and all its kin take element by element.
+bool same_storage(const Tensor& a, const Tensor& b);
 /// The blog's printed form, several lines.
 std::string to_string(const Tensor& t);
 

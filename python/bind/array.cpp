@@ -4,7 +4,9 @@
 
 #include <cstring>
 
+#include "backend/steps.h"
 #include "base/checked.h"
+#include "once.h"
 
 namespace strata::bind {
 namespace {
@@ -55,6 +57,17 @@ struct View {
     if (Gil gil; gil) PyBuffer_Release(&view);
   }
 };
+struct DeleteView {
+  void operator()(View* v) const { delete v; }
+};
+struct Release {
+  void operator()(void* object) const {
+    if (Gil gil; gil) {
+      nb::error_scope keep;  // a destructor must not eat an exception on its way
+      Py_DECREF(static_cast<PyObject*>(object));
+    }
+  }
+};
 
 /// NumPy makes a copy in our byte order, aligned; the user hears of it.
 Array normalised(nb::handle h, const char* why) {
@@ -68,8 +81,50 @@ Array normalised(nb::handle h, const char* why) {
   return copy;
 }
 
+/// First byte and last + 1 of what a view's strides touch.
+std::pair<const char*, const char*> reach(const Py_buffer& v) {
+  const char *low = static_cast<const char*>(v.buf), *high = low + v.itemsize;
+  for (int d = 0; d < v.ndim; ++d) {
+    if (v.shape[d] == 0) return {low, low};
+    (v.strides[d] < 0 ? low : high) += v.strides[d] * (v.shape[d] - 1);
+  }
+  return {low, high};
+}
+
+/// An array of NumPy that looks into another's memory must not reach beyond it: as_strided believes whatever it is
+/// told, and the other may have been resized.
+void check_owner(nb::handle array, const Buffer& data) {
+  static std::atomic<PyObject*> known{nullptr};
+  const nb::handle ndarray = once(known, [] { return nb::object(numpy().attr("ndarray")); });
+  const auto is_array = [&](nb::handle h) {
+    return PyType_IsSubtype(Py_TYPE(h.ptr()), reinterpret_cast<PyTypeObject*>(ndarray.ptr())) != 0;
+  };
+  if (!is_array(array)) return;
+  constexpr int longest = 32;
+  nb::object owner = nb::borrow(array);
+  for (int k = 0; k < longest; ++k) {
+    nb::object base = attribute(owner, "base");
+    if (!base || base.is_none()) break;
+    owner = std::move(base);
+  }
+  if (owner.is(array) || !is_array(owner)) return;
+  View whole;
+  if (PyObject_GetBuffer(owner.ptr(), &whole.view, PyBUF_STRIDED_RO) != 0) {  // of a dtype that the protocol lacks
+    whole.view.obj = nullptr;
+    PyErr_Clear();
+    return;
+  }
+  const auto [low, high] = reach(whole.view);
+  const char* const first = static_cast<const char*>(data.data);
+  if (data.size > 0 && (first < low || first + data.bytes() > high))
+    throw TensorError(
+        {.what = "an array reaches beyond the memory that it looks into",
+         .expected = "a view of " + std::to_string(high - low) + " bytes",
+         .got = std::to_string(data.bytes()) + " bytes from byte " + std::to_string(first - low) + " on"});
+}
+
 std::optional<Array> from_buffer_protocol(nb::handle h) {
-  auto holder = std::make_shared<View>();
+  const std::shared_ptr<View> holder(new View, DeleteView());
   Py_buffer& v = holder->view;
   if (PyObject_GetBuffer(h.ptr(), &v, PyBUF_RECORDS_RO) != 0) {
     // NumPy gives no buffer for datetime64 and other dtypes that the protocol cannot name. What an object raises for
@@ -97,7 +152,9 @@ std::optional<Array> from_buffer_protocol(nb::handle h) {
   }
   if (!empty && foreign_order && width > 1) return normalised(h, "its bytes are in the order of another machine");
   if (!empty && unaligned) return normalised(h, "its elements are not aligned to their size");
-  return make_array(*dtype, v.buf, std::move(shape), std::move(strides), v.readonly, holder);
+  Array array = make_array(*dtype, v.buf, std::move(shape), std::move(strides), v.readonly, holder);
+  check_owner(h, array.data);
+  return array;
 }
 
 }  // namespace
@@ -114,6 +171,8 @@ Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_
     if (!sum) throw TensorError({.what = "the strides of this array reach beyond 64 bits"});
     (*reach < 0 ? low : high) = *sum;
   }
+  if (!empty && !origin)
+    throw TensorError({.what = "an array without memory", .expected = "an address", .got = "null"});
   Array a;
   a.offset = empty ? 0 : -low;
   const std::int64_t width = static_cast<std::int64_t>(size_of(dtype));
@@ -135,12 +194,15 @@ void refuse_dtype(const std::string& dtype) {
 }
 
 std::shared_ptr<void> keep_alive(nb::object object) {
-  return {object.release().ptr(), [](void* p) {
-            if (Gil gil; gil) {
-              nb::error_scope keep;  // a destructor must not eat an exception on its way
-              Py_DECREF(static_cast<PyObject*>(p));
-            }
-          }};
+  PyObject* const held = object.release().ptr();
+  return {held, Release()};  // (where there is no memory for this, it lets go of the object)
+}
+
+PyObject* kept_alive(const Buffer& b) {
+  if (b.owner.use_count() != 1) return nullptr;
+  if (std::get_deleter<Release>(b.owner)) return static_cast<PyObject*>(b.owner.get());
+  if (std::get_deleter<DeleteView>(b.owner)) return static_cast<View*>(b.owner.get())->view.obj;
+  return nullptr;
 }
 
 bool Array::contiguous() const {
@@ -205,9 +267,11 @@ Buffer to_buffer(nb::handle h, const char* what) {
   Buffer b = Buffer::allocate(a.data.dtype, a.shape[0]);
   const auto width = size_of(b.dtype);
   const char* from = static_cast<const char*>(a.data.data) + a.offset * static_cast<std::int64_t>(width);
-  for (std::int64_t k = 0; k < a.shape[0]; ++k)
+  for (std::int64_t k = 0; k < a.shape[0]; ++k) {
+    poll_at(k + 1);
     std::memcpy(static_cast<char*>(b.data) + k * static_cast<std::int64_t>(width),
                 from + k * a.strides[0] * static_cast<std::int64_t>(width), width);
+  }
   return b;
 }
 

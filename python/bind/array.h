@@ -15,7 +15,11 @@ Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_
 /// h.name, or null where it has none; what looking for it raises otherwise is the caller's to hear.
 nb::object attribute(nb::handle h, const char* name);
 
+/// Unsupported where a torch tensor requires gradients: what is computed here is not recorded.
+void refuse_gradient(nb::handle h);
 Array from_torch_tensor(nb::handle h);
+/// The tensor itself, where a subclass may answer for it as it likes.
+nb::object plain_torch(nb::handle h);
 /// Through __dlpack__ and __dlpack_device__; nothing where the object has none.
 std::optional<Array> from_dlpack_object(nb::handle h);
 

@@ -1,5 +1,9 @@
 // DLPack comes in: objects that export it, and capsules.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "array.h"
 #include "base/checked.h"
@@ -29,6 +33,24 @@ std::optional<DType> dlpack_dtype(dlpack::DataType t) {
   }
 }
 
+/// Does the first and the last page of this memory exist? A capsule may have been made of any number.
+bool is_mapped(const void* data, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)), first = reinterpret_cast<std::uintptr_t>(data);
+  if (bytes == 0) return true;
+  if (first > UINTPTR_MAX - bytes) return false;
+  for (const std::uintptr_t at : {first, first + bytes - 1}) {
+    unsigned char unused;
+    if (mincore(reinterpret_cast<void*>(at / page * page), 1, &unused) != 0 && errno == ENOMEM) return false;
+  }
+  return true;
+}
+
+void require_mapped(const void* data, std::size_t bytes, const char* what) {
+  if (!is_mapped(data, bytes))
+    throw TensorError({.what = std::string(what) + " of a DLPack capsule lies where there is no memory",
+                       .expected = "an address of this process"});
+}
+
 /// Runs the producer's deleter under the GIL (some producers forget to take it themselves).
 template <class M>
 std::shared_ptr<void> own_managed(M* managed) {
@@ -56,6 +78,8 @@ Array from_managed(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void
     throw TensorError({.what = "a DLPack tensor of " + std::to_string(t.ndim) + " dimensions",
                        .expected = "0 to " + std::to_string(max_dims)});
   const auto rank = static_cast<std::size_t>(t.ndim);
+  require_mapped(t.shape, rank * sizeof(std::int64_t), "the shape");
+  if (t.strides) require_mapped(t.strides, rank * sizeof(std::int64_t), "the strides");
   Shape shape(t.shape, t.shape + rank);
   for (auto e : shape)
     if (e < 0) throw TensorError({.what = "a DLPack tensor has a negative extent", .got = std::to_string(e)});
@@ -81,7 +105,9 @@ Array from_managed(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void
   if (reinterpret_cast<std::uintptr_t>(origin) % (is_complex(*dtype) ? width / 2 : width) != 0)
     throw Unsupported(
         {.what = "the elements of a DLPack tensor are not aligned to their size", .fix = "copy it first"});
-  return make_array(*dtype, origin, std::move(shape), std::move(strides), read_only, std::move(owner));
+  Array array = make_array(*dtype, origin, std::move(shape), std::move(strides), read_only, std::move(owner));
+  require_mapped(array.data.data, static_cast<std::size_t>(array.data.bytes()), "the memory");
+  return array;
 }
 
 }  // namespace
@@ -115,6 +141,7 @@ Array from_dlpack_capsule(PyObject* capsule) {
     throw TensorError({.what = "__dlpack__() gave no capsule", .got = std::string(Py_TYPE(capsule)->tp_name)});
   if (PyCapsule_IsValid(capsule, dlpack::versioned_name)) {
     auto* m = static_cast<dlpack::ManagedVersioned*>(PyCapsule_GetPointer(capsule, dlpack::versioned_name));
+    require_mapped(m, sizeof *m, "the tensor");
     if (m->major != 1)
       throw Unsupported(
           {.what = "DLPack " + std::to_string(m->major) + "." + std::to_string(m->minor) + " is not known",
@@ -125,6 +152,7 @@ Array from_dlpack_capsule(PyObject* capsule) {
   }
   if (PyCapsule_IsValid(capsule, dlpack::name)) {
     auto* m = static_cast<dlpack::Managed*>(PyCapsule_GetPointer(capsule, dlpack::name));
+    require_mapped(m, sizeof *m, "the tensor");
     PyCapsule_SetName(capsule, dlpack::used_name);
     auto owner = own_managed(m);
     return from_managed(m->tensor, false, std::move(owner));

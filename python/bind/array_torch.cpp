@@ -1,5 +1,6 @@
 // torch tensors come in by their attributes: faster than DLPack, and without its refusals (of gradients, for one).
 #include <array>
+#include <new>
 
 #include "array.h"
 #include "once.h"
@@ -21,13 +22,70 @@ std::optional<DType> torch_dtype(nb::handle dtype) {
   return std::nullopt;
 }
 
+/// What torch answers; its own errors mean that this tensor has no memory to look into.
+template <class F> auto answer(const F& ask) {
+  try {
+    return ask();
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_RuntimeError)) throw;
+    const std::string message = str_of(nb::borrow(e.value()));
+    if (message.find("memory") != std::string::npos && message.find("alloc") != std::string::npos)
+      throw std::bad_alloc();
+    throw Unsupported({.what = "this torch tensor has no memory of its own",
+                       .expected = "a plain tensor of the CPU (not one of torch.func, of a trace, or a fake)",
+                       .got = message.substr(0, message.find('\n'))});
+  }
+}
+
+/// What lies behind the tensor must be as large as it says: storages are resized behind their backs.
+void check_storage(nb::handle t, const Array& array) {
+  const nb::object storage = t.attr("untyped_storage")();
+  const auto bytes = nb::cast<std::int64_t>(storage.attr("nbytes")()),
+             origin = nb::cast<std::int64_t>(t.attr("storage_offset")());
+  const auto width = static_cast<std::int64_t>(size_of(array.data.dtype));
+  const std::int64_t first = origin - array.offset;
+  if (array.data.size > 0 && (first < 0 || array.data.size > bytes / width - first))
+    throw TensorError({.what = "the storage of this torch tensor ends before the tensor does",
+                       .expected = std::to_string(first + array.data.size) + " elements",
+                       .got = std::to_string(bytes / width)});
+}
+
 }  // namespace
 
+nb::object plain_torch(nb::handle h) {
+  const nb::object torch = imported_torch(), tensor = torch.attr("Tensor");
+  if (reinterpret_cast<PyObject*>(Py_TYPE(h.ptr())) == tensor.ptr()) return nb::borrow(h);
+  return answer([&] {
+    const nb::object alone = torch.attr("_C").attr("DisableTorchFunctionSubclass")();
+    alone.attr("__enter__")();
+    struct Leave {
+      nb::handle alone;
+      ~Leave() {
+        nb::error_scope keep;
+        try {
+          alone.attr("__exit__")(nb::none(), nb::none(), nb::none());
+        } catch (nb::python_error&) {}
+      }
+    } leave{alone};
+    return nb::object(tensor.attr("as_subclass")(tensor.attr("detach")(h), tensor));
+  });
+}
+
+void refuse_gradient(nb::handle t) {
+  if (!nb::cast<bool>(t.attr("requires_grad"))) return;
+  if (!nb::cast<bool>(imported_torch().attr("is_grad_enabled")())) return;  // torch itself would record nothing
+  throw Unsupported({.what = "a torch tensor that requires gradients would lose them here",
+                     .expected = "a tensor that requires none, or torch.no_grad()",
+                     .got = "requires_grad=True",
+                     .fix = "write x.detach() where they are not wanted"});
+}
+
 Array from_torch_tensor(nb::handle h) {
-  nb::object t = nb::borrow(h);
+  refuse_gradient(h);
+  nb::object t = plain_torch(h);
   const auto dtype = torch_dtype(t.attr("dtype"));
   if (!dtype) refuse_dtype(str_of(t.attr("dtype")));
-  if (nb::cast<std::string>(t.attr("device").attr("type")) != "cpu")
+  if (str_of(t.attr("device").attr("type")) != "cpu")
     throw Unsupported({.what = "this torch tensor lives on " + str_of(t.attr("device")),
                        .expected = "memory of the CPU",
                        .got = str_of(t.attr("device")),
@@ -38,26 +96,29 @@ Array from_torch_tensor(nb::handle h) {
                        .expected = "torch.strided",
                        .got = layout,
                        .fix = "use strata.from_torch(tensor)"});
-  bool copied = false;
-  if (nb::cast<bool>(t.attr("is_conj")()) || nb::cast<bool>(t.attr("is_neg")())) {
-    warn_copy("a torch tensor was copied: it is a lazy conjugate or negative");
-    t = t.attr("resolve_conj")().attr("resolve_neg")();
-    copied = true;
-  }
-  // An alias of our own: .set_() or .resize_() on the user's tensor then leaves the memory that we look at alone.
-  t = t.attr("detach")();
-  const nb::object size = t.attr("shape"), stride = t.attr("stride")();
-  const std::size_t rank = nb::len(size);
-  Shape shape(rank);
-  std::vector<std::int64_t> strides(rank);
-  for (std::size_t d = 0; d < rank; ++d) {
-    shape[d] = nb::cast<std::int64_t>(size[d]);
-    strides[d] = nb::cast<std::int64_t>(stride[d]);
-  }
-  auto* data = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(t.attr("data_ptr")()));
-  Array array = make_array(*dtype, data, std::move(shape), std::move(strides), false, keep_alive(std::move(t)));
-  array.copied = copied;
-  return array;
+  return answer([&] {
+    bool copied = false;
+    if (nb::cast<bool>(t.attr("is_conj")()) || nb::cast<bool>(t.attr("is_neg")())) {
+      warn_copy("a torch tensor was copied: it is a lazy conjugate or negative");
+      t = t.attr("resolve_conj")().attr("resolve_neg")();
+      copied = true;
+    }
+    // An alias of our own: .set_() or .resize_() on the user's tensor then leaves the memory that we look at alone.
+    t = t.attr("detach")();
+    const nb::object size = t.attr("shape"), stride = t.attr("stride")();
+    const std::size_t rank = nb::len(size);
+    Shape shape(rank);
+    std::vector<std::int64_t> strides(rank);
+    for (std::size_t d = 0; d < rank; ++d) {
+      shape[d] = nb::cast<std::int64_t>(size[d]);
+      strides[d] = nb::cast<std::int64_t>(stride[d]);
+    }
+    auto* data = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(t.attr("data_ptr")()));
+    Array array = make_array(*dtype, data, std::move(shape), std::move(strides), false, keep_alive(t));
+    check_storage(t, array);
+    array.copied = copied;
+    return array;
+  });
 }
 
 bool is_torch_tensor(nb::handle h) {

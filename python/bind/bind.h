@@ -2,7 +2,6 @@
 // What the files of the extension share. Nothing here decides anything about tensors: it turns Python values into the
 // core's and back.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>  // in every file: a file without it would not know std::string
 
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "strata/io.h"
 #include "strata/ops.h"
 #include "strata/settings.h"
+#include "text.h"
 
 namespace nb = nanobind;
 
@@ -34,6 +34,14 @@ void bind_matmul(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_settings(nb::module_& m);
+
+/// What an object of one of our classes holds. TensorError where its constructor never ran: a class whose __init__ does
+/// not call ours, or __new__ alone.
+[[noreturn]] void refuse_unmade(nb::handle h);
+template <class T> const T& held(nb::handle h) {
+  if (!nb::inst_ready(h)) refuse_unmade(h);
+  return *nb::inst_ptr<T>(h);
+}
 
 /// str(object). (nb::str of an attribute takes the attribute as it is, so that a cast of it fails.)
 inline std::string str_of(const nb::object& object) { return nb::cast<std::string>(nb::str(nb::handle(object))); }
@@ -69,6 +77,9 @@ class Gil {
 /// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an
 /// interpreter that is gone is left alone.
 std::shared_ptr<void> keep_alive(nb::object object);
+/// What the owner of a buffer keeps alive of Python's, where nobody else shares it: for the garbage collector, which may
+/// count it only once. Null otherwise.
+PyObject* kept_alive(const Buffer& b);
 
 // --- dtype.cpp ---
 /// A NumPy dtype, a torch dtype, a Python type, a name, or st.DType. DTypeError.

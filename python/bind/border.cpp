@@ -1,11 +1,11 @@
 // Operands come in, dense results go out; and the one look at foreign indices that tells how they may be borrowed.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 
 #include "array.h"
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "bind.h"
 
@@ -30,6 +30,7 @@ Order scan_segments(std::span<const P> pos, std::span<const C> crd, std::int64_t
   std::int64_t stamp = 0;
   for (std::size_t b = 0; b < static_cast<std::size_t>(batches); ++b) {
     for (std::size_t i = 0; i + 1 < per_pos; ++i) {
+      poll_at(static_cast<std::int64_t>(i) + 1);
       const auto begin = static_cast<std::int64_t>(pos[b * per_pos + i]),
                  end = static_cast<std::int64_t>(pos[b * per_pos + i + 1]);
       if (begin < 0 || end < begin || end > static_cast<std::int64_t>(per_crd)) return order;
@@ -88,6 +89,7 @@ Order scan_lists(std::span<const Buffer> lists) {
     with_index(list.dtype, [&](auto zero) {
       const auto* c = static_cast<const decltype(zero)*>(list.data);
       for (std::int64_t k = 1; k < n; ++k) {
+        poll_at(k);
         auto& now = compared[static_cast<std::size_t>(k)];
         if (now == 0) now = static_cast<signed char>((c[k] > c[k - 1]) - (c[k] < c[k - 1]));
       }
@@ -111,11 +113,12 @@ bool is_tensor(nb::handle h) {
 Tensor dense_tensor(const Array& a) { return borrow_dense(a.data, a.shape, a.strides, a.offset); }
 
 Tensor to_operand(nb::handle h) {
-  if (is_tensor(h)) return *nb::inst_ptr<Tensor>(h);
-  const bool plain =
-      is_torch_tensor(h) ? str_of(h.attr("layout")) == "torch.strided" : PyObject_CheckBuffer(h.ptr()) != 0;
+  if (is_tensor(h)) return held<Tensor>(h);
+  const bool plain = is_torch_tensor(h) ? str_of(plain_torch(h).attr("layout")) == "torch.strided"
+                                        : PyObject_CheckBuffer(h.ptr()) != 0;
   if (plain || PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) return dense_tensor(to_array(h));
-  return nb::cast<Tensor>(nb::module_::import_("strata.interop").attr("from_package")(h));
+  const nb::object found = nb::module_::import_("strata.interop").attr("from_package")(h);
+  return held<Tensor>(found);
 }
 
 namespace {
@@ -149,7 +152,7 @@ bool has_own_elements(std::span<const std::int64_t> extents, std::span<const std
 
 Tensor to_output(nb::handle h) {
   if (is_tensor(h)) {
-    const Tensor& t = *nb::inst_ptr<Tensor>(h);
+    const Tensor& t = held<Tensor>(h);
     if (!t.format().is_all_dense())
       throw TensorError({.what = "a result can be written into a dense tensor only",
                          .expected = "an array, or a tensor whose levels are all dense",
@@ -200,6 +203,10 @@ void bind_border(nb::module_& m) {
       "from_array", [](nb::handle array) { return dense_tensor(to_array(array)); }, nb::arg("array"),
       "A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a "
       "device).");
+  m.def("plain_torch", &plain_torch, nb::arg("x"),
+        "A torch tensor itself, where a subclass may answer for it as it likes. Unsupported.");
+  m.def("refuse_gradient", &refuse_gradient, nb::arg("x"),
+        "Unsupported where a torch tensor requires gradients, which torch would record now.");
   m.def("to_operand", &to_operand, nb::arg("x"), "Anything that can stand in a product, as a Tensor.");
   m.def(
       "has_buffer",

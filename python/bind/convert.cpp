@@ -1,6 +1,4 @@
 // Conversions: to(), from_dense, from_coo, to_dense.
-#include <nanobind/stl/string.h>
-
 #include "bind.h"
 
 namespace strata::bind {
@@ -10,9 +8,10 @@ Zeros to_zeros(nb::handle h) {
   if (h.is_none()) return Zeros::automatic;
   const std::string text = str_of(nb::borrow(h));
   if (text == "keep") return Zeros::keep;
+  if (text == "drop") return Zeros::drop;
   if (text == "auto") return Zeros::automatic;
   throw TensorError({.what = "zeros= says what happens to slots that hold the fill",
-                     .expected = "'auto' or 'keep'",
+                     .expected = "'auto', 'keep' or 'drop'",
                      .got = "'" + text + "'"});
 }
 
@@ -22,14 +21,14 @@ Split to_split(nb::handle h) {
   if (h.is_none()) return split;
   if (is_tensor(h)) {
     split.kind = Split::mask;
-    split.pattern = nb::cast<Tensor>(h);
+    split.pattern = held<Tensor>(h);
     return split;
   }
   if (nb::hasattr(h, "__strata_split__")) {
     const nb::object parts = h.attr("__strata_split__")();
-    std::string kind;
     const std::size_t n = PyTuple_Check(parts.ptr()) ? nb::len(parts) : 0;
-    if (n > 0 && !nb::try_cast(parts[0], kind)) kind.clear();
+    const nb::object word = n > 0 ? nb::object(parts[0]) : nb::none();
+    const std::string_view kind = PyUnicode_Check(word.ptr()) ? utf8_of(word) : "";
     if (kind == "rows" && n == 2 && nb::try_cast(parts[1], split.k)) {
       split.kind = Split::rows;
       return split;
@@ -64,12 +63,28 @@ ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd
   return o;
 }
 
+/// Python's integers in a list become those of the dtype at once: NumPy would take float64 for 1 beside 2**63.
+nb::object in_dtype(nb::object values, nb::handle dtype) {
+  const auto to = to_optional_dtype(dtype);
+  if (!to || !is_integer(*to) || !(PyList_Check(values.ptr()) || PyTuple_Check(values.ptr()))) return values;
+  for (nb::handle x : values)
+    if (!PyLong_Check(x.ptr())) return values;
+  try {
+    return numpy().attr("array")(values, from_dtype(*to));
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_OverflowError)) throw;
+    throw DTypeError({.what = "a value does not fit " + std::string(name_of(*to)),
+                      .expected = "integers that " + std::string(name_of(*to)) + " holds",
+                      .got = str_of(nb::borrow(e.value()))});
+  }
+}
+
 /// NumPy's warning for what NumPy warns of.
 void warn_imaginary(DType to) {
   const nb::object home = nb::hasattr(numpy(), "exceptions") ? nb::object(numpy().attr("exceptions")) : numpy();
   const nb::object category = home.attr("ComplexWarning");
   const std::string text = "imaginary parts are dropped: complex values become " + std::string(name_of(to));
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
+  nb::module_::import_("strata.errors").attr("warn")(text, category);
 }
 
 }  // namespace
@@ -120,7 +135,7 @@ void bind_convert(nb::module_& m) {
           throw TensorError({.what = "from_coo needs one list of coordinates per dimension",
                              .expected = std::to_string(s.size()) + " lists",
                              .got = std::to_string(lists.size())});
-        const Buffer v = to_buffer(values, "values");
+        const Buffer v = to_buffer(in_dtype(nb::borrow(values), dtype), "values");
         const Format f = to_format(format, static_cast<int>(s.size()));
         const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, nb::none());
         NoGil no_gil;

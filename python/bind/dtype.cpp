@@ -1,10 +1,10 @@
 // dtypes and scalars between Python and the core.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <array>
 #include <cmath>
 
+#include "arguments.h"
 #include "once.h"
 
 namespace strata::bind {
@@ -50,7 +50,7 @@ bool numpy_has(DType t) { return t != DType::bf16 && t != DType::f8e4m3 && t != 
 
 DType to_dtype(nb::handle h) {
   if (PyUnicode_Check(h.ptr())) return parse_or_refuse(nb::cast<std::string>(h), h);
-  if (nb::isinstance<ExtendedDType>(h)) return nb::cast<ExtendedDType>(h).value;
+  if (nb::isinstance<ExtendedDType>(h)) return held<ExtendedDType>(h).value;
   const std::string module = str_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__module__"));
   if (module == "torch") return parse_or_refuse(text_of(h), h);
   nb::object dtype;
@@ -139,8 +139,14 @@ void bind_dtype(nb::module_& m) {
   nb::class_<ExtendedDType>(m, "DType",
                             "A dtype that NumPy lacks: bfloat16, float8_e4m3fn or float8_e5m2. Equal to its name.")
       .def(
-          "__init__", [](ExtendedDType* self, nb::handle name) { new (self) ExtendedDType{to_dtype(name)}; },
-          nb::arg("name"))
+          "__init__",
+          [](ExtendedDType* self, nb::handle name, const nb::kwargs& unknown) {
+            refuse_unknown(unknown, "DType(name)");
+            require(name, "name", "DType(name)");
+            new (self) ExtendedDType{to_dtype(name)};
+          },
+          nb::arg("name").none() = nb::ellipsis(), nb::arg("unknown"),
+          nb::sig("def __init__(self, name: object) -> None"))
       .def_prop_ro(
           "name", [](const ExtendedDType& d) { return std::string(name_of(d.value)); },
           "Its name, as other packages have it.")

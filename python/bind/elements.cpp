@@ -1,4 +1,4 @@
-// Elements of a tensor, one by one: t[i, j], t.get((i, j)), iteration.
+// Elements of a tensor, one by one: t[i, j], t.get((i, j)), t.items().
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -33,8 +33,21 @@ StoredIterator stored(const Tensor& t) {
   return it;
 }
 
+/// True and False, Python's and NumPy's: they count as integers, but do not name a coordinate. (In NumPy they add a
+/// dimension.)
+bool is_truth(nb::handle item) {
+  if (PyBool_Check(item.ptr())) return true;
+  if (!nb::hasattr(item, "dtype") || !nb::hasattr(item, "ndim")) return false;
+  return nb::cast<std::int64_t>(item.attr("ndim")) == 0 && to_dtype(item.attr("dtype")) == DType::boolean;
+}
+
 /// Of one dimension; negative coordinates count from the end, as in NumPy. IndexError comes from the core.
 std::int64_t coordinate(const Tensor& t, std::size_t d, nb::handle item) {
+  if (is_truth(item))
+    throw DTypeError({.what = "a truth value is no coordinate",
+                      .expected = "one integer or slice per dimension",
+                      .got = nb::cast<std::string>(nb::repr(item)),
+                      .fix = "t[[True, False, ...]] takes a truth value for each coordinate of a dimension"});
   const Index index = to_index(item);
   if (!index.is_integer)
     throw DTypeError({.what = "a coordinate is not an integer",
@@ -99,6 +112,23 @@ std::vector<std::int64_t> coordinates_of(const Tensor& t, std::size_t d, nb::han
   return out;
 }
 
+/// Is this a key of NumPy's that is composed in Python (strata/_indexing.py): None, a tensor, an index of several
+/// dimensions, or two lists?
+bool is_composed(nb::handle key) {
+  int lists = 0;
+  const auto composed = [&](nb::handle item) {
+    if (PyLong_Check(item.ptr()) || PySlice_Check(item.ptr()) || is_ellipsis(item)) return false;
+    if (item.is_none() || nb::isinstance<Tensor>(item)) return true;
+    if (!is_list(item)) return false;
+    const bool nested = nb::hasattr(item, "ndim") ? nb::cast<std::int64_t>(item.attr("ndim")) > 1
+                                                  : PySequence_Size(item.ptr()) > 0 && is_list(item[0]);
+    return nested || ++lists > 1;
+  };
+  if (!PyTuple_Check(key.ptr())) return composed(key);
+  const auto items = nb::borrow<nb::tuple>(key);
+  return std::ranges::any_of(items, composed);
+}
+
 /// What is asked for: a slice per dimension, and of one of them (counted among those that stay) a list.
 struct Key {
   std::vector<Slice> slices;
@@ -106,18 +136,11 @@ struct Key {
   std::vector<std::int64_t> coordinates;
 };
 
-/// NumPy's indexing: integers, slices, one ellipsis, one list; dimensions that are not named stay as they are.
+/// What is not composed: integers, slices, one ellipsis, one list; dimensions that are not named stay as they are.
 Key key_of(const Tensor& t, nb::handle key) {
   const nb::object items = as_tuple(key);
   std::size_t named = 0, wholes = 0;
-  for (nb::handle item : items) {
-    if (item.is_none())
-      throw Unsupported({.what = "a slice adds no dimensions",
-                         .expected = "integers, slices, or ...",
-                         .got = "None",
-                         .fix = "index what to_dense() gives"});
-    ++(is_ellipsis(item) ? wholes : named);
-  }
+  for (nb::handle item : items) ++(is_ellipsis(item) ? wholes : named);
   const std::size_t rank = t.shape().size();
   if (named > rank || wholes > 1)
     throw IndexError({.what = named > rank ? "there are more indices than dimensions" : "'...' stands twice",
@@ -139,12 +162,6 @@ Key key_of(const Tensor& t, nb::handle key) {
       const Py_ssize_t count = PySlice_AdjustIndices(t.shape()[d], &start, &stop, step);
       slices.push_back({.start = count > 0 ? start : 0, .count = count, .step = count > 1 ? step : 1, .keeps = true});
     } else if (is_list(item)) {
-      if (out.listed)
-        throw Unsupported(
-            {.what = "two lists of coordinates",
-             .expected = "one (NumPy pairs them element by element)",
-             .got = "lists for dimensions " + std::to_string(list) + " and " + std::to_string(d),
-             .fix = "t[rows][:, columns] takes the rows, and of these the columns; t.get((i, j)) one element"});
       out.coordinates = coordinates_of(t, d, item);
       out.listed = static_cast<std::size_t>(std::ranges::count_if(slices, &Slice::keeps));
       list = d;
@@ -189,6 +206,7 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
       .def(
           "__getitem__",
           [](const Tensor& t, nb::handle key) -> nb::object {
+            if (is_composed(key)) return nb::module_::import_("strata._indexing").attr("select")(t, key);
             const Key parts = key_of(t, key);
             if (std::ranges::any_of(parts.slices, &Slice::keeps)) {
               std::optional<Tensor> part;
@@ -206,8 +224,8 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
           },
           nb::arg("key").none(),
           "The element at these coordinates (negative ones count from the end), the fill where it is absent; with "
-          "slices, or a list "
-          "of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.")
+          "slices, None, lists of coordinates or of truth values, np.ix_, and masks of the tensor's own shape (as in "
+          "A[A > 2]) a tensor or an array, as NumPy indexes. IndexError.")
       .def(
           "get",
           [](const Tensor& t, nb::handle key) -> nb::object {
@@ -215,12 +233,15 @@ void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor) {
             return value ? from_scalar(*value) : nb::none();
           },
           nb::arg("coords"), "As t[coords], but None where the element is absent (a stored 0 is present).")
-      .def("__iter__", &stored, "Stored elements as (coordinates, value), in storage order.")
+      .def("items", &stored, "Stored elements as (coordinates, value), in storage order.")
       .def("__bool__", [](const Tensor& t) -> bool {
-        if (t.rank() == 0) return !t.get({}).value_or(t.fill()).is_zero();
-        throw TensorError({.what = "the truth value of a tensor is ambiguous",
-                           .expected = "a tensor of no dimensions",
-                           .fix = "compare with strata.equal(a, b), or look at t.nse"});
+        if (std::ranges::all_of(t.shape(), [](std::int64_t extent) { return extent == 1; }))
+          return !t.get(Shape(t.shape().size(), 0)).value_or(t.fill()).is_zero();
+        throw TensorError(
+            {.what = "the truth value of a tensor is ambiguous",
+             .expected = "a tensor of one element",
+             .got = t.type().to_string(),
+             .fix = "strata.equal(a, b) compares whole tensors, t.any() and t.all() look at the elements"});
       });
 }
 

@@ -1,4 +1,7 @@
 // Errors of the core become the classes of strata/errors.py, with the parts of the message as attributes.
+#include <stdexcept>
+
+#include "backend/allocator.h"
 #include "bind.h"
 
 namespace strata::bind {
@@ -35,6 +38,13 @@ void translate(const std::exception_ptr& caught, void*) {
       raise("FileError", e.problem(), e.what());
     } catch (const Unsupported& e) { raise("Unsupported", e.problem(), e.what()); } catch (const Error& e) {
       raise("Error", e.problem(), e.what());
+    } catch (const std::bad_cast&) {
+      const Problem p{.what = "an argument of another type than is needed here"};
+      raise("DTypeError", p, to_string(p).c_str());
+    } catch (const OutOfMemory& e) { PyErr_SetString(PyExc_MemoryError, e.what()); } catch (const std::bad_alloc&) {
+      PyErr_SetString(PyExc_MemoryError, "out of memory");
+    } catch (const std::length_error&) {  // of a vector or a string
+      PyErr_SetString(PyExc_MemoryError, "out of memory: more bytes asked for than can be counted");
     } catch (const RuntimeFailure& e) { raise_plain("RuntimeFailure", e.what()); } catch (const InternalError& e) {
       raise_plain("InternalError", e.what());
     }
@@ -45,13 +55,27 @@ void translate(const std::exception_ptr& caught, void*) {
 
 }  // namespace
 
+void refuse_unmade(nb::handle h) {
+  throw TensorError(
+      {.what = std::string("this ") + Py_TYPE(h.ptr())->tp_name + " was never made: its constructor did not run",
+       .expected = "an object that a constructor or a function of strata gave",
+       .fix = "call super().__init__(...) in the class's own __init__"});
+}
+
+std::string_view utf8_of(nb::handle text) {
+  Py_ssize_t size = 0;
+  if (const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size)) return {bytes, static_cast<std::size_t>(size)};
+  if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) throw nb::python_error();
+  PyErr_Clear();
+  throw Error({.what = "a text with characters that are no Unicode (half of a surrogate pair)",
+               .expected = "a text that UTF-8 can express"});
+}
+
 void set_python_error(const std::exception_ptr& caught) {
   try {
     try {
       translate(caught, nullptr);
     } catch (nb::python_error& e) { e.restore(); }
-  } catch (const std::bad_alloc& e) {
-    PyErr_SetString(PyExc_MemoryError, e.what());
   } catch (const nb::builtin_exception& e) {
     PyErr_SetString(PyExc_TypeError, e.what());
   } catch (const std::exception& e) { PyErr_SetString(PyExc_RuntimeError, e.what()); }

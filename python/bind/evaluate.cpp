@@ -1,18 +1,16 @@
 // The general path: whole expressions over any formats.
 #include "evaluate.h"
+#include "arguments.h"
 
 #include <algorithm>
 
+#include "expr/depth.h"
+
 namespace strata::bind {
-namespace {
-
-bool is_sparse(const Tensor& t) { return !t.format().is_all_dense(); }
-
-}  // namespace
 
 Semiring to_semiring(nb::handle h) {
   if (h.is_none()) return Semiring::plus_times;
-  if (nb::isinstance<Semiring>(h)) return nb::cast<Semiring>(h);
+  if (nb::isinstance<Semiring>(h)) return held<Semiring>(h);
   if (nb::isinstance<nb::str>(h)) return parse_semiring(nb::cast<std::string>(h));
   throw ExpressionError({.what = "no semiring",
                          .expected = "a name, 'add; multiply; zero', or a strata.Semiring",
@@ -48,15 +46,22 @@ std::vector<std::string> needed(const Assignment& a) {
   return out;
 }
 
+std::string name_of_operand(nb::handle name) {
+  if (PyUnicode_Check(name.ptr())) return std::string(utf8_of(name));
+  throw ExpressionError({.what = "the name of an operand is no text",
+                         .expected = "a dict from names to tensors",
+                         .got = Py_TYPE(name.ptr())->tp_name});
+}
+
 /// Each operand given once by its name, and none that the expression lacks.
 void check_names(const std::string& spec, const std::vector<std::string>& names, const nb::dict& given) {
   bool right = true;
   for (const auto& n : names) right = right && given.contains(n.c_str());
   for (auto [name, value] : given)
-    right = right && std::find(names.begin(), names.end(), nb::cast<std::string>(name)) != names.end();
+    right = right && std::find(names.begin(), names.end(), name_of_operand(name)) != names.end();
   if (right) return;
   std::string all, got;
-  for (auto [name, value] : given) got += (got.empty() ? "" : ", ") + nb::cast<std::string>(name) + "=";
+  for (auto [name, value] : given) got += (got.empty() ? "" : ", ") + name_of_operand(name) + "=";
   for (auto n = names.begin(); n != names.end(); ++n)
     if (std::find(names.begin(), n, *n) == n) all += (all.empty() ? "" : ", ") + *n + "=";
   throw ExpressionError({.what = "'" + spec + "' needs its operands by name",
@@ -69,7 +74,7 @@ struct Named {
   std::vector<nb::handle> given;
   explicit Named(const nb::dict& operands) {
     for (auto [name, value] : operands) {
-      tensors.emplace(nb::cast<std::string>(name), to_operand(value));
+      tensors.emplace(name_of_operand(name), to_operand(value));
       given.push_back(value);
     }
   }
@@ -82,17 +87,13 @@ nb::object result_of(const Tensor& t, Package package) {
 }  // namespace
 
 nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                           Package package) {
+                           const Scalar& alpha, Package package) {
   Tensor out;
   {
     NoGil no_gil;
-    out = evaluate(e, operands, options);
+    out = evaluate(e, operands, options, alpha);
   }
   return result_of(out, package);
-}
-
-bool needs_general_path(std::span<const Tensor> operands) {
-  return std::count_if(operands.begin(), operands.end(), is_sparse) > 1;
 }
 
 void bind_evaluate(nb::module_& m) {
@@ -108,10 +109,17 @@ void bind_evaluate(nb::module_& m) {
       "taken in any order where the samples let them. ExpressionError; in an evaluation DTypeError too.")
       .def(
           "__init__",
-          [](Semiring* self, const std::string& add, const std::string& multiply, nb::handle zero) {
-            new (self) Semiring(add, multiply, to_double(zero));
+          [](Semiring* self, nb::handle add, nb::handle multiply, nb::handle zero, const nb::kwargs& unknown) {
+            const char* const call = "Semiring(add, multiply, zero)";
+            refuse_unknown(unknown, call);
+            require(add, "add", call);
+            require(multiply, "multiply", call);
+            require(zero, "zero", call);
+            new (self) Semiring(to_text(add, "add", call), to_text(multiply, "multiply", call), to_double(zero));
           },
-          nb::arg("add"), nb::arg("multiply"), nb::arg("zero"))
+          nb::arg("add").none() = nb::ellipsis(), nb::arg("multiply").none() = nb::ellipsis(),
+          nb::arg("zero").none() = nb::ellipsis(), nb::arg("unknown"),
+          nb::sig("def __init__(self, add: str, multiply: str, zero: object) -> None"))
       .def("__eq__", [](const Semiring& a, const Semiring& b) { return a == b; })
       .def("__eq__", [](const Semiring&, nb::handle) { return nb::borrow(Py_NotImplemented); })
       .def("__hash__", [](const Semiring& s) { return std::hash<std::string>{}(s.to_string()); })
@@ -165,10 +173,8 @@ void bind_evaluate(nb::module_& m) {
           given.push_back(h);
         }
         const Einsum e = parse_einsum(spec, ranks);
-        EvaluateOptions options =
-            einsum_options(e, list,
-                           options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
-                                      static_cast<int>(e.output.size())));
+        EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                                             static_cast<int>(e.output.size()));
         options.schedule = to_schedule(schedule);
         const Scalar a = to_scalar(alpha), b = beta.is_none() ? Scalar::of(std::int64_t{0}) : to_scalar(beta);
         if (!out.is_none()) {
@@ -242,10 +248,10 @@ void bind_evaluate(nb::module_& m) {
       "result_format",
       [](const std::string& spec, nb::dict operands) {
         std::map<std::string, TensorType> types;
-        for (auto [name, value] : operands) types.emplace(nb::cast<std::string>(name), to_operand(value).type());
+        for (auto [name, value] : operands) types.emplace(name_of_operand(name), to_operand(value).type());
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a), operands);
-        const ResultFormat r = result_format(a, types);
+        const ResultFormat r = on_a_large_stack(stack_for(a.value.depth()), [&] { return result_format(a, types); });
         return nb::make_tuple(r.format, r.why);
       },
       nb::arg("spec"), nb::arg("operands"), "The format that the result gets, and why. ExpressionError.");

@@ -13,10 +13,8 @@ void bind_schedule(nb::module_& m);
 Semiring to_semiring(nb::handle h);
 /// A Schedule, a text, or None.
 std::optional<Schedule> to_schedule(nb::handle h);
-/// Two sparse operands or more: the general path serves them.
-bool needs_general_path(std::span<const Tensor> operands);
 /// By the general path: a tensor, or an array where the result is dense.
 nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                           Package package);
+                           const Scalar& alpha, Package package);
 
 }  // namespace strata::bind

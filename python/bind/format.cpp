@@ -1,9 +1,9 @@
 // st.Format and st.Level.
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "arguments.h"
 #include "base/checked.h"
 #include "bind.h"
 
@@ -121,7 +121,8 @@ void bind_format(nb::module_& m) {
       .def_ro("arg", &LevelView::arg,
               "delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.")
       .def("__eq__", [](const LevelView& a, const LevelView& b) { return a == b; })
-      .def("__eq__", [](const LevelView&, nb::handle) { return false; })
+      .def(
+          "__eq__", [](const LevelView&, nb::handle) { return false; }, nb::arg("other").none())
       .def("__hash__",
            [](const LevelView& v) { return static_cast<Py_hash_t>(std::hash<std::string>()(v.expr + v.kind)); })
       .def("__repr__", [](const LevelView& v) { return "<Level " + v.expr + ": " + v.kind + ">"; });
@@ -135,8 +136,17 @@ void bind_format(nb::module_& m) {
                      "Immutable. Equality and hash are structural: names of formats and dimensions do not count. "
                      "FormatError (carets show where).")
       .def(
-          "__init__", [](Format* self, nb::handle text, int rank) { new (self) Format(to_format(text, rank)); },
-          nb::arg("text").none(), nb::arg("rank") = -1)
+          "__init__",
+          [](Format* self, nb::handle text, nb::handle rank, const nb::kwargs& unknown) {
+            const char* const call = "Format(text, rank=-1)";
+            refuse_unknown(unknown, call);
+            require(text, "text", call);
+            const Index r = to_index(rank);
+            if (!r.is_integer) argument_error("rank is an integer", call, Py_TYPE(rank.ptr())->tp_name);
+            new (self) Format(to_format(text, static_cast<int>(std::clamp<std::int64_t>(r.value, -1, 1 << 20))));
+          },
+          nb::arg("text").none() = nb::ellipsis(), nb::arg("rank") = -1, nb::arg("unknown"),
+          nb::sig("def __init__(self, text: object, rank: int = -1) -> None"))
       .def_prop_ro("rank", &Format::rank, "Number of dimensions.")
       .def_prop_ro(
           "num_levels",
@@ -228,7 +238,17 @@ void bind_format(nb::module_& m) {
           nb::arg("perm") = nb::none(),
           "The format of the transposed tensor: dimension d of the result is dimension perm[d] of this.")
       .def(
-          "rename", [](const Format& f, const std::vector<std::string>& names) { return f.rename(names); },
+          "rename",
+          [](const Format& f, nb::handle given) {
+            std::vector<std::string> names;
+            for (nb::handle name : given) {
+              if (!PyUnicode_Check(name.ptr()))
+                throw FormatError({.what = "the name of a dimension is a text", .got = Py_TYPE(name.ptr())->tp_name});
+              names.emplace_back(utf8_of(name));
+              if (names.size() > static_cast<std::size_t>(max_dims)) break;  // (__iter__ may never end)
+            }
+            return f.rename(names);
+          },
           nb::arg("names"), "The same format with other names of dimensions.")
       .def(
           "__add__",
@@ -248,7 +268,15 @@ void bind_format(nb::module_& m) {
       .def(
           "__eq__", [](const Format& a, const Format& b) { return a == b; }, nb::arg("other"))
       .def(
-          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+          "__eq__",
+          [](const Format& a, const std::string& text) {
+            try {
+              return a == parse_format(text, a.rank());
+            } catch (const FormatError&) { return false; }
+          },
+          nb::arg("text"), "A text or name stands for its format; what is neither equals none.")
+      .def(
+          "__eq__", [](const Format&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other").none())
       .def("__hash__",
            [](const Format& f) {
              return static_cast<Py_hash_t>(f.hash() == static_cast<std::size_t>(-1) ? 1 : f.hash());

@@ -1,6 +1,4 @@
 // Files.
-#include <nanobind/stl/string.h>
-
 #include "bind.h"
 
 namespace strata::bind {
@@ -46,11 +44,19 @@ void bind_io(nb::module_& m) {
       "FileError with line and column.");
   m.def(
       "parse_matrix_market",
-      [](const std::string& text, const std::string& name) {
+      [](nb::handle text, const std::string& name, nb::handle progress) {
+        const nb::object bytes =
+            PyUnicode_Check(text.ptr()) ? nb::steal(PyUnicode_AsUTF8String(text.ptr())) : nb::borrow(text);
+        if (!bytes.is_valid()) throw nb::python_error();
+        char* data = nullptr;
+        Py_ssize_t size = 0;
+        if (PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) throw nb::python_error();
+        const auto report = progress_of(progress);
         NoGil no_gil;
-        return parse_matrix_market(text, name);
+        return parse_matrix_market({data, static_cast<std::size_t>(size)}, name, report);
       },
-      nb::arg("text"), nb::arg("name") = "<text>", "As read_matrix_market, from a text.");
+      nb::arg("text"), nb::arg("name") = "<text>", nb::arg("progress") = nb::none(),
+      "As read_matrix_market, from a text or its bytes.");
   m.def(
       "write_matrix_market",
       [](nb::handle path, const Tensor& t) {

@@ -1,5 +1,4 @@
 // matmul: the free function, the operator @, and the class whose planning is done once.
-#include <nanobind/stl/string.h>
 
 #include <array>
 
@@ -34,16 +33,24 @@ Tensor empty_dense(const TensorType& type) {
   return borrow_dense(Buffer::allocate(type.dtype, count), type.shape, strides);
 }
 
-nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options) {
+nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options,
+                   const Scalar& alpha = Scalar::of(std::int64_t{1})) {
   const std::array<nb::handle, 2> given{a, b};
   const Tensor ta = to_operand(a), tb = to_operand(b);
-  if (const std::array<Tensor, 2> both{ta, tb}; needs_general_path(both))
-    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), both, {.dtype = options.plan.output_dtype},
+  if (may_be_sparse(ta, tb))
+    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), std::array{ta, tb},
+                           {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype}, alpha,
                            package_of(given));
   Tensor c;
   {
     NoGil no_gil;
-    c = matmul(ta, tb, options);
+    if (alpha.to_complex() == std::complex<double>(1)) {
+      c = matmul(ta, tb, options);
+    } else {
+      const std::array<TensorType, 2> types{ta.type(), tb.type()};
+      c = empty_dense(make_plan(matmul_einsum(ta.rank(), tb.rank(), options), types, options.plan).output_type());
+      matmul_into(ta, tb, c, alpha, Scalar::of(0.0), options);
+    }
   }
   return dense_result(c, package_of(given));
 }
@@ -54,17 +61,7 @@ nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alph
   if (c.is_none()) {
     if (!beta.is_none() && !to_scalar(beta).is_zero())
       throw PlanError({.what = "beta scales c, and there is no c", .expected = "c=array, or no beta", .fix = "give c"});
-    if (sa.to_complex() == std::complex<double>(1)) return product(a, b, options);
-    const std::array<nb::handle, 2> given{a, b};
-    const Tensor ta = to_operand(a), tb = to_operand(b);
-    Tensor out;
-    {
-      NoGil no_gil;
-      const std::array<TensorType, 2> types{ta.type(), tb.type()};
-      out = empty_dense(make_plan(matmul_einsum(ta.rank(), tb.rank(), options), types, options.plan).output_type());
-      matmul_into(ta, tb, out, sa, Scalar::of(0.0), options);
-    }
-    return dense_result(out, package_of(given));
+    return product(a, b, options, sa);
   }
   const Tensor ta = to_operand(a), tb = to_operand(b), tc = to_output(c);
   const Scalar sb = beta.is_none() ? Scalar::of(1.0) : to_scalar(beta);

@@ -1,9 +1,9 @@
 // Our memory goes out: a Python object around a buffer that NumPy and torch can look into, and DLPack capsules.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 
+#include "backend/steps.h"
 #include "base/checked.h"
 #include "bind.h"
 #include "dlpack.h"
@@ -18,17 +18,20 @@ const char* buffer_format(DType t) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_BufferError, "this memory was never made: its constructor did not run");
+    return -1;
+  }
   const Buffer& b = *nb::inst_ptr<Buffer>(self);
   if ((flags & PyBUF_WRITABLE) && b.read_only) {
     PyErr_SetString(PyExc_BufferError, "this memory is read-only");
-    view->obj = nullptr;
     return -1;
   }
   // The shape must outlive the view: it lives behind view->internal.
   auto* sizes = new (std::nothrow) Py_ssize_t[2];
   if (!sizes) {
     PyErr_NoMemory();
-    view->obj = nullptr;
     return -1;
   }
   sizes[0] = b.size;
@@ -49,6 +52,15 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 }
 
 void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
+
+/// As for tensors (tensor.cpp).
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(kept_alive(*nb::inst_ptr<Buffer>(self)));
+  return 0;
+}
+
+int clear(PyObject*) { return 0; }  // others look into the memory: what they are is cleared instead
 
 dlpack::DataType dlpack_type(DType t) {
   const auto bits = static_cast<std::uint8_t>(size_of(t) * 8);
@@ -130,6 +142,7 @@ Buffer packed_copy(const Array& a) {
   std::vector<std::int64_t> at(a.shape.size(), 0);
   std::int64_t from = a.offset;
   for (std::int64_t k = 0; k < count; ++k) {
+    poll_at(k + 1);
     std::memcpy(static_cast<char*>(b.data) + k * width, static_cast<const char*>(a.data.data) + from * width,
                 static_cast<std::size_t>(width));
     for (std::size_t d = a.shape.size(); d-- > 0;) {
@@ -147,10 +160,7 @@ nb::object to_dlpack_capsule(const Array& array, bool versioned) {
                    : export_capsule<dlpack::Managed>(array, dlpack::name);
 }
 
-void warn_copy(const std::string& text) {
-  nb::object category = nb::module_::import_("strata.errors").attr("CopyWarning");
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw nb::python_error();
-}
+void warn_copy(const std::string& text) { nb::module_::import_("strata.errors").attr("warn")(text); }
 
 nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides,
                     std::int64_t offset) {
@@ -203,6 +213,8 @@ nb::object to_package_array(const Buffer& data) {
 void bind_memory(nb::module_& m) {
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
                                 {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
                                 {0, nullptr}};
   nb::class_<Buffer>(m, "Memory", nb::type_slots(slots), nb::is_weak_referenceable(),
                      "A typed span of memory that a tensor uses. Speaks the buffer protocol (dtypes that Python lacks "
@@ -227,7 +239,7 @@ void bind_memory(nb::module_& m) {
       .def(
           "__reduce_ex__",
           [](nb::handle self, int protocol) {
-            const Buffer& b = *nb::inst_ptr<Buffer>(self);
+            const Buffer& b = held<Buffer>(self);
             nb::object data;
             if (protocol >= 5) data = nb::steal(PyPickleBuffer_FromObject(self.ptr()));
             else

@@ -2,6 +2,9 @@
 #include "bind.h"
 #include "evaluate.h"
 
+// What the extension keeps (types, NumPy's objects, the thread that hears Ctrl-C) belongs to one interpreter: a second
+// one that imported it would take it over. So the entry that nanobind writes is called from one of ours.
+#define PyInit__core initialise
 NB_MODULE(_core, m) {
   using namespace strata::bind;
   nb::set_leak_warnings(false);  // tensors in globals are nobody's bug
@@ -20,4 +23,12 @@ NB_MODULE(_core, m) {
   bind_io(m);
   bind_structure(m);
   bind_settings(m);
+}
+#undef PyInit__core
+
+extern "C" NB_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return initialise();
+  PyErr_SetString(PyExc_ImportError,
+                  "strata works in a process's main interpreter alone: import it there, or use processes");
+  return nullptr;
 }

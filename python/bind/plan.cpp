@@ -1,21 +1,27 @@
 // einsum, plans, and users' kernels.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "backend/stack.h"
 #include "bind.h"
 #include "evaluate.h"
+#include "ops/evaluate/dtypes.h"
 #include "strata/evaluate.h"
 
 namespace strata::bind {
 namespace {
 
+constexpr std::size_t roomy = std::size_t{4} << 20;  ///< bytes of stack, for any expression
+
 /// {name: format}, all of one dtype.
 std::map<std::string, SymbolicOperand> symbolic_operands(nb::dict operands, nb::handle dtype) {
   std::map<std::string, SymbolicOperand> out;
   for (auto [name, format] : operands)
-    out[nb::cast<std::string>(name)] = {.format = nb::cast<std::string>(nb::str(format)), .dtype = to_dtype(dtype)};
+    out[str_of(nb::borrow(name))] = {.format = str_of(nb::borrow(format)), .dtype = to_dtype(dtype)};
   return out;
+}
+
+std::optional<std::string> format_of_mask(nb::handle mask) {
+  return mask.is_none() ? std::nullopt : std::optional(str_of(nb::borrow(mask)));
 }
 
 nb::object text(const std::string& s) { return nb::module_::import_("strata._text").attr("Text")(s); }
@@ -59,6 +65,9 @@ Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const Pl
     throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands",
                            .expected = std::to_string(e.operands.size()),
                            .got = std::to_string(operands.size())});
+  if (const auto asked = options.compute_dtype ? options.compute_dtype : options.output_dtype)
+    for (std::size_t k = 0; k < types.size(); ++k)
+      evaluation::check_cast(types[k].dtype, *asked, "operand " + std::to_string(k));
   NoGil no_gil;
   return make_plan(e, types, options);
 }
@@ -69,7 +78,7 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
   const Scalar a = to_scalar(alpha);
   if (!out.is_none()) {
     const bool in_pattern = !plan.output_type().format.is_all_dense() && nb::isinstance<Tensor>(out);
-    const Tensor target = in_pattern ? nb::cast<Tensor>(out) : to_output(out);
+    const Tensor target = in_pattern ? held<Tensor>(out) : to_output(out);
     const Scalar b = beta.is_none() ? Scalar::of(0.0) : to_scalar(beta);
     {
       NoGil no_gil;
@@ -165,11 +174,12 @@ void bind_plan(nb::module_& m) {
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,
-         nb::handle semiring, std::optional<std::string> mask, bool complement_mask, nb::handle schedule) {
+         nb::handle semiring, nb::handle mask, bool complement_mask, nb::handle schedule) {
         const auto symbolic = symbolic_operands(operands, dtype);
-        const SymbolicOptions options{to_semiring(semiring), std::move(mask), complement_mask, to_schedule(schedule)};
+        const SymbolicOptions options{to_semiring(semiring), format_of_mask(mask), complement_mask,
+                                      to_schedule(schedule)};
         NoGil no_gil;
-        return show_expression(expression, symbolic, extent, code, options);
+        return on_a_large_stack(roomy, [&] { return show_expression(expression, symbolic, extent, code, options); });
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
       nb::arg("code") = true, nb::kw_only(), nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(),
@@ -180,11 +190,11 @@ void bind_plan(nb::module_& m) {
   m.def(
       "emit_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, nb::handle semiring,
-         std::optional<std::string> mask, bool complement_mask) {
+         nb::handle mask, bool complement_mask) {
         const auto symbolic = symbolic_operands(operands, dtype);
-        const SymbolicOptions options{to_semiring(semiring), std::move(mask), complement_mask, {}};
+        const SymbolicOptions options{to_semiring(semiring), format_of_mask(mask), complement_mask, {}};
         NoGil no_gil;
-        return emit_expression(expression, symbolic, extent, options);
+        return on_a_large_stack(roomy, [&] { return emit_expression(expression, symbolic, extent, options); });
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64", nb::kw_only(),
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,

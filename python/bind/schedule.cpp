@@ -1,4 +1,5 @@
 // A user's decisions about loops.
+#include "arguments.h"
 #include "evaluate.h"
 
 namespace strata::bind {
@@ -6,7 +7,12 @@ namespace {
 
 std::vector<std::string> words(const nb::args& given) {
   std::vector<std::string> out;
-  for (nb::handle h : given) out.push_back(nb::cast<std::string>(h));
+  for (nb::handle h : given) {
+    if (!PyUnicode_Check(h.ptr()))
+      throw ExpressionError(
+          {.what = "the name of a loop is a text", .expected = "names of indices", .got = Py_TYPE(h.ptr())->tp_name});
+    out.emplace_back(utf8_of(h));
+  }
   return out;
 }
 
@@ -16,7 +22,7 @@ Assembly to_assembly(const std::string& how) { return parse_schedule("assemble("
 
 std::optional<Schedule> to_schedule(nb::handle h) {
   if (h.is_none()) return std::nullopt;
-  if (nb::isinstance<Schedule>(h)) return nb::cast<Schedule>(h);
+  if (nb::isinstance<Schedule>(h)) return held<Schedule>(h);
   if (nb::isinstance<nb::str>(h)) return parse_schedule(nb::cast<std::string>(h));
   throw ExpressionError({.what = "no schedule",
                          .expected = "a text such as 'reorder(i, k, j); vectorize(k)', or a strata.Schedule",
@@ -34,8 +40,13 @@ void bind_schedule(nb::module_& m) {
       "message names the dependence.")
       .def(nb::init<>())
       .def(
-          "__init__", [](Schedule* self, const std::string& text) { new (self) Schedule(parse_schedule(text)); },
-          nb::arg("text"))
+          "__init__",
+          [](Schedule* self, nb::handle text, const nb::kwargs& unknown) {
+            const char* const call = "Schedule(text)";
+            refuse_unknown(unknown, call);
+            new (self) Schedule(parse_schedule(to_text(text, "text", call)));
+          },
+          nb::arg("text"), nb::arg("unknown"), nb::sig("def __init__(self, text: str) -> None"))
       .def(
           "split",
           [](Schedule& s, std::string index, std::string outer, std::string inner, std::int64_t size) -> Schedule& {

@@ -1,6 +1,9 @@
 // st.settings, and Ctrl-C.
-#include <nanobind/stl/string.h>
+#include <pthread.h>
 
+#include <atomic>
+
+#include "arguments.h"
 #include "backend/kernel.h"
 #include "backend/pool.h"
 #include "base/setting_words.h"
@@ -10,11 +13,11 @@
 namespace strata::bind {
 namespace {
 
-unsigned long main_thread = 0;
+std::atomic<unsigned long> main_thread{0};
 
 /// Called now and then between chunks on the thread that asked for the work. Only the main thread hears signals.
 void check_signals() {
-  if (PyThread_get_thread_ident() != main_thread) return;
+  if (PyThread_get_thread_ident() != main_thread.load(std::memory_order_relaxed)) return;
   Gil gil;
   if (gil && PyErr_CheckSignals() != 0) throw nb::python_error();
 }
@@ -72,12 +75,19 @@ void bind_settings(nb::module_& m) {
           "jit", [](const Settings& s) { return s.jit; },
           [](Settings& s, const std::string& word) { set_word(s.jit, "jit", word, words::jit); },
           "Which compiler serves at run time: auto, clang, subprocess or off.")
-      .def_rw("cc", &Settings::cc, "The C compiler that 'subprocess' runs; '' looks for cc, gcc, clang and ziglang.")
+      .def_prop_rw(
+          "cc", [](const Settings& s) { return s.cc; },
+          [](Settings& s, nb::handle text) { s.cc = to_text(text, "cc", "settings.cc = 'gcc'"); },
+          nb::for_setter(nb::sig("def cc(self, arg: str, /) -> None")),
+          "The C compiler that 'subprocess' runs; '' looks for cc, gcc, clang and ziglang.")
       .def_prop_rw(
           "cache", [](const Settings& s) { return s.cache; },
           [](Settings& s, const std::string& word) { set_word(s.cache, "cache", word, words::cache); },
           "auto or off: compiled objects are kept on disk.")
-      .def_rw("cache_dir", &Settings::cache_dir, "Where they are kept.")
+      .def_prop_rw(
+          "cache_dir", [](const Settings& s) { return s.cache_dir; },
+          [](Settings& s, nb::handle path) { s.cache_dir = to_text(path, "cache_dir", "a path as text"); },
+          nb::for_setter(nb::sig("def cache_dir(self, arg: str, /) -> None")), "Where they are kept.")
       .def_prop_rw(
           "dump", [](const Settings& s) { return s.dump; }, set_dump,
           "Stages to print, e.g. 'graph,loops': graph, schedule, loops, source.")
@@ -86,13 +96,22 @@ void bind_settings(nb::module_& m) {
           [](Settings& s, nb::handle n) { s.int32_limit = whole_number(n, "int32_limit", words::most_int32); },
           nb::for_setter(nb::sig("def int32_limit(self, arg: int, /) -> None")),
           "Largest value of an automatic int32 index.")
-      .def_rw("vendor", &Settings::vendor, "May plans use vendors' kernels where those were measured to be faster?")
+      .def_prop_rw(
+          "vendor", [](const Settings& s) { return s.vendor; },
+          [](Settings& s, nb::handle value) {
+            if (!PyBool_Check(value.ptr()))
+              argument_error("vendor is True or False", "settings.vendor = True", Py_TYPE(value.ptr())->tp_name);
+            s.vendor = value.is(nb::handle(Py_True));
+          },
+          nb::for_setter(nb::sig("def vendor(self, arg: bool, /) -> None")),
+          "May plans use vendors' kernels where those were measured to be faster?")
       .def("__repr__", [](const Settings&) { return describe_settings(); });
   m.attr("settings") = nb::cast(&settings(), nb::rv_policy::reference);
   for (const char* prefix : {"prefix", "base_prefix"})  // where pip and conda put MKL
     kernels::mkl::look_in(nb::cast<std::string>(nb::module_::import_("sys").attr(prefix)) + "/lib");
   m.def("compiler_description", &compiler_description, "Which compiler would compile a kernel now.");
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });  // whoever forks is the child's
   set_interrupt_check(check_signals);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "arguments.h"
 #include "bind.h"
 #include "tensor/tensor_impl.h"
 
@@ -26,7 +27,13 @@ int level_index(const Tensor& t, nb::handle given) {
   return static_cast<int>(level.value);
 }
 
-nb::object level_array(const Tensor& t, nb::handle given, bool pos) {
+/// `writable`: for exports, which stay so where their source was; a user's view of an immutable tensor is read-only.
+nb::object shown(Buffer data, bool writable) {
+  if (!writable && numpy_has(data.dtype)) data.read_only = true;  // torch cannot express it
+  return to_package_array(data);
+}
+
+nb::object level_array(const Tensor& t, nb::handle given, bool pos, bool writable = false) {
   const int level = level_index(t, given);
   const LevelKind kind = t.format().level(level).kind;
   if (!(pos ? storage::has_pos(kind) : storage::has_crd(kind)))
@@ -34,15 +41,18 @@ nb::object level_array(const Tensor& t, nb::handle given, bool pos) {
                                (pos ? "pos" : "crd"),
                        .expected = pos ? "a compressed, delta or bitmap level" : "a level that stores coordinates",
                        .got = std::string(name_of(kind))});
-  return to_package_array(pos ? t.pos(level) : t.crd(level));
+  return shown(pos ? t.pos(level) : t.crd(level), writable);
 }
 
 /// The values of the slots; a shared one is shown once for each slot, by a stride of 0.
-nb::object values_array(const Tensor& t) {
-  if (!t.type().shared_value) return to_package_array(t.values());
+nb::object values_array(const Tensor& t, bool writable) {
+  if (!t.type().shared_value) return shown(t.values(), writable);
   const std::int64_t no_stride[] = {0};
   const Shape slots{used_values(t.part())};
-  return numpy_has(t.dtype()) ? to_numpy(t.values(), slots, no_stride) : to_torch(t.values(), slots, no_stride);
+  Buffer one = t.values();
+  if (!numpy_has(t.dtype())) return to_torch(one, slots, no_stride);
+  one.read_only |= !writable;
+  return to_numpy(one, slots, no_stride);
 }
 
 /// An all-dense tensor as an array over its own memory, whatever its strides; None for every other tensor.
@@ -93,14 +103,11 @@ void fill_levels(nb::handle given, std::map<int, Buffer>& into, const std::strin
                        std::string(name_of(into.begin()->second.dtype)) + " and " + std::string(name_of(array.dtype)));
 }
 
-RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
-  RawArrays raw;
-  fill_levels(pos, raw.pos, "pos");
-  fill_levels(crd, raw.crd, "crd");
-  if (values.is_none()) throw TensorError({.what = "a tensor needs values", .expected = "values=array"});
+/// Side by side, or one for every slot.
+void take_values(nb::handle values, RawArrays& raw) {
   if (nb::isinstance<Buffer>(values)) {
-    raw.values = nb::cast<Buffer>(values);
-    return raw;
+    raw.values = held<Buffer>(values);
+    return;
   }
   const Array a = to_array(values);
   if (a.shape.size() == 1 && a.shape[0] > 1 && a.strides[0] == 0) {  // one value for every slot: pattern-only graphs
@@ -112,28 +119,15 @@ RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
     warn_copy("values was copied: its elements do not lie side by side");
     raw.values = packed_copy(a);
   }
-  return raw;
 }
 
-/// A tensor with memory of its own.
-Tensor deep_copy(const Tensor& t) {
-  auto copy = [](Buffer& b) {
-    if (!b.data || b.size == 0) return;
-    Buffer fresh = Buffer::allocate(b.dtype, b.size);
-    std::memcpy(fresh.data, b.data, static_cast<std::size_t>(b.bytes()));
-    b = fresh;
-  };
-  std::vector<Part> parts;
-  for (int k = 0; k < t.num_parts(); ++k) {
-    Part p = t.part(k);
-    for (auto& level : p.levels) {
-      copy(level.pos);
-      copy(level.crd);
-    }
-    copy(p.values);
-    parts.push_back(std::move(p));
-  }
-  return make_from_parts(t.type(), std::move(parts));
+RawArrays raw_arrays(nb::handle pos, nb::handle crd, nb::handle values) {
+  RawArrays raw;
+  fill_levels(pos, raw.pos, "pos");
+  fill_levels(crd, raw.crd, "crd");
+  if (values.is_none()) throw TensorError({.what = "a tensor needs values", .expected = "values=array"});
+  take_values(values, raw);
+  return raw;
 }
 
 Tensor rebuild(const std::string& text, nb::handle shape, nb::handle pos, nb::handle crd, const Buffer& values,
@@ -151,13 +145,20 @@ Tensor join(nb::handle parts) {
   std::vector<Tensor> list;
   for (nb::handle p : parts) {
     if (!is_tensor(p)) throw DTypeError({.what = "a part of a sum is a tensor", .got = Py_TYPE(p.ptr())->tp_name});
-    list.push_back(nb::cast<Tensor>(p));
+    list.push_back(held<Tensor>(p));
   }
   return make_sum(list);
 }
 
+const char* const tensor_call = "Tensor(format, shape, pos=None, crd=None, values=None, fill=None, check=True)";
+
 void construct(Tensor* self, nb::handle format, nb::handle shape, nb::handle pos, nb::handle crd, nb::handle values,
-               nb::handle fill, bool check) {
+               nb::handle fill, nb::handle checked, const nb::kwargs& unknown) {
+  refuse_unknown(unknown, tensor_call);
+  require(format, "format", tensor_call);
+  require(shape, "shape", tensor_call);
+  const int check = PyObject_IsTrue(checked.ptr());
+  if (check < 0) throw nb::python_error();
   const Shape s = to_shape(shape);
   const Format f = to_format(format, static_cast<int>(s.size()));
   RawArrays raw = raw_arrays(pos, crd, values);
@@ -165,7 +166,7 @@ void construct(Tensor* self, nb::handle format, nb::handle shape, nb::handle pos
   if (!fill.is_none()) filler = to_scalar(fill, raw.values.dtype, "fill");
   Tensor t = [&] {
     NoGil no_gil;
-    return make_tensor(f, s, std::move(raw), filler, check);
+    return make_tensor(f, s, std::move(raw), filler, check != 0);
   }();
   new (self) Tensor(std::move(t));
 }
@@ -175,21 +176,46 @@ void construct(Tensor* self, nb::handle format, nb::handle shape, nb::handle pos
 void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor) {
   const auto copy = [](const Tensor& t) {
     const NoGil no_gil;
-    return deep_copy(t);
+    return own_copy(t);
   };
   tensor
-      .def("__init__", &construct, nb::arg("format"), nb::arg("shape"), nb::arg("pos") = nb::none(),
-           nb::arg("crd") = nb::none(), nb::arg("values") = nb::none(), nb::arg("fill") = nb::none(),
-           nb::arg("check") = true)
-      .def_prop_ro("values", &values_array,
-                   "The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy "
-                   "lacks). TensorError for a sum.")
+      .def("__init__", &construct, nb::arg("format").none() = nb::ellipsis(), nb::arg("shape").none() = nb::ellipsis(),
+           nb::arg("pos") = nb::none(), nb::arg("crd") = nb::none(), nb::arg("values") = nb::none(),
+           nb::arg("fill") = nb::none(), nb::arg("check") = true, nb::arg("unknown"),
+           nb::sig("def __init__(self, format: object, shape: object, pos: object | None = None, "
+                   "crd: object | None = None, values: object | None = None, fill: object | None = None, "
+                   "check: bool = True) -> None"))
+      .def_prop_ro(
+          "values", [](const Tensor& t) { return values_array(t, false); },
+          "The values of the slots, 1-D: a NumPy array over the tensor's memory, which can be read only: a "
+          "tensor is immutable (torch for dtypes that NumPy lacks). t.values.copy() is an array apart. "
+          "TensorError for a sum.")
       .def(
           "pos", [](const Tensor& t, nb::handle level) { return level_array(t, level, true); }, nb::arg("level"),
           "Positions of a level, 1-D. TensorError where it has none.")
       .def(
           "crd", [](const Tensor& t, nb::handle level) { return level_array(t, level, false); }, nb::arg("level"),
           "Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.")
+      .def(
+          "_array",
+          [](const Tensor& t, const std::string& what, nb::handle level) {
+            return what == "values" ? values_array(t, true) : level_array(t, level, what == "pos", true);
+          },
+          nb::arg("what"), nb::arg("level") = 0, "As values, pos(level) and crd(level), writable where its source was.")
+      .def(
+          "with_values",
+          [](const Tensor& t, nb::handle values) {
+            RawArrays raw;
+            take_values(values, raw);
+            if (!nb::isinstance<Buffer>(values) && to_array(values).shape.size() != 1)
+              throw TensorError({.what = "values have one dimension", .expected = "one value for each slot"});
+            const NoGil no_gil;
+            return with_values(t, raw.values, raw.value_stride);
+          },
+          nb::arg("values"),
+          "The same pattern, whose arrays are shared, with other values of any dtype: one for each slot, in the order "
+          "of "
+          "t.values; borrowed. The fill takes their dtype. TensorError for a sum, and for another number of values.")
       .def(
           "_raw",
           [](const Tensor& t, nb::handle given, const std::string& what) -> nb::object {

@@ -1,8 +1,6 @@
 // What a matrix looks like, and which storage suits it.
-#include <nanobind/stl/string.h>
-
-#include "bind.h"
 #include "strata/structure.h"
+#include "bind.h"
 
 namespace strata::bind {
 namespace {

@@ -1,6 +1,7 @@
 // st.Tensor: its type, and what compares and prints it. Its arrays are bound in storage.cpp, its elements in
 // elements.cpp; verbs (conversion, products) beside their own front doors.
 #include "bind.h"
+#include "strata/ops.h"
 
 namespace strata::bind {
 namespace {
@@ -31,20 +32,50 @@ std::vector<int> permutation(const Tensor& t, const nb::args& axes) {
   return perm;
 }
 
-bool same(const Tensor& a, const Tensor& b) {
-  const NoGil no_gil;
-  return equal(a, b);
+/// An array that a tensor borrows may know the tensor: the collector sees such cycles.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Tensor& t = *nb::inst_ptr<Tensor>(self);
+  if (!t.is_alone()) return 0;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    const Part& p = t.part(k);
+    Py_VISIT(kept_alive(p.values));
+    for (const LevelArrays& level : p.levels) {
+      Py_VISIT(kept_alive(level.pos));
+      Py_VISIT(kept_alive(level.crd));
+    }
+  }
+  return 0;
 }
 
-const char* const same_doc =
-    "Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do "
-    "not count).";
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) {
+    static const Tensor empty;
+    const Tensor last = std::exchange(*nb::inst_ptr<Tensor>(self), empty);
+  }
+  return 0;
+}
+
+bool are_equal(nb::handle a, nb::handle b, bool storage) {
+  const Tensor x = to_operand(a), y = to_operand(b);
+  const NoGil no_gil;
+  return storage ? same_storage(x, y) : equal(x, y);
+}
+
+const char* const equal_doc =
+    "Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With "
+    "`storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the "
+    "tensor and spare capacity do not count)?";
 
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
   // The operator stands in the type's slot: a call through it parses no arguments.
-  static PyType_Slot slots[] = {{Py_nb_matrix_multiply, reinterpret_cast<void*>(at_operator)}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_nb_matrix_multiply, reinterpret_cast<void*>(at_operator)},
+                                {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                {0, nullptr}};
   nb::class_<Tensor> tensor(
       m, "Tensor", nb::is_weak_referenceable(), nb::type_slots(slots),
       "A universal sparse tensor over arrays of your own.\n\n"
@@ -108,10 +139,15 @@ void bind_tensor(nb::module_& m) {
           nb::arg("axes"), "The same storage under permuted dimensions (reversed by default); nothing moves.")
       .def_prop_ro(
           "T", [](const Tensor& t) { return t.transpose(reversed(t)); }, "As transpose().")
-      .def("equal", &same, nb::arg("other"), same_doc)
-      .def("__eq__", &same, nb::arg("other"), "As equal().")
+      .def("equal", &are_equal, nb::arg("other"), nb::arg("storage") = false, equal_doc)
       .def(
-          "__eq__", [](const Tensor&, nb::handle) { return nb::borrow(Py_NotImplemented); }, nb::arg("other"))
+          "drop_zeros",
+          [](const Tensor& t) {
+            const NoGil no_gil;
+            return drop_zeros(t);
+          },
+          "The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. "
+          "Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.")
       .def("__repr__", [](const Tensor& t) { return to_string(t); })
       .def(
           "draw_storage",
@@ -119,9 +155,8 @@ void bind_tensor(nb::module_& m) {
             return nb::module_::import_("strata._text").attr("Drawing")(draw_storage_text(t, width));
           },
           nb::arg("width") = 100, "The storage, level by level: an object that prints as text.");
-  tensor.attr("__hash__") = nb::none();
   tensor.attr("__array_priority__") = 1000.0;
-  m.def("equal", &same, nb::arg("a"), nb::arg("b"), same_doc);
+  m.def("equal", &are_equal, nb::arg("a"), nb::arg("b"), nb::arg("storage") = false, equal_doc);
 }
 
 }  // namespace strata::bind

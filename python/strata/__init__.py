@@ -7,7 +7,27 @@ print(A)                               # what is stored
 print(st.plan("ij,j->i", A, x).explain())
 """
 
-from . import _operators, _tensor, _ufuncs, formats, split  # noqa: F401  attach arithmetic and verbs to Tensor
+from typing import TYPE_CHECKING
+
+from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
+    _absent,
+    _array_function,
+    _bits,
+    _indexing,
+    _linear_operator,
+    _members,
+    _operators,
+    _printing,
+    _reductions,
+    _shapes,
+    _tensor,
+    _ufuncs,
+    formats,
+    split,
+)
+from ._accelerate import Acceleration, accelerate_scipy
+from ._advice import Advice, advise
+from ._calls import tell as _tell, tell_methods as _tell_methods
 from ._core import (
     DType,
     Format,
@@ -20,18 +40,22 @@ from ._core import (
     from_coo,
     from_dense,
     matmul,
-    read_matrix_market,
     register_format,
     register_kernel,
     settings,
     unregister_kernel,
-    write_matrix_market,
 )
+from ._create import asarray, diags, eye, full, ones, ones_like, random, zeros, zeros_like
 from ._evaluate import einsum, evaluate, explain, show
-from ._io import read, write
+from ._io import read, read_matrix_market, write, write_matrix_market
+from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
 from ._matmul import Matmul
+from ._norm import norm
 from ._plan import plan
+from ._select import allclose, topk, where
+from ._spmm import spmm
 from .errors import (
+    ArgumentError,
     CopyWarning,
     DTypeError,
     Error,
@@ -55,6 +79,9 @@ from .interop.torch import from_torch
 __version__ = "0.1.0"
 
 __all__ = [
+    "Acceleration",
+    "Advice",
+    "ArgumentError",
     "CopyWarning",
     "DType",
     "DTypeError",
@@ -75,11 +102,20 @@ __all__ = [
     "Tensor",
     "TensorError",
     "Unsupported",
+    "accelerate_scipy",
+    "advise",
+    "allclose",
+    "asarray",
+    "block_diag",
+    "bmat",
+    "concatenate",
     "describe_structure",
+    "diags",
     "einsum",
     "equal",
     "evaluate",
     "explain",
+    "eye",
     "formats",
     "from_coo",
     "from_cupy",
@@ -89,8 +125,15 @@ __all__ = [
     "from_package",
     "from_scipy",
     "from_torch",
+    "full",
+    "hstack",
+    "kron",
     "matmul",
+    "norm",
+    "ones",
+    "ones_like",
     "plan",
+    "random",
     "read",
     "read_matrix_market",
     "register_format",
@@ -98,8 +141,26 @@ __all__ = [
     "settings",
     "show",
     "split",
+    "spmm",
+    "stack",
     "to_package",
+    "topk",
+    "tril",
+    "triu",
     "unregister_kernel",
+    "vstack",
+    "where",
     "write",
     "write_matrix_market",
+    "zeros",
+    "zeros_like",
 ]
+
+_tell(globals())
+_tell_methods()
+
+
+if not TYPE_CHECKING:  # a checker would take any name for one of ours
+
+    def __getattr__(name):
+        raise _absent.of_package(name, __all__)

@@ -1,20 +1,9 @@
 """The core of Strata. Use `import strata`."""
 
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, SupportsIndex, overload
 
-from strata._tensor import (
-    __array__ as __array__,
-    __reduce_ex__ as __reduce_ex__,
-    to as to,
-    to_cupy as to_cupy,
-    to_dense as to_dense,
-    to_numpy as to_numpy,
-    to_package as to_package,
-    to_scipy as to_scipy,
-    to_torch as to_torch
-)
-
+import numpy
 
 def format_problem(what: str, expected: str = '', got: str = '', fix: str = '') -> str:
     """The printed form of a problem, as every error of Strata shows it."""
@@ -58,7 +47,7 @@ class Memory:
     """
 
     @property
-    def dtype(self) -> object: ...
+    def dtype(self) -> Any: ...
 
     @property
     def size(self) -> int: ...
@@ -76,9 +65,9 @@ class Memory:
 
     def __dlpack_device__(self) -> tuple: ...
 
-    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> object: ...
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> Any: ...
 
-    def __reduce_ex__(self, protocol: int) -> tuple: ...
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple: ...
 
 def memory_of_bytes(dtype: str, data: object) -> Memory:
     """Memory over the bytes of any buffer (borrowed where they are aligned)."""
@@ -86,10 +75,10 @@ def memory_of_bytes(dtype: str, data: object) -> Memory:
 def memory(array: object, what: str = 'an array') -> Memory:
     """One-dimensional memory of an array of any package, borrowed."""
 
-def memory_to_numpy(memory: Memory, shape: object | None = None) -> object:
+def memory_to_numpy(memory: Memory, shape: object | None = None) -> Any:
     """A NumPy array over the memory."""
 
-def memory_to_torch(memory: Memory, shape: object | None = None) -> object:
+def memory_to_torch(memory: Memory, shape: object | None = None) -> Any:
     """A torch tensor over the memory."""
 
 class Level:
@@ -123,7 +112,7 @@ class Level:
     def __eq__(self, arg: Level, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> bool: ...
+    def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int: ...
 
@@ -141,7 +130,7 @@ class Format:
     Immutable. Equality and hash are structural: names of formats and dimensions do not count. FormatError (carets show where).
     """
 
-    def __init__(self, text: object | None, rank: int = -1) -> None: ...
+    def __init__(self, text: object, rank: int = -1) -> None: ...
 
     @property
     def rank(self) -> int:
@@ -234,7 +223,11 @@ class Format:
     def __eq__(self, other: Format) -> bool: ...
 
     @overload
-    def __eq__(self, other: object) -> object: ...
+    def __eq__(self, text: str) -> bool:
+        """A text or name stands for its format; what is neither equals none."""
+
+    @overload
+    def __eq__(self, other: object | None) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -275,17 +268,22 @@ class Tensor:
         """Return value@self."""
 
     @property
-    def values(self) -> object:
+    def values(self) -> numpy.ndarray:
         """
-        The values of the slots, 1-D: a NumPy array over the tensor's memory (torch for dtypes that NumPy lacks). TensorError for a sum.
+        The values of the slots, 1-D: a NumPy array over the tensor's memory, which can be read only: a tensor is immutable (torch for dtypes that NumPy lacks). t.values.copy() is an array apart. TensorError for a sum.
         """
 
-    def pos(self, level: object) -> object:
+    def pos(self, level: object) -> numpy.ndarray:
         """Positions of a level, 1-D. TensorError where it has none."""
 
-    def crd(self, level: object) -> object:
+    def crd(self, level: object) -> numpy.ndarray:
         """
         Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
+        """
+
+    def with_values(self, values: object) -> Tensor:
+        """
+        The same pattern, whose arrays are shared, with other values of any dtype: one for each slot, in the order of t.values; borrowed. The fill takes their dtype. TensorError for a sum, and for another number of values.
         """
 
     def copy(self) -> Tensor:
@@ -295,17 +293,17 @@ class Tensor:
 
     def __deepcopy__(self, memo: object) -> Tensor: ...
 
-    def __getitem__(self, key: object | None) -> object:
+    def __getitem__(self, key: object | None) -> Any:
         """
-        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, or a list of coordinates or of truth values for one dimension, a tensor, as NumPy indexes. IndexError.
+        The element at these coordinates (negative ones count from the end), the fill where it is absent; with slices, None, lists of coordinates or of truth values, np.ix_, and masks of the tensor's own shape (as in A[A > 2]) a tensor or an array, as NumPy indexes. IndexError.
         """
 
-    def get(self, coords: object) -> object:
+    def get(self, coords: object) -> Any:
         """
         As t[coords], but None where the element is absent (a stored 0 is present).
         """
 
-    def __iter__(self) -> StoredIterator:
+    def items(self) -> StoredIterator:
         """Stored elements as (coordinates, value), in storage order."""
 
     def __bool__(self) -> bool: ...
@@ -315,7 +313,7 @@ class Tensor:
         """How the elements are stored."""
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         """The extent of each dimension."""
 
     @property
@@ -323,21 +321,21 @@ class Tensor:
         """Number of dimensions."""
 
     @property
-    def dtype(self) -> object:
+    def dtype(self) -> Any:
         """A NumPy dtype, or st.DType for those that NumPy lacks."""
 
     @property
-    def pos_dtype(self) -> object:
+    def pos_dtype(self) -> Any:
         """The dtype of positions, the same on every level."""
 
     @property
-    def crd_dtype(self) -> object:
+    def crd_dtype(self) -> Any:
         """
         The dtype of coordinates, the same on every level; packed ones are unpacked to it.
         """
 
     @property
-    def fill(self) -> object:
+    def fill(self) -> Any:
         """The value of absent elements."""
 
     @property
@@ -353,7 +351,7 @@ class Tensor:
         """Bytes of pos, crd (packed as they are) and values in use."""
 
     @property
-    def size(self) -> object:
+    def size(self) -> Any:
         """Number of elements, absent ones included."""
 
     @property
@@ -372,58 +370,58 @@ class Tensor:
     def T(self) -> Tensor:
         """As transpose()."""
 
-    def equal(self, other: Tensor) -> bool:
+    def equal(self, other: object, storage: bool = False) -> bool:
         """
-        Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+        Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
         """
 
-    @overload
-    def __eq__(self, other: Tensor) -> bool:
-        """As equal()."""
-
-    @overload
-    def __eq__(self, other: object) -> object: ...
+    def drop_zeros(self) -> Tensor:
+        """
+        The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.
+        """
 
     def __repr__(self) -> str: ...
 
-    def draw_storage(self, width: int = 100) -> object:
+    def draw_storage(self, width: int = 100) -> Any:
         """The storage, level by level: an object that prints as text."""
-
-    __hash__: None = None
 
     __array_priority__: float = 1000.0
 
-    def __add__(self, other: object) -> object: ...
+    def __add__(self, other: object) -> Any: ...
 
-    def __radd__(self, other: object) -> object: ...
+    def __radd__(self, other: object) -> Any: ...
 
-    def __sub__(self, other: object) -> object: ...
+    def __sub__(self, other: object) -> Any: ...
 
-    def __rsub__(self, other: object) -> object: ...
+    def __rsub__(self, other: object) -> Any: ...
 
-    def __mul__(self, other: object) -> object: ...
+    def __mul__(self, other: object) -> Any: ...
 
-    def __rmul__(self, other: object) -> object: ...
+    def __rmul__(self, other: object) -> Any: ...
 
-    def __truediv__(self, other: object) -> object: ...
+    def __truediv__(self, other: object) -> Any: ...
 
-    def __rtruediv__(self, other: object) -> object: ...
+    def __rtruediv__(self, other: object) -> Any: ...
 
-    def __floordiv__(self, other: object) -> object: ...
+    def __floordiv__(self, other: object) -> Any: ...
 
-    def __rfloordiv__(self, other: object) -> object: ...
+    def __rfloordiv__(self, other: object) -> Any: ...
 
-    def __mod__(self, other: object) -> object: ...
+    def __mod__(self, other: object) -> Any: ...
 
-    def __rmod__(self, other: object) -> object: ...
+    def __rmod__(self, other: object) -> Any: ...
 
-    def __lt__(self, other: object) -> object: ...
+    def __eq__(self, other: object) -> Any: ...  # type: ignore[override]
 
-    def __le__(self, other: object) -> object: ...
+    def __ne__(self, other: object) -> Any: ...  # type: ignore[override]
 
-    def __gt__(self, other: object) -> object: ...
+    def __lt__(self, other: object) -> Any: ...
 
-    def __ge__(self, other: object) -> object: ...
+    def __le__(self, other: object) -> Any: ...
+
+    def __gt__(self, other: object) -> Any: ...
+
+    def __ge__(self, other: object) -> Any: ...
 
     def __neg__(self) -> Tensor: ...
 
@@ -431,50 +429,287 @@ class Tensor:
 
     def __pos__(self) -> Tensor: ...
 
-    def __pow__(self, other: object) -> object: ...
+    def __pow__(self, other: object) -> Any: ...
+
+    def __str__(self) -> str: ...
+
+    def _repr_html_(self) -> str: ...
+
+    # names of NumPy and SciPy
+    @property
+    def nnz(self) -> Any:
+        """SciPy's name of `nse`: stored elements, explicit zeros and fill-in included. `count_nonzero()` counts values."""
+
+    @property
+    def coords(self) -> Any:
+        """The coordinates of the stored elements in row-major order, an integer array a dimension (of `to("COO").values`)."""
+
+    def astype(self, dtype: object, order: str = 'K', casting: str = 'unsafe', subok: bool = True, copy: bool = True) -> Tensor:
+        """The same elements (and fill) in another dtype, as NumPy's astype: `to(dtype=)`. The pattern is shared."""
+
+    def toarray(self, order: object | None = None, out: object | None = None) -> Any:
+        """SciPy's name of `to_dense()`: all elements as an array, the fill where nothing is stored."""
+
+    def todense(self, order: object | None = None, out: object | None = None) -> Any:
+        """SciPy's name of `to_dense()`: all elements as an array, the fill where nothing is stored."""
+
+    def tocsr(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("CSR")`. `copy` does not count: tensors are immutable."""
+
+    def tocsc(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("CSC")`. `copy` does not count: tensors are immutable."""
+
+    def tocoo(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("COO")`. `copy` does not count: tensors are immutable."""
+
+    def todia(self, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("DIA")`. `copy` does not count: tensors are immutable."""
+
+    def tobsr(self, blocksize: object | None = None, copy: bool = False) -> Tensor:
+        """SciPy's name of `to("BSR(r, c)")`. blocksize : (r, c), 2 x 2 unless told; blocks that do not divide are padded."""
+
+    def conj(self, copy: bool = True) -> Tensor:
+        """The complex conjugate of each element and of the fill, in the same format; a real tensor itself."""
+
+    def conjugate(self, copy: bool = True) -> Tensor:
+        """The complex conjugate of each element and of the fill, in the same format; a real tensor itself."""
+
+    @property
+    def real(self) -> Any:
+        """The real part of each element, in the same format."""
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part of each element, in the same format."""
+
+    def dot(self, other: object) -> Any:
+        """NumPy's dot: `self @ other` of vectors and matrices, with a number `self * other`."""
+
+    def multiply(self, other: object) -> Any:
+        """SciPy's name of `self * other`, element by element; broadcasts."""
+
+    def maximum(self, other: object) -> Any:
+        """np.maximum of both, element by element."""
+
+    def minimum(self, other: object) -> Any:
+        """np.minimum of both, element by element."""
+
+    def power(self, n: object, dtype: object | None = None) -> Any:
+        """SciPy's name of `self ** n`, element by element. dtype : of the result and in which it is computed."""
+
+    def arcsin(self) -> Any:
+        """np.arcsin of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arcsinh(self) -> Any:
+        """np.arcsinh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arctan(self) -> Any:
+        """np.arctan of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def arctanh(self) -> Any:
+        """np.arctanh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def ceil(self) -> Any:
+        """np.ceil of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def deg2rad(self) -> Any:
+        """np.deg2rad of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def expm1(self) -> Any:
+        """np.expm1 of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def floor(self) -> Any:
+        """np.floor of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def log1p(self) -> Any:
+        """np.log1p of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def rad2deg(self) -> Any:
+        """np.rad2deg of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def rint(self) -> Any:
+        """np.rint of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sign(self) -> Any:
+        """np.sign of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sin(self) -> Any:
+        """np.sin of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sinh(self) -> Any:
+        """np.sinh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def sqrt(self) -> Any:
+        """np.sqrt of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def tan(self) -> Any:
+        """np.tan of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def tanh(self) -> Any:
+        """np.tanh of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def trunc(self) -> Any:
+        """np.trunc of each element and of the fill, which is 0 as before: the pattern stays."""
+
+    def nonzero(self) -> Any:
+        """NumPy's nonzero: the coordinates of the elements that are not 0, an int64 array a dimension, in row-major order."""
+
+    def count_nonzero(self, axis: object | None = None, *, keepdims: bool = False) -> Any:
+        """How many elements are not 0, over all axes, one, or several: absent ones count where the fill is not 0."""
+
+    def __len__(self) -> int:
+        """The first extent, as of a NumPy array. TypeError for no dimensions."""
+
+    def __iter__(self) -> Any:
+        """The rows, as self[0], self[1], ...: tensors, or numbers of a vector. One conversion serves all of them."""
+
+    def var(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The variance over all axes, one, or several, absent elements included: a dense array, as np.var of to_dense()."""
+
+    def std(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The standard deviation, the root of var(), with the same arguments."""
+
+    def prod(self, axis: object | None = None, dtype: object | None = None, out: object | None = None, keepdims: bool = False) -> Any:
+        """The product over all axes, one, or several, absent elements included: a dense array, as np.prod of to_dense()."""
+
+    def argmax(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> Any:
+        """Where the first largest element stands, absent ones included, as np.argmax of to_dense(): an int64 array."""
+
+    def argmin(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> Any:
+        """Where the first least element stands, absent ones included, as np.argmin of to_dense(): an int64 array."""
+
+    def clip(self, min: object | None = None, max: object | None = None) -> Tensor:
+        """Each element within min and max (numbers, arrays, tensors, or None), the fill too, as np.clip."""
+
+    def round(self, decimals: int = 0) -> Tensor:
+        """Each element rounded to that many decimals, halves to even, the fill too, as np.round; the pattern stays."""
+
+    def reshape(self, *shape: object, order: str = 'C', format: object | None = None) -> Tensor:
+        """The same elements in row-major order (order="F": column-major) under another shape; one extent may be -1."""
+
+    def ravel(self, order: str = 'C') -> Any:
+        """All elements in row-major order (order="F": column-major), as a sparse vector."""
+
+    def flatten(self, order: str = 'C') -> Any:
+        """All elements in row-major order (order="F": column-major), as a sparse vector."""
+
+    def squeeze(self, axis: object | None = None) -> Tensor:
+        """Without the dimensions of extent 1, or those of them that `axis` names (one or several)."""
+
+    def swapaxes(self, axis1: object, axis2: object) -> Any:
+        """The tensor with two dimensions swapped; nothing moves."""
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The elements with axis2's coordinate = axis1's + offset: of a matrix a dense array; of more dimensions a tensor whose last dimension runs along the diagonals, as NumPy's."""
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object | None = None, out: object | None = None) -> Any:
+        """The sum of a diagonal: a number of a matrix, of more dimensions a dense array."""
+
+    def setdiag(self, values: object, k: int = 0) -> Tensor:
+        """A new tensor with these elements on diagonal k: one number, or one a place (a shorter list fills the first ones)."""
+
+    def topk(self, k: object, axis: object = -1, *, largest: bool = True) -> Tensor:
+        """The k largest (or smallest) stored elements along an axis, at their places: a tensor that stores these alone."""
+
+    def __and__(self, other: object) -> Any: ...
+
+    def __rand__(self, other: object) -> Any: ...
+
+    def __or__(self, other: object) -> Any: ...
+
+    def __ror__(self, other: object) -> Any: ...
+
+    def __xor__(self, other: object) -> Any: ...
+
+    def __rxor__(self, other: object) -> Any: ...
+
+    def __lshift__(self, other: object) -> Any: ...
+
+    def __rlshift__(self, other: object) -> Any: ...
+
+    def __rshift__(self, other: object) -> Any: ...
+
+    def __rrshift__(self, other: object) -> Any: ...
+
+    def __invert__(self) -> Any: ...
+
+    def __divmod__(self, other: object) -> Any: ...
+
+    def __rdivmod__(self, other: object) -> Any: ...
+
+    def __rpow__(self, base: object) -> Any: ...
+    # end of names
 
     def to(self, target: object | None = None, *, format: object | None = None, dtype: object | None = None, device: str | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, zeros: str | None = None) -> Tensor:
         """The same tensor in another format, dtype or index dtypes, or on another device."""
 
-    def to_dense(self) -> object:
+    def to_dense(self) -> numpy.ndarray:
         """All elements as a NumPy array (torch for the dtypes that NumPy lacks), row-major, of memory of its own."""
 
-    def to_numpy(self) -> object:
+    def to_numpy(self, *, copy: bool = False) -> numpy.ndarray:
         """A dense NumPy array: over the same memory if all levels are dense, otherwise densified."""
 
-    def to_scipy(self, like: object | None = None) -> object:
+    def to_scipy(self, like: object | None = None, *, copy: bool = False) -> Any:
         """A SciPy sparse array over the same memory; formats that SciPy lacks leave as CSR or COO, with a CopyWarning."""
 
-    def to_torch(self) -> object:
+    def to_torch(self, *, copy: bool = False) -> Any:
         """A torch tensor over the same memory; formats that torch lacks leave as CSR or COO, with a CopyWarning."""
 
-    def to_cupy(self) -> object:
+    def to_cupy(self) -> Any:
         """A CuPy array or sparse matrix (a copy on the device)."""
 
-    def to_package(self, like: object | None = None) -> object:
+    def to_package(self, like: object | None = None, *, copy: bool = False) -> Any:
         """An object of a package: 'numpy', 'scipy', 'torch', 'cupy', or the package of an object."""
 
 
-    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def sum(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The sum over all axes, one, or several."""
 
-    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def max(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The largest element over all axes, one, or several."""
 
-    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def min(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The least element over all axes, one, or several."""
 
-    def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def any(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """Is an element not 0, over all axes, one, or several?"""
 
-    def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def all(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> Any:
         """Is no element 0, over all axes, one, or several?"""
 
-    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None) -> object:
+    def mean(self, axis: object | None = None, keepdims: bool = False, *, dtype: object | None = None, out: object | None = None, stored: bool = False) -> Any:
         """The mean over all axes, one, or several, missing elements included."""
 
-    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> object:
+    def matvec(self, x: object) -> Any:
+        """self @ x."""
+
+    def matmat(self, x: object) -> Any:
+        """self @ x."""
+
+    def rmatvec(self, x: object) -> Any:
+        """The conjugate transpose times x, which is not stored."""
+
+    def rmatmat(self, x: object) -> Any:
+        """The conjugate transpose times x, which is not stored."""
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose: over the same memory where the values are real."""
+
+    def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> Any:
+        """NumPy's functions of whole arrays."""
+
+    def __array_ufunc__(self, ufunc: object, method: str, *inputs: object, out: tuple | None = None, **options: object) -> Any:
         """NumPy's functions of elements."""
+
+    def __array__(self, dtype=None, copy=None) -> Any: ...
+
+    def __reduce_ex__(self, protocol) -> Any: ...
+
+    @property
+    def _shares_value(self) -> Any:
+        """Does one value stand for every slot?"""
+
 
 def fill_of(t: Tensor) -> Memory:
     """The fill as memory of one element."""
@@ -482,7 +717,7 @@ def fill_of(t: Tensor) -> Memory:
 def rebuild(format: str, shape: object, pos: object, crd: object, values: Memory, fill: Memory, shared: bool = False) -> Tensor:
     """A tensor from its arrays; every invariant is checked."""
 
-def joined_crd(t: Tensor, levels: int, nse: int) -> object:
+def joined_crd(t: Tensor, levels: int, nse: int) -> Any:
     """
     The coordinates of the first levels as one int64 matrix, where they lie so in memory; otherwise None.
     """
@@ -495,20 +730,25 @@ def make_sum(parts: object) -> Tensor:
 class StoredIterator:
     """Iterates over (coordinates, value) of the stored elements."""
 
-    def __iter__(self) -> object: ...
+    def __iter__(self) -> Any: ...
 
     def __len__(self) -> int: ...
 
     def __next__(self) -> tuple: ...
 
-def equal(a: Tensor, b: Tensor) -> bool:
+def equal(a: object, b: object, storage: bool = False) -> bool:
     """
-    Same structure, coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count).
+    Are the shapes and all elements equal, in whatever formats, dtypes and packages, as np.array_equal says? With `storage`: are the formats, and the stored coordinates and values bit by bit (index dtypes, slots outside the tensor and spare capacity do not count)?
     """
 
 def from_array(array: object) -> Tensor:
     """
     A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
+    """
+
+def refuse_gradient(x: object) -> None:
+    """
+    Unsupported where a torch tensor requires gradients, which torch would record now.
     """
 
 def to_operand(x: object) -> Tensor:
@@ -521,7 +761,7 @@ def has_buffer(x: object | None) -> bool:
 
 def is_contiguous(array: object) -> bool: ...
 
-def dense_to_array(t: Tensor, package: str = 'numpy') -> object: ...
+def dense_to_array(t: Tensor, package: str = 'numpy') -> Any: ...
 
 def scan_segments(pos: object, crd: object, extent: int, batches: int = 1) -> tuple:
     """(ordered, unique) of the segments crd[pos[p]:pos[p + 1]]."""
@@ -552,17 +792,17 @@ class Plan:
     A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.
     """
 
-    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None) -> object:
+    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None) -> Any:
         """
         alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without `out` the result is a fresh array.
         """
 
-    def explain(self) -> object:
+    def explain(self) -> Any:
         """
         Every candidate in the order tried, with the reason it was refused or chosen.
         """
 
-    def show(self) -> object:
+    def show(self) -> Any:
         """
         Iteration graph, schedule, loop IR and C text, as far as this plan has them.
         """
@@ -580,7 +820,7 @@ class Plan:
         """The shape of the result."""
 
     @property
-    def output_dtype(self) -> object:
+    def output_dtype(self) -> Any:
         """The dtype of the result."""
 
     def __repr__(self) -> str: ...
@@ -667,7 +907,7 @@ class Schedule:
     def __eq__(self, arg: Schedule, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> object: ...
+    def __eq__(self, arg: object, /) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -691,7 +931,7 @@ class Semiring:
     def __eq__(self, arg: Semiring, /) -> bool: ...
 
     @overload
-    def __eq__(self, arg: object, /) -> object: ...
+    def __eq__(self, arg: object, /) -> Any: ...
 
     def __hash__(self) -> int: ...
 
@@ -699,18 +939,18 @@ class Semiring:
 
     def __repr__(self) -> str: ...
 
-def evaluate(spec: str, operands: dict, *, out: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None, general: bool = False) -> object:
+def evaluate(spec: str, operands: dict, *, out: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None, general: bool = False) -> Any:
     """
     Index notation over {name: tensor}; `general`: by the general path alone.
     """
 
-def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+def einsum(spec: str, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Any:
     """NumPy's einsum over sparse and dense operands."""
 
-def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+def explain(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Any:
     """Which way an expression goes, and why its result has its format."""
 
-def show(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> object:
+def show(spec: str, operands: dict, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Any:
     """
     What is generated for an expression: loops, loop IR and C text of each step.
     """
@@ -729,7 +969,7 @@ def print_assignment(spec: str) -> str:
 def result_format(spec: str, operands: dict) -> tuple:
     """The format that the result gets, and why. ExpressionError."""
 
-def matmul(a: object, b: object, c: object | None = None, *, alpha: object = 1, beta: object | None = None, transpose_a: bool = False, transpose_b: bool = False, conjugate_a: bool = False, conjugate_b: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> object:
+def matmul(a: object, b: object, c: object | None = None, *, alpha: object = 1, beta: object | None = None, transpose_a: bool = False, transpose_b: bool = False, conjugate_a: bool = False, conjugate_b: bool = False, dtype: object | None = None, compute_dtype: object | None = None) -> Any:
     """
     alpha * op(a) @ op(b) + beta * c, with NumPy's rules for ranks.
 
@@ -748,7 +988,7 @@ class PlannedProduct:
 
     def plan(self) -> Plan: ...
 
-    def execute(self) -> object: ...
+    def execute(self) -> Any: ...
 
     def reset_operands(self, a: object | None, b: object | None, c: object | None, alpha: object | None, beta: object | None) -> None: ...
 
@@ -761,8 +1001,8 @@ def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
     Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
     """
 
-def parse_matrix_market(text: str, name: str = '<text>') -> Tensor:
-    """As read_matrix_market, from a text."""
+def parse_matrix_market(text: object, name: str = '<text>', progress: object | None = None) -> Tensor:
+    """As read_matrix_market, from a text or its bytes."""
 
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""

@@ -3,7 +3,8 @@
 import operator
 
 from . import _core
-from .errors import ExpressionError
+from ._text import check_text
+from .errors import ArgumentError, ExpressionError
 
 
 def evaluate(
@@ -32,16 +33,22 @@ def evaluate(
     Each additive term sums the indices that the result lacks; under a function and in parentheses sums are written:
     sum(j, ...), max(j, ...), min(j, ...), any(j, ...), all(j, ...). Functions: abs sign sqrt exp log sin cos tan tanh
     erf relu conj, min(a, b), max(a, b); operators + - * / // % == != < <= > >=. Accesses may be affine: A(2*i + r, j).
+    Numbers are Python's (2, 0.5, inf, nan, 2j, True) and take the dtype of what they meet, as in NumPy 2.
 
     operands : {name: tensor}, for names that are no keywords of Python or of this function
     out : array to write the result into, returned
-    format : of the result; otherwise the pattern of a sparse operand with the result's indices, compressed levels where
-        all operands are sparse, or dense (explain() says why)
+    format : of the result; otherwise the pattern of a sparse operand with exactly the result's indices; a dense array
+        where it has one index or none; compressed levels where sparse operands have all of its indices and share some;
+        or dense (explain() says why)
     semiring : what *, + and sums mean: "min-plus", "max-plus", "max-times", "or-and", "any", or one of your own as
         "min(a, b); a + b; inf" (add; multiply; additive identity) or a Semiring
-    mask : the result has elements only where the mask has; of a dense mask where it is not 0
-    complement_mask : only where the mask has none instead, as GraphBLAS's complemented mask
-    dtype : of the result (NumPy's promotion); compute_dtype : to accumulate in, where a plan serves
+    mask : the result has elements only where the mask is true, whatever stores its truth values; of a sparse mask of
+        another dtype, where it stores something (a dense one is refused: write mask != 0)
+    complement_mask : everywhere else instead, as GraphBLAS's complemented mask
+    dtype : what is computed in, as in NumPy: operands are cast first, where casting="same_kind" lets them (those that
+        are only compared stay as they are); NumPy's promotion otherwise. float16, bfloat16 and float8 are added up in
+        float32 and rounded once
+    compute_dtype : computes in this one instead, and casts the result
     schedule : how the loops are arranged, a Schedule or its text such as "reorder(i, k, j); vectorize(k)": the whole
         expression is one nest of loops then
 
@@ -50,7 +57,7 @@ def evaluate(
     """
     return _core.evaluate(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         out=out,
         format=format,
         semiring=semiring,
@@ -60,6 +67,18 @@ def evaluate(
         compute_dtype=compute_dtype,
         schedule=schedule,
     )
+
+
+def _by_name(spec, operands, named):
+    """All operands by name, of an expression that is a text."""
+    check_text(spec, "evaluate")
+    if operands is not None and not isinstance(operands, dict):
+        raise ArgumentError(
+            "operands are given by name",
+            expected='evaluate("y(i) = A(i,j) * x(j)", A=A, x=x), or a dict',
+            got=type(operands).__name__,
+        )
+    return {**(operands or {}), **named}
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -105,13 +124,14 @@ def einsum(
 
         einsum("ij,j->i", A, x)
         einsum("ij,jk->ik", A, B)                      # of sparse A and B: sparse, as evaluate() infers it
+        einsum("ij,ik,jk->ij", A, U, V)                # of sparse A: in A's pattern
         einsum("ij,jk->ik", A, B, format="COO")
         einsum("ij,jk,ki->", A, A, A, semiring="plus-times")
         einsum(A, [0, 1], x, [1], [0])                 # indices as lists; without the last one as NumPy orders them
 
-    With at most one sparse operand the result is dense unless `format` says otherwise, an array of the package of
-    the dense operands, and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format,
-    semiring, mask, complement_mask, schedule : as for evaluate(); loops have the letters of the einsum.
+    The result is sparse or dense as evaluate() infers it, a dense one an array of the package of the dense operands,
+    and out = alpha * einsum + beta * out where `out` is given (beta 0 never reads it). format, semiring, mask,
+    complement_mask, schedule : as for evaluate(); loops have the letters of the einsum.
     ExpressionError, TensorError, DTypeError, PlanError, ScheduleError.
     """
     if not isinstance(spec, str):
@@ -155,7 +175,7 @@ def explain(
     """
     return _core.explain(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         format=format,
         semiring=semiring,
         mask=mask,
@@ -189,7 +209,7 @@ def show(
     """
     return _core.show(
         spec,
-        {**(operands or {}), **named},
+        _by_name(spec, operands, named),
         format=format,
         semiring=semiring,
         mask=mask,

@@ -6,7 +6,11 @@ import numpy as np
 
 from . import _core
 from ._core import Tensor
-from .errors import ExpressionError, Unsupported
+from ._merge import elementwise
+from .errors import DTypeError, ExpressionError
+from .interop import package_of
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def _indices(rank):
@@ -21,21 +25,35 @@ def _result(indices, value, operands, **options):
     return _core.evaluate(f"{_access('R', indices)} = {value}", operands, **options)
 
 
+def _number(x):
+    """A Python number as it stands in an expression, where it takes the dtype of what it meets."""
+    if type(x) is complex:
+        return f"({x.real!r} + {x.imag!r}j)" if x.real else f"({x.imag!r}j)"
+    if type(x) is int and x.bit_length() > 1024:
+        raise DTypeError("an integer is too large for any dtype", expected="at most 1024 bits", got=f"{x.bit_length()}")
+    text = repr(x)
+    return f"({text})" if text.startswith("-") else text
+
+
 def _term(name, x, indices, operands):
-    """The text of an operand, which joins `operands` unless it is a Python number (which takes the dtype of the other)."""
-    if type(x) in (bool, int, float):
-        return repr(x + 0) if x >= 0 else f"({x!r})"
+    """The text of an operand, which joins `operands` unless it is a Python number."""
+    if type(x) in _NUMBERS:
+        return _number(x)
     operands[name] = x
     return _access(name, indices[len(indices) - x.ndim :])
 
 
 def _operand(x):
     """What takes part, or None where it cannot."""
-    if isinstance(x, Tensor) or type(x) in (bool, int) or (type(x) is float and math.isfinite(x)):
+    if isinstance(x, Tensor) or type(x) in _NUMBERS:
         return x
     if isinstance(x, (float, complex, np.generic, list, tuple)):
         return np.asarray(x)
-    return x if hasattr(x, "ndim") and (hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__")) else None
+    if hasattr(x, "__array_interface__") or hasattr(x, "__dlpack__"):
+        rank = getattr(x, "ndim", None)
+        if type(rank) is int and 0 <= rank <= 32:
+            return x
+    return _core.to_operand(x) if package_of(x) in ("scipy", "strata") else None
 
 
 def binary(text, a, b):
@@ -58,7 +76,7 @@ def _define(name, operator, reflected=None):
 
 for _name, _operator in dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%").items():
     _define(f"__{_name}__", _operator, f"__r{_name}__")
-for _name, _operator in dict(lt="<", le="<=", gt=">", ge=">=").items():
+for _name, _operator in dict(eq="==", ne="!=", lt="<", le="<=", gt=">", ge=">=").items():
     _define(f"__{_name}__", _operator)
 
 
@@ -74,7 +92,7 @@ Tensor.__pos__ = lambda self: self
 
 
 def power(self, exponent):
-    """Whole powers as products, the root as sqrt; a typed exponent, and a float of integers, widen the dtype as NumPy does."""
+    """Small whole powers as products, the root as sqrt, others by NumPy; a typed exponent, and a float of integers, widen the dtype as NumPy does."""
     typed = isinstance(exponent, (np.generic, np.ndarray)) and exponent.ndim == 0
     number = exponent.item() if typed else exponent
     if isinstance(number, (int, float)):
@@ -87,14 +105,7 @@ def power(self, exponent):
             )
         if number == 0.5:
             return _result(indices, f"sqrt({one} * {base})", operands)
-    raise Unsupported(
-        "this power of a tensor",
-        expected="a whole exponent from 1 to 16, or 0.5",
-        got=repr(exponent)
-        if np.isscalar(exponent) or exponent is None
-        else f"{type(exponent).__name__} of {np.ndim(exponent)} dimensions",
-        fix="exp and log",
-    )
+    return elementwise(np.power, self, exponent)
 
 
 Tensor.__pow__ = power
@@ -122,7 +133,8 @@ def _reduction(name, doc):
             value = f"{name}({indices[d]}, {value})"
         kept = [i for d, i in enumerate(indices) if d not in axes]
         a = self if dtype is None else self.to(dtype=dtype)
-        found = _result(kept, value, {"A": a}, format="dense" if kept else None)
+        asked = None if name in ("any", "all") else dtype
+        found = _result(kept, value, {"A": a}, format="dense" if kept else None, dtype=asked)
         if keepdims:
             found = np.reshape(found, [1 if d in axes else n for d, n in enumerate(self.shape)])
         return found if out is None else put(out, found)
@@ -146,12 +158,18 @@ for _name, _doc in dict(
 
 def _mean(self, axis=None, keepdims=False, *, dtype=None, out=None):
     """The mean over all axes, one, or several, missing elements included: a dense array. ExpressionError."""
-    half = dtype is None and self.dtype == np.float16  # summed wider, as NumPy does
-    if dtype is None and getattr(self.dtype, "kind", "f") in "biu":
-        dtype = np.float64
+    if dtype is None and self.dtype == np.float16:  # summed wider, as NumPy does
+        wide, result = np.float32, np.float16
+    elif dtype is None and getattr(self.dtype, "kind", "f") in "biu":
+        wide = result = np.float64
+    else:
+        wide = result = dtype
     count = math.prod(self.shape[d] for d in _axes(axis, self.ndim))
-    found = self.sum(axis, keepdims, dtype=np.float32 if half else dtype) / count
-    found = found.astype(np.float16) if half else found
+    found = self.sum(axis, keepdims, dtype=wide) / count
+    if hasattr(
+        found, "astype"
+    ):  # integers too, whose quotient is a float; not torch's, for the dtypes that NumPy lacks
+        found = found if result is None else found.astype(_core.dtype_name(result))
     return found if out is None else put(out, found)
 
 

@@ -1,6 +1,7 @@
 """Plans."""
 
 from . import _core
+from ._text import check_text
 from .errors import ExpressionError
 
 
@@ -14,6 +15,7 @@ def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
 
     ExpressionError, DTypeError, Unsupported.
     """
+    check_text(spec, "plan")
     if "=" in spec and not tensors:
         tensors = _core.operands_by_name(spec, named)
     elif named:

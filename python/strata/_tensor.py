@@ -1,8 +1,13 @@
 """The verbs of Tensor that deal with other packages. What a tensor is made of is bound in the extension."""
 
+import sys
+
+import numpy as np
+
 from . import _core
+from ._advice import Advice, advise
 from ._core import Format, Tensor
-from .errors import DTypeError, Unsupported
+from .errors import DTypeError, TensorError, Unsupported
 
 
 def _method(f):
@@ -16,11 +21,12 @@ def to(
 ):
     """The same tensor in another format, dtype or index dtypes, or on another device.
 
-    target : a format (Format, text or name), a dtype, or "cpu"; `format=`, `dtype=`, `device=` say which one is meant
+    target : a format (Format, text or name), a dtype, "cpu", what strata.advise gives, or "auto", which asks it; `format=`,
+        `dtype=`, `device=` say which one is meant
     pos_dtype, crd_dtype : of the new arrays; by default the narrowest of int32 and int64 that holds them
     split : for sums of parts, see strata.split
-    zeros : "keep" keeps every slot; by default slots with the bits of the fill are dropped when leaving a format that can
-        hold fill-in (blocks, diagonals, delta, dense), and kept otherwise
+    zeros : "keep" keeps every slot, "drop" drops those with the bits of the fill; by default they are dropped when
+        leaving a format that can hold fill-in (blocks, diagonals, delta, dense), and kept otherwise
 
     Unsorted tensors are sorted, duplicates added, blocks that do not divide padded. FormatError, TensorError, DTypeError.
     """
@@ -33,7 +39,7 @@ def to(
                 dtype = name
             else:
                 format = target
-        elif isinstance(target, Format) or hasattr(target, "__strata_format__"):
+        elif isinstance(target, (Format, Advice)) or hasattr(target, "__strata_format__"):
             format = target
         elif type(target).__module__ == "torch" and type(target).__name__ == "device":
             device = str(target)
@@ -46,6 +52,10 @@ def to(
             got=str(device),
             fix="a CUDA back end is not part of this version",
         )
+    if isinstance(format, str) and format.strip().lower() == "auto":
+        format = advise(self)
+    if isinstance(format, Advice):
+        format, crd_dtype = format.format, format.crd_dtype if crd_dtype is None else crd_dtype
     if all(x is None for x in (format, dtype, pos_dtype, crd_dtype, split, zeros)):
         return self
     return _core.convert(self, format, dtype, pos_dtype, crd_dtype, split, zeros)
@@ -58,24 +68,24 @@ def to_dense(self):
 
 
 @_method
-def to_numpy(self):
+def to_numpy(self, *, copy=False):
     from .interop.numpy import to_numpy as f
 
-    return f(self)
+    return f(self, copy=copy)
 
 
 @_method
-def to_scipy(self, like=None):
+def to_scipy(self, like=None, *, copy=False):
     from .interop.scipy import to_scipy as f
 
-    return f(self, like)
+    return f(self, like, copy=copy)
 
 
 @_method
-def to_torch(self):
+def to_torch(self, *, copy=False):
     from .interop.torch import to_torch as f
 
-    return f(self)
+    return f(self, copy=copy)
 
 
 @_method
@@ -86,19 +96,51 @@ def to_cupy(self):
 
 
 @_method
-def to_package(self, like=None):
+def to_package(self, like=None, *, copy=False):
     from .interop import to_package as f
 
-    return f(self, like)
+    return f(self, like, copy=copy)
+
+
+def _asked_by_scipy(frame):
+    """(Is it SciPy that wants an array, is it for an operator of a sparse array of its own?)"""
+    scipy = False
+    while frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("numpy", "scipy"):
+            break
+        scipy = scipy or package == "scipy"
+        name = frame.f_code.co_name
+        if name.startswith("__") and scipy:
+            return True, name != "__init__"
+        frame = frame.f_back
+    return scipy, False
 
 
 @_method
 def __array__(self, dtype=None, copy=None):
+    scipy, operator = _asked_by_scipy(sys._getframe(1))
+    if operator:
+        # `s @ t`, `s * t`, `s == t` of a SciPy array s: an object is what SciPy takes for no array, and leaves it to
+        # the tensor's own operator.
+        found = np.empty((), dtype=object)
+        found[()] = self
+        return found
     raise DTypeError(
         "a sparse tensor is not turned into a NumPy array behind your back",
         expected="an explicit call",
-        got="np.asarray(t), or a NumPy function on t",
-        fix="write t.to_dense() (all elements) or t.values (the stored ones)",
+        got="a SciPy function on t" if scipy else "np.asarray(t), or a NumPy function on t",
+        fix="write t.to_scipy()" if scipy else "write t.to_dense() (all elements) or t.values (the stored ones)",
+    )
+
+
+@_method
+def __setitem__(self, key, value):
+    raise TensorError(
+        "a tensor is immutable",
+        expected="a new tensor",
+        got=f"t[{key!r}] = ...",
+        fix="write st.where(mask, value, t) or t.setdiag(values), or build it again with st.from_coo",
     )
 
 

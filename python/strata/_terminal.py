@@ -55,6 +55,11 @@ def visible(text):
     return len(_ESCAPE.sub("", text))
 
 
+def cut(text, columns):
+    """A plain line of at most so many columns."""
+    return text if len(text) <= columns else text[: columns - 1] + "…"
+
+
 def table(header, rows, right=(), indent="  ", style=None):
     """Lines of an aligned table. `right`: columns flushed right. An empty cell is left out of the count."""
     rows = [[str(c) for c in row] for row in rows]

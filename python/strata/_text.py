@@ -3,9 +3,21 @@
 import html
 import re
 
+from .errors import ArgumentError
+
 _SECTION = re.compile(r"^--- (.+) ---$", re.MULTILINE)
 #: how a notebook colours a section; others stay plain
 _LANGUAGES = {"loop IR": "c", "C": "c"}
+
+
+def check_text(spec, function):
+    """Refuses an expression that is no text."""
+    if not isinstance(spec, str):
+        raise ArgumentError(
+            f"{function}() takes an expression as a text",
+            expected='"y(i) = A(i,j) * x(j)" or "ij,j->i"',
+            got="None" if spec is None else type(spec).__name__,
+        )
 
 
 class Text(str):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._bits import apply
 from ._core import Tensor
 from ._operators import binary, power, put, unary
 from .errors import Unsupported
@@ -20,6 +21,8 @@ _TEXTS = {
     np.remainder: "{} % {}",
     np.maximum: "max({}, {})",
     np.minimum: "min({}, {})",
+    np.equal: "{} == {}",
+    np.not_equal: "{} != {}",
     np.less: "{} < {}",
     np.less_equal: "{} <= {}",
     np.greater: "{} > {}",
@@ -31,11 +34,29 @@ _TEXTS = {
 
 _CALLS = {
     np.positive: lambda a: a,
-    np.power: lambda a, b: power(a, b) if isinstance(a, Tensor) else NotImplemented,
+    np.power: lambda a, b: power(a, b) if isinstance(a, Tensor) else apply(np.power, a, b),
     np.matmul: lambda a, b: a @ b if isinstance(a, Tensor) else b.__rmatmul__(a),
-    # Whole tensors, as == does: an array on the left of it ends here.
-    np.equal: lambda a, b: isinstance(a, Tensor) and isinstance(b, Tensor) and a.equal(b),
-    np.not_equal: lambda a, b: not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.equal(b)),
+}
+
+
+#: Others that work element by element: NumPy computes them on the stored elements and on the fill.
+OTHERS = sorted(
+    {
+        f
+        for f in vars(np).values()
+        if isinstance(f, np.ufunc) and f.signature is None and f not in _TEXTS and f not in _CALLS and f is not np.isnat
+    },
+    key=lambda f: f.__name__,
+)
+_SERVED = {*_TEXTS, *_CALLS, *OTHERS}
+#: ufunc.reduce by a method of the tensor
+_REDUCTIONS = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_or: "any",
+    np.logical_and: "all",
 }
 
 
@@ -44,23 +65,37 @@ def _refuse(ufunc, method, options):
     what = f"np.{ufunc.__name__}{part}" + "".join(f" with {k}=" for k in options)
     raise Unsupported(
         f"{what} of a sparse tensor",
-        expected="a call of " + ", ".join(sorted(f.__name__ for f in [*_TEXTS, *_CALLS])),
+        expected="a call of a function of elements, or reduce of " + ", ".join(f.__name__ for f in _REDUCTIONS),
         got=what,
         fix="write t.sum(axis) and the like, an expression for strata.evaluate, or t.to_dense()",
     )
 
 
+def _reduce(ufunc, t, axis=0, dtype=None, keepdims=False, **options):
+    if options or not isinstance(t, Tensor):
+        _refuse(ufunc, "reduce", options)
+    options = {"dtype": dtype} if ufunc not in (np.logical_or, np.logical_and) else {}
+    return getattr(t, _REDUCTIONS[ufunc])(axis, keepdims=keepdims, **options)
+
+
 def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
-    """A function of NumPy on tensors: an expression of its own, as an operator is. Unsupported."""
-    if method != "__call__" or options or (ufunc not in _TEXTS and ufunc not in _CALLS):
+    """A function of NumPy on tensors: an expression of its own, as an operator is, or NumPy on what is stored.
+    Unsupported."""
+    if method == "reduce" and ufunc in _REDUCTIONS and out is None:
+        return _reduce(ufunc, *inputs, **options)
+    if method != "__call__" or options or ufunc not in _SERVED:
         _refuse(ufunc, method, options)
-    if out is not None and not isinstance(out[0], np.ndarray):
+    if out is not None and not all(isinstance(o, np.ndarray) for o in out):
         _refuse(ufunc, method, {"out": out})
     if ufunc in _CALLS:
         result = _CALLS[ufunc](*inputs)
-    else:
+    elif ufunc in _TEXTS:
         result = (unary if ufunc.nin == 1 else binary)(_TEXTS[ufunc], *inputs)
-    return result if out is None or result is NotImplemented else put(out[0], result)
+    else:
+        result = apply(ufunc, *inputs)
+    if out is None or result is NotImplemented:
+        return result
+    return put(out[0], result) if ufunc.nout == 1 else tuple(map(put, out, result))
 
 
 Tensor.__array_ufunc__ = _array_ufunc

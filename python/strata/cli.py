@@ -85,6 +85,18 @@ def parser():
 
     info = sub.add_parser("info", help="version, compiler, threads, settings")
     info.add_argument("--json", action="store_true", help="print everything as JSON")
+
+    doctor = sub.add_parser(
+        "doctor",
+        help="versions, machine, threads, compilers; what is missing and how to get it",
+        description="Looks at what Strata finds here, compiles and checks a kernel, and says what is missing and how to get it. "
+        "Exit status 1 where the kernel fails.",
+    )
+    doctor.add_argument("--json", action="store_true", help="print everything as JSON")
+
+    cache = sub.add_parser("cache", help="the compiled kernels on disk: how many, how large; --clear removes them")
+    cache.add_argument("--clear", action="store_true", help="remove them all")
+    cache.add_argument("--json", action="store_true", help="print everything as JSON")
     return p
 
 
@@ -114,6 +126,8 @@ def main(argv=None):
         "show": "strata.demo.show",
         "emit": "strata.demo.emit",
         "info": "strata.demo.info",
+        "doctor": "strata.demo.doctor",
+        "cache": "strata.demo.cache",
     }
     module = modules[args.command]
     return _guard(lambda: importlib.import_module(module).main(args))

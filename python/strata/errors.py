@@ -10,8 +10,12 @@ Every error says what is wrong, what was expected, what came and how to mend it;
 """
 
 import builtins
+import os
+import sys
+import warnings
 
 __all__ = [
+    "ArgumentError",
     "CopyWarning",
     "DTypeError",
     "Error",
@@ -61,6 +65,10 @@ def _unpickle(cls, message, state):
     e = cls(message)
     e.__dict__.update(state)
     return e
+
+
+class ArgumentError(Error, TypeError):
+    """A call lacks an argument, has one that is not known, or one of the wrong kind."""
 
 
 class FormatError(Error, ValueError):
@@ -113,6 +121,16 @@ class InternalError(RuntimeError):
 class CopyWarning(UserWarning):
     """Memory was copied where it might have been shared; says why."""
 
+
+def warn(text, category=CopyWarning):
+    """Warns at the line of the user's that led here."""
+    frame, level = sys._getframe(0), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
+
+
+_HOME = os.path.dirname(__file__) + os.sep
 
 for _name in __all__:
     globals()[_name].__module__ = "strata"

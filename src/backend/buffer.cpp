@@ -7,12 +7,22 @@
 #include <type_traits>
 
 #include "backend/allocator.h"
+#include "backend/own_memory.h"
 #include "backend/pool.h"
 #include "base/checked.h"
 
 namespace strata {
 
 std::string Device::to_string() const { return kind == DeviceKind::cpu ? "cpu" : "cuda:" + std::to_string(index); }
+
+namespace {
+struct ReleaseBlock {
+  std::size_t bytes;
+  void operator()(void* block) const noexcept { release_block(block, bytes); }
+};
+}  // namespace
+
+bool is_own(const Buffer& b) { return std::get_deleter<ReleaseBlock>(b.owner) != nullptr; }
 
 Buffer Buffer::allocate(DType dtype, std::int64_t size) {
   const auto bytes = checked_mul(size, static_cast<std::int64_t>(size_of(dtype)));
@@ -22,7 +32,7 @@ Buffer Buffer::allocate(DType dtype, std::int64_t size) {
   b.dtype = dtype;
   b.size = size;
   b.data = allocate_block(n);
-  b.owner = std::shared_ptr<void>(b.data, [n](void* block) { release_block(block, n); });
+  b.owner = std::shared_ptr<void>(b.data, ReleaseBlock{n});
   return b;
 }
 

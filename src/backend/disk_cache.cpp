@@ -17,7 +17,8 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t max_entry = std::uint64_t{64} << 20, max_total = std::uint64_t{512} << 20;
+constexpr std::uint64_t max_entry = std::uint64_t{16} << 20, max_total = 64'000'000;
+constexpr std::uint64_t block = 4096;  // what file systems give out: most kernels take one or two
 constexpr std::string_view suffix = ".kernel";
 
 class File {
@@ -141,7 +142,7 @@ void prune(int directory) {
     if (name.starts_with(".new-")) {
       if (s.st_mtime < std::time(nullptr) - 3600) ::unlinkat(directory, name.c_str(), 0);
     } else if (name.ends_with(suffix)) {
-      entries.push_back({s.st_mtime, static_cast<std::uint64_t>(s.st_size), name});
+      entries.push_back({s.st_mtime, (static_cast<std::uint64_t>(s.st_size) + block - 1) / block * block, name});
       total += entries.back().bytes;
     }
   }
@@ -186,20 +187,24 @@ bool write_cache_entry(const std::string& directory, const Digest& key, const st
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::string temporary =
       ".new-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + "-" + std::to_string(now.tv_nsec);
+  const std::string name = to_hex(key).append(suffix);  // before there is a file: nothing below may throw
+  const Header h = header_of(key, payload);
   bool stored = false;
   {
     const WithoutFileSizeSignal quiet;
     const File file(::openat(dir.fd(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return false;
-    const Header h = header_of(key, payload);
     stored = write_all(file.fd(), &h, sizeof h) && write_all(file.fd(), payload.data(), payload.size()) &&
              ::fsync(file.fd()) == 0;
   }
-  const std::string name = to_hex(key).append(suffix);
   stored = stored && ::renameat(dir.fd(), temporary.c_str(), dir.fd(), name.c_str()) == 0;
   if (!stored) ::unlinkat(dir.fd(), temporary.c_str(), 0);
+  // Listing the folder takes milliseconds: at the first write of a process, and then for every 64 or every 4 MB.
   static std::atomic<unsigned> writes{0};
-  if (stored && writes++ % 64 == 0) prune(dir.fd());
+  static std::atomic<std::uint64_t> bytes{0};
+  const bool much = (bytes += payload.size()) >= std::uint64_t{4} << 20;
+  if (much) bytes = 0;
+  if (stored && (writes++ % 64 == 0 || much)) prune(dir.fd());
   return stored;
 }
 

@@ -14,7 +14,7 @@ namespace strata {
 std::optional<std::string> read_cache_entry(const std::string& directory, const Digest& key);
 
 /// Stores an entry (temporary file, fsync, rename), so that a reader or a killed writer never meets half of one.
-/// Creates the directory with mode 0700. From time to time removes the entries that were longest unused, beyond 512 MB
+/// Creates the directory with mode 0700. From time to time removes the entries that were longest unused, beyond 64 MB
 /// in all. False where it could not be stored.
 bool write_cache_entry(const std::string& directory, const Digest& key, const std::string& payload);
 

@@ -2,6 +2,7 @@
 // Long serial loops that hear Ctrl-C.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "backend/pool.h"
 
@@ -23,6 +24,17 @@ void in_steps(std::int64_t begin, std::int64_t end, const F& f, std::int64_t ste
     f(at, next);
     at = next;
   }
+}
+
+/// Memory that may be large.
+inline void copy_in_steps(void* to, const void* from, std::int64_t bytes) {
+  in_steps(
+      0, bytes,
+      [&](std::int64_t begin, std::int64_t end) {
+        std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                    static_cast<std::size_t>(end - begin));
+      },
+      std::int64_t{1} << 24);
 }
 
 }  // namespace strata

@@ -77,6 +77,13 @@ DType promote(DType a, DType b) {
   return wide == DType::f16 && (a == DType::bf16 || b == DType::bf16) ? DType::bf16 : wide;
 }
 
+bool can_cast(DType from, DType to) {
+  const auto kind = [](DType t) {
+    return t == DType::boolean ? 0 : is_unsigned_int(t) ? 1 : is_signed_int(t) ? 2 : is_float(t) ? 3 : 4;
+  };
+  return kind(from) <= kind(to);
+}
+
 std::int64_t index_max(DType t) {
   switch (t) {
     case DType::i8: return std::numeric_limits<std::int8_t>::max();

@@ -62,7 +62,8 @@ Settings settings_from_environment() {
   read_word(s.cache, "STRATA_CACHE", words::cache);
   if (const auto base = environment("XDG_CACHE_HOME"); !base.empty() && base[0] == '/')
     s.cache_dir = std::string(base) + "/strata/v1";
-  else if (const auto home = environment("HOME"); !home.empty()) s.cache_dir = std::string(home) + "/.cache/strata/v1";
+  else if (const auto home = environment("HOME"); !home.empty() && home[0] == '/')
+    s.cache_dir = std::string(home) + "/.cache/strata/v1";
   read_text(s.cache_dir, "STRATA_CACHE_DIR");
   read_words(s.dump, "STRATA_DUMP", words::dump);
   read_int(s.int32_limit, "STRATA_INT32_LIMIT", 0LL, words::most_int32);

@@ -48,6 +48,10 @@ std::string Einsum::to_string() const {
 }
 
 std::vector<std::int64_t> index_extents(const Einsum& e, std::span<const Shape> shapes) {
+  if (shapes.size() > max_operands)
+    throw ExpressionError({.what = "an expression of too many operands",
+                           .expected = "at most " + std::to_string(max_operands),
+                           .got = std::to_string(shapes.size())});
   if (shapes.size() != e.operands.size())
     refuse(e, 0, "the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands",
            std::to_string(shapes.size()));

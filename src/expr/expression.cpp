@@ -3,7 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
 #include <functional>
+
+#include "expr/depth.h"
 
 namespace strata {
 namespace {
@@ -30,10 +35,28 @@ int precedence(const Expression& e) {
     case Operator::floor_divide:
     case Operator::modulo: return 3;
     case Operator::negate: return 4;
-    case Operator::constant:
-      return e.node().is_integer ? (e.node().integer < 0 ? 4 : 5) : (e.node().value.real() < 0 ? 4 : 5);
+    case Operator::constant: return std::signbit(e.node().value.real()) || std::signbit(e.node().value.imag()) ? 4 : 5;
     default: return 5;
   }
+}
+
+std::string print_number(const Expression::Node& n) {
+  switch (n.number) {
+    case Number::integer: return std::to_string(n.integer);
+    case Number::unsigned_integer: return std::to_string(static_cast<std::uint64_t>(n.integer));
+    case Number::huge_integer: {  // all its digits: a double is an integer there
+      std::array<char, 320> digits{};
+      const auto end =
+          std::to_chars(digits.data(), digits.data() + digits.size(), n.value.real(), std::chars_format::fixed);
+      return {digits.data(), end.ptr};
+    }
+    case Number::truth: return n.value.real() != 0 ? "True" : "False";
+    default: break;
+  }
+  const bool imaginary = n.number == Number::imaginary;
+  std::string out = Scalar::of(imaginary ? n.value.imag() : n.value.real()).to_string();
+  if (out.find_first_of(".en") == std::string::npos) out += ".0";  // a point keeps it from reading as an integer
+  return imaginary ? out + "j" : out;
 }
 
 std::string print(const Expression& e);
@@ -44,12 +67,7 @@ std::string print(const Expression& e, int at_least) {
 std::string print(const Expression& e) {
   const auto& n = e.node();
   const std::string name(name_of(n.op));
-  if (n.op == Operator::constant) {
-    if (n.is_integer) return std::to_string(n.integer);
-    std::string out = Scalar::of(n.value.real()).to_string();
-    return out.find_first_of(".en") == std::string::npos ? out + ".0"
-                                                         : out;  // a point keeps it from reading as an integer
-  }
+  if (n.op == Operator::constant) { return print_number(n); }
   if (n.op == Operator::access) {
     if (n.indices.empty()) return n.name;
     std::string out = n.name + "(";
@@ -79,12 +97,6 @@ void collect_free(const Expression& e, std::vector<std::string>& bound, std::vec
   if (is_reduction(n.op)) bound.pop_back();
 }
 
-void collect_operands(const Expression& e, std::vector<std::string>& out) {
-  const auto& n = e.node();
-  if (n.op == Operator::access && std::find(out.begin(), out.end(), n.name) == out.end()) out.push_back(n.name);
-  for (const auto& a : n.arguments) collect_operands(a, out);
-}
-
 }  // namespace
 
 std::string_view name_of(Operator op) { return names[static_cast<std::size_t>(op)]; }
@@ -101,10 +113,27 @@ std::string AffineIndex::to_string() const {
   return out;
 }
 
-Expression::Expression() : Expression(Node{.is_integer = true}) {}
+Expression::Expression(Node node) {
+  for (const Expression& a : node.arguments) node.depth = std::max(node.depth, a.depth() + 1);
+  node_ = {new Node(std::move(node)), release};
+}
+
+/// Chains lean to the left, a thousand operations deep: what leans so is released in a loop.
+void Expression::release(Node* node) {
+  std::shared_ptr<const Node> left;
+  const auto part = [&left](Node& n) { left = n.arguments.empty() ? nullptr : std::move(n.arguments[0].node_); };
+  part(*node);
+  delete node;
+  while (left && left.use_count() == 1) {
+    const std::shared_ptr<const Node> alone = std::move(left);
+    part(const_cast<Node&>(*alone));
+  }
+}
+
+Expression::Expression() : Expression(Node{.number = Number::integer}) {}
 Expression Expression::constant(double value) { return Expression(Node{.value = value}); }
 Expression Expression::integer(std::int64_t value) {
-  return Expression(Node{.value = static_cast<double>(value), .integer = value, .is_integer = true});
+  return Expression(Node{.value = static_cast<double>(value), .number = Number::integer, .integer = value});
 }
 Expression Expression::access(std::string name, std::vector<AffineIndex> indices) {
   return Expression(Node{.op = Operator::access, .name = std::move(name), .indices = std::move(indices)});
@@ -129,10 +158,18 @@ std::vector<std::string> Expression::free_indices() const {
 }
 std::vector<std::string> Expression::operands() const {
   std::vector<std::string> out;
-  collect_operands(*this, out);
+  std::vector<const Expression*> left = {this};  // no recursion: it is asked for wherever an expression comes
+  while (!left.empty()) {
+    const auto& n = left.back()->node();
+    left.pop_back();
+    if (n.op == Operator::access && std::find(out.begin(), out.end(), n.name) == out.end()) out.push_back(n.name);
+    for (auto a = n.arguments.rbegin(); a != n.arguments.rend(); ++a) left.push_back(&*a);
+  }
   return out;
 }
-std::string Expression::to_string() const { return print(*this); }
+std::string Expression::to_string() const {
+  return on_a_large_stack(stack_for(depth()), [&] { return print(*this); });
+}
 
 std::size_t Expression::hash() const {
   std::size_t h = std::hash<std::string>{}(to_string());
@@ -142,9 +179,11 @@ std::size_t Expression::hash() const {
 bool Expression::operator==(const Expression& other) const {
   if (node_ == other.node_) return true;
   const Node &a = *node_, &b = *other.node_;
-  const auto same_bits = [](double x, double y) { return x == y || (x != x && y != y); };
+  const auto same_bits = [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  };
   return a.op == b.op && a.name == b.name && a.indices == b.indices && same_bits(a.value.real(), b.value.real()) &&
-         same_bits(a.value.imag(), b.value.imag()) && a.integer == b.integer && a.is_integer == b.is_integer &&
+         same_bits(a.value.imag(), b.value.imag()) && a.integer == b.integer && a.number == b.number &&
          a.implicit == b.implicit && a.arguments == b.arguments;
 }
 

@@ -5,13 +5,17 @@
 //   additive   = term { ("+" | "-") term }
 //   term       = factor { ("*" | "/" | "//" | "%") factor }
 //   factor     = ("-" | "+") factor | number | "(" comparison ")" | access | function "(" ... ")"
+//   number     = digits, with a point, an exponent, a "j" behind | "inf" | "nan" | "infj" | "nanj" | "True" | "False"
 //   access     = name [ "(" affine { "," affine } ")" ]
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "base/suggest.h"
+#include "expr/depth.h"
 #include "expr/scanner.h"
 #include "strata/expression.h"
 
@@ -175,12 +179,9 @@ class Parser : private Scanner {
       if (c == '+') return a;
       if (a.op() == Operator::constant && !is_blank(text_[begin + 1]) &&
           text_[begin + 1] != '(') {  // -2 is a number, so that it prints back
-        Expression::Node n = a.node();
-        if (n.is_integer ? n.integer > 0 : n.value.real() >= 0) {
-          n.value = std::complex<double>(-n.value.real(), 0);
-          n.integer = -n.integer;
-          n.where = {begin, at_};
-          return Expression(std::move(n));
+        if (auto n = negative(a.node())) {
+          n->where = {begin, at_};
+          return Expression(std::move(*n));
         }
       }
       return located(Expression::unary(Operator::negate, std::move(a)), begin);
@@ -201,9 +202,8 @@ class Parser : private Scanner {
         return located(Expression::unary(*op, std::move(a)), begin);
       }
       if (const auto op = reduction_of(name.text)) return reduction(name, *op);
-    } else if (name.text == "inf" || name.text == "nan") {
-      refuse("'" + name.text + "' is not a number here", name.where, "a number or an operand", name.text,
-             "give it as an operand without dimensions");
+    } else if (auto n = named_number(name.text)) {
+      return located(Expression(std::move(*n)), begin);
     }
     refuse_brackets(name);
     std::vector<AffineIndex> indices;
@@ -264,22 +264,48 @@ class Parser : private Scanner {
       refuse("a malformed number", {begin, at_}, "digits, or digits with a point and an exponent",
              std::string(digits_text));
     };
+    const bool imaginary = at_ < text_.size() && text_[at_] == 'j';
+    if (imaginary) ++at_;
     if (at_ < text_.size() && is_word(text_[at_])) {
       ++at_;
       malformed();
     }
-    if (integer) {
-      std::int64_t value = 0;
-      const auto r = std::from_chars(first, last, value);
-      if (r.ec != std::errc() || r.ptr != last)
-        refuse("a number that 64 bits do not hold", {begin, at_}, "at most 9223372036854775807",
-               std::string(digits_text), "write a point for a float");
-      return located(Expression::integer(value), begin);
-    }
     double value = 0;
     const auto r = std::from_chars(first, last, value);
     if (r.ec != std::errc() || r.ptr != last) malformed();
-    return located(Expression::constant(value), begin);
+    if (imaginary) return located(Expression({.value = {0, value}, .number = Number::imaginary}), begin);
+    if (!integer) return located(Expression::constant(value), begin);
+    std::uint64_t exact = 0;
+    const bool fits = std::from_chars(first, last, exact).ec == std::errc();
+    return located(Expression({.value = value,
+                               .number = !fits               ? Number::huge_integer
+                                         : exact > INT64_MAX ? Number::unsigned_integer
+                                                             : Number::integer,
+                               .integer = static_cast<std::int64_t>(exact)}),
+                   begin);
+  }
+  /// What -2 stands for; nothing where it would print in another way (-0, - -2).
+  static std::optional<Expression::Node> negative(Expression::Node n) {
+    constexpr std::uint64_t least = std::uint64_t{1} << 63;  // the magnitude of the least int64
+    const bool positive =
+        is_integer(n.number) ? n.value.real() > 0 : !(std::signbit(n.value.real()) || std::signbit(n.value.imag()));
+    if (!positive || n.number == Number::truth) return std::nullopt;
+    const auto magnitude = static_cast<std::uint64_t>(n.integer);
+    n.value = n.number == Number::imaginary ? -n.value : std::complex<double>(-n.value.real(), 0);
+    if (n.number == Number::unsigned_integer) n.number = magnitude == least ? Number::integer : Number::huge_integer;
+    n.integer = n.number == Number::huge_integer ? 0 : static_cast<std::int64_t>(0 - magnitude);
+    return n;
+  }
+  static std::optional<Expression::Node> named_number(std::string_view name) {
+    if (name == "True" || name == "False")
+      return Expression::Node{.value = name == "True" ? 1.0 : 0.0, .number = Number::truth};
+    const bool imaginary = name.ends_with('j');
+    if (imaginary) name.remove_suffix(1);
+    if (name != "inf" && name != "nan") return std::nullopt;
+    const double value =
+        name == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    return imaginary ? Expression::Node{.value = {0, value}, .number = Number::imaginary}
+                     : Expression::Node{.value = value};
   }
 
   /// sum(j, k, body), max(j, body), or the two-argument max(a, b) and min(a, b).
@@ -293,7 +319,7 @@ class Parser : private Scanner {
       const std::size_t start = at_;
       if (at_ < text_.size() && is_word(text_[at_]) && !is_digit(text_[at_])) {
         const Word w = word("an index");
-        if (take(',')) {
+        if (!named_number(w.text) && take(',')) {
           indices.push_back(w);
           starts.push_back(start);
           continue;
@@ -387,6 +413,12 @@ class Parser : private Scanner {
   int depth_ = 0, operations_ = 0;
 };
 
+/// Some 1.4 KB for a level of parentheses and 0.5 KB for an operation are in use, which take several characters each.
+std::size_t stack_to_parse(std::string_view text) {
+  constexpr std::size_t kb = 1024;
+  return 64 * kb + std::min(text.size() * kb, 2048 * kb);
+}
+
 }  // namespace
 
 Assignment parse_assignment(std::string_view text) {
@@ -395,8 +427,10 @@ Assignment parse_assignment(std::string_view text) {
   thread_local std::size_t next = 0;
   for (const Assignment& a : recent)
     if (!a.text.empty() && a.text == text) return a;
-  return recent[next++ % recent.size()] = Parser(text).parse();
+  return recent[next++ % recent.size()] = on_a_large_stack(stack_to_parse(text), [&] { return Parser(text).parse(); });
 }
-Expression parse_expression(std::string_view text) { return Parser(text).whole(); }
+Expression parse_expression(std::string_view text) {
+  return on_a_large_stack(stack_to_parse(text), [&] { return Parser(text).whole(); });
+}
 
 }  // namespace strata

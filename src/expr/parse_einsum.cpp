@@ -114,6 +114,10 @@ class Parser : private Scanner {
   void check_counts() const {
     if (ranks_.empty())
       throw ExpressionError({.what = "an einsum without operands", .expected = "at least one operand", .got = "none"});
+    if (std::max(terms_.size(), ranks_.size()) > max_operands)
+      throw ExpressionError({.what = "an einsum of too many operands",
+                             .expected = "at most " + std::to_string(max_operands),
+                             .got = std::to_string(std::max(terms_.size(), ranks_.size()))});
     if (terms_.size() == ranks_.size()) return;
     const auto count = [](std::size_t k, const char* thing) {
       return std::to_string(k) + " " + thing + (k == 1 ? "" : "s");

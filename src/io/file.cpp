@@ -1,14 +1,18 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <random>
 
+#include "backend/steps.h"
 #include "strata/error.h"
 
 namespace strata::io {
@@ -52,10 +56,38 @@ class HoldFileSizeSignal {
   bool was_pending_ = false;
 };
 
+constexpr int wait_ms = 50;  ///< between two looks at Ctrl-C
+
+/// Until a pipe or a device has something for us, or room. (Files always have.)
+void wait_for(int fd, short events) {
+  for (;;) {
+    pollfd one{fd, events, 0};
+    const int n = ::poll(&one, 1, wait_ms);
+    if (n > 0 || (n < 0 && errno != EINTR)) return;  // an error shows when it is read or written
+    poll_interrupt();
+  }
+}
+
+/// Opens without waiting: a pipe waits for its other end.
+int open_for_writing(const std::string& path) {
+  for (;;) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 || errno != ENXIO) return fd;  // ENXIO: a pipe that nobody reads yet
+    ::poll(nullptr, 0, wait_ms);
+    poll_interrupt();
+  }
+}
+
 void write_all(int fd, const std::string& text, const std::string& path) {
+  constexpr std::size_t piece = std::size_t{16} << 20;
   std::size_t done = 0;
   while (done < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+    const ssize_t n = ::write(fd, text.data() + done, std::min(piece, text.size() - done));
+    if (n < 0 && errno == EAGAIN) {
+      wait_for(fd, POLLOUT);
+      continue;
+    }
+    poll_interrupt();
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail("write", path, errno, "make room, or write elsewhere");
     done += static_cast<std::size_t>(n);
@@ -65,9 +97,9 @@ void write_all(int fd, const std::string& text, const std::string& path) {
 /// Removes the temporary unless the rename happened.
 struct Temporary {
   std::string path;
-  bool keep = false;
+  bool made = false;
   ~Temporary() {
-    if (!keep && !path.empty()) ::unlink(path.c_str());
+    if (made) ::unlink(path.c_str());
   }
 };
 
@@ -76,7 +108,7 @@ struct Temporary {
 Buffer read_file(const std::string& path) {
   if (path.find('\0') != std::string::npos)
     throw FileError({.what = "a file name cannot contain a zero byte", .got = path});
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) fail("open", path, errno);
   struct stat info{};
   if (::fstat(file.fd, &info) != 0) fail("read", path, errno);
@@ -85,15 +117,19 @@ Buffer read_file(const std::string& path) {
   std::int64_t capacity = S_ISREG(info.st_mode) ? static_cast<std::int64_t>(info.st_size) + 1 : 1 << 20;
   Buffer text = Buffer::allocate(DType::u8, capacity);
   std::int64_t size = 0;
+  constexpr std::int64_t piece = std::int64_t{16} << 20;
   for (;;) {
+    poll_interrupt();
     if (size == capacity) {
       Buffer larger = Buffer::allocate(DType::u8, capacity * 2);
-      std::memcpy(larger.data, text.data, static_cast<std::size_t>(size));
+      copy_in_steps(larger.data, text.data, size);
       text = larger;
       capacity *= 2;
     }
-    const ssize_t n = ::read(file.fd, static_cast<char*>(text.data) + size, static_cast<std::size_t>(capacity - size));
-    if (n < 0 && errno == EINTR) continue;
+    if (!S_ISREG(info.st_mode)) wait_for(file.fd, POLLIN);
+    const ssize_t n = ::read(file.fd, static_cast<char*>(text.data) + size,
+                             static_cast<std::size_t>(std::min(piece, capacity - size)));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) fail("read", path, errno);
     if (n == 0) break;
     size += n;
@@ -111,7 +147,7 @@ void write_file(const std::string& path, const std::function<std::string()>& nex
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) fail("write", path, EISDIR);
     if (!S_ISREG(info.st_mode)) {  // never rename over a device
-      Descriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+      Descriptor device{open_for_writing(path)};
       if (device.fd < 0) fail("open", path, errno);
       for (std::string text = next(); !text.empty(); text = next()) write_all(device.fd, text, path);
       return;
@@ -126,9 +162,9 @@ void write_file(const std::string& path, const std::function<std::string()>& nex
   Descriptor file;
   std::random_device random;
   for (int attempt = 0; file.fd < 0; ++attempt) {
-    const std::string name = target + ".tmp" + std::to_string(random());
-    file.fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.fd >= 0) temporary.path = name;
+    temporary.path = target + ".tmp" + std::to_string(random());
+    file.fd = ::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file.fd >= 0) temporary.made = true;
     else if (errno != EEXIST || attempt > 100) fail("create a file beside", path, errno);
   }
   for (std::string text = next(); !text.empty(); text = next()) write_all(file.fd, text, path);
@@ -137,7 +173,7 @@ void write_file(const std::string& path, const std::function<std::string()>& nex
   file.fd = -1;
   if (::close(fd) != 0) fail("write", path, errno);
   if (::rename(temporary.path.c_str(), target.c_str()) != 0) fail("rename a file to", path, errno);
-  temporary.keep = true;
+  temporary.made = false;
 }
 
 }  // namespace strata::io

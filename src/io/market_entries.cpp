@@ -55,8 +55,6 @@ struct ValueOf<MarketField::complex> {
   if (word.empty()) source.fail(p, 1, {.what = "the line ends before its value", .expected = name_of_field(field)});
   std::string fix;
   if (word.find(',') != word.npos) fix = "write a decimal point, not a comma";
-  else if (field == MarketField::real && word.find_first_of("dD") != word.npos && word.find_first_of("0123456789") == 0)
-    fix = "write the exponent with 'e'";
   if (too_large)
     source.fail(
         p, word.size(),
@@ -160,10 +158,10 @@ void parse_coordinates(const MarketText& source, const MarketHeader& header, Chu
     p = read_value<field>(source, p, value);
     p = end_of_entry(source, p, expected);
     if (mirror && row == col) {
-      if (header.symmetry == MarketSymmetry::skew)
+      if (header.symmetry == MarketSymmetry::skew && value != T{})
         source.fail(line, static_cast<std::size_t>(at - line),
                     {.what = "an entry on the diagonal of a skew-symmetric matrix",
-                     .expected = "row > column: the diagonal is zero and not stored",
+                     .expected = "row > column: the diagonal is zero",
                      .got = "row and column " + std::to_string(row)});
       if constexpr (field == MarketField::complex)
         if (header.symmetry == MarketSymmetry::hermitian && value.imag() != 0)

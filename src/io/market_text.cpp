@@ -102,7 +102,8 @@ void parse_banner(const MarketText& source, MarketHeader& header) {
   const char* p = source.begin();
   const std::string_view start = source.text.substr(0, 4);
   if (start.substr(0, 2) == "\x1f\x8b")
-    source.fail(p, 2, {.what = "a gzip file", .expected = "text", .fix = "unpack it first: gunzip FILE"});
+    source.fail(p, 2,
+                {.what = "a gzip file", .expected = "text", .fix = "name it FILE.mtx.gz, or unpack it: gunzip FILE"});
   if (start.substr(0, 2) == "PK")
     source.fail(p, 2, {.what = "a zip file", .expected = "text", .fix = "unpack it first: unzip FILE"});
   if (start.substr(0, 3) == "\xef\xbb\xbf")
@@ -245,6 +246,22 @@ const char* parse_unsigned(const char* p, const char* end, std::uint64_t& value,
   return parse_digits(p, end, value, too_large);
 }
 
+namespace {
+
+bool is_digit(const char* p, const char* end) { return p < end && *p >= '0' && *p <= '9'; }
+
+/// Past an exponent as Fortran writes one of double precision, D+02; null where there is none at p.
+const char* end_of_fortran_exponent(const char* p, const char* end) {
+  if (p == end || (*p != 'd' && *p != 'D')) return nullptr;
+  ++p;
+  if (p != end && (*p == '-' || *p == '+')) ++p;
+  if (!is_digit(p, end)) return nullptr;
+  while (is_digit(p, end)) ++p;
+  return p;
+}
+
+}  // namespace
+
 const char* parse_real(const char* p, const char* end, double& value, bool& too_large) {
   if (p != end && *p == '+') {
     ++p;
@@ -252,6 +269,11 @@ const char* parse_real(const char* p, const char* end, double& value, bool& too_
   }
   const auto [q, error] = std::from_chars(p, end, value);
   if (error == std::errc::invalid_argument) return nullptr;
+  if (const char* const last = end_of_fortran_exponent(q, end); last && (is_digit(q - 1, q) || q[-1] == '.')) {
+    std::string c(p, last);
+    c[static_cast<std::size_t>(q - p)] = 'e';
+    return parse_real(c.data(), c.data() + c.size(), value, too_large) == c.data() + c.size() ? last : nullptr;
+  }
   const bool negative = *p == '-';
   if (error == std::errc::result_out_of_range) {  // a number nearer to 0 than any double is 0, with its sign
     too_large = is_huge(p, q);

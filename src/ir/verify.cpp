@@ -35,7 +35,6 @@ class Verifier {
   explicit Verifier(const Function& f) : f_(f) {}
 
   void run() {
-    at_ = "function " + f_.name;
     if (!is_identifier(f_.name)) fail("'" + f_.name + "' is no identifier");
     scopes_.emplace_back();
     std::set<std::string> seen;
@@ -63,7 +62,7 @@ class Verifier {
   };
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw InternalError("ir: " + f_.name + ": " + what + ", in: " + at_);
+    throw InternalError("ir: " + f_.name + ": " + what + ", in: " + place());
   }
 
   const Variable* find(const std::string& name) const {
@@ -172,12 +171,13 @@ class Verifier {
     scopes_.pop_back();
   }
 
-  void describe(const StmtNode& s) {
-    // The first line of the statement as the printer shows it.
-    const Function one{f_.name, f_.buffers, {}, std::make_shared<const StmtNode>(s)};
+  /// The first line of the statement as the printer shows it.
+  std::string place() const {
+    if (!at_) return "function " + f_.name;
+    const Function one{f_.name, f_.buffers, {}, std::make_shared<const StmtNode>(*at_)};
     const std::string text = to_string(one);
     const auto from = text.find('\n') + 3;
-    at_ = text.substr(from, text.find('\n', from) - from);
+    return text.substr(from, text.find('\n', from) - from);
   }
 
   void statement(const Stmt& p) {
@@ -191,7 +191,7 @@ class Verifier {
                            s.kind == StmtNode::store || s.kind == StmtNode::store_or ||
                            s.kind == StmtNode::while_loop || s.kind == StmtNode::branch;
     if (has_value && !s.value) fail("a statement without a value");
-    describe(s);
+    at_ = &s;
     switch (s.kind) {
       case StmtNode::let:
       case StmtNode::declare:
@@ -254,7 +254,7 @@ class Verifier {
   const Function& f_;
   std::vector<std::map<std::string, Variable>> scopes_;
   std::set<std::string> globals_;
-  std::string at_;
+  const StmtNode* at_ = nullptr;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "backend/steps.h"
 #include "base/checked.h"
-#include "ops/convert_elements.h"
+#include "ops/drop_zeros.h"
 #include "ops/fast/fast.h"
 
 namespace strata {
@@ -32,52 +32,9 @@ bool nothing_to_do(const Tensor& t, const Format& format, const ConvertOptions& 
          options.crd_dtype.value_or(type.crd_dtype) == type.crd_dtype;
 }
 
-/// Values of another dtype in the same places.
-Tensor with_dtype(const Tensor& t, DType dtype) {
-  TensorType type = t.type();
-  type.dtype = dtype;
-  type.fill = type.fill.as(dtype);
-  std::vector<Part> parts;
-  for (int k = 0; k < t.num_parts(); ++k) {
-    parts.push_back(t.part(k));
-    parts.back().values = parts.back().values.cast(dtype);
-  }
-  return make_from_parts(std::move(type), std::move(parts));
-}
-
 /// |x - fill| <= threshold, in double; never for NaN.
 bool near(const Scalar& x, const Scalar& fill, double threshold) {
   return std::abs(x.to_complex() - fill.to_complex()) <= threshold;
-}
-
-/// Zeros without their sign; the same tensor where none has one. `parts`: 2 of complex numbers, whose parts stay where
-/// one is not 0.
-template <class Bits> Tensor without_signed_zeros(const Tensor& t, std::size_t parts) {
-  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  const auto n = static_cast<std::size_t>(t.part().values.size);
-  const auto* from = static_cast<const Bits*>(t.part().values.data);
-  const auto zero = [&](std::size_t k) { return (from[k] & static_cast<Bits>(~sign)) == 0; };
-  bool any = false;
-  for (std::size_t k = 0; k < n * parts; ++k) any |= from[k] == sign;
-  if (!any) return t;
-  Part part = t.part();
-  part.values = Buffer::allocate(t.dtype(), t.part().values.size);
-  auto* to = static_cast<Bits*>(part.values.data);
-  for (std::size_t k = 0; k < n * parts; ++k) to[k] = zero(k) && (parts == 1 || zero(k ^ 1)) ? Bits{0} : from[k];
-  return make_from_parts(t.type(), {std::move(part)});
-}
-
-Tensor without_signed_zeros(const Tensor& given) {
-  const bool complex = is_complex(given.dtype());
-  if (!complex && !is_float(given.dtype())) return given;
-  const Tensor t = to_dense(given);
-  const std::size_t parts = complex ? 2 : 1;
-  switch (size_of(t.dtype()) / parts) {
-    case 1: return without_signed_zeros<std::uint8_t>(t, parts);
-    case 2: return without_signed_zeros<std::uint16_t>(t, parts);
-    case 4: return without_signed_zeros<std::uint32_t>(t, parts);
-    default: return without_signed_zeros<std::uint64_t>(t, parts);
-  }
 }
 
 /// A split has a meaning, and there are parts to split into.
@@ -99,16 +56,35 @@ void check_split(const Split& split, const Format& format) {
 
 }  // namespace
 
+Tensor conversion::with_dtype(const Tensor& t, DType dtype) {
+  TensorType type = t.type();
+  type.dtype = dtype;
+  type.fill = type.fill.as(dtype);
+  std::vector<Part> parts;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    parts.push_back(t.part(k));
+    parts.back().values = parts.back().values.cast(dtype);
+  }
+  return make_from_parts(std::move(type), std::move(parts));
+}
+
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
+  if (options.zeros == Zeros::drop) return drop(t, format, options, true);
   return assemble(stored_elements(t, options.zeros), t.dtype(), t.fill(), t.shape(), format, options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
+  if (options.zeros == Zeros::drop) return drop(t, format, options);
   if (nothing_to_do(t, format, options)) return t;
+  if (options.zeros == Zeros::automatic && format.is_all_dense()) {
+    ConvertOptions as_stored = options;
+    as_stored.zeros = Zeros::exact;  // every element is stored there: with its sign
+    return convert(t, format, as_stored);
+  }
   if (options.dtype && *options.dtype != t.dtype() &&
       format.is_unique()) {  // elsewhere two values may stand for one element: their sum is cast
     ConvertOptions same = options;
@@ -130,12 +106,12 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
   if (!(threshold >= 0))
     throw TensorError(
         {.what = "a threshold is a magnitude", .expected = "0 or more", .got = std::to_string(threshold)});
-  const Scalar absent = fill ? fill->as(given.dtype()) : given.fill();
+  const Scalar absent = as_fill(fill ? fill->as(given.dtype()) : given.fill());
   // What a sparse tensor does not store has its fill: under another one it must be written out.
   const bool whole = given.num_parts() == 1 && given.format().is_all_dense();
-  Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
-  if (whole && least && absent.is_zero()) dense = without_signed_zeros(dense);
-  if (threshold == 0 && absent.same_bits(dense.fill())) return convert(dense, format);
+  const Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
+  if (threshold == 0 && absent.same_bits(dense.fill()))
+    return convert(dense, format, {.zeros = least ? Zeros::automatic : Zeros::exact});
   const Source all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());
   const auto kept = [&](const Sink& sink) {
@@ -149,7 +125,7 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
       for (int i = 0; i < p.n; ++i) {
         const char* address = p.values + static_cast<std::size_t>(i) * width;
         const Scalar x = Scalar::load(dense.dtype(), address);
-        if (x.same_bits(absent) || (threshold > 0 && near(x, absent, threshold))) continue;
+        if ((least ? as_fill(x) : x).same_bits(absent) || (threshold > 0 && near(x, absent, threshold))) continue;
         for (std::size_t d = 0; d < columns.size(); ++d) columns[d].push_back(p.dims[d][i]);
         values.insert(values.end(), address, address + width);
         ++n;
@@ -210,8 +186,10 @@ std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buf
 
 }  // namespace
 
-Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format,
+Tensor from_coo(std::span<const Buffer> coords, const Buffer& given, const Shape& shape, const Format& format,
                 const ConvertOptions& options) {
+  // Duplicates are added in the dtype asked for: two uint8 of 200 are 400 in int64.
+  const Buffer values = options.dtype && *options.dtype != given.dtype ? given.cast(*options.dtype) : given;
   check_shape(format, shape);
   check_split(options.split, format);
   if (coords.size() != shape.size())
@@ -228,6 +206,11 @@ Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shap
       throw TensorError({.what = name + " and values differ in length",
                          .expected = std::to_string(values.size),
                          .got = std::to_string(coords[d].size)});
+  }
+  if (options.zeros == Zeros::drop) {
+    ConvertOptions stored = options;
+    stored.zeros = Zeros::automatic;
+    return drop_zeros(from_coo(coords, values, shape, format, stored));
   }
   if (const auto coo = as_unordered_coo(coords, values, shape)) return convert(*coo, format, options);
   const auto emit = [&](const Sink& sink) {

@@ -65,11 +65,106 @@ DType automatic_crd_dtype(const Format& format, const Shape& shape) {
   return index_dtype_for(largest);
 }
 
+namespace {
+
+/// Which slots of a part.
+enum class Slots : std::uint8_t { all, without_fill, fill_alone };
+
+/// In-range slots of a part, or those that say more, or no more, than the fill.
+void emit_slots(const Tensor& t, const Part& part, Slots which, bool exact, const Sink& sink) {
+  const auto width = size_of(t.dtype());
+  std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()),
+                                              std::vector<std::int64_t>(storage::Children::capacity));
+  std::vector<const std::int64_t*> dims(static_cast<std::size_t>(t.rank()));
+  std::vector<char> values(storage::Children::capacity * width);
+  std::vector<int> index(storage::Children::capacity);
+  walk_slots(part, t.shape(), [&](const SlotChunk& c) {
+    const auto all = static_cast<std::size_t>(c.n);
+    with_width(width, [&]<class T>(T) {
+      const char* from = static_cast<const char*>(part.values.data);
+      const auto load = [&](std::size_t i) {
+        return load_as<T>(from + c.slot[i] * static_cast<std::int64_t>(sizeof(T)));
+      };
+      if (which == Slots::all) {
+        for (std::size_t i = 0; i < all; ++i) {
+          const T x = load(i);
+          std::memcpy(values.data() + i * sizeof(T), &x, sizeof(T));
+        }
+        sink({c.n, c.dims, values.data()});
+        return;
+      }
+      const IsFill<T> is_fill(t.fill(), exact);
+      const bool wanted = which == Slots::fill_alone;
+      std::size_t n = 0;
+      for (std::size_t i = 0; i < all; ++i) {
+        const T x = load(i);
+        std::memcpy(values.data() + n * sizeof(T), &x, sizeof(T));
+        index[n] = static_cast<int>(i);
+        n += is_fill(x) == wanted;
+      }
+      if (n == 0) return;
+      for (std::size_t d = 0; d < dims.size(); ++d) {
+        if (n == all) {
+          dims[d] = c.dims[d];
+          continue;
+        }
+        for (std::size_t i = 0; i < n; ++i) kept[d][i] = c.dims[d][index[i]];
+        dims[d] = kept[d].data();
+      }
+      sink({static_cast<int>(n), dims.data(), values.data()});
+    });
+  });
+}
+
+/// -1, 0, 1: where an element of one sorted list stands beside that of another.
+int compare(const Elements& a, std::int64_t i, const Elements& b, std::int64_t k) {
+  for (std::size_t l = 0; l < a.ranges().size(); ++l)
+    if (const auto x = a.coordinate(l, i), y = b.coordinate(l, k); x != y) return x < y ? -1 : 1;
+  return 0;
+}
+
+/// All that a sum of parts stores around a fill that is not 0: fill-in stands for nothing where another part stores
+/// something, and would be added to that.
+Source elements_of_sum(const Tensor& t) {
+  const auto emit = [t](const Sink& sink) {
+    const Format dense = dense_format(t.rank());
+    Elements stored(dense, t.shape(), t.dtype()), filled(dense, t.shape(), t.dtype());
+    for (int k = 0; k < t.num_parts(); ++k) {
+      const Part& part = t.part(k);
+      const bool holds = part.format.can_hold_fill();
+      emit_slots(t, part, holds ? Slots::without_fill : Slots::all, true, [&](const Piece& p) { stored.append(p); });
+      if (holds) emit_slots(t, part, Slots::fill_alone, true, [&](const Piece& p) { filled.append(p); });
+    }
+    stored.sort_and_combine(), filled.sort_and_combine();
+    std::vector<std::int64_t> at(t.shape().size());
+    std::vector<const std::int64_t*> dims;
+    for (const auto& c : at) dims.push_back(&c);
+    const auto send = [&](const Elements& from, std::int64_t e, const void* value) {
+      for (std::size_t d = 0; d < at.size(); ++d) at[d] = from.coordinate(d, e);
+      sink({1, dims.data(), static_cast<const char*>(value)});
+    };
+    std::int64_t next = 0;
+    for (std::int64_t e = 0; e < filled.size(); ++e) {
+      poll_at(e + 1);
+      int beside = 1;
+      for (; next < stored.size() && (beside = compare(stored, next, filled, e)) < 0; ++next)
+        send(stored, next, stored.values() + static_cast<std::size_t>(next) * stored.width());
+      if (next == stored.size() || beside > 0) send(filled, e, t.fill().bits);
+    }
+    for (; next < stored.size(); ++next)
+      send(stored, next, stored.values() + static_cast<std::size_t>(next) * stored.width());
+  };
+  return {emit, 0};
+}
+
+}  // namespace
+
 Source stored_elements(const Tensor& t, Zeros zeros) {
   std::int64_t slots = 0;
-  bool drops = false;
+  bool drops = false, fills = false;
   for (int k = 0; k < t.num_parts(); ++k) {
-    drops |= zeros == Zeros::automatic && t.part(k).format.can_hold_fill();
+    fills |= t.part(k).format.can_hold_fill();
+    drops |= zeros != Zeros::keep && t.part(k).format.can_hold_fill();
     std::int64_t n = used_values(t.part(k));
     if (n > t.part(k).values.size) {  // values are shared: there may be more elements than memory holds
       n = count_slots(t.part(k), t.shape());
@@ -77,58 +172,12 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
     }
     slots += std::min(n, INT64_MAX - slots);
   }
-  if (zeros == Zeros::keep && t.num_parts() > 1 && !t.fill().same_bits(Scalar::zero(t.dtype())))
-    for (int k = 0; k < t.num_parts(); ++k)
-      if (t.part(k).format.can_hold_fill())  // its fill-in would be added to what other parts store there
-        throw Unsupported({.what = "fill-in cannot be kept where parts are added up and the fill is not 0",
-                           .expected = "fill 0, or parts without fill-in",
-                           .got = "fill " + t.fill().to_string() + " in " + t.format().to_string(),
-                           .fix = "leave zeros='keep' out"});
+  if (zeros == Zeros::keep && t.num_parts() > 1 && fills && !t.fill().is_zero()) return elements_of_sum(t);
   const auto emit = [t, zeros](const Sink& sink) {
-    const auto width = size_of(t.dtype());
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
-      const bool drop = zeros == Zeros::automatic && part.format.can_hold_fill();
-      std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()),
-                                                  std::vector<std::int64_t>(storage::Children::capacity));
-      std::vector<const std::int64_t*> dims(static_cast<std::size_t>(t.rank()));
-      std::vector<char> values(storage::Children::capacity * width);
-      std::vector<int> index(storage::Children::capacity);
-      walk_slots(part, t.shape(), [&](const SlotChunk& c) {
-        const auto all = static_cast<std::size_t>(c.n);
-        with_width(width, [&]<class T>(T fill) {
-          const char* from = static_cast<const char*>(part.values.data);
-          const auto load = [&](std::size_t i) {
-            return load_as<T>(from + c.slot[i] * static_cast<std::int64_t>(sizeof(T)));
-          };
-          if (!drop) {
-            for (std::size_t i = 0; i < all; ++i) {
-              const T x = load(i);
-              std::memcpy(values.data() + i * sizeof(T), &x, sizeof(T));
-            }
-            sink({c.n, c.dims, values.data()});
-            return;
-          }
-          std::memcpy(&fill, t.fill().bits, sizeof(T));
-          std::size_t n = 0;
-          for (std::size_t i = 0; i < all; ++i) {
-            const T x = load(i);
-            std::memcpy(values.data() + n * sizeof(T), &x, sizeof(T));
-            index[n] = static_cast<int>(i);
-            n += !(x == fill);
-          }
-          if (n == 0) return;
-          for (std::size_t d = 0; d < dims.size(); ++d) {
-            if (n == all) {
-              dims[d] = c.dims[d];
-              continue;
-            }
-            for (std::size_t i = 0; i < n; ++i) kept[d][i] = c.dims[d][index[i]];
-            dims[d] = kept[d].data();
-          }
-          sink({static_cast<int>(n), dims.data(), values.data()});
-        });
-      });
+      const bool drop = zeros != Zeros::keep && part.format.can_hold_fill();
+      emit_slots(t, part, drop ? Slots::without_fill : Slots::all, zeros == Zeros::exact, sink);
     }
   };
   // Most slots of blocks and bridges stay; dense tensors may hold mostly zeros, and memory that is not touched costs
@@ -204,7 +253,7 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
       throw DTypeError({.what = "positions and coordinates are integers",
                         .expected = "int8 to int64 or uint8 to uint64",
                         .got = std::string(name_of(*asked))});
-  Target target{.format = format, .shape = shape, .fill = fill.as(dtype), .options = options};
+  Target target{.format = format, .shape = shape, .fill = as_fill(fill.as(dtype)), .options = options};
   target.crd_dtype = options.crd_dtype.value_or(automatic_crd_dtype(format, shape));
 
   std::vector<Part> parts;

@@ -136,7 +136,9 @@ Part build_part(const Elements& elements, const Target& target) {
   }
 
   PodArray<std::int64_t> position(static_cast<std::size_t>(n)), coordinate(static_cast<std::size_t>(n));
-  std::fill(position.begin(), position.end(), 0);
+  in_steps(0, n, [&](std::int64_t begin, std::int64_t end) {
+    std::fill(position.begin() + begin, position.begin() + end, 0);
+  });
   for (int l = nb; l < levels; ++l) {
     const auto i = static_cast<std::size_t>(l);
     elements.column(i, 0, n, coordinate.data());

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backend/steps.h"
+#include "base/sum_in_pairs.h"
 #include "ops/convert_elements.h"
 #include "ops/radix_sort.h"
 #include "tensor/values.h"
@@ -170,9 +171,10 @@ void Elements::sort_and_combine() {
         while (end < n && (single ? items[end].key == items[e].key : equal(items[end].index, items[e].index))) ++end;
         Storage first = load(e);
         if (end - e > 1) {
-          auto sum = widen_value<Tag>(first);
-          for (std::size_t k = e + 1; k < end; ++k) sum = add_values<Tag>(sum, widen_value<Tag>(load(k)));
-          first = narrow_value<Tag>(sum);
+          using Wide = typename Tag::Wide;
+          const auto value = [&](std::int64_t k) { return widen_value<Tag>(load(static_cast<std::size_t>(k))); };
+          first = narrow_value<Tag>(sum_in_pairs(static_cast<std::int64_t>(e), static_cast<std::int64_t>(end), value,
+                                                 [](Wide a, Wide b) { return add_values<Tag>(a, b); }));
         }
         std::memcpy(values.data() + out * sizeof(Storage), &first, sizeof(Storage));
         poll_at(static_cast<std::int64_t>(out));

@@ -50,7 +50,7 @@ class Elements {
 
   void reserve(std::int64_t n);
   void append(const Piece& piece);
-  /// Sorts by level coordinates and adds up duplicates, in the order in which they came.
+  /// Sorts by level coordinates and adds up duplicates, in the order in which they came (many of them in pairs).
   void sort_and_combine();
 
   const Format& format() const { return format_; }
@@ -100,6 +100,9 @@ Part build_part(const Elements& elements, const Target& target);
 /// A whole target: collects, sorts, splits into parts, builds, and casts.
 Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
                 const ConvertOptions& options);
+
+/// Values of another dtype in the same places, slot by slot.
+Tensor with_dtype(const Tensor& t, DType dtype);
 
 /// In-range slots of a tensor; those with the bits of the fill stay away where `zeros` says so.
 Source stored_elements(const Tensor& t, Zeros zeros);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backend/steps.h"
-#include "ops/convert_elements.h"
+#include "ops/drop_zeros.h"
 #include "ops/radix_sort.h"
 
 namespace strata::conversion {
@@ -228,8 +228,12 @@ class Splitter {
     if (pattern->shape() != target_.shape)
       throw TensorError(
           {.what = "the mask has another shape", .expected = "the tensor's shape", .got = pattern->type().to_string()});
+    // Of truth values the true ones count, whatever stores them; of others what is stored.
+    const bool boolean = pattern->dtype() == DType::boolean;
+    const bool everywhere = boolean && !pattern->fill().is_zero();
+    const Tensor listed = boolean ? unlike_fill_in_lists(*pattern) : *pattern;
     Elements mask(elements_.format(), target_.shape, pattern->dtype());
-    stored_elements(*pattern, Zeros::automatic).emit([&](const Piece& p) { mask.append(p); });
+    stored_elements(listed, Zeros::automatic).emit([&](const Piece& p) { mask.append(p); });
     mask.sort_and_combine();
     std::int64_t m = 0;
     for (std::size_t e = 0; e < left_.size(); ++e) {
@@ -240,7 +244,7 @@ class Splitter {
         return 0;
       };
       while (m < mask.size() && order() < 0) ++m;
-      taken_[e] = m < mask.size() && order() == 0;
+      taken_[e] = (m < mask.size() && order() == 0) != everywhere;
     }
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/evaluate/dtypes.h"
 #include "plan/epoch.h"
 #include "strata/evaluate.h"
 #include "strata/ops.h"
@@ -48,6 +49,29 @@ void check_kind(const Tensor& a, const Tensor& b, DType c) {
                       .expected = "a dtype of the kind of " + std::string(name_of(product)),
                       .got = std::string(name_of(c)),
                       .fix = "give a c of dtype " + std::string(name_of(product))});
+}
+
+using Pair = std::array<Tensor, 2>;
+
+/// The operands as a plan takes them: cast to the dtype asked for, where that is another thing than casting what is
+/// loaded.
+Pair loaded(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const auto asked = options.plan.compute_dtype ? options.plan.compute_dtype : options.plan.output_dtype;
+  if (!asked && a.dtype() == b.dtype()) return {a, b};
+  Pair out;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Tensor& t = k == 0 ? a : b;
+    if (asked) evaluation::check_cast(t.dtype(), *asked, k == 0 ? "a" : "b");
+    out[k] = asked ? evaluation::loaded_as(t, *asked) : evaluation::added(t, promote(a.dtype(), b.dtype()));
+  }
+  return out;
+}
+
+/// What is computed in another dtype has that of the operands.
+MatmulOptions with_output(MatmulOptions options, const Tensor& a, const Tensor& b) {
+  if (options.plan.compute_dtype && !options.plan.output_dtype)
+    options.plan.output_dtype = promote(a.dtype(), b.dtype());
+  return options;
 }
 
 Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, std::optional<DType> output = {}) {
@@ -110,17 +134,26 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
   return e;
 }
 
+bool may_be_sparse(const Tensor& a, const Tensor& b) {
+  const bool sparse_a = !a.format().is_all_dense(), sparse_b = !b.format().is_all_dense();
+  return (sparse_a && sparse_b) || (sparse_a && a.rank() > 2 && b.rank() == 1) ||
+         (sparse_b && b.rank() > 2 && a.rank() == 1);
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-  const Tensor operands[] = {a, b};
-  if (!a.format().is_all_dense() && !b.format().is_all_dense())
-    return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands, {.dtype = options.plan.output_dtype});
-  return plan_matmul(a, b, options).run(operands);
+  if (may_be_sparse(a, b)) {
+    const Tensor operands[] = {a, b};
+    return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands,
+                    {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype});
+  }
+  const Pair operands = loaded(a, b, options);
+  return plan_matmul(operands[0], operands[1], with_output(options, a, b)).run(operands);
 }
 
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
                  const MatmulOptions& options) {
-  const Tensor operands[] = {a, b};
-  plan_matmul(a, b, options, c.dtype()).run(operands, c, alpha, beta);
+  const Pair operands = loaded(a, b, options);
+  plan_matmul(operands[0], operands[1], options, c.dtype()).run(operands, c, alpha, beta);
 }
 
 Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::optional<Scalar> beta,
@@ -139,7 +172,9 @@ Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::o
 }
 
 const Plan& Matmul::plan() {
-  plan_ = plan_matmul(a_, b_, options_, c_ ? std::optional(c_->dtype()) : std::nullopt);
+  const Pair operands = loaded(a_, b_, options_);
+  plan_ = c_ ? plan_matmul(operands[0], operands[1], options_, c_->dtype())
+             : plan_matmul(operands[0], operands[1], with_output(options_, a_, b_));
   planned_ = true;
   return plan_;
 }
@@ -148,7 +183,7 @@ Tensor Matmul::execute() {
   if (!planned_)
     throw PlanError(
         {.what = "execute() before plan()", .expected = "plan() once", .got = "no plan", .fix = "call plan() first"});
-  const Tensor operands[] = {a_, b_};
+  const Pair operands = loaded(a_, b_, options_);
   if (c_) {
     plan_.run(operands, *c_, alpha_, beta_);
     return *c_;

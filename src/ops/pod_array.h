@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backend/allocator.h"
+#include "backend/steps.h"
 #include "base/checked.h"
 
 namespace strata {
@@ -38,11 +39,12 @@ template <class T> class PodArray {
   void reserve(std::size_t n) {
     if (n <= capacity_) return;
     if (n > static_cast<std::size_t>(INT64_MAX) / sizeof(T)) throw OutOfMemory(-1);
-    T* fresh = static_cast<T*>(allocate_block(n * sizeof(T)));
-    if (size_ > 0) std::memcpy(fresh, data_, size_ * sizeof(T));
-    if (data_) release_block(data_, capacity_ * sizeof(T));
-    data_ = fresh;
-    capacity_ = n;
+    PodArray fresh;
+    fresh.data_ = static_cast<T*>(allocate_block(n * sizeof(T)));
+    fresh.capacity_ = n;
+    fresh.size_ = size_;
+    copy_in_steps(fresh.data_, data_, static_cast<std::int64_t>(size_ * sizeof(T)));
+    swap(fresh);
   }
   void resize(std::size_t n) {
     if (n > capacity_) reserve(size_ == 0 ? n : std::max(n, 2 * capacity_));

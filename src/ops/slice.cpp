@@ -6,6 +6,7 @@
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "ops/slice_rows.h"
+#include "ops/source_changed.h"
 
 namespace strata {
 
@@ -20,11 +21,9 @@ void check(const Shape& shape, std::span<const Slice> slices) {
                       .got = std::to_string(slices.size())});
   for (std::size_t d = 0; d < slices.size(); ++d) {
     const Slice& s = slices[d];
-    const auto inside = [&](i64 c) { return c >= 0 && c < shape[d]; };
-    const i64 most = (i64{1} << 62) / std::max<i64>(1, s.count);
-    const bool small = s.step <= most && s.step >= -most;
-    if (s.count < 0 || s.step == 0 || (!s.keeps && s.count != 1) || !small ||
-        (s.count > 0 && !(inside(s.start) && inside(s.start + (s.count - 1) * s.step))))
+    const auto inside = [&](Int128 c) { return c >= 0 && c < shape[d]; };
+    const Int128 last = static_cast<Int128>(s.start) + (static_cast<Int128>(s.count) - 1) * s.step;
+    if (s.count < 0 || s.step == 0 || (!s.keeps && s.count != 1) || (s.count > 0 && !(inside(s.start) && inside(last))))
       throw IndexError(
           {.what = std::string(s.keeps ? "a slice" : "a coordinate") + " leaves dimension " + std::to_string(d),
            .expected = shape[d] > 0 ? "coordinates from 0 to " + std::to_string(shape[d] - 1)
@@ -75,8 +74,7 @@ Format slicing::format_of_part(const Tensor& t, std::span<const int> order) {
                                    : conversion::levels_in_order(order, false);
 }
 
-Tensor slice(const Tensor& t, std::span<const Slice> slices) {
-  check(t.shape(), slices);
+static Tensor sliced(const Tensor& t, std::span<const Slice> slices) {
   Tensor from = t;
   std::vector<Slice> left(slices.begin(), slices.end());
   if (const auto dims = rows_of(t.format(), LevelKind::compressed)) {
@@ -110,6 +108,11 @@ Tensor slice(const Tensor& t, std::span<const Slice> slices) {
     stored.emit([&](const conversion::Piece& piece) { sink(taken.of(piece)); });
   };
   return conversion::assemble({kept}, t.dtype(), t.fill(), shape, format_of_part(t, order), {.zeros = Zeros::keep});
+}
+
+Tensor slice(const Tensor& t, std::span<const Slice> slices) {
+  check(t.shape(), slices);
+  return while_it_changes(t, [&](const Tensor& source) { return sliced(source, slices); });
 }
 
 }  // namespace strata

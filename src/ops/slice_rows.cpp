@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "ops/source_changed.h"
 #include "tensor/index_view.h"
 #include "tensor/tensor_impl.h"
 
@@ -14,6 +15,14 @@ Buffer piece_of(const Buffer& b, i64 begin, i64 end) {
   Buffer out = b;
   out.data = static_cast<char*>(b.data) + begin * static_cast<i64>(size_of(b.dtype));
   out.size = end - begin;
+  return out;
+}
+
+/// Where rows begin, and the last one ends; read once, as another thread may write there.
+std::vector<i64> starts_of(const LevelArrays& level, i64 begin, i64 count) {
+  std::vector<i64> out(static_cast<std::size_t>(count) + 1);
+  IndexView(level.pos).read(begin, count + 1, out.data());
+  if (out.front() < 0 || out.back() > level.crd.size || !std::ranges::is_sorted(out)) throw SourceChanged();
   return out;
 }
 
@@ -71,7 +80,13 @@ template <class C> void copy_runs(Copy<C>& m, bool whole, DType crd_dtype, DType
   for_rows(m.rows, [&](i64 k, i64) {
     const i64 from = begins[static_cast<std::size_t>(k)], to = m.to_pos[static_cast<std::size_t>(k)],
               n = m.to_pos[static_cast<std::size_t>(k) + 1] - to;
-    for (i64 e = 0; e < n; ++e) crd[to + e] = static_cast<C>(static_cast<i64>(m.crd[from + e]) - first_column);
+    bool outside = false;
+    for (i64 e = 0; e < n; ++e) {
+      const i64 at = static_cast<i64>(m.crd[from + e]) - first_column;
+      outside |= at < 0 || at >= m.columns.count;
+      crd[to + e] = static_cast<C>(at);
+    }
+    if (outside) throw SourceChanged();
     if (m.value_stride == 1 && n > 0)
       std::memcpy(static_cast<char*>(m.to_values.data) + to * static_cast<i64>(m.width),
                   m.values + from * static_cast<i64>(m.width), static_cast<std::size_t>(n) * m.width);
@@ -97,12 +112,13 @@ template <class C, class Place> void copy_chosen(Copy<C>& m, const Place& place,
     i64 to = m.to_pos[static_cast<std::size_t>(k)];
     // Written before it is known to be taken, and written over where it is not: what is taken is what a core cannot
     // guess. Columns that are taken backwards turn the order round.
-    for (i64 e = 0; to < stop; ++e) {
+    for (i64 e = 0; begin + e <= last && to < stop; ++e) {
       const i64 from = m.columns.step > 0 ? begin + e : last - e, at = place(static_cast<i64>(m.crd[from]));
       crd[to] = static_cast<C>(at);
       m.copy_value(to, from);
       to += at >= 0;
     }
+    if (to < stop) throw SourceChanged();
   });
 }
 
@@ -118,7 +134,8 @@ template <class C> void copy(Copy<C>& m, const Tensor& t, i64 extent) {
   std::vector<std::int32_t> places(static_cast<std::size_t>(extent), -1);
   for (i64 k = 0; k < m.columns.count; ++k)
     places[static_cast<std::size_t>(m.columns.start + k * m.columns.step)] = static_cast<std::int32_t>(k);
-  copy_chosen(m, [&](i64 c) { return i64{places[static_cast<std::size_t>(c)]}; }, crd_dtype, t.dtype());
+  const auto place = [&](i64 c) { return c < 0 || c >= extent ? -1 : i64{places[static_cast<std::size_t>(c)]}; };
+  copy_chosen(m, place, crd_dtype, t.dtype());
 }
 
 }  // namespace
@@ -129,9 +146,10 @@ Tensor neighbours(const Tensor& t, std::size_t dim, i64 begin, i64 count) {
   Part part = t.part();
   part.ranges = type.format.level_ranges(type.shape);
   LevelArrays& level = part.levels[1];
-  const i64 first = level.pos.index(begin), last = level.pos.index(begin + count);
+  const std::vector<i64> starts = starts_of(level, begin, count);
+  const i64 first = starts.front(), last = starts.back();
   const Buffer pos = Buffer::allocate(level.pos.dtype, count + 1);
-  for (i64 k = 0; k <= count; ++k) pos.set_index(k, level.pos.index(begin + k) - first);
+  for (i64 k = 0; k <= count; ++k) pos.set_index(k, starts[static_cast<std::size_t>(k)] - first);
   level.pos = pos;
   level.crd = piece_of(level.crd, first, last);
   if (part.value_stride != 0) part.values = piece_of(part.values, first * part.value_stride, last * part.value_stride);
@@ -149,7 +167,7 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
   with_index_type(level.crd.dtype, [&]<class C>(C) {
     Copy<C> m{.rows = rows,
               .columns = columns,
-              .pos = std::vector<i64>(static_cast<std::size_t>(t.shape()[outer]) + 1),
+              .pos = starts_of(level, 0, t.shape()[outer]),
               .crd = static_cast<const C*>(level.crd.data),
               .values = static_cast<const char*>(part.values.data),
               .value_stride = part.value_stride,
@@ -157,7 +175,6 @@ Tensor rows_and_columns(const Tensor& t, const Slice& rows, std::size_t outer, c
               .to_pos = std::vector<i64>(static_cast<std::size_t>(rows.count) + 1),
               .to_crd = {},
               .to_values = {}};
-    IndexView(level.pos).read(0, static_cast<i64>(m.pos.size()), m.pos.data());
     copy(m, t, t.shape()[inner]);
     const Buffer pos = Buffer::allocate(level.pos.dtype, rows.count + 1);
     with_index_type(pos.dtype, [&]<class P>(P) {

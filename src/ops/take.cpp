@@ -9,6 +9,7 @@
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "ops/slice_rows.h"
+#include "ops/source_changed.h"
 #include "tensor/index_view.h"
 #include "tensor/tensor_impl.h"
 
@@ -102,13 +103,16 @@ struct Rows {
 Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordinates) {
   Rows rows(t, static_cast<i64>(coordinates.size()));
   const auto old = [&](i64 k) { return coordinates[static_cast<std::size_t>(k)]; };
-  each_row(rows.count(),
-           [&](i64 k) { rows.length(k) = rows.from.pos.index(old(k) + 1) - rows.from.pos.index(old(k)); });
+  each_row(rows.count(), [&](i64 k) {
+    rows.length(k) = rows.from.pos.index(old(k) + 1) - rows.from.pos.index(old(k));
+    if (rows.length(k) < 0) throw SourceChanged();
+  });
   rows.allocate(t.dtype());
   const std::size_t index_width = size_of(rows.from.crd.dtype);
   each_row(rows.count(), [&](i64 k) {
     const i64 to = rows.begin(k), n = rows.begin(k + 1) - to, at = rows.from.pos.index(old(k));
     if (n == 0) return;
+    if (at < 0 || at > rows.from.crd.size - n) throw SourceChanged();
     std::memcpy(static_cast<char*>(rows.level.crd.data) + to * static_cast<i64>(index_width),
                 static_cast<const char*>(rows.from.crd.data) + at * static_cast<i64>(index_width),
                 static_cast<std::size_t>(n) * index_width);
@@ -125,29 +129,41 @@ Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordina
 /// Columns: each row in order again, where the coordinates are not.
 Tensor take_columns(const Tensor& t, std::size_t outer, std::size_t dim, std::span<const i64> coordinates) {
   Rows rows(t, t.shape()[outer]);
-  const Places places(coordinates, t.shape()[dim], rows.from.crd.size);
+  const i64 extent = t.shape()[dim];
+  const Places places(coordinates, extent, rows.from.crd.size);
   const bool in_order = std::ranges::is_sorted(coordinates) || !t.format().level(1).ordered;
   with_index_type(rows.from.crd.dtype, [&]<class C>(C) {
     const C* const from = static_cast<const C*>(rows.from.crd.data);
     const auto of_row = [&](i64 k, const auto& f) {
-      for (i64 e = rows.from.pos.index(k), end = rows.from.pos.index(k + 1); e < end; ++e)
-        for (i64 place : places.of(static_cast<i64>(from[e]))) f(place, e);
+      const i64 begin = rows.from.pos.index(k), end = rows.from.pos.index(k + 1);
+      if (begin < 0 || end > rows.from.crd.size) throw SourceChanged();
+      for (i64 e = begin; e < end; ++e) {
+        const auto c = static_cast<i64>(from[e]);
+        if (c < 0 || c >= extent) throw SourceChanged();
+        for (i64 place : places.of(c)) f(place, e);
+      }
     };
     each_row(rows.count(), [&](i64 k) { of_row(k, [&](i64, i64) { ++rows.length(k); }); });
     rows.allocate(t.dtype());
     C* const crd = static_cast<C*>(rows.level.crd.data);
     each_row(rows.count(), [&](i64 k) {
       i64 to = rows.begin(k);
+      const i64 stop = rows.begin(k + 1);
       const auto write = [&](i64 place, i64 e) {
+        if (to == stop) throw SourceChanged();
         crd[to] = static_cast<C>(place);
         rows.copy_value(to++, e);
       };
-      if (in_order) return of_row(k, write);
-      thread_local std::vector<std::pair<i64, i64>> row;
-      row.clear();
-      of_row(k, [&](i64 place, i64 e) { row.emplace_back(place, e); });
-      std::ranges::sort(row);
-      for (const auto& [place, e] : row) write(place, e);
+      if (in_order) {
+        of_row(k, write);
+      } else {
+        thread_local std::vector<std::pair<i64, i64>> row;
+        row.clear();
+        of_row(k, [&](i64 place, i64 e) { row.emplace_back(place, e); });
+        std::ranges::sort(row);
+        for (const auto& [place, e] : row) write(place, e);
+      }
+      if (to != stop) throw SourceChanged();
     });
   });
   return std::move(rows).tensor(t.type(), dim, static_cast<i64>(coordinates.size()));
@@ -187,6 +203,25 @@ class Repeated {
   std::vector<char> values_;
 };
 
+Tensor taken(const Tensor& t, std::size_t dim, std::span<const i64> coordinates) {
+  if (const auto dims = rows_of(t.format(), LevelKind::compressed); dims && is_aligned(t.part().levels[1].crd)) {
+    if (dim == static_cast<std::size_t>(dims->outer)) return take_rows(t, dim, coordinates);
+    if (holds(t.part().levels[1].crd.dtype, static_cast<i64>(coordinates.size())))
+      return take_columns(t, static_cast<std::size_t>(dims->outer), dim, coordinates);
+  }
+  Shape shape = t.shape();
+  const Places places(coordinates, shape[dim], t.nse());
+  shape[dim] = static_cast<i64>(coordinates.size());
+  std::vector<int> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  const conversion::Source stored = conversion::stored_elements(t, Zeros::automatic);
+  const auto chosen = [&](const conversion::Sink& sink) {
+    Repeated repeated(places, dim, t.rank(), size_of(t.dtype()), sink);
+    stored.emit([&](const conversion::Piece& piece) { repeated.add(piece); });
+  };
+  return conversion::assemble({chosen}, t.dtype(), t.fill(), shape, format_of_part(t, order), {.zeros = Zeros::keep});
+}
+
 }  // namespace
 
 Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates) {
@@ -201,22 +236,7 @@ Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coor
                         .expected = extent > 0 ? "coordinates from 0 to " + std::to_string(extent - 1)
                                                : "none: the dimension has extent 0",
                         .got = std::to_string(c)});
-  if (const auto dims = rows_of(t.format(), LevelKind::compressed); dims && is_aligned(t.part().levels[1].crd)) {
-    if (dim == static_cast<std::size_t>(dims->outer)) return take_rows(t, dim, coordinates);
-    if (holds(t.part().levels[1].crd.dtype, static_cast<i64>(coordinates.size())))
-      return take_columns(t, static_cast<std::size_t>(dims->outer), dim, coordinates);
-  }
-  Shape shape = t.shape();
-  shape[dim] = static_cast<i64>(coordinates.size());
-  std::vector<int> order(shape.size());
-  std::iota(order.begin(), order.end(), 0);
-  const Places places(coordinates, extent, t.nse());
-  const conversion::Source stored = conversion::stored_elements(t, Zeros::automatic);
-  const auto taken = [&](const conversion::Sink& sink) {
-    Repeated repeated(places, dim, t.rank(), size_of(t.dtype()), sink);
-    stored.emit([&](const conversion::Piece& piece) { repeated.add(piece); });
-  };
-  return conversion::assemble({taken}, t.dtype(), t.fill(), shape, format_of_part(t, order), {.zeros = Zeros::keep});
+  return while_it_changes(t, [&](const Tensor& source) { return taken(source, dim, coordinates); });
 }
 
 }  // namespace strata

@@ -35,6 +35,16 @@ void make_kernel(PartKernel& k) {
   static_cast<Executable&>(k) = make_executable(k.lowered.function, k.source);
 }
 
+/// Is every element of the output one product of values of dense operands?
+bool is_one_product(const Product& p) {
+  std::vector<char> in_output(static_cast<std::size_t>(p.einsum.num_indices), 0);
+  for (int i : p.einsum.output) in_output[static_cast<std::size_t>(i)] = 1;
+  return p.pattern_of < 0 && (is_float(p.compute) || is_complex(p.compute)) &&
+         std::ranges::all_of(
+             in_output, [](char c) { return c != 0; }) &&
+         std::ranges::all_of(p.operands, [](const TensorType& t) { return t.format.is_all_dense(); });
+}
+
 class CompiledRunner : public Runner {
  public:
   CompiledRunner(Product product, int driver, bool wide_parts, std::vector<PartKernel> parts, std::vector<i64> extents)
@@ -42,7 +52,8 @@ class CompiledRunner : public Runner {
         driver_(driver),
         wide_parts_(wide_parts),
         parts_(std::move(parts)),
-        extents_(std::move(extents)) {}
+        extents_(std::move(extents)),
+        one_product_(is_one_product(product_)) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
@@ -61,7 +72,7 @@ class CompiledRunner : public Runner {
       stride *= wide.shape[d];
     }
     if (!b.is_zero()) assign(wide, view);
-    scale(wide, b);
+    start(wide, b);
     run_parts(operands, wide, a, Scalar::one(product_.compute));
     assign(view, wide);
   }
@@ -128,6 +139,17 @@ class CompiledRunner : public Runner {
     }
   }
 
+  /// beta * out, to which the kernel adds. What is one product, and no sum, keeps the sign of a zero: it starts from
+  /// -0.0, which changes nothing that is added to it.
+  void start(const DenseView& out, const Scalar& beta) const {
+    if (!one_product_ || !beta.is_zero()) return scale(out, beta);
+    Scalar zero = Scalar::of(std::complex<double>(-0.0, -0.0)).as(out.dtype);
+    DenseView everywhere = out;
+    everywhere.data = reinterpret_cast<char*>(zero.bits);
+    std::fill_n(everywhere.strides, everywhere.rank, 0);
+    assign(out, everywhere);
+  }
+
   /// Storage dtypes have no arithmetic of their own.
   static void scale_narrow(const DenseView& values, const Scalar& beta) {
     if (beta.is_zero()) {
@@ -152,7 +174,7 @@ class CompiledRunner : public Runner {
     alignas(16) unsigned char a[16], b[16];
     std::memcpy(a, alpha.bits, 16);
     std::memcpy(b, beta.bits, 16);
-    if (!l.applies_beta) scale(out, beta);
+    if (!l.applies_beta) start(out, beta);
     Arguments args;
     gather(l, operands, part, out, a, b, args);
     args.output_step = output_step;
@@ -349,6 +371,7 @@ class CompiledRunner : public Runner {
   bool wide_parts_;
   std::vector<PartKernel> parts_;
   std::vector<i64> extents_;
+  bool one_product_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "expr/depth.h"
 #include "plan/dense_view.h"
 #include "plan/pattern.h"
 #include "plan/plan_impl.h"
@@ -95,6 +96,13 @@ Tensor fresh(const planning::Choice& c) {
 
 namespace planning {
 
+void check_accumulator(DType compute) {
+  if (accumulator(compute) != compute && compute != DType::boolean)
+    throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)),
+                     .expected = "a dtype with arithmetic of its own, such as float32",
+                     .got = std::string(name_of(compute))});
+}
+
 DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& options) {
   DType t = operands[0].dtype;
   for (const auto& o : operands) t = promote(t, o.dtype);
@@ -102,10 +110,7 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
   DType compute = accumulator(t);
   if (options.compute_dtype) {
     compute = *options.compute_dtype;
-    if (accumulator(compute) != compute && compute != DType::boolean)
-      throw PlanError({.what = "sums cannot be kept in " + std::string(name_of(compute)),
-                       .expected = "a dtype with arithmetic of its own, such as float32",
-                       .got = std::string(name_of(compute))});
+    check_accumulator(compute);
   }
   bool any_complex = false;
   for (const auto& o : operands) any_complex |= is_complex(o.dtype);
@@ -118,7 +123,7 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
 
 }  // namespace planning
 
-Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
+static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
   if (operands.size() != e.operands.size() || operands.empty())
     refuse("the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands",
            std::to_string(operands.size()));
@@ -147,6 +152,11 @@ Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const Plan
   impl->expression = e;
   impl->types.assign(operands.begin(), operands.end());
   return Plan(std::move(impl));
+}
+
+Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
+  return on_a_large_stack(stack_for(static_cast<int>(operands.size())),
+                          [&] { return plan_here(e, operands, options); });
 }
 
 namespace {

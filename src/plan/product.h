@@ -79,6 +79,8 @@ TensorType dense_type(const Shape& shape, DType dtype);
 DType accumulator(DType dtype);
 /// "A", "B", ...: how explain() and messages call operand k.
 std::string operand_name(std::size_t k);
+/// PlanError where a dtype has no arithmetic of its own.
+void check_accumulator(DType compute);
 /// Stored densely, in one part: operands that a kernel may read anywhere.
 bool is_plain_dense(const TensorType& t);
 

@@ -1,4 +1,5 @@
 // One element by its coordinates.
+#include "base/sum_in_pairs.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata {
@@ -25,7 +26,7 @@ std::optional<Scalar> Tensor::get(std::span<const std::int64_t> coordinates) con
       throw IndexError({.what = "coordinate out of range",
                         .expected = "0 to " + std::to_string(shape()[d] - 1) + " in dimension " + std::to_string(d),
                         .got = std::to_string(coordinates[d])});
-  std::optional<Scalar> sum;
+  std::vector<Scalar> found;
   bool filled =
       false;  // by a slot that a format put there: in a sum it stands for nothing where another part stores something
   for (int k = 0; k < num_parts(); ++k) {
@@ -45,11 +46,14 @@ std::optional<Scalar> Tensor::get(std::span<const std::int64_t> coordinates) con
           dense ? position : (first ? batch * p.values_batch_stride : 0) + position * p.value_stride;
       const Scalar x = Scalar::load(
           dtype(), static_cast<const char*>(p.values.data) + slot * static_cast<std::int64_t>(size_of(dtype())));
-      if (num_parts() > 1 && p.format.can_hold_fill() && x.same_bits(fill())) filled = true;
-      else sum = sum ? add(*sum, x) : x;
+      if (num_parts() > 1 && p.format.can_hold_fill() && as_fill(x).same_bits(fill())) filled = true;
+      else found.push_back(x);
     });
   }
-  return filled && !sum ? fill() : sum;
+  if (found.empty()) return filled ? std::optional(fill()) : std::nullopt;
+  return sum_in_pairs(
+      0, static_cast<std::int64_t>(found.size()), [&](std::int64_t k) { return found[static_cast<std::size_t>(k)]; },
+      add);
 }
 
 }  // namespace strata

@@ -64,11 +64,13 @@ void refuse_beyond_int64(const Format& format, const std::map<int, Buffer>& arra
   for (const auto& [level, b] : arrays) {
     if (b.dtype != DType::u64 || level < 0 || level >= format.num_levels()) continue;
     const bool padded = format.level(level).kind == LevelKind::padded;
-    for (std::int64_t k = 0; k < b.size; ++k)
+    for (std::int64_t k = 0; k < b.size; ++k) {
+      poll_at(k + 1);
       if (const std::int64_t x = b.index(k); x < 0 && !(padded && x == -1))
         storage::fail(format.level(level), level, std::string(what) + " holds what 63 bits do not: out of range",
                       what + std::string("[") + std::to_string(k) + "] below 2^63",
                       std::to_string(static_cast<std::uint64_t>(x)));
+    }
   }
 }
 

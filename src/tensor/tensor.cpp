@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "backend/steps.h"
 #include "strata/settings.h"
 #include "tensor/tensor_impl.h"
 
@@ -41,6 +42,7 @@ Tensor make_from_parts(TensorType type, std::vector<Part> parts) {
                         std::to_string(type.format.num_parts()));
   auto impl = std::make_shared<Tensor::Impl>();
   impl->type = std::move(type);
+  impl->type.fill = as_fill(impl->type.fill);
   impl->parts = std::move(parts);
   return Tensor(std::shared_ptr<const Tensor::Impl>(std::move(impl)));
 }
@@ -67,6 +69,26 @@ Part with_own_values(Part part, DType dtype) {
   part.values = std::move(all);
   part.value_stride = 1;
   return part;
+}
+
+Tensor own_copy(const Tensor& t) {
+  const auto copy = [](Buffer& b) {
+    if (!b.data || b.size == 0) return;
+    Buffer fresh = Buffer::allocate(b.dtype, b.size);
+    copy_in_steps(fresh.data, b.data, b.bytes());
+    b = std::move(fresh);
+  };
+  std::vector<Part> parts;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    Part p = t.part(k);
+    for (auto& level : p.levels) {
+      copy(level.pos);
+      copy(level.crd);
+    }
+    copy(p.values);
+    parts.push_back(std::move(p));
+  }
+  return make_from_parts(t.type(), std::move(parts));
 }
 
 Tensor with_fill(const Tensor& t, const Scalar& fill) {

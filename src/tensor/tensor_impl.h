@@ -2,6 +2,7 @@
 // What a Tensor holds, and helpers shared by the files of this folder.
 #include <atomic>
 
+#include "tensor/is_fill.h"
 #include "tensor/part_view.h"
 
 namespace strata {
@@ -24,6 +25,8 @@ std::int64_t count_slots(const Part& part, const Shape& shape);
 std::int64_t used_values(const Part& part);
 /// The part with a value for each position in use, where one served for several.
 Part with_own_values(Part part, DType dtype);
+/// The same tensor in memory of its own, which nobody else writes to.
+Tensor own_copy(const Tensor& t);
 /// The same tensor with another fill (of its dtype).
 Tensor with_fill(const Tensor& t, const Scalar& fill);
 /// Throws TensorError unless every extent is a legal size.

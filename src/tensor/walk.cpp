@@ -186,6 +186,7 @@ class Walk {
   void emit(int n, const std::int64_t* position, const Walk* columns) {
     count_ += n;
     if (!f_) return;
+    if (count_ / steps_between_polls != (count_ - n) / steps_between_polls) poll_interrupt();
     const bool direct = part_.format.is_all_dense();
     for (int i = 0; i < n; ++i)
       slots_[static_cast<std::size_t>(i)] = direct ? position[i] : base_ + position[i] * part_.value_stride;
@@ -200,7 +201,24 @@ class Walk {
       else dims_[d][0] = DimensionMap::sum(terms, root_);
       dims[d] = dims_[d].data();
     }
+    if (!direct) check(n, dims.data());
     (*f_)({.n = n, .dims = dims.data(), .slot = slots_.data(), .position = position, .batch = batch_});
+  }
+
+  /// Who borrowed arrays from may have written to them since they were checked.
+  void check(int n, const std::int64_t* const* dims) const {
+    bool outside = false;
+    for (std::size_t d = 0; d < shape_.size(); ++d)
+      for (int i = 0; i < n; ++i)
+        outside |= static_cast<std::uint64_t>(dims[d][i]) >= static_cast<std::uint64_t>(shape_[d]);
+    for (int i = 0; i < n; ++i)
+      outside |= static_cast<std::uint64_t>(slots_[static_cast<std::size_t>(i)]) >=
+                 static_cast<std::uint64_t>(part_.values.size);
+    if (outside)
+      throw TensorError({.what = "a coordinate or a position is out of range",
+                         .expected = "arrays that stay as they were when they were checked",
+                         .got = "arrays that were written to since",
+                         .fix = "give the tensor a copy of them"});
   }
 
   const Part& part_;

@@ -8,6 +8,7 @@ tests/python/test_site.py: nothing is missing, nothing is left over.
 from . import commands, environment, errors, formats, functions, headers, levels, project
 
 texts = {
+    "array_functions": functions.array_functions_text,
     "commands": commands.text,
     "environment": environment.text,
     "errors": errors.text,
@@ -15,6 +16,7 @@ texts = {
     "format_bytes": formats.bytes_text,
     "headers": headers.text,
     "levels": levels.text,
+    "other_ufuncs": functions.other_ufuncs_text,
     "project": project.text,
     "ufuncs": functions.ufuncs_text,
 }

@@ -8,6 +8,7 @@ from .markdown import fence
 
 #: class: what a user did, as the page shows it. It is run, and must end in exactly this error.
 EXAMPLES = {
+    "ArgumentError": "st.from_dense(np.eye(3))",
     "FormatError": 'st.Format("(i, j) -> (i: dense, j: compresed)")',
     "TensorError": 'st.Tensor("CSR", (2, 3), pos={1: [0, 1, 2]}, crd={1: [0, 3]}, values=[1.0, 2.0])',
     "DTypeError": 'st.from_dense(np.eye(3), "CSR").to(dtype="float33")',
@@ -16,7 +17,7 @@ EXAMPLES = {
     "PlanError": 'st.Matmul(st.from_dense(np.eye(3), "CSR"), np.ones(3)).execute()',
     "ScheduleError": 'st.evaluate("y(i) = A(i,j) * x(j)", A=np.eye(3), x=np.ones(3), schedule="parallelize(j)")',
     "FileError": 'st.read("matrix.csv")',
-    "Unsupported": 'st.from_dense(np.eye(3), "CSR") ** 2.5',
+    "Unsupported": 'st.norm(st.eye(3), "nuc")',
 }
 #: not mistakes of the user: there is no line to show
 OTHERS = ("RuntimeFailure", "InternalError", "CopyWarning")

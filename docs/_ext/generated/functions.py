@@ -1,15 +1,13 @@
 """NumPy's functions that tensors answer to, as the table in the package has them."""
 
-from strata import _ufuncs
+from strata import _array_function, _ufuncs
 
 from .markdown import table
 
 _CALLS = {
     "positive": "the tensor itself",
-    "power": "whole exponents from 1 to 16, and 0.5",
+    "power": "as `**`",
     "matmul": "as `@`",
-    "equal": "whole tensors, as `==`",
-    "not_equal": "whole tensors, as `!=`",
 }
 
 
@@ -19,3 +17,17 @@ def ufuncs_text():
         rows.append((f"`np.{f.__name__}`", "`" + text.format("A", "B") + "`"))
     rows += [(f"`np.{f.__name__}`", _CALLS[f.__name__]) for f in _ufuncs._CALLS]
     return table(("function", "what is evaluated"), sorted(rows))
+
+
+def other_ufuncs_text():
+    """Those that NumPy computes on what is stored."""
+    return ", ".join(f"`{f.__name__}`" for f in _ufuncs.OTHERS)
+
+
+def array_functions_text():
+    """Functions of whole arrays."""
+    return ", ".join(sorted({_name(f) for f in _array_function.FUNCTIONS}))
+
+
+def _name(f):
+    return f"`np.{'linalg.' if 'linalg' in f.__module__ else ''}{f.__name__}`"

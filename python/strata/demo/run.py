@@ -6,9 +6,11 @@ import tempfile
 
 from .. import __version__, _core, settings
 from .._io import read
-from .._terminal import Style, grouped, progress, seconds, size, table, times, width
+from .._terminal import Style, cut, grouped, progress, seconds, size, table, times, width
+from .._timing.machine import taken_by_others
 from ..errors import Error
-from .formats import label as format_label, survey
+from .advice import BUSY, advised
+from .formats import survey
 from .info import processor
 
 
@@ -110,8 +112,8 @@ def _one(args, style, say, name, what, load, show):
             ) from None
     if show:
         say()
-        for line in repr(csr).splitlines():
-            say("  " + _cut(line, max(width(), 80) - 2))
+        for line in str(csr).splitlines():
+            say("  " + cut(line, max(width(), 80) - 2))
         say()
         for line in str(csr.draw_storage(width=min(max(width(), 80), 110) - 2)).splitlines():
             say("  " + line)
@@ -125,12 +127,19 @@ def _one(args, style, say, name, what, load, show):
     with progress("converting and multiplying", quiet=args.json) as p:
         formats = survey(csr, a, info, p)
     _print_formats(style, say, formats, csr)
-    timings = {} if args.no_timing or not csr.nse else _time(args, a)
-    if timings:
+    timings, busy = {}, 0.0
+    if csr.nse and not args.no_timing:
+        busy = taken_by_others()
+        timings = _time(args, a)
         _print_timings(style, say, timings)
-    advice = _advise(info, formats, timings)
+        if busy > BUSY:
+            say()
+            say(
+                style.warm("This machine is busy: ") + f"others use {busy:.1f} of its processors; the times are a hint."
+            )
+    advice = advised(info, formats, timings, busy > BUSY)
     say()
-    say(style.title("Recommended") + "  " + style.bold(advice["format"]) + f"  {advice['text']}")
+    say(style.title("Recommended") + "  " + style.bold(advice["call"]) + f"  {advice['text']}")
     for reason in advice["why"]:
         say("  " + reason)
     del info["text"], info["sampled_blocks"]
@@ -143,12 +152,9 @@ def _one(args, style, say, name, what, load, show):
         "structure": info,
         "formats": formats,
         "timings": timings,
+        "taken_by_others": round(busy, 2),
         "recommended": advice,
     }
-
-
-def _cut(text, columns):
-    return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
 def _print_formats(style, say, formats, csr):
@@ -273,29 +279,3 @@ def _print_timings(style, say, timings):
         say(style.title(title))
         for line in table(["library", "format", "time", "SciPy's / its", ""], rows, right=(2, 3), style=style):
             say(line)
-
-
-def _advise(info, formats, timings):
-    """The measured winner of SpMV where there are timings, otherwise the model's; and the reasons."""
-    why = []
-    best = format_label(info["formats"][0])
-    ours = timings.get("spmv", {}).get("strata", {})
-    if "seconds" in ours:
-        best = ours["variant"]
-        csr = ours["variants"].get("CSR", {}).get("seconds")
-        if csr and best != "CSR":
-            why.append(f"measured: A @ x is {csr / ours['variants'][best]['seconds']:.2f} times as fast as in CSR")
-        many = timings.get("spmm64", {}).get("strata", {})
-        if "seconds" in many and many["variant"] != best:
-            why.append(f"for many columns at once {many['variant']} is faster still")
-    row = next((f for f in formats if f["format"] == best), {})
-    estimate = next((f for f in info["formats"] if format_label(f) == best), None)
-    if best == format_label(info["formats"][0]) or estimate is None:
-        why.append(info["why"])
-    else:
-        plain = next(f for f in info["formats"] if f["format"] == "CSR" and not f["crd_dtype"])
-        why.append(
-            (estimate["note"] or "no structure that another format uses better")
-            + f": {estimate['bytes'] / max(1, info['nse']):.1f} bytes a stored element, CSR takes {plain['bytes'] / max(1, info['nse']):.1f}"
-        )
-    return {"format": best, "text": row.get("text", ""), "why": why, "model": format_label(info["formats"][0])}

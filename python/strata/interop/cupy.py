@@ -27,6 +27,13 @@ def _host(x, what):
 def from_cupy(x):
     """A tensor over a CuPy array, or over the arrays of a cupyx.scipy.sparse matrix (csr, csc, coo, dia). TensorError,
     Unsupported."""
+    if not hasattr(x, "shape"):
+        raise TensorError(
+            "from_cupy needs a CuPy array or sparse matrix",
+            expected="cupy.ndarray or a matrix of cupyx.scipy.sparse",
+            got=type(x).__name__,
+            fix="use from_package(x)",
+        )
     kind = getattr(x, "format", None)
     if kind is None:
         return _core.from_array(_host(x, "this array"))

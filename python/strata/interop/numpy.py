@@ -19,9 +19,9 @@ def from_numpy(array):
     return _core.from_array(array if isinstance(array, np.ndarray) else np.asarray(array))
 
 
-def to_numpy(t):
+def to_numpy(t, *, copy=False):
     """The tensor as a dense NumPy array: over the same memory if all levels are dense, otherwise densified (absent
-    elements are the fill)."""
+    elements are the fill). What is written into the same memory is the tensor's too, unless `copy=True`."""
     if not isinstance(t.dtype, np.dtype):
         raise Unsupported(
             f"NumPy has no dtype {t.dtype}",
@@ -31,5 +31,5 @@ def to_numpy(t):
         )
     array = t._dense("numpy") if len(t.parts) == 1 else None
     if array is not None:
-        return array
+        return array.copy() if copy else array
     return np.asarray(_core.dense_to_array(_core.to_dense_tensor(t), "numpy"))

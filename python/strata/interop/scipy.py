@@ -1,12 +1,10 @@
 """SciPy: every sparse class, array and matrix, n-D COO."""
 
-import warnings
-
 import numpy as np
 
 from .. import _core
 from .._core import Format, Tensor
-from ..errors import CopyWarning, TensorError, Unsupported
+from ..errors import TensorError, Unsupported, warn
 from ._layouts import coo_format, props
 
 # Layouts that SciPy has, by the signature of their format (block sizes are cut out).
@@ -40,10 +38,10 @@ def _compressed(a, template, axis):
     return _borrow(template, a.shape, *levels, values, lambda: _core.scan_segments(a.indptr, a.indices, extent))
 
 
-def _borrow(template, shape, pos, crd, values, scan):
+def _borrow(template, shape, pos, crd, values, scan, fill=None):
     """Tries the canonical format first: one pass over the coordinates. Only if that fails, looks closer."""
     try:
-        return Tensor(template.format(""), shape, pos=pos, crd=crd, values=values)
+        return Tensor(template.format(""), shape, pos=pos, crd=crd, values=values, fill=fill)
     except TensorError as error:
         try:
             ordered, unique = scan()
@@ -51,7 +49,7 @@ def _borrow(template, shape, pos, crd, values, scan):
             raise error from None
         if ordered and unique:
             raise
-    return Tensor(template.format(props(ordered, unique)), shape, pos=pos, crd=crd, values=values)
+    return Tensor(template.format(props(ordered, unique)), shape, pos=pos, crd=crd, values=values, fill=fill)
 
 
 def _from_csr(a):
@@ -113,7 +111,7 @@ def _from_dia(a):
             if data.shape[1] != n
             else "some of its diagonals lie outside the matrix"
         )
-        warnings.warn(f"a SciPy DIA array was copied: {reason}", CopyWarning, stacklevel=4)
+        warn(f"a SciPy DIA array was copied: {reason}")
         offsets = offsets[inside]
         fresh = np.zeros((len(offsets), n), dtype=data.dtype)
         width = min(n, data.shape[1])
@@ -131,11 +129,7 @@ def _from_dia(a):
 
 
 def _from_other(a):
-    warnings.warn(
-        f"a SciPy {a.format.upper()} array was copied: it has no arrays to share, and became COO",
-        CopyWarning,
-        stacklevel=4,
-    )
+    warn(f"a SciPy {a.format.upper()} array was copied: it has no arrays to share, and became COO")
     return _from_coo(a.tocoo())
 
 
@@ -150,17 +144,22 @@ _IMPORT = {
 }
 
 
-def to_scipy(t, like=None):
+def to_scipy(t, like=None, *, copy=False):
     """The tensor as a SciPy sparse array (`csr_array`, `csc_array`, `bsr_array`, `coo_array` of any rank, `dia_array`)
     over the same memory.
 
     Formats that SciPy lacks leave as CSR (2-D) or COO, and a CopyWarning says so. `like`: an example; a SciPy matrix
     (`csr_matrix`)
-    makes matrices instead of arrays. Unsupported for a fill other than 0 and for dtypes that NumPy lacks.
+    makes matrices instead of arrays. It can be written where the tensor's source could: what is written there is the
+    tensor's too, unless `copy=True`. Unsupported for a fill other than 0 and for dtypes that NumPy lacks.
     """
     import scipy.sparse as sps
 
-    matrix = like is not None and isinstance(like, sps.spmatrix)
+    if like is not None and not sps.issparse(like):
+        raise TensorError(
+            "to_scipy(like=) takes an example", expected="a SciPy sparse array or matrix", got=type(like).__name__
+        )
+    matrix = isinstance(like, sps.spmatrix)
     if t.fill != 0:
         raise Unsupported(
             "SciPy's absent elements are 0", expected="a tensor of fill 0", got=f"fill {t.fill}", fix="use to_dense()"
@@ -179,7 +178,7 @@ def to_scipy(t, like=None):
             got="float16",
             fix="t.to('float32').to_scipy()",
         )
-    return _export(t, sps, matrix)
+    return _export(t.copy() if copy else t, sps, matrix)
 
 
 def _export(t, sps, matrix):
@@ -192,46 +191,42 @@ def _export(t, sps, matrix):
 
     if signature == _CSR or signature == _CSC:
         name = "csr" if signature == _CSR else "csc"
-        pos, crd = _same_index(t.pos(1), t.crd(1))
+        pos, crd = _same_index(t._array("pos", 1), t._array("crd", 1))
         n = int(pos[-1])
         out = cls(name)(shape, dtype=t.dtype)
-        out.indptr, out.indices, out.data = pos, crd[:n], t.values[:n]
+        out.indptr, out.indices, out.data = pos, crd[:n], t._array("values")[:n]
         out.has_sorted_indices = f.levels[1].ordered
         if f.levels[1].ordered and f.levels[1].unique:
             out.has_canonical_format = True
         return out
     block = _block_of(f)
     if block and all(e % b == 0 for e, b in zip(shape, block)):
-        pos, crd = _same_index(t.pos(1), t.crd(1))
+        pos, crd = _same_index(t._array("pos", 1), t._array("crd", 1))
         n = int(pos[-1])
         size = block[0] * block[1]
         out = cls("bsr")(shape, blocksize=block, dtype=t.dtype)
-        out.indptr, out.indices, out.data = pos, crd[:n], t.values[: n * size].reshape(n, *block)
+        out.indptr, out.indices, out.data = pos, crd[:n], t._array("values")[: n * size].reshape(n, *block)
         out.has_sorted_indices = f.levels[1].ordered
         if f.levels[1].ordered and f.levels[1].unique:
             out.has_canonical_format = True
         return out
     if signature == _DIAJ and np.can_cast(t.crd_dtype, np.int64, "safe"):
-        offsets = _index(t.crd(0))
-        n = int(t.pos(0)[-1])
+        offsets = _index(t._array("crd", 0))
+        n = int(t._array("pos", 0)[-1])
         out = cls("dia")(shape, dtype=t.dtype)
-        out.offsets, out.data = offsets[:n], t.values[: n * shape[1]].reshape(n, shape[1])
+        out.offsets, out.data = offsets[:n], t._array("values")[: n * shape[1]].reshape(n, shape[1])
         return out
     if len(shape) > 0 and _is_coo(f):
-        n = int(t.pos(0)[-1])
-        coords = tuple(c[:n] for c in _same_index(*[t.crd(k) for k in range(len(shape))]))
+        n = int(t._array("pos", 0)[-1])
+        coords = tuple(c[:n] for c in _same_index(*[t._array("crd", k) for k in range(len(shape))]))
         out = cls("coo")(shape, dtype=t.dtype)
-        out.coords, out.data = coords, t.values[:n]
+        out.coords, out.data = coords, t._array("values")[:n]
         out.has_canonical_format = f.is_ordered and f.is_unique
         return out
     if not shape:
         raise Unsupported("SciPy has no sparse scalar", expected="a tensor with dimensions", fix="use to_numpy()")
     target = Format("CSR") if len(shape) == 2 else Format("COO", len(shape))
-    warnings.warn(
-        f"the tensor was copied: SciPy has no format {f.name or f}, so it leaves as {target.name or target}",
-        CopyWarning,
-        stacklevel=4,
-    )
+    warn(f"the tensor was copied: SciPy has no format {f.name or f}, so it leaves as {target.name or target}")
     return _export(t.to(target), sps, matrix)
 
 
@@ -274,9 +269,5 @@ def _same_index(*arrays):
     target = np.dtype(np.int64 if wide else np.int32)
     for a in arrays:
         if a.dtype != target:
-            warnings.warn(
-                f"indices of {a.dtype} were copied: SciPy computes with int32 or int64, the same for all",
-                CopyWarning,
-                stacklevel=6,
-            )
+            warn(f"indices of {a.dtype} were copied: SciPy computes with int32 or int64, the same for all")
     return tuple(a.astype(target, copy=False) for a in arrays)

@@ -1,11 +1,11 @@
 """PyTorch: dense tensors of any strides, COO, CSR, CSC, BSR, BSC, batched and hybrid. The core never links libtorch."""
 
+import functools
 import sys
-import warnings
 
 from .. import _core
 from .._core import Format, Tensor
-from ..errors import CopyWarning, TensorError, Unsupported
+from ..errors import TensorError, Unsupported, warn
 from ._layouts import coo_levels, names_of, props
 
 
@@ -19,15 +19,35 @@ def _torch():
     return torch
 
 
+def _typed(f):
+    """torch's own errors (of storages that were resized, tensors without memory) in our words."""
+
+    @functools.wraps(f)
+    def call(x, **options):
+        try:
+            return f(x, **options)
+        except RuntimeError as e:
+            if type(e) not in (RuntimeError, NotImplementedError):
+                raise
+            text = str(e).partition("\n")[0]
+            if "alloc" in text and "memory" in text:
+                raise MemoryError(text) from e
+            raise Unsupported("torch refuses this tensor", got=text) from e
+
+    return call
+
+
+@_typed
 def from_torch(x):
     """A tensor over the memory of a torch tensor: dense with any strides, sparse COO (coalesced or not), CSR, CSC, BSR,
-    BSC, with batch dimensions in front and dense dimensions behind. Gradients are not tracked. TensorError, DTypeError,
-    Unsupported (memory of a device)."""
+    BSC, with batch dimensions in front and dense dimensions behind. TensorError, DTypeError, Unsupported (memory of a
+    device; a tensor that requires gradients, which would be lost: give x.detach())."""
     torch = _torch()
     if not isinstance(x, torch.Tensor):
         raise TensorError(
             "from_torch needs a torch tensor", expected="torch.Tensor", got=type(x).__name__, fix="use from_package(x)"
         )
+    x = _core.plain_torch(x)
     if x.device.type != "cpu":
         raise Unsupported(
             f"this torch tensor lives on {x.device}",
@@ -42,6 +62,7 @@ def from_torch(x):
             got="a nested tensor",
             fix="nest the tensors by torch.stack, or torch.nested.to_padded_tensor",
         )
+    _core.refuse_gradient(x)
     x = x.detach()
     if x.layout == torch.strided:
         return _core.from_array(x)
@@ -65,9 +86,7 @@ def from_torch(x):
 def _values(values):
     """Values of any number of dimensions as flat memory; a view where they lie side by side."""
     if not values.is_contiguous():
-        warnings.warn(
-            "the values of a torch tensor were copied: they do not lie side by side", CopyWarning, stacklevel=5
-        )
+        warn("the values of a torch tensor were copied: they do not lie side by side")
         values = values.contiguous()
     return values.reshape(-1)
 
@@ -157,13 +176,16 @@ def _from_compressed(x, kind, axis, blocked):
     return build(props(ordered, unique))
 
 
-def to_torch(t):
+@_typed
+def to_torch(t, *, copy=False):
     """The tensor as a torch tensor over the same memory: dense (any strides), COO, CSR, CSC, BSR, BSC, batched, hybrid.
 
     Formats that torch lacks leave as CSR (2-D) or COO, and a CopyWarning says so; so do indices that are neither int32
-    nor int64. torch cannot mark memory as read-only: such memory is copied. Unsupported for a fill other than 0.
+    nor int64. torch cannot mark memory as read-only: such memory is copied. What is written there is the
+    tensor's too, unless `copy=True`. Unsupported for a fill other than 0.
     """
     torch = _torch()
+    t = t.copy() if copy else t
     if t.format.is_all_dense and len(t.parts) == 1:
         dense = t._dense("torch")
         return dense if dense is not None else _core.dense_to_array(_core.to_dense_tensor(t), "torch")
@@ -179,10 +201,8 @@ def to_torch(t):
     target = Format("CSR") if t.ndim == 2 else Format("COO", t.ndim)
     if target == t.format:
         raise Unsupported(f"torch has no layout for {t.format}")
-    warnings.warn(
-        f"the tensor was copied: torch has no layout for {t.format.name or t.format}, so it leaves as {target.name or target}",
-        CopyWarning,
-        stacklevel=3,
+    warn(
+        f"the tensor was copied: torch has no layout for {t.format.name or t.format}, so it leaves as {target.name or target}"
     )
     return to_torch(t.to(target))
 
@@ -203,11 +223,7 @@ def _indices(t, level, count=None):
     pos, crd = _memory(t._raw(level, "pos")), _memory(t._raw(level, "crd"))
     if pos.dtype == crd.dtype and pos.dtype in (torch.int32, torch.int64):
         return pos, crd
-    warnings.warn(
-        f"indices of {t.pos_dtype} and {t.crd_dtype} were copied: torch wants one of int32 and int64 for both",
-        CopyWarning,
-        stacklevel=5,
-    )
+    warn(f"indices of {t.pos_dtype} and {t.crd_dtype} were copied: torch wants one of int32 and int64 for both")
     small = all(d in (torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16) for d in (pos.dtype, crd.dtype))
     dtype = torch.int32 if small else torch.int64
     return pos.to(dtype), crd.to(dtype)
@@ -231,7 +247,7 @@ def _as_coo(t, torch):
     if joined is not None:  # torch's own layout, as it came in
         indices = _memory(joined).reshape(sparse, nse)
     else:
-        warnings.warn("indices were copied: torch keeps those of COO in one int64 matrix", CopyWarning, stacklevel=4)
+        warn("indices were copied: torch keeps those of COO in one int64 matrix")
         indices = torch.stack([_memory(t._raw(k, "crd"))[:nse].to(torch.int64) for k in range(sparse)])
     tail = tuple(t.shape[sparse:])
     per = 1

@@ -120,7 +120,7 @@ class Tensor:
         if target is not None:
             target[...] = theirs.to_dense()
         else:
-            mine.values[:] = theirs.values
+            mine._array("values")[:] = theirs.values
         return self
 
     def draw_storage(self, name=None, width=100):
@@ -139,4 +139,4 @@ class Tensor:
     __array_ufunc__ = None
 
     def __repr__(self):
-        return repr(self.tensor)
+        return str(self.tensor)

@@ -11,10 +11,13 @@
 #include "backend/compile_gate.h"
 #include "backend/cpu/jit_library/strata_jit.h"
 #include "backend/module.h"
+#include "backend/stack.h"
 #include "strata/error.h"
 
 namespace strata {
 namespace {
+
+constexpr std::size_t compilers_stack = std::size_t{4} << 20;  ///< bytes that LLVM gets at least
 
 struct Library {
   decltype(&strata_jit_version) version = nullptr;
@@ -40,11 +43,14 @@ class ClangModule final : public Module {
   ClangModule& operator=(const ClangModule&) = delete;
   ~ClangModule() override {
     const CompileGate::Pass pass;
-    library_.release(handle_);
+    try {
+      with_stack(compilers_stack, [this] { library_.release(handle_); });
+    } catch (const std::bad_alloc&) {}  // no thread for it: the code stays
   }
   KernelFunction find(const std::string& symbol, std::string& why) const override {
     char* error = nullptr;
-    void* address = library_.find(handle_, symbol.c_str(), &error);
+    void* address = nullptr;
+    with_stack(compilers_stack, [&] { address = library_.find(handle_, symbol.c_str(), &error); });
     if (!address) why = library_.take(error);
     return reinterpret_cast<KernelFunction>(address);
   }
@@ -58,7 +64,11 @@ class Clang final : public Compiler {
  public:
   explicit Clang(const Library& library) : library_(library) {}
   std::string description() const override { return std::string(library_.version()) + " (in process)"; }
-  std::string identity() const override { return std::string(library_.version()) + " " + library_.target(); }
+  std::string identity() const override {
+    std::string target;
+    with_stack(compilers_stack, [&] { target = library_.target(); });  // LLVM starts here
+    return std::string(library_.version()) + " " + target;
+  }
   std::string compile(const std::string& source) const override { return compile_with(source, nullptr); }
   std::string compile_for(const std::string& source, const std::string& cpu) const override {
     return compile_with(source, cpu.c_str());
@@ -66,8 +76,10 @@ class Clang final : public Compiler {
   std::string compile_with(const std::string& source, const char* cpu) const {
     char *object = nullptr, *error = nullptr;
     std::size_t size = 0;
-    if (library_.compile(source.c_str(), "kernel.c", cpu, &object, &size, &error) != 0)
-      throw RuntimeFailure(compile_error(description(), library_.take(error), source));
+    int failed = 0;
+    with_stack(compilers_stack,
+               [&] { failed = library_.compile(source.c_str(), "kernel.c", cpu, &object, &size, &error); });
+    if (failed != 0) throw RuntimeFailure(compile_error(description(), library_.take(error), source));
     std::string image(object, size);
     library_.free(object);
     return image;
@@ -75,8 +87,9 @@ class Clang final : public Compiler {
   ModulePtr load(const std::string& image) const override {
     void* handle = nullptr;
     char* error = nullptr;
-    if (library_.load(image.data(), image.size(), &handle, &error) != 0)
-      throw RuntimeFailure("a compiled kernel cannot be linked: " + library_.take(error));
+    int failed = 0;
+    with_stack(compilers_stack, [&] { failed = library_.load(image.data(), image.size(), &handle, &error); });
+    if (failed != 0) throw RuntimeFailure("a compiled kernel cannot be linked: " + library_.take(error));
     return std::make_shared<ClangModule>(library_, handle);
   }
 

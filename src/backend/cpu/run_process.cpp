@@ -7,10 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <sstream>
+
+#include "backend/pool.h"
 
 extern char** environ;
 
@@ -18,6 +22,9 @@ namespace strata {
 
 ProcessResult run_process(const std::vector<std::string>& command, int limit_seconds) {
   ProcessResult result;
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
   int pipe_ends[2];
   if (command.empty() || ::pipe2(pipe_ends, O_CLOEXEC) != 0) return result;
   posix_spawn_file_actions_t actions;
@@ -33,26 +40,43 @@ ProcessResult run_process(const std::vector<std::string>& command, int limit_sec
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &standard);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> arguments;
-  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
   pid_t child = -1;
   const int failed = posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe_ends[1]);
+  /// Whatever happens, the child ends and is waited for.
+  struct Reading {
+    pid_t child;
+    int fd;
+    bool kill = true;
+    int status = 0;
+    pid_t waited = -1;
+    void finish() {
+      if (child > 0 && kill) ::kill(-child, SIGKILL);
+      if (child > 0)
+        while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
+      child = -1;
+    }
+    ~Reading() {
+      finish();
+      ::close(fd);
+    }
+  } reading{.child = failed == 0 ? child : -1, .fd = pipe_ends[0]};
   if (failed == 0) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(limit_seconds);
     bool late = false;
     for (char buffer[4096];;) {
+      poll_interrupt();
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
       pollfd ready{pipe_ends[0], POLLIN, 0};
-      const int n = left > 0 ? ::poll(&ready, 1, static_cast<int>(left)) : 0;
+      constexpr std::int64_t between_polls = 50;
+      const int n = left > 0 ? ::poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left, between_polls))) : 0;
       if (n < 0 && errno == EINTR) continue;
+      if (n == 0 && left > 0) continue;
       if (n <= 0) {
         late = true;
-        ::kill(-child, SIGKILL);
         break;
       }
       const ssize_t got = ::read(pipe_ends[0], buffer, sizeof buffer);
@@ -60,15 +84,13 @@ ProcessResult run_process(const std::vector<std::string>& command, int limit_sec
       if (got <= 0) break;
       if (result.output.size() < 1 << 20) result.output.append(buffer, static_cast<std::size_t>(got));
     }
-    int status = 0;
-    pid_t waited;
-    while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {}
+    reading.kill = late;
+    reading.finish();
     // Where the program ignores SIGCHLD the status is gone: the caller looks at what was produced.
-    if (waited < 0) result.status = late ? -1 : 0;
-    else if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
+    if (reading.waited < 0) result.status = late ? -1 : 0;
+    else if (WIFEXITED(reading.status)) result.status = WEXITSTATUS(reading.status);
     if (late) result.output += "\n(stopped after " + std::to_string(limit_seconds) + " s)";
   }
-  ::close(pipe_ends[0]);
   return result;
 }
 

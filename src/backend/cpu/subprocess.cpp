@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <sstream>
 
@@ -29,19 +30,24 @@ class ScratchFolder {
   ScratchFolder() {
     const char* base = std::getenv("TMPDIR");
     path_ = std::string(base && *base ? base : "/tmp") + "/strata-XXXXXX";
+    source_ = path_ + "/kernel.c", library_ = path_ + "/kernel.so";
     if (!mkdtemp(path_.data()))
       throw RuntimeFailure("no temporary folder for the C compiler in " + path_.substr(0, path_.rfind('/')));
+    for (std::string* name : {&source_, &library_}) path_.copy(name->data(), path_.size());  // nothing that could fail
   }
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder() {
-    for (const char* name : {"kernel.c", "kernel.so"}) ::unlink(file(name).c_str());
+    ::unlink(source_.c_str());
+    ::unlink(library_.c_str());
     ::rmdir(path_.c_str());
   }
-  std::string file(const char* name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+  const std::string& source() const { return source_; }
+  const std::string& library() const { return library_; }
 
  private:
-  std::string path_;
+  std::string path_, source_, library_;
 };
 
 std::string read_file(const std::string& path) {
@@ -81,6 +87,7 @@ class SharedLibrary final : public Module {
 void* open_from_memory(const std::string& image) {
   const int fd = memfd_create("strata-kernel", MFD_CLOEXEC);
   if (fd < 0) return nullptr;
+  const std::unique_ptr<const int, void (*)(const int*)> closes(&fd, [](const int* open) { ::close(*open); });
   void* handle = nullptr;
   if (::write(fd, image.data(), image.size()) == static_cast<ssize_t>(image.size())) {
     // The loader knows libraries by path, and descriptors are used again: spell the path differently each time.
@@ -90,7 +97,6 @@ void* open_from_memory(const std::string& image) {
     path += "/" + std::to_string(fd);
     handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
-  ::close(fd);
   return handle;
 }
 
@@ -150,8 +156,8 @@ class Subprocess final : public Compiler {
     void* handle = open_from_memory(image);
     if (!handle) {
       const ScratchFolder folder;
-      write_file(folder.file("kernel.so"), image);
-      handle = dlopen(folder.file("kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+      write_file(folder.library(), image);
+      handle = dlopen(folder.library().c_str(), RTLD_NOW | RTLD_LOCAL);
     }
     if (!handle) throw RuntimeFailure(std::string("a compiled kernel cannot be loaded: ") + dlerror());
     return std::make_shared<SharedLibrary>(handle);
@@ -160,15 +166,15 @@ class Subprocess final : public Compiler {
  private:
   std::string compile_with(const std::string& source, const std::vector<std::string>& more) const {
     const ScratchFolder folder;
-    write_file(folder.file("kernel.c"), source);
+    write_file(folder.source(), source);
     auto command = with(flags);
-    command.insert(command.end(), {"-o", folder.file("kernel.so"), folder.file("kernel.c"), "-x", "none"});
+    command.insert(command.end(), {"-o", folder.library(), folder.source(), "-x", "none"});
     command.insert(command.end(), more.begin(), more.end());
     const ProcessResult r = run_process(command, 120);
-    std::string image = r.status == 0 ? read_file(folder.file("kernel.so")) : "";
+    std::string image = r.status == 0 ? read_file(folder.library()) : "";
     if (image.empty()) {
       std::string messages = r.output;
-      const std::string path = folder.file("");
+      const std::string path = folder.path() + "/";
       for (std::size_t at; (at = messages.find(path)) != std::string::npos;) messages.erase(at, path.size());
       throw RuntimeFailure(compile_error(command_[0], messages, source));
     }
@@ -222,18 +228,19 @@ CompilerPtr subprocess_compiler(const std::string& command, std::string& why) {
   static auto* mutex = new std::mutex;
   static auto* known = new std::map<std::string, Found>;
   const std::lock_guard lock(*mutex);
-  auto [at, fresh] = known->try_emplace(command);
-  Found& found = at->second;
-  if (fresh) {
+  auto at = known->find(command);
+  if (at == known->end()) {
+    Found found;
     if (!command.empty()) {
       found.compiler = try_command(command, found.why);
     } else {
       for (const char* candidate : {"cc", "gcc", "clang", "python3 -m ziglang cc"})
         if ((found.compiler = try_command(candidate, found.why))) break;
     }
+    at = known->emplace(command, std::move(found)).first;
   }
-  why = found.why;
-  return found.compiler;
+  why = at->second.why;
+  return at->second.compiler;
 }
 
 }  // namespace strata

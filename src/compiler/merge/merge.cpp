@@ -16,6 +16,12 @@ int first_inverted(const std::vector<char>& summed) {
   return -1;
 }
 
+/// Sums of float32 in a register lose nothing that their result could hold.
+DType dtype_of_totals(const Input& in) {
+  if (in.combine != Combine::plus) return in.compute;
+  return in.compute == DType::f32 ? DType::f64 : in.compute == DType::c64 ? DType::c128 : in.compute;
+}
+
 }  // namespace
 
 bool can_assemble(const std::vector<char>& summed) {
@@ -29,7 +35,8 @@ int workspace_of(const std::vector<char>& summed) {
   return static_cast<int>(std::find(summed.begin() + inverted, summed.end(), 0) - summed.begin());
 }
 
-Nest::Nest(const Input& input) : in_(input), params_(names_), arithmetic_(input.compute) {
+Nest::Nest(const Input& input)
+    : in_(input), params_(names_), arithmetic_(input.compute), total_(dtype_of_totals(input)) {
   level_of_.assign(static_cast<std::size_t>(in_.num_vars), -1);
   last_var_.assign(in_.nodes.size(), -1);
   parent_.assign(in_.nodes.size(), -1);

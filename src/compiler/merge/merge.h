@@ -33,9 +33,12 @@ struct Node {
   bool conjugate = false;            ///< access
   DType dtype = DType::f64;          ///< of the value
   DType compute = DType::f64;        ///< that the arguments are brought to
-  Scalar value = {};  ///< constant: its value; otherwise what it counts as where it is absent. In `dtype`
+  Scalar value = {};     ///< constant: its value; otherwise what it counts as where it is absent. In `dtype`
+  bool no_sign = false;  ///< -0.0 becomes 0.0
   std::vector<int> arguments = {};
   std::vector<char> needed = {};  ///< all: per argument; the others count with their value where they are absent
+  /// all, in a user's semiring: what its two arguments make, in place of `op`; operands 0 and 1 are these.
+  std::vector<Node> formula = {};
 };
 
 /// sum of coefficient * coordinate of variable < an extent: places beyond are stepped over.

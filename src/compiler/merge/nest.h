@@ -107,6 +107,7 @@ class Nest {
 
   // --- tree.cpp ---
   Element evaluate(int node, const Place& at, Stmts& out);
+  Element value_of(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
   void hoist(int var, Place& at, Stmts& out);
   /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the
@@ -117,6 +118,8 @@ class Nest {
   /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.
   Element argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out);
   Value apply(const Node& n, const Value& a, const Value& b) const;
+  /// What a user's multiplication makes of two values.
+  Value made_of(const Node& n, const Value& a, const Value& b, Stmts& out);
   Value apply(const Node& n, const Value& a) const;
   /// What a node computed, as f16 and bf16 keep it.
   Value rounded(const Node& n, const Value& v) const;
@@ -131,17 +134,26 @@ class Nest {
   // --- vectors.cpp ---
   /// Has this node a vector of values along the innermost variable?
   bool has_lanes(int node, int var) const;
+  Expr start_of_lanes() const {
+    return ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : constant(in_.absent).re, in_.lanes);
+  }
   /// How many vectors the sums of the innermost loop go to; 0: it runs value by value.
   int vectors_of_sums() const;
   /// The node at `lanes` places from the innermost coordinate on.
   Value lanes_of(int node, const Place& at, Stmts& out);
+  Value plain_lanes_of(int node, const Place& at, Stmts& out);
   bool present_everywhere(int node, const Place& at);
   /// Loops over whole vectors; `from`: where the rest begins. null: something may be absent.
   Stmt add_in_vectors(int var, Place at, Expr& from);
-  /// What the vectors hold, to the total.
+  /// Each lane has taken so many terms more: where these are enough, all join the total.
+  void count_added(const Expr& terms, Stmts& out);
+  /// What the vectors hold, to the total; they start again.
   void add_lanes(Stmts& out);
 
   // --- result.cpp ---
+  Value total() const;
+  /// Assigns the total and one more value.
+  void add_to_total(const Value& value, Stmts& out);
   Stmt leaf(const Place& at);
   Stmt accumulate(int var, const Place& at);
   /// Stores at this index of the buffer, or adds to what is there.
@@ -186,7 +198,7 @@ class Nest {
   const Input& in_;
   compiler::Names names_;
   compiler::ParamsOf<Buffers, Scalars> params_;
-  compiler::Arithmetic arithmetic_;
+  compiler::Arithmetic arithmetic_, total_;  ///< of the result, and of sums in a register: these keep more digits
   std::vector<int> last_var_,
       parent_;                 ///< per node of the tree: the last variable that it depends on, -1; its parent, -1
   std::vector<int> levels_;    ///< assembled: variable of each level

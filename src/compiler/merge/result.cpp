@@ -15,12 +15,8 @@ Stmt Nest::leaf(const Place& at) {
     put(at, e, out);
     return ir::block(std::move(out));
   }
-  const Value sum{ir::var("total", e.value.re->type), e.value.im ? ir::var("total_im", e.value.im->type) : nullptr};
   Stmts add;
-  Value next = combine(sum, e.value);
-  if (in_.combine == Combine::first) next = arithmetic_.either(ir::var(found_, {DType::boolean, 1}), sum, e.value);
-  add.push_back(ir::assign("total", next.re));
-  if (next.im) add.push_back(ir::assign("total_im", next.im));
+  add_to_total(e.value, add);
   if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
   if (in_.others) add.push_back(ir::assign("count", ir::var("count") + 1));
   const Stmt all = ir::block(std::move(add));
@@ -28,9 +24,22 @@ Stmt Nest::leaf(const Place& at) {
   return ir::block(std::move(out));
 }
 
+Value Nest::total() const {
+  const ir::Type type{total_.part(), 1};
+  return {ir::var("total", type), total_.complex() ? ir::var("total_im", type) : nullptr};
+}
+
+void Nest::add_to_total(const Value& value, Stmts& out) {
+  const Value more = cast(value, in_.compute, total_.compute());
+  Value next = in_.combine == Combine::plus ? total_.add(total(), more) : combine(total(), more);
+  if (in_.combine == Combine::first) next = arithmetic_.either(ir::var(found_, {DType::boolean, 1}), total(), more);
+  out.push_back(ir::assign("total", next.re));
+  if (next.im) out.push_back(ir::assign("total_im", next.im));
+}
+
 Stmt Nest::accumulate(int var, const Place& at) {
   Stmts out;
-  const Value start = constant(in_.absent);
+  const Value start = constant(in_.combine == Combine::plus ? in_.absent.as(total_.compute()) : in_.absent);
   out.push_back(ir::declare("total", start.re));
   if (start.im) out.push_back(ir::declare("total_im", start.im));
   // A dense result holds the identity already: adding it once more changes nothing.
@@ -42,19 +51,21 @@ Stmt Nest::accumulate(int var, const Place& at) {
   const int vectors = vectors_of_sums();
   for (int s = 0; s < vectors; ++s) {
     sums_.push_back(names_.fresh("sums"));
-    out.push_back(ir::declare(
-        sums_.back(), ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : start.re, in_.lanes)));
+    out.push_back(ir::declare(sums_.back(), start_of_lanes()));
   }
+  if (!sums_.empty() && in_.combine == Combine::plus) out.push_back(ir::declare("added", ir::int_const(0)));
   register_open_ = true;
   out.push_back(emit(var, at));
   register_open_ = false;
   if (!sums_.empty()) add_lanes(out);
-  const Value sum{ir::var("total", start.re->type), start.im ? ir::var("total_im", start.im->type) : nullptr};
   if (in_.others) {
-    out.push_back(
-        ir::branch(ir::lt(ir::var("count"), places(var)), ir::assign("total", combine(sum, constant(*in_.others)).re)));
+    Stmts add;
+    add_to_total(constant(*in_.others), add);
+    out.push_back(ir::branch(ir::lt(ir::var("count"), places(var)), ir::block(std::move(add))));
   }
-  put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), sum}, out);
+  put(at,
+      {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), cast(total(), total_.compute(), in_.compute)},
+      out);
   return ir::block(std::move(out));
 }
 

@@ -141,6 +141,25 @@ Value Nest::apply(const Node& n, const Value& a) const {
   }
 }
 
+Value Nest::made_of(const Node& n, const Value& a, const Value& b, Stmts& out) {
+  std::vector<Value> values;
+  for (const Node& f : n.formula) {
+    const auto argument = [&](std::size_t k) {
+      const auto of = static_cast<std::size_t>(f.arguments[k]);
+      return cast(values[of], n.formula[of].dtype, f.compute);
+    };
+    if (f.kind == Node::constant) values.push_back(constant(f.value));
+    else if (f.kind == Node::access) values.push_back(f.operand == 0 ? a : b);
+    else
+      values.push_back(
+          named("part",
+                cast(rounded(f, f.arguments.size() == 1 ? apply(f, argument(0)) : apply(f, argument(0), argument(1))),
+                     f.compute, f.dtype),
+                out));
+  }
+  return cast(values.back(), n.formula.back().dtype, n.compute);
+}
+
 Value Nest::combine(const Value& a, const Value& b) const {
   switch (in_.combine) {
     case Combine::plus: return arithmetic_.add(a, b);
@@ -233,6 +252,15 @@ Expr Nest::annihilated(int var, const Place& at) const {
 
 Element Nest::evaluate(int n, const Place& at, Stmts& out) {
   if (const auto& known = at.known[static_cast<std::size_t>(n)]) return *known;
+  Element e = value_of(n, at, out);
+  if (const Node& node = in_.nodes[static_cast<std::size_t>(n)]; node.no_sign) {
+    const Arithmetic arithmetic(ir::compute_dtype(node.dtype));
+    e.value = arithmetic.add(e.value, arithmetic.zero());
+  }
+  return e;
+}
+
+Element Nest::value_of(int n, const Place& at, Stmts& out) {
   const Node& node = in_.nodes[static_cast<std::size_t>(n)];
   if (node.kind == Node::constant) return {nullptr, constant(node.value)};
   if (node.kind == Node::access) return load(node, at, out);
@@ -257,7 +285,8 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
       left.value = right.value;
       continue;
     }
-    Value v = rounded(node, apply(node, left.value, right.value));
+    Value v = node.formula.empty() ? rounded(node, apply(node, left.value, right.value))
+                                   : made_of(node, left.value, right.value, out);
     if (all && in_.ring && in_.compute != DType::boolean)
       v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)),
                              constant(nothing(v.re->type.dtype)), v);

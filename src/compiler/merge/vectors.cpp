@@ -5,6 +5,7 @@
 namespace strata::merging {
 namespace {
 
+constexpr std::int64_t most_added = 64;  ///< terms that a lane adds before it joins the total
 constexpr int most_sums = 4;  ///< vectors that are added to in turn: an addition takes as long as four of them
 
 bool is_lanewise(Operator op) {
@@ -64,6 +65,14 @@ int Nest::vectors_of_sums() const {
 Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
   const Node& node = in_.nodes[k];
+  if (node.no_sign && last_var_[k] == in_.num_vars - 1)
+    return arithmetic_.add(plain_lanes_of(n, at, out), arithmetic_.zero(in_.lanes));
+  return plain_lanes_of(n, at, out);
+}
+
+Value Nest::plain_lanes_of(int n, const Place& at, Stmts& out) {
+  const auto k = static_cast<std::size_t>(n);
+  const Node& node = in_.nodes[k];
   if (last_var_[k] != in_.num_vars - 1)
     return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
   if (node.kind == Node::access) {
@@ -110,12 +119,39 @@ Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
       body.push_back(ir::assign(name, more.re));
     }
     if (!found_.empty()) body.push_back(ir::assign(found_, ir::bool_const(true)));
-    out.push_back(ir::loop(v, from, ir::var(end), ir::block(std::move(body)), step));
+    const auto vectors_loop = [&](const Expr& begin, const Expr& stop) {
+      return ir::loop(v, begin, stop, ir::block(std::move(body)), step);
+    };
+    // However long a sum is, each lane takes few terms before it joins the total.
+    const std::int64_t most = most_added * step,
+                       constant = in_.constants.empty() ? 0 : in_.constants[static_cast<std::size_t>(var)];
+    const bool few = constant > 0 && constant <= most, once = var == summed_from_;
+    if (in_.combine != Combine::plus || vectors == 1 || (few && once)) {
+      out.push_back(vectors_loop(from, ir::var(end)));
+    } else if (few) {
+      out.push_back(vectors_loop(from, ir::var(end)));
+      count_added(ir::floor_div(ir::var(end) - from, step), out);
+    } else {
+      const std::string block = names_.fresh("block"), stop = names_.fresh("stop");
+      Stmts each{ir::let(stop, ir::min(ir::var(block) + most, ir::var(end)))};
+      each.push_back(vectors_loop(ir::var(block), ir::var(stop)));
+      count_added(ir::floor_div(ir::var(stop) - ir::var(block), step), each);
+      out.push_back(ir::loop(block, from, ir::var(end), ir::block(std::move(each)), most));
+    }
     from = ir::var(end);
   };
   loop(static_cast<int>(sums_.size()));
   if (sums_.size() > 1) loop(1);
   return ir::block(std::move(out));
+}
+
+void Nest::count_added(const Expr& terms, Stmts& out) {
+  const Expr added = ir::var("added");
+  out.push_back(ir::assign("added", added + terms));
+  Stmts join;
+  add_lanes(join);
+  join.push_back(ir::assign("added", ir::int_const(0)));
+  out.push_back(ir::branch(ir::ge(added, ir::int_const(most_added)), ir::block(std::move(join))));
 }
 
 void Nest::add_lanes(Stmts& out) {
@@ -124,13 +160,13 @@ void Nest::add_lanes(Stmts& out) {
     const Value one{ir::var(name, {in_.compute, in_.lanes}), nullptr};
     all = all.re ? combine(all, one) : one;
   }
-  Value total{ir::var("total", {in_.compute, 1}), nullptr};
   if (in_.combine == Combine::plus) {
-    out.push_back(ir::assign("total", combine(total, arithmetic_.reduce(all)).re));
-    return;
+    add_to_total(arithmetic_.reduce(all), out);
+  } else {
+    all = named("lanes", all, out);
+    for (int k = 0; k < in_.lanes; ++k) add_to_total(arithmetic_.lane(all, k), out);
   }
-  all = named("lanes", all, out);
-  for (int k = 0; k < in_.lanes; ++k) out.push_back(ir::assign("total", combine(total, arithmetic_.lane(all, k)).re));
+  for (const auto& name : sums_) out.push_back(ir::assign(name, start_of_lanes()));
 }
 
 }  // namespace strata::merging

@@ -158,17 +158,18 @@ Tensor Run::assembled() const {
     for (i64 window = first; window < last; ++window) {
       if (window > first) poll_interrupt();
       const std::vector<i64> before = p.sizes;
-      call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
-      std::vector<i64> needed = p.sizes;
-      bool fits = true;
-      for (std::size_t l = 0; l < levels(); ++l) {
-        fits = fits && needed[l] <= p.capacity[l];
-        needed[l] = needed[l] <= p.capacity[l] ? p.capacity[l] : needed[l] + needed[l] / 2;
+      for (;;) {
+        call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
+        std::vector<i64> needed = p.sizes;
+        bool fits = true;
+        for (std::size_t l = 0; l < levels(); ++l) {
+          fits = fits && needed[l] <= p.capacity[l];
+          needed[l] = needed[l] <= p.capacity[l] ? p.capacity[l] : needed[l] + needed[l] / 2;
+        }
+        if (fits) break;
+        p.sizes = before;  // once more, now that it is known how much is needed (unless an operand changes meanwhile)
+        reserve(p, std::move(needed));
       }
-      if (fits) continue;
-      p.sizes = before;  // once more, now that it is known how much is needed
-      reserve(p, std::move(needed));
-      call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
     }
   });
   return stitch(pieces, counts, whole);

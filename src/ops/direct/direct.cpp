@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/direct/counted.h"
 #include "ops/direct/fold.h"
 #include "ops/direct/in_place.h"
 #include "ops/direct/lift.h"
@@ -58,7 +59,7 @@ struct Prepared {
 bool stays_integer(const Expression& e, DType own) {
   switch (e.op()) {
     case Operator::access: return true;
-    case Operator::constant: return e.node().is_integer;
+    case Operator::constant: return is_integer(e.node().number);
     case Operator::sum:
       if (!e.node().implicit && own != DType::i64 && own != DType::u64) return false;
       break;
@@ -91,7 +92,7 @@ std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string,
   sum.accumulate = false;
   sum.value = a.total();
   EvaluateOptions how = options;
-  if (!how.dtype) how.dtype = own;
+  if (!how.result_dtype) how.result_dtype = own;
   return make_problem(sum, operands, how, why);
 }
 
@@ -173,9 +174,16 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   }
   const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
+  if (const auto counted = as_counted(problem, *loops)) {
+    if (planning::Trace::on())
+      planning::Trace::add("generated code: " + loops->assignment.to_string(), counted->describe(true));
+    if (const auto result = counted->run())
+      return convert(*result, *problem.options.format,
+                     {.dtype = problem.options.result_dtype.value_or(loops->unit.dtype), .zeros = Zeros::keep});
+  }
   if (planning::Trace::on())
     planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
-  auto result = loops->run(*problem.options.format, problem.options.dtype);
+  auto result = loops->run(*problem.options.format, problem.options.result_dtype);
   if (!result) why = "there is no compiler";
   return result;
 }
@@ -199,6 +207,7 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   }
   const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
+  if (const auto counted = as_counted(problem, *loops)) return counted->describe(false);
   return loops->describe();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/direct/problem.h"
 #include "ops/direct/unit.h"
 #include "ops/evaluate/chain.h"
 #include "ops/evaluate/pattern.h"
@@ -21,17 +22,19 @@ bool find_access(const Expression& e, std::optional<Expression>& found) {
   return std::ranges::all_of(e.node().arguments, [&](const Expression& a) { return find_access(a, found); });
 }
 
-/// Of a tree over one sparse operand of this dtype, whose fill is 0, what is known before any element is looked at.
-int add_facts(evaluation::Tree& tree, const Expression& e, DType dtype) {
+/// What is known of a tree without reductions before any element is looked at.
+int add_facts(evaluation::Tree& tree, const Expression& e, const std::map<std::string, Tensor>& operands) {
   if (e.op() == Operator::constant) return tree.add_constant(e);
   if (e.op() == Operator::access) {
+    const Tensor& t = operands.at(e.node().name);
     evaluation::Leaf leaf;
-    leaf.values = std::make_shared<evaluation::Column>(evaluation::zeros(dtype, 0));
-    leaf.fill = evaluation::of_scalar(Scalar::zero(dtype));
+    leaf.dense = t.format().is_all_dense();
+    leaf.values = std::make_shared<evaluation::Column>(evaluation::zeros(t.dtype(), 0));
+    leaf.fill = evaluation::of_scalar(t.fill());
     return tree.add_leaf(std::move(leaf), {});
   }
   std::vector<int> arguments;
-  for (const auto& a : e.node().arguments) arguments.push_back(add_facts(tree, a, dtype));
+  for (const auto& a : e.node().arguments) arguments.push_back(add_facts(tree, a, operands));
   return is_unary(e.op()) ? tree.add_unary(e.op(), arguments[0]) : tree.add_operation(e.op(), std::move(arguments));
 }
 
@@ -42,9 +45,13 @@ std::optional<Expression> carrier_of(const Expression& factor, const std::map<st
   if (!find_access(factor, access) || !access) return std::nullopt;
   const Tensor& t = operands.at(access->node().name);
   if (t.format().is_all_dense() || !t.fill().is_zero() || !evaluation::stores_all(t.format())) return std::nullopt;
-  if (factor.op() == Operator::access) return access;
+  return factor.op() == Operator::access || hides(factor, operands) ? access : std::nullopt;
+}
+
+bool hides(const Expression& factor, const std::map<std::string, Tensor>& operands) {
+  if (has_reduction(factor)) return false;
   evaluation::Tree facts({}, Semiring::plus_times);
-  return facts.node(add_facts(facts, factor, t.dtype())).annihilates() ? access : std::nullopt;
+  return facts.node(add_facts(facts, factor, operands)).annihilates();
 }
 
 std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands) {

@@ -13,6 +13,9 @@ namespace strata::direct {
 /// abs(A(i,j)).
 std::optional<Expression> carrier_of(const Expression& factor, const std::map<std::string, Tensor>& operands);
 
+/// Is a product with this factor, which holds no reduction, missing wherever the factor is?
+bool hides(const Expression& factor, const std::map<std::string, Tensor>& operands);
+
 /// Two or more factors of a product whose indices are those of one sparse operand: work on its elements alone.
 struct Work {
   Expression value;

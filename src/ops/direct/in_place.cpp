@@ -43,7 +43,7 @@ bool is_packed(const Tensor& t) {
 std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, Tensor>& operands,
                                      const EvaluateOptions& options) {
   const Expression& e = a.value;
-  if (e.op() != Operator::add || options.mask || options.compute_dtype || a.accumulate) return std::nullopt;
+  if (e.op() != Operator::add || options.mask || a.accumulate) return std::nullopt;
   std::vector<std::string> names;
   for (std::size_t k : {0, 1}) {
     const Expression& x = e.argument(k);
@@ -61,7 +61,7 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
   operands.erase(names[own]);
   const auto combine = addition(options.semiring, sum.dtype());
   const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_packed(sum) &&
-                     is_packed(other) && (!options.dtype || *options.dtype == sum.dtype());
+                     is_packed(other) && (!options.result_dtype || *options.result_dtype == sum.dtype());
   if (!combine || !alike || !(*options.format == sum.format()) || sum.part().values.owner.use_count() != 1 ||
       sum.part().values.read_only) {
     operands.emplace(names[own], sum);

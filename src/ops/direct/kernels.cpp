@@ -20,13 +20,16 @@ std::string key_of(const merging::Input& in) {
     for (const auto& [v, c] : b.terms) number(v), number(c);
     key += ';';
   }
-  for (const auto& n : in.nodes) {
-    number(n.kind), number(n.op), number(n.operand), number(n.conjugate), number(n.dtype), number(n.compute);
+  const auto node = [&](const auto& self, const merging::Node& n) -> void {
+    number(n.kind), number(n.op), number(n.operand), number(n.conjugate), number(n.dtype), number(n.compute),
+        number(n.no_sign);
     scalar(n.value);
     for (int a : n.arguments) number(a);
     for (char c : n.needed) number(c);
+    for (const auto& f : n.formula) self(self, f);
     key += ';';
-  }
+  };
+  for (const auto& n : in.nodes) node(node, n);
   for (const auto& o : in.operands) {
     number(o.dense), number(o.contiguous), number(o.twin), number(o.each_slot), number(o.type.shared_value),
         number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);

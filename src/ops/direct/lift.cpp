@@ -35,10 +35,26 @@ class Lift {
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);
     const bool before = zeros_are_values_;
-    zeros_are_values_ = before && asks_for_values(e);
-    const Expression out = below(e);
+    const bool of_sums =
+        e.op() == Operator::divide && e.argument(0).op() == Operator::sum && e.argument(1).op() == Operator::sum;
+    const auto rows = before && of_sums ? presence(e.argument(0)) : std::nullopt;
+    zeros_are_values_ = before && (rows || asks_for_values(e));
+    Expression out = below(e);
     zeros_are_values_ = before;
+    if (rows && !rows->second) out = out.argument(0) * rows->first / out.argument(1);
     return out;
+  }
+  /// Beside a reduction a sparse factor becomes one tensor that stores each element once and nothing else, whatever
+  /// stores it: places to compute in.
+  Expression with_carriers(const Expression& e) {
+    const Expression below = arguments(e, [&](const Expression& a) { return with_carriers(a); });
+    if (!has_reduction(below) || options_.semiring != Semiring::plus_times) return below;
+    const auto factors = hiding(below);
+    if (std::ranges::any_of(factors, [&](const Expression& f) { return carrier_of(f, operands_).has_value(); }))
+      return below;
+    for (const Expression& f : factors)
+      if (hides(f, operands_)) return replaced(below, f, carrier(f));
+    return below;
   }
   /// What several reductions hold is carried out once, before them.
   Expression shared(const Expression& e) {
@@ -57,11 +73,65 @@ class Lift {
   std::map<std::string, Tensor> take_operands() { return std::move(operands_); }
 
  private:
-  /// Is this the same where an argument is absent and where it is 0? In a dense result; an absent factor, or numerator
-  /// of a dense denominator, hides infinities and zeros beside it.
-  static bool asks_for_values(const Expression& e) {
-    if (e.op() == Operator::divide) return e.argument(0).op() == Operator::sum && e.argument(1).op() == Operator::sum;
-    return e.op() != Operator::multiply && !is_quotient(e.op());
+  /// Is this the same where an argument is absent and where it is 0? In a dense result; an absent factor, or numerator,
+  /// hides infinities and zeros beside it.
+  static bool asks_for_values(const Expression& e) { return e.op() != Operator::multiply && !is_quotient(e.op()); }
+
+  /// Where a sum of products with one sparse factor has terms: an access that is true there, and whether that is
+  /// everywhere. Nothing where it is of another kind.
+  std::optional<std::pair<Expression, bool>> presence(const Expression& sum) {
+    const auto free = sum.free_indices();
+    std::optional<Expression> sparse;
+    for (const Expression& f : evaluation::chain_of(sum).factors) {
+      if (everywhere(f)) continue;
+      const auto access = carrier_of(f, operands_);
+      if (!access || sparse) return std::nullopt;
+      sparse = access;
+    }
+    if (!sparse) return std::nullopt;
+    std::vector<std::string> kept;
+    for (const auto& i : sparse->free_indices())
+      if (std::ranges::find(free, i) != free.end()) kept.push_back(i);
+    if (kept.empty()) return std::nullopt;
+    const Tensor rows = projected({operands_.at(sparse->node().name), sparse->free_indices()}, kept);
+    const Expression access = Expression::plain_access("#rows" + std::to_string(operands_.size()), kept);
+    const bool all = rows.size() == rows.nse();
+    if (!all) operands_.emplace(access.node().name, rows);
+    return std::pair(access, all);
+  }
+
+  /// The access to a factor that was computed once.
+  Expression carrier(const Expression& f) {
+    for (const auto& [factor, access] : carriers_)
+      if (factor == f) return access;
+    Assignment a{.name = "#carrier" + std::to_string(operands_.size()),
+                 .indices = f.free_indices(),
+                 .accumulate = false,
+                 .value = f,
+                 .text = {}};
+    std::vector<int> dims(a.indices.size());
+    std::iota(dims.begin(), dims.end(), 0);
+    carry_out(a, {.format = conversion::levels_in_order(dims, dims.size() > 1)});
+    return carriers_.emplace_back(f, a.target()).second;
+  }
+  /// What a product or a quotient is absent with, wherever one of these is.
+  static std::vector<Expression> hiding(const Expression& e) {
+    if (is_quotient(e.op())) {
+      const auto above = hiding(e.argument(0));
+      return above.empty() ? std::vector{e.argument(0)} : above;
+    }
+    if (e.op() != Operator::multiply) return {};
+    std::vector<Expression> out;
+    for (const Expression& f : evaluation::factors_of(e)) {
+      const auto inside = hiding(f);
+      if (inside.empty()) out.push_back(f);
+      else out.insert(out.end(), inside.begin(), inside.end());
+    }
+    return out;
+  }
+  static Expression replaced(const Expression& e, const Expression& what, const Expression& by) {
+    if (e == what) return by;
+    return arguments(e, [&](const Expression& a) { return replaced(a, what, by); });
   }
 
   Expression below(const Expression& e) {
@@ -71,8 +141,8 @@ class Lift {
   /// Calls f with the places that e's arguments are asked for.
   template <class F>
   Expression within(const Expression& e, const F& f) {
-    if (e.op() == Operator::multiply && options_.semiring == Semiring::plus_times)
-      for (const Expression& x : evaluation::factors_of(e))
+    if (options_.semiring == Semiring::plus_times)
+      for (const Expression& x : hiding(e))
         if (const auto access = carrier_of(x, operands_)) {
           // Beside a sparse factor the others matter where that stores something.
           Places inside{operands_.at(access->node().name), access->free_indices()};
@@ -202,7 +272,7 @@ class Lift {
   std::vector<Done> done_;
   std::vector<std::pair<Expression, Places>> noted_;
   std::vector<Expression> noted_work_;
-  std::vector<std::pair<Expression, Expression>> done_work_;  ///< and the access to it
+  std::vector<std::pair<Expression, Expression>> done_work_, carriers_;  ///< and the access to it
 };
 
 }  // namespace
@@ -211,7 +281,7 @@ Lifted lifted(const Expression& body, const std::vector<std::string>& indices,
               const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
               std::vector<std::string>* steps) {
   Lift lift(operands, options, indices, steps);
-  Expression value = lift.apply(lift.shared_work(lift.shared(lift.times_mask(body))));
+  Expression value = lift.apply(lift.shared_work(lift.shared(lift.with_carriers(lift.times_mask(body)))));
   return {std::move(value), lift.take_operands()};
 }
 

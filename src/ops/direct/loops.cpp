@@ -32,6 +32,20 @@ void number(const Problem& p, Unit& unit) {
   unit.size = p.size;
 }
 
+/// Where many values meet at each place of memory, float32 would keep half the digits of their sum.
+void widen_sums(Unit& unit, const Order& order) {
+  constexpr double many = 16;
+  if (unit.combine != merging::Combine::plus || (unit.compute != DType::f32 && unit.compute != DType::c64)) return;
+  double places = 1;
+  std::vector<char> summed;
+  for (int i : order.indices) summed.push_back(unit.summed[static_cast<std::size_t>(i)]);
+  for (int i : unit.output) places *= static_cast<double>(unit.extents[static_cast<std::size_t>(i)]);
+  if (std::is_sorted(summed.begin(), summed.end()) || order.visits < many * places) return;
+  unit.compute = unit.compute == DType::f32 ? DType::f64 : DType::c128;
+  unit.absent = unit.absent.as(unit.compute);
+  unit.fill = unit.fill.as(unit.compute);
+}
+
 }  // namespace
 
 void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
@@ -60,8 +74,13 @@ std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cut
   auto unit = make_unit(p.assignment, p.operands, p.options, why);
   if (!unit) return std::nullopt;
   number(p, *unit);
+  if (!p.counts_absent && unit->others) {
+    unit->others.reset();
+    unit->fill = unit->absent;
+  }
   auto order = choose_order(*unit, *p.options.format, p.wishes, why);
   if (!order) return std::nullopt;
+  widen_sums(*unit, *order);
   Loops out{.cuts = {},
             .assignment = p.assignment,
             .unit = std::move(*unit),

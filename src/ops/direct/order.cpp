@@ -89,8 +89,8 @@ class Model {
     if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
     const Tensor& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
     const Format& f = t.format();
-    if (f.num_parts() != 1 || f.num_batch_levels() > 0 || !f.level(f.num_levels() - 1).unique ||
-        (u_.drops_fill_in && f.can_hold_fill()) || used_values(t.part()) == 0)
+    if (f.num_batch_levels() > 0 || !f.is_unique() || (u_.drops_fill_in && f.can_hold_fill()) ||
+        used_values(t.part()) == 0)
       return {};
     Order out = into(first);
     out.indices = u_.output;
@@ -122,6 +122,7 @@ class Model {
         if (!cost || (best && *cost >= least)) continue;
         least = *cost;
         best = std::move(candidate);
+        best->cost = least;
       } while (std::next_permutation(inner.begin(), inner.end()));
     } while (std::next_permutation(outer.begin(), outer.end()));
     if (best) return best;

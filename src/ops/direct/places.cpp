@@ -17,20 +17,6 @@ bool contains(const std::vector<std::string>& list, const std::string& s) {
   return std::ranges::find(list, s) != list.end();
 }
 
-/// The places over fewer indices: where one of them is.
-Tensor projected(const Places& places, const std::vector<std::string>& indices) {
-  std::vector<int> dims(indices.size());
-  std::iota(dims.begin(), dims.end(), 0);
-  Assignment any;
-  any.name = "#places";
-  any.indices = indices;
-  any.value = Expression::plain_access("#ones", places.indices);
-  for (const auto& i : places.indices)
-    if (!contains(indices, i)) any.value = Expression::reduce(Operator::sum, i, any.value, true);
-  const std::map<std::string, Tensor> operands{{"#ones", evaluation::ones_of(*places.tensor, DType::boolean)}};
-  return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
-}
-
 /// Is there a truth value in this expression, or a size of complex numbers? Their dtype is a smaller one than their
 /// operands'.
 bool narrows(const Expression& e) {
@@ -49,6 +35,19 @@ DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& op
 }
 
 }  // namespace
+
+Tensor projected(const Places& places, const std::vector<std::string>& indices) {
+  std::vector<int> dims(indices.size());
+  std::iota(dims.begin(), dims.end(), 0);
+  Assignment any;
+  any.name = "#places";
+  any.indices = indices;
+  any.value = Expression::plain_access("#ones", places.indices);
+  for (const auto& i : places.indices)
+    if (!contains(indices, i)) any.value = Expression::reduce(Operator::sum, i, any.value, true);
+  const std::map<std::string, Tensor> operands{{"#ones", evaluation::ones_of(*places.tensor, DType::boolean)}};
+  return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
+}
 
 bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options,
                  std::map<std::string, Tensor>& operands) {
@@ -71,7 +70,8 @@ bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& option
   const Tensor pattern = all ? *places.tensor : projected(places, shared);
   step.indices = shared;
   if (others.empty()) {
-    options.mask = pattern;
+    // Where it stores something, not where that is true.
+    options.mask = pattern.dtype() == DType::boolean ? evaluation::ones_of(pattern, DType::boolean) : pattern;
     options.format = pattern.format();
     return true;
   }

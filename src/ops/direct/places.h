@@ -19,6 +19,9 @@ struct Places {
   }
 };
 
+/// The places over fewer indices, where one of them is: true in each.
+Tensor projected(const Places& places, const std::vector<std::string>& indices);
+
 /// Makes `step`, a reduction whose dense operands give it a value everywhere, one of values in these places alone:
 /// Q(i,d) * K(j,d) where A(i,j) stores something, Q(i,h,d) * K(j,h,d) there for all h, E(i,d) * F(k,d) where some
 /// A(i,j,k) does. `options` gain its format and mask, `operands` what it names. False: it is left as it is, since that

@@ -28,6 +28,7 @@ struct Problem {
   std::vector<Bound> bounds;          ///< the sum of terms stays below the extent: blocks that do not divide
   std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major
   std::int64_t size = 0;              ///< ... its elements
+  bool counts_absent = true;          ///< false: a reduction takes what is there alone, as a semiring's sum does
 
   // --- what a user asks for ---------------------------------------------------------------------------------------
   Wishes wishes;

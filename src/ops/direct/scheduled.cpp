@@ -270,7 +270,7 @@ Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tenso
   const Loops loops = scheduler.apply();
   if (planning::Trace::on())
     planning::Trace::add("as scheduled: " + loops.assignment.to_string(), scheduler.before() + loops.describe(true));
-  if (auto result = loops.run(*scheduler.options().format, options.dtype)) return *result;
+  if (auto result = loops.run(*scheduler.options().format, options.result_dtype)) return *result;
   EvaluateOptions open = options;  // without a compiler there are no loops to arrange
   open.schedule.reset();
   return strata::evaluate(a, operands, open);

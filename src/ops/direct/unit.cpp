@@ -14,10 +14,10 @@ using evaluation::is_zero;
 using evaluation::to_scalar;
 using merging::Combine;
 
-/// A semiring as generated code has it: one way to combine, one operator.
+/// A semiring as generated code has it: one way to combine, one operator or a formula of two values.
 struct Ring {
   Combine add = Combine::plus;
-  Operator multiply = Operator::multiply;
+  std::optional<Operator> multiply = Operator::multiply;
 };
 
 /// min(a, b) of a user's two scalars, in either order.
@@ -31,14 +31,12 @@ std::optional<Operator> single_operator(const Expression& e) {
   return e.op();
 }
 
-/// A user's semiring whose laws need no samples: sums by min, max or +, with their own identity.
+/// A user's semiring whose laws need no samples: sums by min, max or +, with their own identity (see choose_result).
 std::optional<Ring> ring_of(const Semiring::Definition& d) {
   const auto add = single_operator(d.add), multiply = single_operator(d.multiply);
-  if (!add || !multiply) return std::nullopt;
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (add == Operator::minimum && d.zero == infinity) return Ring{Combine::minimum, *multiply};
-  if (add == Operator::maximum && d.zero == -infinity) return Ring{Combine::maximum, *multiply};
-  if (add == Operator::add && d.zero == 0) return Ring{Combine::plus, *multiply};
+  if (add == Operator::minimum) return Ring{Combine::minimum, multiply};
+  if (add == Operator::maximum) return Ring{Combine::maximum, multiply};
+  if (add == Operator::add) return Ring{Combine::plus, multiply};
   return std::nullopt;
 }
 
@@ -74,7 +72,7 @@ class Builder {
     if (unit_.extents.empty()) return refuse("there is no index to loop over");
     const Semiring::Kind kind = options_.semiring.kind();
     const auto ring = ring_of(options_.semiring);
-    if (!ring) return refuse("the semiring is not of min, max, + and * alone");
+    if (!ring) return refuse("the semiring's sum is not min, max or +");
     multiply_ = ring->multiply;
     ring_ = kind != Semiring::plus_times;
     unit_.ring = ring_ && kind != Semiring::or_and && kind != Semiring::any;
@@ -97,6 +95,9 @@ class Builder {
     evaluation::Tree tree(unit_.extents, options_.semiring);
     const auto root = add(tree, body);
     if (!root) return std::nullopt;
+    if (!is_reduction(reduction)) tree.drop_signs(root->second);  // sums start from +0
+    for (std::size_t n = 0; n < unit_.nodes.size(); ++n)
+      unit_.nodes[n].no_sign = tree.node(static_cast<int>(n)).no_sign;
     const auto& facts = tree.node(root->second);
     if (facts.constant) return refuse("it is a constant");
     if (!choose_result(facts, is_reduction(reduction) ? std::optional(reduction) : std::nullopt, implicit))
@@ -138,12 +139,22 @@ class Builder {
     }
     unit_.compute = t;
     unit_.dtype = t == DType::f32 ? root.dtype : t;
+    if (options_.semiring.kind() == Semiring::user && !has_own_identity(t))
+      return refuse("the additive identity is not that of min, max or +"), false;
     unit_.absent = ring_ ? to_scalar(identity(evaluation::addition(options_.semiring), t)) : Scalar::zero(t);
     if (!ring_ && reduction && *reduction != Operator::sum)
       unit_.absent = to_scalar(identity(monoid_of(*reduction), t));
     unit_.fill = ring_ || reduction == Operator::sum || everywhere ? unit_.absent : fill.as(t);
     if (!ring_ && everywhere) unit_.fill = Scalar::zero(t);
     return true;
+  }
+
+  /// Is a user's additive identity the one that min, max or + has in this dtype?
+  bool has_own_identity(DType t) const {
+    const auto given = to_scalar(identity(evaluation::addition(options_.semiring), t));
+    if (unit_.combine == Combine::plus) return given.is_zero();
+    return given.same_bits(to_scalar(
+        identity(unit_.combine == Combine::minimum ? evaluation::Monoid::minimum : evaluation::Monoid::maximum, t)));
   }
 
   static evaluation::Monoid monoid_of(Operator reduction) {
@@ -187,6 +198,7 @@ class Builder {
     evaluation::Leaf leaf;
     leaf.id = static_cast<int>(unit_.accesses.size());
     leaf.dense = a.dense;
+    leaf.fill_in = !a.dense && t.format().can_hold_fill();
     leaf.values = std::make_shared<Column>(evaluation::zeros(dtype, 0));
     leaf.fill = evaluation::cast(evaluation::of_scalar(t.fill()), dtype);
     const int fact = tree.add_leaf(std::move(leaf), a.indices);
@@ -217,6 +229,13 @@ class Builder {
     const auto right = add(tree, e.argument(1));
     if (!right) return std::nullopt;
     const int fact = tree.add_operation(op, {left->second, right->second});
+    for (const auto& [number, facts] : {*left, *right}) {  // a number beyond the integers that it is compared with
+      const evaluation::Node& n = tree.node(facts);
+      if (!n.constant) continue;
+      merging::Node& own = unit_.nodes[static_cast<std::size_t>(number)];
+      own.dtype = own.compute = n.dtype;
+      own.value = to_scalar(n.fill);
+    }
     const DType t = tree.node(fact).compute;
     if (is_complex(t) && (ring_ || (!multiplies && op != Operator::add && op != Operator::subtract)))
       return refuse("'" + std::string(name_of(op)) + "' of complex numbers");
@@ -231,7 +250,7 @@ class Builder {
     const auto& r = tree.node(right->second);
     // What is absent annihilates: as the general path says it.
     const auto absent_somewhere = [](const evaluation::Node& n) { return !n.always && !n.constant; };
-    const bool quotient = is_quotient(op) && l.annihilates() && !absent_somewhere(r);
+    const bool quotient = is_quotient(op) && l.annihilates();
     merging::Node n{.op = op, .arguments = {left->first, right->first}, .needed = {0, 0}};
     if (multiplies) {
       n.needed[0] = absent_somewhere(l) && (ring_ || l.annihilates());
@@ -241,14 +260,68 @@ class Builder {
     }
     n.kind = n.needed[0] || n.needed[1] ? merging::Node::all : merging::Node::any;
     if (ring_) {
-      n.op = operator_in_ring(multiplies);
       n.kind = multiplies ? merging::Node::all : merging::Node::any;
+      if (!multiplies || multiply_) {
+        n.op = operator_in_ring(multiplies);
+      } else {
+        auto formula = formula_of(options_.semiring.definition()->multiply, t);
+        if (!formula) return refuse("the semiring's product has an operation that no loop has here");
+        n.formula = std::move(*formula);
+      }
     }
     return node(std::move(n), tree, fact);
   }
 
+  /// A user's product of two values of a dtype, as nodes of its own.
+  static std::optional<std::vector<merging::Node>> formula_of(const Expression& e, DType t) {
+    evaluation::Tree tree({}, Semiring::plus_times);
+    std::vector<merging::Node> out;
+    const auto number = [](DType d) { return is_integer(d) ? 1 : 2; };
+    const auto add = [&](const auto& self, const Expression& x) -> int {
+      merging::Node n;
+      int fact = -1;
+      if (x.op() == Operator::constant) {
+        fact = tree.add_constant(x);
+      } else if (x.op() == Operator::access) {
+        n.kind = merging::Node::access;
+        n.operand = x.node().name == "a" ? 0 : 1;
+        evaluation::Leaf leaf;
+        leaf.dense = true;
+        leaf.values = std::make_shared<Column>(evaluation::zeros(t, 0));
+        leaf.fill = evaluation::zeros(t, 1);
+        fact = tree.add_leaf(std::move(leaf), {});
+      } else {
+        n.kind = is_unary(x.op()) ? merging::Node::map : merging::Node::any;
+        n.op = x.op();
+        for (const auto& a : x.node().arguments) {
+          const int argument = self(self, a);
+          if (argument < 0) return -1;
+          n.arguments.push_back(argument);
+        }
+        if (n.op == Operator::conjugate) return -1;
+        fact = is_unary(n.op) ? tree.add_unary(n.op, n.arguments[0]) : tree.add_operation(n.op, n.arguments);
+      }
+      const evaluation::Node& facts = tree.node(fact);
+      if (is_complex(facts.compute) || (n.kind != merging::Node::constant && facts.compute == DType::boolean) ||
+          (n.op == Operator::absolute && is_unsigned_int(facts.compute)))
+        return -1;
+      n.dtype = facts.dtype;
+      n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
+      n.value = to_scalar(facts.fill).as(n.dtype);
+      if (facts.constant) n.kind = merging::Node::constant, n.arguments.clear();
+      out.push_back(std::move(n));
+      return static_cast<int>(out.size()) - 1;
+    };
+    const int root = add(add, e);
+    // (The general path says what is wrong with a result of a higher kind.)
+    if (root < 0 || (out.back().dtype != DType::boolean && number(out.back().dtype) > number(t) &&
+                     tree.node(root).weak == evaluation::Node::strong))
+      return std::nullopt;
+    return out;
+  }
+
   Operator operator_in_ring(bool multiplies) const {
-    if (multiplies) return multiply_;
+    if (multiplies) return *multiply_;
     switch (unit_.combine) {
       case Combine::minimum: return Operator::minimum;
       case Combine::maximum: return Operator::maximum;
@@ -293,7 +366,7 @@ class Builder {
   std::map<std::string, int> numbers_;
   Unit unit_;
   bool ring_ = false;
-  Operator multiply_ = Operator::multiply;  ///< what '*' is in the ring
+  std::optional<Operator> multiply_ = Operator::multiply;  ///< what '*' is in the ring; none: a formula of two values
 };
 
 }  // namespace

@@ -73,6 +73,7 @@ struct Order {
   std::vector<std::int64_t> diagonals;  ///< dense result: strips of these diagonals, ascending,
   int along = -1;                       ///< ... whose places count this dimension
   double visits = 0;                    ///< about how often the innermost body runs
+  double cost = 0;                      ///< ... and how many ns all takes
   std::vector<merging::Hint> hints;     ///< per index
 
   /// The twin whose loops access k shares, or -1.

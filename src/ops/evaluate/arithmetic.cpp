@@ -75,6 +75,14 @@ OperationType type_of(Operator op, DType t) {
   }
 }
 
+DType type_of_reduction(Operator op, DType t, bool implicit) {
+  if (op == Operator::any || op == Operator::all) return DType::boolean;
+  if (op != Operator::sum) return type_of(op, t).result;
+  if (implicit) return t;
+  if (t == DType::boolean || is_signed_int(t)) return DType::i64;
+  return is_unsigned_int(t) ? DType::u64 : t;
+}
+
 Column apply(Operator op, const Column& left, const Column& right, DType result) {
   return std::visit(
       [&](const auto& a) -> Column {

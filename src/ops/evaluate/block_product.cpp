@@ -111,8 +111,7 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   if (!order) return no("the sparse operand has no dense last level below compressed ones");
   if (t.dtype() != m.dtype() || (t.dtype() != DType::f32 && t.dtype() != DType::f64))
     return no("not both operands are float32, or float64");
-  if ((options.dtype && *options.dtype != t.dtype()) || (options.compute_dtype && *options.compute_dtype != t.dtype()))
-    return no("the result has another dtype");
+  if (options.result_dtype && *options.result_dtype != t.dtype()) return no("the result has another dtype");
   const auto in_rows = *plain_indices(rows), in_matrices = *plain_indices(matrices);
   const std::string& summed = a.value.node().name;
   BlockProduct p{rows.node().name, matrices.node().name, {}, place(in_matrices, summed), -1};

@@ -1,13 +1,17 @@
 // Products that a plan serves, and writing into memory that a caller gives.
 #include <algorithm>
 
+#include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/evaluate/front.h"
+#include "plan/product.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
 namespace strata::evaluation {
 namespace {
+
+constexpr std::int64_t long_sum = 1 << 16;  ///< elements; what shorter ones lose nobody sees
 
 bool is_one(const Scalar& s) { return s.to_complex() == std::complex<double>(1); }
 
@@ -51,20 +55,30 @@ std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, 
   const auto sparse =
       std::count_if(operands.begin(), operands.end(), [](const auto& t) { return !t.format.is_all_dense(); });
   if (sparse > 1) return std::to_string(sparse) + " operands are sparse";
+  if (e.operands.size() == 1 && e.output.empty() && operands[0].dtype == DType::f64 &&
+      checked_product(operands[0].shape).value_or(long_sum) >= long_sum)
+    return "it is a long sum: loops that keep its digits serve";
   if (!(result == conversion::dense_format(static_cast<int>(e.output.size()))))
     return "the result is in " + result.to_string();
   return {};
 }
 
-std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                             const Destination& to) {
-  PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
-  if (to.out && !how.output_dtype) {
-    DType product = operands.empty() ? to.out->dtype() : operands[0].dtype;
-    for (const auto& t : operands) product = promote(product, t.dtype);
-    check_kind(product, to.out->dtype());
+PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to) {
+  PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
+  if (!to.out && !options.result_dtype) return how;
+  DType product = operands.empty() ? DType::f64 : operands[0].dtype;
+  for (const auto& t : operands) product = promote(product, t.dtype);
+  if (options.result_dtype && !how.compute_dtype) how.compute_dtype = planning::accumulator(product);
+  if (to.out) {  // its dtype decides what is computed in, unless one was asked for
+    check_kind(options.result_dtype.value_or(product), to.out->dtype());
     how.output_dtype = to.out->dtype();
   }
+  return how;
+}
+
+std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                             const Destination& to) {
+  const PlanOptions how = plan_options(operands, options, to);
   try {
     Plan plan = make_plan(e, operands, how);
     if (planning::Trace::on()) planning::Trace::add("a plan: " + plan.kernel_name(), plan.show());
@@ -98,6 +112,22 @@ void write(const Tensor& result, const Destination& to) {
   const TensorType types[] = {dense[0].type()};
   make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false})
       .run(dense, out, to.alpha, to.beta);
+}
+
+Tensor scaled(const Tensor& t, const Scalar& alpha) {
+  const Scalar own = alpha.as(t.dtype());
+  if (is_float(t.dtype()) ? alpha.to_complex().imag() != 0 : own.to_complex() != alpha.to_complex())
+    throw PlanError({.what = "alpha does not fit the product's dtype",
+                     .expected = "a value that " + std::string(name_of(t.dtype())) + " holds",
+                     .got = alpha.to_string(),
+                     .fix = "give operands or dtype= a dtype that holds it"});
+  RawArrays arrays;
+  arrays.values = Buffer::filled(own, 1);
+  const std::map<std::string, Tensor> operands{{"t", t}, {"alpha", make_tensor(Format(), {}, std::move(arrays))}};
+  Assignment product{.name = "scaled", .indices = {}, .accumulate = false, .value = {}, .text = {}};
+  for (int d = 0; d < t.rank(); ++d) product.indices.push_back("d" + std::to_string(d));
+  product.value = Expression::access("alpha") * Expression::plain_access("t", product.indices);
+  return strata::evaluate(product, operands, {.format = t.format()});
 }
 
 }  // namespace strata::evaluation

@@ -1,6 +1,7 @@
 #include "ops/evaluate/chain.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace strata::evaluation {
 
@@ -60,8 +61,12 @@ std::optional<Flat> flatten(const Assignment& a, bool floats) {
     const bool conjugate = f.op() == Operator::conjugate;
     const Expression& x = conjugate ? f.argument() : f;
     if (x.op() == Operator::constant && !conjugate) {
-      out.factor *= x.node().is_integer ? static_cast<double>(x.node().integer) : x.node().value;
+      const auto value = x.node().value;
+      // (An infinity times a sum is not the sum of infinities.)
+      if (!std::isfinite(value.real()) || !std::isfinite(value.imag())) return std::nullopt;
+      out.factor *= value;
       out.scaled = true;
+      out.complex = out.complex || x.node().number == Number::imaginary;
       continue;
     }
     if (x.op() != Operator::access) return std::nullopt;

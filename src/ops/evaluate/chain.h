@@ -32,7 +32,8 @@ struct Flat {
   Einsum einsum;
   std::vector<std::string> names;  ///< of the operands
   std::complex<double> factor = 1;
-  bool scaled = false;
+  bool scaled = false;   ///< is a number among the factors,
+  bool complex = false;  ///< ... and a complex one?
   std::set<int> summed;
 };
 /// `floats`: all operands are such, and a written sum has their dtype too.

@@ -242,6 +242,14 @@ void append(Column& to, const Column& more) {
       to.data);
 }
 
+void add_zero(Column& c) {
+  std::visit(
+      [](auto& v) {
+        for (auto& x : v) x += typename std::decay_t<decltype(v)>::value_type();
+      },
+      c.data);
+}
+
 bool is_zero(const Column& value) {
   return std::visit([](const auto& v) { return v[0] == typename std::decay_t<decltype(v)>::value_type(); }, value.data);
 }

@@ -57,6 +57,8 @@ Column gather(const Column& c, std::span<const std::int64_t> index, const Column
 /// Where chosen[k] is 0, the value becomes `other`'s single one.
 void keep(Column& c, std::span<const std::uint8_t> chosen, const Column& other);
 void append(Column& to, const Column& more);
+/// -0.0 becomes 0.0.
+void add_zero(Column& c);
 bool is_zero(const Column& value);
 bool has_negative(const Column& c);
 /// Rounds floats to their dtype and wraps integers.
@@ -68,6 +70,8 @@ struct OperationType {
   DType compute, result;
 };
 OperationType type_of(Operator op, DType common);
+/// Of a reduction: a written sum is as NumPy's sum, what a notation implies keeps the dtype, as NumPy's einsum.
+DType type_of_reduction(Operator op, DType t, bool implicit);
 
 /// Element by element; both of the same length and dtype `compute`.
 Column apply(Operator op, const Column& a, const Column& b, DType result);

@@ -18,8 +18,7 @@ std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std:
   if (a.accumulate || a.value.op() != Operator::access) return no("it is not one operand as it is");
   if (options.mask || options.semiring != Semiring::plus_times) return no("there is a mask or a semiring");
   const Tensor& t = operands.at(a.value.node().name);
-  if (options.dtype && *options.dtype != t.dtype()) return no("the result has another dtype");
-  if (t.num_parts() > 1 && !t.fill().is_zero()) return no("parts are added up around a fill that is not 0");
+  if (options.result_dtype && *options.result_dtype != t.dtype()) return no("the result has another dtype");
   Conversion c{a.value.node().name, {}, wanted_format(a, operands, options)};
   const auto& indices = a.value.node().indices;
   if (indices.size() != a.indices.size()) return no("an index occurs twice, or is new");

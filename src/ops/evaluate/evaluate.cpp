@@ -20,13 +20,6 @@
 namespace strata::evaluation {
 namespace {
 
-/// As NumPy's sum, where a sum was written; what a notation implies keeps the dtype, as NumPy's einsum.
-DType sum_dtype(DType t, bool implicit) {
-  if (implicit) return t;
-  if (t == DType::boolean || is_signed_int(t)) return DType::i64;
-  return is_unsigned_int(t) ? DType::u64 : t;
-}
-
 class Evaluator {
  public:
   Evaluator(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options)
@@ -55,9 +48,10 @@ class Evaluator {
     if (options_.semiring.definition()) reorders_ = check_on_samples(options_.semiring, samples(value));
     Tree tree(extents_, options_.semiring);
     const int root = build(tree, value, true);
+    tree.drop_signs(root);
     DType dtype = tree.node(root).dtype;
     if (assignment_.accumulate) dtype = operands_.at(assignment_.name).dtype();
-    return finish(tree, root, options_.dtype.value_or(dtype));
+    return finish(tree, root, options_.result_dtype.value_or(dtype));
   }
 
  private:
@@ -182,11 +176,11 @@ class Evaluator {
 
     Monoid monoid = Monoid::plus;
     DType dtype = node.dtype;
+    if (!ring) dtype = type_of_reduction(op, dtype, implicit);
     if (ring) monoid = addition(options_.semiring);
-    else if (op == Operator::sum) dtype = sum_dtype(dtype, implicit);
-    else if (op == Operator::any || op == Operator::all)
-      monoid = op == Operator::any ? Monoid::either : Monoid::both, dtype = DType::boolean;
-    else monoid = op == Operator::reduce_max ? Monoid::maximum : Monoid::minimum, dtype = type_of(op, dtype).result;
+    else if (op == Operator::any) monoid = Monoid::either;
+    else if (op == Operator::all) monoid = Monoid::both;
+    else if (op != Operator::sum) monoid = op == Operator::reduce_max ? Monoid::maximum : Monoid::minimum;
     Ints sizes;
     for (int v : reduced) sizes.push_back(extents_[static_cast<std::size_t>(v)]);
     const auto counted = checked_product(sizes);
@@ -303,7 +297,7 @@ class Evaluator {
   void check_kept(DType from, DType to) const {
     const bool lossy = (is_complex(from) && !is_complex(to)) || (is_float(from) && is_integer(to)) ||
                        (to == DType::boolean && from != to);
-    if (lossy && assignment_.accumulate && !options_.dtype)
+    if (lossy && assignment_.accumulate && !options_.result_dtype)
       throw DTypeError({.what = "'" + assignment_.name + "' cannot hold what '+=' adds to it",
                         .expected = std::string(name_of(from)),
                         .got = std::string(name_of(to))});

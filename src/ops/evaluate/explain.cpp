@@ -1,8 +1,11 @@
 // Which way an expression goes, and what is generated for it.
+#include "expr/depth.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
+#include "ops/evaluate/dtypes.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -47,8 +50,8 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
     if (why.empty() && names.size() > 2 && direct::pays_in_pairs(a, operands))
       why = "pair by pair it takes less than half of the multiply-adds";
     if (why.empty()) try {
-        const PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.dtype};
-        return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(make_plan(*e, list, how).explain());
+        const Plan plan = make_plan(*e, list, evaluation::plan_options(list, options, {}));
+        return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(plan.explain());
       } catch (const Unsupported& problem) { why = problem.problem().what; }
   }
   out += "  a plan: no, " + why + "\n";
@@ -77,9 +80,12 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 }  // namespace
 
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                    const EvaluateOptions& options) {
-  evaluation::check_names(a, operands);
+static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& given,
+                                const EvaluateOptions& asked) {
+  evaluation::check_names(a, given);
+  const evaluation::Dtypes dtypes(a, given, evaluation::with_true_mask(asked));
+  const auto operands = dtypes.asked() ? dtypes.cast(given) : given;
+  const EvaluateOptions& options = dtypes.options();
   std::map<std::string, TensorType> types;
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) {
@@ -105,10 +111,17 @@ std::string explain(const Assignment& a, const std::map<std::string, Tensor>& op
   return out + "ways, in the order tried\n" + ways(a, operands, types, options, format);
 }
 
+std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                    const EvaluateOptions& options) {
+  return on_a_large_stack(stack_for(a.value.depth()), [&] { return explain_here(a, operands, options); });
+}
+
 std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  const planning::Trace trace;
-  static_cast<void>(evaluate(a, operands, options));
-  return trace.text();
+  return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {  // as a whole: a trace belongs to one thread
+    const planning::Trace trace;
+    static_cast<void>(evaluate(a, operands, options));
+    return trace.text();
+  });
 }
 
 }  // namespace strata

@@ -32,8 +32,11 @@ namespace evaluation {
 std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
                                 std::vector<std::string>& operands) {
   // A written sum has NumPy's dtype of sums: of floats that is their own.
-  const bool floats = std::all_of(types.begin(), types.end(),
-                                  [](const auto& t) { return is_float(t.second.dtype) || is_complex(t.second.dtype); });
+  const auto named = a.value.operands();
+  const bool floats = std::all_of(named.begin(), named.end(), [&](const std::string& name) {
+    const DType t = types.at(name).dtype;
+    return is_float(t) || is_complex(t);
+  });
   auto flat = flatten(a, floats);
   if (!flat || flat->scaled) return std::nullopt;
   const auto& lists = flat->einsum.operands;

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "expr/depth.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
+#include "ops/evaluate/dtypes.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/memo.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
@@ -15,6 +18,7 @@ namespace {
 
 using evaluation::check_names;
 using evaluation::Destination;
+using evaluation::with_true_mask;
 
 void check_scales(const Destination& to, const EvaluateOptions& options) {
   if (to.scales() && options.semiring != Semiring::plus_times)
@@ -27,6 +31,19 @@ Format format_of(const Assignment& a, const std::map<std::string, TensorType>& t
                  bool into) {
   if (into) return conversion::dense_format(static_cast<int>(a.indices.size()));
   return options.format ? *options.format : result_format(a, types, options).format;
+}
+
+/// Operands of a product as a plan takes them: `names[k]` is called `operands[k]`.
+std::vector<Tensor> loaded(const evaluation::Dtypes& dtypes, std::span<const std::string> names,
+                           std::vector<Tensor> operands) {
+  if (operands.empty()) return operands;
+  DType product = operands[0].dtype();
+  for (const Tensor& t : operands) product = promote(product, t.dtype());
+  for (std::size_t k = 0; k < operands.size(); ++k) operands[k] = dtypes.loaded(names[k], operands[k], product);
+  return operands;
+}
+bool all_same(std::span<const Tensor> a, std::span<const Tensor> b) {
+  return std::ranges::equal(a, b, [](const Tensor& x, const Tensor& y) { return x.same_object(y); });
 }
 
 std::vector<TensorType> types_of(std::span<const Tensor> operands) {
@@ -53,7 +70,7 @@ bool may_have_plan(const EvaluateOptions& o) {
   return !planning::Trace::on() && !o.mask && !o.general && !o.schedule && o.semiring == Semiring::plus_times;
 }
 evaluation::Choices choices_of(const EvaluateOptions& o, const Destination& to) {
-  return {o.format, o.dtype, o.compute_dtype, to.out ? std::optional(to.out->dtype()) : std::nullopt};
+  return {o.format, o.dtype, o.compute_dtype, o.result_dtype, to.out ? std::optional(to.out->dtype()) : std::nullopt};
 }
 
 /// What makes an assignment; the name of its result does not count.
@@ -80,8 +97,8 @@ using AssignmentMemo = evaluation::Memo<AssignmentKey>;
 /// `memo`: where a product in a pattern is noted, or null.
 Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& operands, EvaluateOptions options,
                     const Destination& to, AssignmentMemo* memo = nullptr) {
-  if (!to.out && to.scales())
-    throw PlanError({.what = "alpha and beta need memory to write into", .expected = "an output", .fix = "give out="});
+  if (!to.out && !to.beta.is_zero())
+    throw PlanError({.what = "beta needs memory to write into", .expected = "an output", .fix = "give out="});
   if (to.out) options.format.reset();
   const auto compute = [&] {
     std::string why;
@@ -97,16 +114,16 @@ Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& op
                     product->names,
                     product->plan,
                     product->alpha});
-    return product->plan.run(product->operands, product->alpha);
+    return evaluation::run_in_pattern(product->plan, product->operands, product->alpha);
   };
   const Tensor result = compute();
-  if (!to.out) return result;
+  if (!to.out) return to.scales() ? evaluation::scaled(result, to.alpha) : result;
   evaluation::write(result, to);
   return *to.out;
 }
 
-Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-           Destination to) {
+Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+                const Destination& to) {
   check_names(a, operands);
   check_scales(to, options);
   thread_local AssignmentMemo memo;
@@ -120,36 +137,47 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
       std::vector<Tensor> list;
       for (const auto& n : known->names) list.push_back(operands.at(n));
       const Plan plan = known->plan;
-      return known->alpha ? plan.run(list, Scalar(*known->alpha)) : evaluation::run_plan(plan, list, to);
+      return known->alpha ? evaluation::run_in_pattern(plan, list, Scalar(*known->alpha))
+                          : evaluation::run_plan(plan, list, to);
     }
   }
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
+  const evaluation::Dtypes dtypes(a, operands, options);
   std::vector<std::string> names;
-  const auto types = types_of(operands);
+  auto types = types_of(operands);
+  for (auto& [name, type] : types) type.dtype = dtypes.of(name, type.dtype);
   const auto e = evaluation::as_einsum(a, types, names);
   // What adds to its own memory may do so in place.
   const bool in_place = a.accumulate && to.out && !to.scales() && to.out->type() == operands.at(a.name).type() &&
                         to.out->format().is_all_dense() &&
                         to.out->part().values.data == operands.at(a.name).part().values.data;
   if (e && (!a.accumulate || in_place) && !in_pairs(a, operands, names.size(), to)) {
-    std::vector<Tensor> list;
-    for (const auto& n : names) list.push_back(operands.at(n));
+    std::vector<Tensor> given;
+    for (const auto& n : names) given.push_back(operands.at(n));
     Destination whole = to;
     if (in_place) whole.beta = Scalar::of(std::int64_t{1});
+    const auto list = loaded(dtypes, names, given);
     const auto list_types = types_of(list);
-    if (const auto plan =
-            plan_of_product(*e, list_types, options, format_of(a, types, options, to.out.has_value()), whole)) {
-      if (memorable)
+    if (const auto plan = plan_of_product(*e, list_types, dtypes.plan_options(),
+                                          format_of(a, types, options, to.out.has_value()), whole)) {
+      if (memorable && all_same(list, given))
         memo.insert({{a.value, a.indices}, choices_of(options, to), list_types, planning::Epoch::now(), names, *plan});
       return evaluation::run_plan(*plan, list, whole);
     }
   }
+  if (dtypes.asked()) return without_plan(a, dtypes.cast(operands), dtypes.options(), to);
   return without_plan(a, operands, options, to, memorable && !to.out ? &memo : nullptr);
 }
 
-Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {
+Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+           const Destination& to) {
+  return on_a_large_stack(stack_for(a.value.depth()), [&] { return run_here(a, operands, options, to); });
+}
+
+Tensor run_here(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
+                const Destination& to) {
   if (e.operands.size() != operands.size())
     throw ExpressionError({.what = "the expression and the operands differ in number",
                            .expected = std::to_string(e.operands.size()),
@@ -167,50 +195,54 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
   static_cast<void>(index_extents(e, shapes));
   const auto named = by_name(operands);
   const Assignment a = to_assignment(e);
-  if (in_pairs(a, named, operands.size(), to)) return without_plan(a, named, options, to);
-  const auto types = types_of(operands);
-  if (const auto plan =
-          plan_of_product(e, types, options, format_of(a, types_of(named), options, to.out.has_value()), to)) {
-    if (memorable) memo.insert({e, choices_of(options, to), types, planning::Epoch::now(), {}, *plan});
-    return evaluation::run_plan(*plan, operands, to);
+  const evaluation::Dtypes dtypes(a, named, options);
+  if (!in_pairs(a, named, operands.size(), to)) {
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < operands.size(); ++k) names.push_back(operand_name(k));
+    const auto list = loaded(dtypes, names, {operands.begin(), operands.end()});
+    const auto types = types_of(list);
+    if (const auto plan = plan_of_product(e, types, dtypes.plan_options(),
+                                          format_of(a, types_of(named), options, to.out.has_value()), to)) {
+      if (memorable && all_same(list, operands))
+        memo.insert({e, choices_of(options, to), types, planning::Epoch::now(), {}, *plan});
+      return evaluation::run_plan(*plan, list, to);
+    }
   }
-  return without_plan(a, named, options, to);
+  return dtypes.asked() ? without_plan(a, dtypes.cast(named), dtypes.options(), to)
+                        : without_plan(a, named, options, to);
+}
+
+Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {
+  return on_a_large_stack(stack_for(static_cast<int>(operands.size())),
+                          [&] { return run_here(e, operands, options, to); });
 }
 
 }  // namespace
 
 Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return run(a, operands, options, {});
+  return run(a, operands, with_true_mask(options), {});
 }
 Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return run(parse_assignment(text), operands, options, {});
+  return evaluate(parse_assignment(text), operands, options);
 }
 Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
                 const Scalar& alpha) {
-  return run(e, operands, options, {.alpha = alpha});
+  return run(e, operands, with_true_mask(options), {.alpha = alpha});
 }
 void evaluate_into(const Assignment& a, const std::map<std::string, Tensor>& operands, const Tensor& out,
                    const EvaluateOptions& options, const Scalar& alpha, const Scalar& beta) {
-  run(a, operands, options, {out, alpha, beta});
+  run(a, operands, with_true_mask(options), {out, alpha, beta});
 }
 void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out, const EvaluateOptions& options,
                    const Scalar& alpha, const Scalar& beta) {
-  run(e, operands, options, {out, alpha, beta});
+  run(e, operands, with_true_mask(options), {out, alpha, beta});
 }
 
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options) {
   std::vector<int> ranks;
   for (const auto& t : operands) ranks.push_back(t.rank());
   const Einsum e = parse_einsum(text, ranks);
-  return evaluate(e, operands, einsum_options(e, operands, options));
-}
-
-EvaluateOptions einsum_options(const Einsum& e, std::span<const Tensor> operands, EvaluateOptions options) {
-  const auto sparse = [](const Tensor& t) { return !t.format().is_all_dense(); };
-  if (!options.format && !options.mask && options.semiring == Semiring::plus_times &&
-      std::count_if(operands.begin(), operands.end(), sparse) < 2)
-    options.format = conversion::dense_format(static_cast<int>(e.output.size()));
-  return options;
+  return evaluate(e, operands, options);
 }
 
 }  // namespace strata

@@ -42,6 +42,8 @@ struct Destination {
 /// Why no plan serves; empty where one does: a product with at most one sparse operand and a dense result.
 std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
                          const Format& result);
+/// Of the options the dtypes count that Dtypes has settled: compute_dtype and result_dtype.
+PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to);
 /// The plan that serves such operands, if there is one.
 std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
                              const Destination& to);
@@ -49,6 +51,8 @@ Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destin
 /// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
 /// lower kind.
 void write(const Tensor& result, const Destination& to);
+/// alpha * t, as t is stored. PlanError: t's dtype does not hold alpha.
+Tensor scaled(const Tensor& t, const Scalar& alpha);
 /// DTypeError where values of `from` lose their kind in `to` (complex, float, integer, truth value).
 void check_kind(DType from, DType to);
 

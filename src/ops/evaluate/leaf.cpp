@@ -13,7 +13,12 @@ namespace {
 Operand read_dense(const Tensor& t) {
   const Tensor d = convert(t, conversion::dense_format(t.rank()));
   const Part& part = d.part(0);
-  Operand out{.dense = true, .shape = d.shape(), .coords = {}, .values = nullptr, .fill = of_scalar(d.fill())};
+  Operand out{.dense = true,
+              .fill_in = false,
+              .shape = d.shape(),
+              .coords = {},
+              .values = nullptr,
+              .fill = of_scalar(d.fill())};
   const auto width = static_cast<std::int64_t>(size_of(d.dtype()));
   const std::int64_t n = d.size().value();
   const char* base = static_cast<const char*>(part.values.data);
@@ -48,7 +53,12 @@ Operand read_sparse(const Tensor& t, Zeros zeros) {
   conversion::Elements elements(conversion::dense_format(t.rank()), t.shape(), t.dtype());
   conversion::stored_elements(t, zeros).emit([&](const conversion::Piece& p) { elements.append(p); });
   elements.sort_and_combine();
-  Operand out{.dense = false, .shape = t.shape(), .coords = {}, .values = nullptr, .fill = of_scalar(t.fill())};
+  Operand out{.dense = false,
+              .fill_in = t.format().can_hold_fill(),
+              .shape = t.shape(),
+              .coords = {},
+              .values = nullptr,
+              .fill = of_scalar(t.fill())};
   for (std::size_t d = 0; d < t.shape().size(); ++d) {
     out.coords.emplace_back(static_cast<std::size_t>(elements.size()));
     elements.column(d, 0, elements.size(), out.coords.back().data());
@@ -104,6 +114,7 @@ Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indice
           const std::map<std::string, int>& variables, const Extents& extents) {
   Leaf leaf{.id = id,
             .dense = operand.dense,
+            .fill_in = operand.fill_in,
             .values = operand.values,
             .fill = operand.fill,
             .rows = {},

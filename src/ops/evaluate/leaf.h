@@ -12,7 +12,8 @@ namespace strata::evaluation {
 
 /// The elements of one operand, read once, whatever its format.
 struct Operand {
-  bool dense = false;  ///< every element has a value: row-major, no coordinates
+  bool dense = false;    ///< every element has a value: row-major, no coordinates
+  bool fill_in = false;  ///< sparse: it may hold slots that a format put there
   Shape shape;
   std::vector<Ints> coords;  ///< sparse: per dimension, sorted, each at most once
   std::shared_ptr<const Column> values;
@@ -28,7 +29,7 @@ Rows read_mask(const Tensor& t, const std::vector<int>& vars);
 /// An operand under an access: a function of index variables.
 struct Leaf {
   int id = 0;
-  bool dense = false;
+  bool dense = false, fill_in = false;
   std::shared_ptr<const Column> values;
   Column fill;
   Rows rows;              ///< sparse: its elements, with slots of `id`

@@ -278,9 +278,7 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::
     if (t.pos_dtype != DType::i32 && t.pos_dtype != DType::i64) return no("positions are neither int32 nor int64");
   }
   if (one_pattern) return no("they share one pattern: a loop over its slots is faster");
-  if ((options.dtype && *options.dtype != first.dtype) ||
-      (options.compute_dtype && *options.compute_dtype != first.dtype))
-    return no("the result has another dtype");
+  if (options.result_dtype && *options.result_dtype != first.dtype) return no("the result has another dtype");
   if (first.pos_dtype == DType::i32 && stored > INT32_MAX) return no("int32 may not count what is stored");
   if (first.shape[static_cast<std::size_t>(rows->inner)] > INT32_MAX) return no("an extent is above 2^31 - 1");
   if (!with_types(first, []<class V, class P>(V*, P*) { return loop_of<V, P>() != nullptr; }))

@@ -13,7 +13,8 @@ namespace strata::evaluation {
 /// What beside expression and operands decides about a plan.
 struct Choices {
   std::optional<Format> format;
-  std::optional<DType> dtype, compute_dtype, written;  ///< written: dtype of the memory that is written into
+  std::optional<DType> dtype, compute_dtype, result_dtype,
+      written;  ///< written: dtype of the memory that is written into
   bool operator==(const Choices&) const = default;
 };
 

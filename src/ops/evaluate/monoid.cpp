@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/sum_in_pairs.h"
 #include "ops/evaluate/scalar_arithmetic.h"
 #include "ops/evaluate/semiring_arithmetic.h"
 
@@ -73,12 +74,10 @@ Column combine(const Monoid& m, const Column& c, std::span<const std::int64_t> s
   std::visit(
       [&](auto& to) {
         const auto& from = std::get<std::decay_t<decltype(to)>>(c.data);
-        for (std::size_t g = 0; g < groups; ++g) {
-          auto x = from[static_cast<std::size_t>(starts[g])];
-          for (auto k = starts[g] + 1; k < starts[g + 1]; ++k)
-            x = combine_two(m.kind(), x, from[static_cast<std::size_t>(k)], boolean);
-          to[g] = x;
-        }
+        for (std::size_t g = 0; g < groups; ++g)
+          to[g] = sum_in_pairs(
+              starts[g], starts[g + 1], [&](std::int64_t k) { return from[static_cast<std::size_t>(k)]; },
+              [&](auto a, auto b) { return combine_two(m.kind(), a, b, boolean); });
       },
       out.data);
   return out;

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "backend/pool.h"
+#include "base/checked.h"
 #include "ops/direct/flat.h"
 #include "ops/evaluate/chain.h"
+#include "ops/evaluate/dtypes.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
 #include "strata/settings.h"
+#include "tensor/is_fill.h"
+#include "tensor/values.h"
 
 namespace strata::evaluation {
 namespace {
@@ -109,9 +115,10 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   if (!types[walked].fill.is_zero()) return refuse("its fill is not 0");
   const bool continuous = dtype == DType::f64 || dtype == DType::f32 || is_complex(dtype);
   if (flat->scaled && !continuous) return refuse("it is scaled, and of integers");
-  if (is_complex(dtype) && options.dtype && !is_complex(*options.dtype))
+  if (flat->complex && !is_complex(dtype)) return refuse("a complex number scales real ones");
+  if (is_complex(dtype) && options.result_dtype && !is_complex(*options.result_dtype))
     return refuse("complex numbers become real ones");
-  if (dtype == DType::boolean && options.dtype)
+  if (dtype == DType::boolean && options.result_dtype)
     return refuse("booleans become numbers");  // "or", and only then a number
 
   // The result's format must be the operand's own, its dimensions in the output's order.
@@ -130,10 +137,12 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   if (!((options.format ? *options.format : result_format(a, by_name, options).format) == format))
     return refuse("the result is in another format");
 
+  const Tensor before = std::exchange(list[walked], added(list[walked], dtype));
+  types[walked] = list[walked].type();
   PlanOptions how;
   how.pattern = true;
-  how.output_dtype = options.dtype;  // sums in the operands' own dtype, as the general path
-  if (options.dtype && *options.dtype != dtype) {
+  how.output_dtype = options.result_dtype;  // sums in the operands' own dtype, as the general path
+  if (options.result_dtype && *options.result_dtype != dtype) {
     const bool narrow = is_float(dtype) && size_of(dtype) < 4;
     how.compute_dtype = narrow ? DType::f32 : dtype;
   }
@@ -143,16 +152,35 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
       return refuse("there is no compiler");
     if (!options.mask && scales_short_rows(*flat, list[walked], walked))
       return refuse("it scales short rows, for which one loop over all slots is faster");
-    const bool real = flat->factor.imag() == 0;
+    const bool real = flat->factor.imag() == 0, as_given = list[walked].same_object(before);
     return PatternProduct{.plan = std::move(plan),
                           .names = std::move(flat->names),
                           .operands = std::move(list),
                           .alpha = real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor),
-                          .lasting = !options.mask && !flat->summed.empty()};
+                          .lasting = as_given && !options.mask && !flat->summed.empty()};
   } catch (const Unsupported& problem) {
     why = problem.problem().what;
     return std::nullopt;
   }
+}
+
+Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const Scalar& alpha) {
+  Tensor out = plan.run(operands, alpha);
+  if (!out.format().can_hold_fill() || !(is_float(out.dtype()) || is_complex(out.dtype()))) return out;
+  // Fill-in has no sign: -1 * 0 is 0 there, as where nothing is stored.
+  for (int k = 0; k < out.num_parts(); ++k) {
+    const Buffer& values = out.part(k).values;
+    with_width(size_of(values.dtype), [&]<class T>(T) {
+      const IsFill<T> is_zero(Scalar::zero(values.dtype));
+      T* const v = static_cast<T*>(values.data);
+      constexpr std::int64_t chunk = 1 << 16;
+      parallel_for(ceil_div(values.size, chunk), [&](std::int64_t c) {
+        for (std::int64_t i = c * chunk, end = std::min(values.size, i + chunk); i < end; ++i)
+          v[i] = is_zero(v[i]) ? T{} : v[i];
+      });
+    });
+  }
+  return out;
 }
 
 Tensor ones_of(const Tensor& t, DType dtype) {
@@ -166,9 +194,7 @@ Tensor ones_of(const Tensor& t, DType dtype) {
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-bool stores_all(const Format& f) {
-  return f.num_parts() == 1 && !f.can_hold_fill() && f.level(f.num_levels() - 1).unique;
-}
+bool stores_all(const Format& f) { return f.is_unique() && !f.can_hold_fill(); }
 
 bool is_factor(const EvaluateOptions& options, std::size_t rank) {
   return options.mask && !options.complement_mask && stores_all(options.mask->format()) &&

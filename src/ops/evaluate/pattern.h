@@ -16,6 +16,8 @@ struct PatternProduct {
 /// Nothing where the expression is of another kind, or nothing compiles here; and `why`.
 std::optional<PatternProduct> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                                  const EvaluateOptions& options, std::string& why);
+/// alpha * the product, in fresh memory.
+Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const Scalar& alpha);
 /// 1 where this tensor of one part stores something: one value for all.
 Tensor ones_of(const Tensor& t, DType dtype);
 /// Every element that the format has room for is a stored one, and there once.

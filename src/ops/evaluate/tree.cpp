@@ -2,6 +2,7 @@
 #include "ops/evaluate/tree.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/evaluate/semiring_arithmetic.h"
 
@@ -29,20 +30,50 @@ Rows join_all(std::vector<Rows> tables, const Extents& extents) {
   return out;
 }
 
+/// Of a Python number that has become one of this dtype.
+Node::Weak weak_of(DType t) { return is_complex(t) ? Node::complex : Node::floating; }
+
+/// Does an integer lie below (-1) or above (1) those of a dtype?
+int beyond(const Column& number, DType t) {
+  const auto bits = size_of(t) * 8;
+  const std::uint64_t largest = ~std::uint64_t{0} >> (64 - bits + (is_signed_int(t) ? 1 : 0));
+  if (const auto* i = std::get_if<std::vector<std::int64_t>>(&number.data); i && (*i)[0] < 0)
+    return is_signed_int(t) && (*i)[0] >= -static_cast<std::int64_t>(largest) - 1 ? 0 : -1;
+  else if (i) return static_cast<std::uint64_t>((*i)[0]) <= largest ? 0 : 1;
+  if (const auto* u = std::get_if<std::vector<std::uint64_t>>(&number.data)) return (*u)[0] <= largest ? 0 : 1;
+  return std::get<std::vector<double>>(number.data)[0] < 0 ? -1 : 1;  // of more than 64 bits
+}
+
 }  // namespace
 
 int Tree::add(Node n) {
+  if (!n.constant && !n.always && is_zero(n.fill)) n.fill = zeros(n.dtype, 1);  // absent elements have no sign
   nodes_.push_back(std::move(n));
   return static_cast<int>(nodes_.size()) - 1;
+}
+
+void Tree::drop_signs(int n) {
+  Node& x = nodes_[static_cast<std::size_t>(n)];
+  x.no_sign = x.fill_in && !x.always && !x.constant && (is_float(x.dtype) || is_complex(x.dtype)) && is_zero(x.fill);
 }
 
 int Tree::add_constant(const Expression& e) {
   const auto& n = e.node();
   Node out;
   out.constant = true;
-  out.weak = n.is_integer ? Node::integer : Node::floating;
-  out.dtype = n.is_integer ? DType::i64 : DType::f64;
-  out.fill = n.is_integer ? of_scalar(Scalar::of(n.integer)) : of_scalar(Scalar::of(n.value.real()));
+  const Scalar number = [&] {
+    switch (n.number) {
+      case Number::integer: return Scalar::of(n.integer);
+      case Number::unsigned_integer: return Scalar::of(static_cast<std::uint64_t>(n.integer));
+      case Number::imaginary: return Scalar::of(n.value);
+      case Number::truth: return Scalar::of(n.value.real() != 0);
+      default: return Scalar::of(n.value.real());
+    }
+  }();
+  out.dtype = number.dtype;
+  out.fill = of_scalar(number);
+  if (is_integer(n.number)) out.weak = Node::integer;
+  else if (n.number != Number::truth) out.weak = n.number == Number::imaginary ? Node::complex : Node::floating;
   if (semiring_ == Semiring::or_and) {
     out.fill = cast(out.fill, DType::boolean);
     out.dtype = DType::boolean;
@@ -58,6 +89,7 @@ int Tree::add_leaf(Leaf leaf, std::vector<int> vars) {
   out.vars = std::move(vars);
   out.dtype = leaf.values->dtype;
   out.always = leaf.dense;
+  out.fill_in = leaf.fill_in;
   out.fill = semiring_ == Semiring::plus_times ? leaf.fill : identity(addition(semiring_), out.dtype);
   leaf.fill = out.fill;
   leaves_.push_back(std::move(leaf));
@@ -72,17 +104,24 @@ int Tree::add_unary(Operator op, int a) {
   out.arguments = {a};
   out.compute = t.compute;
   out.dtype = t.result;
-  if (out.weak != Node::strong && !is_integer(t.result)) out.weak = Node::floating;
+  if (out.weak != Node::strong && !is_integer(t.result)) out.weak = weak_of(t.result);
   out.fill = apply(op, cast(node(a).fill, t.compute), t.result);
   return add(std::move(out));
 }
 
-DType Tree::common(std::span<const int> arguments) const {
+/// An absent numerator stays absent, whatever divides it.
+bool Tree::is_quotient_of_absent(Operator op, std::span<const int> arguments) const {
+  return semiring_ == Semiring::plus_times && is_quotient(op) && node(arguments[0]).annihilates();
+}
+
+DType Tree::common(Operator op, std::span<const int> arguments) const {
   // From left to right, as NumPy would; a Python number takes the dtype of what it meets.
   DType dtype = node(arguments[0]).dtype;
   Node::Weak weak = node(arguments[0]).weak;
   const auto meet = [](DType strong, Node::Weak number) {
-    if (number == Node::floating && !is_float(strong) && !is_complex(strong)) return DType::f64;
+    if (is_complex(strong)) return strong;
+    if (number == Node::complex) return is_float(strong) ? promote(strong, DType::c64) : promote(strong, DType::c128);
+    if (number == Node::floating && !is_float(strong)) return DType::f64;
     return number == Node::integer && strong == DType::boolean ? DType::i64 : strong;
   };
   for (int a : arguments.subspan(1)) {
@@ -90,17 +129,16 @@ DType Tree::common(std::span<const int> arguments) const {
     if (weak == Node::strong && n.weak == Node::strong) {
       dtype = promote(dtype, n.dtype);
     } else if (weak != Node::strong && n.weak != Node::strong) {
-      if (n.weak == Node::floating) weak = Node::floating;
-      dtype = weak == Node::floating ? DType::f64 : DType::i64;
+      weak = std::max(weak, n.weak);
+      dtype = promote(dtype, n.dtype);
     } else {
       dtype = weak == Node::strong ? meet(dtype, n.weak) : meet(n.dtype, weak);
       weak = Node::strong;
     }
   }
-  if (weak == Node::strong && is_integer(dtype))
+  if (weak == Node::strong && is_integer(dtype) && op != Operator::divide)  // quotients are floats
     for (int a : arguments)
-      if (const Node& n = node(a); n.op == Operator::constant && n.weak == Node::integer &&
-                                   !(cast(cast(n.fill, dtype), DType::i64).data == n.fill.data))
+      if (const Node& n = node(a); n.weak == Node::integer && beyond(n.fill, dtype) != 0)
         throw DTypeError(
             {.what = "the number " + to_scalar(n.fill).to_string() + " does not fit " + std::string(name_of(dtype)),
              .expected = "a number of this dtype, as in NumPy",
@@ -109,16 +147,31 @@ DType Tree::common(std::span<const int> arguments) const {
   return dtype;
 }
 
+DType Tree::common_of_comparison(Operator op, std::span<const int> arguments) {
+  for (std::size_t k = 0; k < 2; ++k) {
+    Node& number = nodes_[static_cast<std::size_t>(arguments[k])];
+    const Node& other = node(arguments[1 - k]);
+    if (number.weak != Node::integer || other.weak != Node::strong || is_float(other.dtype) || is_complex(other.dtype))
+      continue;
+    if (const int side = beyond(number.fill, other.dtype == DType::boolean ? DType::i64 : other.dtype); side != 0) {
+      number.dtype = DType::f64;
+      number.fill = of_scalar(Scalar::of(side * std::numeric_limits<double>::infinity()));
+      return DType::f64;
+    }
+  }
+  return common(op, arguments);
+}
+
 int Tree::add_operation(Operator op, std::vector<int> arguments) {
   Node out;
   out.op = op;
-  const DType operands = common(arguments);
+  const DType operands = is_comparison(op) ? common_of_comparison(op, arguments) : common(op, arguments);
   OperationType t = type_of(op, operands);
   const bool ring = semiring_ != Semiring::plus_times;
   out.compute = t.compute;
   out.dtype = t.result;
-  bool all_constant = true, any_always = false, all_weak = true, any_weak_float = false, all_everywhere = true,
-       any_everywhere = false;
+  bool all_constant = true, any_always = false, all_weak = true, all_everywhere = true, any_everywhere = false;
+  Node::Weak weak = Node::integer;
   const Node* annihilator = nullptr;
   for (int a : arguments) {
     const Node& n = node(a);
@@ -126,12 +179,13 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
     any_always = any_always || n.always;
     all_everywhere = all_everywhere && (n.always || n.constant);
     any_everywhere = any_everywhere || n.always || n.constant;
+    out.fill_in = out.fill_in || n.fill_in;
     all_weak = all_weak && n.weak != Node::strong;
-    any_weak_float = any_weak_float || n.weak == Node::floating;
+    weak = std::max(weak, n.weak);
     if (op == Operator::multiply && n.annihilates()) annihilator = &n;
     out.vars = united(out.vars, n.vars);
   }
-  if (all_weak && !is_comparison(op)) out.weak = any_weak_float || is_float(t.result) ? Node::floating : Node::integer;
+  if (all_weak && !is_comparison(op)) out.weak = is_integer(t.result) ? weak : std::max(weak, weak_of(t.result));
   out.constant = all_constant;
   const auto at = [&](std::size_t k) { return cast_in(semiring_, node(arguments[k]).fill, t.compute); };
   if (ring && !all_constant) {
@@ -143,9 +197,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
       out.fill = op == Operator::multiply ? product(semiring_, out.fill, at(k))
                                           : combine(addition(semiring_), out.fill, at(k));
   } else {
-    const bool quotient_of_absent = is_quotient(op) && node(arguments[0]).annihilates() &&
-                                    (node(arguments[1]).always || node(arguments[1]).constant);
-    if (annihilator || quotient_of_absent) {
+    if (annihilator || is_quotient_of_absent(op, arguments)) {
       out.fill = zeros(t.result, 1);
     } else {
       out.always = any_always;
@@ -153,6 +205,7 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
       for (std::size_t k = 1; k < arguments.size(); ++k) out.fill = apply(op, out.fill, at(k), t.result);
     }
   }
+  if (!ring && is_quotient(op)) drop_signs(arguments[1]);
   out.arguments = std::move(arguments);
   return add(std::move(out));
 }
@@ -179,9 +232,7 @@ Rows Tree::support(int index, const Rows* restrict) const {
   if (n.constant) return covering({}, n.vars);
   if (n.op == Operator::access) return restricted(leaves_[static_cast<std::size_t>(n.leaf)].rows);
   if (n.arguments.size() == 1) return support(n.arguments[0], restrict);
-  if (is_quotient(n.op) && node(n.arguments[0]).annihilates() &&
-      (node(n.arguments[1]).always || node(n.arguments[1]).constant))
-    return covering(support(n.arguments[0], restrict), n.vars);
+  if (is_quotient_of_absent(n.op, n.arguments)) return covering(support(n.arguments[0], restrict), n.vars);
   std::vector<int> needed, others;
   for (int a : n.arguments) {
     const Node& argument = node(a);
@@ -216,6 +267,12 @@ void Tree::look_up(int index, Rows& rows) const {
 }
 
 Values Tree::evaluate(int index, const Rows& rows) const {
+  Values out = value_of(index, rows);
+  if (node(index).no_sign) add_zero(out.values);
+  return out;
+}
+
+Values Tree::value_of(int index, const Rows& rows) const {
   const Node& n = node(index);
   const auto count = static_cast<std::size_t>(rows.n);
   if (n.constant) return {repeat(n.fill, count), {}};
@@ -237,16 +294,14 @@ Values Tree::evaluate(int index, const Rows& rows) const {
   if (semiring_ != Semiring::plus_times) return evaluate_semiring(n, rows);
   if (n.arguments.size() == 1) {
     Values a = evaluate(n.arguments[0], rows);
-    return {apply(n.op, cast(a.values, n.compute), n.dtype), std::move(a.present)};
+    Values out{apply(n.op, cast(a.values, n.compute), n.dtype), std::move(a.present)};
+    if (!out.present.empty()) keep(out.values, out.present, n.fill);  // -0.0 of what is absent has no sign
+    return out;
   }
   // Absent where a needed argument is; otherwise where all arguments are that can be.
   Values out;
-  bool needs = false;
-  for (int a : n.arguments)
-    needs = needs || (n.op == Operator::multiply
-                          ? node(a).annihilates()
-                          : is_quotient(n.op) && a == n.arguments[0] && is_zero(n.fill) && node(a).annihilates() &&
-                                (node(n.arguments[1]).always || node(n.arguments[1]).constant));
+  bool needs = is_quotient_of_absent(n.op, n.arguments);
+  for (int a : n.arguments) needs = needs || (n.op == Operator::multiply && node(a).annihilates());
   bool everywhere = false, started = false;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
     const Node& argument = node(n.arguments[k]);
@@ -266,7 +321,7 @@ Values Tree::evaluate(int index, const Rows& rows) const {
     }
   }
   if (!needs && everywhere) out.present.clear();
-  if (needs && !out.present.empty()) keep(out.values, out.present, n.fill);
+  if (!out.present.empty()) keep(out.values, out.present, n.fill);
   return out;
 }
 

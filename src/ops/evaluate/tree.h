@@ -18,11 +18,14 @@ struct Node {
   enum Weak : std::uint8_t {
     strong,
     integer,
-    floating
+    floating,
+    complex
   } weak = strong;        ///< a Python number takes the dtype of what it meets
   bool constant = false;  ///< one value everywhere
   bool always = false;    ///< has a value everywhere, not one value: a dense operand is in it
   Column fill;            ///< where absent; of a constant its value
+  bool fill_in = false;   ///< some of its elements may be what a format put there,
+  bool no_sign = false;   ///< ... whose zeros, as those of absent elements, have no sign
 
   /// Absence makes a product absent, whatever it is multiplied with: NaN and Inf too.
   bool annihilates() const { return !constant && !always && is_zero(fill); }
@@ -48,6 +51,8 @@ class Tree {
   int add_leaf(Leaf leaf, std::vector<int> vars);
   int add_unary(Operator op, int a);
   int add_operation(Operator op, std::vector<int> arguments);
+  /// Zeros of this node lose their sign where they may be fill-in: a quotient would tell them from absent ones.
+  void drop_signs(int n);
   const Node& node(int n) const { return nodes_[static_cast<std::size_t>(n)]; }
 
   /// Rows where the node may differ from its fill. `restrict`: only those are asked for.
@@ -79,10 +84,14 @@ class Tree {
   static constexpr std::int64_t slab_rows = 1 << 19;  ///< bounds the memory of intermediates
 
   int add(Node n);
-  DType common(std::span<const int> arguments) const;
+  DType common(Operator op, std::span<const int> arguments) const;
+  /// Of a comparison of integers: a number beyond their dtype becomes an infinity, beyond which none of them is.
+  DType common_of_comparison(Operator op, std::span<const int> arguments);
+  bool is_quotient_of_absent(Operator op, std::span<const int> arguments) const;
   std::vector<Rows> supports(std::span<const int> arguments, const Rows* restrict) const;
   void look_up(int n, Rows& rows) const;
   Values evaluate(int n, const Rows& rows) const;
+  Values value_of(int n, const Rows& rows) const;
   Values evaluate_semiring(const Node& node, const Rows& rows) const;
 
   Extents extents_;

@@ -97,7 +97,7 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
     return {};
   const BlockedRows b = *to;
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, extent(t, from->inner), [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, from->outer), columns = extent(t, from->inner), stored = pos[rows];
     const i64 block_rows = (rows + b.rows - 1) / b.rows, block_cols = (columns + b.columns - 1) / b.columns;
     const auto types = index_types(goal, t.shape(), stored);
@@ -174,19 +174,19 @@ std::optional<Tensor> rows_to_blocks(const Tensor& t, const Goal& goal) {
 }
 
 /// Is none of some values, taken from all over, the fill?
-template <class W> bool no_fill(const W* v, i64 n, W fill) {
+template <class W> bool no_fill(const W* v, i64 n, const IsFill<W>& is_fill) {
   constexpr i64 samples = 64, each = 64;
   for (i64 s = 0; s < samples; ++s)
     for (i64 k = n * s / samples, end = std::min(n, k + each); k < end; ++k)
-      if (v[k] == fill) return false;
+      if (is_fill(v[k])) return false;
   return true;
 }
 
 /// Blocks without fill as rows, in one walk over them. False where a slot holds the fill: what was written then means
 /// nothing.
 template <class S, class I, class W>
-bool copy_whole_blocks(const BlockedRows& b, const S* pos, const S* crd, i64 rows, const W* v, W fill, bool drop, I* op,
-                       I* oc, W* ov) {
+bool copy_whole_blocks(const BlockedRows& b, const S* pos, const S* crd, i64 rows, const W* v, const IsFill<W>& is_fill,
+                       bool drop, I* op, I* oc, W* ov) {
   const i64 area = b.rows * b.columns, down = b.column_major ? 1 : b.columns, along = b.column_major ? b.rows : 1;
   std::atomic<bool> whole{true};
   for_even(rows / b.rows, static_cast<i64>(pos[rows / b.rows]) * area, [&](i64 begin, i64 end) {
@@ -202,7 +202,7 @@ bool copy_whole_blocks(const BlockedRows& b, const S* pos, const S* crd, i64 row
           for (i64 c = 0; c < b.columns; ++c, ++q) {
             oc[q] = static_cast<I>(j0 + c);
             ov[q] = w[c * along];
-            found |= w[c * along] == fill;
+            found |= is_fill(w[c * along]);
           }
         }
       }
@@ -219,22 +219,24 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
   const BlockedRows b = *from;
   const bool drop = drops_fill(t, goal);
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  const i64 across = ceil_div(extent(t, to->inner), b.columns);
+  with_steady_indices(t, 1, across, [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, to->outer), columns = extent(t, to->inner), block_rows = (rows + b.rows - 1) / b.rows;
     const i64 slots = static_cast<i64>(pos[block_rows]) * b.rows * b.columns;
+    if (slots > t.part().values.size) throw SourceChanged();
     const auto types = index_types(goal, t.shape(), slots);
     if (!types) return;
     with_index(types->widest(), [&]<class I>(I) {
       with_width(t.dtype(), [&]<class W>(W) {
         const W* v = static_cast<const W*>(t.part().values.data);
-        const W fill = fill_bits<W>(t);
+        const IsFill<W> is_fill = fill_test<W>(t, goal);
         Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
         I* op = static_cast<I*>(out_pos.data);
         // Blocks are mostly full where they are worth having: a few of them tell whether it pays to take all for it.
         const bool fits = rows % b.rows == 0 && columns % b.columns == 0;
-        if (fits && slots > 0 && (!drop || no_fill(v, slots, fill))) {
+        if (fits && slots > 0 && (!drop || no_fill(v, slots, is_fill))) {
           Buffer all_crd = Buffer::allocate(dtype_of<I>(), slots), all_values = Buffer::allocate(t.dtype(), slots);
-          if (copy_whole_blocks(b, pos, crd, rows, v, fill, drop, op, static_cast<I*>(all_crd.data),
+          if (copy_whole_blocks(b, pos, crd, rows, v, is_fill, drop, op, static_cast<I*>(all_crd.data),
                                 static_cast<W*>(all_values.data))) {
             result = assemble(t, goal, *types, {{}, {out_pos, all_crd}}, all_values);
             return;
@@ -259,7 +261,7 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
           stretches(bi, r, [&](i64, i64 width, const W* w) {
             if (!drop) n += width;
             else
-              for (i64 c = 0; c < width; ++c) n += !(w[c * along] == fill);
+              for (i64 c = 0; c < width; ++c) n += !is_fill(w[c * along]);
           });
           op[i + 1] = static_cast<I>(n);
         });
@@ -275,9 +277,10 @@ std::optional<Tensor> blocks_to_rows(const Tensor& t, const Goal& goal) {
               const W x = w[c * along];
               oc[q] = static_cast<I>(j0 + c);
               ov[q] = x;
-              q += !drop || !(x == fill);
+              q += !drop || !is_fill(x);
             }
           });
+          if (q != stop) throw SourceChanged();
         });
         result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);
       });

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "base/share.h"
+#include "base/sum_in_pairs.h"
 #include "ops/fast/support.h"
 
 namespace strata::fast {
@@ -40,8 +41,8 @@ template <class E> void sort_row(E* begin, E* end) {
 }
 
 template <class S, class I, class V>
-Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, const S* column, i64 stored,
-              i64 rows) {
+Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, const S* column, i64 stored, i64 rows,
+              i64 columns) {
   struct Element {
     I column;
     V value;
@@ -74,13 +75,17 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
     in_steps(begin_of_share(stored, c, parts), begin_of_share(stored, c + 1, parts), [&](i64 begin, i64 end) {
+      bool outside = false;
       for (i64 k = begin; k < end; ++k) {
         if (far) {
           __builtin_prefetch(h + row[std::min(k + 2 * early, stored - 1)], 1);
           __builtin_prefetch(elements + h[row[std::min(k + early, stored - 1)]], 1);
         }
-        elements[h[row[k]]++] = {static_cast<I>(column[k]), v[k]};
+        const S at = column[k];
+        outside |= static_cast<std::uint64_t>(at) >= static_cast<std::uint64_t>(columns);
+        elements[h[row[k]]++] = {static_cast<I>(at), v[k]};
       }
+      if (outside) throw SourceChanged();
     });
   });
   // Sort each row, add what is there twice (in the order it came), and count what is left.
@@ -89,9 +94,13 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
     for (i64 i = begin; i < end; ++i) {
       Element *first = elements + start[i], *last = elements + start[i + 1], *out = first;
       sort_row(first, last);
-      for (Element* s = first; s < last; ++s) {
-        if (out > first && out[-1].column == s->column) out[-1].value = static_cast<V>(out[-1].value + s->value);
-        else *out++ = *s;
+      for (const Element* s = first; s < last; ++out) {
+        const Element* run = s + 1;
+        while (run < last && run->column == s->column) ++run;
+        *out = {s->column,
+                sum_in_pairs(
+                    0, run - s, [s](i64 k) { return s[k].value; }, [](V a, V b) { return static_cast<V>(a + b); })};
+        s = run;
       }
       pos[i + 1] = static_cast<I>(out - first);
     }
@@ -154,21 +163,24 @@ std::optional<Tensor> coo_to_rows(const Tensor& t, const Goal& goal) {
   const Level &first = t.format().level(0), &second = t.format().level(1);
   const LevelArrays &outer = t.part().levels[0], &inner = t.part().levels[1];
   if (outer.crd.dtype != inner.crd.dtype || (outer.crd.dtype != DType::i32 && outer.crd.dtype != DType::i64)) return {};
-  const i64 stored = outer.pos.index(1), rows = extent(t, to->outer);
+  const i64 stored = outer.pos.index(1), rows = extent(t, to->outer), columns = extent(t, to->inner);
+  if (stored < 0 || stored > std::min(outer.crd.size, inner.crd.size)) throw SourceChanged();
   const auto types = index_types(goal, t.shape(), stored);
   if (!types || mostly_empty(rows, stored)) return {};
   std::optional<Tensor> result;
   with_index(outer.crd.dtype, [&]<class S>(S) {
     if (!aligned<S>(outer.crd) || !aligned<S>(inner.crd)) return;
-    const S *row = static_cast<const S*>(outer.crd.data), *column = static_cast<const S*>(inner.crd.data);
-    if (swap) std::swap(row, column);
+    const Steady<S> counted((swap ? inner : outer).crd, stored, rows);
+    const S *row = counted.data(), *column = static_cast<const S*>((swap ? outer : inner).crd.data);
     with_index(types->widest(), [&]<class I>(I) {
       const bool known = first.ordered && second.ordered && second.unique;
       if (!swap && (known || ascends(row, column, stored))) {
         result = sorted<S, I>(t, goal, *types, row, stored, rows, known);
         return;
       }
-      const auto run = [&]<class V>(V) { result = bucket<S, I, V>(t, goal, *types, row, column, stored, rows); };
+      const auto run = [&]<class V>(V) {
+        result = bucket<S, I, V>(t, goal, *types, row, column, stored, rows, columns);
+      };
       switch (t.dtype()) {
         case DType::f64: return run(double{});
         case DType::f32: return run(float{});

@@ -35,7 +35,7 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
   with_index(types->widest(), [&]<class I>(I) {
     with_width(t.dtype(), [&]<class W>(W) {
       const W* base = static_cast<const W*>(t.part().values.data) + t.part().values_offset;
-      const W fill = fill_bits<W>(t);
+      const IsFill<W> is_fill = fill_test<W>(t, goal);
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
       I* op = static_cast<I*>(out_pos.data);
       for_even(rows, *size, [&](i64 begin, i64 end) {
@@ -44,9 +44,9 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
           i64 n = 0;
           if (!drop) n = columns;
           else if (along == 1)
-            for (i64 j = 0; j < columns; ++j) n += !(v[j] == fill);
+            for (i64 j = 0; j < columns; ++j) n += !is_fill(v[j]);
           else
-            for (i64 j = 0; j < columns; ++j) n += !(v[j * along] == fill);
+            for (i64 j = 0; j < columns; ++j) n += !is_fill(v[j * along]);
           op[i + 1] = static_cast<I>(n);
         }
       });
@@ -61,12 +61,13 @@ std::optional<Tensor> dense_to_rows(const Tensor& t, const Goal& goal) {
           i64 q = op[i];
           const i64 stop = op[i + 1];
           // Stopping at `stop` keeps a slice from touching the first slot of the next one.
-          for (i64 j = 0; q < stop; ++j) {
+          for (i64 j = 0; j < columns && q < stop; ++j) {
             const W w = v[j * along];
             oc[q] = static_cast<I>(j);
             ov[q] = w;
-            q += !drop || !(w == fill);
+            q += !drop || !is_fill(w);
           }
+          if (q != stop) throw SourceChanged();
         }
       });
       out_crd.size = values.size = nse;
@@ -88,7 +89,7 @@ std::optional<Tensor> rows_to_dense(const Tensor& t, const Goal& goal) {
   const bool same_order = plain_dim(f, 0) == from->outer;
   const i64 down = same_order ? columns : 1, along = same_order ? 1 : rows;
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, columns, [&]<class S>(const S* pos, const S* crd) {
     with_width(t.dtype(), [&]<class W>(W) {
       storage::require_memory(*size, static_cast<i64>(sizeof(W)));
       Buffer values = Buffer::allocate(t.dtype(), *size);

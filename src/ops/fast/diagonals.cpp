@@ -1,5 +1,7 @@
 // CSR <-> DIA.
+#include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "base/checked.h"
 #include "ops/fast/support.h"
@@ -13,7 +15,7 @@ std::optional<Tensor> rows_to_diagonals(const Tensor& t, const Goal& goal) {
       !t.fill().same_bits(Scalar::zero(t.dtype())))
     return {};
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, extent(t, 1), [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, 0), columns = extent(t, 1), stored = pos[rows], width = range == 0 ? rows : columns;
     // A flag per diagonal is worth it only where there are elements to mark.
     if ((rows + columns) / 8 > stored + 1024) return;
@@ -64,18 +66,20 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
   const auto slots = checked_mul(diagonals, width);
   const auto types = index_types(goal, t.shape(), slots.value_or(-1));
   if (!slots || !types) return {};
+  if (diagonals < 0 || diagonals > part.levels[0].crd.size || *slots > part.values.size) throw SourceChanged();
   std::vector<i64> offsets(static_cast<std::size_t>(diagonals));
   for (i64 k = 0; k < diagonals; ++k) offsets[static_cast<std::size_t>(k)] = part.levels[0].crd.index(k);
+  if (std::ranges::adjacent_find(offsets, std::ranges::greater_equal()) != offsets.end()) throw SourceChanged();
   const bool drop = drops_fill(t, goal);
   std::optional<Tensor> result;
   with_index(types->widest(), [&]<class I>(I) {
     with_width(t.dtype(), [&]<class W>(W) {
       const W* v = static_cast<const W*>(part.values.data);
-      const W fill = fill_bits<W>(t);
+      const IsFill<W> is_fill = fill_test<W>(t, goal);
       Buffer out_pos = Buffer::zeros(dtype_of<I>(), rows + 1);
       I* op = static_cast<I*>(out_pos.data);
-      // Counting goes along the diagonals, where the compiler counts several rows at once; `fill` drops nothing where
-      // !drop.
+      // Counting goes along the diagonals, where the compiler counts several rows at once; nothing is dropped
+      // where !drop.
       for_even(rows, *slots, [&](i64 begin, i64 end) {
         for (i64 k = 0; k < diagonals; ++k) {
           const i64 d = offsets[static_cast<std::size_t>(k)], low = std::max(begin, -d),
@@ -83,7 +87,7 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
           const i64 at = k * width + (range == 0 ? 0 : d);
           I* __restrict n = op + 1;
           if (drop)
-            for (i64 i = low; i < high; ++i) n[i] += static_cast<I>(!(v[at + i] == fill));
+            for (i64 i = low; i < high; ++i) n[i] += static_cast<I>(!is_fill(v[at + i]));
           else
             for (i64 i = low; i < high; ++i) ++n[i];
         }
@@ -99,14 +103,15 @@ std::optional<Tensor> diagonals_to_rows(const Tensor& t, const Goal& goal) {
         for (i64 i = begin; i < end; ++i) {
           i64 q = op[i];
           const i64 stop = op[i + 1];  // what lies behind may be another thread's
-          for (std::size_t k = 0; q < stop; ++k) {
+          for (std::size_t k = 0; k < at.size() && q < stop; ++k) {
             const i64 j = i + offsets[k];
             if (static_cast<std::uint64_t>(j) >= static_cast<std::uint64_t>(columns)) continue;
             const W x = v[at[k] + i];
             oc[q] = static_cast<I>(j);
             ov[q] = x;
-            q += !drop || !(x == fill);
+            q += !drop || !is_fill(x);
           }
+          if (q != stop) throw SourceChanged();
         }
       });
       result = assemble(t, goal, *types, {{}, {out_pos, out_crd}}, values);

@@ -14,11 +14,13 @@ std::optional<Tensor> convert(const Tensor& t, const Format& format, const Conve
     if (!l.ordered) return {};
   const Goal goal{format, options};
   using Path = std::optional<Tensor> (*)(const Tensor&, const Goal&);
-  for (const Path path :
-       {transpose_rows, rows_to_coo, coo_to_rows, rows_to_blocks, blocks_to_rows, rows_to_diagonals, diagonals_to_rows,
-        rows_to_padded, padded_to_rows, rows_to_listed, listed_to_rows, dense_to_rows, rows_to_dense})
-    if (auto result = path(t, goal)) return result;
-  return {};
+  return while_it_changes(t, [&](const Tensor& source) -> std::optional<Tensor> {
+    for (const Path path : {transpose_rows, rows_to_coo, coo_to_rows, rows_to_blocks, blocks_to_rows, rows_to_diagonals,
+                            diagonals_to_rows, rows_to_padded, padded_to_rows, rows_to_listed, listed_to_rows,
+                            dense_to_rows, rows_to_dense})
+      if (auto result = path(source, goal)) return result;
+    return {};
+  });
 }
 
 }  // namespace strata::fast

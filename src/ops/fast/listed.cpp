@@ -30,13 +30,15 @@ std::optional<Tensor> rows_to_listed(const Tensor& t, const Goal& goal) {
 std::optional<Tensor> listed_to_rows(const Tensor& t, const Goal& goal) {
   const auto from = listed_rows_of(t.format()), to = rows_of(goal.format, LevelKind::compressed);
   if (!from || !to || *from != *to) return {};
-  const i64 listed = t.part().levels[0].pos.index(1), rows = extent(t, from->outer),
-            stored = t.part().levels[1].pos.index(listed);
-  const auto types = index_types(goal, t.shape(), stored);
-  if (!types || mostly_empty(rows, stored)) return {};
+  const i64 rows = extent(t, from->outer);
   std::optional<Tensor> result;
-  with_indices(t.part().levels[0], [&]<class S>(const S*, const S* row) {
+  with_steady_indices(t, 0, rows, [&]<class S>(const S* ends, const S* row) {
+    const i64 listed = ends[1];
+    if (listed >= t.part().levels[1].pos.size) throw SourceChanged();
     with_indices(t.part().levels[1], [&]<class Q>(const Q* row_pos, const Q*) {
+      const i64 stored = row_pos[listed];
+      const auto types = index_types(goal, t.shape(), stored);
+      if (!types || mostly_empty(rows, stored)) return;
       with_index(types->widest(), [&]<class I>(I) {
         Buffer kept = Buffer::allocate(dtype_of<I>(), rows + 1);
         I* pos = static_cast<I*>(kept.data);

@@ -81,7 +81,9 @@ std::optional<Tensor> padded_to_rows(const Tensor& t, const Goal& goal) {
         for_even(rows, *slots, [&](i64 begin, i64 end) {
           for (i64 i = begin; i < end; ++i)
             for (i64 q = op[i], k = i * width; q < static_cast<i64>(op[i + 1]); ++q, ++k) {
-              oc[q] = static_cast<I>(crd[k]);
+              const S c = crd[k];
+              if (c < 0) throw SourceChanged();
+              oc[q] = static_cast<I>(c);
               ov[q] = v[k];
             }
         });

@@ -5,11 +5,14 @@
 #include <cstring>
 #include <vector>
 
+#include "backend/own_memory.h"
 #include "backend/steps.h"
 #include "base/checked.h"
 #include "base/share.h"
 #include "format/recognise.h"
 #include "ops/fast/fast.h"
+#include "ops/pod_array.h"
+#include "ops/source_changed.h"
 #include "strata/settings.h"
 #include "tensor/tensor_impl.h"
 
@@ -43,17 +46,89 @@ inline bool aligned_values(const Tensor& t) {
   return reinterpret_cast<std::uintptr_t>(t.part().values.data) % width == 0;
 }
 
-/// i32/i32 or i64/i64 arrays of a level: calls f(pos, crd) and returns true; false for other index types.
+/// An index array for paths that read it more than once: another's memory is copied, as he may write to it meanwhile.
+template <class S> class Steady {
+ public:
+  explicit Steady(const Buffer& b) : Steady(b, b.size, [](const S*, i64) {}) {}
+  /// The first entries, of which each must lie in [0, extent).
+  Steady(const Buffer& b, i64 size, i64 extent)
+      : Steady(b, size, [extent](const S* entries, i64 n) {
+          bool outside = false;
+          for (i64 k = 0; k < n; ++k)
+            outside |= static_cast<std::uint64_t>(entries[k]) >= static_cast<std::uint64_t>(extent);
+          if (outside) throw SourceChanged();
+        }) {}
+  const S* data() const { return data_; }
+  bool copied() const { return own_.size() > 0; }
+
+ private:
+  template <class Check>
+  Steady(const Buffer& b, i64 size, const Check& check) : data_(static_cast<const S*>(b.data)) {
+    if (is_own(b) || size == 0) return;
+    own_.resize(static_cast<std::size_t>(size));
+    constexpr i64 chunk = i64{1} << 16;
+    parallel_for(ceil_div(size, chunk), [&](i64 c) {
+      const i64 begin = c * chunk, n = std::min(chunk, size - begin);
+      std::memcpy(own_.data() + begin, data_ + begin, static_cast<std::size_t>(n) * sizeof(S));
+      check(own_.data() + begin, n);
+    });
+    data_ = own_.data();
+  }
+
+  const S* data_;
+  PodArray<S> own_;
+};
+
+/// pos as a path may follow it: ascending, and no further than the coordinates.
+template <class S> Steady<S> steady_pos(const LevelArrays& a) {
+  Steady<S> pos(a.pos);
+  if (!pos.copied()) return pos;
+  bool ascends = pos.data()[0] >= 0 && static_cast<i64>(pos.data()[a.pos.size - 1]) <= a.crd.size;
+  for (i64 k = 1; k < a.pos.size; ++k) ascends &= pos.data()[k - 1] <= pos.data()[k];
+  if (!ascends) throw SourceChanged();
+  return pos;
+}
+
+/// Slices of work: at most `most`, each of some 16 K elements.
+inline i64 slices(i64 work, i64 most) { return std::clamp<i64>(work / 16384, 1, most); }
+
+/// i32/i32 or i64/i64 arrays of a level: calls f(pos, crd) and returns true; false for other index types. Coordinates
+/// may change while f reads them.
 template <class F> bool with_indices(const LevelArrays& a, const F& f) {
-  if (a.pos.dtype == DType::i32 && a.crd.dtype == DType::i32 && aligned<i32>(a.pos) && aligned<i32>(a.crd)) {
-    f(static_cast<const i32*>(a.pos.data), static_cast<const i32*>(a.crd.data));
+  const auto call = [&]<class S>(S) {
+    const Steady<S> pos = steady_pos<S>(a);
+    f(pos.data(), static_cast<const S*>(a.crd.data));
     return true;
-  }
-  if (a.pos.dtype == DType::i64 && a.crd.dtype == DType::i64 && aligned<i64>(a.pos) && aligned<i64>(a.crd)) {
-    f(static_cast<const i64*>(a.pos.data), static_cast<const i64*>(a.crd.data));
-    return true;
-  }
+  };
+  if (a.pos.dtype == DType::i32 && a.crd.dtype == DType::i32 && aligned<i32>(a.pos) && aligned<i32>(a.crd))
+    return call(i32{});
+  if (a.pos.dtype == DType::i64 && a.crd.dtype == DType::i64 && aligned<i64>(a.pos) && aligned<i64>(a.crd))
+    return call(i64{});
   return false;
+}
+
+/// The same for an f that counts by coordinates in [0, extent), and then fills by them: they stay as the level says
+/// that they are.
+template <class F> bool with_steady_indices(const Tensor& t, int l, i64 extent, const F& f) {
+  const LevelArrays& a = t.part().levels[static_cast<std::size_t>(l)];
+  const Level& level = t.format().level(l);
+  return with_indices(a, [&]<class S>(const S* pos, const S*) {
+    const i64 rows = a.pos.size - 1;
+    const Steady<S> crd(a.crd, pos[rows], extent);
+    if (crd.copied() && level.ordered) {
+      const auto wrong = [&](i64 k) {
+        return level.unique ? crd.data()[k] <= crd.data()[k - 1] : crd.data()[k] < crd.data()[k - 1];
+      };
+      const i64 parts = std::min(rows, slices(pos[rows], 64));
+      parallel_for(parts, [&](i64 c) {
+        bool bad = false;
+        for (i64 i = begin_of_share(rows, c, parts); i < begin_of_share(rows, c + 1, parts); ++i)
+          for (i64 k = static_cast<i64>(pos[i]) + 1; k < static_cast<i64>(pos[i + 1]); ++k) bad |= wrong(k);
+        if (bad) throw SourceChanged();
+      });
+    }
+    f(pos, crd.data());
+  });
 }
 
 /// The index dtypes of the result: nothing where they are not i32 or i64.
@@ -155,9 +230,6 @@ class Divider {
   std::uint64_t reciprocal_ = 0;
 };
 
-/// Slices of work: at most `most`, each of some 16 K elements.
-inline i64 slices(i64 work, i64 most) { return std::clamp<i64>(work / 16384, 1, most); }
-
 /// First row at which pos reaches share c of `count` (equal stored elements per slice).
 template <class S> i64 cut_rows(const S* pos, i64 rows, i64 c, i64 count) {
   if (c == 0) return 0;
@@ -206,9 +278,12 @@ template <class I> i64 scan(I* pos, i64 n) {
   return total;
 }
 
-/// Does leaving this tensor's format drop slots that hold the fill's bits?
+/// Does leaving this tensor's format drop slots that hold no more than the fill?
 inline bool drops_fill(const Tensor& t, const Goal& goal) {
-  return goal.options.zeros == Zeros::automatic && t.format().can_hold_fill();
+  return goal.options.zeros != Zeros::keep && t.format().can_hold_fill();
+}
+template <class W> IsFill<W> fill_test(const Tensor& t, const Goal& goal) {
+  return IsFill<W>(t.fill(), goal.options.zeros == Zeros::exact);
 }
 template <class W> W fill_bits(const Tensor& t) {
   W w{};

@@ -92,7 +92,7 @@ std::optional<Tensor> transpose_rows(const Tensor& t, const Goal& goal) {
   const auto from = rows_of(t.format(), LevelKind::compressed), to = rows_of(goal.format, LevelKind::compressed);
   if (!from || !to || from->outer != to->inner || !t.format().level(1).unique) return {};
   std::optional<Tensor> result;
-  with_indices(t.part().levels[1], [&]<class S>(const S* pos, const S* crd) {
+  with_steady_indices(t, 1, extent(t, from->inner), [&]<class S>(const S* pos, const S* crd) {
     const i64 rows = extent(t, from->outer), columns = extent(t, from->inner), stored = pos[rows];
     const auto types = index_types(goal, t.shape(), stored);
     if (!types) return;

@@ -20,6 +20,8 @@ std::int64_t check(const CheckInput& in) {
   const std::int64_t end = check_pos(v, parents, INT64_MAX);
   const int tail = static_cast<int>(v.range.size % 64);
   for (std::int64_t p = 0; p < parents; ++p) {
+    if (words > 4096) poll_interrupt();
+    else poll_at(p + 1);
     std::int64_t ones = 0;
     for (std::int64_t w = 0; w < words; ++w) ones += std::popcount(word(v, p * words + w));
     if (ones != v.pos[p + 1] - v.pos[p])
@@ -38,6 +40,7 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
   const std::int64_t words = bitmap_words(v.range.size);
   for (int k = 0; k < n; ++k) {
     std::int64_t p = v.pos[parents[k]];
+    if (words > 4096) poll_interrupt();
     for (std::int64_t w = 0; w < words; ++w)
       for (std::uint64_t bits = word(v, parents[k] * words + w); bits; bits &= bits - 1) {
         out.room();

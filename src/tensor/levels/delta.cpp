@@ -33,8 +33,8 @@ std::int64_t positions(const LevelView& v, std::int64_t parents) { return v.pos[
 void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out) {
   for (int k = 0; k < n; ++k) {
     std::int64_t c = v.range.lo - 1;
-    std::int64_t p = v.pos[parents[k]];
-    const std::int64_t end = v.pos[parents[k] + 1];
+    std::int64_t p = std::max<std::int64_t>(v.pos[parents[k]], 0);
+    const std::int64_t end = std::min(v.pos[parents[k] + 1], v.crd_capacity());  // a borrowed pos may have changed
     while (p < end) {
       const auto take = static_cast<int>(std::min<std::int64_t>(out.room(), end - p));
       for (int i = 0; i < take; ++i) {

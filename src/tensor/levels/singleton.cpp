@@ -73,6 +73,7 @@ std::int64_t check(const CheckInput& in) {
   if (v.crd.size < n) fail(v, "crd is too short", std::to_string(n) + " entries", std::to_string(v.crd.size));
   std::array<std::int64_t, 1024> chunk;
   for (std::int64_t p = 0; p < n; p += 1024) {
+    poll_at(p + 1024);
     const auto take = std::min<std::int64_t>(1024, n - p);
     v.crd.read(p, take, chunk.data());
     bool bad = false;
@@ -93,11 +94,11 @@ std::int64_t check(const CheckInput& in) {
 std::int64_t positions(const LevelView&, std::int64_t parents) { return parents; }
 
 void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out) {
-  for (int k = 0; k < n;) {
+  for (int k = 0; k < n && parents[k] < v.crd.size;) {
     int take = std::min(out.room(), n - k);
     // COO's positions follow one another: read them in one go.
     int run = 1;
-    while (run < take && parents[k + run] == parents[k] + run) ++run;
+    while (run < take && parents[k + run] == parents[k] + run && parents[k + run] < v.crd.size) ++run;
     take = run;
     v.crd.read(parents[k], take, out.coordinate.data() + out.n);
     for (int i = 0; i < take; ++i) {

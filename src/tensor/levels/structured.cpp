@@ -17,6 +17,7 @@ std::int64_t check(const CheckInput& in) {
   if (v.crd_capacity() < total)
     fail(v, "crd is too short", std::to_string(total) + " entries", std::to_string(v.crd_capacity()));
   for (std::int64_t parent = 0; parent < parents; ++parent) {
+    poll_at(parent + 1);
     std::int64_t before = -1;
     for (std::int64_t p = parent * n; p < (parent + 1) * n; ++p) {
       const std::int64_t c = v.coordinate(p);

@@ -128,7 +128,11 @@ def test_masks_over_blocks(mask_format, complement):
     rng = np.random.default_rng(2)
     a, b = values(rng, (24, 20), 0.3), values(rng, (20, 16), 0.3)
     m = values(rng, (24, 16), 0.3)
-    A, B, M = st.from_dense(a, "BSR(3, 4)"), st.from_dense(b, "BSR(4, 2)"), st.from_dense(m, mask_format)
+    A, B, M = (
+        st.from_dense(a, "BSR(3, 4)"),
+        st.from_dense(b, "BSR(4, 2)"),
+        st.from_dense(m != 0 if mask_format == "dense" else m, mask_format),
+    )
     # A mask's pattern is what it stores, blocks and all.
     inside = m != 0 if mask_format == "dense" else np.asarray(st.from_dense(m, mask_format).to_dense()) != 0
     for format in ("BSR(3, 2)", "CSR"):

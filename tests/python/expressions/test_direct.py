@@ -104,7 +104,7 @@ def test_shortest_paths(semiring, zero):
     start = np.full(60, zero)
     start[3] = 0
     pick = np.minimum if semiring == "min-plus" else np.maximum
-    assert np.array_equal(np.asarray(out.to_dense()), pick(best(start[:, None] + dense, axis=0), start))
+    assert np.array_equal(out, pick(best(start[:, None] + dense, axis=0), start))
 
 
 def test_three_dimensions():
@@ -219,7 +219,7 @@ def test_a_mask_beside_the_workspace(format, complement):
     rng = np.random.default_rng(8)
     A, B = matrix(rng, 60, 200, 0.05), matrix(rng, 200, 300, 0.05)
     pattern = rng.random((60, 300)) < rng.choice([0, 0.1, 1], 60)[:, None]
-    mask = st.from_dense(pattern.astype(float), format)
+    mask = st.from_dense(pattern if "k: dense" in format else pattern.astype(float), format)
     out = st.evaluate(
         "R(i,k) = A(i,j) * B(j,k)", A=st.from_scipy(A), B=st.from_scipy(B), mask=mask, complement_mask=complement
     )
@@ -284,7 +284,7 @@ def edges(seed, n=60, features=5):
 
 
 def test_attention_in_one_expression():
-    """SDDMM, exp, row sums and SpMM; rows without an edge are 0 / 0, as NumPy has it."""
+    """SDDMM, exp, row sums and SpMM; rows without an edge stay without a value."""
     a, q, k, v = edges(1)
     a.data[a.indptr[7] : a.indptr[8]] = 0
     a.eliminate_zeros()
@@ -294,8 +294,9 @@ def test_attention_in_one_expression():
     w = D * np.exp(q @ k.T)
     with np.errstate(invalid="ignore"):
         want = (w @ v) / w.sum(1)[:, None]
-    np.testing.assert_allclose(np.asarray(got), want)
     assert np.isnan(want[7]).all()
+    want[7] = 0
+    np.testing.assert_allclose(np.asarray(got), want)
 
 
 def test_elements_are_worked_on_once_and_then_multiplied():

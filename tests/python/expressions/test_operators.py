@@ -10,7 +10,7 @@ import strata as st
 
 FORMATS = ["CSR", "CSC", "COO", "BSR(2, 3)", "ELL", "DIA", "delta(2)", "CSR + COO"]
 BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
-BINARY += [operator.lt, operator.le, operator.gt, operator.ge]
+BINARY += [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
 
 
 def dense(x):
@@ -19,6 +19,16 @@ def dense(x):
 
 def array(rng, shape, dtype, density=0.5):
     return np.where(rng.random(shape) < density, rng.integers(1, 9, shape), 0).astype(dtype)
+
+
+def absent(a, op, value):
+    """As NumPy has it, but that an absent numerator stays absent (fill-in is stored: 0 / 0)."""
+    if op not in (operator.truediv, operator.floordiv, operator.mod) or not isinstance(a, st.Tensor):
+        return value
+    stored = a.to("CSR", zeros="keep").to_scipy()
+    here = np.zeros(value.shape, bool)
+    here[np.repeat(np.arange(len(stored.indptr) - 1), np.diff(stored.indptr)), stored.indices] = True
+    return np.where(here, value, value.dtype.type(0))
 
 
 def same(got, want):
@@ -34,10 +44,10 @@ def test_binary(f, op):
     x, y = array(rng, (4, 6), "float64"), array(rng, (4, 6), "float32")
     A, B = st.from_dense(x, f), st.from_dense(y, "CSR")
     with np.errstate(all="ignore"):
-        same(op(A, B), op(x, y))
-        same(op(B, A), op(y, x))
+        same(op(A, B), absent(A, op, op(x, y)))
+        same(op(B, A), absent(B, op, op(y, x)))
         for other in (y + 1, y[0] + 1, y[:, :1] + 1, np.float32(3), 3, 2.5, -2):
-            same(op(A, other), op(x, other))
+            same(op(A, other), absent(A, op, op(x, other)))
             same(op(other, A), op(other, x))
         same(op(B, 2), op(y, 2))  # a Python number takes the dtype of what it meets
         same(op(B, np.float64(2)), op(y, np.float64(2)))
@@ -96,14 +106,8 @@ def test_refused():
         A + "x"
     with pytest.raises(TypeError):
         A < None
-    for exponent, got in (
-        (-1, "-1"),
-        (1.5, "1.5"),
-        ("x", "'x'"),
-        (np.ones((3, 3)), "ndarray of 2 dimensions"),
-        (A, "Tensor of 2 dimensions"),
-    ):
-        with pytest.raises(st.Unsupported, match="exponent.*\n.*got +" + got):
+    for exponent in ("x", None, object()):
+        with pytest.raises(TypeError):
             A**exponent
     with pytest.raises(st.ExpressionError, match="axis"):
         A.sum(axis=2)

@@ -51,7 +51,7 @@ def test_a_result_is_memory_of_its_own(rng):
     x = matrix(rng)
     a = st.from_dense(x, "CSR")
     for target in ("CSR", "COO", "DCSR"):
-        st.evaluate("B(i,j) = A(i,j)", A=a, format=target).values[:] = -1
+        st.evaluate("B(i,j) = A(i,j)", A=a, format=target)._array("values")[:] = -1
         np.testing.assert_array_equal(a.to_dense(), x)
 
 

@@ -149,7 +149,7 @@ def test_not_formats():
             st.Format(bad)
     with pytest.raises(ValueError):
         st.Format("nonsense")
-    assert st.formats.CSR != "CSR" and (st.formats.CSR == 3) is False
+    assert st.formats.CSR == "CSR" != st.formats.CSC and (st.formats.CSR == 3) is False
 
 
 def test_equality_ignores_names_only():

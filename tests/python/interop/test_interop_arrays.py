@@ -222,7 +222,7 @@ def test_cupy_by_protocol(kind, no_copies):
 
     a = sps.random_array((6, 5), density=0.4, rng=np.random.default_rng(1)).tocsr().asformat(kind)
     t = st.from_package(FakeCupyMatrix(a))
-    assert t.equal(st.from_scipy(a)) and np.shares_memory(t.values, a.data)
+    assert t.equal(st.from_scipy(a), storage=True) and np.shares_memory(t.values, a.data)
 
 
 def test_cupy_is_not_installed():
@@ -235,11 +235,11 @@ def test_cupy_is_not_installed():
 
 def test_numpy_does_not_densify_behind_your_back():
     t = st.from_dense(np.eye(2), "CSR")
-    for call in (np.asarray, np.array, np.sort, np.linalg.norm, lambda x: np.dot(x, x)):
+    for call in (np.asarray, np.array, np.sort, np.median, lambda x: np.cumsum(x, 0)):
         with pytest.raises(st.DTypeError, match="to_dense"):
             call(t)
     with pytest.raises(st.Unsupported, match="to_dense"):
-        np.arctan(t)
+        np.add.accumulate(t)
     assert np.sum(t) == 2 and np.add(t, t).format == t.format  # computed on what is stored
 
 

@@ -162,9 +162,72 @@ def test_lazy_conjugate_is_resolved():
     assert t.to_dense().tolist() == [1 - 2j, 3 + 1j]
 
 
-def test_gradients_are_not_tracked():
-    x = torch.ones(3, requires_grad=True)
-    assert not st.from_torch(x).to_torch().requires_grad
+def operand_calls():
+    """Every way in, by name."""
+    a = torch.eye(4, dtype=torch.float64)
+    A = st.from_torch(a.to_sparse_csr())
+    out = np.zeros((4, 4))
+    return {
+        "from_torch": st.from_torch,
+        "from_package": st.from_package,
+        "A @ x": lambda x: A @ x,
+        "x @ A": lambda x: x @ A,
+        "matmul": lambda x: st.matmul(A, x),
+        "Matmul": lambda x: st.Matmul(A, x),
+        "matmul out": lambda x: st.matmul(A, x, out),
+        "einsum": lambda x: st.einsum("ij,jk->ik", A, x),
+        "evaluate": lambda x: st.evaluate("R(i,k) = A(i,j) * X(j,k)", A=A, X=x),
+        "plan": lambda x: st.plan("ij,jk->ik", A, x),
+        "run": lambda x: st.plan("ij,jk->ik", A, a).run(A, x),
+        "explain": lambda x: st.explain("R(i,k) = A(i,j) * X(j,k)", A=A, X=x),
+        "A + x": lambda x: A + x,
+        "x - A": lambda x: x - A,
+        "A * x": lambda x: A * x,
+        "A == x": lambda x: A == x,
+        "equal": lambda x: st.equal(A, x),
+        "matvec": lambda x: A.matvec(x),
+    }
+
+
+@pytest.mark.parametrize("name", operand_calls())
+def test_operands_that_require_gradients_are_refused(name):
+    call = operand_calls()[name]
+    for leaf in (True, False):
+        for layout in ("dense", "coo", "csr", "csc") if name != "run" else ("dense",):
+            x = torch.eye(4, dtype=torch.float64)
+            x = (x if layout == "dense" else sparse(x, layout)).requires_grad_()
+            x = x if leaf else x * 2
+            with pytest.raises(st.Unsupported, match=r"\.detach\(\)"):
+                call(x)
+            call(x.detach())
+            with torch.no_grad():  # where torch records nothing, nothing is lost
+                call(x)
+            with torch.inference_mode():
+                call(x)
+
+
+def test_values_that_require_gradients_are_refused():
+    v = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    A = st.from_dense(np.eye(2), "CSR")
+    for call in (
+        lambda v: st.from_dense(v, "COO"),
+        lambda v: st.from_coo(([0, 1], [1, 0]), v, (2, 2)),
+        lambda v: st.Tensor("CSR", (2, 2), pos={1: [0, 1, 2]}, crd={1: [0, 1]}, values=v),
+        lambda v: st.evaluate("y(i) = A(i,j) * x(j)", A=A, x=np.ones(2), out=v * 1),
+        lambda v: st.matmul(A, np.ones(2), v * 1),
+    ):
+        with pytest.raises(st.Unsupported, match=r"detach\(\)"):
+            call(v)
+        call(v.detach())
+
+
+def test_no_gradient_is_lost():
+    """The case of the report: the part of a loss that went through Strata was silently missing."""
+    A = st.from_dense(np.eye(3, 4), "CSR")
+    X = torch.ones(4, 2, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(st.Unsupported):
+        (((A @ X) ** 2).sum() + 0.1 * (X**2).sum()).backward()
+    assert X.grad is None
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2], ids=str)

@@ -1,7 +1,11 @@
 """Matrix Market files: equal to SciPy on every legal spelling, refused with line and column otherwise."""
 
+import bz2
+import gzip
 import io
 import itertools
+import lzma
+import os
 import pathlib
 import re
 import resource
@@ -297,7 +301,9 @@ def test_links_and_pipes(tmp_path):
 
 def test_other_files_are_refused_with_a_remedy(tmp_path):
     for name, fix in (
-        ("bar.mtx.gz", "gunzip"),
+        ("bar.gz", ""),
+        ("bar.mtx.zip", "unzip"),
+        ("bar.mtx.tgz", "tar xf"),
         ("bar.tar.gz", "tar xf"),
         ("bar.zip", "unzip"),
         ("bar.txt", ""),
@@ -306,3 +312,115 @@ def test_other_files_are_refused_with_a_remedy(tmp_path):
         with pytest.raises(st.FileError, match="'.mtx'") as e:
             st.read(tmp_path / name)
         assert fix in e.value.fix and bool(e.value.fix) == bool(fix), name
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".GZ"])
+def test_packed_files(suffix, tmp_path):
+    open_packed = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix.lower()]
+    a = sp.random_array((30, 20), density=0.3, rng=np.random.default_rng(1), format="coo")
+    t, path = st.from_scipy(a.tocsr()), tmp_path / ("a.mtx" + suffix)
+    st.write(path, t)
+    with open_packed(path, "rb") as file:
+        text = file.read()
+    st.write(tmp_path / "plain.mtx", t)
+    assert text == (tmp_path / "plain.mtx").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, "plain.mtx"])  # nothing is left behind
+    got = st.read(path)
+    assert got.equal(st.read(tmp_path / "plain.mtx"), storage=True) and st.equal(got, t)
+    assert (got.to_scipy() != a).nnz == 0
+    assert st.read_matrix_market(path).equal(got, storage=True)
+    st.write_matrix_market(path, t * 2)
+    assert st.equal(st.read(os.fspath(path)), t * 2)
+    shares = []
+    st.read(path, progress=shares.append)
+    assert shares[-1] == 1 and shares == sorted(shares)
+    if suffix == ".gz":
+        assert (scipy.io.mmread(path).tocsr() != (a * 2).tocsr()).nnz == 0
+        (tmp_path / "twice.mtx.gz").write_bytes(gzip.compress(text[:50]) + gzip.compress(text[50:]))
+        assert st.equal(st.read(tmp_path / "twice.mtx.gz"), t)  # files of several members
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_broken_packed_files(suffix, tmp_path):
+    path = tmp_path / ("a.mtx" + suffix)
+    with pytest.raises(st.FileError, match="No such file"):
+        st.read(path)
+    st.write(path, st.from_dense(np.random.default_rng(0).random((40, 40)), "CSR"))
+    whole = path.read_bytes()
+    for broken in (b"", b"plain text", whole[: len(whole) // 2], whole[:20] + b"\xff\x00" * 40 + whole[100:]):
+        path.write_bytes(broken)
+        with pytest.raises(st.FileError):
+            st.read(path)
+    with pytest.raises(st.FileError, match="line 1"):
+        with {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}[suffix](path, "wb") as file:
+            file.write(b"no market\n")
+        st.read(path)
+    with pytest.raises(st.FileError):
+        st.write(tmp_path / "nowhere" / ("a.mtx" + suffix), st.from_dense(np.eye(2), "CSR"))
+    with pytest.raises(st.FileError):
+        st.write(path, st.from_dense(np.ones((2, 2, 2)), "COO"))
+    assert os.listdir(tmp_path) == [path.name]
+    (tmp_path / "link.mtx.gz").symlink_to(path)
+    st.write(tmp_path / "link.mtx.gz", st.from_dense(np.eye(2), "CSR"))
+    assert (tmp_path / "link.mtx.gz").is_symlink()
+
+
+def test_a_packed_file_of_the_wrong_name_says_so(tmp_path):
+    (tmp_path / "a.mtx").write_bytes(gzip.compress(b"%%MatrixMarket matrix array real general\n1 1\n1\n"))
+    with pytest.raises(st.FileError, match="mtx.gz"):
+        st.read(tmp_path / "a.mtx")
+
+
+def test_fortran_exponents(tmp_path):
+    for text, value in (
+        ("1.5D+02", 150.0),
+        ("1.5d+02", 150.0),
+        ("-1.5D-02", -0.015),
+        ("+.25D3", 250.0),
+        ("1D0", 1.0),
+        ("7.D1", 70.0),
+        ("1D-400", 0.0),
+        ("0.1234567890123456789D1", 1.234567890123456789),
+    ):
+        data = f"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 {text}\n".encode()
+        assert read_bytes(data, tmp_path).values.tolist() == [value], text
+        data = f"%%MatrixMarket matrix array complex general\n1 1\n{text} {text}\n".encode()
+        assert read_bytes(data, tmp_path).to_dense().tolist() == [[complex(value, value)]]
+    for text in (
+        "1.5D",
+        "1.5D+",
+        "D2",
+        "1.5D2D3",
+        "1.5DD2",
+        "1.5D 2",
+        "1.5D2x",
+        "1e5D2",
+        "infD2",
+        "nanD2",
+        "-D2",
+        "1D400",
+    ):
+        data = f"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 {text}\n".encode()
+        with pytest.raises(st.FileError, match="line 3"):
+            read_bytes(data, tmp_path)
+    with pytest.raises(st.FileError, match="line 3"):
+        read_bytes(b"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1D0\n", tmp_path)
+
+
+def test_a_skew_symmetric_file_may_store_a_zero_diagonal(tmp_path):
+    for field, zero, value in (
+        ("real", "0.0", "4"),
+        ("real", "-0", "4"),
+        ("integer", "0", "4"),
+        ("complex", "0 0", "4 1"),
+    ):
+        data = f"%%MatrixMarket matrix coordinate {field} skew-symmetric\n3 3 3\n1 1 {zero}\n2 1 {value}\n3 3 {zero}\n"
+        got, want = read_bytes(data.encode(), tmp_path), scipy.io.mmread(io.BytesIO(data.encode()))
+        assert got.nse == want.nnz == 4
+        np.testing.assert_array_equal(got.to_dense(), want.toarray())
+        with pytest.raises(st.FileError, match="diagonal"):
+            read_bytes(
+                data.replace(f"3 3 {zero}\n", "3 3 1 1\n" if field == "complex" else "3 3 1\n").encode(), tmp_path
+            )
+    with pytest.raises(st.FileError, match="diagonal"):
+        read_bytes(b"%%MatrixMarket matrix coordinate pattern skew-symmetric\n2 2 1\n1 1\n", tmp_path)

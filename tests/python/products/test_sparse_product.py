@@ -43,7 +43,7 @@ def test_the_pattern_is_the_general_paths():
     b = np.array([[1.0, 0, 2], [-1, 0, 3], [0, 0, 0]])
     A, B = st.from_dense(a, "CSR"), st.from_dense(b, "CSR")
     fast, general = A @ B, st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
-    assert fast == general
+    assert fast.equal(general, storage=True)
     assert fast.nse == 4 and fast[0, 0] == 0 and fast[2, 0] == 0
     assert np.isnan(fast[1, 0]) and fast[1, 1] == 0
 
@@ -70,7 +70,7 @@ def test_large(index, columns):
     np.testing.assert_array_equal(C.indices, expected.indices)
     np.testing.assert_allclose(C.data, expected.data, rtol=1e-13)
     for other in results[1:]:
-        assert other == results[0]
+        assert other.equal(results[0], storage=True)
 
 
 def test_huge_extents_follow_the_elements():

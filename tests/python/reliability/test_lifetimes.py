@@ -196,7 +196,7 @@ def test_our_capsules_release_their_memory():
 
 
 def test_iterators_outlive_the_tensor():
-    it = iter(st.from_dense(np.eye(3), "CSR"))
+    it = st.from_dense(np.eye(3), "CSR").items()
     churn()
     assert len(list(it)) == 3
 
@@ -228,10 +228,44 @@ assert a[0] is a[1]
 
 def test_stored_elements_handed_out_to_many_threads():
     t = st.from_dense(np.arange(1, 2001.0).reshape(40, 50), "CSR")
-    it, seen = iter(t), [[] for _ in range(8)]
+    it, seen = t.items(), [[] for _ in range(8)]
     threads = [threading.Thread(target=lambda k=k: seen[k].extend(v for _, v in it)) for k in range(8)]
     for x in threads:
         x.start()
     for x in threads:
         x.join()
     assert sorted(v for s in seen for v in s) == list(np.arange(1, 2001.0))
+
+
+@pytest.mark.parametrize(
+    "borrow",
+    [
+        st.from_numpy,
+        lambda a: st.Tensor("COO(1)", (9,), crd={0: [1, 3, 5]}, values=a),
+        lambda a: st.Tensor("COO(1)", (9,), crd={0: a}, values=[1.0, 2, 3]),
+        lambda a: st._core.memory(a),
+        lambda a: [st.from_numpy(a)],
+    ],
+    ids=["dense", "values", "crd", "memory", "list"],
+)
+def test_an_array_that_knows_the_tensor_is_collected(borrow):
+    """The array holds the tensor, which holds the array."""
+    a = watched([1, 3, 5], np.int64)
+    r = weakref.ref(a)
+    a.tensor = borrow(a)
+    del a
+    gc.collect()
+    assert r() is None
+
+
+def test_what_is_shared_is_not_collected_too_early():
+    a = watched([1.0, 2.0])
+    r = weakref.ref(a)
+    a.tensor = t = st.from_numpy(a)
+    others = [t.T, t.copy(), t.values]
+    a.others = others[:1]
+    del a
+    churn()
+    assert r() is not None and t.to_dense().tolist() == [1, 2] and others[0].to_dense().tolist() == [1, 2]
+    del t, others
+    gc.collect()

@@ -185,7 +185,7 @@ def test_results_much_smaller_than_their_terms():
         ("A(i,j) + B(j,i)", {}, "not a sum of matrices under the same indices"),
         ("A(i,j) + (B(i,j) + A(i,j))", {}, "not a sum of matrices under the same indices"),
         ("A(i,j) + B(i,j)", {"format": "COO"}, "the result has another format"),
-        ("A(i,j) + B(i,j)", {"dtype": "float32"}, "the result has another dtype"),
+        ("A(i,j) + B(i,j)", {"dtype": "float32", "compute_dtype": "float64"}, "the result has another dtype"),
     ],
 )
 def test_the_rest_is_generated(text, change, why):

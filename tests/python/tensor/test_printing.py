@@ -1,6 +1,10 @@
 """What a tensor prints: whole texts, checked by hand, for each kind of level, and every line against the arrays."""
 
 import ast
+import os
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -309,4 +313,73 @@ def test_a_tensor_can_be_read_back_from_its_text(text):
     arrays = {name: ast.literal_eval(x.partition(" #")[0]) for name, x in lines.items() if "] #" in x}
     pos, crd = ({int(name[4]): a for name, a in arrays.items() if name.startswith(word)} for word in ("pos", "crd"))
     again = st.Tensor(lines["format"], dense.shape, pos=pos, crd=crd, values=np.array(arrays["values"]))
-    assert again == t and np.array_equal(again.to_dense(), dense)
+    assert again.equal(t, storage=True) and np.array_equal(again.to_dense(), dense)
+
+
+def large(text):
+    dense = np.zeros((60, 60))
+    dense[::2, ::3] = 1 + np.arange(600).reshape(30, 20)
+    dense[10:50, 10:50] = 3
+    return st.from_dense(dense, text), dense
+
+
+@pytest.mark.parametrize("text", ["CSR", "CSC", "COO", "BSR(2, 2)", "DIA", "delta(4)", "bitmap", "BSR(4, 4) + COO"])
+def test_a_large_tensor_says_what_it_is_in_a_few_lines(text):
+    t, dense = large(text)
+    lines = repr(t).split("\n")
+    assert len(lines) <= 9 + 2 * (len(t.parts) > 1) and max(map(len, lines)) < 300
+    whole = str(t).split("\n")
+    assert lines[0] == whole[0] and lines[-1] == "----" and "arrays   : print(t) shows them" in lines
+    assert f"nse      : {t.nse}" in lines and "dim      : [60, 60]" in lines
+    assert [x for x in whole if "] #" in x] and not [x for x in lines if "] #" in x]
+    assert set(lines) - {"arrays   : print(t) shows them"} <= set(whole)
+
+
+def test_a_large_tensor_keeps_its_fill():
+    t = st.from_dense(np.where(np.eye(50), 9.0, np.arange(2500).reshape(50, 50)), "CSR", fill=9)
+    assert "\nfill     : 9\n" in repr(t)
+
+
+def test_lines_end_at_the_edge_of_a_terminal():
+    """Of a terminal of 40 columns; in a pipe they are whole."""
+    pty = pytest.importorskip("pty")
+    code = (
+        "import numpy as np, strata as st; t = st.from_dense(np.arange(40.0).reshape(4, 10), 'CSR'); "
+        "print(t); print(repr(t))"
+    )
+    environment = {**os.environ, "COLUMNS": "40"}
+    piped = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=theirs) as p:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # Linux says so where the other end is closed
+                break
+            if not part:
+                break
+            seen += part
+    os.close(ours)
+    assert p.returncode == 0
+    lines, whole = seen.decode().replace("\r\n", "\n").split("\n"), piped.stdout.split("\n")
+    assert max(map(len, whole)) > 60 and len(lines) == len(whole)
+    assert lines == [x if len(x) <= 40 else x[:39] + "…" for x in whole]
+
+
+@pytest.mark.parametrize("kind", GOLDEN)
+def test_notebooks_show_a_table(kind):
+    import html
+
+    dense, format, text = GOLDEN[kind]
+    shown = st.from_dense(dense, format)._repr_html_()
+    rows = re.findall("<tr><th[^>]*>([^<]*)</th><td[^>]*><code>([^<]*)</code></td></tr>", shown)
+    told = [tuple(x.strip() for x in line.split(": ", 1)) for line in text.split("\n")[1:-1]]
+    assert [(html.unescape(name), html.unescape(value)) for name, value in rows] == told
+    assert html.escape(text.split("\n")[0].strip("- ")) in shown
+
+
+def test_notebooks_show_no_arrays_of_a_large_tensor():
+    t, _ = large("CSR")
+    assert "print(t) shows them" in t._repr_html_() and "pos[1]" not in t._repr_html_()

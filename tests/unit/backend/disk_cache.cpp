@@ -205,14 +205,14 @@ TEST_CASE("a writer that is killed leaves no half entry, and in time nothing at 
   CHECK(fs::exists(f.cache() + "/.new-4-5-6"));
 }
 
-TEST_CASE("beyond 512 MB what was longest unused leaves") {
+TEST_CASE("beyond 64 MB what was longest unused leaves") {
   const Folder f;
   REQUIRE(write_cache_entry(f.cache(), key, payload));
   const auto name = [&](int k) { return f.cache() + "/" + to_hex(sha256(std::to_string(k))) + ".kernel"; };
   const std::time_t now = std::time(nullptr);
-  for (int k = 0; k < 10; ++k) {  // 10 of 60 MB (without blocks on the disk), the first one the oldest
+  for (int k = 0; k < 10; ++k) {  // 10 of 7.5 MB (without blocks on the disk), the first one the oldest
     overwrite(name(k), "");
-    fs::resize_file(name(k), std::uintmax_t{60} << 20);
+    fs::resize_file(name(k), std::uintmax_t{15} << 19);
     const timespec used[] = {{now - 1000 + k, 0}, {now - 1000 + k, 0}};
     REQUIRE(utimensat(AT_FDCWD, name(k).c_str(), used, 0) == 0);
   }

@@ -1,7 +1,9 @@
+#include "tensor/same_storage.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/tensor_impl.h"
+#include "backend/steps.h"
 
 namespace strata {
 namespace {
@@ -19,17 +21,34 @@ bool same_entries(std::int64_t n, const auto& read_a, const auto& read_b) {
   return true;
 }
 
+bool same_bytes(const char* a, const char* b, std::int64_t n) {
+  bool same = true;
+  in_steps(
+      0, n,
+      [&](std::int64_t begin, std::int64_t end) {
+        same = same && std::memcmp(a + begin, b + begin, static_cast<std::size_t>(end - begin)) == 0;
+      },
+      std::int64_t{1} << 24);
+  return same;
+}
+
 bool same_level(const LevelView& a, const LevelView& b, std::int64_t parents) {
   if (storage::has_pos(a.level.kind)) {
     const auto read = [](const LevelView& v) {
       return [&v](std::int64_t p, std::int64_t n, std::int64_t* out) { v.pos.read(p, n, out); };
     };
-    if (!same_entries(parents + 1, read(a), read(b))) return false;
+    const bool alike = a.pos.dtype == b.pos.dtype;
+    const auto width = static_cast<std::int64_t>(size_of(a.pos.dtype));
+    if (!(alike ? same_bytes(a.pos.data, b.pos.data, (parents + 1) * width)
+                : same_entries(parents + 1, read(a), read(b))))
+      return false;
   }
   if (a.level.kind == LevelKind::bitmap)
-    return std::memcmp(a.crd.data, b.crd.data, static_cast<std::size_t>(parents * bitmap_words(a.range.size) * 8)) == 0;
+    return same_bytes(a.crd.data, b.crd.data, parents * bitmap_words(a.range.size) * 8);
   if (!storage::has_crd(a.level.kind)) return true;
   const std::int64_t n = storage::storage_of(a.level.kind).positions(a, parents);
+  if (a.bits == 0 && a.crd.dtype == b.crd.dtype)
+    return same_bytes(a.crd.data, b.crd.data, n * static_cast<std::int64_t>(size_of(a.crd.dtype)));
   const auto read = [](const LevelView& v) {
     return [&v](std::int64_t p, std::int64_t count, std::int64_t* out) {
       v.read_crd(p, count, out);
@@ -41,7 +60,9 @@ bool same_level(const LevelView& a, const LevelView& b, std::int64_t parents) {
   return same_entries(n, read(a), read(b));
 }
 
-bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
+}  // namespace
+
+bool same_levels(const Part& a, const Part& b) {
   for (std::int64_t batch = 0; batch < batches(a); ++batch) {
     const auto x = level_views(a, batch), y = level_views(b, batch);
     std::int64_t parents = 1;
@@ -50,10 +71,20 @@ bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
       parents = storage::storage_of(x[l].level.kind).positions(x[l], parents);
     }
   }
-  // The structures agree, so the slots do: compare the values of those in range. The two walks run in step, in bounded
-  // pieces.
+  return true;
+}
+
+namespace {
+
+bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
+  if (!same_levels(a, b)) return false;
   const auto width = static_cast<std::int64_t>(size_of(dtype));
   const bool dense = a.format.is_all_dense();
+  const std::int64_t used = used_values(a);
+  if (!dense && batches(a) == 1 && a.value_stride == 1 && b.value_stride == 1 && count_slots(a, shape) == used)
+    return same_bytes(static_cast<const char*>(a.values.data), static_cast<const char*>(b.values.data), used * width);
+  // The structures agree, so the slots do: compare the values of those in range. The two walks run in step, in bounded
+  // pieces.
   bool same = true;
   std::vector<std::int64_t> levels(a.ranges.size()), dims(shape.size());
   walk_slots(a, shape, [&](const SlotChunk& c) {
@@ -76,7 +107,7 @@ bool same_part(const Part& a, const Part& b, const Shape& shape, DType dtype) {
 
 }  // namespace
 
-bool equal(const Tensor& a, const Tensor& b) {
+bool same_storage(const Tensor& a, const Tensor& b) {
   if (a.same_object(b)) return true;
   if (!(a.format() == b.format()) || a.shape() != b.shape() || a.dtype() != b.dtype() || !a.fill().same_bits(b.fill()))
     return false;
