@@ -1,5 +1,7 @@
 """Every named format of ranks 0 to 5, with arguments worth trying, and elements to put into them."""
 
+import itertools
+
 import numpy as np
 
 import strata as st
@@ -64,6 +66,20 @@ def sample(shape):
         dense[1] = 0
     dense[(0,) * len(shape)] = np.nan
     dense[(-1,) * len(shape)] = -0.0
+    return dense
+
+
+def unsigned(array):
+    """The same elements, every zero +0."""
+    return np.where(array == 0, np.zeros((), array.dtype), array)
+
+
+def after(dense, *formats):
+    """What is left of the elements on their way through these formats, written as texts: whoever leaves a format that can
+    hold fill-in for another one drops zeros of either sign; a dense target keeps the sign."""
+    for a, b in itertools.pairwise(map(st.Format, formats)):
+        if a != b and a.can_hold_fill and not b.is_all_dense:
+            dense = unsigned(dense)
     return dense
 
 

@@ -120,9 +120,13 @@ inline Tensor dense(const Array& a, DType t, int order = 0) {
   return borrow_dense(b, a.shape, strides, offset);
 }
 
-/// Reads a plain dense tensor back.
+/// Reads a tensor back: a plain dense one by its strides, any other element by element.
 inline Array read(const Tensor& t) {
   Array a(t.shape());
+  if (!t.format().is_all_dense()) {
+    for_each_index(a.shape, [&](const std::vector<std::int64_t>& c) { a.v[a.at(c)] = t.get(c).value_or(t.fill()).to_complex(); });
+    return a;
+  }
   const Part& p = t.part();
   for_each_index(a.shape, [&](const std::vector<std::int64_t>& c) {
     std::vector<std::int64_t> lvl(c.size());
