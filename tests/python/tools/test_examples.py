@@ -1,10 +1,11 @@
-"""Every page of examples/kernels runs, checks itself, and sees a wrong number; examples/README.md lists them all."""
+"""Every page of examples/kernels and examples/jobs runs, checks itself, and sees a wrong number; their READMEs list all."""
 
 import contextlib
 import io
 import pathlib
 import re
 import runpy
+import sys
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ import strata as st
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 PAGES = sorted((EXAMPLES / "kernels").glob("*.py"))
+JOBS = sorted(p for p in (EXAMPLES / "jobs").glob("*.py") if p.stem != "compare")
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 
 
 def needs(page):
-    for module in ("networkx",):
-        if f"import {module}" in page.read_text():
+    for module in ("networkx", "sklearn", "torch"):
+        if re.search(rf"^(import|from) {module}\b", page.read_text(), re.MULTILINE):
             pytest.importorskip(module)
 
 
@@ -33,6 +35,8 @@ def test_page(page, capsys):
 
 def wrong(result):
     """The same with its last stored element changed."""
+    if isinstance(result, tuple):
+        return (*result[:-1], wrong(result[-1]))
     if isinstance(result, st.Tensor):
         if result.nse:
             values = (result.parts[-1] if len(result.parts) > 1 else result)._array("values")
@@ -56,9 +60,34 @@ def test_page_sees_a_wrong_number(page, monkeypatch):
         runpy.run_path(str(page), run_name="__main__")
 
 
+@pytest.mark.parametrize("job", JOBS, ids=lambda p: p.stem)
+def test_job(job, capsys, monkeypatch):
+    needs(job)
+    monkeypatch.setattr(sys, "argv", [str(job), "--small"])
+    monkeypatch.syspath_prepend(str(job.parent))
+    monkeypatch.delitem(sys.modules, "compare", raising=False)
+    import compare
+
+    right = compare.compare
+
+    def both(size, strata, *rest, **options):
+        right(size, strata, *rest, **options)
+        with pytest.raises(AssertionError):
+            right(size, lambda: wrong(strata()), *rest, **options)
+
+    monkeypatch.setattr(compare, "compare", both)
+    runpy.run_path(str(job), run_name="__main__")
+    assert "same result" in capsys.readouterr().out
+    lines = job.read_text().splitlines()
+    assert len(lines) <= 90 and lines[0].startswith('"""')
+
+
 def test_the_list_is_complete():
     text = (EXAMPLES / "README.md").read_text()
     linked = re.findall(r"\]\(([^)]+)\)", text)
     assert all((EXAMPLES / target).exists() for target in linked)
     for page in [*PAGES, *(EXAMPLES / "python").glob("*.py")]:
         assert str(page.relative_to(EXAMPLES)) in linked, page.name
+    linked = re.findall(r"\]\(([^)]+)\)", (EXAMPLES / "jobs" / "README.md").read_text())
+    assert all((EXAMPLES / "jobs" / target).exists() for target in linked)
+    assert {job.name for job in JOBS} <= set(linked)
