@@ -16,7 +16,7 @@ W2 = rng.standard_normal((hidden, classes), np.float32) / 8
 
 d = 1 / np.sqrt(graph.sum(axis=1))
 A = st.evaluate("N(i,j) = d(i) * A(i,j) * d(j)", A=st.from_scipy(graph), d=d)
-a = torch.sparse_csr_tensor(*(torch.from_numpy(x) for x in (graph.indptr, graph.indices, A.values)), graph.shape)
+a = A.to_torch()  # no copy
 x, w1, w2 = (torch.from_numpy(array) for array in (X, W1, W2))
 
 

@@ -4,8 +4,8 @@ import os
 import tempfile
 
 import numpy as np
-import scipy.io
 from compare import compare, pick
+from scipy.io import mmread
 
 import strata as st
 
@@ -21,6 +21,6 @@ with tempfile.TemporaryDirectory() as folder:
         return st.read(path).sum(axis=1)
 
     def scipy():
-        return scipy.io.mmread(path, spmatrix=False).sum(axis=1)
+        return mmread(path, spmatrix=False).sum(axis=1)
 
     compare(f"{os.path.getsize(path) / 1e6:,.1f} MB, {A.nse:,} elements", strata, scipy, "SciPy")
