@@ -1,11 +1,14 @@
 """Reductions that the core has no word for: var, std, prod, argmin, argmax, and those over stored elements alone."""
 
+import math
+
 import numpy as np
 
+from . import _core
 from ._core import Tensor
 from ._groups import Groups
 from ._members import method
-from ._stored import for_numpy, map_values
+from ._stored import axes_of, for_numpy, map_values, size_of, stored, tensor
 from .errors import DTypeError, TensorError
 
 _STORED = {"min": np.minimum, "max": np.maximum, "sum": np.add}
@@ -58,16 +61,33 @@ for _name in ("sum", "mean", "min", "max"):
 
 def _variance(self, axis, keepdims, ddof):
     """In float64 about the mean of each slice, so that no digits go."""
-    groups = Groups(self, axis)
-    wide = np.complex128 if groups.values.dtype.kind == "c" else np.float64
-    fill, absent = wide(groups.fill), groups.size - groups.counts
-    total = groups.reduce(np.add, wide)
-    mean = (total + np.where(absent > 0, absent * fill, 0)) / max(groups.size, 1)
-    groups.values = np.abs(groups.values - groups.each(mean)) ** 2
-    squares = groups.reduce(np.add) + np.where(absent > 0, absent * np.abs(fill - mean) ** 2, 0)
-    count = max(groups.size - ddof, 0)
+    t = for_numpy(self)
+    t = t.to(dtype="complex128" if t.dtype.kind == "c" else "float64")
+    axes = axes_of(axis, t.ndim)
+    if t.format.is_all_dense:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.var(t.to_dense(), axis=tuple(axes), ddof=min(ddof, size_of(t.shape)), keepdims=keepdims)
+    fill, size = t.dtype.type(t.fill), math.prod(t.shape[d] for d in axes)
+    if fill != 0 or t.format.num_parts > 1 or not t.format.is_unique:
+        coords, values = stored(t)
+        t = tensor(coords, values, t.shape, ordered=True)
+    ones = t.with_values(np.ones(len(t.values)))
+    counts = np.asarray(ones.sum(tuple(axes)))
+    absent = size - counts
+    mean = (t.sum(tuple(axes)) + np.where(absent > 0, absent * fill, 0)) / max(size, 1)
+    index = [f"i{d}" for d in range(t.ndim)]
+    kept = [i for d, i in enumerate(index) if d not in axes]
+    left, m = (f"{name}({','.join(kept)})" if kept else name for name in "SM")
+    gap = f"abs(A({','.join(index)}) - {m})"
+    squares = f"P({','.join(index)}) * {gap} * {gap}"
+    for d in axes:
+        squares = f"sum({index[d]}, {squares})"
+    operands = {"A": t, "P": ones, "M": mean}
+    found = _core.evaluate(f"{left} = {squares}", operands, format="dense" if kept else None)
+    found = found + np.where(absent > 0, absent * np.abs(fill - mean) ** 2, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return groups.result(squares / np.float64(count), np.abs(fill - fill) / count, keepdims)
+        found = np.where(counts > 0, found, np.abs(fill - fill)) / np.float64(max(size - ddof, 0))
+    return found.reshape([1 if d in axes else n for d, n in enumerate(self.shape)] if keepdims else found.shape)[()]
 
 
 def _of_dtype(self, dtype):
