@@ -1,5 +1,7 @@
 """A graph network of two layers (Kipf, Welling, 2017): each node takes the weighted mean of its neighbours' features."""
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -14,6 +16,7 @@ X = rng.standard_normal((nodes, features), np.float32)
 W1 = rng.standard_normal((features, hidden), np.float32) / 8
 W2 = rng.standard_normal((hidden, classes), np.float32) / 8
 
+warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
 d = 1 / np.sqrt(graph.sum(axis=1))
 A = st.evaluate("N(i,j) = d(i) * A(i,j) * d(j)", A=st.from_scipy(graph), d=d)
 a = A.to_torch()  # no copy

@@ -36,4 +36,4 @@ def scipy():
     return sp.coo_array(found, shape=similar.shape).tocsr()
 
 
-compare(f"{queries:,} of {documents:,} texts, {counts.nnz:,} counts", strata, scipy, "scikit-learn")
+compare(f"{documents:,} texts, {counts.nnz:,} counts, {queries:,} queries", strata, scipy, "scikit-learn")

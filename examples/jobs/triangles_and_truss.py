@@ -9,7 +9,7 @@ from compare import compare, network, pick
 
 import strata as st
 
-nodes, edges = pick(small=(300, 3_000), full=(20_000, 400_000))
+nodes, edges = pick(small=(300, 3_000), full=(15_000, 250_000))
 graph = network(nodes, edges)
 graph = sp.csr_array((graph + graph.T) != 0).astype(np.int32)
 A = st.from_scipy(graph)
