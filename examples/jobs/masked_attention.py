@@ -1,6 +1,6 @@
 """Sparse attention: each place looks at those just before it and at every 64th place (Child et al., 2019).
 
-Scores, softmax and weighted sum are one expression, computed where the pattern has something. torch computes all scores
+Scores are computed where the pattern has something, and lie there side by side for all heads; torch computes all scores
 and masks them.
 """
 
@@ -22,9 +22,10 @@ q, k, v, mask = (torch.from_numpy(np.ascontiguousarray(x)) for x in (*(t.swapaxe
 
 
 def strata():
-    weight = "P(i,j) * exp(sum(d, Q(i,h,d) * K(j,h,d)))"
-    text = f"Y(i,h,d) = sum(j, {weight} * V(j,h,d)) / sum(j, {weight})"
-    return st.evaluate(text, P=P, Q=Q, K=K, V=V)
+    heads_inside = "(i, j, h) -> (i: dense, j: compressed, h: dense)"
+    W = st.evaluate("W(i,j,h) = P(i,j) * exp(sum(d, Q(i,h,d) * K(j,h,d)))", P=P, Q=Q, K=K, format=heads_inside)
+    Y = st.evaluate("Y(i,h,d) = W(i,j,h) * V(j,h,d)", W=W, V=V)
+    return Y / W.sum(axis=1)[:, :, None]
 
 
 def pytorch():
