@@ -19,12 +19,12 @@ def _shape(shape):
     return tuple(int(n) for n in shape)
 
 
-def _made(coords, values, shape, format, dtype, fill=0):
+def _made(coords, values, shape, format, dtype, fill=0, ordered=False):
     """dtypes that NumPy lacks are made of float32."""
     known = _numpy_has(dtype)
     values = np.asarray(values, _core.dtype_name(dtype) if known else np.float32)
     format = format or ("CSR" if len(shape) == 2 else coordinates(len(shape)))
-    return tensor(coords, values, shape, format, fill, None if known else dtype)
+    return tensor(coords, values, shape, format, fill, None if known else dtype, ordered)
 
 
 def eye(m, n=None, k=0, dtype=float, format=None):
@@ -37,7 +37,7 @@ def eye(m, n=None, k=0, dtype=float, format=None):
     """
     m, n = _shape((m, m if n is None else n))
     k, along = operator.index(k), np.arange(diagonal_length((m, n), operator.index(k)), dtype=np.int64)
-    return _made((along - min(k, 0), along + max(k, 0)), np.ones(len(along)), (m, n), format, dtype)
+    return _made((along - min(k, 0), along + max(k, 0)), np.ones(len(along)), (m, n), format, dtype, ordered=True)
 
 
 def zeros(shape, dtype=float, format=None):
@@ -164,7 +164,8 @@ def diags(diagonals, offsets=0, shape=None, format="DIA", dtype=None):
     rows = np.concatenate([a - min(k, 0) for a, k in zip(along, offsets)] or empty)
     columns = np.concatenate([a + max(k, 0) for a, k in zip(along, offsets)] or empty)
     values = np.concatenate([np.broadcast_to(d, n) for d, n in zip(diagonals, lengths)] or [np.empty(0)])
-    return _made((rows, columns), values, (m, n), format, values.dtype if dtype is None else dtype)
+    dtype = values.dtype if dtype is None else dtype
+    return _made((rows, columns), values, (m, n), format, dtype, ordered=len(offsets) == 1)
 
 
 def asarray(x, dtype=None, format=None):
