@@ -1,4 +1,7 @@
-"""Names that others have and tensors, or the package, do not: their AttributeError says what to write."""
+"""Names that others have and tensors, or the package, do not: their AttributeError says what to write, or why there is none.
+
+docs/reference/surface.md (scripts/surface.py) lists them beside the names that are there.
+"""
 
 import difflib
 
@@ -18,9 +21,9 @@ MEMBERS = {
     "A": "A.to_dense()",
     "A1": "A.to_dense().ravel()",
     "toarrays": "A.to_dense()",
+    "check_format": "A.validate()",
     "todok": "A.to_scipy().todok(); here a tensor is built by st.from_coo",
     "tolil": "A.to_scipy().tolil(); here a tensor is built by st.from_coo",
-    "asformat": 'A.to("CSR")',
     "getformat": "A.format.name",
     "asfptype": 'A.to("float64")',
     "getnnz": "A.nnz, or A.count_nonzero(axis)",
@@ -29,17 +32,17 @@ MEMBERS = {
     "get_shape": "A.shape",
     "set_shape": "A.reshape(shape)",
     "getmaxprint": "print(A)",
+    "maxprint": "print(A)",
+    "getH": "A.H",
     "resize": "A[:m, :n], or st.from_coo(A.coords, values, shape) for a larger shape",
     "eliminate_zeros": "A.drop_zeros(), which gives a new tensor",
     "prune": "A.copy() holds no more than it needs",
     "sum_duplicates": 'A.to("COO"), whose elements are sorted and each there once',
     "sort_indices": "A.to(format): conversions sort",
-    "sorted_indices": "A.to(format): conversions sort",
     "has_sorted_indices": "A.format.is_ordered",
     "has_canonical_format": "A.format.is_ordered and A.format.is_unique",
     "blocksize": "A.format, whose text names the extents of blocks",
     # NumPy
-    "item": "A[i, j], or A[()] of no dimensions",
     "tolist": "A.to_dense().tolist(), or list(A.items())",
     "tobytes": "A.to_dense().tobytes(), or A.values.tobytes()",
     "tofile": "st.write(path, A)",
@@ -56,19 +59,32 @@ MEMBERS = {
     "partition": "A.topk(k)",
     "cumsum": "np.cumsum(A.to_dense(), axis)",
     "cumprod": "np.cumprod(A.to_dense(), axis)",
-    "take": "A[indices], or np.take(A, indices, axis)",
-    "repeat": "A[[0, 0, 1, 1]], a list of coordinates",
     "choose": "st.where(condition, x, y)",
     "compress": "A[mask]",
     "searchsorted": "np.searchsorted(A.to_dense(), v)",
     "ptp": "A.max(axis) - A.min(axis)",
     "view": "A.to(dtype=...), or A.values.view(dtype)",
     "byteswap": "A.values.byteswap()",
+    "ctypes": "A.values.ctypes, A.pos(level).ctypes, A.crd(level).ctypes",
+    "dump": "pickle.dump(A, file), or st.write(path, A)",
+    "dumps": "pickle.dumps(A)",
+    "getfield": "A.values.getfield(dtype)",
     # pydata/sparse
     "fill_value": "A.fill",
     "density": "A.nse / A.size",
     "maybe_densify": "A.to_dense()",
-    "broadcast_to": 'st.evaluate("R(i,j) = A(j) * B(i,j)", A=A, B=B)',
+    "broadcast_to": "np.broadcast_to(A, shape)",
+    "reduce": "A.sum(axis), A.prod(axis), A.max(axis), A.min(axis), A.any(axis), A.all(axis)",
+    "amax": "A.max(axis)",
+    "amin": "A.min(axis)",
+    "isinf": "np.isinf(A)",
+    "isnan": "np.isnan(A)",
+    "linear_loc": "np.ravel_multi_index(A.coords, A.shape)",
+    "round_": "A.round(decimals)",
+    "from_numpy": "st.from_dense(array, format)",
+    "from_scipy_sparse": "st.from_scipy(a)",
+    "from_iter": "st.from_coo(coords, values, shape)",
+    "to_scipy_sparse": "A.to_scipy()",
     # torch
     "layout": "A.format",
     "numpy": "A.to_dense(), or A.to_numpy() of a dense tensor",
@@ -117,6 +133,10 @@ MEMBERS = {
     "ccol_indices": "A.pos(1) of CSC",
     "row_indices": "A.crd(1) of CSC",
     "sparse_mask": 'st.evaluate("R(i,j) = A(i,j)", A=A, mask=M)',
+    "to_sparse_bsc": 'A.to("BSC(2, 2)")',
+    "is_sparse_csr": 'A.format == "CSR"',
+    "dense_dim": "A.format.levels, whose last ones are dense",
+    "sparse_dim": "A.format.levels",
     "unsqueeze": "A[None], A[:, None]",
     "view_as": "A.reshape(B.shape)",
 }
@@ -137,6 +157,10 @@ FUNCTIONS = {
     "diags_array": "st.diags(diagonals, offsets)",
     "random_array": "st.random(shape, density=)",
     "rand": "st.random((m, n), density=)",
+    "spdiags": "st.diags(diagonals, offsets, shape), whose diagonals begin with their first element",
+    "expand_dims": "A[None], or np.expand_dims(A, axis)",
+    "swapaxes": "A.swapaxes(axis1, axis2)",
+    "permute_dims": "A.transpose(axes)",
     "block_array": "st.bmat(blocks)",
     "block": "st.bmat(blocks)",
     "kronsum": "st.kron(st.eye(n), A) + st.kron(B, st.eye(m))",
@@ -146,15 +170,58 @@ FUNCTIONS = {
     "mmread": "st.read(path)",
     "mmwrite": "st.write(path, A)",
     "solve": "scipy.sparse.linalg.spsolve(A.to_scipy(), b)",
-    "spsolve": "scipy.sparse.linalg.spsolve(A.to_scipy(), b)",
-    "cg": "scipy.sparse.linalg.cg(A.to_scipy(), b)",
-    "eigsh": "scipy.sparse.linalg.eigsh(A.to_scipy(), k)",
-    "eigs": "scipy.sparse.linalg.eigs(A.to_scipy(), k)",
-    "svds": "scipy.sparse.linalg.svds(A.to_scipy(), k)",
     "inv": "scipy.sparse.linalg.splu(A.to_scipy()), whose solve() takes right-hand sides",
     "linalg": "st.norm(A); for solvers scipy.sparse.linalg with A.to_scipy()",
     # NumPy
     "array": "st.asarray(x, format=)",
+    "asanyarray": "st.asarray(x, format=)",
+    "ascontiguousarray": "st.asarray(x, format=)",
+    "asfortranarray": "st.asarray(x, format=)",
+    "asarray_chkfinite": "st.asarray(x, format=), and np.isfinite(A).all()",
+    "array_equiv": "(A == B).all()",
+    "array_repr": "repr(A)",
+    "array_str": "str(A)",
+    "array2string": "A.draw_storage(), or str(A)",
+    "average": "A.mean(axis), or (A * w).sum(axis) / w.sum()",
+    "bincount": "np.bincount(A.coords[0]), of stored elements by row",
+    "compress": "A[mask], or A[:, mask]",
+    "extract": "A[mask]",
+    "select": "st.where(condition, x, y), one in the other",
+    "piecewise": "st.where(condition, x, y), one in the other",
+    "insert": "np.concatenate([A[:i], B, A[i:]])",
+    "fill_diagonal": "A.setdiag(values)",
+    "gradient": "np.diff(A, axis=axis)",
+    "fromfunction": "st.from_coo(coords, values, shape), or np.fromfunction(f, shape)",
+    "fromiter": "st.from_coo(coords, values, shape)",
+    "load": "st.read(path)",
+    "loadtxt": "st.read(path)",
+    "genfromtxt": "st.read(path)",
+    "fromfile": "st.read(path)",
+    "fromregex": "st.read(path)",
+    "save": "st.write(path, A)",
+    "savez": "st.write(path, A)",
+    "savez_compressed": "st.write(path, A)",
+    "savetxt": "st.write(path, A)",
+    "pad": "st.bmat([[A, None], [None, B]]), or np.concatenate([A, B], axis)",
+    "partition": "A.topk(k)",
+    "argpartition": "A.topk(k)",
+    "put": "st.where(mask, values, A), which gives a new tensor",
+    "place": "st.where(mask, values, A), which gives a new tensor",
+    "putmask": "st.where(mask, values, A), which gives a new tensor",
+    "copyto": "st.where(mask, values, A), which gives a new tensor",
+    "choose": "st.where(condition, x, y)",
+    "resize": "A.reshape(shape), or st.from_coo(A.coords, values, shape) for a larger one",
+    "require": "st.asarray(x, dtype, format)",
+    "shares_memory": "np.shares_memory(A.values, B.values)",
+    "may_share_memory": "np.shares_memory(A.values, B.values)",
+    "tri": "st.tril(np.ones((m, n)))",
+    "tril_indices_from": "st.tril(A).coords",
+    "triu_indices_from": "st.triu(A).coords",
+    "mask_indices": "st.triu(A).coords",
+    "apply_over_axes": "A.sum(axes, keepdims=True)",
+    "set_printoptions": "A.draw_storage(width)",
+    "einsum_path": 'st.explain("C(i,l) = A(i,j) * B(j,k) * C(k,l)", A=A, B=B, C=C)',
+    "matrix_rank": "np.linalg.matrix_rank(A.to_dense())",
     "ndarray": "st.Tensor",
     "dot": "A @ B",
     "mm": "A @ B",
@@ -180,6 +247,33 @@ FUNCTIONS = {
     "to_scipy": "A.to_scipy()",
     "to_torch": "A.to_torch()",
     # torch
+    "addmm": "st.matmul(A, B, c, alpha=, beta=)",
+    "smm": "A @ B",
+    "hspmm": "A @ B",
+    "sspaddmm": "beta * C + alpha * (A @ B)",
+    "sampled_addmm": 'st.einsum("ij,ik,kj->ij", S, A, B)',
+    "softmax": "E / E.sum(1, keepdims=True), E = np.exp(t) of a tensor t of fill -inf",
+    "log_softmax": "t - np.log(np.exp(t).sum(1, keepdims=True)), t a tensor of fill -inf",
+    "to_sparse_semi_structured": 'A.to("structured(2, 4)")',
+    "SparseSemiStructuredTensor": 'A.to("structured(2, 4)")',
+    "SparseSemiStructuredTensorCUTLASS": 'A.to("structured(2, 4)")',
+    "SparseSemiStructuredTensorCUSPARSELT": 'A.to("structured(2, 4)")',
+    "check_sparse_tensor_invariants": "A.validate()",
+    "sparse_compressed_tensor": 'st.Tensor("CSR", shape, pos=, crd=, values=)',
+    "sparse_csc_tensor": 'st.Tensor("CSC", shape, pos=, crd=, values=)',
+    "sparse_bsr_tensor": 'st.Tensor("BSR(2, 2)", shape, pos=, crd=, values=)',
+    "sparse_bsc_tensor": 'st.Tensor("BSC(2, 2)", shape, pos=, crd=, values=)',
+    # pydata/sparse
+    "COO": "st.from_coo(coords, values, shape)",
+    "GCXS": 'st.from_coo(coords, values, shape, "CSR")',
+    "DOK": "st.from_coo(coords, values, shape)",
+    "as_coo": 'st.asarray(x, format="COO")',
+    "asCOO": 'st.asarray(x, format="COO")',
+    "asnumpy": "A.to_dense()",
+    "diagonalize": "np.diag(A), of a vector",
+    "elemwise": "f(A, B), f a function of NumPy's",
+    "nanreduce": "A.nanmax(axis), np.nansum(A, axis)",
+    "argwhere": "np.argwhere(A)",
     "tensor": "st.asarray(x, format=), or st.from_dense(array, format)",
     "sparse_coo_tensor": "st.from_coo(coords, values, shape)",
     "sparse_csr_tensor": 'st.Tensor("CSR", shape, pos=, crd=, values=)',
@@ -194,14 +288,104 @@ for (
     FUNCTIONS[_name] = f"A.{_name}(), or np.{_name}(A)"
 for _name in "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite".split():
     FUNCTIONS[_name] = _UFUNC.format(_name)
-for _name in ("sum", "min", "max", "mean"):
-    FUNCTIONS[f"nan{_name}"] = f"np.nan{_name}(A.to_dense())"
+for _name in "sum prod mean var std max min argmax argmin".split():
+    FUNCTIONS[f"nan{_name}"] = f"np.nan{_name}(A)"
+for _name in (
+    "median percentile quantile nanmedian nanpercentile nanquantile cumsum cumprod nancumsum nancumprod sort argsort "
+    "sort_complex lexsort searchsorted trapezoid cumulative_sum cumulative_prod unwrap convolve correlate cov corrcoef "
+    "cross ediff1d trim_zeros unique unique_all unique_inverse unique_counts intersect1d union1d setdiff1d setxor1d histogram "
+    "histogram2d histogramdd histogram_bin_edges packbits unpackbits apply_along_axis real_if_close"
+).split():
+    FUNCTIONS[_name] = f"np.{_name}(A.to_dense())"
+for (
+    _name
+) in "cholesky cond det eig eigh eigvals eigvalsh lstsq pinv qr slogdet svd svdvals tensorinv tensorsolve".split():
+    FUNCTIONS[_name] = f"np.linalg.{_name}(A.to_dense())"
+#: what of scipy.sparse.linalg takes tensors as they are: linear operators
+for _name in (
+    "aslinearoperator bicg bicgstab cg cgs eigs eigsh expm_multiply gcrotmk gmres lgmres lobpcg lsmr lsqr minres onenormest "
+    "qmr svds tfqmr"
+).split():
+    FUNCTIONS[_name] = f"scipy.sparse.linalg.{_name}(A)"
+for (
+    _name
+) in "expm factorized funm_multiply_krylov is_sptriangular spbandwidth spilu splu spsolve spsolve_triangular".split():
+    FUNCTIONS[_name] = f"scipy.sparse.linalg.{_name}(A.to_scipy())"
+for _name in (
+    "bellman_ford breadth_first_order breadth_first_tree connected_components depth_first_order depth_first_tree dijkstra "
+    "floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow min_weight_full_bipartite_matching "
+    "minimum_spanning_tree reverse_cuthill_mckee shortest_path structural_rank yen"
+).split():
+    FUNCTIONS[_name] = f"scipy.sparse.csgraph.{_name}(A.to_scipy())"
+for _name in "isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia".split():
+    _kind = _name.partition("_")[2].upper()
+    FUNCTIONS[_name] = f'A.format == "{_kind}"' if _kind else "isinstance(x, st.Tensor)"
+for _name in ("sparray", "spmatrix", "SparseArray"):
+    FUNCTIONS[_name] = "st.Tensor"
+
+_IMMUTABLE = "a tensor is immutable"
+_NO_TENSOR = "no tensor goes in; NumPy's own gives an array, which operators and st.asarray take"
+_NO_DTYPE = "dates, texts and records are no dtypes of tensors"
+_NO_GRADIENTS = "no gradients are recorded"
+
+#: why tensors have no such member: reason -> names
+_NO_MEMBERS = {
+    _IMMUTABLE: "setfield setflags resize_as_sparse_ sparse_resize_ sparse_resize_and_clear_ setdefault update clear pop",
+    "nothing is cached behind your back, and plans are kept by the library": "enable_caching",
+    "a tensor is no graph of operations": "from_nodes get_nodes",
+}
+
+#: why the package has no such function: reason -> names
+_NO_FUNCTIONS = {
+    _NO_TENSOR: "bartlett blackman broadcast_shapes diag_indices geomspace hamming hanning indices ix_ kaiser logspace "
+    "meshgrid ravel_multi_index tril_indices triu_indices unravel_index frombuffer fromstring frompyfunc base_repr "
+    "binary_repr format_float_positional format_float_scientific isscalar iterable nested_iters",
+    "it is about dtypes, which are NumPy's": "common_type isdtype issubdtype min_scalar_type mintypecode promote_types "
+    "typename finfo iinfo",
+    "it is about NumPy itself": "get_include get_printoptions getbufsize geterr geterrcall info printoptions setbufsize "
+    "seterr seterrcall show_config show_runtime test",
+    _NO_DTYPE: "busday_count busday_offset datetime_as_string datetime_data is_busday",
+    "the coefficients of a polynomial, and its powers, are few and dense": "poly polyadd polyder polydiv polyfit polyint "
+    "polymul polysub polyval roots vander",
+    "storage is what a format says, not an order of NumPy's": "isfortran",
+    "a matrix is a tensor of two dimensions; * is element by element": "asmatrix",
+    _IMMUTABLE: "put_along_axis",
+    _NO_GRADIENTS: "as_sparse_gradcheck",
+    "index dtypes are chosen when counting, or given as pos_dtype= and crd_dtype=": "get_index_dtype "
+    "safely_cast_index_arrays",
+    "there is no such format: a tensor is built by st.from_coo": "isspmatrix_lil isspmatrix_dok",
+    "warnings and errors are those of strata.errors": "SparseWarning SparseEfficiencyWarning MatrixRankWarning ArpackError "
+    "ArpackNoConvergence NegativeCycleError",
+    "it is a solver's own, made by SciPy": "LaplacianNd LinearOperator SuperLU use_solver",
+    "it is about csgraph's dense matrices": "construct_dist_matrix reconstruct_path csgraph_from_dense csgraph_from_masked "
+    "csgraph_masked_from_dense csgraph_to_dense csgraph_to_masked",
+}
 
 
-def _message(whose, name, known, others):
-    """What is missing, and the way: what this name stands for here, or names that look like it."""
+def _by_name(reasons):
+    return {name: why for why, names in reasons.items() for name in names.split()}
+
+
+NO_MEMBER, NO_FUNCTION = _by_name(_NO_MEMBERS), _by_name(_NO_FUNCTIONS)
+
+#: what is there, and means another thing than elsewhere: (whose, name) -> what it is
+OTHERWISE = {
+    (
+        "numpy.ndarray",
+        "fill",
+    ): "A.fill is the value where nothing is stored; st.full(shape, x) is a tensor of one value",
+    ("torch.Tensor", "values"): "A.values, no call, is the array of stored values",
+    ("torch.Tensor", "size"): "A.shape; A.size is the number of elements",
+    ("sparse.COO", "device"): "A.device",
+}
+
+
+def _message(whose, name, known, senseless, others):
+    """What is missing, and the way: what this name stands for here, why it has none, or names that look like it."""
     if name in known:
         return f"{whose} has no '{name}'; write {known[name]}"
+    if name in senseless:
+        return f"{whose} has no '{name}': {senseless[name]}"
     near = difflib.get_close_matches(name, others, 3, 0.75)
     return f"{whose} has no '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
@@ -210,7 +394,9 @@ def _getattr(self, name):
     whose = type(self).__name__
     if name.startswith("_"):  # protocols are asked for often
         raise AttributeError(f"{whose} has no '{name}'")
-    raise AttributeError(_message(whose, name, MEMBERS, [n for n in dir(type(self)) if not n.startswith("_")]))
+    raise AttributeError(
+        _message(whose, name, MEMBERS, NO_MEMBER, [n for n in dir(type(self)) if not n.startswith("_")])
+    )
 
 
 Tensor.__getattr__ = _getattr
@@ -218,7 +404,7 @@ Tensor.__getattr__ = _getattr
 
 def of_package(name, names):
     """The AttributeError of strata.<name>."""
-    return AttributeError(_message("strata", name, FUNCTIONS, names))
+    return AttributeError(_message("strata", name, FUNCTIONS, NO_FUNCTION, names))
 
 
-del _name
+del _name, _kind

@@ -1,16 +1,21 @@
 """NumPy's functions of whole arrays on tensors: np.sum(A), np.concatenate([A, B]), np.einsum("ij,j->i", A, x)."""
 
+import collections
+import functools
+import operator
+
 import numpy as np
 
+from . import _arrange, _nan
 from ._core import Tensor, equal
-from ._create import asarray, diags, full
+from ._create import asarray, diags, eye, full
 from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
 from ._merge import broadcast_shape, elementwise, spread
 from ._norm import norm
 from ._select import allclose, where
 from ._shapes import expand_dims
-from ._stored import axes_of, for_numpy, format_like, map_values, tensor
+from ._stored import axes_of, for_numpy, format_like, map_values, stored, tensor
 from .errors import TensorError, Unsupported
 
 #: What NumPy's function becomes: (function, arguments of the caller) -> result.
@@ -80,6 +85,76 @@ FUNCTIONS |= {
 }
 
 
+FUNCTIONS |= {
+    np.repeat: lambda a, repeats, axis=None: asarray(a).repeat(repeats, axis),
+    np.tile: lambda A, reps: _arrange.tile(asarray(A), reps),
+    np.roll: lambda a, shift, axis=None: _arrange.roll(asarray(a), shift, axis),
+    np.rot90: lambda m, k=1, axes=(0, 1): _arrange.rot90(asarray(m), k, axes),
+    np.flip: lambda m, axis=None: _arrange.flip(asarray(m), axis),
+    np.fliplr: lambda m: _arrange.flip(asarray(m), 1),
+    np.flipud: lambda m: _arrange.flip(asarray(m), 0),
+    np.moveaxis: lambda a, source, destination: _arrange.moveaxis(asarray(a), source, destination),
+    np.rollaxis: lambda a, axis, start=0: _arrange.moveaxis(
+        a, axis, start - (axis % a.ndim < start) if start >= 0 else start
+    ),
+    np.delete: lambda arr, obj, axis=None: _arrange.delete(asarray(arr), obj, axis),
+    np.pad: lambda array, pad_width, mode="constant", **options: _arrange.pad(array, pad_width, mode, **options),
+    np.diff: lambda a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue: _arrange.diff(
+        asarray(a), n, axis, *(None if x is np._NoValue else x for x in (prepend, append))
+    ),
+    np.take_along_axis: lambda arr, indices, axis=-1: _arrange.take_along_axis(asarray(arr), indices, axis),
+    np.broadcast_arrays: lambda *args, subok=False: tuple(
+        np.broadcast_to(asarray(a), broadcast_shape(*args)) for a in args
+    ),
+    np.ptp: lambda a, axis=None, out=None, keepdims=False: np.subtract(
+        asarray(a).max(axis, bool(keepdims)), asarray(a).min(axis, bool(keepdims)), out=out
+    ),
+    np.append: lambda arr, values, axis=None: (
+        concatenate([arr, values], axis)
+        if axis is not None
+        else concatenate([asarray(arr).ravel(), asarray(values).ravel()])
+    ),
+    np.column_stack: lambda tup: concatenate(
+        [asarray(t) if np.ndim(t) > 1 else asarray(t).reshape(-1, 1) for t in tup], 1
+    ),
+    np.dstack: lambda tup: concatenate([_arrange.at_least(t, 3) for t in tup], 2),
+    np.vdot: lambda a, b: einsum("i,i->", asarray(a).reshape(-1).conj(), asarray(b).reshape(-1)),
+    np.nansum: _nan.nansum,
+    np.nanprod: _nan.nanprod,
+    np.nanmean: _nan.nanmean,
+    np.nanmax: _nan.nanmax,
+    np.nanmin: _nan.nanmin,
+    np.nanargmax: _nan.nanargmax,
+    np.nanargmin: _nan.nanargmin,
+}
+for _rank in (1, 2, 3):
+    FUNCTIONS[getattr(np, f"atleast_{_rank}d")] = lambda *arys, _rank=_rank: (
+        _arrange.at_least(arys[0], _rank) if len(arys) == 1 else tuple(_arrange.at_least(a, _rank) for a in arys)
+    )
+#: functions of elements that are no ufuncs; the fill is what they make of it
+for _f in (np.angle, np.i0, np.sinc, np.isneginf, np.isposinf, np.isreal, np.iscomplex, np.digitize, np.interp, np.fix):
+    FUNCTIONS[_f] = lambda x, *args, _f=_f, **options: map_values(lambda v: _f(v, *args, **options), x)
+
+
+@_serves(np.isin)
+def _isin(element, test_elements, *args, **options):
+    among = _nan.unique(test_elements) if isinstance(test_elements, Tensor) else test_elements
+    return map_values(lambda v: np.isin(v, among, *args, **options), asarray(element))
+
+
+@_serves(np.unique)
+def _unique(
+    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True
+):
+    if return_index or return_inverse or axis is not None:
+        raise Unsupported(
+            "np.unique of a tensor with places or an axis",
+            expected="return_counts= alone",
+            fix="np.unique(A.to_dense())",
+        )
+    return _nan.unique(ar, return_counts, equal_nan)
+
+
 @_serves(np.array_equal)
 def _array_equal(a1, a2, equal_nan=False):
     if equal_nan:
@@ -108,22 +183,21 @@ def _transpose(a, axes=None):
     return a.transpose() if axes is None else a.transpose(*axes)
 
 
-@_serves(np.moveaxis)
-def _moveaxis(a, source, destination):
-    source, destination = axes_of(source, a.ndim), axes_of(destination, a.ndim)
-    order = [d for d in range(a.ndim) if d not in source]
-    for to, d in sorted(zip(destination, source)):
-        order.insert(to, d)
-    return a.transpose(*order)
-
-
 @_serves(np.take)
 def _take(a, indices, axis=None, out=None, mode="raise"):
     if out is not None or mode != "raise":
         raise Unsupported("np.take with out= or mode=", expected="a tensor, indices and an axis")
-    if axis is None:
-        return a.ravel()[indices]
-    return a[(slice(None),) * axes_of(axis, a.ndim)[0] + (indices,)]
+    return asarray(a).take(indices, axis)
+
+
+@_serves(np.diagflat)
+def _diagflat(v, k=0):
+    v = asarray(v)
+    (found,), values = stored(v.reshape(-1))
+    n = int(v.size) + abs(k)
+    if v.fill != 0:
+        raise TensorError("beside a diagonal is 0", expected="a tensor of fill 0", got=f"fill {v.fill}")
+    return tensor((found - min(k, 0), found + max(k, 0)), values, (n, n), "CSR", 0, v.dtype, ordered=True)
 
 
 @_serves(np.diag)
@@ -138,12 +212,6 @@ def _broadcast_to(array, shape, subok=False):
         raise TensorError("this shape does not hold the tensor", expected=f"{array.shape} at its end", got=str(shape))
     coords, values = spread(array, shape)
     return tensor(coords, values, shape, format_like(array, len(shape)), array.fill, array.dtype)
-
-
-@_serves(np.flip)
-def _flip(m, axis=None):
-    axes = axes_of(axis, m.ndim)
-    return m[tuple(slice(None, None, -1 if d in axes else 1) for d in range(m.ndim))]
 
 
 def _joined(f, has_axis=True):
@@ -233,5 +301,71 @@ def _array_function(self, function, types, args, kwargs):
     return NotImplemented if plain is None else plain(*args, **kwargs)
 
 
+def _newer():
+    """Functions that NumPy has from 2.0 on."""
+    from numpy import linalg
+
+    found = {
+        "permute_dims": FUNCTIONS[np.transpose],
+        "matrix_transpose": lambda x: x.mT,
+        "astype": lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype),
+        "unstack": lambda x, /, *, axis=0: _arrange.unstack(x, axis),
+        "unique_values": lambda x: _nan.unique(x, equal_nan=False),
+        "unique_counts": lambda x: _counts(*_nan.unique(x, True, False)),
+    }
+    of_linalg = {
+        "diagonal": lambda x, /, *, offset=0: x.diagonal(offset, -2, -1),
+        "trace": lambda x, /, *, offset=0, dtype=None: x.trace(offset, -2, -1, dtype),
+        "matmul": lambda a, b, /: asarray(a) @ b,
+        "matrix_transpose": lambda x, /: x.mT,
+        "outer": lambda a, b, /: _outer(a, b),
+        "tensordot": lambda a, b, /, *, axes=2: _tensordot(a, b, axes),
+        "vecdot": lambda a, b, /, *, axis=-1: vecdot(a, b, axis),
+        "vector_norm": _vector_norm,
+        "matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
+        "matrix_power": matrix_power,
+        "multi_dot": lambda arrays, *, out=None: functools.reduce(operator.matmul, map(asarray, arrays)),
+    }
+    for module, functions in ((np, found), (linalg, of_linalg)):
+        FUNCTIONS.update({getattr(module, name): f for name, f in functions.items() if hasattr(module, name)})
+
+
+_counts = collections.namedtuple("UniqueCountsResult", "values counts")
+
+
+def vecdot(a, b, axis=-1):
+    """The sum of conj(a) * b over an axis, which both have; the others broadcast."""
+    a, b = (_arrange.moveaxis(asarray(x), axis, -1) for x in (a, b))
+    return einsum("...i,...i->...", a.conj(), b)
+
+
+def _vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    if axis is None or not isinstance(axis, (int, np.integer)):
+        axes = axes_of(axis, x.ndim)
+        kept = [d for d in range(x.ndim) if d not in axes]
+        found = norm(x.transpose(*kept, *axes).reshape(*(x.shape[d] for d in kept), -1), ord, -1)
+        return np.reshape(found, [1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else found
+    return norm(x, ord, axis, keepdims)
+
+
+def matrix_power(a, n):
+    """np.linalg.matrix_power of a whole number that is not negative: by squaring; sparse as its products are."""
+    a, n = asarray(a), operator.index(n)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise TensorError("a power needs a square matrix", expected="n x n", got=f"shape {a.shape}")
+    if n < 0:
+        raise Unsupported(
+            "a power of the inverse", expected="0 or more", got=str(n), fix="scipy.sparse.linalg.splu(A.to_scipy())"
+        )
+    found = None
+    while n:
+        if n & 1:
+            found = a if found is None else found @ a
+        n >>= 1
+        a = a @ a if n else a
+    return eye(a.shape[0], dtype=a.dtype, format=format_like(a, 2)) if found is None else found
+
+
+_newer()
 Tensor.__array_function__ = _array_function
-del _name, _names, _of
+del _name, _names, _of, _rank, _f

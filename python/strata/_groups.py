@@ -48,3 +48,17 @@ class Groups:
         out[self.ids] = values
         out = out.reshape(self.kept_shape if keepdims else self.shape)
         return out if out.ndim else out[()]
+
+
+def largest_of(group, values, k, largest=True):
+    """Places of the k largest (or smallest) values of each group (a number an element), ascending; of equal ones the first
+    stays, and NaN is larger than all."""
+    rank = (
+        np.argsort(values, kind="stable")
+        if not largest
+        else len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
+    )
+    order = rank[np.argsort(group[rank], kind="stable")]
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    within = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return np.sort(order[within < k])

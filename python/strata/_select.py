@@ -6,6 +6,7 @@ import numpy as np
 
 from ._core import Tensor
 from ._create import asarray
+from ._groups import largest_of
 from ._members import method
 from ._merge import as_array, at, broadcast_shape, elementwise, fill_of, is_sparse, operand, union
 from ._stored import axes_of, for_numpy, format_like, linear, stored, tensor, unravel
@@ -82,15 +83,7 @@ def _topk(self, k, axis=-1, *, largest=True):
     coords, values = stored(self)
     kept = [d for d in range(self.ndim) if d not in axes]
     group = np.broadcast_to(linear([coords[d] for d in kept], [self.shape[d] for d in kept]), values.shape)
-    rank = (
-        np.argsort(values, kind="stable")
-        if not largest
-        else len(values) - 1 - np.argsort(values[::-1], kind="stable")[::-1]
-    )
-    order = rank[np.argsort(group[rank], kind="stable")]
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    within = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    chosen = np.sort(order[within < k])
+    chosen = largest_of(group, values, k, largest)
     found = [c[chosen] for c in coords]
     return tensor(found, values[chosen], self.shape, format_like(self, self.ndim), self.fill, self.dtype, ordered=True)
 

@@ -1,0 +1,97 @@
+"""Reductions that leave NaN out (A.nanmin, A.nanmax, np.nansum(A) and their kin), and which values occur at all."""
+
+import numpy as np
+
+from ._create import asarray
+from ._members import method
+from ._operators import put
+from ._stored import for_numpy, map_values, stored
+from .errors import TensorError
+
+
+def _without(t, value):
+    """The tensor with `value` instead of NaN."""
+    if for_numpy(t).dtype.kind not in "fc":
+        return t
+    return asarray(map_values(lambda v: np.where(v != v, np.asarray(value, v.dtype), v), t))
+
+
+def _only_nan(t, axis, keepdims):
+    return asarray(t != t).all(axis, keepdims)
+
+
+def nansum(t, axis=None, dtype=None, out=None, keepdims=False):
+    """np.nansum."""
+    return _without(asarray(t), 0).sum(axis, bool(keepdims), dtype=dtype, out=out)
+
+
+def nanprod(t, axis=None, dtype=None, out=None, keepdims=False):
+    """np.nanprod."""
+    return _without(asarray(t), 1).prod(axis, dtype, out, bool(keepdims))
+
+
+def nanmean(t, axis=None, dtype=None, out=None, keepdims=False):
+    """np.nanmean; NaN of slices of NaN alone."""
+    t = asarray(t)
+    if for_numpy(t).dtype.kind not in "fc":
+        return t.mean(axis, bool(keepdims), dtype=dtype, out=out)
+    count = asarray(t == t).sum(axis, bool(keepdims))
+    total = _without(t, 0).sum(axis, bool(keepdims), dtype=dtype)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (total / count).astype(total.dtype)
+    return found if out is None else put(out, found)
+
+
+def _extreme(name, worst):
+    def f(self, axis=None, out=None, *, keepdims=False):
+        t = asarray(self)
+        found = getattr(_without(t, worst), name)(axis, keepdims)
+        if for_numpy(t).dtype.kind == "f":
+            found = np.where(_only_nan(t, axis, keepdims), np.asarray(np.nan, found.dtype), found)[()]
+        return found if out is None else put(out, found)
+
+    word = "largest" if name == "max" else "least"
+    f.__name__ = f"nan{name}"
+    f.__doc__ = f"""The {word} element over all axes, one, or several, absent ones included and NaN left out: a dense array.
+
+    NaN where a slice has nothing else. keepdims : the axes stay, of extent 1; out : an array to write into, returned
+
+        A.nan{name}(axis=1)
+
+    ExpressionError: no such axis.
+    """
+    method(f)
+    return f
+
+
+nanmax, nanmin = _extreme("max", -np.inf), _extreme("min", np.inf)
+
+
+def _argument(name, worst):
+    def f(t, axis=None, out=None, *, keepdims=False):
+        t = asarray(t)
+        if for_numpy(t).dtype.kind == "f" and np.any(_only_nan(t, axis, False)):
+            raise TensorError(f"nan{name} of NaN alone", expected="a number in each slice", got=f"axis {axis}")
+        return getattr(_without(t, worst), name)(axis, out, keepdims=keepdims)
+
+    return f
+
+
+nanargmax, nanargmin = _argument("argmax", -np.inf), _argument("argmin", np.inf)
+
+
+def unique(t, counts=False, equal_nan=True):
+    """np.unique: the values that occur, absent ones included, ascending; with counts=True how often, too."""
+    t = asarray(t)
+    found = stored(t)[1]
+    absent = int(t.size) - len(found)
+    fill = np.asarray(for_numpy(t).fill, found.dtype)
+    rest = fill.reshape(1) if absent else found[:0]
+    if absent > 1 and fill != fill and not equal_nan:
+        rest = np.repeat(rest, absent)
+    values, where, many = np.unique(
+        np.concatenate([found, rest]), return_inverse=True, return_counts=True, equal_nan=equal_nan
+    )
+    if absent and len(rest) == 1:
+        many[np.ravel(where)[-1]] += absent - 1
+    return (values, many) if counts else values
