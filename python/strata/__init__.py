@@ -16,6 +16,7 @@ from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
     _indexing,
     _linear_operator,
     _members,
+    _namespace,
     _operators,
     _printing,
     _reductions,

@@ -81,6 +81,7 @@ MEMBERS = {
     "isnan": "np.isnan(A)",
     "linear_loc": "np.ravel_multi_index(A.coords, A.shape)",
     "round_": "A.round(decimals)",
+    "tensordot": "np.tensordot(A, B, axes)",
     "from_numpy": "st.from_dense(array, format)",
     "from_scipy_sparse": "st.from_scipy(a)",
     "from_iter": "st.from_coo(coords, values, shape)",
@@ -221,6 +222,7 @@ FUNCTIONS = {
     "apply_over_axes": "A.sum(axes, keepdims=True)",
     "set_printoptions": "A.draw_storage(width)",
     "einsum_path": 'st.explain("C(i,l) = A(i,j) * B(j,k) * C(k,l)", A=A, B=B, C=C)',
+    "matrix_power": "np.linalg.matrix_power(A, n)",
     "matrix_rank": "np.linalg.matrix_rank(A.to_dense())",
     "ndarray": "st.Tensor",
     "dot": "A @ B",
@@ -286,7 +288,7 @@ for (
     _name
 ) in "sum prod mean var std min max argmin argmax any all count_nonzero nonzero diagonal trace clip round".split():
     FUNCTIONS[_name] = f"A.{_name}(), or np.{_name}(A)"
-for _name in "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite".split():
+for _name in "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite bitwise_not interp isneginf isposinf".split():
     FUNCTIONS[_name] = _UFUNC.format(_name)
 for _name in "sum prod mean var std max min argmax argmin".split():
     FUNCTIONS[f"nan{_name}"] = f"np.nan{_name}(A)"
@@ -344,12 +346,12 @@ _NO_FUNCTIONS = {
     "typename finfo iinfo",
     "it is about NumPy itself": "get_include get_printoptions getbufsize geterr geterrcall info printoptions setbufsize "
     "seterr seterrcall show_config show_runtime test",
-    _NO_DTYPE: "busday_count busday_offset datetime_as_string datetime_data is_busday",
+    _NO_DTYPE: "busday_count busday_offset datetime_as_string datetime_data is_busday isnat",
     "the coefficients of a polynomial, and its powers, are few and dense": "poly polyadd polyder polydiv polyfit polyint "
     "polymul polysub polyval roots vander",
     "storage is what a format says, not an order of NumPy's": "isfortran",
     "a matrix is a tensor of two dimensions; * is element by element": "asmatrix",
-    _IMMUTABLE: "put_along_axis",
+    _IMMUTABLE: "put_along_axis resize_as_sparse_",
     _NO_GRADIENTS: "as_sparse_gradcheck",
     "index dtypes are chosen when counting, or given as pos_dtype= and crd_dtype=": "get_index_dtype "
     "safely_cast_index_arrays",

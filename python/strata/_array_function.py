@@ -8,11 +8,12 @@ import numpy as np
 
 from . import _arrange, _nan
 from ._core import Tensor, equal
-from ._create import asarray, diags, eye, full
+from ._create import asarray, diags, full
 from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
 from ._merge import broadcast_shape, elementwise, spread
 from ._norm import norm
+from ._products import matrix_power, tensordot, vecdot
 from ._select import allclose, where
 from ._shapes import expand_dims
 from ._stored import axes_of, for_numpy, format_like, map_values, stored, tensor
@@ -118,6 +119,7 @@ FUNCTIONS |= {
         [asarray(t) if np.ndim(t) > 1 else asarray(t).reshape(-1, 1) for t in tup], 1
     ),
     np.dstack: lambda tup: concatenate([_arrange.at_least(t, 3) for t in tup], 2),
+    np.tensordot: tensordot,
     np.vdot: lambda a, b: einsum("i,i->", asarray(a).reshape(-1).conj(), asarray(b).reshape(-1)),
     np.nansum: _nan.nansum,
     np.nanprod: _nan.nanprod,
@@ -255,19 +257,6 @@ def _dot(a, b, out=None):
     return out
 
 
-@_serves(np.tensordot)
-def _tensordot(a, b, axes=2):
-    a, b = asarray(a), asarray(b)
-    if isinstance(axes, (int, np.integer)):
-        axes = list(range(a.ndim - axes, a.ndim)), list(range(axes))
-    left, right = axes_of(axes[0], a.ndim), axes_of(axes[1], b.ndim)
-    first, second = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
-    for d, e in zip(left, right):
-        second[e] = first[d]
-    kept = [i for d, i in enumerate(first) if d not in left] + [i for d, i in enumerate(second) if d not in right]
-    return einsum(a, first, b, second, kept)
-
-
 @_serves(np.outer)
 def _outer(a, b, out=None):
     return einsum("i,j->ij", asarray(a).reshape(-1), asarray(b).reshape(-1))
@@ -275,7 +264,7 @@ def _outer(a, b, out=None):
 
 @_serves(np.inner)
 def _inner(a, b):
-    return _tensordot(a, b, ([-1], [-1])) if np.ndim(a) and np.ndim(b) else a * b
+    return tensordot(a, b, ([-1], [-1])) if np.ndim(a) and np.ndim(b) else a * b
 
 
 @_serves(np.einsum)
@@ -319,7 +308,7 @@ def _newer():
         "matmul": lambda a, b, /: asarray(a) @ b,
         "matrix_transpose": lambda x, /: x.mT,
         "outer": lambda a, b, /: _outer(a, b),
-        "tensordot": lambda a, b, /, *, axes=2: _tensordot(a, b, axes),
+        "tensordot": lambda a, b, /, *, axes=2: tensordot(a, b, axes),
         "vecdot": lambda a, b, /, *, axis=-1: vecdot(a, b, axis),
         "vector_norm": _vector_norm,
         "matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
@@ -333,12 +322,6 @@ def _newer():
 _counts = collections.namedtuple("UniqueCountsResult", "values counts")
 
 
-def vecdot(a, b, axis=-1):
-    """The sum of conj(a) * b over an axis, which both have; the others broadcast."""
-    a, b = (_arrange.moveaxis(asarray(x), axis, -1) for x in (a, b))
-    return einsum("...i,...i->...", a.conj(), b)
-
-
 def _vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if axis is None or not isinstance(axis, (int, np.integer)):
         axes = axes_of(axis, x.ndim)
@@ -348,22 +331,14 @@ def _vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return norm(x, ord, axis, keepdims)
 
 
-def matrix_power(a, n):
-    """np.linalg.matrix_power of a whole number that is not negative: by squaring; sparse as its products are."""
-    a, n = asarray(a), operator.index(n)
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise TensorError("a power needs a square matrix", expected="n x n", got=f"shape {a.shape}")
-    if n < 0:
-        raise Unsupported(
-            "a power of the inverse", expected="0 or more", got=str(n), fix="scipy.sparse.linalg.splu(A.to_scipy())"
-        )
-    found = None
-    while n:
-        if n & 1:
-            found = a if found is None else found @ a
-        n >>= 1
-        a = a @ a if n else a
-    return eye(a.shape[0], dtype=a.dtype, format=format_like(a, 2)) if found is None else found
+#: what NumPy makes of these, and tensors may go into
+COMPOSED = frozenset(
+    getattr(np, name)
+    for name in (
+        "array_split split hsplit vsplit dsplit tril_indices_from triu_indices_from diag_indices_from extract row_stack"
+    ).split()
+    if hasattr(np, name)
+)
 
 
 _newer()
