@@ -377,8 +377,6 @@ OTHERWISE = {
         "fill",
     ): "A.fill is the value where nothing is stored; st.full(shape, x) is a tensor of one value",
     ("torch.Tensor", "values"): "A.values, no call, is the array of stored values",
-    ("torch.Tensor", "size"): "A.shape; A.size is the number of elements",
-    ("sparse.COO", "device"): "A.device",
 }
 
 

@@ -88,7 +88,9 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
         _refuse(ufunc, method, options)
     if out is not None and not all(isinstance(o, np.ndarray) for o in out):
         _refuse(ufunc, method, {"out": out})
-    if ufunc in _CALLS:
+    if ufunc is np.sign and getattr(inputs[0].dtype, "kind", "f") == "c":
+        result = apply(ufunc, *inputs)  # x / abs(x), from NumPy 2 on
+    elif ufunc in _CALLS:
         result = _CALLS[ufunc](*inputs)
     elif ufunc in _TEXTS:
         result = (unary if ufunc.nin == 1 else binary)(_TEXTS[ufunc], *inputs)

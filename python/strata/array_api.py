@@ -74,9 +74,9 @@ def _plain(x):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """A dense tensor over the memory of an object with __dlpack__."""
+    """A dense tensor over the memory of an object with __dlpack__; a tensor itself."""
     _on(device)
-    found = _from_dlpack(x)
+    found = x if isinstance(x, Tensor) else _from_dlpack(x)
     return found.copy() if copy else found
 
 
@@ -93,6 +93,11 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """np.linspace, as a dense tensor."""
     _on(device)
     return _tensor(np.linspace(start, stop, num, dtype=dtype, endpoint=endpoint))
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """np.meshgrid, as dense tensors."""
+    return list(map(_tensor, np.meshgrid(*map(_array, arrays), indexing=indexing)))
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
@@ -319,7 +324,7 @@ def concat(arrays, /, *, axis=0):
     return _concatenate(arrays, axis)
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis=0):
     """A dimension of extent 1."""
     return _expand_dims(_asarray(x), axis)
 
