@@ -13,7 +13,7 @@ from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
 from ._merge import broadcast_shape, elementwise, spread
 from ._norm import norm
-from ._products import matrix_power, tensordot, vecdot
+from ._products import matrix_power, tensordot, vdot, vecdot
 from ._select import allclose, where
 from ._shapes import expand_dims
 from ._stored import axes_of, for_numpy, format_like, map_values, stored, tensor
@@ -120,7 +120,7 @@ FUNCTIONS |= {
     ),
     np.dstack: lambda tup: concatenate([_arrange.at_least(t, 3) for t in tup], 2),
     np.tensordot: tensordot,
-    np.vdot: lambda a, b: einsum("i,i->", asarray(a).reshape(-1).conj(), asarray(b).reshape(-1)),
+    np.vdot: vdot,
     np.nansum: _nan.nansum,
     np.nanprod: _nan.nanprod,
     np.nanmean: _nan.nanmean,

@@ -11,12 +11,19 @@ from ._stored import axes_of, format_like
 from .errors import TensorError, Unsupported
 
 
+def _check(m, n, what):
+    """einsum stretches extents of 1; what is summed over is not stretched."""
+    if m != n:
+        raise TensorError(f"the extents that {what} sums over differ", expected=str(m), got=str(n))
+
+
 def tensordot(a, b, axes=2):
     """np.tensordot."""
     a, b = asarray(a), asarray(b)
     if isinstance(axes, (int, np.integer)):
         axes = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     left, right = axes_of(axes[0], a.ndim), axes_of(axes[1], b.ndim)
+    _check([a.shape[d] for d in left], [b.shape[d] for d in right], "tensordot")
     first, second = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
     for d, e in zip(left, right):
         second[e] = first[d]
@@ -27,17 +34,27 @@ def tensordot(a, b, axes=2):
 def vecdot(a, b, axis=-1):
     """np.vecdot: the sum of conj(a) * b over an axis, which both have; the others broadcast."""
     a, b = (asarray(x) if axis == -1 else moveaxis(asarray(x), axis, -1) for x in (a, b))
+    _check(a.shape[-1:], b.shape[-1:], "vecdot")
     return einsum("...i,...i->...", asarray(a.conj()), b)
+
+
+def vdot(a, b):
+    """np.vdot."""
+    return vecdot(asarray(a).reshape(-1), asarray(b).reshape(-1))
 
 
 def matvec(a, b):
     """np.matvec."""
-    return einsum("...ij,...j->...i", asarray(a), asarray(b))
+    a, b = asarray(a), asarray(b)
+    _check(a.shape[-1:], b.shape[-1:], "matvec")
+    return einsum("...ij,...j->...i", a, b)
 
 
 def vecmat(a, b):
     """np.vecmat."""
-    return einsum("...i,...ij->...j", asarray(asarray(a).conj()), asarray(b))
+    a, b = asarray(a), asarray(b)
+    _check(a.shape[-1:], b.shape[-2:-1], "vecmat")
+    return einsum("...i,...ij->...j", asarray(a.conj()), b)
 
 
 def matrix_power(a, n):

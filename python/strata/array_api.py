@@ -22,7 +22,7 @@ from ._merge import broadcast_shape
 from ._products import tensordot as _tensordot, vecdot as _vecdot
 from ._select import where as _where
 from ._shapes import expand_dims as _expand_dims
-from .errors import DTypeError, TensorError, Unsupported
+from .errors import DTypeError, IndexError, TensorError, Unsupported
 from .interop import from_dlpack as _from_dlpack
 
 __array_api_version__ = "2024.12"
@@ -325,8 +325,11 @@ def concat(arrays, /, *, axis=0):
 
 
 def expand_dims(x, /, axis=0):
-    """A dimension of extent 1."""
-    return _expand_dims(_asarray(x), axis)
+    """A dimension of extent 1. IndexError: no such axis."""
+    x = _asarray(x)
+    if not -x.ndim - 1 <= axis <= x.ndim:
+        raise IndexError("there is no such axis", expected=f"{-x.ndim - 1} to {x.ndim}", got=str(axis))
+    return _expand_dims(x, axis)
 
 
 def flip(x, /, *, axis=None):
