@@ -23,7 +23,7 @@ HEAD = """# Names of other packages
 
 What SciPy, NumPy, torch.sparse and pydata/sparse have, name by name, and what it is here: *there* under the same name,
 *called* otherwise, or *none*, and why. An AttributeError says the same. [Names of NumPy and SciPy](names.md) tells how those
-work that are there; of what NumPy's functions make of tensors, see [its own functions](names.md#numpy-s-own-functions). `A` is a
+work that are there; of what NumPy's functions make of tensors, see [its own functions](names.md#numpys-own-functions). `A` is a
 tensor, `xp` is `A.__array_namespace__()`.
 
 Made by `scripts/surface.py` with {versions}.

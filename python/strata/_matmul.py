@@ -5,11 +5,15 @@ import operator
 import numpy as np
 
 from . import _core
+from ._calls import told
 from ._core import Format, Tensor
 from ._create import asarray
 from ._groups import largest_of
 from ._stored import for_numpy
 from .errors import TensorError
+
+#: whose callers learn in our form what is wrong with their call
+_product = told(_core.matmul)
 
 #: products of which the elements are chosen at a time: 16 MB of values
 _PRODUCTS = 1 << 21
@@ -56,7 +60,7 @@ def matmul(
         "compute_dtype": compute_dtype,
     }
     if topk is None and threshold is None:
-        return _core.matmul(a, b, c, beta=beta, **options)
+        return _product(a, b, c, beta=beta, **options)
     if c is not None or beta is not None:
         raise TensorError("the largest elements of a product are a fresh tensor", expected="no c=", got="c=, or beta=")
     return _largest(a, b, topk, threshold, options)

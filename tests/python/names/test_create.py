@@ -14,8 +14,9 @@ def test_eye():
     for f in FORMATS:
         same(st.eye(7, 6, format=f), np.eye(7, 6))
         same(st.eye(4, format=f, dtype="int8"), np.eye(4, dtype="int8"))
-    for m, n, k in ((3, 5, 1), (5, 3, -2), (3, 3, 4), (0, 2, 0), (2, 2, -2)):
+    for m, n, k in ((3, 5, 1), (5, 3, -2), (3, 3, 4), (0, 2, 0), (2, 2, -2), (2, 3, 99)):
         same(st.eye(m, n, k), np.eye(m, n, k))
+    assert st.eye(3, k=2**70).nse == st.eye(3, k=-(2**70)).nse == 0
     assert st.eye(3).format == st.formats.CSR and st.eye(3, format="DIA").nse == 3
     assert st.eye(2, dtype="bfloat16").dtype == "bfloat16"
     with pytest.raises(st.TensorError, match="negative"):
