@@ -47,13 +47,15 @@ def member(whose, name):
 
 def function(whose, name):
     """(kind, words) of a function of another package."""
+    if (whose, name) in _absent.OTHERWISE:
+        return CALLED, _absent.OTHERWISE[whose, name]
     module = {"numpy": np, "numpy.linalg": np.linalg}.get(whose)
     if module is not None:
         f = getattr(module, name)
         prefix = "np" + whose.removeprefix("numpy")
         of_ufuncs = isinstance(f, np.ufunc) and f in _ufuncs._SERVED
         if of_ufuncs or f in _array_function.FUNCTIONS or f in _array_function.COMPOSED:
-            return THERE, f"{prefix}.{name}(A)"
+            return THERE, f"{prefix}.{name}"
     if name in st.__all__ and not isinstance(getattr(st, name), types.ModuleType):
         return THERE, f"st.{name}"
     if whose == "sparse" and name in array_api.__all__:
@@ -181,16 +183,17 @@ def page():
             f"{counts[THERE]} there, {counts[CALLED]} called otherwise, {counts[NONE]} none.\n",
         ]
         lines += ["| name | | here |", "|---|---|---|"]
-        lines += [f"| `{name}` | {kind} | {_words(kind, words)} |" for name, (kind, words) in found.items()]
+        lines += [
+            f"| `{name}` | {kind} | {_words(whose, name, kind, words)} |" for name, (kind, words) in found.items()
+        ]
     told = ", ".join(f"{name} {version}" for name, version in versions().items())
     return HEAD.format(versions=told) + "\n".join(lines) + "\n", left
 
 
-def _words(kind, words):
-    """Markdown in which a bar ends no cell; what is code stands so."""
-    if kind == THERE:
-        return f"`{words}`"
-    return words.replace("|", "\\|")
+def _words(whose, name, kind, words):
+    """What is to be written stands as code; a reason does not."""
+    plain = kind == NONE or (whose, name) in _absent.OTHERWISE
+    return words if plain else f"`{words}`"
 
 
 def main(arguments):

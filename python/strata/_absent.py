@@ -219,11 +219,13 @@ FUNCTIONS = {
     "tril_indices_from": "st.tril(A).coords",
     "triu_indices_from": "st.triu(A).coords",
     "mask_indices": "st.triu(A).coords",
+    "apply_along_axis": "np.apply_along_axis(f, axis, A.to_dense())",
     "apply_over_axes": "A.sum(axes, keepdims=True)",
     "set_printoptions": "A.draw_storage(width)",
+    "cumulative_sum": "np.cumsum(A.to_dense(), axis)",
+    "cumulative_prod": "np.cumprod(A.to_dense(), axis)",
     "einsum_path": 'st.explain("C(i,l) = A(i,j) * B(j,k) * C(k,l)", A=A, B=B, C=C)',
     "matrix_power": "np.linalg.matrix_power(A, n)",
-    "matrix_rank": "np.linalg.matrix_rank(A.to_dense())",
     "ndarray": "st.Tensor",
     "dot": "A @ B",
     "mm": "A @ B",
@@ -284,46 +286,39 @@ FUNCTIONS = {
 }
 for _name in ("csr", "csc", "coo", "bsr", "dia", "lil", "dok"):
     FUNCTIONS[f"{_name}_matrix"] = FUNCTIONS[f"{_name}_array"]
-for (
-    _name
-) in "sum prod mean var std min max argmin argmax any all count_nonzero nonzero diagonal trace clip round".split():
-    FUNCTIONS[_name] = f"A.{_name}(), or np.{_name}(A)"
-for _name in "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite bitwise_not interp isneginf isposinf".split():
-    FUNCTIONS[_name] = _UFUNC.format(_name)
-for _name in "sum prod mean var std max min argmax argmin".split():
-    FUNCTIONS[f"nan{_name}"] = f"np.nan{_name}(A)"
-for _name in (
-    "median percentile quantile nanmedian nanpercentile nanquantile cumsum cumprod nancumsum nancumprod sort argsort "
-    "sort_complex lexsort searchsorted trapezoid cumulative_sum cumulative_prod unwrap convolve correlate cov corrcoef "
-    "cross ediff1d trim_zeros unique unique_all unique_inverse unique_counts intersect1d union1d setdiff1d setxor1d histogram "
-    "histogram2d histogramdd histogram_bin_edges packbits unpackbits apply_along_axis real_if_close"
-).split():
-    FUNCTIONS[_name] = f"np.{_name}(A.to_dense())"
-for (
-    _name
-) in "cholesky cond det eig eigh eigvals eigvalsh lstsq pinv qr slogdet svd svdvals tensorinv tensorsolve".split():
-    FUNCTIONS[_name] = f"np.linalg.{_name}(A.to_dense())"
-#: what of scipy.sparse.linalg takes tensors as they are: linear operators
-for _name in (
-    "aslinearoperator bicg bicgstab cg cgs eigs eigsh expm_multiply gcrotmk gmres lgmres lobpcg lsmr lsqr minres onenormest "
-    "qmr svds tfqmr"
-).split():
-    FUNCTIONS[_name] = f"scipy.sparse.linalg.{_name}(A)"
-for (
-    _name
-) in "expm factorized funm_multiply_krylov is_sptriangular spbandwidth spilu splu spsolve spsolve_triangular".split():
-    FUNCTIONS[_name] = f"scipy.sparse.linalg.{_name}(A.to_scipy())"
-for _name in (
-    "bellman_ford breadth_first_order breadth_first_tree connected_components depth_first_order depth_first_tree dijkstra "
-    "floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow min_weight_full_bipartite_matching "
-    "minimum_spanning_tree reverse_cuthill_mckee shortest_path structural_rank yen"
-).split():
-    FUNCTIONS[_name] = f"scipy.sparse.csgraph.{_name}(A.to_scipy())"
-for _name in "isspmatrix isspmatrix_bsr isspmatrix_coo isspmatrix_csc isspmatrix_csr isspmatrix_dia".split():
-    _kind = _name.partition("_")[2].upper()
-    FUNCTIONS[_name] = f'A.format == "{_kind}"' if _kind else "isinstance(x, st.Tensor)"
-for _name in ("sparray", "spmatrix", "SparseArray"):
-    FUNCTIONS[_name] = "st.Tensor"
+
+#: functions that are all written alike: what to write, {0} being the name
+_ALIKE = {
+    "A.{0}(), or np.{0}(A)": "sum prod mean var std min max argmin argmax any all count_nonzero nonzero diagonal trace clip "
+    "round",
+    "np.{0}(A)": "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite bitwise_not "
+    "interp isneginf isposinf nansum nanprod nanmean nanmin nanmax nanargmin nanargmax unique",
+    # of all elements in their order
+    "np.{0}(A.to_dense())": "median nanmedian nanvar nanstd cumsum cumprod nancumsum nancumprod sort argsort sort_complex "
+    "lexsort unwrap cov corrcoef ediff1d trim_zeros histogram histogram2d histogramdd histogram_bin_edges packbits "
+    "unpackbits real_if_close",
+    "scipy.integrate.{0}(A.to_dense())": "trapezoid",
+    "np.unique(A.to_dense(), return_index=True, return_inverse=True)": "unique_all unique_inverse",
+    "np.unique(A, return_counts=True)": "unique_counts",
+    "np.{0}(A.to_dense(), v)": "percentile quantile nanpercentile nanquantile searchsorted convolve correlate cross "
+    "intersect1d union1d setdiff1d setxor1d",
+    "np.linalg.{0}(A.to_dense())": "cholesky cond det eig eigh eigvals eigvalsh lstsq matrix_rank pinv qr slogdet svd "
+    "svdvals tensorinv tensorsolve",
+    # a tensor is a linear operator
+    "scipy.sparse.linalg.{0}(A)": "aslinearoperator bicg bicgstab cg cgs eigs eigsh expm_multiply gcrotmk gmres lgmres "
+    "lobpcg lsmr lsqr minres onenormest qmr svds tfqmr",
+    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm factorized funm_multiply_krylov is_sptriangular spbandwidth spilu splu "
+    "spsolve spsolve_triangular",
+    "scipy.sparse.csgraph.{0}(A.to_scipy())": "bellman_ford breadth_first_order breadth_first_tree connected_components "
+    "depth_first_order depth_first_tree dijkstra floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow "
+    "min_weight_full_bipartite_matching minimum_spanning_tree reverse_cuthill_mckee shortest_path structural_rank yen",
+    "isinstance(x, st.Tensor)": "isspmatrix",
+    "st.Tensor": "sparray spmatrix SparseArray",
+}
+for _way, _names in _ALIKE.items():
+    FUNCTIONS.update({_name: _way.format(_name) for _name in _names.split()})
+for _name in ("bsr", "coo", "csc", "csr", "dia"):
+    FUNCTIONS[f"isspmatrix_{_name}"] = f'A.format == "{_name.upper()}"'
 
 _IMMUTABLE = "a tensor is immutable"
 _NO_TENSOR = "no tensor goes in; NumPy's own gives an array, which operators and st.asarray take"
@@ -376,6 +371,7 @@ OTHERWISE = {
         "numpy.ndarray",
         "fill",
     ): "A.fill is the value where nothing is stored; st.full(shape, x) is a tensor of one value",
+    ("scipy.sparse", "random"): "st.random((m, n), density=), whose arguments are those of random_array",
     ("torch.Tensor", "values"): "A.values, no call, is the array of stored values",
 }
 
@@ -407,4 +403,4 @@ def of_package(name, names):
     return AttributeError(_message("strata", name, FUNCTIONS, NO_FUNCTION, names))
 
 
-del _name, _kind
+del _name, _names, _way
