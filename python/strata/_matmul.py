@@ -15,8 +15,8 @@ from .errors import TensorError
 #: whose callers learn in our form what is wrong with their call
 _product = told(_core.matmul)
 
-#: products of which the elements are chosen at a time: 16 MB of values
-_PRODUCTS = 1 << 21
+#: products of which the elements are chosen at a time: 2 MB of values, which stay in a cache
+_PRODUCTS = 1 << 18
 
 
 def matmul(
