@@ -45,6 +45,8 @@ MEMBERS = {
     # NumPy
     "tolist": "A.to_dense().tolist(), or list(A.items())",
     "tobytes": "A.to_dense().tobytes(), or A.values.tobytes()",
+    "tostring": "A.to_dense().tobytes(), or A.values.tobytes()",
+    "newbyteorder": "A.values.byteswap()",
     "tofile": "st.write(path, A)",
     "flat": "A.ravel(), or A.items()",
     "flags": "A.values.flags",
@@ -250,6 +252,14 @@ FUNCTIONS = {
     "to_dense": "A.to_dense()",
     "to_scipy": "A.to_scipy()",
     "to_torch": "A.to_torch()",
+    # NumPy, until 2.0
+    "alltrue": "A.all(), or np.all(A)",
+    "sometrue": "A.any(), or np.any(A)",
+    "product": "A.prod(), or np.prod(A)",
+    "round_": "A.round(decimals)",
+    "in1d": "np.isin(A, x)",
+    "asfarray": 'st.asarray(x, "float64")',
+    "fastCopyAndTranspose": "A.T",
     # torch
     "addmm": "st.matmul(A, B, c, alpha=, beta=)",
     "smm": "A @ B",
@@ -297,7 +307,9 @@ _ALIKE = {
     "np.{0}(A.to_dense())": "median nanmedian nanvar nanstd cumsum cumprod nancumsum nancumprod sort argsort sort_complex "
     "lexsort unwrap cov corrcoef ediff1d trim_zeros histogram histogram2d histogramdd histogram_bin_edges packbits "
     "unpackbits real_if_close",
-    "scipy.integrate.{0}(A.to_dense())": "trapezoid",
+    "np.cumprod(A.to_dense())": "cumproduct",
+    "np.sort(A.to_dense(), axis=0)": "msort",
+    "scipy.integrate.trapezoid(A.to_dense())": "trapezoid trapz",
     "np.unique(A.to_dense(), return_index=True, return_inverse=True)": "unique_all unique_inverse",
     "np.unique(A, return_counts=True)": "unique_counts",
     "np.{0}(A.to_dense(), v)": "percentile quantile nanpercentile nanquantile searchsorted convolve correlate cross "
@@ -338,14 +350,16 @@ _NO_FUNCTIONS = {
     "meshgrid ravel_multi_index tril_indices triu_indices unravel_index frombuffer fromstring frompyfunc base_repr "
     "binary_repr format_float_positional format_float_scientific isscalar iterable nested_iters",
     "it is about dtypes, which are NumPy's": "common_type isdtype issubdtype min_scalar_type mintypecode promote_types "
-    "typename finfo iinfo",
+    "typename finfo iinfo find_common_type issctype issubclass_ issubsctype maximum_sctype obj2sctype sctype2char",
     "it is about NumPy itself": "get_include get_printoptions getbufsize geterr geterrcall info printoptions setbufsize "
-    "seterr seterrcall show_config show_runtime test",
-    _NO_DTYPE: "busday_count busday_offset datetime_as_string datetime_data is_busday isnat",
+    "seterr seterrcall show_config show_runtime test add_docstring add_newdoc add_newdoc_ufunc byte_bounds deprecate "
+    "deprecate_with_doc disp get_array_wrap geterrobj lookfor safe_eval set_numeric_ops set_string_function seterrobj "
+    "source who",
+    _NO_DTYPE: "busday_count busday_offset datetime_as_string datetime_data is_busday isnat compare_chararrays recfromcsv recfromtxt",
     "the coefficients of a polynomial, and its powers, are few and dense": "poly polyadd polyder polydiv polyfit polyint "
     "polymul polysub polyval roots vander",
     "storage is what a format says, not an order of NumPy's": "isfortran",
-    "a matrix is a tensor of two dimensions; * is element by element": "asmatrix",
+    "a matrix is a tensor of two dimensions; * is element by element": "asmatrix mat",
     _IMMUTABLE: "put_along_axis resize_as_sparse_",
     _NO_GRADIENTS: "as_sparse_gradcheck",
     "index dtypes are chosen when counting, or given as pos_dtype= and crd_dtype=": "get_index_dtype "

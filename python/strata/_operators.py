@@ -167,7 +167,7 @@ def _mean(self, axis=None, keepdims=False, *, dtype=None, out=None):
     elif dtype is None and getattr(self.dtype, "kind", "f") in "biu":
         wide = result = np.float64
     else:
-        wide = result = dtype
+        wide, result = dtype, dtype if dtype is not None or not isinstance(self.dtype, np.dtype) else self.dtype
     count = math.prod(self.shape[d] for d in _axes(axis, self.ndim))
     found = self.sum(axis, keepdims, dtype=wide) / count
     if hasattr(

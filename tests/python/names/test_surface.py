@@ -163,7 +163,9 @@ def test_numpy(expression, format):
 @pytest.mark.parametrize("expression", expressions(OF_SCIPY))
 def test_scipy(expression):
     x, y = array(1) / 8, array(2) / 8
-    if not hasattr(sp, "csr_array") or ("coords" in expression and not hasattr(sp.coo_array(x), "coords")):
+    if "count_nonzero" in expression and not hasattr(sp, "permute_dims"):
+        pytest.skip("this SciPy counts without an axis")
+    if "coords" in expression and not hasattr(sp.coo_array(x), "coords"):
         pytest.skip("this SciPy lacks it")
     got = eval(expression, {"x": st.from_dense(x, "CSR"), "y": st.from_dense(y, "CSR"), "m": st, "st": st, "sp": sp})
     s = {"x": sp.csr_array(x), "y": sp.csr_array(y), "m": sp, "st": st, "sp": sp}
