@@ -12,6 +12,7 @@ from ._create import asarray
 from ._indexing import _in_range, gather
 from ._join import concatenate
 from ._members import method
+from ._served import serves
 from ._shapes import expand_dims
 from ._stored import axes_of, format_like, stored, tensor
 from .errors import TensorError, Unsupported
@@ -48,8 +49,10 @@ def repeat(self, repeats, axis=None):
     return t[_along(d, np.repeat(np.arange(t.shape[d]), repeats))]
 
 
-def tile(t, reps):
+@serves(np.tile)
+def tile(A, reps):
     """np.tile."""
+    t = asarray(A)
     reps = [operator.index(r) for r in np.atleast_1d(reps).tolist()]
     t = t.reshape((1,) * (len(reps) - t.ndim) + tuple(t.shape))
     reps = [1] * (t.ndim - len(reps)) + reps
@@ -59,27 +62,43 @@ def tile(t, reps):
     return t
 
 
-def roll(t, shift, axis=None):
+@serves(np.roll)
+def roll(a, shift, axis=None):
     """np.roll."""
+    t = asarray(a)
     if axis is None:
         return roll(t.ravel(), sum(np.atleast_1d(shift).tolist()), 0).reshape(t.shape)
     shifts = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
     coords, values = stored(t)
     coords = list(coords)
-    for s, a in zip(*(x.tolist() for x in shifts)):
-        (d,) = axes_of(a, t.ndim)
+    for s, x in zip(*(x.tolist() for x in shifts)):
+        (d,) = axes_of(x, t.ndim)
         coords[d] = (coords[d] + s) % max(t.shape[d], 1)
     return tensor(coords, values, t.shape, format_like(t, t.ndim), t.fill, t.dtype)
 
 
-def flip(t, axis=None):
+@serves(np.flip)
+def flip(m, axis=None):
     """np.flip."""
+    t = asarray(m)
     axes = axes_of(axis, t.ndim)
     return t[tuple(slice(None, None, -1 if d in axes else 1) for d in range(t.ndim))]
 
 
-def rot90(t, k=1, axes=(0, 1)):
+@serves(np.fliplr)
+def _fliplr(m):
+    return flip(m, 1)
+
+
+@serves(np.flipud)
+def _flipud(m):
+    return flip(m, 0)
+
+
+@serves(np.rot90)
+def rot90(m, k=1, axes=(0, 1)):
     """np.rot90."""
+    t = asarray(m)
     a, b = axes_of(axes, t.ndim)
     k %= 4
     if k in (0, 2):
@@ -87,15 +106,19 @@ def rot90(t, k=1, axes=(0, 1)):
     return flip(t, b).swapaxes(a, b) if k == 1 else flip(t.swapaxes(a, b), b)
 
 
-def delete(t, obj, axis=None):
+@serves(np.delete)
+def delete(arr, obj, axis=None):
     """np.delete."""
+    t = asarray(arr)
     t, axis = (t.ravel(), 0) if axis is None else (t, axis)
     (d,) = axes_of(axis, t.ndim)
     return t[_along(d, np.delete(np.arange(t.shape[d]), obj))]
 
 
-def pad(t, pad_width, mode="constant", **options):
+@serves(np.pad)
+def pad(array, pad_width, mode="constant", **options):
     """np.pad with the fill of the tensor."""
+    t = asarray(array)
     value = options.pop("constant_values", 0)
     same = np.ndim(value) == 0 and (value == t.fill or (value != value and t.fill != t.fill))
     if mode != "constant" or options or not same:
@@ -114,13 +137,20 @@ def pad(t, pad_width, mode="constant", **options):
     return tensor(coords, values, shape, format_like(t, t.ndim), t.fill, t.dtype, ordered=True)
 
 
-def moveaxis(t, source, destination):
+@serves(np.moveaxis)
+def moveaxis(a, source, destination):
     """np.moveaxis."""
+    t = asarray(a)
     source, destination = axes_of(source, t.ndim), axes_of(destination, t.ndim)
     order = [d for d in range(t.ndim) if d not in source]
     for to, d in sorted(zip(destination, source)):
         order.insert(to, d)
     return t.transpose(*order)
+
+
+@serves(np.rollaxis)
+def _rollaxis(a, axis, start=0):
+    return moveaxis(a, axis, start - (axis % a.ndim < start) if start >= 0 else start)
 
 
 def unstack(t, axis=0):
@@ -130,8 +160,10 @@ def unstack(t, axis=0):
     return tuple(moveaxis(t, axis, 0))
 
 
-def diff(t, n=1, axis=-1, prepend=None, append=None):
+@serves(np.diff)
+def diff(a, n=1, axis=-1, prepend=None, append=None):
     """np.diff."""
+    t, prepend, append = asarray(a), *(None if x is np._NoValue else x for x in (prepend, append))
     (d,) = axes_of(axis, t.ndim)
     if operator.index(n) < 0:
         raise TensorError("the order of a difference is negative", expected="0 or more", got=str(n))
@@ -150,8 +182,10 @@ def diff(t, n=1, axis=-1, prepend=None, append=None):
     return t
 
 
-def take_along_axis(t, indices, axis=-1):
+@serves(np.take_along_axis)
+def take_along_axis(arr, indices, axis=-1):
     """np.take_along_axis: an array."""
+    t = asarray(arr)
     indices = indices.to_dense() if isinstance(indices, Tensor) else np.asarray(indices)
     if axis is None:
         t, axis = t.ravel(), 0
@@ -164,10 +198,52 @@ def take_along_axis(t, indices, axis=-1):
 
 
 def at_least(t, rank):
-    """np.atleast_1d, atleast_2d, atleast_3d."""
+    """A tensor with this many dimensions or more, as NumPy's."""
     t = asarray(t)
     if t.ndim >= rank:
         return t
     if rank == 3 and t.ndim:
         return expand_dims(t if t.ndim == 2 else t.reshape(1, -1), 2)
     return t.reshape((1,) * (rank - t.ndim) + tuple(t.shape))
+
+
+def _of_rank(rank):
+    def f(*arys):
+        found = tuple(at_least(a, rank) for a in arys)
+        return found[0] if len(found) == 1 else found
+
+    return f
+
+
+for _rank in (1, 2, 3):
+    serves(getattr(np, f"atleast_{_rank}d"))(_of_rank(_rank))
+del _rank
+
+
+@serves(np.append)
+def _append(arr, values, axis=None):
+    if axis is None:
+        arr, values, axis = asarray(arr).ravel(), asarray(values).ravel(), 0
+    return concatenate([arr, values], axis)
+
+
+@serves(np.column_stack)
+def _column_stack(tup):
+    return concatenate([asarray(t) if np.ndim(t) > 1 else asarray(t).reshape(-1, 1) for t in tup], 1)
+
+
+@serves(np.dstack)
+def _dstack(tup):
+    return concatenate([at_least(t, 3) for t in tup], 2)
+
+
+@serves(np.repeat)
+def _repeat(a, repeats, axis=None):
+    return asarray(a).repeat(repeats, axis)
+
+
+@serves(np.take)
+def _take(a, indices, axis=None, out=None, mode="raise"):
+    if out is not None or mode != "raise":
+        raise Unsupported("np.take with out= or mode=", expected="a tensor, indices and an axis")
+    return asarray(a).take(indices, axis)

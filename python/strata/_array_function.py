@@ -13,22 +13,12 @@ from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
 from ._merge import broadcast_shape, elementwise, spread
 from ._norm import norm
-from ._products import matrix_power, tensordot, vdot, vecdot
+from ._products import tensordot, vecdot
 from ._select import allclose, where
+from ._served import FUNCTIONS, serves
 from ._shapes import expand_dims
 from ._stored import axes_of, for_numpy, format_like, map_values, stored, tensor
-from .errors import TensorError, Unsupported
-
-#: What NumPy's function becomes: (function, arguments of the caller) -> result.
-FUNCTIONS = {}
-
-
-def _serves(*functions):
-    def given(f):
-        FUNCTIONS.update(dict.fromkeys(functions, f))
-        return f
-
-    return given
+from .errors import TensorError
 
 
 def _of_method(name):
@@ -86,113 +76,52 @@ FUNCTIONS |= {
 }
 
 
-FUNCTIONS |= {
-    np.repeat: lambda a, repeats, axis=None: asarray(a).repeat(repeats, axis),
-    np.tile: lambda A, reps: _arrange.tile(asarray(A), reps),
-    np.roll: lambda a, shift, axis=None: _arrange.roll(asarray(a), shift, axis),
-    np.rot90: lambda m, k=1, axes=(0, 1): _arrange.rot90(asarray(m), k, axes),
-    np.flip: lambda m, axis=None: _arrange.flip(asarray(m), axis),
-    np.fliplr: lambda m: _arrange.flip(asarray(m), 1),
-    np.flipud: lambda m: _arrange.flip(asarray(m), 0),
-    np.moveaxis: lambda a, source, destination: _arrange.moveaxis(asarray(a), source, destination),
-    np.rollaxis: lambda a, axis, start=0: _arrange.moveaxis(
-        a, axis, start - (axis % a.ndim < start) if start >= 0 else start
-    ),
-    np.delete: lambda arr, obj, axis=None: _arrange.delete(asarray(arr), obj, axis),
-    np.pad: lambda array, pad_width, mode="constant", **options: _arrange.pad(array, pad_width, mode, **options),
-    np.diff: lambda a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue: _arrange.diff(
-        asarray(a), n, axis, *(None if x is np._NoValue else x for x in (prepend, append))
-    ),
-    np.take_along_axis: lambda arr, indices, axis=-1: _arrange.take_along_axis(asarray(arr), indices, axis),
-    np.broadcast_arrays: lambda *args, subok=False: tuple(
-        np.broadcast_to(asarray(a), broadcast_shape(*args)) for a in args
-    ),
-    np.ptp: lambda a, axis=None, out=None, keepdims=False: np.subtract(
-        asarray(a).max(axis, bool(keepdims)), asarray(a).min(axis, bool(keepdims)), out=out
-    ),
-    np.append: lambda arr, values, axis=None: (
-        concatenate([arr, values], axis)
-        if axis is not None
-        else concatenate([asarray(arr).ravel(), asarray(values).ravel()])
-    ),
-    np.column_stack: lambda tup: concatenate(
-        [asarray(t) if np.ndim(t) > 1 else asarray(t).reshape(-1, 1) for t in tup], 1
-    ),
-    np.dstack: lambda tup: concatenate([_arrange.at_least(t, 3) for t in tup], 2),
-    np.tensordot: tensordot,
-    np.vdot: vdot,
-    np.nansum: _nan.nansum,
-    np.nanprod: _nan.nanprod,
-    np.nanmean: _nan.nanmean,
-    np.nanmax: _nan.nanmax,
-    np.nanmin: _nan.nanmin,
-    np.nanargmax: _nan.nanargmax,
-    np.nanargmin: _nan.nanargmin,
-}
-for _rank in (1, 2, 3):
-    FUNCTIONS[getattr(np, f"atleast_{_rank}d")] = lambda *arys, _rank=_rank: (
-        _arrange.at_least(arys[0], _rank) if len(arys) == 1 else tuple(_arrange.at_least(a, _rank) for a in arys)
-    )
 #: functions of elements that are no ufuncs; the fill is what they make of it
 for _f in (np.angle, np.i0, np.sinc, np.isneginf, np.isposinf, np.isreal, np.iscomplex, np.digitize, np.interp, np.fix):
     FUNCTIONS[_f] = lambda x, *args, _f=_f, **options: map_values(lambda v: _f(v, *args, **options), x)
 
 
-@_serves(np.isin)
-def _isin(element, test_elements, *args, **options):
-    among = _nan.unique(test_elements) if isinstance(test_elements, Tensor) else test_elements
-    return map_values(lambda v: np.isin(v, among, *args, **options), asarray(element))
+@serves(np.ptp)
+def _ptp(a, axis=None, out=None, keepdims=False):
+    a = asarray(a)
+    return np.subtract(a.max(axis, bool(keepdims)), a.min(axis, bool(keepdims)), out=out)
 
 
-@_serves(np.unique)
-def _unique(
-    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True
-):
-    if return_index or return_inverse or axis is not None:
-        raise Unsupported(
-            "np.unique of a tensor with places or an axis",
-            expected="return_counts= alone",
-            fix="np.unique(A.to_dense())",
-        )
-    return _nan.unique(ar, return_counts, equal_nan)
+@serves(np.broadcast_arrays)
+def _broadcast_arrays(*args, subok=False):
+    shape = broadcast_shape(*args)
+    return tuple(np.broadcast_to(asarray(a), shape) for a in args)
 
 
-@_serves(np.array_equal)
+@serves(np.array_equal)
 def _array_equal(a1, a2, equal_nan=False):
     if equal_nan:
         return asarray(a1).shape == asarray(a2).shape and allclose(a1, a2, 0, 0, True)
     return equal(a1, a2)
 
 
-@_serves(np.size)
+@serves(np.size)
 def _size(a, axis=None):
     return a.size if axis is None else a.shape[axis]
 
 
-@_serves(np.nan_to_num)
+@serves(np.nan_to_num)
 def _nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return map_values(lambda v: np.nan_to_num(v, nan=nan, posinf=posinf, neginf=neginf), x)
 
 
-@_serves(np.reshape)
+@serves(np.reshape)
 def _reshape(a, /, *shape, order="C", newshape=None, copy=None, **named):
     shape = shape or (named.get("shape", newshape),)
     return asarray(a).reshape(shape[0], order=shape[1] if len(shape) > 1 else order)
 
 
-@_serves(np.transpose)
+@serves(np.transpose)
 def _transpose(a, axes=None):
     return a.transpose() if axes is None else a.transpose(*axes)
 
 
-@_serves(np.take)
-def _take(a, indices, axis=None, out=None, mode="raise"):
-    if out is not None or mode != "raise":
-        raise Unsupported("np.take with out= or mode=", expected="a tensor, indices and an axis")
-    return asarray(a).take(indices, axis)
-
-
-@_serves(np.diagflat)
+@serves(np.diagflat)
 def _diagflat(v, k=0):
     v = asarray(v)
     (found,), values = stored(v.reshape(-1))
@@ -202,12 +131,12 @@ def _diagflat(v, k=0):
     return tensor((found - min(k, 0), found + max(k, 0)), values, (n, n), "CSR", 0, v.dtype, ordered=True)
 
 
-@_serves(np.diag)
+@serves(np.diag)
 def _diag(v, k=0):
     return v.diagonal(k) if v.ndim != 1 else diags([v.to_dense()], [k])
 
 
-@_serves(np.broadcast_to)
+@serves(np.broadcast_to)
 def _broadcast_to(array, shape, subok=False):
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if broadcast_shape(array, np.broadcast_to(True, shape)) != shape:
@@ -235,7 +164,7 @@ FUNCTIONS |= {
 }
 
 
-@_serves(np.zeros_like, np.ones_like, np.empty_like)
+@serves(np.zeros_like, np.ones_like, np.empty_like)
 def _like(a, dtype=None, order="K", subok=True, shape=None, *, device=None, value=0):
     return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
 
@@ -243,12 +172,12 @@ def _like(a, dtype=None, order="K", subok=True, shape=None, *, device=None, valu
 FUNCTIONS[np.ones_like] = lambda a, *args, **kwargs: _like(a, *args, **kwargs, value=1)
 
 
-@_serves(np.full_like)
+@serves(np.full_like)
 def _full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     return _like(a, dtype, shape=shape, value=fill_value)
 
 
-@_serves(np.dot)
+@serves(np.dot)
 def _dot(a, b, out=None):
     found = a.dot(b) if isinstance(a, Tensor) else asarray(a).dot(b)
     if out is None:
@@ -257,27 +186,27 @@ def _dot(a, b, out=None):
     return out
 
 
-@_serves(np.outer)
+@serves(np.outer)
 def _outer(a, b, out=None):
     return einsum("i,j->ij", asarray(a).reshape(-1), asarray(b).reshape(-1))
 
 
-@_serves(np.inner)
+@serves(np.inner)
 def _inner(a, b):
     return tensordot(a, b, ([-1], [-1])) if np.ndim(a) and np.ndim(b) else a * b
 
 
-@_serves(np.einsum)
+@serves(np.einsum)
 def _einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
     return einsum(*operands, out=out, dtype=dtype)
 
 
-@_serves(np.result_type)
+@serves(np.result_type)
 def _result_type(*given):
     return np.result_type(*(for_numpy(x).dtype if isinstance(x, Tensor) else x for x in given))
 
 
-@_serves(np.can_cast)
+@serves(np.can_cast)
 def _can_cast(from_, to, casting="safe"):
     return np.can_cast(for_numpy(from_).dtype if isinstance(from_, Tensor) else from_, to, casting)
 
@@ -312,7 +241,6 @@ def _newer():
         "vecdot": lambda a, b, /, *, axis=-1: vecdot(a, b, axis),
         "vector_norm": _vector_norm,
         "matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
-        "matrix_power": matrix_power,
         "multi_dot": lambda arrays, *, out=None: functools.reduce(operator.matmul, map(asarray, arrays)),
     }
     for module, functions in ((np, found), (linalg, of_linalg)):
@@ -343,4 +271,4 @@ COMPOSED = frozenset(
 
 _newer()
 Tensor.__array_function__ = _array_function
-del _name, _names, _of, _rank, _f
+del _name, _names, _of, _f

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from ._core import Tensor
 from ._create import asarray
 from ._members import method
 from ._operators import put
+from ._served import serves
 from ._stored import for_numpy, map_values, stored
-from .errors import TensorError
+from .errors import TensorError, Unsupported
 
 
 def _without(t, value):
@@ -20,19 +22,22 @@ def _only_nan(t, axis, keepdims):
     return asarray(t != t).all(axis, keepdims)
 
 
-def nansum(t, axis=None, dtype=None, out=None, keepdims=False):
+@serves(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False):
     """np.nansum."""
-    return _without(asarray(t), 0).sum(axis, bool(keepdims), dtype=dtype, out=out)
+    return _without(asarray(a), 0).sum(axis, bool(keepdims), dtype=dtype, out=out)
 
 
-def nanprod(t, axis=None, dtype=None, out=None, keepdims=False):
+@serves(np.nanprod)
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False):
     """np.nanprod."""
-    return _without(asarray(t), 1).prod(axis, dtype, out, bool(keepdims))
+    return _without(asarray(a), 1).prod(axis, dtype, out, bool(keepdims))
 
 
-def nanmean(t, axis=None, dtype=None, out=None, keepdims=False):
+@serves(np.nanmean)
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
     """np.nanmean; NaN of slices of NaN alone."""
-    t = asarray(t)
+    t = asarray(a)
     if for_numpy(t).dtype.kind not in "fc":
         return t.mean(axis, bool(keepdims), dtype=dtype, out=out)
     count = asarray(t == t).sum(axis, bool(keepdims))
@@ -64,12 +69,17 @@ def _extreme(name, worst):
     return f
 
 
-nanmax, nanmin = _extreme("max", -np.inf), _extreme("min", np.inf)
+def _of(f):
+    return lambda a, axis=None, out=None, keepdims=False: f(a, axis, out, keepdims=bool(keepdims))
+
+
+serves(np.nanmax)(_of(_extreme("max", -np.inf)))
+serves(np.nanmin)(_of(_extreme("min", np.inf)))
 
 
 def _argument(name, worst):
-    def f(t, axis=None, out=None, *, keepdims=False):
-        t = asarray(t)
+    def f(a, axis=None, out=None, *, keepdims=False):
+        t = asarray(a)
         if for_numpy(t).dtype.kind == "f" and np.any(_only_nan(t, axis, False)):
             raise TensorError(f"nan{name} of NaN alone", expected="a number in each slice", got=f"axis {axis}")
         return getattr(_without(t, worst), name)(axis, out, keepdims=keepdims)
@@ -77,7 +87,8 @@ def _argument(name, worst):
     return f
 
 
-nanargmax, nanargmin = _argument("argmax", -np.inf), _argument("argmin", np.inf)
+serves(np.nanargmax)(_argument("argmax", -np.inf))
+serves(np.nanargmin)(_argument("argmin", np.inf))
 
 
 def unique(t, counts=False, equal_nan=True):
@@ -95,3 +106,22 @@ def unique(t, counts=False, equal_nan=True):
     if absent and len(rest) == 1:
         many[np.ravel(where)[-1]] += absent - 1
     return (values, many) if counts else values
+
+
+@serves(np.unique)
+def _unique(
+    ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True
+):
+    if return_index or return_inverse or axis is not None:
+        raise Unsupported(
+            "np.unique of a tensor with places or an axis",
+            expected="return_counts= alone",
+            fix="np.unique(A.to_dense())",
+        )
+    return unique(ar, return_counts, equal_nan)
+
+
+@serves(np.isin)
+def _isin(element, test_elements, *args, **options):
+    among = unique(test_elements) if isinstance(test_elements, Tensor) else test_elements
+    return map_values(lambda v: np.isin(v, among, *args, **options), asarray(element))

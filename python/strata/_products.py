@@ -7,6 +7,7 @@ import numpy as np
 from ._arrange import moveaxis
 from ._create import asarray, eye
 from ._evaluate import einsum
+from ._served import serves
 from ._stored import axes_of, format_like
 from .errors import TensorError, Unsupported
 
@@ -17,6 +18,7 @@ def _check(m, n, what):
         raise TensorError(f"the extents that {what} sums over differ", expected=str(m), got=str(n))
 
 
+@serves(np.tensordot)
 def tensordot(a, b, axes=2):
     """np.tensordot."""
     a, b = asarray(a), asarray(b)
@@ -38,6 +40,7 @@ def vecdot(a, b, axis=-1):
     return einsum("...i,...i->...", asarray(a.conj()), b)
 
 
+@serves(np.vdot)
 def vdot(a, b):
     """np.vdot."""
     return vecdot(asarray(a).reshape(-1), asarray(b).reshape(-1))
@@ -57,6 +60,7 @@ def vecmat(a, b):
     return einsum("...i,...ij->...j", asarray(a.conj()), b)
 
 
+@serves(np.linalg.matrix_power)
 def matrix_power(a, n):
     """np.linalg.matrix_power of a whole number that is not negative: by squaring; sparse as its products are."""
     a, n = asarray(a), operator.index(n)
