@@ -18,6 +18,11 @@ def _without(t, value):
     return asarray(map_values(lambda v: np.where(v != v, np.asarray(value, v.dtype), v), t))
 
 
+def _of_dtype(found, t):
+    """A result of the dtypes that NumPy lacks, computed in float32, in the tensor's: of torch, as other reductions."""
+    return found if isinstance(t.dtype, np.dtype) else asarray(np.asarray(found)).to(dtype=t.dtype).to_dense()
+
+
 def _only_nan(t, axis, keepdims):
     return asarray(t != t).all(axis, keepdims)
 
@@ -40,6 +45,8 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
     t = asarray(a)
     if for_numpy(t).dtype.kind not in "fc":
         return t.mean(axis, bool(keepdims), dtype=dtype, out=out)
+    if dtype is None and not isinstance(t.dtype, np.dtype):
+        return _of_dtype(nanmean(for_numpy(t), axis, None, out, keepdims), t)
     count = asarray(t == t).sum(axis, bool(keepdims))
     total = _without(t, 0).sum(axis, bool(keepdims), dtype=dtype)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -49,11 +56,12 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
 
 def _extreme(name, worst):
     def f(self, axis=None, out=None, *, keepdims=False):
-        t = asarray(self)
+        given = asarray(self)
+        t = for_numpy(given)
         found = getattr(_without(t, worst), name)(axis, keepdims)
-        if for_numpy(t).dtype.kind == "f":
+        if t.dtype.kind == "f":
             found = np.where(_only_nan(t, axis, keepdims), np.asarray(np.nan, found.dtype), found)[()]
-        return found if out is None else put(out, found)
+        return _of_dtype(found, given) if out is None else put(out, found)
 
     word = "largest" if name == "max" else "least"
     f.__name__ = f"nan{name}"

@@ -37,7 +37,9 @@ _DEFAULTS = {name: np.dtype(name) for name in ("float64", "complex128", "int64")
 
 def _tensor(x):
     """A result as a tensor, over the same memory."""
-    return x if isinstance(x, Tensor) else _asarray(np.asarray(x))
+    if isinstance(x, Tensor):
+        return x
+    return _asarray(x if type(x).__module__.partition(".")[0] == "torch" else np.asarray(x))
 
 
 def _given(*xs):

@@ -232,6 +232,39 @@ def test_in_and_out_of_nan():
         np.unique(t, return_index=True)
 
 
+def test_dtypes_that_numpy_lacks():
+    t = st.eye(3, dtype="bfloat16") * 2
+    for f in (lambda t: np.roll(t, 1), lambda t: t.take([0, 1], 0), lambda t: np.diff(t), lambda t: t.sorted_indices()):
+        assert f(t).dtype == "bfloat16"
+    assert t.item(0) == float(t[:1, :1]) == 2 and np.unique(t).tolist() == [0, 2]
+    pytest.importorskip("torch")
+    for got in (
+        t.nanmax(1),
+        t.nanmin(1) + 2,
+        np.nansum(t, 1),
+        3 * np.nanmean(t, 1),
+        t.__array_namespace__().sum(t, axis=1),
+    ):
+        assert str(got.dtype).endswith("bfloat16")
+        assert np.allclose(
+            np.asarray(got.astype("float32").to_dense() if hasattr(got, "nse") else got.float()), 2, rtol=0.01
+        )
+
+
+def test_what_has_a_fill_or_three_dimensions():
+    a, cube = array(1), array(1, (3, 4, 5))
+    a[a == 0] = 3
+    A, K = st.from_dense(a, "CSR", fill=3), st.from_dense(cube, "CSF")
+    for call in (
+        "np.roll(x, 2)  np.roll(x, (1, 2), (0, -1))  np.rot90(x, 1, (0, -1))  np.flip(x, (0, -1))  np.tile(x, (2, 1, 2))  np.tile(x, 2)  "
+        "np.repeat(x, 2, 1)  np.delete(x, [0, 2], 1)  np.diff(x, axis=0)  np.unstack(x, axis=1)  np.take(x, [[0, 1], [2, 2]], 1)  "
+        "x.mT  np.moveaxis(x, 0, -1)  np.nanmax(x, 0)  np.nanmean(x, -1)  np.unique(x)  np.ptp(x, 1)  np.append(x, x)  np.vecdot(x, x)"
+    ).split("  "):
+        if known(call):
+            for t, array_of in ((A, a), (K, cube)):
+                compare(eval(call, {"np": np, "x": t}), eval(call, {"np": np, "x": array_of}))
+
+
 def test_refused():
     A = st.eye(3)
     for call, error, text in (
