@@ -317,10 +317,13 @@ _ALIKE = {
     "np.linalg.{0}(A.to_dense())": "cholesky cond det eig eigh eigvals eigvalsh lstsq matrix_rank pinv qr slogdet svd "
     "svdvals tensorinv tensorsolve",
     # a tensor is a linear operator
-    "scipy.sparse.linalg.{0}(A)": "aslinearoperator bicg bicgstab cg cgs eigs eigsh expm_multiply gcrotmk gmres lgmres "
-    "lobpcg lsmr lsqr minres onenormest qmr svds tfqmr",
-    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm factorized funm_multiply_krylov is_sptriangular spbandwidth spilu splu "
-    "spsolve spsolve_triangular",
+    "scipy.sparse.linalg.{0}(A)": "aslinearoperator onenormest",
+    "scipy.sparse.linalg.{0}(A, b)": "bicg bicgstab cg cgs expm_multiply gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr",
+    "scipy.sparse.linalg.{0}(A, k)": "eigs eigsh svds",
+    "scipy.sparse.linalg.{0}(A, X)": "lobpcg",
+    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm factorized is_sptriangular spbandwidth spilu splu",
+    "scipy.sparse.linalg.{0}(A.to_scipy(), b)": "spsolve spsolve_triangular",
+    "scipy.sparse.linalg.{0}(f, A.to_scipy(), b)": "funm_multiply_krylov",
     "scipy.sparse.csgraph.{0}(A.to_scipy())": "bellman_ford breadth_first_order breadth_first_tree connected_components "
     "depth_first_order depth_first_tree dijkstra floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow "
     "min_weight_full_bipartite_matching minimum_spanning_tree reverse_cuthill_mckee shortest_path structural_rank yen",
