@@ -49,6 +49,10 @@ golden: build
 stubs: build
     PYTHON="$(command -v python)" scripts/stubs.sh
 
+# renew docs/reference/surface.md from the SciPy, NumPy, torch and pydata/sparse that are installed
+names: build
+    python scripts/surface.py
+
 # the reference site
 site *args:
     scripts/site "$@"

@@ -77,8 +77,8 @@ class Gil {
 /// Keeps a Python object alive from C++. The last user may be any thread: the GIL is taken to let go, and an
 /// interpreter that is gone is left alone.
 std::shared_ptr<void> keep_alive(nb::object object);
-/// What the owner of a buffer keeps alive of Python's, where nobody else shares it: for the garbage collector, which may
-/// count it only once. Null otherwise.
+/// What the owner of a buffer keeps alive of Python's, where nobody else shares it: for the garbage collector, which
+/// may count it only once. Null otherwise.
 PyObject* kept_alive(const Buffer& b);
 
 // --- dtype.cpp ---

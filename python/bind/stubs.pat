@@ -261,6 +261,51 @@ strata._core.Tensor.__suffix__:
     def H(self) -> Tensor:
         """The conjugate transpose: over the same memory where the values are real."""
 
+    def asformat(self, format: object, copy: bool = False) -> Tensor:
+        """SciPy's name of `to(format)`. `copy` does not count: tensors are immutable."""
+
+    def sorted_indices(self) -> Tensor:
+        """The same tensor with its coordinates in order and each there once; itself where they are."""
+
+    def item(self, *index: object) -> object:
+        """One element as a number of Python's: of a tensor of one element, or at these coordinates."""
+
+    def take(self, indices: object, axis: int | None = None) -> object:
+        """The elements at these coordinates of an axis, as np.take; of the raveled tensor without one."""
+
+    def repeat(self, repeats: object, axis: int | None = None) -> object:
+        """Each slice of an axis so many times, as np.repeat; without an axis of the raveled tensor."""
+
+    def nanmax(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> object:
+        """The largest element over all axes, one, or several, NaN left out."""
+
+    def nanmin(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> object:
+        """The least element over all axes, one, or several, NaN left out."""
+
+    @property
+    def mT(self) -> Tensor:
+        """The matrices of the last two dimensions transposed; nothing moves."""
+
+    def to_device(self, device: object, /, *, stream: object | None = None) -> Tensor:
+        """The tensor on a device: itself for "cpu"."""
+
+    def __float__(self) -> float: ...
+
+    def __int__(self) -> int: ...
+
+    def __complex__(self) -> complex: ...
+
+    def __index__(self) -> int: ...
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> object:
+        """strata.array_api: the functions of the Python array API standard that tensors have."""
+
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> object:
+        """The memory of a dense tensor as a DLPack capsule."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(1, 0): the host."""
+
     def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> object:
         """NumPy's functions of whole arrays."""
 
@@ -283,7 +328,7 @@ strata._core.Tensor.__(repr|str)__:
 strata._core.Tensor._repr_html_:
     def _repr_html_(self) -> str: ...
 
-strata._core.Tensor.(sum|max|min|any|all|mean|matvec|matmat|rmatvec|rmatmat|H|__array_function__|__array_ufunc__):
+strata._core.Tensor.(sum|max|min|any|all|mean|matvec|matmat|rmatvec|rmatmat|H|__array_function__|__array_ufunc__|asformat|sorted_indices|item(?!s)|take|repeat|nanmax|nanmin|mT|to_device|__float__|__int__|__complex__|__index__|__array_namespace__|__dlpack__|__dlpack_device__):
 
 # ... and the names of NumPy and SciPy.
 strata._core.Tensor.(nnz|coords|astype|toarray|todense|tocsr|tocsc|tocoo|todia|tobsr|conj|conjugate|real|imag|dot|multiply|maximum|minimum|power|arcsin|arcsinh|arctan|arctanh|ceil|deg2rad|expm1|floor|log1p|rad2deg|rint|sign|sin|sinh|sqrt|tan|tanh|trunc|nonzero|count_nonzero|__len__|__iter__|var|std|prod|argmax|argmin|clip|round|reshape|ravel|flatten|squeeze|swapaxes|diagonal|trace|setdiag|topk|__and__|__rand__|__or__|__ror__|__xor__|__rxor__|__lshift__|__rlshift__|__rshift__|__rrshift__|__invert__|__divmod__|__rdivmod__|__rpow__|__getattr__):

@@ -16,6 +16,7 @@ from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
     _indexing,
     _linear_operator,
     _members,
+    _namespace,
     _operators,
     _printing,
     _reductions,
@@ -37,19 +38,17 @@ from ._core import (
     Tensor,
     describe_structure,
     equal,
-    from_coo,
     from_dense,
-    matmul,
     register_format,
     register_kernel,
     settings,
     unregister_kernel,
 )
-from ._create import asarray, diags, eye, full, ones, ones_like, random, zeros, zeros_like
+from ._create import asarray, diags, eye, from_coo, full, ones, ones_like, random, zeros, zeros_like
 from ._evaluate import einsum, evaluate, explain, show
 from ._io import read, read_matrix_market, write, write_matrix_market
 from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
-from ._matmul import Matmul
+from ._matmul import Matmul, matmul
 from ._norm import norm
 from ._plan import plan
 from ._select import allclose, topk, where

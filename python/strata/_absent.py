@@ -1,4 +1,7 @@
-"""Names that others have and tensors, or the package, do not: their AttributeError says what to write."""
+"""Names that others have and tensors, or the package, do not: their AttributeError says what to write, or why there is none.
+
+docs/reference/surface.md (scripts/surface.py) lists them beside the names that are there.
+"""
 
 import difflib
 
@@ -18,9 +21,9 @@ MEMBERS = {
     "A": "A.to_dense()",
     "A1": "A.to_dense().ravel()",
     "toarrays": "A.to_dense()",
+    "check_format": "A.validate()",
     "todok": "A.to_scipy().todok(); here a tensor is built by st.from_coo",
     "tolil": "A.to_scipy().tolil(); here a tensor is built by st.from_coo",
-    "asformat": 'A.to("CSR")',
     "getformat": "A.format.name",
     "asfptype": 'A.to("float64")',
     "getnnz": "A.nnz, or A.count_nonzero(axis)",
@@ -29,19 +32,21 @@ MEMBERS = {
     "get_shape": "A.shape",
     "set_shape": "A.reshape(shape)",
     "getmaxprint": "print(A)",
+    "maxprint": "print(A)",
+    "getH": "A.H",
     "resize": "A[:m, :n], or st.from_coo(A.coords, values, shape) for a larger shape",
     "eliminate_zeros": "A.drop_zeros(), which gives a new tensor",
     "prune": "A.copy() holds no more than it needs",
     "sum_duplicates": 'A.to("COO"), whose elements are sorted and each there once',
     "sort_indices": "A.to(format): conversions sort",
-    "sorted_indices": "A.to(format): conversions sort",
     "has_sorted_indices": "A.format.is_ordered",
     "has_canonical_format": "A.format.is_ordered and A.format.is_unique",
     "blocksize": "A.format, whose text names the extents of blocks",
     # NumPy
-    "item": "A[i, j], or A[()] of no dimensions",
     "tolist": "A.to_dense().tolist(), or list(A.items())",
     "tobytes": "A.to_dense().tobytes(), or A.values.tobytes()",
+    "tostring": "A.to_dense().tobytes(), or A.values.tobytes()",
+    "newbyteorder": "A.values.byteswap()",
     "tofile": "st.write(path, A)",
     "flat": "A.ravel(), or A.items()",
     "flags": "A.values.flags",
@@ -56,19 +61,33 @@ MEMBERS = {
     "partition": "A.topk(k)",
     "cumsum": "np.cumsum(A.to_dense(), axis)",
     "cumprod": "np.cumprod(A.to_dense(), axis)",
-    "take": "A[indices], or np.take(A, indices, axis)",
-    "repeat": "A[[0, 0, 1, 1]], a list of coordinates",
     "choose": "st.where(condition, x, y)",
     "compress": "A[mask]",
     "searchsorted": "np.searchsorted(A.to_dense(), v)",
     "ptp": "A.max(axis) - A.min(axis)",
     "view": "A.to(dtype=...), or A.values.view(dtype)",
     "byteswap": "A.values.byteswap()",
+    "ctypes": "A.values.ctypes, A.pos(level).ctypes, A.crd(level).ctypes",
+    "dump": "pickle.dump(A, file), or st.write(path, A)",
+    "dumps": "pickle.dumps(A)",
+    "getfield": "A.values.getfield(dtype)",
     # pydata/sparse
     "fill_value": "A.fill",
     "density": "A.nse / A.size",
     "maybe_densify": "A.to_dense()",
-    "broadcast_to": 'st.evaluate("R(i,j) = A(j) * B(i,j)", A=A, B=B)',
+    "broadcast_to": "np.broadcast_to(A, shape)",
+    "reduce": "A.sum(axis), A.prod(axis), A.max(axis), A.min(axis), A.any(axis), A.all(axis)",
+    "amax": "A.max(axis)",
+    "amin": "A.min(axis)",
+    "isinf": "np.isinf(A)",
+    "isnan": "np.isnan(A)",
+    "linear_loc": "np.ravel_multi_index(A.coords, A.shape)",
+    "round_": "A.round(decimals)",
+    "tensordot": "np.tensordot(A, B, axes)",
+    "from_numpy": "st.from_dense(array, format)",
+    "from_scipy_sparse": "st.from_scipy(a)",
+    "from_iter": "st.from_coo(coords, values, shape)",
+    "to_scipy_sparse": "A.to_scipy()",
     # torch
     "layout": "A.format",
     "numpy": "A.to_dense(), or A.to_numpy() of a dense tensor",
@@ -117,6 +136,10 @@ MEMBERS = {
     "ccol_indices": "A.pos(1) of CSC",
     "row_indices": "A.crd(1) of CSC",
     "sparse_mask": 'st.evaluate("R(i,j) = A(i,j)", A=A, mask=M)',
+    "to_sparse_bsc": 'A.to("BSC(2, 2)")',
+    "is_sparse_csr": 'A.format == "CSR"',
+    "dense_dim": "A.format.levels, whose last ones are dense",
+    "sparse_dim": "A.format.levels",
     "unsqueeze": "A[None], A[:, None]",
     "view_as": "A.reshape(B.shape)",
 }
@@ -137,6 +160,10 @@ FUNCTIONS = {
     "diags_array": "st.diags(diagonals, offsets)",
     "random_array": "st.random(shape, density=)",
     "rand": "st.random((m, n), density=)",
+    "spdiags": "st.diags(diagonals, offsets, shape), whose diagonals begin with their first element",
+    "expand_dims": "A[None], or np.expand_dims(A, axis)",
+    "swapaxes": "A.swapaxes(axis1, axis2)",
+    "permute_dims": "A.transpose(axes)",
     "block_array": "st.bmat(blocks)",
     "block": "st.bmat(blocks)",
     "kronsum": "st.kron(st.eye(n), A) + st.kron(B, st.eye(m))",
@@ -146,15 +173,61 @@ FUNCTIONS = {
     "mmread": "st.read(path)",
     "mmwrite": "st.write(path, A)",
     "solve": "scipy.sparse.linalg.spsolve(A.to_scipy(), b)",
-    "spsolve": "scipy.sparse.linalg.spsolve(A.to_scipy(), b)",
-    "cg": "scipy.sparse.linalg.cg(A.to_scipy(), b)",
-    "eigsh": "scipy.sparse.linalg.eigsh(A.to_scipy(), k)",
-    "eigs": "scipy.sparse.linalg.eigs(A.to_scipy(), k)",
-    "svds": "scipy.sparse.linalg.svds(A.to_scipy(), k)",
     "inv": "scipy.sparse.linalg.splu(A.to_scipy()), whose solve() takes right-hand sides",
     "linalg": "st.norm(A); for solvers scipy.sparse.linalg with A.to_scipy()",
     # NumPy
     "array": "st.asarray(x, format=)",
+    "asanyarray": "st.asarray(x, format=)",
+    "ascontiguousarray": "st.asarray(x, format=)",
+    "asfortranarray": "st.asarray(x, format=)",
+    "asarray_chkfinite": "st.asarray(x, format=), and np.isfinite(A).all()",
+    "array_equiv": "(A == B).all()",
+    "array_repr": "repr(A)",
+    "array_str": "str(A)",
+    "array2string": "A.draw_storage(), or str(A)",
+    "average": "A.mean(axis), or (A * w).sum(axis) / w.sum()",
+    "bincount": "np.bincount(A.coords[0]), of stored elements by row",
+    "compress": "A[mask], or A[:, mask]",
+    "extract": "A[mask]",
+    "select": "st.where(condition, x, y), one in the other",
+    "piecewise": "st.where(condition, x, y), one in the other",
+    "insert": "np.concatenate([A[:i], B, A[i:]])",
+    "fill_diagonal": "A.setdiag(values)",
+    "gradient": "np.diff(A, axis=axis)",
+    "fromfunction": "st.from_coo(coords, values, shape), or np.fromfunction(f, shape)",
+    "fromiter": "st.from_coo(coords, values, shape)",
+    "load": "st.read(path)",
+    "loadtxt": "st.read(path)",
+    "genfromtxt": "st.read(path)",
+    "fromfile": "st.read(path)",
+    "fromregex": "st.read(path)",
+    "save": "st.write(path, A)",
+    "savez": "st.write(path, A)",
+    "savez_compressed": "st.write(path, A)",
+    "savetxt": "st.write(path, A)",
+    "pad": "st.bmat([[A, None], [None, B]]), or np.concatenate([A, B], axis)",
+    "partition": "A.topk(k)",
+    "argpartition": "A.topk(k)",
+    "put": "st.where(mask, values, A), which gives a new tensor",
+    "place": "st.where(mask, values, A), which gives a new tensor",
+    "putmask": "st.where(mask, values, A), which gives a new tensor",
+    "copyto": "st.where(mask, values, A), which gives a new tensor",
+    "choose": "st.where(condition, x, y)",
+    "resize": "A.reshape(shape), or st.from_coo(A.coords, values, shape) for a larger one",
+    "require": "st.asarray(x, dtype, format)",
+    "shares_memory": "np.shares_memory(A.values, B.values)",
+    "may_share_memory": "np.shares_memory(A.values, B.values)",
+    "tri": "st.tril(np.ones((m, n)))",
+    "tril_indices_from": "st.tril(A).coords",
+    "triu_indices_from": "st.triu(A).coords",
+    "mask_indices": "st.triu(A).coords",
+    "apply_along_axis": "np.apply_along_axis(f, axis, A.to_dense())",
+    "apply_over_axes": "A.sum(axes, keepdims=True)",
+    "set_printoptions": "A.draw_storage(width)",
+    "cumulative_sum": "np.cumsum(A.to_dense(), axis)",
+    "cumulative_prod": "np.cumprod(A.to_dense(), axis)",
+    "einsum_path": 'st.explain("C(i,l) = A(i,j) * B(j,k) * C(k,l)", A=A, B=B, C=C)',
+    "matrix_power": "np.linalg.matrix_power(A, n)",
     "ndarray": "st.Tensor",
     "dot": "A @ B",
     "mm": "A @ B",
@@ -179,7 +252,42 @@ FUNCTIONS = {
     "to_dense": "A.to_dense()",
     "to_scipy": "A.to_scipy()",
     "to_torch": "A.to_torch()",
+    # NumPy, until 2.0
+    "alltrue": "A.all(), or np.all(A)",
+    "sometrue": "A.any(), or np.any(A)",
+    "product": "A.prod(), or np.prod(A)",
+    "round_": "A.round(decimals)",
+    "in1d": "np.isin(A, x)",
+    "asfarray": 'st.asarray(x, "float64")',
+    "fastCopyAndTranspose": "A.T",
     # torch
+    "addmm": "st.matmul(A, B, c, alpha=, beta=)",
+    "smm": "A @ B",
+    "hspmm": "A @ B",
+    "sspaddmm": "beta * C + alpha * (A @ B)",
+    "sampled_addmm": 'st.einsum("ij,ik,kj->ij", S, A, B)',
+    "softmax": "E / E.sum(1, keepdims=True), E = np.exp(t) of a tensor t of fill -inf",
+    "log_softmax": "t - np.log(np.exp(t).sum(1, keepdims=True)), t a tensor of fill -inf",
+    "to_sparse_semi_structured": 'A.to("structured(2, 4)")',
+    "SparseSemiStructuredTensor": 'A.to("structured(2, 4)")',
+    "SparseSemiStructuredTensorCUTLASS": 'A.to("structured(2, 4)")',
+    "SparseSemiStructuredTensorCUSPARSELT": 'A.to("structured(2, 4)")',
+    "check_sparse_tensor_invariants": "A.validate()",
+    "sparse_compressed_tensor": 'st.Tensor("CSR", shape, pos=, crd=, values=)',
+    "sparse_csc_tensor": 'st.Tensor("CSC", shape, pos=, crd=, values=)',
+    "sparse_bsr_tensor": 'st.Tensor("BSR(2, 2)", shape, pos=, crd=, values=)',
+    "sparse_bsc_tensor": 'st.Tensor("BSC(2, 2)", shape, pos=, crd=, values=)',
+    # pydata/sparse
+    "COO": "st.from_coo(coords, values, shape)",
+    "GCXS": 'st.from_coo(coords, values, shape, "CSR")',
+    "DOK": "st.from_coo(coords, values, shape)",
+    "as_coo": 'st.asarray(x, format="COO")',
+    "asCOO": 'st.asarray(x, format="COO")',
+    "asnumpy": "A.to_dense()",
+    "diagonalize": "np.diag(A), of a vector",
+    "elemwise": "f(A, B), f a function of NumPy's",
+    "nanreduce": "A.nanmax(axis), np.nansum(A, axis)",
+    "argwhere": "np.argwhere(A)",
     "tensor": "st.asarray(x, format=), or st.from_dense(array, format)",
     "sparse_coo_tensor": "st.from_coo(coords, values, shape)",
     "sparse_csr_tensor": 'st.Tensor("CSR", shape, pos=, crd=, values=)',
@@ -188,20 +296,109 @@ FUNCTIONS = {
 }
 for _name in ("csr", "csc", "coo", "bsr", "dia", "lil", "dok"):
     FUNCTIONS[f"{_name}_matrix"] = FUNCTIONS[f"{_name}_array"]
-for (
-    _name
-) in "sum prod mean var std min max argmin argmax any all count_nonzero nonzero diagonal trace clip round".split():
-    FUNCTIONS[_name] = f"A.{_name}(), or np.{_name}(A)"
-for _name in "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite".split():
-    FUNCTIONS[_name] = _UFUNC.format(_name)
-for _name in ("sum", "min", "max", "mean"):
-    FUNCTIONS[f"nan{_name}"] = f"np.nan{_name}(A.to_dense())"
+
+#: functions that are all written alike: what to write, {0} being the name
+_ALIKE = {
+    "A.{0}(), or np.{0}(A)": "sum prod mean var std min max argmin argmax any all count_nonzero nonzero diagonal trace clip "
+    "round",
+    "np.{0}(A)": "abs exp log sqrt sin cos tan tanh sign maximum minimum expm1 log1p floor ceil isnan isfinite bitwise_not "
+    "interp isneginf isposinf nansum nanprod nanmean nanmin nanmax nanargmin nanargmax unique",
+    # of all elements in their order
+    "np.{0}(A.to_dense())": "median nanmedian nanvar nanstd cumsum cumprod nancumsum nancumprod sort argsort sort_complex "
+    "lexsort unwrap cov corrcoef ediff1d trim_zeros histogram histogram2d histogramdd histogram_bin_edges packbits "
+    "unpackbits real_if_close",
+    "np.cumprod(A.to_dense())": "cumproduct",
+    "np.sort(A.to_dense(), axis=0)": "msort",
+    "scipy.integrate.trapezoid(A.to_dense())": "trapezoid trapz",
+    "np.unique(A.to_dense(), return_index=True, return_inverse=True)": "unique_all unique_inverse",
+    "np.unique(A, return_counts=True)": "unique_counts",
+    "np.{0}(A.to_dense(), v)": "percentile quantile nanpercentile nanquantile searchsorted convolve correlate cross "
+    "intersect1d union1d setdiff1d setxor1d",
+    "np.linalg.{0}(A.to_dense())": "cholesky cond det eig eigh eigvals eigvalsh lstsq matrix_rank pinv qr slogdet svd "
+    "svdvals tensorinv tensorsolve",
+    # a tensor is a linear operator
+    "scipy.sparse.linalg.{0}(A)": "aslinearoperator onenormest",
+    "scipy.sparse.linalg.{0}(A, b)": "bicg bicgstab cg cgs expm_multiply gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr",
+    "scipy.sparse.linalg.{0}(A, k)": "eigs eigsh svds",
+    "scipy.sparse.linalg.{0}(A, X)": "lobpcg",
+    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm factorized is_sptriangular spbandwidth spilu splu",
+    "scipy.sparse.linalg.{0}(A.to_scipy(), b)": "spsolve spsolve_triangular",
+    "scipy.sparse.linalg.{0}(f, A.to_scipy(), b)": "funm_multiply_krylov",
+    "scipy.sparse.csgraph.{0}(A.to_scipy())": "bellman_ford breadth_first_order breadth_first_tree connected_components "
+    "depth_first_order depth_first_tree dijkstra floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow "
+    "min_weight_full_bipartite_matching minimum_spanning_tree reverse_cuthill_mckee shortest_path structural_rank yen",
+    "isinstance(x, st.Tensor)": "isspmatrix",
+    "st.Tensor": "sparray spmatrix SparseArray",
+}
+for _way, _names in _ALIKE.items():
+    FUNCTIONS.update({_name: _way.format(_name) for _name in _names.split()})
+for _name in ("bsr", "coo", "csc", "csr", "dia"):
+    FUNCTIONS[f"isspmatrix_{_name}"] = f'A.format == "{_name.upper()}"'
+
+_IMMUTABLE = "a tensor is immutable"
+_NO_TENSOR = "no tensor goes in; NumPy's own gives an array, which operators and st.asarray take"
+_NO_DTYPE = "dates, texts and records are no dtypes of tensors"
+_NO_GRADIENTS = "no gradients are recorded"
+
+#: why tensors have no such member: reason -> names
+_NO_MEMBERS = {
+    _IMMUTABLE: "setfield setflags resize_as_sparse_ sparse_resize_ sparse_resize_and_clear_ setdefault update clear pop",
+    "nothing is cached behind your back, and plans are kept by the library": "enable_caching",
+    "a tensor is no graph of operations": "from_nodes get_nodes",
+}
+
+#: why the package has no such function: reason -> names
+_NO_FUNCTIONS = {
+    _NO_TENSOR: "bartlett blackman broadcast_shapes diag_indices geomspace hamming hanning indices ix_ kaiser logspace "
+    "meshgrid ravel_multi_index tril_indices triu_indices unravel_index frombuffer fromstring frompyfunc base_repr "
+    "binary_repr format_float_positional format_float_scientific isscalar iterable nested_iters",
+    "it is about dtypes, which are NumPy's": "common_type isdtype issubdtype min_scalar_type mintypecode promote_types "
+    "typename finfo iinfo find_common_type issctype issubclass_ issubsctype maximum_sctype obj2sctype sctype2char",
+    "it is about NumPy itself": "get_include get_printoptions getbufsize geterr geterrcall info printoptions setbufsize "
+    "seterr seterrcall show_config show_runtime test add_docstring add_newdoc add_newdoc_ufunc byte_bounds deprecate "
+    "deprecate_with_doc disp get_array_wrap geterrobj lookfor safe_eval set_numeric_ops set_string_function seterrobj "
+    "source who",
+    _NO_DTYPE: "busday_count busday_offset datetime_as_string datetime_data is_busday isnat compare_chararrays recfromcsv recfromtxt",
+    "the coefficients of a polynomial, and its powers, are few and dense": "poly polyadd polyder polydiv polyfit polyint "
+    "polymul polysub polyval roots vander",
+    "storage is what a format says, not an order of NumPy's": "isfortran",
+    "a matrix is a tensor of two dimensions; * is element by element": "asmatrix mat",
+    _IMMUTABLE: "put_along_axis resize_as_sparse_",
+    _NO_GRADIENTS: "as_sparse_gradcheck",
+    "index dtypes are chosen when counting, or given as pos_dtype= and crd_dtype=": "get_index_dtype "
+    "safely_cast_index_arrays",
+    "there is no such format: a tensor is built by st.from_coo": "isspmatrix_lil isspmatrix_dok",
+    "warnings and errors are those of strata.errors": "SparseWarning SparseEfficiencyWarning MatrixRankWarning ArpackError "
+    "ArpackNoConvergence NegativeCycleError",
+    "it is a solver's own, made by SciPy": "LaplacianNd LinearOperator SuperLU use_solver",
+    "it is about csgraph's dense matrices": "construct_dist_matrix reconstruct_path csgraph_from_dense csgraph_from_masked "
+    "csgraph_masked_from_dense csgraph_to_dense csgraph_to_masked",
+}
 
 
-def _message(whose, name, known, others):
-    """What is missing, and the way: what this name stands for here, or names that look like it."""
+def _by_name(reasons):
+    return {name: why for why, names in reasons.items() for name in names.split()}
+
+
+NO_MEMBER, NO_FUNCTION = _by_name(_NO_MEMBERS), _by_name(_NO_FUNCTIONS)
+
+#: what is there, and means another thing than elsewhere: (whose, name) -> what it is
+OTHERWISE = {
+    (
+        "numpy.ndarray",
+        "fill",
+    ): "A.fill is the value where nothing is stored; st.full(shape, x) is a tensor of one value",
+    ("scipy.sparse", "random"): "st.random((m, n), density=), whose arguments are those of random_array",
+    ("torch.Tensor", "values"): "A.values, no call, is the array of stored values",
+}
+
+
+def _message(whose, name, known, senseless, others):
+    """What is missing, and the way: what this name stands for here, why it has none, or names that look like it."""
     if name in known:
         return f"{whose} has no '{name}'; write {known[name]}"
+    if name in senseless:
+        return f"{whose} has no '{name}': {senseless[name]}"
     near = difflib.get_close_matches(name, others, 3, 0.75)
     return f"{whose} has no '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
@@ -210,7 +407,9 @@ def _getattr(self, name):
     whose = type(self).__name__
     if name.startswith("_"):  # protocols are asked for often
         raise AttributeError(f"{whose} has no '{name}'")
-    raise AttributeError(_message(whose, name, MEMBERS, [n for n in dir(type(self)) if not n.startswith("_")]))
+    raise AttributeError(
+        _message(whose, name, MEMBERS, NO_MEMBER, [n for n in dir(type(self)) if not n.startswith("_")])
+    )
 
 
 Tensor.__getattr__ = _getattr
@@ -218,7 +417,7 @@ Tensor.__getattr__ = _getattr
 
 def of_package(name, names):
     """The AttributeError of strata.<name>."""
-    return AttributeError(_message("strata", name, FUNCTIONS, names))
+    return AttributeError(_message("strata", name, FUNCTIONS, NO_FUNCTION, names))
 
 
-del _name
+del _name, _names, _way

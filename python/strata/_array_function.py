@@ -1,28 +1,24 @@
 """NumPy's functions of whole arrays on tensors: np.sum(A), np.concatenate([A, B]), np.einsum("ij,j->i", A, x)."""
 
+import collections
+import functools
+import operator
+
 import numpy as np
 
+from . import _arrange, _nan
 from ._core import Tensor, equal
 from ._create import asarray, diags, full
 from ._evaluate import einsum
 from ._join import concatenate, hstack, kron, stack, tril, triu, vstack
 from ._merge import broadcast_shape, elementwise, spread
 from ._norm import norm
+from ._products import tensordot, vecdot
 from ._select import allclose, where
+from ._served import FUNCTIONS, serves
 from ._shapes import expand_dims
-from ._stored import axes_of, for_numpy, format_like, map_values, tensor
-from .errors import TensorError, Unsupported
-
-#: What NumPy's function becomes: (function, arguments of the caller) -> result.
-FUNCTIONS = {}
-
-
-def _serves(*functions):
-    def given(f):
-        FUNCTIONS.update(dict.fromkeys(functions, f))
-        return f
-
-    return given
+from ._stored import axes_of, for_numpy, format_like, map_values, stored, tensor
+from .errors import TensorError
 
 
 def _of_method(name):
@@ -80,70 +76,73 @@ FUNCTIONS |= {
 }
 
 
-@_serves(np.array_equal)
+#: functions of elements that are no ufuncs; the fill is what they make of it
+for _f in (np.angle, np.i0, np.sinc, np.isneginf, np.isposinf, np.isreal, np.iscomplex, np.digitize, np.interp, np.fix):
+    FUNCTIONS[_f] = lambda x, *args, _f=_f, **options: map_values(lambda v: _f(v, *args, **options), x)
+
+
+@serves(np.ptp)
+def _ptp(a, axis=None, out=None, keepdims=False):
+    a = asarray(a)
+    return np.subtract(a.max(axis, bool(keepdims)), a.min(axis, bool(keepdims)), out=out)
+
+
+@serves(np.broadcast_arrays)
+def _broadcast_arrays(*args, subok=False):
+    shape = broadcast_shape(*args)
+    return tuple(np.broadcast_to(asarray(a), shape) for a in args)
+
+
+@serves(np.array_equal)
 def _array_equal(a1, a2, equal_nan=False):
     if equal_nan:
         return asarray(a1).shape == asarray(a2).shape and allclose(a1, a2, 0, 0, True)
     return equal(a1, a2)
 
 
-@_serves(np.size)
+@serves(np.size)
 def _size(a, axis=None):
     return a.size if axis is None else a.shape[axis]
 
 
-@_serves(np.nan_to_num)
+@serves(np.nan_to_num)
 def _nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return map_values(lambda v: np.nan_to_num(v, nan=nan, posinf=posinf, neginf=neginf), x)
 
 
-@_serves(np.reshape)
+@serves(np.reshape)
 def _reshape(a, /, *shape, order="C", newshape=None, copy=None, **named):
     shape = shape or (named.get("shape", newshape),)
     return asarray(a).reshape(shape[0], order=shape[1] if len(shape) > 1 else order)
 
 
-@_serves(np.transpose)
+@serves(np.transpose)
 def _transpose(a, axes=None):
     return a.transpose() if axes is None else a.transpose(*axes)
 
 
-@_serves(np.moveaxis)
-def _moveaxis(a, source, destination):
-    source, destination = axes_of(source, a.ndim), axes_of(destination, a.ndim)
-    order = [d for d in range(a.ndim) if d not in source]
-    for to, d in sorted(zip(destination, source)):
-        order.insert(to, d)
-    return a.transpose(*order)
+@serves(np.diagflat)
+def _diagflat(v, k=0):
+    v = asarray(v)
+    (found,), values = stored(v.reshape(-1))
+    n = int(v.size) + abs(k)
+    if v.fill != 0:
+        raise TensorError("beside a diagonal is 0", expected="a tensor of fill 0", got=f"fill {v.fill}")
+    return tensor((found - min(k, 0), found + max(k, 0)), values, (n, n), "CSR", 0, v.dtype, ordered=True)
 
 
-@_serves(np.take)
-def _take(a, indices, axis=None, out=None, mode="raise"):
-    if out is not None or mode != "raise":
-        raise Unsupported("np.take with out= or mode=", expected="a tensor, indices and an axis")
-    if axis is None:
-        return a.ravel()[indices]
-    return a[(slice(None),) * axes_of(axis, a.ndim)[0] + (indices,)]
-
-
-@_serves(np.diag)
+@serves(np.diag)
 def _diag(v, k=0):
     return v.diagonal(k) if v.ndim != 1 else diags([v.to_dense()], [k])
 
 
-@_serves(np.broadcast_to)
+@serves(np.broadcast_to)
 def _broadcast_to(array, shape, subok=False):
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if broadcast_shape(array, np.broadcast_to(True, shape)) != shape:
         raise TensorError("this shape does not hold the tensor", expected=f"{array.shape} at its end", got=str(shape))
     coords, values = spread(array, shape)
     return tensor(coords, values, shape, format_like(array, len(shape)), array.fill, array.dtype)
-
-
-@_serves(np.flip)
-def _flip(m, axis=None):
-    axes = axes_of(axis, m.ndim)
-    return m[tuple(slice(None, None, -1 if d in axes else 1) for d in range(m.ndim))]
 
 
 def _joined(f, has_axis=True):
@@ -165,7 +164,7 @@ FUNCTIONS |= {
 }
 
 
-@_serves(np.zeros_like, np.ones_like, np.empty_like)
+@serves(np.zeros_like, np.ones_like, np.empty_like)
 def _like(a, dtype=None, order="K", subok=True, shape=None, *, device=None, value=0):
     return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
 
@@ -173,12 +172,12 @@ def _like(a, dtype=None, order="K", subok=True, shape=None, *, device=None, valu
 FUNCTIONS[np.ones_like] = lambda a, *args, **kwargs: _like(a, *args, **kwargs, value=1)
 
 
-@_serves(np.full_like)
+@serves(np.full_like)
 def _full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     return _like(a, dtype, shape=shape, value=fill_value)
 
 
-@_serves(np.dot)
+@serves(np.dot)
 def _dot(a, b, out=None):
     found = a.dot(b) if isinstance(a, Tensor) else asarray(a).dot(b)
     if out is None:
@@ -187,40 +186,27 @@ def _dot(a, b, out=None):
     return out
 
 
-@_serves(np.tensordot)
-def _tensordot(a, b, axes=2):
-    a, b = asarray(a), asarray(b)
-    if isinstance(axes, (int, np.integer)):
-        axes = list(range(a.ndim - axes, a.ndim)), list(range(axes))
-    left, right = axes_of(axes[0], a.ndim), axes_of(axes[1], b.ndim)
-    first, second = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
-    for d, e in zip(left, right):
-        second[e] = first[d]
-    kept = [i for d, i in enumerate(first) if d not in left] + [i for d, i in enumerate(second) if d not in right]
-    return einsum(a, first, b, second, kept)
-
-
-@_serves(np.outer)
+@serves(np.outer)
 def _outer(a, b, out=None):
     return einsum("i,j->ij", asarray(a).reshape(-1), asarray(b).reshape(-1))
 
 
-@_serves(np.inner)
+@serves(np.inner)
 def _inner(a, b):
-    return _tensordot(a, b, ([-1], [-1])) if np.ndim(a) and np.ndim(b) else a * b
+    return tensordot(a, b, ([-1], [-1])) if np.ndim(a) and np.ndim(b) else a * b
 
 
-@_serves(np.einsum)
+@serves(np.einsum)
 def _einsum(*operands, out=None, dtype=None, order="K", casting="safe", optimize=False):
     return einsum(*operands, out=out, dtype=dtype)
 
 
-@_serves(np.result_type)
+@serves(np.result_type)
 def _result_type(*given):
     return np.result_type(*(for_numpy(x).dtype if isinstance(x, Tensor) else x for x in given))
 
 
-@_serves(np.can_cast)
+@serves(np.can_cast)
 def _can_cast(from_, to, casting="safe"):
     return np.can_cast(for_numpy(from_).dtype if isinstance(from_, Tensor) else from_, to, casting)
 
@@ -233,5 +219,56 @@ def _array_function(self, function, types, args, kwargs):
     return NotImplemented if plain is None else plain(*args, **kwargs)
 
 
+def _newer():
+    """Functions that NumPy has from 2.0 on."""
+    from numpy import linalg
+
+    found = {
+        "permute_dims": FUNCTIONS[np.transpose],
+        "matrix_transpose": lambda x: x.mT,
+        "astype": lambda x, dtype, /, *, copy=True, device=None: x.astype(dtype),
+        "unstack": lambda x, /, *, axis=0: _arrange.unstack(x, axis),
+        "unique_values": lambda x: _nan.unique(x, equal_nan=False),
+        "unique_counts": lambda x: _counts(*_nan.unique(x, True, False)),
+    }
+    of_linalg = {
+        "diagonal": lambda x, /, *, offset=0: x.diagonal(offset, -2, -1),
+        "trace": lambda x, /, *, offset=0, dtype=None: x.trace(offset, -2, -1, dtype),
+        "matmul": lambda a, b, /: asarray(a) @ b,
+        "matrix_transpose": lambda x, /: x.mT,
+        "outer": lambda a, b, /: _outer(a, b),
+        "tensordot": lambda a, b, /, *, axes=2: tensordot(a, b, axes),
+        "vecdot": lambda a, b, /, *, axis=-1: vecdot(a, b, axis),
+        "vector_norm": _vector_norm,
+        "matrix_norm": lambda x, /, *, keepdims=False, ord="fro": norm(x, ord, (-2, -1), keepdims),
+        "multi_dot": lambda arrays, *, out=None: functools.reduce(operator.matmul, map(asarray, arrays)),
+    }
+    for module, functions in ((np, found), (linalg, of_linalg)):
+        FUNCTIONS.update({getattr(module, name): f for name, f in functions.items() if hasattr(module, name)})
+
+
+_counts = collections.namedtuple("UniqueCountsResult", "values counts")
+
+
+def _vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    if axis is None or not isinstance(axis, (int, np.integer)):
+        axes = axes_of(axis, x.ndim)
+        kept = [d for d in range(x.ndim) if d not in axes]
+        found = norm(x.transpose(*kept, *axes).reshape(*(x.shape[d] for d in kept), -1), ord, -1)
+        return np.reshape(found, [1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdims else found
+    return norm(x, ord, axis, keepdims)
+
+
+#: what NumPy makes of these, and tensors may go into
+COMPOSED = frozenset(
+    getattr(np, name)
+    for name in (
+        "array_split split hsplit vsplit dsplit tril_indices_from triu_indices_from diag_indices_from extract row_stack"
+    ).split()
+    if hasattr(np, name)
+)
+
+
+_newer()
 Tensor.__array_function__ = _array_function
-del _name, _names, _of
+del _name, _names, _of, _f

@@ -1,15 +1,19 @@
-"""Tensors that nobody has yet: st.eye, zeros, full, random, diags, asarray."""
+"""Tensors that nobody has yet: st.from_coo, eye, zeros, full, random, diags, asarray."""
 
 import operator
 
 import numpy as np
 
 from . import _core
+from ._calls import told
 from ._core import Tensor
 from ._shapes import diagonal_length
-from ._stored import coordinates, size_of, tensor, unravel
+from ._stored import coordinates, size_of, tensor, unravel, with_fill
 from .errors import TensorError
 from .interop import from_package
+
+#: whose callers learn in our form what is wrong with their call
+_from_coo = told(_core.from_coo)
 
 
 def _shape(shape):
@@ -36,8 +40,29 @@ def eye(m, n=None, k=0, dtype=float, format=None):
     format : of the result, CSR unless told; any that holds a diagonal. Fill 0. TensorError for negative extents.
     """
     m, n = _shape((m, m if n is None else n))
-    k, along = operator.index(k), np.arange(diagonal_length((m, n), operator.index(k)), dtype=np.int64)
+    k = max(-m, min(operator.index(k), n))
+    along = np.arange(diagonal_length((m, n), k), dtype=np.int64)
     return _made((along - min(k, 0), along + max(k, 0)), np.ones(len(along)), (m, n), format, dtype, ordered=True)
+
+
+def from_coo(
+    coords, values, shape, format="COO", dtype=None, pos_dtype=None, crd_dtype=None, split=None, *, fill=None
+) -> Tensor:
+    """From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any order,
+    duplicates are added.
+
+        from_coo(([0, 1], [2, 0]), [1.0, 2.0], (2, 3), "CSR")
+        from_coo(([0, 1], [2, 0]), [1.0, 2.0], (2, 3), fill=np.inf)
+
+    format : of the result; dtype : of its values, pos_dtype, crd_dtype : of its index arrays; split : for sums of parts
+    fill : the value where nothing is stored, 0 unless told; in the dtype of the values
+
+    TensorError: coordinates outside the shape, lengths that differ; FormatError, DTypeError.
+    """
+    if fill is None:
+        return _from_coo(coords, values, shape, format, dtype, pos_dtype, crd_dtype, split)
+    t = with_fill(_from_coo(coords, values, shape, "COO", dtype), fill)
+    return _core.convert(t, format, None, pos_dtype, crd_dtype, split)
 
 
 def zeros(shape, dtype=float, format=None):

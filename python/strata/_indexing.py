@@ -28,15 +28,21 @@ def select(t, key):
     items = [_list_of(t, item) for item in items]
     if len(items) == 1 and isinstance(items[0], tuple):
         return gather(t, items[0])  # a mask of the tensor's own shape
+    if all(isinstance(item, (int, np.integer, slice)) or item is Ellipsis for item in items):
+        return t[tuple(items)]  # a tensor that was one of them is an integer now
     return _with_lists(t, _spread(t, items))
 
 
 def _list_of(t, item):
     """A mask as the coordinates of its true elements; lists as arrays."""
+    if isinstance(item, Tensor) and item.format.is_all_dense and getattr(item.dtype, "kind", "f") in "iu":
+        return item.to_dense() if item.ndim else int(item)
     if isinstance(item, Tensor):
         if item.dtype != np.bool_:
             raise Unsupported(
-                "a tensor as an index holds truth values", expected="dtype bool, as A > 0 has", got=str(item.dtype)
+                "a tensor as an index holds truth values",
+                expected="dtype bool, as A > 0 has, or a dense tensor of integers",
+                got=str(item.dtype),
             )
         if item.fill:
             raise Unsupported(

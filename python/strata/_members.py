@@ -1,5 +1,7 @@
 """The names that SciPy's and NumPy's arrays have, on Tensor. Each is a line of what the library has under its own name."""
 
+import re
+
 import numpy as np
 
 from . import _core
@@ -60,6 +62,8 @@ def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
 
     DTypeError where casting= forbids it. order, subok and copy do not count: tensors are immutable.
     """
+    if isinstance(dtype, str) and not _core.is_dtype_name(dtype):
+        dtype = np.dtype(dtype)  # "f4", "<i8", "double"
     if casting != "unsafe":
         try:
             allowed = np.can_cast(self.dtype, dtype, casting)
@@ -126,6 +130,81 @@ def tobsr(self, blocksize=None, copy=False):
     """
     r, c = blocksize or (2, 2)
     return self.to(format=f"BSR({int(r)}, {int(c)})")
+
+
+@method
+def asformat(self, format, copy=False):
+    """SciPy's name of `to(format)`, for any format. `copy` does not count: tensors are immutable.
+
+    A.asformat("csc")
+    """
+    return self if format is None else self.to(format=format)
+
+
+@method
+def sorted_indices(self):
+    """The same tensor with its coordinates in order and each there once, as SciPy's sorted_indices; itself where they are.
+
+    A.sorted_indices()
+    """
+    if self.format.is_ordered and self.format.is_unique:
+        return self
+    return self.to(format=_sorted(self.format) if self.format.num_parts == 1 else "CSR")
+
+
+def _sorted(format):
+    return (
+        re.sub(r"\(((un)?ordered|(non)?unique|, )+\)", "", str(format))
+        if not _lists(format)
+        else coordinates(format.rank)
+    )
+
+
+@method
+def item(self, *index):
+    """One element as a number of Python's: of a tensor of one element, or at these coordinates; a single one counts
+    row by row.
+
+        A.item(0, 2)
+
+    TensorError: no index, and more elements than one. IndexError.
+    """
+    if len(index) == 1:
+        index = index[0] if isinstance(index[0], tuple) else np.unravel_index(index[0], self.shape)
+    elif not index:
+        if self.size != 1:
+            raise TensorError("item() is for one element", expected="size 1, or an index", got=f"shape {self.shape}")
+        index = (0,) * self.ndim
+    return np.asarray(for_numpy(self)[tuple(int(i) for i in index)]).item()
+
+
+def _number(name, kind):
+    def f(self):
+        return kind(self.item())
+
+    f.__name__ = name
+    f.__doc__ = f"The one element as {kind.__name__} makes it. TensorError: there are more."
+    method(f)
+
+
+for _name, _kind in (("__float__", float), ("__int__", int), ("__complex__", complex)):
+    _number(_name, _kind)
+
+
+@method
+def __index__(self):
+    """The one element of a tensor of integers that has no dimensions. TypeError."""
+    if self.ndim or getattr(self.dtype, "kind", "f") not in "iu":
+        raise TypeError("only an integer tensor of no dimensions is an index")
+    return self.item()
+
+
+@member
+def mT(self):
+    """The matrices of the last two dimensions transposed; nothing moves. TensorError for a vector."""
+    if self.ndim < 2:
+        raise TensorError("mT is of matrices", expected="two dimensions or more", got=f"shape {self.shape}")
+    return self.swapaxes(-1, -2)
 
 
 @method
@@ -312,4 +391,4 @@ def _rows(t):
         yield t[i]
 
 
-del _name
+del _name, _kind

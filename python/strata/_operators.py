@@ -133,6 +133,10 @@ def _reduction(name, doc):
             value = f"{name}({indices[d]}, {value})"
         kept = [i for d, i in enumerate(indices) if d not in axes]
         a = self if dtype is None else self.to(dtype=dtype)
+        if not axes and name in ("any", "all"):
+            value = f"{value} != 0"
+        elif not axes and name == "sum" and dtype is None and getattr(self.dtype, "kind", "f") in "biu":
+            a = self.to(dtype=np.sum(np.empty(0, self.dtype)).dtype)  # as NumPy widens, where nothing is added up
         asked = None if name in ("any", "all") else dtype
         found = _result(kept, value, {"A": a}, format="dense" if kept else None, dtype=asked)
         if keepdims:
@@ -163,7 +167,7 @@ def _mean(self, axis=None, keepdims=False, *, dtype=None, out=None):
     elif dtype is None and getattr(self.dtype, "kind", "f") in "biu":
         wide = result = np.float64
     else:
-        wide = result = dtype
+        wide, result = dtype, dtype if dtype is not None or not isinstance(self.dtype, np.dtype) else self.dtype
     count = math.prod(self.shape[d] for d in _axes(axis, self.ndim))
     found = self.sum(axis, keepdims, dtype=wide) / count
     if hasattr(

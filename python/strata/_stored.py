@@ -77,6 +77,14 @@ def _listed(coords, values, shape, fill):
     return Tensor(coordinates(len(shape)), shape, pos=pos, crd=crd, values=values, fill=fill[()], check=False)
 
 
+def with_fill(t, fill):
+    """The same arrays in coordinates with another fill: what is stored stays stored."""
+    if t.ndim == 0:
+        return t
+    pos, crd = {0: t._raw(0, "pos")}, {d: t._raw(d, "crd") for d in range(t.ndim)}
+    return Tensor(t.format, t.shape, pos=pos, crd=crd, values=t._raw(0, "values"), fill=fill, check=False)
+
+
 def holds_any_pattern(format):
     """Can a format hold whatever elements come, sorted and each once?"""
     return (

@@ -5,6 +5,7 @@ import numpy as np
 from ._bits import apply
 from ._core import Tensor
 from ._operators import binary, power, put, unary
+from ._products import matvec, vecdot, vecmat
 from .errors import Unsupported
 
 _TEXTS = {
@@ -36,7 +37,7 @@ _CALLS = {
     np.positive: lambda a: a,
     np.power: lambda a, b: power(a, b) if isinstance(a, Tensor) else apply(np.power, a, b),
     np.matmul: lambda a, b: a @ b if isinstance(a, Tensor) else b.__rmatmul__(a),
-}
+} | {getattr(np, f.__name__): f for f in (vecdot, matvec, vecmat) if hasattr(np, f.__name__)}  # NumPy 2.0, 2.2
 
 
 #: Others that work element by element: NumPy computes them on the stored elements and on the fill.
@@ -87,7 +88,9 @@ def _array_ufunc(self, ufunc, method, *inputs, out=None, **options):
         _refuse(ufunc, method, options)
     if out is not None and not all(isinstance(o, np.ndarray) for o in out):
         _refuse(ufunc, method, {"out": out})
-    if ufunc in _CALLS:
+    if ufunc is np.sign and getattr(inputs[0].dtype, "kind", "f") == "c":
+        result = apply(ufunc, *inputs)  # x / abs(x), from NumPy 2 on
+    elif ufunc in _CALLS:
         result = _CALLS[ufunc](*inputs)
     elif ufunc in _TEXTS:
         result = (unary if ufunc.nin == 1 else binary)(_TEXTS[ufunc], *inputs)

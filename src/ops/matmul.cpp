@@ -142,6 +142,7 @@ bool may_be_sparse(const Tensor& a, const Tensor& b) {
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   if (may_be_sparse(a, b)) {
+    check_inner(a.shape(), b.shape(), options);
     const Tensor operands[] = {a, b};
     return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands,
                     {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype});

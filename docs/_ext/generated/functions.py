@@ -1,5 +1,7 @@
 """NumPy's functions that tensors answer to, as the table in the package has them."""
 
+import numpy as np
+
 from strata import _array_function, _ufuncs
 
 from .markdown import table
@@ -8,7 +10,11 @@ _CALLS = {
     "positive": "the tensor itself",
     "power": "as `**`",
     "matmul": "as `@`",
+    "vecdot": "the einsum of `...i,...i->...` with conj(A)",
+    "matvec": "the einsum of `...ij,...j->...i`",
+    "vecmat": "the einsum of `...i,...ij->...j` with conj(A)",
 }
+_CALLS = {name: text for name, text in _CALLS.items() if hasattr(np, name)}  # as of this NumPy
 
 
 def ufuncs_text():

@@ -69,3 +69,22 @@ def test_functions_of_elements_as_members():
         for name in "tan tanh trunc".split():
             same(getattr(st.asarray(A), name)(), getattr(np, name)(a), rtol=1e-14)
         same(st.asarray(abs(A)).sqrt(), np.sqrt(abs(a)), rtol=1e-14)
+
+
+def test_ways_of_torch_are_right():
+    torch = pytest.importorskip("torch")
+    a = np.array([[1.0, 0, 2], [0, 3, 0], [0, 0, 4]])
+    A = st.from_dense(a, "CSR")
+    t = st.from_coo(A.coords, A.values, A.shape, "CSR", fill=-np.inf)
+    s = torch.from_numpy(a).to_sparse()
+    E = np.exp(t)
+    soft = E / E.sum(1, keepdims=True)
+    assert soft.nse == 4 and np.allclose(soft.to_dense(), torch.sparse.softmax(s, 1).to_dense().numpy())
+    found = t - np.log(np.exp(t).sum(1, keepdims=True))
+    want = torch.sparse.log_softmax(s, 1).to_dense().numpy()
+    assert np.allclose(st.asarray(found).to_dense()[a != 0], want[a != 0])
+    u, v = np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(2, 3) + 1
+    S = A.astype(bool).astype(float)
+    assert np.allclose(st.einsum("ij,ik,kj->ij", S, u, v).to_dense(), (u @ v) * (a != 0))
+    assert {st.Format(f).rank for f in ("BSC(2, 2)", "structured(2, 4)")} == {2}
+    assert A[:, :3].to("BSR(3, 3)").validate() is None

@@ -14,8 +14,9 @@ def test_eye():
     for f in FORMATS:
         same(st.eye(7, 6, format=f), np.eye(7, 6))
         same(st.eye(4, format=f, dtype="int8"), np.eye(4, dtype="int8"))
-    for m, n, k in ((3, 5, 1), (5, 3, -2), (3, 3, 4), (0, 2, 0), (2, 2, -2)):
+    for m, n, k in ((3, 5, 1), (5, 3, -2), (3, 3, 4), (0, 2, 0), (2, 2, -2), (2, 3, 99)):
         same(st.eye(m, n, k), np.eye(m, n, k))
+    assert st.eye(3, k=2**70).nse == st.eye(3, k=-(2**70)).nse == 0
     assert st.eye(3).format == st.formats.CSR and st.eye(3, format="DIA").nse == 3
     assert st.eye(2, dtype="bfloat16").dtype == "bfloat16"
     with pytest.raises(st.TensorError, match="negative"):
@@ -99,3 +100,40 @@ def test_asarray():
         t = st.asarray(x, dtype="float32", format="COO")
         same(t, a.astype("float32"))
         assert t.nse == 2 and t.format == st.formats.COO
+
+
+def test_from_coo_with_a_fill():
+    a = np.full((3, 4), np.inf)
+    a[[0, 2, 1], [1, 3, 0]] = [2, 0, -1]
+    for f in (f for f in ANY if f != "BSR(4, 4) + COO"):
+        t = st.from_coo(([0, 2, 1], [1, 3, 0]), [2.0, 0, -1], (3, 4), f, fill=np.inf)
+        same(t, a)
+        assert t.fill == np.inf or f == "dense"
+    twice = st.from_coo(([0, 0], [1, 1]), [2.0, 3.0], (2, 2), "CSR", fill=7)
+    assert twice.to_dense().tolist() == [[7, 5], [7, 7]] and twice.nse == 1
+    assert st.from_coo(([0], [1]), [2], (2, 2), fill=3, dtype="int16").dtype == np.int16
+    half = st.from_coo(([0], [1]), [2.0], (2, 2), "CSR", "bfloat16", fill=3)
+    assert half.dtype == "bfloat16" and half.fill == 3 and half.nse == 1
+    assert st.from_coo(([1],), [2.0], (3,), fill=-0.0).to_dense().tolist() == [0, 2, 0]
+    assert st.from_coo((), [2.0], (), fill=5)[()] == 2
+    wide = st.from_coo(([0], [1]), [2.0], (2, 2), "CSR", pos_dtype="int64", crd_dtype="int8", fill=1)
+    assert wide.pos_dtype == np.int64 and wide.crd_dtype == np.int8
+    with pytest.raises(st.TensorError):
+        st.from_coo(([0], [9]), [2.0], (2, 2), fill=1)
+
+
+def test_from_scipy_with_a_fill():
+    a = np.array([[1.0, 0, 0, 2], [0, 0, 3, 0]])
+    want = np.where(a == 0, np.inf, a)
+    for kind in ("csr", "csc", "coo", "lil", "dok"):
+        for cls in ("array", "matrix"):
+            s = getattr(sp, f"{kind}_{cls}")(a)
+            t = st.from_scipy(s, fill=np.inf)
+            same(t, want)
+            assert t.fill == np.inf
+    assert np.shares_memory(st.from_scipy(s := sp.csr_array(a), fill=np.inf).values, s.data)
+    blocks = st.from_scipy(sp.bsr_array(a, blocksize=(1, 2)), fill=np.inf)  # zeros in blocks are stored
+    assert blocks.to_dense().tolist() == [[1, 0, 0, 2], [np.inf, np.inf, 3, 0]]
+    same(st.from_scipy(sp.coo_array(a[0]), fill=5), np.where(a[0] == 0, 5, a[0]))
+    diagonal = st.from_scipy(sp.dia_array(([[1.0, 2, 3]], [0]), shape=(3, 3)), fill=9)
+    same(diagonal, np.where(np.eye(3) > 0, np.diag([1.0, 2, 3]), 9))

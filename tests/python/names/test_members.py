@@ -123,7 +123,7 @@ def test_len_rows_and_items():
 
 
 def test_rows_take_one_pass():
-    a = sp.random_array((20000, 300), density=0.01, format="csc", rng=np.random.default_rng(0))
+    a = sp.csc_array(sp.random(20000, 300, density=0.01, format="csc", random_state=0))
     sums = [row.sum() for row in st.from_scipy(a)]  # a search of each row in CSC would take minutes
     np.testing.assert_allclose(sums, a.sum(axis=1))
 

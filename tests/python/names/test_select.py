@@ -70,3 +70,21 @@ def test_topk(dtype):
         A.topk(-1)
     with pytest.raises(st.TensorError, match="no order"):
         A.astype(complex).topk(1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int64", "bool"])
+def test_topk_of_uneven_rows(dtype):
+    """Rows of 0 to 300 elements with many equal ones, the extremes of the dtype among them."""
+    rng = np.random.default_rng(3)
+    limits = (0, 1) if dtype == "bool" else (-np.inf, np.inf) if dtype == "float32" else None
+    low, high = limits or (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    rows = np.repeat(np.arange(40), rng.integers(0, 300, 40) * rng.integers(0, 2, 40))
+    columns = np.concatenate([np.sort(rng.permutation(300)[:n]) for n in np.bincount(rows, minlength=40)])
+    values = rng.choice(np.array([low, high, 1, 1, 1, 0], dtype), len(rows))
+    t = st.from_coo((rows, columns), values, (40, 300), "CSR")
+    for k in (1, 2, 17, 299):
+        for largest in (True, False):
+            got = t.topk(k, axis=1, largest=largest)
+            order = np.argsort(-values.astype(float) if largest else values.astype(float), kind="stable")
+            want = [np.sort([e for e in order if rows[e] == i][:k]).astype(int) for i in range(40)]
+            assert np.array_equal(np.stack(got.coords), np.stack([rows, columns])[:, np.concatenate(want)])

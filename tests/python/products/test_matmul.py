@@ -374,3 +374,18 @@ def test_a_vector_that_lies_in_memory_is_asked_for_early(dtype, columns):
     np.testing.assert_allclose(
         np.asarray(plan.run(st.from_scipy(a), x)), expected, rtol=0, atol=1e-4 if dtype == "float32" else 1e-12
     )
+
+
+def test_the_summed_extent_is_not_stretched():
+    column, square = np.ones((3, 1)), np.ones((3, 3))
+    for a, b in ((column, square), (square, column.T)):
+        for f in ("CSR", "CSC", "COO", "BSR(2, 2)", "DIAJ"):
+            with pytest.raises(st.ExpressionError, match="the inner extents of a @ b differ"):
+                st.from_dense(a, f) @ st.from_dense(b, "CSR")
+    for a, b in ((column, square), (square[:1], square[:1, 0]), (square[0], square[:1])):
+        with pytest.raises(st.ExpressionError, match="the inner extents of a @ b differ"):
+            st.matmul(st.asarray(a, format=_coo(a)), st.asarray(b, format=_coo(b)))
+
+
+def _coo(a):
+    return st.Format("COO", a.ndim)

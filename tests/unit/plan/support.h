@@ -124,7 +124,8 @@ inline Tensor dense(const Array& a, DType t, int order = 0) {
 inline Array read(const Tensor& t) {
   Array a(t.shape());
   if (!t.format().is_all_dense()) {
-    for_each_index(a.shape, [&](const std::vector<std::int64_t>& c) { a.v[a.at(c)] = t.get(c).value_or(t.fill()).to_complex(); });
+    for_each_index(
+        a.shape, [&](const std::vector<std::int64_t>& c) { a.v[a.at(c)] = t.get(c).value_or(t.fill()).to_complex(); });
     return a;
   }
   const Part& p = t.part();
