@@ -96,7 +96,7 @@ def _marked(pos, values, k, largest, mark):
     widths = np.where(counts > k, 1 << np.frexp(counts - 1)[1].astype(np.int64), 0)
     for width in np.unique(widths[widths > 0]):
         rows = np.flatnonzero(widths == width)
-        for some in np.array_split(rows, -(-len(rows) * width // _TOGETHER)):
+        for some in np.array_split(rows, min(len(rows), -(-len(rows) * width // _TOGETHER))):
             column = np.arange(width)
             there = column < counts[some, None]
             place = np.minimum(pos[some, None] + column, len(values) - 1)
