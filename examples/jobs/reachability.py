@@ -14,11 +14,10 @@ A = st.from_scipy(graph.astype(bool))
 
 
 def strata():
-    into = A.T.to("CSR")
     seen = np.zeros((places, len(starts)), bool)
     seen[starts, np.arange(len(starts))] = True
     while True:
-        more = st.evaluate("R(j,s) = seen(j,s) + A(j,i) * seen(i,s)", A=into, seen=seen, semiring="or-and")
+        more = st.evaluate("R(j,s) = seen(j,s) + A(i,j) * seen(i,s)", A=A, seen=seen, semiring="or-and")
         if np.array_equal(more, seen):
             return seen
         seen = more

@@ -17,11 +17,10 @@ W = st.from_scipy(graph)
 
 
 def strata():
-    into = W.T.to("CSR")
     d = np.full(places, np.inf)
     d[start] = 0
     while True:
-        shorter = st.evaluate("e(j) = d(j) + W(j,i) * d(i)", W=into, d=d, semiring="min-plus")
+        shorter = st.evaluate("e(j) = d(j) + d(i) * W(i,j)", W=W, d=d, semiring="min-plus")
         if np.array_equal(shorter, d):
             return d
         d = shorter

@@ -7,7 +7,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 import strata as st
 
-documents, words, length, queries = pick(small=(500, 800, 20, 50), full=(30_000, 40_000, 80, 1_000))
+documents, words, length, queries = pick(small=(800, 800, 20, 50), full=(30_000, 40_000, 80, 1_000))
 rng = np.random.default_rng(0)
 word = (words * rng.random(documents * length) ** 3).astype(np.int32)  # few words are frequent
 document = np.repeat(np.arange(documents, dtype=np.int32), length)
