@@ -8,7 +8,7 @@ from . import _core
 from ._calls import told
 from ._core import Format, Tensor
 from ._create import asarray
-from ._groups import largest_of
+from ._groups import largest_of_rows
 from ._stored import for_numpy
 from .errors import TensorError
 
@@ -114,16 +114,16 @@ def _chosen(c, k, threshold):
     c = for_numpy(c if c.format == Format("CSR") else c.to("CSR"))
     count = int(c.pos(1)[-1])
     columns, values = c.crd(1)[:count], c.values[:count]
-    rows = np.repeat(np.arange(c.shape[0]), np.diff(c.pos(1)))
+    pos = c.pos(1)
     if values.dtype.kind == "c":
         raise TensorError("complex numbers have no order", expected="a real product", got=str(values.dtype))
     if threshold is not None:
-        keep = np.flatnonzero(values > threshold)
-        rows, columns, values = rows[keep], columns[keep], values[keep]
+        kept = np.flatnonzero(values > threshold)
+        pos, columns, values = np.searchsorted(kept, pos), columns[kept], values[kept]
     if k is not None:
-        chosen = largest_of(rows, values, k)
-        rows, columns, values = rows[chosen], columns[chosen], values[chosen]
-    return np.bincount(rows, minlength=c.shape[0]), columns, values
+        kept = largest_of_rows(pos, values, k)
+        pos, columns, values = np.searchsorted(kept, pos), columns[kept], values[kept]
+    return np.diff(pos), columns, values
 
 
 class Matmul:
