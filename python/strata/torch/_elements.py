@@ -43,14 +43,31 @@ for _name in KEEP_ZERO:
         implements(_f)(_on_values(_f))
 implements(_T.__neg__)(lambda x: Tensor(-x.values(), x.pattern))
 implements(_T.__abs__)(_on_values(torch.abs))
-for _name in ("detach", "clone", "contiguous", "float", "double", "half", "bfloat16", "int", "long", "short", "conj", "cpu"):
+for _name in (
+    "detach",
+    "clone",
+    "contiguous",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "int",
+    "long",
+    "short",
+    "conj",
+    "cpu",
+):
     implements(getattr(_T, _name))(
         lambda x, *args, _f=getattr(_T, _name), **kwargs: Tensor(_f(x.values(), *args, **kwargs), x.pattern)
     )
 implements(torch.clone)(lambda x, **kwargs: Tensor(torch.clone(x.values(), **kwargs), x.pattern))
 implements(torch.detach)(lambda x: Tensor(x.values().detach(), x.pattern))
-implements(_T.type)(lambda x, dtype=None, **k: NotImplemented if dtype is None else Tensor(x.values().type(dtype), x.pattern))
-implements(_T.type_as)(lambda x, other: Tensor(x.values().to(other.dtype), x.pattern) if is_sparse(x) else NotImplemented)
+implements(_T.type)(
+    lambda x, dtype=None, **k: NotImplemented if dtype is None else Tensor(x.values().type(dtype), x.pattern)
+)
+implements(_T.type_as)(
+    lambda x, other: Tensor(x.values().to(other.dtype), x.pattern) if is_sparse(x) else NotImplemented
+)
 
 
 def _is_number(x):

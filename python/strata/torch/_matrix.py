@@ -69,7 +69,9 @@ def linear(values, pattern, x, bias=None):
     return y if bias is None else y + bias.to(y.dtype)
 
 
-@implements(torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.Tensor.mm, torch.mv, torch.Tensor.mv)
+@implements(
+    torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.Tensor.mm, torch.mv, torch.Tensor.mv
+)
 def matmul(a, b, *, out=None):
     if out is not None:
         return NotImplemented

@@ -117,7 +117,11 @@ def _below(op, raw, *args):
     """The next level of functorch, or the kernel."""
     if _functorch():
         # A Function's forward runs without both modes, and the levels below want them.
-        with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad(), torch.autograd.forward_ad._set_fwd_grad_enabled(True):
+        with (
+            torch._C._AutoDispatchBelowAutograd(),
+            torch.enable_grad(),
+            torch.autograd.forward_ad._set_fwd_grad_enabled(True),
+        ):
             return op(*args)
     return raw(*args)
 

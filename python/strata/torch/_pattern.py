@@ -21,7 +21,19 @@ _HAS_CRD = {"compressed", "singleton", "delta", "structured", "padded", "bitmap"
 class Pattern:
     """A format, a shape and the index arrays of what is stored. Immutable; equal where all three are."""
 
-    __slots__ = ("__weakref__", "_hash", "_ones", "_parts", "_places", "_transposed", "format", "index", "layout", "num_values", "shape")
+    __slots__ = (
+        "__weakref__",
+        "_hash",
+        "_ones",
+        "_parts",
+        "_places",
+        "_transposed",
+        "format",
+        "index",
+        "layout",
+        "num_values",
+        "shape",
+    )
 
     def __init__(self, tensor, *, index=None):
         """The pattern of an st.Tensor. TensorError where elements are stored twice, Unsupported for a fill other than 0.
@@ -49,7 +61,9 @@ class Pattern:
         self.num_values = sum(_count(part) for part in self._parts)
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
-        self.index = tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
+        self.index = (
+            tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
+        )
         self._hash = self._places = None
         self._ones, self._transposed = {}, {}
         _alive[_key(self.layout, self.index)] = self
@@ -132,9 +146,7 @@ class Pattern:
         if not isinstance(other, Pattern):
             return NotImplemented
         return (
-            hash(self) == hash(other)
-            and self.layout == other.layout
-            and all(map(torch.equal, self.index, other.index))
+            hash(self) == hash(other) and self.layout == other.layout and all(map(torch.equal, self.index, other.index))
         )
 
     def __hash__(self):

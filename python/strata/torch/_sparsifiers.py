@@ -73,7 +73,9 @@ def _largest(size, density, block):
         kept[size.reshape(-1).topk(round(density * size.numel())).indices] = True
         return kept.reshape(size.shape)
     if len(block) != size.dim():
-        raise ArgumentError("a block has as many extents as the weight", expected=str(size.dim()), got=str(tuple(block)))
+        raise ArgumentError(
+            "a block has as many extents as the weight", expected=str(size.dim()), got=str(tuple(block))
+        )
     pads = [p for extent, b in zip(reversed(size.shape), reversed(block)) for p in (0, -extent % b)]
     padded = torch.nn.functional.pad(size, pads)
     split = [n for extent, b in zip(padded.shape, block) for n in (extent // b, b)]

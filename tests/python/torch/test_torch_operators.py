@@ -28,7 +28,9 @@ def test_gradients_of_any_order(text, transpose, left):
         assert torch.autograd.gradcheck(f, (values, x)) and torch.autograd.gradgradcheck(f, (values, x))
 
 
-@pytest.mark.parametrize("text, transpose, left", [("CSR", True, True), ("BSR(4, 3)", False, False), ("dense", True, False)])
+@pytest.mark.parametrize(
+    "text, transpose, left", [("CSR", True, True), ("BSR(4, 3)", False, False), ("dense", True, False)]
+)
 def test_operators_are_what_torch_wants(text, transpose, left):
     pattern, values, x = operands(text, transpose, left)
     index = list(pattern.index)
@@ -68,7 +70,9 @@ def test_func(name, text):
 def test_func_compiled():
     """Formulas of raw operators gave silent zeros here."""
     A = stt.from_torch(sample(), "CSR")
-    f = torch.compile(torch.func.grad(lambda x: quadratic(A.pattern)(A.values(), x)), fullgraph=True, backend="aot_eager")
+    f = torch.compile(
+        torch.func.grad(lambda x: quadratic(A.pattern)(A.values(), x)), fullgraph=True, backend="aot_eager"
+    )
     x = random(3, 8)
     torch.testing.assert_close(f(x), torch.func.grad(dense_quadratic(A.pattern), 1)(A.values(), x))
 

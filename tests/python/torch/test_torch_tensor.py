@@ -163,7 +163,12 @@ def test_strict_and_the_count_of_dense_copies():
 
 def test_changes_that_would_be_lost_are_refused():
     A = stt.from_torch(sample(), "CSR")
-    for change in (lambda: A.zero_(), lambda: A.add_(1), lambda: A.__setitem__((0, 0), 1.0), lambda: torch.nn.init.zeros_(A)):
+    for change in (
+        lambda: A.zero_(),
+        lambda: A.add_(1),
+        lambda: A.__setitem__((0, 0), 1.0),
+        lambda: torch.nn.init.zeros_(A),
+    ):
         with pytest.raises(st.Unsupported, match="change a dense copy"):
             change()
     assert torch.equal(A.to_dense(), sample())

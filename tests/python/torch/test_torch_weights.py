@@ -50,7 +50,9 @@ def test_as_the_masked_dense_model(text):
     for a, b in zip(dense, sparse):
         if isinstance(a, nn.Linear):
             there = b.weight.pattern.scatter(torch.ones(b.weight.pattern.num_values)).bool()
-            torch.testing.assert_close(b.weight.grad.to_dense(), torch.where(there, a.weight.grad, 0), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(
+                b.weight.grad.to_dense(), torch.where(there, a.weight.grad, 0), rtol=1e-4, atol=1e-4
+            )
             assert (a.bias is None) == (b.bias is None)
 
 
@@ -63,7 +65,9 @@ def test_state_dict_brings_its_pattern(text):
     file.seek(0)
     state = torch.load(file, weights_only=True)
     assert {"0.weight.values", "0.weight.layout", "0.bias"} <= set(state)
-    other = stt.sparsify_(nn.Sequential(nn.Linear(32, 48), nn.GELU(), nn.Linear(48, 16, bias=False)), "CSR", stt.Random(0.1))
+    other = stt.sparsify_(
+        nn.Sequential(nn.Linear(32, 48), nn.GELU(), nn.Linear(48, 16, bias=False)), "CSR", stt.Random(0.1)
+    )
     parameters = list(other.parameters())
     other.load_state_dict(state)
     assert all(a is b for a, b in zip(parameters, other.parameters()))
