@@ -1,0 +1,34 @@
+"""Sparse tensors for PyTorch: `import strata.torch as stt`. Needs torch, and links nothing of it.
+
+stt.Tensor is a torch.Tensor over a pattern (a format of any kind, and index arrays) and 1-D stored values, which carry the
+gradient. Its gradient is stored at the same elements.
+"""
+
+from . import _elements  # noqa: F401
+from ._fallback import DensifiedWarning, densified, strict
+from ._matrix import linear
+from ._pattern import Pattern
+from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
+from ._tensor import Tensor, from_strata, from_torch
+from ._weights import Sparse, reformat_, set_weight, sparsify_, weights_of
+
+__all__ = [
+    "NM",
+    "DensifiedWarning",
+    "KeepAll",
+    "Magnitude",
+    "Pattern",
+    "Random",
+    "Sparse",
+    "Tensor",
+    "Threshold",
+    "densified",
+    "from_strata",
+    "from_torch",
+    "linear",
+    "reformat_",
+    "set_weight",
+    "sparsify_",
+    "strict",
+    "weights_of",
+]

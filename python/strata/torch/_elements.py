@@ -1,0 +1,275 @@
+"""Work on elements: numbers, dense and sparse operands, functions that keep zero, and what only renames dimensions."""
+
+import torch
+import torch.nn.functional as F
+
+from ._matrix import implements, is_sparse
+from ._pattern import Pattern
+from ._tensor import Tensor
+
+_T = torch.Tensor
+
+
+def _named(*names):
+    """The functions of these names in torch, torch.Tensor and torch.nn.functional."""
+    found = []
+    for name in names:
+        for place in (torch, _T, F):
+            f = getattr(place, name, None)
+            if f is not None and f not in found:
+                found.append(f)
+    return found
+
+
+#: f(0) == 0, element by element
+KEEP_ZERO = (
+    "abs absolute neg negative positive sign sgn sin tan asin arcsin atan arctan sinh tanh asinh arcsinh atanh arctanh sqrt "
+    "square expm1 log1p erf erfinv floor ceil round trunc fix frac relu relu6 leaky_relu elu selu celu gelu silu mish "
+    "hardtanh hardswish tanhshrink softsign softshrink hardshrink deg2rad rad2deg nan_to_num dropout alpha_dropout"
+).split()
+
+
+def _on_values(f):
+    def g(x, *args, **kwargs):
+        if not is_sparse(x) or kwargs.get("out") is not None or kwargs.get("inplace") or not x.pattern.once:
+            return NotImplemented
+        return Tensor(f(x.values(), *args, **kwargs), x.pattern)
+
+    return g
+
+
+for _name in KEEP_ZERO:
+    for _f in _named(_name):
+        implements(_f)(_on_values(_f))
+implements(_T.__neg__)(lambda x: Tensor(-x.values(), x.pattern))
+implements(_T.__abs__)(_on_values(torch.abs))
+for _name in (
+    "detach",
+    "clone",
+    "contiguous",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "int",
+    "long",
+    "short",
+    "conj",
+    "cpu",
+):
+    implements(getattr(_T, _name))(
+        lambda x, *args, _f=getattr(_T, _name), **kwargs: Tensor(_f(x.values(), *args, **kwargs), x.pattern)
+    )
+implements(torch.clone)(lambda x, **kwargs: Tensor(torch.clone(x.values(), **kwargs), x.pattern))
+implements(torch.detach)(lambda x: Tensor(x.values().detach(), x.pattern))
+implements(_T.type)(
+    lambda x, dtype=None, **k: NotImplemented if dtype is None else Tensor(x.values().type(dtype), x.pattern)
+)
+implements(_T.type_as)(
+    lambda x, other: Tensor(x.values().to(other.dtype), x.pattern) if is_sparse(x) else NotImplemented
+)
+
+
+def _is_number(x):
+    return isinstance(x, (int, float, complex, bool)) or (
+        isinstance(x, torch.Tensor) and not is_sparse(x) and x.dim() == 0
+    )
+
+
+def positions(source, target):
+    """(at, there): for each slot of `target` the slot of `source` that stores the same element, and whether there is one."""
+    from_slot, from_flat = source.places()
+    to_slot, to_flat = target.places()
+    order = torch.argsort(from_flat)
+    keys = from_flat[order]
+    found = torch.searchsorted(keys, to_flat).clamp(max=max(len(keys) - 1, 0))
+    there = keys[found] == to_flat if len(keys) else torch.zeros(len(to_flat), dtype=torch.bool)
+    at = order[found] if len(keys) else torch.zeros(len(to_flat), dtype=torch.int64)
+    if from_slot is not None and len(keys):
+        at = from_slot[at]
+    if to_slot is None:
+        return at, there
+    all_at = torch.zeros(target.num_values, dtype=torch.int64)
+    all_there = torch.zeros(target.num_values, dtype=torch.bool)
+    all_at[to_slot], all_there[to_slot] = at, there
+    return all_at, all_there
+
+
+def moved(x, pattern):
+    """x's values at the slots of another pattern, 0 where x stores nothing."""
+    if x.pattern == pattern:
+        return x.values()
+    at, there = positions(x.pattern, pattern)
+    if not len(x.values()):
+        return x.values().new_zeros(pattern.num_values)
+    return torch.where(there, x.values()[at], 0)
+
+
+def _combined(a, b, sign):
+    """The pattern of a sum or a product of two patterns, as the library infers it."""
+    one, two = a.ones_of(torch.float32), b.ones_of(torch.float32)
+    return Pattern(one + two if sign == "+" else one * two)
+
+
+def _scaled_in(x, dense):
+    """A dense operand of a product at x's elements."""
+    return x.pattern.gather(dense.expand(x.shape) if dense.shape != x.shape else dense)
+
+
+def _broadcasts(x, dense):
+    return isinstance(dense, torch.Tensor) and torch.broadcast_shapes(x.shape, dense.shape) == x.shape
+
+
+@implements(torch.mul, torch.multiply, _T.mul, _T.multiply, _T.__mul__, _T.__rmul__)
+def mul(a, b, *, out=None):
+    if out is not None:
+        return NotImplemented
+    if not is_sparse(a):
+        a, b = b, a
+    if _is_number(b):
+        return Tensor(a.values() * b, a.pattern)
+    if is_sparse(b):
+        if a.shape != b.shape or not (a.pattern.once and b.pattern.once):
+            return NotImplemented
+        if a.pattern == b.pattern:
+            return Tensor(a.values() * b.values(), a.pattern)
+        pattern = _combined(a.pattern, b.pattern, "*")
+        return Tensor(moved(a, pattern) * moved(b, pattern), pattern)
+    if not _broadcasts(a, b):
+        return NotImplemented
+    return Tensor(a.values() * _scaled_in(a, b), a.pattern)
+
+
+@implements(torch.div, torch.divide, torch.true_divide, _T.div, _T.divide, _T.true_divide, _T.__truediv__)
+def div(a, b, *, rounding_mode=None, out=None):
+    """An absent numerator stays absent, whatever divides it."""
+    if out is not None or not is_sparse(a) or not a.pattern.once:
+        return NotImplemented
+    if _is_number(b):
+        return Tensor(torch.div(a.values(), b, rounding_mode=rounding_mode), a.pattern)
+    if is_sparse(b):
+        if a.shape != b.shape or not b.pattern.once:
+            return NotImplemented
+        return Tensor(torch.div(a.values(), moved(b, a.pattern), rounding_mode=rounding_mode), a.pattern)
+    if not _broadcasts(a, b):
+        return NotImplemented
+    return Tensor(torch.div(a.values(), _scaled_in(a, b), rounding_mode=rounding_mode), a.pattern)
+
+
+@implements(torch.add, _T.add, _T.__add__, _T.__radd__)
+def add(a, b, *, alpha=1, out=None):
+    """Of two sparse tensors: sparse, in the union of their patterns. With a dense one: dense."""
+    if out is not None or _is_number(a) or _is_number(b):
+        return NotImplemented
+    if is_sparse(a) and is_sparse(b):
+        if a.shape != b.shape:
+            return NotImplemented
+        second = b.values() if alpha == 1 else alpha * b.values()
+        if a.pattern == b.pattern:
+            return Tensor(a.values() + second, a.pattern)
+        if not (a.pattern.once and b.pattern.once):
+            return NotImplemented
+        pattern = _combined(a.pattern, b.pattern, "+")
+        return Tensor(moved(a, pattern) + moved(Tensor(second, b.pattern), pattern), pattern)
+    a, b = (x.to_dense() if is_sparse(x) else x for x in (a, b))
+    return torch.add(a, b, alpha=alpha)
+
+
+@implements(torch.sub, torch.subtract, _T.sub, _T.subtract, _T.__sub__)
+def sub(a, b, *, alpha=1, out=None):
+    return NotImplemented if out is not None else add(a, b, alpha=-alpha)
+
+
+@implements(_T.__rsub__, torch.rsub)
+def rsub(a, b, *, alpha=1):
+    return sub(b, a, alpha=alpha)
+
+
+@implements(torch.pow, _T.pow, _T.__pow__)
+def power(a, exponent):
+    if not is_sparse(a) or not isinstance(exponent, (int, float)) or exponent <= 0 or not a.pattern.once:
+        return NotImplemented
+    return Tensor(a.values() ** exponent, a.pattern)
+
+
+@implements(torch.sum, _T.sum)
+def total(x, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Over all elements or over some dimensions; dense."""
+    if out is not None:
+        return NotImplemented
+    slot, flat = x.pattern.places()
+    values = x.values() if slot is None else x.values()[slot]
+    if dim is None or dim == () or dim == []:
+        y = values.sum(dtype=dtype)
+        return y.reshape((1,) * x.dim()) if keepdim else y
+    dims = {d % x.dim() for d in ((dim,) if isinstance(dim, int) else dim)}
+    dtype = dtype or (values.dtype if values.is_floating_point() or values.is_complex() else torch.int64)
+    at, rest, kept = torch.zeros_like(flat), flat, []
+    coordinates = []
+    for extent in reversed(x.shape):
+        coordinates.append(rest % extent)
+        rest = rest // extent
+    for d, c in enumerate(reversed(coordinates)):
+        if d not in dims:
+            at = at * x.shape[d] + c
+            kept.append(x.shape[d])
+    size = torch.Size(kept).numel()
+    y = torch.zeros(size, dtype=dtype, device=values.device).index_add(0, at, values.to(dtype)).reshape(kept)
+    if keepdim:
+        y = y.reshape([1 if d in dims else e for d, e in enumerate(x.shape)])
+    return y
+
+
+@implements(torch.mean, _T.mean)
+def mean(x, dim=None, keepdim=False, *, dtype=None, out=None):
+    y = total(x, dim, keepdim, dtype=dtype, out=out)
+    return y if y is NotImplemented else y / (x.numel() // max(y.numel(), 1))
+
+
+def _permuted(x, *perm):
+    return Tensor(x.values(), x.pattern.transpose(*perm))
+
+
+@implements(torch.t, _T.t, _T.T.__get__, torch.adjoint, _T.adjoint)
+def t(x):
+    return _permuted(x) if x.dim() > 1 else x
+
+
+@implements(_T.mT.__get__)
+def matrix_transpose(x):
+    return transpose(x, -1, -2)
+
+
+@implements(torch.transpose, _T.transpose, torch.swapaxes, _T.swapaxes, torch.swapdims, _T.swapdims)
+def transpose(x, dim0, dim1):
+    perm = list(range(x.dim()))
+    perm[dim0], perm[dim1] = perm[dim1], perm[dim0]
+    return _permuted(x, *perm)
+
+
+@implements(torch.permute, _T.permute)
+def permute(x, *dims):
+    dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    return _permuted(x, *(d % x.dim() for d in dims))
+
+
+@implements(torch.equal, _T.equal)
+def equal(a, b):
+    if is_sparse(a) and is_sparse(b) and a.pattern == b.pattern and a.pattern.once:
+        slot, _ = a.pattern.places()
+        va, vb = a.values(), b.values()
+        return torch.equal(va, vb) if slot is None else torch.equal(va[slot], vb[slot])
+    return NotImplemented
+
+
+@implements(torch.zeros_like)
+def zeros_like(x, **kwargs):
+    return Tensor(torch.zeros_like(x.values(), **kwargs), x.pattern)
+
+
+@implements(_T.backward)
+def backward(x, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Of the values; the gradient is a Tensor of the same pattern."""
+    gradient = gradient.values() if is_sparse(gradient) else gradient
+    inputs = None if inputs is None else [i.values() if is_sparse(i) else i for i in inputs]
+    return x.values().backward(gradient, retain_graph, create_graph, inputs)

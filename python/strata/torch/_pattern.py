@@ -1,0 +1,256 @@
+"""Which elements a tensor stores, and how: a format, a shape and index arrays, without values.
+
+A weight, its gradient and the state of its optimizer share one Pattern; it never changes.
+"""
+
+import functools
+import hashlib
+import itertools
+import weakref
+
+import torch
+
+from .. import _core
+from .._core import Format, Tensor
+from ..errors import TensorError, Unsupported
+
+_HAS_POS = {"compressed", "delta", "bitmap"}
+_HAS_CRD = {"compressed", "singleton", "delta", "structured", "padded", "bitmap"}
+
+
+class Pattern:
+    """A format, a shape and the index arrays of what is stored. Immutable; equal where all three are."""
+
+    __slots__ = (
+        "__weakref__",
+        "_hash",
+        "_ones",
+        "_parts",
+        "_places",
+        "_transposed",
+        "format",
+        "index",
+        "layout",
+        "num_values",
+        "shape",
+    )
+
+    def __init__(self, tensor, *, index=None):
+        """The pattern of an st.Tensor. TensorError where elements are stored twice, Unsupported for a fill other than 0.
+        `index`: its index arrays, where the caller has them as torch tensors."""
+        if tensor.fill != 0:
+            raise Unsupported("torch's absent elements are 0", expected="a tensor of fill 0", got=f"fill {tensor.fill}")
+        if not all(part.format.is_unique for part in tensor.parts):
+            raise TensorError(
+                "a pattern stores each element once",
+                expected="a unique format",
+                got=str(tensor.format),
+                fix='coalesce first: t.to("COO"), t.to("CSR")',
+            )
+        self._parts = tuple(_without_values(part) for part in tensor.parts)
+        self.format = tensor.format
+        self.shape = torch.Size(tensor.shape)
+        #: shape, slots and format of each part as one text; with the index arrays all that there is to know
+        self.layout = " ".join(
+            (
+                _numbers(self.shape),
+                _numbers(map(_count, self._parts)),
+                " + ".join(str(part.format) for part in self._parts),
+            )
+        )
+        self.num_values = sum(_count(part) for part in self._parts)
+        #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
+        #: packed. Nobody writes to them.
+        self.index = (
+            tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
+        )
+        self._hash = self._places = None
+        self._ones, self._transposed = {}, {}
+        _alive[_key(self.layout, self.index)] = self
+
+    @property
+    def nse(self):
+        """How many elements are stored (num_values counts slots beyond the edge too)."""
+        return sum(part.nse for part in self._parts)
+
+    def with_values(self, values):
+        """The st.Tensor with these values, a 1-D torch tensor whose memory it shares and whose gradient it does not hear of."""
+        values = values.detach()
+        if len(self._parts) == 1:
+            return self._parts[0].with_values(values)
+        ends = list(itertools.accumulate(map(_count, self._parts), initial=0))
+        return _core.make_sum(
+            [part.with_values(values[a:b]) for part, (a, b) in zip(self._parts, itertools.pairwise(ends))]
+        )
+
+    def ones_of(self, dtype):
+        """The st.Tensor that is 1 wherever something is stored."""
+        if dtype not in self._ones:
+            one = torch.ones(1, dtype=dtype)
+            parts = [part.with_values(one.expand(_count(part))) for part in self._parts]
+            self._ones[dtype] = parts[0] if len(parts) == 1 else _core.make_sum(parts)
+        return self._ones[dtype]
+
+    def values_of(self, tensor):
+        """The values of an st.Tensor that has this pattern, as a 1-D torch tensor over its memory; slots beyond the edge are 0."""
+        parts = [_core.memory_to_torch(part._raw(0, "values")) for part in tensor.parts]
+        for have, part in zip(parts, self._parts):
+            assert len(have) == _count(part)
+        values = parts[0] if len(parts) == 1 else torch.cat(parts)
+        if self.num_values != self.nse:
+            slot, _ = self.places()
+            kept = torch.zeros_like(values)
+            kept[slot] = values[slot]
+            return kept
+        return values
+
+    @property
+    def once(self):
+        """Does each stored element have one slot? (Parts of a sum may store the same one.)"""
+        if len(self._parts) == 1:
+            return True
+        _, flat = self.places()
+        return len(flat) == len(torch.unique(flat))
+
+    def gather(self, dense):
+        """The values that a dense tensor of this shape has at the slots, 1-D; 0 beyond the edge. By operations of torch, so
+        differentiable."""
+        slot, flat = self.places()
+        found = dense.reshape(-1)[flat]
+        return found if slot is None else found.new_zeros(self.num_values).index_put((slot,), found)
+
+    def scatter(self, values):
+        """The dense tensor with these values: by operations of torch, so differentiable."""
+        slot, flat = self.places()
+        found = values if slot is None else values[slot]
+        return found.new_zeros(self.shape.numel()).index_add(0, flat, found).reshape(self.shape)
+
+    def transpose(self, *perm):
+        """The same arrays, read with the dimensions in another order (without arguments: reversed)."""
+        perm = perm or tuple(reversed(range(len(self.shape))))
+        if perm not in self._transposed:
+            parts = [part.transpose(*perm) for part in self._parts]
+            self._transposed[perm] = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts))
+        return self._transposed[perm]
+
+    def places(self):
+        """(slot, flat): int64 tensors of the slots that lie in the tensor and of the row-major numbers of their elements.
+        `slot` is None where that is every slot, in order."""
+        if self._places is None:
+            self._places = _places(self)
+        return self._places
+
+    def __eq__(self, other):
+        if self is other:
+            return True
+        if not isinstance(other, Pattern):
+            return NotImplemented
+        return (
+            hash(self) == hash(other) and self.layout == other.layout and all(map(torch.equal, self.index, other.index))
+        )
+
+    def __hash__(self):
+        if self._hash is None:
+            digest = hashlib.blake2b(self.layout.encode())
+            for array in self.index:
+                digest.update(_core.memory_to_numpy(_core.memory(array)))
+            self._hash = int.from_bytes(digest.digest()[:8], "little", signed=True)
+        return self._hash
+
+    def __repr__(self):
+        name = self.format.name or str(self.format)
+        return f"Pattern({name}, {'x'.join(map(str, self.shape))}, {self.nse} stored)"
+
+    def __reduce__(self):
+        return pattern_of, (self.layout, self.index)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def pattern_of(layout, index):
+    """The pattern of a layout and its index arrays: the living one that has these arrays, or a new one. TensorError where
+    they are not what the layout says."""
+    key = _key(layout, index)
+    found = _alive.get(key)
+    if found is None:
+        shape, counts, text = layout.split(" ", 2)
+        shape = numbers_of(shape)
+        arrays, parts = iter(index), []
+        for format, count in zip(Format(text).parts, numbers_of(counts)):
+            pos, crd = {}, {}
+            for k, level in enumerate(format.levels):
+                if level.kind in _HAS_POS:
+                    pos[k] = next(arrays)
+                if level.kind in _HAS_CRD:
+                    crd[k] = next(arrays)
+            one = torch.ones(1, dtype=torch.float32)
+            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one.expand(count)))
+        found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index)
+        _recent(key, found)
+    return found
+
+
+#: living patterns by their arrays: operators of compiled graphs get arrays, and find the pattern again
+_alive = weakref.WeakValueDictionary()
+
+
+def _numbers(numbers):
+    return ",".join(map(str, numbers)) or "-"
+
+
+def numbers_of(text):
+    """What _numbers wrote."""
+    return () if text == "-" else tuple(map(int, text.split(",")))
+
+
+def _key(layout, index):
+    return layout, tuple((a.data_ptr(), a.numel(), a.dtype, _version(a)) for a in index)
+
+
+def _version(array):
+    return 0 if array.is_inference() else array._version
+
+
+@functools.lru_cache(maxsize=64)
+def _recent(key, pattern):
+    """Keeps patterns that nobody else keeps for a while."""
+
+
+def _without_values(part):
+    one = torch.ones(1, dtype=torch.float32)
+    return part.with_values(one.expand(_count(part)))
+
+
+def _count(part):
+    return len(part.values)
+
+
+def _index_of(part):
+    for k, level in enumerate(part.format.levels):
+        if level.kind in _HAS_POS:
+            yield _core.memory_to_torch(part._raw(k, "pos"))
+        if level.kind in _HAS_CRD:
+            yield _core.memory_to_torch(part._raw(k, "crd"))
+
+
+def _places(pattern):
+    """By a conversion of the slots' own numbers to coordinates."""
+    slots, flat, before = [], [], 0
+    for part in pattern._parts:
+        n = _count(part)
+        numbered = part.with_values(torch.arange(1, n + 1))
+        listed = numbered.to(Format("COO", numbered.ndim), zeros="keep") if numbered.ndim else numbered
+        at = torch.zeros(listed.nse, dtype=torch.int64)
+        for d, extent in enumerate(numbered.shape):
+            at = at * extent + torch.from_numpy(listed.crd(d).astype("int64"))
+        slots.append(_core.memory_to_torch(listed._raw(0, "values")) - 1 + before)
+        flat.append(at)
+        before += n
+    slot, flat = torch.cat(slots), torch.cat(flat)
+    if len(slot) == before and bool((slot == torch.arange(before)).all()):
+        slot = None
+    return slot, flat

@@ -1,0 +1,190 @@
+"""Modules whose weights are sparse: the stored values are the Parameter, the weight that the module reads is made from them."""
+
+import re
+
+import torch
+
+from .. import _core
+from ..errors import ArgumentError, TensorError
+from . import _matrix
+from ._pattern import pattern_of
+from ._sparsifiers import KeepAll
+from ._tensor import Tensor, from_torch
+
+#: attribute of a module: {name of the weight: Pattern}
+_PATTERNS = "_strata_patterns"
+
+
+def set_weight(module, name, weight):
+    """From here on `module.<name>` is the stt.Tensor `weight`: its values are the Parameter `<name>_values`, which optimizers
+    see; the module's other code does not change. In a state dict stand `<name>.values`, `<name>.layout` and
+    `<name>.index.<k>`, so that another pattern loads as well."""
+    patterns = module.__dict__.get(_PATTERNS)
+    if patterns is None:
+        patterns = module.__dict__[_PATTERNS] = {}
+        module.__class__ = _class_of(type(module))
+    old = module._parameters.pop(name, None)
+    requires_grad = old.requires_grad if old is not None else weight.requires_grad
+    patterns[name] = weight.pattern
+    values = torch.nn.Parameter(weight.values().detach(), requires_grad=requires_grad and weight.is_floating_point())
+    module.register_parameter(f"{name}_values", values)
+
+
+def weights_of(module):
+    """{name: Tensor} of the sparse weights that stand in the module itself."""
+    return {name: _weight(module, name) for name in module.__dict__.get(_PATTERNS, ())}
+
+
+def _weight(module, name):
+    values, pattern = module._parameters[f"{name}_values"], module.__dict__[_PATTERNS][name]
+    if torch.compiler.is_compiling():
+        return pattern.scatter(values)
+    return Tensor(values, pattern)
+
+
+class Sparse:
+    """What a module's class gains with its first sparse weight."""
+
+    def __getattr__(self, name):
+        if name in self.__dict__.get(_PATTERNS, ()):
+            return _weight(self, name)
+        return super().__getattr__(name)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, pattern in self.__dict__[_PATTERNS].items():
+            destination[f"{prefix}{name}.values"] = destination.pop(f"{prefix}{name}_values")
+            destination[f"{prefix}{name}.layout"] = torch.tensor(list(pattern.layout.encode()), dtype=torch.uint8)
+            for k, array in enumerate(pattern.index):
+                destination[f"{prefix}{name}.index.{k}"] = array
+
+    def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
+        for name, pattern in self.__dict__[_PATTERNS].items():
+            values, layout = (state_dict.pop(f"{prefix}{name}.{part}", None) for part in ("values", "layout"))
+            index, k = [], 0
+            while f"{prefix}{name}.index.{k}" in state_dict:
+                index.append(state_dict.pop(f"{prefix}{name}.index.{k}").clone())
+                k += 1
+            if values is None or layout is None:
+                missing.extend(f"{prefix}{name}.{p}" for p, x in (("values", values), ("layout", layout)) if x is None)
+                continue
+            try:
+                loaded = pattern_of(bytes(layout.tolist()).decode(), index)
+                if loaded.shape != pattern.shape:
+                    raise TensorError(
+                        "a weight of another shape", expected=str(tuple(pattern.shape)), got=str(tuple(loaded.shape))
+                    )
+                Tensor(values, loaded)
+            except (_core.Error, StopIteration) as e:
+                errors.append(f"{prefix}{name}: {e}")
+                continue
+            parameter = self._parameters[f"{name}_values"]
+            with torch.no_grad():
+                parameter.set_(values.detach().to(parameter.dtype).clone())
+            self.__dict__[_PATTERNS][name] = loaded if loaded != pattern else pattern
+        state_dict = {
+            **state_dict,
+            **{f"{prefix}{name}_values": self._parameters[f"{name}_values"].data for name in self.__dict__[_PATTERNS]},
+        }
+        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
+
+    def __reduce_ex__(self, protocol):
+        return _made, (self._dense_class,), self.__dict__
+
+    def extra_repr(self):
+        sparse = ", ".join(f"{name}={pattern!r}" for name, pattern in self.__dict__[_PATTERNS].items())
+        return ", ".join(filter(None, (super().extra_repr(), sparse)))
+
+
+class SparseLinear(Sparse):
+    """nn.Linear needs no wrapper around its weight."""
+
+    def forward(self, x):
+        if isinstance(x, Tensor):
+            return super().forward(x)
+        p = self._parameters
+        return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])
+
+
+_classes = {}
+
+
+def _class_of(cls):
+    if cls not in _classes:
+        mixin = SparseLinear if cls.forward is torch.nn.Linear.forward else Sparse
+        _classes[cls] = type(f"Sparse{cls.__name__}", (mixin, cls), {"__module__": cls.__module__, "_dense_class": cls})
+    return _classes[cls]
+
+
+def _made(cls):
+    sparse = _class_of(cls)
+    return sparse.__new__(sparse)
+
+
+def reformat_(model, func):
+    """Calls func(name, weight) for every weight of two or more dimensions (name: "layers.0.linear1.weight"; weight: the dense
+    Parameter). What it returns, an stt.Tensor, a torch.sparse tensor or anything that stt.from_torch takes, becomes the weight;
+    None leaves it alone. The model itself is changed and returned. ArgumentError for another shape."""
+    shared = {}
+    for path, module in list(model.named_modules()):
+        for name, parameter in list(module._parameters.items()):
+            if parameter is None or parameter.dim() < 2:
+                continue
+            full = f"{path}.{name}" if path else name
+            if id(parameter) in shared:
+                new = shared[id(parameter)]
+            else:
+                with torch.no_grad():
+                    new = func(full, parameter)
+                if new is not None and not isinstance(new, Tensor):
+                    new = from_torch(new.detach())
+                shared[id(parameter)] = new
+            if new is None:
+                continue
+            if new.shape != parameter.shape:
+                raise ArgumentError(
+                    f"the new weight {full} has another shape",
+                    expected=str(tuple(parameter.shape)),
+                    got=str(tuple(new.shape)),
+                )
+            known = getattr(new, "_values_parameter", None)
+            set_weight(module, name, new)
+            if known is not None:  # tied weights stay tied
+                module._parameters[f"{name}_values"] = known
+            else:
+                new._values_parameter = module._parameters[f"{name}_values"]
+    return model
+
+
+def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
+    """Makes the weights of nn.Linear (or those that `filter` chooses) sparse, in place, and returns the model.
+
+    format : a name ("CSR", "BSR(16, 16)", "delta(4)") or st.Format of the weights.
+    sparsifier : weight -> boolean mask of what stays (stt.Magnitude(0.1), stt.NM(2, 4), ...); without one all but zeros.
+    filter : None (weights of nn.Linear), a regular expression that finds names, or f(name, module) -> bool.
+    min_sparsity : a weight with a smaller share of zeros (of zero blocks, in formats of blocks) stays dense.
+    """
+    sparsifier = sparsifier or KeepAll()
+    modules = dict(model.named_modules())
+    wanted = _filter(filter)
+
+    def func(name, weight):
+        path, _, leaf = name.rpartition(".")
+        if not wanted(name, modules[path]):
+            return None
+        mask = sparsifier(weight)
+        new = from_torch(torch.where(mask, weight, 0), format)
+        if min_sparsity is not None and 1 - new.pattern.num_values / weight.numel() < min_sparsity:
+            return None
+        return new
+
+    return reformat_(model, func)
+
+
+def _filter(filter):
+    if filter is None:
+        return lambda name, module: isinstance(module, torch.nn.Linear) and name.endswith("weight")
+    if isinstance(filter, str):
+        found = re.compile(filter)
+        return lambda name, module: found.search(name) is not None
+    return filter
