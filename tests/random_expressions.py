@@ -145,11 +145,20 @@ def dense(case, e):
     a, b = dense(case, e[1]), dense(case, e[2])
     if e[0] == "*":
         return a * b  # NumPy's multiply makes an array of two Python numbers
-    if e[0] in QUOTIENTS and stored(case, e[2]) is not True:
-        b = b + np.zeros_like(b)  # what is absent has no sign
+    there = stored(case, e[2]) if e[0] in QUOTIENTS else True
+    if there is not True:  # what is absent has no sign, and so has what cannot be told from it
+        b = np.where(False if may_be_fill_in(case, e[2]) else there, b, b + np.zeros_like(b))
     value = BINARY[e[0]](a, b)
     here = stored(case, e[1]) if e[0] in QUOTIENTS else True
     return value if here is True else np.where(here, value, value.dtype.type(0))
+
+
+def may_be_fill_in(case, e):
+    """Is there an operand among these whose format stores elements of its own doing?"""
+    if e[0] == "access":
+        o = case["operands"][e[1]]
+        return o["format"] is not None and as_operand(o).format.can_hold_fill
+    return any(may_be_fill_in(case, a) for a in e[1:] if isinstance(a, tuple))
 
 
 def stored(case, e):

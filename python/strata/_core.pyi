@@ -695,6 +695,51 @@ class Tensor:
     def H(self) -> Tensor:
         """The conjugate transpose: over the same memory where the values are real."""
 
+    def asformat(self, format: object, copy: bool = False) -> Tensor:
+        """SciPy's name of `to(format)`. `copy` does not count: tensors are immutable."""
+
+    def sorted_indices(self) -> Tensor:
+        """The same tensor with its coordinates in order and each there once; itself where they are."""
+
+    def item(self, *index: object) -> Any:
+        """One element as a number of Python's: of a tensor of one element, or at these coordinates."""
+
+    def take(self, indices: object, axis: int | None = None) -> Any:
+        """The elements at these coordinates of an axis, as np.take; of the raveled tensor without one."""
+
+    def repeat(self, repeats: object, axis: int | None = None) -> Any:
+        """Each slice of an axis so many times, as np.repeat; without an axis of the raveled tensor."""
+
+    def nanmax(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> Any:
+        """The largest element over all axes, one, or several, NaN left out."""
+
+    def nanmin(self, axis: object | None = None, out: object | None = None, *, keepdims: bool = False) -> Any:
+        """The least element over all axes, one, or several, NaN left out."""
+
+    @property
+    def mT(self) -> Tensor:
+        """The matrices of the last two dimensions transposed; nothing moves."""
+
+    def to_device(self, device: object, /, *, stream: object | None = None) -> Tensor:
+        """The tensor on a device: itself for "cpu"."""
+
+    def __float__(self) -> float: ...
+
+    def __int__(self) -> int: ...
+
+    def __complex__(self) -> complex: ...
+
+    def __index__(self) -> int: ...
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """strata.array_api: the functions of the Python array API standard that tensors have."""
+
+    def __dlpack__(self, *, stream: object | None = None, max_version: object | None = None, dl_device: object | None = None, copy: object | None = None) -> Any:
+        """The memory of a dense tensor as a DLPack capsule."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """(1, 0): the host."""
+
     def __array_function__(self, function: object, types: object, args: tuple, kwargs: dict) -> Any:
         """NumPy's functions of whole arrays."""
 

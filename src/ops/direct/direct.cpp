@@ -120,7 +120,7 @@ struct Rest {
 };
 
 /// Reductions inside first, or elementwise work before the product that it stands in. `steps`: explanations of them.
-std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* steps = nullptr) {
+std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* steps) {
   const Problem& problem = p.problem;
   if (has_reduction(p.body)) {
     Lifted lift = lifted(p.body, problem.assignment.indices, problem.operands, problem.options, steps);
@@ -139,6 +139,18 @@ std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* ste
     return rest;
   }
   return std::nullopt;
+}
+
+/// The same into `rest`; false where a number is a sum of no terms.
+bool first_steps(const Prepared& p, std::optional<Rest>& rest, std::string& why,
+                 std::vector<std::string>* steps = nullptr) {
+  try {
+    rest = first_steps(p, steps);
+    return true;
+  } catch (const SumOfNothing&) {
+    why = "a number in it is the sum of no terms, and so absent";
+    return false;
+  }
 }
 
 std::string numbered(const std::vector<std::string>& steps) {
@@ -168,7 +180,9 @@ std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, 
   }
   if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
     return strata::evaluate(whole->assignment, whole->operands, problem.options);
-  if (auto rest = first_steps(*p)) {
+  std::optional<Rest> rest;
+  if (!first_steps(*p, rest, why)) return std::nullopt;
+  if (rest) {
     if (auto sum = added_in_place(rest->assignment, rest->operands, problem.options)) return sum;
     return strata::evaluate(rest->assignment, rest->operands, problem.options);
   }
@@ -199,7 +213,9 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
     return "over the stored values alone:\n" + strata::explain(whole->assignment, whole->operands, problem.options);
   std::vector<std::string> steps;
-  if (auto rest = first_steps(*p, &steps)) {
+  std::optional<Rest> rest;
+  if (!first_steps(*p, rest, why, &steps)) return std::nullopt;
+  if (rest) {
     const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options).has_value();
     steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n"
                              : strata::explain(rest->assignment, rest->operands, problem.options));

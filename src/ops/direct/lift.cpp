@@ -70,6 +70,9 @@ class Lift {
     note_work(e);
     return without_work(e);
   }
+  void looks_for_quotients(const Expression& body) {
+    divides_ = options_.semiring == Semiring::plus_times && has_quotient(body);
+  }
   std::map<std::string, Tensor> take_operands() { return std::move(operands_); }
 
  private:
@@ -258,16 +261,29 @@ class Lift {
       options.format = conversion::levels_in_order(dims, rank > 1);
     }
     carry_out(inner, options);
+    if (rank == 0 && divides_ && !everywhere(e) && may_sum_nothing(e, operands_.at(inner.name))) throw SumOfNothing();
     const Expression access = inner.target();
     done_.push_back({e, places_, dense, access});
     return access;
+  }
+
+  /// Of a number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
+  bool may_sum_nothing(const Expression& e, const Tensor& number) const {
+    if (!number.get({})->is_zero()) return false;
+    const auto factors = evaluation::chain_of(e).factors;
+    const bool one = factors.size() == 1 && factors[0].op() == Operator::access;
+    return !one || operands_.at(factors[0].node().name).nse() == 0;
+  }
+
+  static bool has_quotient(const Expression& e) {
+    return is_quotient(e.op()) || std::ranges::any_of(e.node().arguments, has_quotient);
   }
 
   std::map<std::string, Tensor> operands_;
   const EvaluateOptions& options_;
   const std::vector<std::string>& output_;
   std::vector<std::string>* steps_;
-  bool zeros_are_values_ = false;
+  bool zeros_are_values_ = false, divides_ = false;
   Places places_;
   std::vector<Done> done_;
   std::vector<std::pair<Expression, Places>> noted_;
@@ -281,6 +297,7 @@ Lifted lifted(const Expression& body, const std::vector<std::string>& indices,
               const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
               std::vector<std::string>* steps) {
   Lift lift(operands, options, indices, steps);
+  lift.looks_for_quotients(body);
   Expression value = lift.apply(lift.shared_work(lift.shared(lift.with_carriers(lift.times_mask(body)))));
   return {std::move(value), lift.take_operands()};
 }

@@ -251,7 +251,9 @@ class Evaluator {
     leaf.id = next_leaf_++;
     leaf.fill = fill;
     leaf.vars = groups;
-    if (everywhere || (groups.empty() && !ring)) {  // in a semiring a sum over nothing is nothing
+    // A sum over nothing is nothing, as a row's where the row is empty: it leaves out what it is multiplied with, and stays
+    // absent whatever divides it.
+    if (everywhere || (groups.empty() && !ring && (all.rows.n > 0 || !is_zero(fill)))) {
       leaf.dense = true;
       Ints extents;
       for (int v : groups) extents.push_back(extents_[static_cast<std::size_t>(v)]);
