@@ -4,6 +4,7 @@ stt.Tensor is a torch.Tensor over a pattern (a format of any kind, and index arr
 gradient. Its gradient is stored at the same elements.
 """
 
+from ..errors import Unsupported
 from . import _elements  # noqa: F401
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
@@ -22,6 +23,7 @@ __all__ = [
     "Sparse",
     "Tensor",
     "Threshold",
+    "Unsupported",
     "densified",
     "from_strata",
     "from_torch",

@@ -39,3 +39,14 @@ __all__ = [
 for _name in __all__:
     if _name != "NamedFormats":  # an object
         globals()[_name].__module__ = __name__
+
+_FOR_MODELS = ("TorchUST", "prune_model", "reformat_model")
+
+
+def __getattr__(name):
+    """What is for models needs torch, which is imported for it alone."""
+    if name in _FOR_MODELS:
+        from . import _torch
+
+        return getattr(_torch, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
