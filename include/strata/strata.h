@@ -8,6 +8,7 @@
 #include "strata/expr.h"
 #include "strata/format.h"
 #include "strata/io.h"
+#include "strata/operators.h"
 #include "strata/ops.h"
 #include "strata/plan.h"
 #include "strata/schedule.h"
@@ -15,3 +16,4 @@
 #include "strata/static_format.h"
 #include "strata/structure.h"
 #include "strata/tensor.h"
+#include "strata/version.h"
