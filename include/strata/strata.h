@@ -1,6 +1,7 @@
 #pragma once
 // Everything. Each header is a page of its own: format -> tensor -> expression -> plan -> result.
 #include "strata/buffer.h"
+#include "strata/build.h"
 #include "strata/draw.h"
 #include "strata/dtype.h"
 #include "strata/error.h"

@@ -13,9 +13,13 @@ _CSC = "d1: dense, d0: compressed"
 _DIAJ = "d1 - d0: compressed, d1: range"
 
 
-def from_scipy(a):
+def from_scipy(a, *, fill=None):
     """A tensor over the arrays of a SciPy sparse array or matrix: csr, csc, coo (any number of dimensions), bsr, dia share
     memory; lil and dok become COO (a copy). Unsorted or repeated coordinates are borrowed as `unordered` or `nonunique`.
+
+    fill : what SciPy does not store is this instead of 0, e.g. np.inf for distances; zeros that it stores (also within
+        blocks and diagonals) stay zeros
+
     TensorError, DTypeError."""
     import scipy.sparse as sps
 
@@ -28,14 +32,14 @@ def from_scipy(a):
             got=type(a).__name__,
             fix="use from_package(x)",
         )
-    return _IMPORT[a.format](a)
+    return _IMPORT[a.format](a, fill)
 
 
-def _compressed(a, template, axis):
+def _compressed(a, template, axis, fill):
     extent = a.shape[-1 - axis] if len(a.shape) == 2 else a.shape[0]
     levels = {1: a.indptr}, {1: a.indices}
     values = a.data
-    return _borrow(template, a.shape, *levels, values, lambda: _core.scan_segments(a.indptr, a.indices, extent))
+    return _borrow(template, a.shape, *levels, values, lambda: _core.scan_segments(a.indptr, a.indices, extent), fill)
 
 
 def _borrow(template, shape, pos, crd, values, scan, fill=None):
@@ -52,7 +56,7 @@ def _borrow(template, shape, pos, crd, values, scan, fill=None):
     return Tensor(template.format(props(ordered, unique)), shape, pos=pos, crd=crd, values=values, fill=fill)
 
 
-def _from_csr(a):
+def _from_csr(a, fill):
     if len(a.shape) == 1:  # a sparse vector: one row
         indices, data = a.indices, a.data
         n = int(a.indptr[-1])
@@ -63,15 +67,16 @@ def _from_csr(a):
             {0: indices},
             data,
             lambda: _core.scan_segments(a.indptr, indices[:n], a.shape[0]),
+            fill,
         )
-    return _compressed(a, "(i, j) -> (i: dense, j: compressed{})", 0)
+    return _compressed(a, "(i, j) -> (i: dense, j: compressed{})", 0, fill)
 
 
-def _from_csc(a):
-    return _compressed(a, "(i, j) -> (j: dense, i: compressed{})", 1)
+def _from_csc(a, fill):
+    return _compressed(a, "(i, j) -> (j: dense, i: compressed{})", 1, fill)
 
 
-def _from_bsr(a):
+def _from_bsr(a, fill):
     r, c = a.blocksize
     template = f"(i, j) -> (i / {r}: dense, j / {c}: compressed{{}}, i % {r}: dense, j % {c}: dense)"
     return _borrow(
@@ -81,27 +86,28 @@ def _from_bsr(a):
         {1: a.indices},
         a.data,
         lambda: _core.scan_segments(a.indptr, a.indices, a.shape[1] // c),
+        fill,
     )
 
 
-def _from_coo(a):
+def _from_coo(a, fill):
     coords = list(a.coords)
     nse = len(a.data)
     index = coords[0].dtype if coords else np.dtype(np.int32)
     pos = {0: np.array([0, nse], dtype=index if nse <= np.iinfo(index).max else np.int64)}
     if not coords:  # no dimensions: SciPy holds at most one element
-        return Tensor("() -> ()", (), values=np.asarray(a.sum(), dtype=a.dtype).reshape(1))
+        return Tensor("() -> ()", (), values=np.asarray(a.sum(), dtype=a.dtype).reshape(1), fill=fill)
     crd = dict(enumerate(coords))
     try:
-        return Tensor(coo_format(len(coords), True, True), a.shape, pos=pos, crd=crd, values=a.data)
+        return Tensor(coo_format(len(coords), True, True), a.shape, pos=pos, crd=crd, values=a.data, fill=fill)
     except TensorError:
         ordered, unique = _core.scan_lists(coords)
         if ordered and unique:
             raise
-    return Tensor(coo_format(len(coords), ordered, unique), a.shape, pos=pos, crd=crd, values=a.data)
+    return Tensor(coo_format(len(coords), ordered, unique), a.shape, pos=pos, crd=crd, values=a.data, fill=fill)
 
 
-def _from_dia(a):
+def _from_dia(a, fill):
     m, n = a.shape
     data, offsets = a.data, a.offsets
     inside = (offsets > -m) & (offsets < n)
@@ -125,12 +131,13 @@ def _from_dia(a):
         pos={0: pos},
         crd={0: offsets},
         values=data,
+        fill=fill,
     )
 
 
-def _from_other(a):
+def _from_other(a, fill):
     warn(f"a SciPy {a.format.upper()} array was copied: it has no arrays to share, and became COO")
-    return _from_coo(a.tocoo())
+    return _from_coo(a.tocoo(), fill)
 
 
 _IMPORT = {
