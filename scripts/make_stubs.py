@@ -19,7 +19,11 @@ KNOWN = {
     r"__hash__: None = None\n": "__hash__: None = None  # type: ignore[assignment]\n",
     r"-> object\b": "-> Any",
 }
-HEAD = "from collections.abc import Sequence\nfrom typing import overload\n"
+#: what a stub may take from elsewhere; what it does use is imported
+IMPORTED = {
+    "collections.abc": ("Callable", "Iterable", "Iterator", "Mapping", "Sequence"),
+    "typing": ("Annotated", "Any", "SupportsIndex", "overload"),
+}
 
 
 def added(text):
@@ -57,6 +61,18 @@ def _tensor(text):
     return text[start : start + 7 + following.start()]
 
 
+def with_imports(text):
+    """The generator imports by what it saw, which is less than what stands here in the end: all anew, by what is used."""
+    text = re.sub(r"^(from (typing|collections\.abc) import [^\n]*|import numpy)\n+", "", text, flags=re.MULTILINE)
+    lines = []
+    for module, names in IMPORTED.items():
+        used = [name for name in names if re.search(rf"(?<!\w|\.){name}\b", text)]
+        if used:
+            lines.append(f"from {module} import {', '.join(used)}\n")
+    doc, quotes, rest = text.partition('"""\n\n')
+    return doc + quotes + "".join(lines) + "\nimport numpy\n\n" + rest
+
+
 def main(patterns, out):
     _calls.as_bound()
     stubgen.main(["-q", "-m", "strata._core", "-p", patterns, "-o", out])
@@ -66,13 +82,10 @@ def main(patterns, out):
     text = re.sub(r"^from strata\.\w+ import (\([^)]*\)|[^\n]*)\n+", "", text, flags=re.MULTILINE)
     for known, better in KNOWN.items():
         text = re.sub(known, better, text)
-    assert HEAD in text
-    text = text.replace(
-        HEAD, HEAD.replace("import overload", "import Any, SupportsIndex, overload") + "\nimport numpy\n", 1
-    )
     body = _tensor(text)
     more = added(text)
     text = text.replace(body, body.rstrip("\n") + "\n\n" + more + "\n\n" if more else body, 1)
+    text = with_imports(text)
     with open(out, "w") as f:
         f.write(text)
 

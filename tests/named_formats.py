@@ -78,7 +78,8 @@ def after(dense, *formats):
     """What is left of the elements on their way through these formats, written as texts: whoever leaves a format that can
     hold fill-in for another one drops zeros of either sign; a dense target keeps the sign."""
     for a, b in itertools.pairwise(map(st.Format, formats)):
-        if a != b and a.can_hold_fill and not b.is_all_dense:
+        finds_its_width = any(v.kind == "padded" and v.arg == 0 for part in b.parts for v in part.levels)
+        if (a != b or finds_its_width) and a.can_hold_fill and not b.is_all_dense:
             dense = unsigned(dense)
     return dense
 

@@ -1,6 +1,5 @@
 """The core of Strata. Use `import strata`."""
 
-from collections.abc import Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy
@@ -204,7 +203,7 @@ class Format:
         The format of the transposed tensor: dimension d of the result is dimension perm[d] of this.
         """
 
-    def rename(self, names: Sequence[str]) -> Format:
+    def rename(self, names: object) -> Format:
         """The same format with other names of dimensions."""
 
     def __add__(self, other: object) -> Format:
@@ -746,6 +745,11 @@ def from_array(array: object) -> Tensor:
     A dense tensor over an array of any package (any strides), borrowed. DTypeError, Unsupported (memory of a device).
     """
 
+def plain_torch(x: object) -> Any:
+    """
+    A torch tensor itself, where a subclass may answer for it as it likes. Unsupported.
+    """
+
 def refuse_gradient(x: object) -> None:
     """
     Unsupported where a torch tensor requires gradients, which torch would record now.
@@ -830,12 +834,12 @@ def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: objec
     Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
     """
 
-def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: str | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:
+def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:
     """
     What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}, the result's too; others are dense. `mask`: its format. ExpressionError, FormatError, ScheduleError, Unsupported.
     """
 
-def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', *, semiring: object | None = None, mask: str | None = None, complement_mask: bool = False) -> str:
+def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False) -> str:
     """
     The one kernel of an expression, as a C file that needs nothing of Strata. ExpressionError, FormatError, Unsupported.
     """

@@ -46,7 +46,7 @@ std::optional<Scalar> Tensor::get(std::span<const std::int64_t> coordinates) con
           dense ? position : (first ? batch * p.values_batch_stride : 0) + position * p.value_stride;
       const Scalar x = Scalar::load(
           dtype(), static_cast<const char*>(p.values.data) + slot * static_cast<std::int64_t>(size_of(dtype())));
-      if (num_parts() > 1 && p.format.can_hold_fill() && as_fill(x).same_bits(fill())) filled = true;
+      if (num_parts() > 1 && p.format.can_hold_fill() && x.same_bits(fill())) filled = true;
       else found.push_back(x);
     });
   }

@@ -61,7 +61,7 @@ def test_everything_has_words_of_its_own():
 def test_examples_in_docstrings_run(name, obj, capsys):
     rng = np.random.default_rng(0)
     tensors = {n: st.from_dense(rng.integers(0, 3, (3, 3)).astype(float), "CSR") for n in "ABW"}
-    arrays = {n: rng.random((3, 3)) for n in "abc"} | {n: rng.random(3) for n in ("x", "d0")}
+    arrays = {n: rng.random((3, 3)) for n in "abcUV"} | {n: rng.random(3) for n in ("x", "d0")}
     i, j = ust.Dimension(dimension_name="i"), ust.Dimension(dimension_name="j")
     package = ust if name.startswith("strata.ust") else st
     scope = {"np": np, **vars(package), "i": i, "j": j, **tensors, **arrays, "scipy_matrix": tensors["A"].to_scipy()}
