@@ -79,10 +79,12 @@ class Builder:
 
     @property
     def shape(self):
+        """Of the tensor."""
         return self._builder.shape
 
     @property
     def dtype(self):
+        """Of the tensor's values."""
         return self._builder.dtype
 
     def __repr__(self):
@@ -126,10 +128,12 @@ class Assembly:
 
     @property
     def shape(self):
+        """Of each tensor."""
         return self._assembly.shape
 
     @property
     def format(self):
+        """Of each tensor."""
         return self._assembly.format
 
     @property
