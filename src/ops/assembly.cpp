@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backend/steps.h"
+#include "base/share.h"
 #include "base/sum_in_pairs.h"
 #include "ops/coordinate_lists.h"
 #include "strata/build.h"
@@ -111,7 +112,7 @@ void fill_slots(const Sources& from, const Buffer& values, typename Tag::Storage
   // Chunks of equal work, which is some slots and their sources: slot s begins at work s + starts[s].
   const std::int64_t work = slots + from.source.size, chunks = std::max<std::int64_t>(work >> 15, 1);
   const auto first_of = [&](std::int64_t c) {
-    const std::int64_t wanted = work / chunks * c + work % chunks * c / chunks;
+    const std::int64_t wanted = begin_of_share(work, c, chunks);
     std::int64_t low = 0, high = slots;
     while (low < high) {
       const std::int64_t middle = low + (high - low) / 2;

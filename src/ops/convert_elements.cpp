@@ -6,6 +6,7 @@
 
 #include "backend/steps.h"
 #include "base/sum_in_pairs.h"
+#include "ops/bucket_sort.h"
 #include "ops/convert_elements.h"
 #include "tensor/values.h"
 
@@ -139,10 +140,10 @@ PodArray<SortItem> Elements::order() const {
   PodArray<SortItem> items(n), spare(n);
   each(n, [&](std::size_t e) { items[e] = {keys_.back()[e], e}; });
   if (sorted_ && keys_.size() == 1) return items;
-  radix_sort(items, spare, sorted_suffix(), layout_.used.back());
+  bucket_sort(items, spare, sorted_suffix(), layout_.used.back());
   for (std::size_t w = keys_.size() - 1; w-- > 0;) {
     each(n, [&](std::size_t e) { items[e].key = keys_[w][items[e].index]; });
-    radix_sort(items, spare, 0, layout_.used[w]);
+    bucket_sort(items, spare, 0, layout_.used[w]);
   }
   return items;
 }
