@@ -1,13 +1,22 @@
 """Tensors from triplets: gathered by threads, or the same places filled again and again."""
 
+from functools import partial
+
 import numpy as np
 
 from . import _core
+from ._calls import told
 from .errors import TensorError
 
 
 def _lists(coords):
     """Coordinates of any shapes that broadcast against each other, as flat lists, and their common shape."""
+    if not hasattr(coords, "__iter__"):
+        raise TensorError(
+            "coordinates are a list for each dimension",
+            expected="such as (rows, columns)",
+            got=type(coords).__name__,
+        )
     lists = [c if hasattr(c, "ndim") else np.asarray(c) for c in coords]
     shape = tuple(lists[0].shape) if lists else ()
     if any(tuple(c.shape) != shape for c in lists):
@@ -45,6 +54,7 @@ class Builder:
     def __init__(self, shape, dtype=float):
         self._builder = _core.Builder(shape, dtype)
 
+    @partial(told, of="Builder")
     def add(self, coords, values, order=0):
         """Takes a copy of elements: coords[d] are their d-th coordinates, values their values.
 
@@ -53,6 +63,8 @@ class Builder:
 
         From any thread; the GIL is free meanwhile. TensorError, DTypeError, IndexError: then nothing was added.
         """
+        if not isinstance(order, (int, np.integer)) or not -(2**63) <= order < 2**63:
+            raise TensorError("order= is a place among others", expected="an integer of 64 bits", got=repr(order))
         lists, shape = _lists(coords)
         values = values if hasattr(values, "ndim") else np.asarray(values)
         if tuple(values.shape) != tuple(shape) and values.ndim <= len(shape):
@@ -62,6 +74,7 @@ class Builder:
                 pass  # the core says what does not fit
         self._builder.add(lists, _flat(values), order)
 
+    @partial(told, of="Builder")
     def build(self, format="COO", *, fill=None, pos_dtype=None, crd_dtype=None, split=None):
         """The tensor of all elements so far, as from_coo makes it. More may be added afterwards.
 
@@ -112,6 +125,7 @@ class Assembly:
         lists, _ = _lists(coords)
         self._assembly = _core.Assembly(lists, shape, format, dtype, pos_dtype, crd_dtype, split)
 
+    @partial(told, of="Assembly")
     def assemble(self, values, *, fill=None):
         """The tensor of a value for each coordinate; duplicates are added in their order (many of them in pairs).
 

@@ -156,6 +156,13 @@ def test_what_a_builder_refuses():
         b.add(([0, 1], [0, 0]), [1.0, 2.0, 3.0])
     with pytest.raises(st.TensorError):
         st.Builder((-1, 2))
+    with pytest.raises(st.TensorError, match="a list for each dimension"):
+        b.add(3, [1.0])
+    for order in ("x", 0.5, 2**70):
+        with pytest.raises(st.TensorError, match="integer of 64 bits"):
+            b.add(([0], [0]), [1.0], order=order)
+    with pytest.raises(st.ArgumentError, match="no argument 'ordr'"):
+        b.add(([0], [0]), [1.0], ordr=1)
     assert len(b) == 0
 
 
