@@ -13,14 +13,17 @@ _CSC = "d1: dense, d0: compressed"
 _DIAJ = "d1 - d0: compressed, d1: range"
 
 
-def from_scipy(a, *, fill=None):
+def from_scipy(a, *, fill=None) -> Tensor:
     """A tensor over the arrays of a SciPy sparse array or matrix: csr, csc, coo (any number of dimensions), bsr, dia share
     memory; lil and dok become COO (a copy). Unsorted or repeated coordinates are borrowed as `unordered` or `nonunique`.
 
-    fill : what SciPy does not store is this instead of 0, e.g. np.inf for distances; zeros that it stores (also within
-        blocks and diagonals) stay zeros
+    fill : the value where `a` stores nothing, 0 unless told; what SciPy stores keeps its value, zeros in blocks and on
+        diagonals too
 
-    TensorError, DTypeError."""
+        from_scipy(scipy_matrix, fill=np.inf)
+
+    TensorError, DTypeError.
+    """
     import scipy.sparse as sps
 
     if not sps.issparse(a):
@@ -56,7 +59,7 @@ def _borrow(template, shape, pos, crd, values, scan, fill=None):
     return Tensor(template.format(props(ordered, unique)), shape, pos=pos, crd=crd, values=values, fill=fill)
 
 
-def _from_csr(a, fill):
+def _from_csr(a, fill=None):
     if len(a.shape) == 1:  # a sparse vector: one row
         indices, data = a.indices, a.data
         n = int(a.indptr[-1])
@@ -72,11 +75,11 @@ def _from_csr(a, fill):
     return _compressed(a, "(i, j) -> (i: dense, j: compressed{})", 0, fill)
 
 
-def _from_csc(a, fill):
+def _from_csc(a, fill=None):
     return _compressed(a, "(i, j) -> (j: dense, i: compressed{})", 1, fill)
 
 
-def _from_bsr(a, fill):
+def _from_bsr(a, fill=None):
     r, c = a.blocksize
     template = f"(i, j) -> (i / {r}: dense, j / {c}: compressed{{}}, i % {r}: dense, j % {c}: dense)"
     return _borrow(
@@ -90,13 +93,13 @@ def _from_bsr(a, fill):
     )
 
 
-def _from_coo(a, fill):
+def _from_coo(a, fill=None):
     coords = list(a.coords)
     nse = len(a.data)
     index = coords[0].dtype if coords else np.dtype(np.int32)
     pos = {0: np.array([0, nse], dtype=index if nse <= np.iinfo(index).max else np.int64)}
     if not coords:  # no dimensions: SciPy holds at most one element
-        return Tensor("() -> ()", (), values=np.asarray(a.sum(), dtype=a.dtype).reshape(1), fill=fill)
+        return Tensor("() -> ()", (), values=np.asarray(a.sum(), dtype=a.dtype).reshape(1))
     crd = dict(enumerate(coords))
     try:
         return Tensor(coo_format(len(coords), True, True), a.shape, pos=pos, crd=crd, values=a.data, fill=fill)
@@ -107,7 +110,7 @@ def _from_coo(a, fill):
     return Tensor(coo_format(len(coords), ordered, unique), a.shape, pos=pos, crd=crd, values=a.data, fill=fill)
 
 
-def _from_dia(a, fill):
+def _from_dia(a, fill=None):
     m, n = a.shape
     data, offsets = a.data, a.offsets
     inside = (offsets > -m) & (offsets < n)
@@ -135,7 +138,7 @@ def _from_dia(a, fill):
     )
 
 
-def _from_other(a, fill):
+def _from_other(a, fill=None):
     warn(f"a SciPy {a.format.upper()} array was copied: it has no arrays to share, and became COO")
     return _from_coo(a.tocoo(), fill)
 
