@@ -12,14 +12,21 @@ set(map ${CMAKE_CURRENT_LIST_DIR}/library.map)
 target_link_options(strata PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic-functions $<$<NOT:$<BOOL:${STRATA_SANITIZE}>>:-Wl,-z,defs>)
 set_target_properties(strata PROPERTIES LINK_DEPENDS ${map})
 
+# What strata_add_kernel() runs.
+add_executable(strata_emit src/ops/emit_tool/main.cpp)
+add_executable(strata::strata_emit ALIAS strata_emit)
+target_link_libraries(strata_emit PRIVATE strata strata_options)
+set_target_properties(strata_emit PROPERTIES OUTPUT_NAME strata-emit INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+include(${CMAKE_CURRENT_LIST_DIR}/strata-kernels.cmake)
+
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/strata)
-install(TARGETS strata EXPORT strata_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS strata strata_emit EXPORT strata_targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT strata_targets FILE strata-targets.cmake NAMESPACE strata:: DESTINATION ${package_dir})
 install(DIRECTORY include/strata DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/strata-config.cmake.in ${CMAKE_BINARY_DIR}/strata-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/strata-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/strata-config.cmake ${CMAKE_BINARY_DIR}/strata-config-version.cmake DESTINATION ${package_dir})
+install(FILES ${CMAKE_BINARY_DIR}/strata-config.cmake ${CMAKE_BINARY_DIR}/strata-config-version.cmake ${CMAKE_CURRENT_LIST_DIR}/strata-kernels.cmake DESTINATION ${package_dir})
 if(TARGET strata_jit)
   add_dependencies(strata strata_jit)
   install(TARGETS strata_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})  # beside libstrata.so, which looks for it there

@@ -13,6 +13,7 @@ HEADERS = {
     "error": "base",
     "dtype": "base",
     "settings": "base",
+    "version": "base",
     "buffer": "backend",
     "static_format": "format",
     "structure": "ops",
@@ -20,6 +21,8 @@ HEADERS = {
     "semiring": "expr",
     "schedule": "expr",
     "evaluate": "ops",
+    "build": "ops",
+    "operators": "ops",
     "strata": "draw",
 }
 

@@ -16,9 +16,8 @@ int main() {
       columns.push_back((i * k + k) % n);
       values.push_back(static_cast<double>(i % 7 + k));
     }
-  const std::vector<Buffer> coordinates = {Buffer::borrow<std::int64_t>(rows), Buffer::borrow<std::int64_t>(columns)};
-  const Tensor a = from_coo(coordinates, Buffer::borrow<double>(values), {n, n}, parse_format("CSR"));
-  const std::map<std::string, Tensor> operands = {{"A", a}, {"B", convert(a, parse_format("CSC"))}};
+  const Tensor a = from_coo({rows, columns}, values, {n, n}, "CSR");
+  const std::map<std::string, Tensor> operands = {{"A", a}, {"B", convert(a, "CSC")}};
   const Assignment product = parse_assignment("C(i,k) = A(i,j) * B(j,k)");
 
   EvaluateOptions options;

@@ -1,8 +1,13 @@
 #pragma once
 // A typed span of memory with an owner.
+#include <array>
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "strata/dtype.h"
 #include "strata/error.h"
@@ -30,7 +35,12 @@ struct Buffer {
 
   bool empty() const { return size == 0; }
   std::int64_t bytes() const { return size * static_cast<std::int64_t>(size_of(dtype)); }
-  template <class T> std::span<T> as() const { return {static_cast<T*>(data), static_cast<std::size_t>(size)}; }
+  /// The elements. DTypeError where T is another type than theirs; f16 and bf16, which C++ lacks, are read as
+  /// std::uint16_t, fp8 as std::uint8_t.
+  template <class T> std::span<T> as() const {
+    require(dtype_of<std::remove_const_t<T>>());
+    return {static_cast<T*>(data), static_cast<std::size_t>(size)};
+  }
 
   /// Fresh memory, aligned to 64 bytes (2 MB and huge pages where it is large); not initialised.
   /// Throws std::bad_alloc, also where size times width overflows.
@@ -43,6 +53,12 @@ struct Buffer {
   template <class T> static Buffer borrow(std::span<const T> data, std::shared_ptr<void> owner = {}) {
     return borrow(dtype_of<T>(), data.data(), static_cast<std::int64_t>(data.size()), std::move(owner));
   }
+  /// What is borrowed must live on: own() takes over a vector that nobody else keeps.
+  template <class T> static Buffer borrow(std::vector<T>&& data, std::shared_ptr<void> owner = {}) = delete;
+  template <class T> static Buffer own(std::vector<T>&& data) {
+    auto kept = std::make_shared<std::vector<T>>(std::move(data));
+    return borrow(std::span<const T>(*kept), kept);
+  }
   template <class T> static Buffer copy_of(std::span<const T> data) {
     Buffer b = allocate(dtype_of<T>(), static_cast<std::int64_t>(data.size()));
     if (!data.empty()) std::memcpy(b.data, data.data(), data.size_bytes());
@@ -53,6 +69,27 @@ struct Buffer {
   void set_index(std::int64_t i, std::int64_t value) const;
   /// A copy whose elements have another dtype (as Scalar::as, without its boxing).
   Buffer cast(DType to) const;
+
+ private:
+  void require(DType asked) const;
 };
+
+/// An array as an argument: vectors, spans and lists of numbers are copied, a vector that is moved in is taken over, a
+/// Buffer stays what it is. Nothing dangles.
+struct Array {
+  Array(Buffer b) : buffer(std::move(b)) {}
+  template <class T> Array(std::vector<T>&& v) : buffer(Buffer::own(std::move(v))) {}
+  template <class T> Array(const std::vector<T>& v) : Array(std::span<const T>(v)) {}
+  template <class T, std::size_t N> Array(std::span<T, N> v)
+      : buffer(Buffer::copy_of(std::span<const std::remove_const_t<T>>(v))) {}
+  template <class T, std::size_t N> Array(const std::array<T, N>& v) : Array(std::span<const T>(v)) {}
+  template <class T> Array(std::initializer_list<T> v) : Array(std::span<const T>(v.begin(), v.size())) {}
+  Buffer buffer;
+};
+inline std::vector<Buffer> buffers(const std::vector<Array>& arrays) {
+  std::vector<Buffer> out;
+  for (const Array& a : arrays) out.push_back(a.buffer);
+  return out;
+}
 
 }  // namespace strata

@@ -89,11 +89,19 @@ struct SymbolicOptions {
   bool complement_mask = false;
   std::optional<Schedule> schedule = {};
 };
-/// The kernel of an expression that takes one, as a C file that needs nothing of Strata: its first comment
+/// What an emitted file is like.
+struct EmitOptions {
+  std::string name = "kernel";  ///< of its function
+  /// A main() too, which calls the function on a tiny input, prints the result, and returns 0 where that is right.
+  /// Unsupported: anything but a product with a dense result.
+  bool main = false;
+};
+/// The kernel of an expression that takes one, as a C11 file that needs nothing of Strata: its first comment
 /// says how to compile and call it. `operands` may also give the result a format, by its name. ExpressionError,
 /// FormatError, Unsupported.
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent = 1000, const SymbolicOptions& options = {});
+                            std::int64_t extent = 1000, const SymbolicOptions& options = {},
+                            const EmitOptions& emit = {});
 /// show() for index notation such as "y(i) = A(i,j) * x(j)" without data: every index has this extent, sparse operands
 /// have some 16 elements for each coordinate of one of them, operands that the map lacks are dense f64. It may also
 /// give the result a format, by its name. Without `code` explain() alone. ExpressionError, FormatError, ScheduleError.

@@ -1,8 +1,11 @@
 #pragma once
 // The verbs.
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "strata/plan.h"
 #include "strata/tensor.h"
@@ -36,15 +39,31 @@ struct ConvertOptions {
 /// that do not divide are padded. TensorError where the target cannot hold the tensor (structured: too many in a
 /// group).
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options = {});
+inline Tensor convert(const Tensor& t, std::string_view format, const ConvertOptions& options = {}) {
+  return convert(t, parse_format(format, t.rank()), options);
+}
 /// The general path only (emit, sort, build): right for every pair; the check of the fast paths.
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options = {});
 /// From a dense tensor, dropping elements with |x - fill| <= threshold (-0.0 is no more than 0, as for NumPy and
 /// SciPy); without a threshold only those with the very bits of the fill.
 Tensor from_dense(const Tensor& dense, const Format& format, std::optional<double> threshold = 0.0,
                   std::optional<Scalar> fill = {});
-/// From coordinate lists: coords[d][k] is the d-th coordinate of element k (any index dtype); duplicates are added.
+inline Tensor from_dense(const Tensor& dense, std::string_view format, std::optional<double> threshold = 0.0,
+                         std::optional<Scalar> fill = {}) {
+  return from_dense(dense, parse_format(format, dense.rank()), threshold, fill);
+}
+/// From coordinate lists: coords[d][k] is the d-th coordinate of element k (any index dtype); duplicates are added, in
+/// the order in which they come. What is absent has the fill (0 unless told), which is never added to anything. To add
+/// lists of several threads: Builder; to add other values at the same places: Assembly (build.h).
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format,
-                const ConvertOptions& options = {});
+                const ConvertOptions& options = {}, std::optional<Scalar> fill = {});
+/// The same of vectors, spans and lists of numbers: from_coo({rows, columns}, values, {2, 3}, "CSR").
+inline Tensor from_coo(const std::vector<Array>& coords, const Array& values, const Shape& shape,
+                       std::string_view format = "COO", const ConvertOptions& options = {},
+                       std::optional<Scalar> fill = {}) {
+  return from_coo(buffers(coords), values.buffer, shape, parse_format(format, static_cast<int>(shape.size())), options,
+                  fill);
+}
 /// Row-major dense, fill where absent.
 Tensor to_dense(const Tensor& t);
 /// The tensor without elements that hold the fill (of fill 0: zeros of either sign), in its own format; duplicates are
@@ -86,6 +105,9 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options);
 /// NumPy's einsum over any mix of sparse and dense operands. The result has the format that evaluate() infers (for
 /// sums, semirings, functions and formats of your choice see there).
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const PlanOptions& options = {});
+inline Tensor einsum(std::string_view text, std::initializer_list<Tensor> operands) {
+  return einsum(text, std::span(operands.begin(), operands.size()));
+}
 
 /// matmul whose planning is done once: plan(), then execute() as often as wanted.
 class Matmul {

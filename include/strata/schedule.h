@@ -12,12 +12,12 @@
 namespace strata {
 
 /// How a sparse result is built.
-enum class Assembly : std::uint8_t {
+enum class ResultAssembly : std::uint8_t {
   append,     ///< elements come in their order, each at the end
   workspace,  ///< one index of the result is gathered in a row, which is then emptied in order
   pattern     ///< the result has the pattern of an operand
 };
-std::string_view name_of(Assembly how);
+std::string_view name_of(ResultAssembly how);
 
 /// What is decided here stays as it is; the rest is decided as without a schedule. Verbs are applied in their order.
 ///
@@ -30,11 +30,11 @@ class Schedule {
  public:
   struct Verb {
     enum Kind : std::uint8_t { split, reorder, parallelize, vectorize, unroll, precompute, assemble } kind;
-    std::vector<std::string> indices = {};     ///< split: index, outer, inner
-    std::int64_t size = 0;                     ///< split
-    std::optional<Assignment> workspace = {};  ///< precompute
-    std::optional<Format> format = {};         ///< precompute
-    Assembly assembly = Assembly::append;      ///< assemble
+    std::vector<std::string> indices = {};             ///< split: index, outer, inner
+    std::int64_t size = 0;                             ///< split
+    std::optional<Assignment> workspace = {};          ///< precompute
+    std::optional<Format> format = {};                 ///< precompute
+    ResultAssembly assembly = ResultAssembly::append;  ///< assemble
     std::string to_string() const;
   };
 
@@ -51,7 +51,7 @@ class Schedule {
   /// "T(i,k) = A(i,j) * B(j,k)" is computed first, into this format (inferred where not given), and stands for what it
   /// is in the expression. ExpressionError.
   Schedule& precompute(std::string_view assignment, std::optional<Format> format = {});
-  Schedule& assemble(Assembly how);
+  Schedule& assemble(ResultAssembly how);
 
   const std::vector<Verb>& verbs() const { return verbs_; }
   /// The text that parses back.

@@ -1,6 +1,7 @@
 #pragma once
 // Everything. Each header is a page of its own: format -> tensor -> expression -> plan -> result.
 #include "strata/buffer.h"
+#include "strata/build.h"
 #include "strata/draw.h"
 #include "strata/dtype.h"
 #include "strata/error.h"
@@ -8,6 +9,7 @@
 #include "strata/expr.h"
 #include "strata/format.h"
 #include "strata/io.h"
+#include "strata/operators.h"
 #include "strata/ops.h"
 #include "strata/plan.h"
 #include "strata/schedule.h"
@@ -15,3 +17,4 @@
 #include "strata/static_format.h"
 #include "strata/structure.h"
 #include "strata/tensor.h"
+#include "strata/version.h"

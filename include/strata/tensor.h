@@ -2,6 +2,7 @@
 // A tensor is a type and its buffers. Both are immutable values; copies share memory.
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,6 +65,16 @@ class Tensor {
  public:
   Tensor();  ///< the scalar 0.0
 
+  // Of arrays: those that are moved in are taken over, others copied, and all of them checked (TensorError names the
+  // level). To borrow, or for any other format: make_tensor(). In any order, with duplicates: from_coo().
+  static Tensor csr(std::int64_t rows, std::int64_t columns, Array pos, Array crd, Array values);
+  static Tensor csc(std::int64_t rows, std::int64_t columns, Array pos, Array crd, Array values);
+  static Tensor coo(const Shape& shape, std::vector<Array> coords, Array values);  ///< sorted, each place once
+  /// Blocks of block_rows x block_columns, each row-major.
+  static Tensor bsr(std::int64_t rows, std::int64_t columns, std::int64_t block_rows, std::int64_t block_columns,
+                    Array pos, Array crd, Array values);
+  static Tensor dense(const Shape& shape, Array values);  ///< row-major
+
   const TensorType& type() const;
   const Format& format() const { return type().format; }
   const Shape& shape() const { return type().shape; }
@@ -88,6 +99,11 @@ class Tensor {
   /// The element at these coordinates: nothing where it is absent (a stored 0 is present). Duplicates are added.
   /// IndexError.
   std::optional<Scalar> get(std::span<const std::int64_t> coordinates) const;
+  std::optional<Scalar> get(std::initializer_list<std::int64_t> coordinates) const {
+    return get(std::span(coordinates.begin(), coordinates.size()));
+  }
+  /// The element, the fill where it is absent: t({0, 2}).to_double(). IndexError.
+  Scalar operator()(std::initializer_list<std::int64_t> coordinates) const { return get(coordinates).value_or(fill()); }
 
   /// pos and crd of a level of a single-part tensor as index buffers (packed levels unpacked into fresh memory; bitmap:
   /// the coordinates).

@@ -29,6 +29,7 @@ void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor);   ///< called by 
 void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor);  ///< called by bind_tensor
 void bind_border(nb::module_& m);
 void bind_convert(nb::module_& m);
+void bind_build(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_io(nb::module_& m);
@@ -142,6 +143,11 @@ void set_python_error(const std::exception_ptr& caught);
 // --- matmul.cpp ---
 /// a @ b with the tensor on either side.
 PyObject* at_operator(PyObject* a, PyObject* b);
+
+// --- convert.cpp ---
+/// What conversions are asked for by name. DTypeError, TensorError.
+ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split,
+                          nb::handle zeros);
 
 // --- format.cpp ---
 /// A Format, a text or name, or an object with a `.format`; `rank` decides what COO, CSF and dense mean.

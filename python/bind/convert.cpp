@@ -47,22 +47,6 @@ Split to_split(nb::handle h) {
                      .got = Py_TYPE(h.ptr())->tp_name});
 }
 
-ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split,
-                          nb::handle zeros) {
-  ConvertOptions o;
-  o.dtype = to_optional_dtype(dtype);
-  o.pos_dtype = to_optional_dtype(pos_dtype);
-  o.crd_dtype = to_optional_dtype(crd_dtype);
-  for (const auto& index : {o.pos_dtype, o.crd_dtype})
-    if (index && !is_index(*index))
-      throw DTypeError({.what = std::string(name_of(*index)) + " is no dtype of indices",
-                        .expected = "int8..int64 or uint8..uint64",
-                        .got = std::string(name_of(*index))});
-  o.split = to_split(split);
-  o.zeros = to_zeros(zeros);
-  return o;
-}
-
 /// Python's integers in a list become those of the dtype at once: NumPy would take float64 for 1 beside 2**63.
 nb::object in_dtype(nb::object values, nb::handle dtype) {
   const auto to = to_optional_dtype(dtype);
@@ -88,6 +72,22 @@ void warn_imaginary(DType to) {
 }
 
 }  // namespace
+
+ConvertOptions to_options(nb::handle dtype, nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split,
+                          nb::handle zeros) {
+  ConvertOptions o;
+  o.dtype = to_optional_dtype(dtype);
+  o.pos_dtype = to_optional_dtype(pos_dtype);
+  o.crd_dtype = to_optional_dtype(crd_dtype);
+  for (const auto& index : {o.pos_dtype, o.crd_dtype})
+    if (index && !is_index(*index))
+      throw DTypeError({.what = std::string(name_of(*index)) + " is no dtype of indices",
+                        .expected = "int8..int64 or uint8..uint64",
+                        .got = std::string(name_of(*index))});
+  o.split = to_split(split);
+  o.zeros = to_zeros(zeros);
+  return o;
+}
 
 void bind_convert(nb::module_& m) {
   m.def(
@@ -124,7 +124,7 @@ void bind_convert(nb::module_& m) {
   m.def(
       "from_coo",
       [](nb::handle coords, nb::handle values, nb::handle shape, nb::handle format, nb::handle dtype,
-         nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split) {
+         nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split, nb::handle fill) {
         const Shape s = to_shape(shape);
         std::vector<Buffer> lists;
         for (nb::handle c : coords) {
@@ -138,13 +138,16 @@ void bind_convert(nb::module_& m) {
         const Buffer v = to_buffer(in_dtype(nb::borrow(values), dtype), "values");
         const Format f = to_format(format, static_cast<int>(s.size()));
         const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, nb::none());
+        std::optional<Scalar> absent;
+        if (!fill.is_none()) absent = to_scalar(fill, o.dtype.value_or(v.dtype), "fill");
         NoGil no_gil;
-        return from_coo(lists, v, s, f, o);
+        return from_coo(lists, v, s, f, o, absent);
       },
       nb::arg("coords"), nb::arg("values"), nb::arg("shape"), nb::arg("format") = "COO", nb::arg("dtype") = nb::none(),
       nb::arg("pos_dtype") = nb::none(), nb::arg("crd_dtype") = nb::none(), nb::arg("split") = nb::none(),
+      nb::arg("fill") = nb::none(),
       "From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any "
-      "order, duplicates are added.");
+      "order, duplicates are added. fill : of what is absent, 0 unless told.");
   m.def(
       "to_dense_tensor",
       [](const Tensor& t) {

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   bind_tensor(m);
   bind_border(m);
   bind_convert(m);
+  bind_build(m);
   bind_plan(m);
   bind_schedule(m);
   bind_evaluate(m);

@@ -190,15 +190,19 @@ void bind_plan(nb::module_& m) {
   m.def(
       "emit_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, nb::handle semiring,
-         nb::handle mask, bool complement_mask) {
+         nb::handle mask, bool complement_mask, const std::string& name, bool main) {
         const auto symbolic = symbolic_operands(operands, dtype);
         const SymbolicOptions options{to_semiring(semiring), format_of_mask(mask), complement_mask, {}};
+        const EmitOptions emit{name, main};
         NoGil no_gil;
-        return on_a_large_stack(roomy, [&] { return emit_expression(expression, symbolic, extent, options); });
+        return on_a_large_stack(roomy, [&] { return emit_expression(expression, symbolic, extent, options, emit); });
       },
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64", nb::kw_only(),
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
-      "The one kernel of an expression, as a C file that needs nothing of Strata. "
+      nb::arg("name") = "kernel", nb::arg("main") = false,
+      "The one kernel of an expression, as a C11 file that needs nothing of Strata. `name`: of its function; `main`: "
+      "with "
+      "a main() that calls it on a tiny input and returns 0 where the result is right. "
       "ExpressionError, FormatError, Unsupported.");
   m.def(
       "index_notation_operands",

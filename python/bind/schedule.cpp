@@ -16,7 +16,9 @@ std::vector<std::string> words(const nb::args& given) {
   return out;
 }
 
-Assembly to_assembly(const std::string& how) { return parse_schedule("assemble(" + how + ")").verbs()[0].assembly; }
+ResultAssembly to_assembly(const std::string& how) {
+  return parse_schedule("assemble(" + how + ")").verbs()[0].assembly;
+}
 
 }  // namespace
 

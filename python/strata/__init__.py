@@ -28,6 +28,7 @@ from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
 )
 from ._accelerate import Acceleration, accelerate_scipy
 from ._advice import Advice, advise
+from ._build import Assembly, Builder
 from ._calls import tell as _tell, tell_methods as _tell_methods
 from ._core import (
     DType,
@@ -81,6 +82,8 @@ __all__ = [
     "Acceleration",
     "Advice",
     "ArgumentError",
+    "Assembly",
+    "Builder",
     "CopyWarning",
     "DType",
     "DTypeError",

@@ -828,13 +828,52 @@ def from_dense(array: object, format: object, threshold: object | None = 0.0, fi
     From a dense array of any package. Elements with |x - fill| <= threshold are dropped: with 0 all that equal the fill, -0.0 too, as in NumPy and SciPy. None drops only those with the very bits of the fill. NaN stays.
     """
 
-def from_coo(coords: object, values: object, shape: object, format: object = 'COO', dtype: object | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None) -> Tensor:
+def from_coo(coords: object, values: object, shape: object, format: object = 'COO', dtype: object | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, split: object | None = None, fill: object | None = None) -> Tensor:
     """
-    From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any order, duplicates are added.
+    From coordinates: coords[d][k] is the d-th coordinate of element k (integer arrays), values[k] its value; any order, duplicates are added. fill : of what is absent, 0 unless told.
     """
 
 def to_dense_tensor(t: Tensor) -> Tensor:
     """Row-major dense; the fill where absent."""
+
+class Builder:
+    """The state of strata.Builder."""
+
+    def __init__(self, shape: object, dtype: object) -> None: ...
+
+    def add(self, coords: object, values: object, order: int) -> None: ...
+
+    def build(self, format: object, pos_dtype: object | None, crd_dtype: object | None, split: object | None, fill: object | None) -> Tensor: ...
+
+    def clear(self) -> None: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+class Assembly:
+    """The state of strata.Assembly."""
+
+    def __init__(self, coords: object, shape: object, format: object, dtype: object | None, pos_dtype: object | None, crd_dtype: object | None, split: object | None) -> None: ...
+
+    def assemble(self, values: object, fill: object | None) -> Tensor: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def nse(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def format(self) -> Format: ...
 
 class Plan:
     """
@@ -884,9 +923,9 @@ def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: 
     What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}, the result's too; others are dense. `mask`: its format. ExpressionError, FormatError, ScheduleError, Unsupported.
     """
 
-def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False) -> str:
+def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, name: str = 'kernel', main: bool = False) -> str:
     """
-    The one kernel of an expression, as a C file that needs nothing of Strata. ExpressionError, FormatError, Unsupported.
+    The one kernel of an expression, as a C11 file that needs nothing of Strata. `name`: of its function; `main`: with a main() that calls it on a tiny input and returns 0 where the result is right. ExpressionError, FormatError, Unsupported.
     """
 
 def index_notation_operands(spec: str) -> list[str]:

@@ -74,6 +74,10 @@ def parser():
     )
     _expression(emit)
     emit.add_argument("--extent", type=int, default=1000, metavar="N", help="extent of every index")
+    emit.add_argument("--name", default="kernel", help="of the function (default: kernel)")
+    emit.add_argument(
+        "--main", action="store_true", help="add a main() that runs it on a tiny input: exit status 0 where it is right"
+    )
     emit.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of the terminal")
 
     bench = sub.add_parser(

@@ -22,6 +22,15 @@ struct ReleaseBlock {
 };
 }  // namespace
 
+void Buffer::require(DType asked) const {
+  const bool bits = is_float(dtype) && size_of(dtype) < 4 && asked == (size_of(dtype) == 2 ? DType::u16 : DType::u8);
+  if (asked == dtype || bits) return;
+  throw DTypeError({.what = "these elements have another type",
+                    .expected = std::string(name_of(dtype)),
+                    .got = std::string(name_of(asked)),
+                    .fix = "ask for " + std::string(name_of(dtype)) + ", or cast() first"});
+}
+
 bool is_own(const Buffer& b) { return std::get_deleter<ReleaseBlock>(b.owner) != nullptr; }
 
 Buffer Buffer::allocate(DType dtype, std::int64_t size) {

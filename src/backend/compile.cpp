@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "strata/error.h"
 #include "strata/settings.h"
+#include "strata/version.h"
 
 namespace strata {
 namespace {

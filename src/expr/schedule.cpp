@@ -64,7 +64,7 @@ class Parser : private Scanner {
       case Kind::unroll: out.unroll(word("an index").text); break;
       case Kind::precompute: precompute(out); break;
       case Kind::assemble:
-        out.assemble(static_cast<Assembly>(number_of(word("a way"), assembly_names, "no way to assemble")));
+        out.assemble(static_cast<ResultAssembly>(number_of(word("a way"), assembly_names, "no way to assemble")));
         break;
     }
     expect(')', "')'");
@@ -113,7 +113,7 @@ class Parser : private Scanner {
 
 }  // namespace
 
-std::string_view name_of(Assembly how) { return assembly_names[static_cast<std::size_t>(how)]; }
+std::string_view name_of(ResultAssembly how) { return assembly_names[static_cast<std::size_t>(how)]; }
 
 Schedule& Schedule::add(Verb verb) {
   verbs_.push_back(std::move(verb));
@@ -139,7 +139,7 @@ Schedule& Schedule::unroll(std::string index) { return add({.kind = Kind::unroll
 Schedule& Schedule::precompute(std::string_view assignment, std::optional<Format> format) {
   return add({.kind = Kind::precompute, .workspace = parse_assignment(assignment), .format = std::move(format)});
 }
-Schedule& Schedule::assemble(Assembly how) { return add({.kind = Kind::assemble, .assembly = how}); }
+Schedule& Schedule::assemble(ResultAssembly how) { return add({.kind = Kind::assemble, .assembly = how}); }
 
 std::string Schedule::Verb::to_string() const {
   std::string inside = joined(indices, ", ");

@@ -37,8 +37,9 @@ bool near(const Scalar& x, const Scalar& fill, double threshold) {
   return std::abs(x.to_complex() - fill.to_complex()) <= threshold;
 }
 
-/// A split has a meaning, and there are parts to split into.
-void check_split(const Split& split, const Format& format) {
+}  // namespace
+
+void conversion::check_split(const Split& split, const Format& format) {
   const auto refuse = [](const std::string& what, const std::string& expected, const std::string& got) {
     throw TensorError({.what = what, .expected = expected, .got = got});
   };
@@ -53,8 +54,6 @@ void check_split(const Split& split, const Format& format) {
   if (split.kind == Split::blocks && !(split.fill >= 0 && split.fill <= 1))
     refuse("split by blocks takes the share that is filled", "0 to 1", std::to_string(split.fill));
 }
-
-}  // namespace
 
 Tensor conversion::with_dtype(const Tensor& t, DType dtype) {
   TensorType type = t.type();
@@ -135,103 +134,6 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
     });
   };
   return assemble({kept}, dense.dtype(), absent, dense.shape(), format, {});
-}
-
-namespace {
-
-/// `coordinate` as it is read; of uint64 the number that was given is told.
-[[noreturn]] void out_of_range(std::size_t d, std::int64_t extent, std::int64_t element, std::int64_t coordinate,
-                               bool beyond = false) {
-  const std::string given =
-      beyond ? std::to_string(static_cast<std::uint64_t>(coordinate)) : std::to_string(coordinate);
-  throw IndexError({.what = "coordinate out of range in dimension " + std::to_string(d),
-                    .expected = "0 to " + std::to_string(extent - 1),
-                    .got = given + " for element " + std::to_string(element)});
-}
-
-template <class I> void check_coordinates(const I* c, std::int64_t n, std::size_t d, std::int64_t extent) {
-  constexpr std::int64_t chunk = 1 << 16;
-  parallel_for(ceil_div(n, chunk), [&](std::int64_t part) {
-    const std::int64_t begin = part * chunk, end = std::min(n, begin + chunk);
-    bool bad = false;
-    for (std::int64_t k = begin; k < end; ++k) bad |= c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent;
-    for (std::int64_t k = begin; bad && k < end; ++k)
-      if (c[k] < 0 || static_cast<std::int64_t>(c[k]) >= extent)
-        out_of_range(d, extent, k, static_cast<std::int64_t>(c[k]));
-  });
-}
-
-/// The lists as they are, as an unordered COO tensor: for matrices with plain index types, whose conversions are fast.
-/// Null otherwise.
-std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape) {
-  const DType t = shape.size() == 2 ? coords[0].dtype : DType::boolean;
-  if (coords.size() != 2 || coords[1].dtype != t || (t != DType::i32 && t != DType::i64)) return {};
-  for (const Buffer& c : coords)
-    if (reinterpret_cast<std::uintptr_t>(c.data) % size_of(t) != 0) return {};
-  for (std::size_t d = 0; d < 2; ++d) {
-    if (t == DType::i32) check_coordinates(static_cast<const std::int32_t*>(coords[d].data), values.size, d, shape[d]);
-    else check_coordinates(static_cast<const std::int64_t*>(coords[d].data), values.size, d, shape[d]);
-  }
-  static const Format coo =
-      parse_format("(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))");
-  RawArrays arrays;
-  arrays.pos[0] = Buffer::allocate(DType::i64, 2);
-  static_cast<std::int64_t*>(arrays.pos[0].data)[0] = 0;
-  static_cast<std::int64_t*>(arrays.pos[0].data)[1] = values.size;
-  arrays.crd[0] = coords[0];
-  arrays.crd[1] = coords[1];
-  arrays.values = values;
-  return make_tensor(coo, shape, std::move(arrays), {}, false);
-}
-
-}  // namespace
-
-Tensor from_coo(std::span<const Buffer> coords, const Buffer& given, const Shape& shape, const Format& format,
-                const ConvertOptions& options) {
-  // Duplicates are added in the dtype asked for: two uint8 of 200 are 400 in int64.
-  const Buffer values = options.dtype && *options.dtype != given.dtype ? given.cast(*options.dtype) : given;
-  check_shape(format, shape);
-  check_split(options.split, format);
-  if (coords.size() != shape.size())
-    throw TensorError({.what = "one list of coordinates per dimension is needed",
-                       .expected = std::to_string(shape.size()),
-                       .got = std::to_string(coords.size())});
-  for (std::size_t d = 0; d < coords.size(); ++d) {
-    const std::string name = "coordinates of dimension " + std::to_string(d);
-    if (!is_index(coords[d].dtype))
-      throw DTypeError({.what = name + " must be integers",
-                        .expected = "int8 to int64 or uint8 to uint64",
-                        .got = std::string(name_of(coords[d].dtype))});
-    if (coords[d].size != values.size)
-      throw TensorError({.what = name + " and values differ in length",
-                         .expected = std::to_string(values.size),
-                         .got = std::to_string(coords[d].size)});
-  }
-  if (options.zeros == Zeros::drop) {
-    ConvertOptions stored = options;
-    stored.zeros = Zeros::automatic;
-    return drop_zeros(from_coo(coords, values, shape, format, stored));
-  }
-  if (const auto coo = as_unordered_coo(coords, values, shape)) return convert(*coo, format, options);
-  const auto emit = [&](const Sink& sink) {
-    constexpr std::int64_t step = 1024;
-    std::vector<std::vector<std::int64_t>> columns(coords.size(), std::vector<std::int64_t>(step));
-    std::vector<const std::int64_t*> dims(coords.size());
-    const auto width = static_cast<std::int64_t>(size_of(values.dtype));
-    for (std::int64_t begin = 0; begin < values.size; begin += step) {
-      poll_at(begin);
-      const std::int64_t n = std::min(step, values.size - begin);
-      for (std::size_t d = 0; d < coords.size(); ++d) {
-        IndexView(coords[d]).read(begin, n, columns[d].data());
-        for (std::int64_t k = 0; k < n; ++k)
-          if (const auto c = columns[d][static_cast<std::size_t>(k)]; c < 0 || c >= shape[d])
-            out_of_range(d, shape[d], begin + k, c, coords[d].dtype == DType::u64);
-        dims[d] = columns[d].data();
-      }
-      sink({static_cast<int>(n), dims.data(), static_cast<const char*>(values.data) + begin * width});
-    }
-  };
-  return assemble({emit, values.size}, values.dtype, Scalar::zero(values.dtype), shape, format, options);
 }
 
 Tensor to_dense(const Tensor& t) { return convert(t, dense_format(t.rank())); }

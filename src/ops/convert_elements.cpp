@@ -6,8 +6,8 @@
 
 #include "backend/steps.h"
 #include "base/sum_in_pairs.h"
+#include "ops/bucket_sort.h"
 #include "ops/convert_elements.h"
-#include "ops/radix_sort.h"
 #include "tensor/values.h"
 
 namespace strata::conversion {
@@ -123,29 +123,36 @@ int Elements::sorted_suffix() const {
   return sorted;
 }
 
+namespace {
+
+/// f(e) for every element.
+template <class F> void each(std::size_t count, const F& f) {
+  in_steps(0, static_cast<std::int64_t>(count), [&](std::int64_t begin, std::int64_t end) {
+    for (auto e = static_cast<std::size_t>(begin); e < static_cast<std::size_t>(end); ++e) f(e);
+  });
+}
+
+}  // namespace
+
+PodArray<SortItem> Elements::order() const {
+  const std::size_t n = keys_[0].size();
+  // The last word first: the sort is stable.
+  PodArray<SortItem> items(n), spare(n);
+  each(n, [&](std::size_t e) { items[e] = {keys_.back()[e], e}; });
+  if (sorted_ && keys_.size() == 1) return items;
+  bucket_sort(items, spare, sorted_suffix(), layout_.used.back());
+  for (std::size_t w = keys_.size() - 1; w-- > 0;) {
+    each(n, [&](std::size_t e) { items[e].key = keys_[w][items[e].index]; });
+    bucket_sort(items, spare, 0, layout_.used[w]);
+  }
+  return items;
+}
+
 void Elements::sort_and_combine() {
   if (sorted_) return;
   const std::size_t n = keys_[0].size();
-  // f(e) for every element.
-  const auto each = [](std::size_t count, const auto& f) {
-    in_steps(0, static_cast<std::int64_t>(count), [&](std::int64_t begin, std::int64_t end) {
-      for (auto e = static_cast<std::size_t>(begin); e < static_cast<std::size_t>(end); ++e) f(e);
-    });
-  };
-  // The last word first: the sort is stable, so that duplicates keep the order in which they came.
-  PodArray<SortItem> items(n), spare(n);
-  each(n, [&](std::size_t e) { items[e] = {keys_.back()[e], e}; });
-  radix_sort(items, spare, sorted_suffix(), layout_.used.back());
-  for (std::size_t w = keys_.size() - 1; w-- > 0;) {
-    each(n, [&](std::size_t e) { items[e].key = keys_[w][items[e].index]; });
-    radix_sort(items, spare, 0, layout_.used[w]);
-  }
-  spare = {};
-  const auto equal = [&](std::size_t a, std::size_t b) {
-    for (const auto& words : keys_)
-      if (words[a] != words[b]) return false;
-    return true;
-  };
+  PodArray<SortItem> items = order();
+  const auto equal = [&](std::size_t a, std::size_t b) { return same_place(a, b); };
   std::size_t runs = 0;
   const bool single = keys_.size() == 1;
   each(n, [&](std::size_t e) {

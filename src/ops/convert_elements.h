@@ -1,11 +1,12 @@
 #pragma once
 // The general path of conversion: elements as (level coordinates of the target, value), sorted, combined, built into
 // levels.
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "ops/pod_array.h"
+#include "ops/radix_sort.h"
 #include "strata/ops.h"
 #include "tensor/tensor_impl.h"
 
@@ -50,6 +51,12 @@ class Elements {
 
   void reserve(std::int64_t n);
   void append(const Piece& piece);
+  /// Where each element stands in the order of level coordinates: stable, so that duplicates stay in the order in which
+  /// they came. The key of an item is its first word.
+  PodArray<SortItem> order() const;
+  bool same_place(std::size_t a, std::size_t b) const {
+    return std::ranges::all_of(keys_, [&](const auto& words) { return words[a] == words[b]; });
+  }
   /// Sorts by level coordinates and adds up duplicates, in the order in which they came (many of them in pairs).
   void sort_and_combine();
 
@@ -111,6 +118,8 @@ Source stored_elements(const Tensor& t, Zeros zeros);
 /// set the number of slots of padded levels in `parts`.
 PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target);
 
+/// A split has a meaning, and there are parts to split into. TensorError.
+void check_split(const Split& split, const Format& format);
 /// The index dtypes that conversion chooses where none is asked for.
 DType automatic_crd_dtype(const Format& format, const Shape& shape);
 /// A format with another argument at one level of one part.

@@ -30,6 +30,10 @@ std::pair<Product, int> product_of(const Einsum& e, std::span<const TensorType> 
 /// Its kernel as a C file, with a comment that repeats `text` and says how to call it. Unsupported.
 std::string emit_product(const std::string& text, const Einsum& e, std::span<const TensorType> types,
                          std::span<const std::string> names);
+/// A main() for that file, which calls its function on these tensors (of the same formats) and expects this result.
+/// Unsupported.
+std::string emit_main(const std::string& name, const Einsum& e, std::span<const TensorType> types,
+                      std::span<const Tensor> tensors, const Tensor& expected);
 /// The same of one product with at most one sparse operand, behind a line of its operands. Unsupported.
 std::string show_product(const Einsum& e, std::span<const TensorType> types, std::span<const std::string> names);
 

@@ -1,27 +1,34 @@
-// Own arrays in, another format, a product, and an error that crosses the library's border with its type.
+// Own arrays in, another format, a product, a kernel of the build, and an error that crosses the library's border with
+// its type.
 #include <strata/strata.h>
 
-#include <cstdio>
+#include <iostream>
 #include <vector>
+
+#include "row_products.h"
 
 int main() {
   using namespace strata;
   // [[1 0 2] [0 0 3]] as coordinates.
   const std::vector<std::int64_t> rows = {0, 0, 1}, columns = {0, 2, 2};
-  const std::vector<double> values = {1, 2, 3}, ones = {1, 1, 1};
-  const Buffer coordinates[] = {Buffer::borrow(std::span<const std::int64_t>(rows)),
-                                Buffer::borrow(std::span<const std::int64_t>(columns))};
-  const Tensor a = from_coo(coordinates, Buffer::borrow(std::span<const double>(values)), {2, 3}, parse_format("CSR"));
-  const std::int64_t stride[] = {1};
-  const Tensor x = borrow_dense(Buffer::borrow(std::span<const double>(ones)), {3}, stride);
-  const Tensor y = to_dense(matmul(convert(a, parse_format("BSR(2, 2)")), x));
-  const auto result = y.values().as<double>();
-  std::printf("y = [%g %g]\n", result[0], result[1]);
-  if (result[0] != 3 || result[1] != 3) return 1;
+  const std::vector<double> values = {1, 2, 3};
+  const Tensor a = from_coo({rows, columns}, values, {2, 3}, "CSR");
+  const Tensor x = Tensor::dense({3}, {1.0, 1.0, 1.0});
+  const Tensor y = matmul(convert(a, "BSR(2, 2)"), x);
+  std::cout << "y = [" << y({0}) << " " << y({1}) << "]\n";
+  if (y({0}).to_double() != 3 || y({1}).to_double() != 3) return 1;
+
+  // As the first comment of row_products.c has it.
+  double result[2] = {}, alpha = 1, beta = 0;
+  const Buffer pos = a.pos(1), crd = a.crd(1), stored = a.values(), dense = x.values();
+  void* const buffers[] = {result, &alpha, &beta, pos.data, crd.data, stored.data, dense.data};
+  const long long scalars[] = {0, 0, 2};
+  if (row_products(buffers, scalars, 0, 2, 0) != 0 || result[0] != 3 || result[1] != 3) return 1;
+  static_assert(STRATA_VERSION_NUMBER >= STRATA_VERSION_OF(0, 1, 0));
   try {
     parse_format("(i, j) -> (i: dense, j: compresed)");
   } catch (const FormatError& error) {
-    std::printf("%s\n", error.what());
+    std::cout << error.what() << "\n";
     return error.problem().fix.find("compressed") == std::string::npos;
   }
   return 1;

@@ -14,6 +14,11 @@ step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE} -B ${work}/build -DCMAKE_PREF
 step(${CMAKE_COMMAND} --build ${work}/build)
 step(${CMAKE_COMMAND} -E env STRATA_CACHE=off ${work}/build/consumer)
 
+# The examples as a project of their own, as their CMakeLists.txt says.
+step(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../../examples/cpp -B ${work}/examples -DCMAKE_PREFIX_PATH=${work}/moved -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug)
+step(${CMAKE_COMMAND} --build ${work}/examples)
+step(${CMAKE_CTEST_COMMAND} --test-dir ${work}/examples --output-on-failure)
+
 # The library shows its own names and nobody else's.
 file(GLOB library ${work}/moved/lib*/libstrata.so ${work}/moved/lib/*/libstrata.so)
 list(GET library 0 library)

@@ -1,6 +1,11 @@
 #include "compiler/emit/c_file.h"
 
+#include <algorithm>
+#include <set>
+
+#include "compiler/emit/literal.h"
 #include "compiler/emit/prologue.h"
+#include "strata/version.h"
 
 namespace strata {
 namespace {
@@ -10,6 +15,28 @@ std::string row(const std::string& place, const std::string& type, const std::st
     return s + std::string(s.size() < n ? n - s.size() : 0, ' ');
   };
   return " *   " + padded(place, 14) + padded(type, 24) + text + "\n";
+}
+
+/// Words that C11 keeps for itself or that the text declares (and main).
+bool is_taken(const std::string& name) {
+  static const std::set<std::string> taken = {
+      "auto",     "break",  "case",     "char",   "const",  "continue", "default", "do",     "double",  "else",
+      "enum",     "extern", "float",    "for",    "goto",   "if",       "inline",  "int",    "long",    "register",
+      "restrict", "return", "short",    "signed", "sizeof", "static",   "struct",  "switch", "typedef", "union",
+      "unsigned", "void",   "volatile", "while",  "main",   "printf",   "f64",     "f32",    "i8",      "i16",
+      "i32",      "i64",    "u8",       "u16",    "u32",    "u64",      "boolean", "c64",    "c128"};
+  return taken.contains(name);
+}
+
+/// Values, 12 a line.
+std::string initialiser(const Buffer& b, DType stored) {
+  if (b.size == 0) return "{0}";
+  std::string out = "{";
+  for (std::int64_t k = 0; k < b.size; ++k) {
+    const auto at = static_cast<const char*>(b.data) + k * static_cast<std::int64_t>(size_of(stored));
+    out += (k == 0 ? "" : k % 12 == 0 ? ",\n    " : ", ") + literal(Scalar::load(stored, at));
+  }
+  return out + "}";
 }
 
 }  // namespace
@@ -30,6 +57,62 @@ std::string c_file(const CFile& file, const ir::Function& function, const std::s
     out += row("scalars[" + std::to_string(s) + "]", "", file.scalars[s]);
   out += row("begin, end", "", file.range) + row("chunk", "", file.chunk) + " */\n";
   return out + source;
+}
+
+std::string rename_function(const std::string& file, const std::string& name) {
+  const auto letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const bool is_name = !name.empty() && letter(name[0]) && name.substr(0, 2) != "__" &&
+                       std::ranges::all_of(name, [&](char c) { return letter(c) || digit(c); });
+  if (!is_name || is_taken(name))
+    throw ExpressionError({.what = "a function of C cannot be called so",
+                           .expected = "letters, digits and _, such as spmv",
+                           .got = "'" + name + "'"});
+  if (name == "kernel") return file;
+  // In the comment operands have names of the user's; below it all names are ours.
+  const std::size_t end = file.find("*/\n");
+  std::string out;
+  for (std::size_t at = 0; at < file.size();) {
+    const std::size_t found = file.find("kernel", at);
+    if (found == std::string::npos) return out + file.substr(at);
+    const std::size_t after = found + 6;
+    const bool ours = found > end ? !letter(file[found - 1]) && !digit(file[found - 1]) &&
+                                        (file[after] == '(' || file.compare(after, 7, "_loops(") == 0)
+                                  : found >= 7 && file.compare(found - 7, 26, " * int kernel(void* const*") == 0;
+    out += file.substr(at, found - at) + (ours ? name : "kernel");
+    at = after;
+  }
+  return out;
+}
+
+std::string c_main(const std::string& name, std::span<const CArgument> buffers, std::span<const std::int64_t> scalars,
+                   std::int64_t end, const Buffer& expected) {
+  const DType result = buffers[0].data.dtype;
+  if (is_complex(result) || (is_float(result) && size_of(result) < 4))
+    throw Unsupported({.what = "main() prints what C has a plain type for",
+                       .expected = "float64, float32, integers or bool",
+                       .got = std::string(name_of(result))});
+  std::string out = "\n#include <stdio.h>\n\n/* A tiny input. */\nint main(void) {\n", pointers, numbers;
+  for (std::size_t k = 0; k < buffers.size(); ++k) {
+    const Buffer& b = buffers[k].data;
+    const DType stored = Prologue::storage_type(b.dtype);
+    const std::string own = "b" + std::to_string(k);
+    out += std::string("  static ") + (buffers[k].written ? "" : "const ") + std::string(c_name(stored)) + " " + own +
+           "[" + std::to_string(std::max<std::int64_t>(b.size, 1)) + "] = " + initialiser(b, stored) + ";\n";
+    pointers += (k ? ", " : "") + std::string(buffers[k].written ? "" : "(void*)") + own;
+  }
+  for (std::size_t k = 0; k < scalars.size(); ++k) numbers += (k ? ", " : "") + std::to_string(scalars[k]);
+  const DType stored = Prologue::storage_type(result);
+  const std::string count = std::to_string(expected.size), type(c_name(stored));
+  out += "  static const " + type + " expected[" + std::to_string(std::max<std::int64_t>(expected.size, 1)) +
+         "] = " + initialiser(expected, stored) + ";\n";
+  out += "  void* const buffers[] = {" + pointers + "};\n  const long long scalars[] = {" +
+         (numbers.empty() ? "0" : numbers) + "};\n";
+  out += "  int status = " + name + "(buffers, scalars, 0, " + std::to_string(end) + ", 0);\n";
+  out += "  for (int k = 0; k < " + count + "; ++k) {\n    printf(\"" +
+         std::string(is_float(result) ? "%g\\n\", (double)b0[k]" : "%lld\\n\", (long long)b0[k]") + ");\n" +
+         "    status |= b0[k] != expected[k];\n  }\n  return status;\n}\n";
+  return out;
 }
 
 }  // namespace strata

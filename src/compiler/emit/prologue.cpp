@@ -404,10 +404,10 @@ std::string Prologue::widen(DType t) {
   const std::string v = storage(t), f = type(DType::f32), portable = decoder(t, 1) + "(v)";
   const std::string name = std::string(short_name(t)) + "_to_f32";
   if (t != DType::f16) return add(name, f, v + " v", "  return " + portable + ";\n");
-  return add(
-      name, f, v + " v",
-      "#ifdef __F16C__\n  _Float16 h;\n  __builtin_memcpy(&h, &v, sizeof h);\n  return (f32)h;\n#else\n  return " +
-          portable + ";\n#endif\n");
+  return add(name, f, v + " v",
+             "#ifdef __F16C__\n  __extension__ _Float16 h;\n  __builtin_memcpy(&h, &v, sizeof h);\n  return "
+             "(f32)h;\n#else\n  return " +
+                 portable + ";\n#endif\n");
 }
 
 std::string Prologue::narrow(DType t) {
@@ -415,7 +415,7 @@ std::string Prologue::narrow(DType t) {
   const std::string name = "f32_to_" + std::string(short_name(t));
   if (t != DType::f16) return add(name, v, f + " x", "  return " + portable + ";\n");
   return add(name, v, f + " x",
-             "#ifdef __F16C__\n  const _Float16 h = (_Float16)x;\n  " + v +
+             "#ifdef __F16C__\n  __extension__ const _Float16 h = (_Float16)x;\n  " + v +
                  " v;\n  __builtin_memcpy(&v, &h, sizeof v);\n  return v;\n#else\n  return " + portable +
                  ";\n#endif\n");
 }
@@ -428,7 +428,7 @@ std::string Prologue::load(DType t, int lanes) {
   const std::string parameters = "const " + storage(t) + "* p";
   if (t != DType::f16) return add(name, f, parameters, portable);
   return add(name, f, parameters,
-             "#ifdef __F16C__\n  typedef _Float16 half __attribute__((vector_size(" + num(2 * lanes) +
+             "#ifdef __F16C__\n  __extension__ typedef _Float16 half __attribute__((vector_size(" + num(2 * lanes) +
                  "), aligned(2), may_alias));\n  return __builtin_convertvector(*(const half*)p, " + f + ");\n#else\n" +
                  portable + "#endif\n");
 }
@@ -440,7 +440,7 @@ std::string Prologue::store(DType t, int lanes) {
   const std::string parameters = storage(t) + "* p, " + f + " x";
   if (t != DType::f16) return add(name, "void", parameters, portable);
   return add(name, "void", parameters,
-             "#ifdef __F16C__\n  typedef _Float16 half __attribute__((vector_size(" + num(2 * lanes) +
+             "#ifdef __F16C__\n  __extension__ typedef _Float16 half __attribute__((vector_size(" + num(2 * lanes) +
                  "), aligned(2), may_alias));\n  *(half*)p = __builtin_convertvector(x, half);\n#else\n" + portable +
                  "#endif\n");
 }

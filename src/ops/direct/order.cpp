@@ -73,7 +73,7 @@ class Model {
   std::optional<Order> in_pattern() const {
     const int first = pattern();
     if (first < 0 || !kept_[static_cast<std::size_t>(first)] ||
-        wishes_.assembly.value_or(Assembly::pattern) != Assembly::pattern)
+        wishes_.assembly.value_or(ResultAssembly::pattern) != ResultAssembly::pattern)
       return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
     Order out = into(first);
@@ -250,11 +250,11 @@ class Model {
     const auto fiber = [&](std::size_t k) { return std::max(1e-3, elements(k, level[k] + 1) / elements(k, level[k])); };
     double entries = 1;
     const int workspace = dense_result_ ? -1 : merging::workspace_of(summed);
-    if (wishes_.assembly == Assembly::append && workspace >= 0)
+    if (wishes_.assembly == ResultAssembly::append && workspace >= 0)
       return refuse([&] {
         return inside_a_sum(order, summed) + ": its elements do not come in their order, and none can be appended";
       });
-    if (wishes_.assembly == Assembly::workspace && workspace < 0)
+    if (wishes_.assembly == ResultAssembly::workspace && workspace < 0)
       return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = extent(order[v]);
@@ -450,7 +450,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
   auto order = model.in_pattern();
   if (order && !wishes.given) order->slots = slots_of(unit, *order);
   if (!order) order = model.of_values();
-  if (!order && wishes.assembly == Assembly::pattern) {
+  if (!order && wishes.assembly == ResultAssembly::pattern) {
     why = "the result has not the pattern of an operand in its own format";
     return std::nullopt;
   }

@@ -51,7 +51,7 @@ struct Wishes {
   std::vector<std::string> order;    ///< these from the outside in
   std::string outermost, innermost;  ///< of all; "": any
   std::vector<std::string> unrolled;
-  std::optional<Assembly> assembly;
+  std::optional<ResultAssembly> assembly;
 };
 
 /// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.

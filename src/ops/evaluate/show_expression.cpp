@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/suggest.h"
+#include "compiler/emit/c_file.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/front.h"
@@ -161,14 +162,58 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
          (code ? "\n" + show(s.assignment, all.tensors, all.options) : "");
 }
 
+namespace {
+
+/// A tensor that main() can be read with: two elements a row at most, small numbers. Where the text holds for its own
+/// extent alone (trailing dense ones up to 128), of that, else of a tiny one.
+Tensor tiny(TensorType t) {
+  const std::int64_t extent = t.shape.empty() ? 1 : t.shape[0] > 128 ? 4 : t.shape[0];
+  t.shape.assign(t.shape.size(), extent);
+  const bool dense = t.format.is_all_dense();
+  std::int64_t n = dense ? 1 : 2 * extent;
+  for (std::size_t d = 0; dense && d < t.shape.size(); ++d) n *= extent;
+  std::vector<Buffer> coordinates;
+  std::int64_t step = n;
+  for (std::size_t d = 0; d < t.shape.size(); ++d) {
+    Buffer b = Buffer::allocate(DType::i64, n);
+    step = dense ? step / extent : 1;
+    const bool last = d + 1 == t.shape.size();
+    for (std::int64_t k = 0; k < n; ++k)
+      b.set_index(k, dense ? k / step % extent : (k / 2 + (last ? k % 2 : 0)) % extent);
+    coordinates.push_back(std::move(b));
+  }
+  const Buffer values = Buffer::allocate(t.dtype, n);
+  for (std::int64_t k = 0; k < n; ++k)
+    Scalar::of(k % 9 + 1).as(t.dtype).store(static_cast<char*>(values.data) +
+                                            k * static_cast<std::int64_t>(size_of(t.dtype)));
+  return from_coo(coordinates, values, t.shape, t.format);
+}
+
+}  // namespace
+
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
-                            std::int64_t extent, const SymbolicOptions& options) {
+                            std::int64_t extent, const SymbolicOptions& options, const EmitOptions& emit) {
   const Symbolic s = symbolic(text, operands, extent);
   std::vector<std::string> names;
   const auto e = evaluation::as_einsum(s.assignment, s.types, names);
-  if (is_product(s, e, options)) return planning::emit_product(s.assignment.to_string(), *e, in_order(s, names), names);
+  if (is_product(s, e, options)) {
+    const auto types = in_order(s, names);
+    const std::string file =
+        rename_function(planning::emit_product(s.assignment.to_string(), *e, types, names), emit.name);
+    if (!emit.main) return file;
+    std::vector<Tensor> tensors;
+    std::map<std::string, Tensor> by_name;
+    for (std::size_t k = 0; k < types.size(); ++k)
+      by_name.insert_or_assign(names[k], tensors.emplace_back(tiny(types[k])));
+    return file + planning::emit_main(emit.name, *e, types, tensors, to_dense(evaluate(s.assignment, by_name)));
+  }
+  if (emit.main)
+    throw Unsupported({.what = "main() is written for one product with a dense result",
+                       .expected = "such as y(i) = A(i,j) * x(j), with at most one sparse operand",
+                       .got = s.assignment.to_string(),
+                       .fix = "emit it without main: the first comment says how it is called"});
   const WithData all = with_data(s, options, extent);
-  return direct::emit(s.assignment, all.tensors, all.options);
+  return rename_function(direct::emit(s.assignment, all.tensors, all.options), emit.name);
 }
 
 }  // namespace strata

@@ -11,7 +11,7 @@ namespace {
 
 /// Packs each slab of `a` (its first dimension is the batch) into `inner` and joins the arrays; the tail of a shorter
 /// batch is outside.
-Tensor batched(const std::string& levels, const Array& a, DType t) {
+Tensor batched(const std::string& levels, const DenseArray& a, DType t) {
   const Format inner = parse_format("(i, j) -> (" + levels + ")");
   RawArrays all;
   std::vector<Tensor> slabs;
@@ -19,7 +19,7 @@ Tensor batched(const std::string& levels, const Array& a, DType t) {
   const std::size_t each = a.v.size() / static_cast<std::size_t>(std::max<std::int64_t>(1, batches));
   std::int64_t longest = 0;
   for (std::int64_t b = 0; b < batches; ++b) {
-    Array slab({a.shape[1], a.shape[2]});
+    DenseArray slab({a.shape[1], a.shape[2]});
     for (std::size_t k = 0; k < each; ++k)
       slab.v[k] = a.v[static_cast<std::size_t>(b) * each + k],
       slab.stored[k] = a.stored[static_cast<std::size_t>(b) * each + k];
@@ -52,7 +52,7 @@ Tensor batched(const std::string& levels, const Array& a, DType t) {
   return make_tensor(parse_format("(b, i, j) -> (b : batch, " + levels + ")"), a.shape, std::move(all));
 }
 
-void check(const std::string& text, const std::vector<Array>& arrays, const std::vector<Tensor>& operands) {
+void check(const std::string& text, const std::vector<DenseArray>& arrays, const std::vector<Tensor>& operands) {
   std::vector<int> ranks;
   std::vector<Shape> shapes;
   for (const auto& t : operands) ranks.push_back(t.rank()), shapes.push_back(t.shape());
@@ -61,7 +61,7 @@ void check(const std::string& text, const std::vector<Array>& arrays, const std:
     in.einsum = parse_einsum(text, ranks);
     for (const auto& t : operands) in.operands.push_back(t.type());
     in.target.vector_bytes = bytes;
-    Array start(output_shape(in.einsum, shapes));
+    DenseArray start(output_shape(in.einsum, shapes));
     for (std::size_t k = 0; k < start.v.size(); ++k) start.v[k] = static_cast<double>(k % 3);
     Tensor out = strata::testing::dense(start, DType::f64);
     in.output = out.type();
@@ -76,7 +76,7 @@ void check(const std::string& text, const std::vector<Array>& arrays, const std:
     const auto extents = index_extents(in.einsum, shapes);
     run_lowered(*lowered, *ir::interpret(lowered->function), in, operands, out, Scalar::of(3.0), Scalar::of(beta),
                 extents, rng);
-    const Array expected = strata::testing::oracle(in.einsum, arrays), got = strata::testing::read(out);
+    const DenseArray expected = strata::testing::oracle(in.einsum, arrays), got = strata::testing::read(out);
     int wrong = 0;
     for (std::size_t k = 0; k < expected.v.size(); ++k) wrong += got.v[k] != 3.0 * expected.v[k] + beta * start.v[k];
     CHECK(wrong == 0);
@@ -93,10 +93,10 @@ TEST_CASE("batched drivers, batch by batch") {
         "i : dense, j : bitmap", "i : compressed, j : compressed"})
     for (int round = 0; round < 3; ++round) {
       const std::int64_t b = pick(rng, 1, 4), m = pick(rng, 1, 7), n = pick(rng, 1, 9), k = pick(rng, 1, 20);
-      const Array a = strata::testing::random_array({b, m, n}, 0.4, false, false, rng);
+      const DenseArray a = strata::testing::random_array({b, m, n}, 0.4, false, false, rng);
       const Tensor t = batched(levels, a, DType::f64);
       const auto dense = [&](Shape s, int order) {
-        Array x = strata::testing::random_array(s, 1, false, false, rng);
+        DenseArray x = strata::testing::random_array(s, 1, false, false, rng);
         return std::pair(x, strata::testing::dense(x, DType::f64, order));
       };
       for (const auto& [text, shape] : std::vector<std::pair<std::string, Shape>>{{"bij,bj->bi", {b, n}},
@@ -114,14 +114,14 @@ TEST_CASE("batched drivers, batch by batch") {
 
 TEST_CASE("repeated batch index: only equal coordinates count") {
   Rng rng(3);
-  const Array a = strata::testing::random_array({4, 4, 5}, 0.6, false, false, rng);
+  const DenseArray a = strata::testing::random_array({4, 4, 5}, 0.6, false, false, rng);
   check("bbj->bj", {a}, {batched("i : dense, j : compressed", a, DType::f64)});
   check("bbj->j", {a}, {batched("i : compressed, j : compressed", a, DType::f64)});
 }
 
 TEST_CASE("one value shared by all slots") {
   Rng rng(5);
-  Array a = strata::testing::random_array({6, 8}, 0.4, false, false, rng);
+  DenseArray a = strata::testing::random_array({6, 8}, 0.4, false, false, rng);
   for (std::size_t k = 0; k < a.v.size(); ++k) a.v[k] = a.stored[k] ? 2.0 : 0.0;
   const Tensor csr = strata::testing::pack("CSR", a, DType::f64);
   RawArrays arrays;
@@ -132,8 +132,8 @@ TEST_CASE("one value shared by all slots") {
   arrays.value_stride = 0;
   const Tensor shared = make_tensor(parse_format("CSR"), {6, 8}, std::move(arrays));
   REQUIRE(shared.type().shared_value);
-  const Array x = strata::testing::random_array({8}, 1, false, false, rng),
-              y = strata::testing::random_array({8, 13}, 1, false, false, rng);
+  const DenseArray x = strata::testing::random_array({8}, 1, false, false, rng),
+                   y = strata::testing::random_array({8, 13}, 1, false, false, rng);
   check("ij,j->i", {a, x}, {shared, strata::testing::dense(x, DType::f64)});
   check("ij,jk->ik", {a, y}, {shared, strata::testing::dense(y, DType::f64)});
   check("ij->j", {a}, {shared});
@@ -141,7 +141,7 @@ TEST_CASE("one value shared by all slots") {
 
 TEST_CASE("what cannot be lowered says why") {
   Rng rng(1);
-  const Array a = strata::testing::random_array({4, 4}, 0.5, false, false, rng);
+  const DenseArray a = strata::testing::random_array({4, 4}, 0.5, false, false, rng);
   const Tensor t = strata::testing::pack("CSR", a, DType::f64);
   LowerInput in;
   const std::vector<int> ranks{2, 2};

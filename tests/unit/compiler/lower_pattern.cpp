@@ -77,7 +77,7 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   auto arrays = c.arrays;
   std::fill(arrays[d].v.begin(), arrays[d].v.end(), Complex(1));
   std::fill(arrays[d].stored.begin(), arrays[d].stored.end(), char{1});
-  const Array factor = strata::testing::oracle(c.in.einsum, arrays);
+  const DenseArray factor = strata::testing::oracle(c.in.einsum, arrays);
   std::vector<Complex> values;
   for_each_stored(driver, [&](std::span<const std::int64_t>, const void* v) {
     const Complex x = Scalar::load(driver.dtype(), v).to_complex();

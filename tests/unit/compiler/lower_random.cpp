@@ -29,7 +29,7 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   in.optimize = optimize;
   in.target.vector_bytes = vector_bytes;
   in.specialize = seed % 3 != 0;
-  Array start(c.out_shape);
+  DenseArray start(c.out_shape);
   for (auto& x : start.v) x = static_cast<double>(pick(rng, 0, 2));
   if (in.compute == DType::boolean)
     for (auto& x : start.v) x = x.real() != 0 ? 1.0 : 0.0;
@@ -41,7 +41,7 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   std::string why;
   auto lowered = lower(in, why);
   REQUIRE_MESSAGE(lowered.has_value(), why);
-  Array prepared = start;
+  DenseArray prepared = start;
   if (lowered->wide_output || !lowered->applies_beta) {
     for (auto& x : prepared.v) x = beta == 0.0 ? 0.0 : x * beta;
     if (in.compute == DType::boolean)
@@ -56,9 +56,9 @@ int check_case(const Case& c, std::uint64_t seed, bool optimize, int vector_byte
   run_lowered(*lowered, *kernel, in, c.operands, out, strata::testing::scalar_of(alpha, in.compute),
               strata::testing::scalar_of(lowered->wide_output ? Complex(1) : beta, in.compute), c.extents, rng);
 
-  Array expected = strata::testing::oracle(c.in.einsum, c.arrays);
+  DenseArray expected = strata::testing::oracle(c.in.einsum, c.arrays);
   int wrong = 0;
-  const Array got = strata::testing::read(out);
+  const DenseArray got = strata::testing::read(out);
   for (std::size_t k = 0; k < expected.v.size(); ++k) {
     Complex sum = expected.v[k];
     if (in.compute == DType::boolean) sum = sum.real() != 0 ? 1.0 : 0.0;
@@ -134,7 +134,7 @@ TEST_CASE("random lowered kernels are the same bit for bit, compiled and interpr
     }
     one.in = one.c.in;
     one.in.target = host_target();
-    one.in.output = strata::testing::dense(Array(one.c.out_shape), one.in.compute, one.c.out_order).type();
+    one.in.output = strata::testing::dense(DenseArray(one.c.out_shape), one.in.compute, one.c.out_order).type();
     std::string why;
     one.lowered = lower(one.in, why).value();
     one.lowered.function.name = "kernel" + std::to_string(k);
@@ -148,7 +148,7 @@ TEST_CASE("random lowered kernels are the same bit for bit, compiled and interpr
       for (const KernelPtr& kernel :
            {ir::interpret(one.lowered.function), wrap_function(library.find(one.lowered.function.name), "test")}) {
         Rng rng(one.seed);
-        Tensor out = strata::testing::dense(Array(one.c.out_shape), one.in.compute, one.c.out_order);
+        Tensor out = strata::testing::dense(DenseArray(one.c.out_shape), one.in.compute, one.c.out_order);
         run_lowered(one.lowered, *kernel, one.in, one.c.operands, out, Scalar::one(one.in.compute),
                     Scalar::zero(one.in.compute), one.c.extents, rng);
         results.push_back(out);

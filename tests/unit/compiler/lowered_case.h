@@ -6,7 +6,7 @@
 
 namespace lowered_test {
 
-using strata::testing::Array;
+using strata::testing::DenseArray;
 using strata::testing::pick;
 
 inline const std::vector<std::string>& formats_of_rank(std::size_t rank) {
@@ -90,7 +90,7 @@ inline void poison_outside(const Tensor& t) {
 
 struct Case {
   LowerInput in;
-  std::vector<Array> arrays;
+  std::vector<DenseArray> arrays;
   std::vector<Tensor> operands;
   std::vector<std::int64_t> extents;
   Shape out_shape;
@@ -99,7 +99,7 @@ struct Case {
   std::string text;
 };
 
-inline Tensor pack_random(const std::string& format, Array& a, DType t, Rng& rng) {
+inline Tensor pack_random(const std::string& format, DenseArray& a, DType t, Rng& rng) {
   static const std::vector<DType> index = {DType::i32, DType::i32, DType::i64, DType::i16, DType::u8,
                                            DType::u32, DType::u16, DType::u64, DType::i8};
   DType pos = pick(rng, index), crd = pick(rng, index);
@@ -157,8 +157,8 @@ inline Case make_case(Rng& rng) {
     for (int i : ids) shape.push_back(c.extents[static_cast<std::size_t>(i)]);
     for (auto& s : shape)
       if (pick(rng, 0, 19) == 0) s = 1;
-    Array a = strata::testing::random_array(shape, static_cast<double>(pick(rng, 1, 9)) / 10, is_complex(t),
-                                            t == DType::boolean || is_unsigned_int(t), rng);
+    DenseArray a = strata::testing::random_array(shape, static_cast<double>(pick(rng, 1, 9)) / 10, is_complex(t),
+                                                 t == DType::boolean || is_unsigned_int(t), rng);
     if (t == DType::boolean)
       for (auto& x : a.v) x = x.real() != 0 ? 1.0 : 0.0;
     Tensor tensor;

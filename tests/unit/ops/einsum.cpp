@@ -35,7 +35,7 @@ TEST_CASE("einsum: texts over sparse and dense operands") {
   };
   for (const auto& r : rows) {
     Rng rng(11);
-    std::vector<Array> arrays;
+    std::vector<DenseArray> arrays;
     std::vector<Tensor> operands;
     std::vector<int> ranks;
     for (std::size_t k = 0; k < r.shapes.size(); ++k) {
@@ -45,7 +45,7 @@ TEST_CASE("einsum: texts over sparse and dense operands") {
       ranks.push_back(static_cast<int>(r.shapes[k].size()));
     }
     CAPTURE(r.text);
-    const Array expected = oracle(parse_einsum(r.text, ranks), arrays), got = read(einsum(r.text, operands));
+    const DenseArray expected = oracle(parse_einsum(r.text, ranks), arrays), got = read(einsum(r.text, operands));
     CHECK(got.shape == expected.shape);
     CHECK(got.v == expected.v);
   }
@@ -53,7 +53,7 @@ TEST_CASE("einsum: texts over sparse and dense operands") {
 
 TEST_CASE("einsum: dtypes promote as NumPy's, and can be asked for") {
   Rng rng(12);
-  const Array a = random_array({3, 3}, 0.5, false, true, rng), x = random_array({3}, 1, false, true, rng);
+  const DenseArray a = random_array({3, 3}, 0.5, false, true, rng), x = random_array({3}, 1, false, true, rng);
   const auto type = [&](DType s, DType d, PlanOptions o = {}) {
     const Tensor in[] = {pack("CSR", a, s), dense(x, d)};
     return einsum("ij,j->i", in, o).dtype();
@@ -70,7 +70,7 @@ TEST_CASE("einsum: dtypes promote as NumPy's, and can be asked for") {
 }
 
 TEST_CASE("einsum: integers wrap, f16 rounds once") {
-  Array a({1, 300}), x({300});
+  DenseArray a({1, 300}), x({300});
   for (auto& v : a.v) v = 1;
   for (auto& v : x.v) v = 1;
   const Tensor bytes[] = {pack("CSR", a, DType::i8), dense(x, DType::i8)};

@@ -10,7 +10,7 @@ using namespace strata::testing;
 namespace {
 
 /// numpy.matmul by its documentation: vectors get a dimension of 1 that the result loses, batches broadcast.
-Array numpy_matmul(Array a, Array b) {
+DenseArray numpy_matmul(DenseArray a, DenseArray b) {
   const bool row = a.shape.size() == 1, column = b.shape.size() == 1;
   if (row) a.shape.insert(a.shape.begin(), 1);
   if (column) b.shape.push_back(1);
@@ -21,7 +21,7 @@ Array numpy_matmul(Array a, Array b) {
   for (std::size_t d = 0; d + 2 < rank; ++d) shape.push_back(a.shape[d] == 1 ? b.shape[d] : a.shape[d]);
   shape.push_back(a.shape[rank - 2]);
   shape.push_back(b.shape[rank - 1]);
-  Array out(shape);
+  DenseArray out(shape);
   for_each_index(shape, [&](const std::vector<std::int64_t>& c) {
     std::vector<std::int64_t> ca = c, cb = c;
     for (std::size_t d = 0; d + 2 < rank; ++d) {
@@ -38,15 +38,15 @@ Array numpy_matmul(Array a, Array b) {
   return out;
 }
 
-Array transposed(const Array& a) {
-  Array t({a.shape[1], a.shape[0]});
+DenseArray transposed(const DenseArray& a) {
+  DenseArray t({a.shape[1], a.shape[0]});
   for_each_index(a.shape, [&](const std::vector<std::int64_t>& c) {
     t.v[t.at(std::vector<std::int64_t>{c[1], c[0]})] = a.v[a.at(c)];
     t.stored[t.at(std::vector<std::int64_t>{c[1], c[0]})] = a.stored[a.at(c)];
   });
   return t;
 }
-Array conjugated(Array a) {
+DenseArray conjugated(DenseArray a) {
   for (auto& x : a.v) x = std::conj(x);
   return a;
 }
@@ -70,11 +70,11 @@ TEST_CASE("matmul: every pair of ranks, batches broadcast, either side sparse") 
         if (sa.size() > 2 && sb.size() > 2 && sa[sa.size() - 3] != 1 && sb[sb.size() - 3] != 1 &&
             sa[sa.size() - 3] != sb[sb.size() - 3])
           continue;
-        const Array a = random_array(sa, sparse == 1 ? 0.4 : 1, false, false, rng),
-                    b = random_array(sb, sparse == 2 ? 0.4 : 1, false, false, rng);
+        const DenseArray a = random_array(sa, sparse == 1 ? 0.4 : 1, false, false, rng),
+                         b = random_array(sb, sparse == 2 ? 0.4 : 1, false, false, rng);
         const Tensor ta = sparse == 1 ? pack("COO", a, DType::f64) : dense(a, DType::f64),
                      tb = sparse == 2 ? pack("COO", b, DType::f64) : dense(b, DType::f64);
-        const Array expected = numpy_matmul(a, b), got = read(matmul(ta, tb));
+        const DenseArray expected = numpy_matmul(a, b), got = read(matmul(ta, tb));
         CAPTURE(ta.type().to_string());
         CAPTURE(tb.type().to_string());
         CHECK(got.shape == expected.shape);
@@ -94,21 +94,21 @@ TEST_CASE("matmul: transposes, conjugates, alpha, beta, any strides of c") {
         MatmulOptions o;
         o.transpose_a = flags & 1, o.transpose_b = flags & 2, o.conjugate_a = flags & 4, o.conjugate_b = flags & 8;
         const DType t = n % 3 == 0 ? DType::c128 : n % 3 == 1 ? DType::f64 : DType::f32;
-        const Array a =
+        const DenseArray a =
             random_array(o.transpose_a ? Shape{5, 7} : Shape{7, 5}, sparse_left ? 0.4 : 1, is_complex(t), false, rng);
-        const Array b =
+        const DenseArray b =
             random_array(o.transpose_b ? Shape{6, 5} : Shape{5, 6}, sparse_left ? 1 : 0.4, is_complex(t), false, rng);
         const Tensor ta = sparse_left ? pack(format, a, t) : dense(a, t, n % 4),
                      tb = sparse_left ? dense(b, t, n % 4) : pack(format, b, t);
-        Array ea = o.transpose_a ? transposed(a) : a, eb = o.transpose_b ? transposed(b) : b;
+        DenseArray ea = o.transpose_a ? transposed(a) : a, eb = o.transpose_b ? transposed(b) : b;
         if (o.conjugate_a) ea = conjugated(ea);
         if (o.conjugate_b) eb = conjugated(eb);
-        Array expected = numpy_matmul(ea, eb);
+        DenseArray expected = numpy_matmul(ea, eb);
         CAPTURE(format);
         CAPTURE(flags);
         CAPTURE(sparse_left);
         CHECK(read(matmul(ta, tb, o)).v == expected.v);
-        const Array before = random_array(expected.shape, 1, is_complex(t), false, rng);
+        const DenseArray before = random_array(expected.shape, 1, is_complex(t), false, rng);
         const Tensor c = dense(before, t, (n / 2) % 4);
         matmul_into(ta, tb, c, Scalar::of(2.0), Scalar::of(-1.0), o);
         for (std::size_t k = 0; k < expected.v.size(); ++k) expected.v[k] = 2.0 * expected.v[k] - before.v[k];
@@ -119,19 +119,19 @@ TEST_CASE("matmul: transposes, conjugates, alpha, beta, any strides of c") {
 TEST_CASE("matmul: errors") {
   Rng rng(1);
   const Tensor a = pack("CSR", random_array({3, 4}, 0.5, false, false, rng), DType::f64),
-               one = dense(Array({2, 1}), DType::f64);
-  CHECK(message([&] { matmul(a, dense(Array({5}), DType::f64)); }) ==
+               one = dense(DenseArray({2, 1}), DType::f64);
+  CHECK(message([&] { matmul(a, dense(DenseArray({5}), DType::f64)); }) ==
         "the inner extents of a @ b differ\n"
         "  expected  4, as in a of shape (3, 4)\n"
         "  got       5 in b of shape (5,)");
   CHECK(message([&] { matmul(one, a); }).find("the inner extents of a @ b differ") == 0);  // 1 does not stretch here
-  CHECK(message([&] { matmul(a, dense(Array(Shape{}), DType::f64)); }).find("matmul of a scalar") == 0);
+  CHECK(message([&] { matmul(a, dense(DenseArray(Shape{}), DType::f64)); }).find("matmul of a scalar") == 0);
 }
 
 TEST_CASE("Matmul: plan once, execute often, new operands of the same types") {
   Rng rng(2);
-  const Array a = random_array({6, 5}, 0.4, false, false, rng), a2 = random_array({6, 5}, 0.6, false, false, rng),
-              x = random_array({5, 3}, 1, false, false, rng);
+  const DenseArray a = random_array({6, 5}, 0.4, false, false, rng), a2 = random_array({6, 5}, 0.6, false, false, rng),
+                   x = random_array({5, 3}, 1, false, false, rng);
   Matmul m(pack("CSR", a, DType::f64), dense(x, DType::f64));
   CHECK(message([&] { m.execute(); }).find("execute() before plan()") == 0);
   m.plan();
@@ -139,14 +139,15 @@ TEST_CASE("Matmul: plan once, execute often, new operands of the same types") {
   m.reset_operands(pack("CSR", a2, DType::f64), {}, {});
   CHECK(read(m.execute()).v == numpy_matmul(a2, x).v);
   m.reset_operands({}, {}, {}, Scalar::of(3.0));
-  Array expected = numpy_matmul(a2, x);
+  DenseArray expected = numpy_matmul(a2, x);
   for (auto& v : expected.v) v *= 3;
   CHECK(read(m.execute()).v == expected.v);
   CHECK(message([&] { m.reset_operands(pack("CSC", a, DType::f64), {}, {}); }).find("operand a has another type") == 0);
-  CHECK(message([&] { m.reset_operands({}, {}, dense(Array({6, 3}), DType::f64)); }).find("c was not planned for") ==
-        0);
+  CHECK(message([&] {
+          m.reset_operands({}, {}, dense(DenseArray({6, 3}), DType::f64));
+        }).find("c was not planned for") == 0);
   // c := a @ b + c, in place
-  const Array before = random_array({6, 3}, 1, false, false, rng);
+  const DenseArray before = random_array({6, 3}, 1, false, false, rng);
   const Tensor c = dense(before, DType::f64, 1);
   Matmul add(pack("CSR", a, DType::f64), dense(x, DType::f64), c);
   add.plan();

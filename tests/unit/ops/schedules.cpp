@@ -50,8 +50,8 @@ TEST_CASE("legal schedules change no number, and say what they do") {
   const Tensor want = evaluate(f.product, f.sparse);
   const Schedule with_sparse[] = {
       Schedule().reorder({"i", "k", "j"}),
-      Schedule().reorder({"i", "j", "k"}).assemble(Assembly::workspace),
-      Schedule().assemble(Assembly::append),
+      Schedule().reorder({"i", "j", "k"}).assemble(ResultAssembly::workspace),
+      Schedule().assemble(ResultAssembly::append),
       Schedule().parallelize("i"),
       Schedule().split("i", "io", "ii", 7).reorder({"io", "ii", "j", "k"}).parallelize("io"),
       Schedule().split("j", "jo", "ji", 5),

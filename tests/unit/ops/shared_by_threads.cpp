@@ -21,7 +21,7 @@ using namespace strata::testing;
 
 TEST_CASE("what is filled in lazily, by several threads at once") {
   Rng rng(11);
-  const Array a = random_array({90, 70}, 0.2, false, false, rng), x = random_array({70}, 1, false, false, rng);
+  const DenseArray a = random_array({90, 70}, 0.2, false, false, rng), x = random_array({70}, 1, false, false, rng);
   std::vector<double> y(90, 0.0);
   std::int64_t stored = 0;
   for (std::int64_t i = 0; i < 90; ++i)

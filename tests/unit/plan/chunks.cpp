@@ -107,14 +107,14 @@ TEST_CASE("dense views: scale, add, convert, overlap") {
   for (int order = 0; order < 4; ++order)
     for (DType t : {DType::f64, DType::i8, DType::c64, DType::boolean, DType::u16}) {
       const bool positive = is_unsigned_int(t) || t == DType::boolean;
-      Array a = random_array({3, 4, 5}, 1, is_complex(t), positive, rng),
-            b = random_array({3, 4, 5}, 1, is_complex(t), positive, rng);
+      DenseArray a = random_array({3, 4, 5}, 1, is_complex(t), positive, rng),
+                 b = random_array({3, 4, 5}, 1, is_complex(t), positive, rng);
       if (t == DType::boolean)
         for (auto* array : {&a, &b})
           for (auto& x : array->v) x = x != Complex(0) ? 1 : 0;
       const Tensor ta = dense(a, t, order), tb = dense(b, t, (order + 1) % 4);
       planning::add(planning::view_of(ta), planning::view_of(tb));
-      Array sum = a;
+      DenseArray sum = a;
       for (std::size_t k = 0; k < sum.v.size(); ++k)
         sum.v[k] = t == DType::boolean ? Complex(a.v[k] != 0.0 || b.v[k] != 0.0) : a.v[k] + b.v[k];
       CHECK(read(ta).v == sum.v);
@@ -123,7 +123,7 @@ TEST_CASE("dense views: scale, add, convert, overlap") {
         for (auto& x : sum.v) x *= 2;
         CHECK(read(ta).v == sum.v);
       }
-      const Tensor wide = dense(Array({3, 4, 5}), is_complex(t) ? DType::c128 : DType::f32, order);
+      const Tensor wide = dense(DenseArray({3, 4, 5}), is_complex(t) ? DType::c128 : DType::f32, order);
       planning::assign(planning::view_of(wide), planning::view_of(ta));
       CHECK(read(wide).v == sum.v);
       planning::scale(planning::view_of(ta), Scalar::zero(t));

@@ -37,12 +37,12 @@ const std::vector<std::string> formats_by_rank[5] = {
 
 struct Case {
   Einsum e;
-  std::vector<Array> arrays;
+  std::vector<DenseArray> arrays;
   std::vector<Tensor> operands;
   std::string text;
 };
 
-Tensor pack_random(const std::string& format, Array& a, DType t, Rng& rng) {
+Tensor pack_random(const std::string& format, DenseArray& a, DType t, Rng& rng) {
   static const std::vector<DType> index = {DType::i32, DType::i64, DType::i16, DType::u8, DType::u32};
   DType pos = pick(rng, index), crd = pick(rng, index);
   if (format == "ELL") return pack_ell(a, t, crd);
@@ -90,8 +90,8 @@ Case make_case(Rng& rng) {
       shape.push_back(pick(rng, 0, 29) == 0 && !diagonal ? 1 : extents[static_cast<std::size_t>(i)]);
     const DType t = pick(rng, 0, 7) == 0 ? pick(rng, dtypes) : common;
     const bool non_negative = is_unsigned_int(t) || t == DType::boolean;
-    Array a = random_array(shape, k == sparse ? 0.05 * static_cast<double>(pick(rng, 0, 14)) : 1, is_complex(t),
-                           non_negative, rng);
+    DenseArray a = random_array(shape, k == sparse ? 0.05 * static_cast<double>(pick(rng, 0, 14)) : 1, is_complex(t),
+                                non_negative, rng);
     if (t == DType::boolean)
       for (auto& x : a.v) x = x != Complex(0) ? 1 : 0;
     const std::string format = k == sparse ? pick(rng, formats_by_rank[rank]) : "dense";
@@ -109,7 +109,7 @@ Complex rounded(Complex x, DType t) {
   return scalar_of(x, t).to_complex();
 }
 
-bool same(const Array& got, const Array& expected, DType t) {
+bool same(const DenseArray& got, const DenseArray& expected, DType t) {
   if (got.shape != expected.shape) return false;
   for (std::size_t k = 0; k < got.v.size(); ++k)
     if (got.v[k] != rounded(expected.v[k], t)) return false;
@@ -130,7 +130,7 @@ TEST_CASE("random einsums equal the loop over every index, in every engine") {
   for (int seed = first; seed < n && failures < 10; ++seed) {
     Rng rng(static_cast<std::uint64_t>(seed));
     const Case c = make_case(rng);
-    const Array plain = oracle(c.e, c.arrays);
+    const DenseArray plain = oracle(c.e, c.arrays);
     std::vector<TensorType> types;
     for (const auto& t : c.operands) types.push_back(t.type());
     const int layout = static_cast<int>(pick(rng, 0, 3));
@@ -151,8 +151,8 @@ TEST_CASE("random einsums equal the loop over every index, in every engine") {
         // In place: alpha, beta, any layout. bool knows 0 and 1 only.
         const double alpha = t == DType::boolean || small_numbers ? 1 : 2,
                      beta = t == DType::boolean ? static_cast<double>(seed % 2) : static_cast<double>(seed % 3);
-        Array before = random_array(plain.shape, 1, is_complex(t), is_unsigned_int(t) || t == DType::boolean, rng),
-              expected = plain;
+        DenseArray before = random_array(plain.shape, 1, is_complex(t), is_unsigned_int(t) || t == DType::boolean, rng),
+                   expected = plain;
         if (t == DType::boolean)
           for (auto& x : before.v) x = x != Complex(0) ? 1 : 0;
         if (beta == 0 && (is_float(t) || is_complex(t)) && t != DType::f8e4m3)
@@ -179,12 +179,12 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
     const std::int64_t m = pick(rng, 1, 9), n = pick(rng, 1, 9), k = pick(rng, 1, 5);
     const DType t = pick(rng, std::vector<DType>{DType::f64, DType::f16, DType::i32, DType::boolean});
     const bool positive = t == DType::boolean;
-    Array a = random_array({m, n}, 0.3, false, positive, rng), b = random_array({m, n}, 0.3, false, positive, rng),
-          x = random_array({n, k}, 1, false, positive, rng);
+    DenseArray a = random_array({m, n}, 0.3, false, positive, rng), b = random_array({m, n}, 0.3, false, positive, rng),
+               x = random_array({n, k}, 1, false, positive, rng);
     if (positive)
       for (auto* array : {&a, &b, &x})
         for (auto& v : array->v) v = v != Complex(0) ? 1 : 0;
-    Array sum = a;
+    DenseArray sum = a;
     for (std::size_t q = 0; q < sum.v.size(); ++q) sum.v[q] += b.v[q];
     const Tensor parts[] = {pack("CSR", a, t), pack("(i, j) -> (j - i : compressed, i : range)", b, t)};
     const Tensor s = make_sum(parts);
@@ -198,7 +198,7 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
       CHECK_MESSAGE(same(read(plan.run(in)), oracle(e, {sum, x}), t), plan.explain());
     }
     {  // one value for every stored element, alone and in a sum
-      Array pattern = b;
+      DenseArray pattern = b;
       for (std::size_t q = 0; q < pattern.v.size(); ++q) pattern.v[q] = pattern.stored[q] ? 1 : 0;
       const Tensor full = pack("COO", pattern, t);
       RawArrays shared;
@@ -209,7 +209,7 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
       shared.value_stride = 0;
       const Tensor ones = make_tensor(full.format(), full.shape(), shared);
       const Tensor both[] = {pack("CSR", a, t), ones};
-      Array total = a;
+      DenseArray total = a;
       for (std::size_t q = 0; q < total.v.size(); ++q) total.v[q] += pattern.v[q];
       for (const auto& [tensor, array] : {std::pair{ones, pattern}, std::pair{make_sum(both), total}}) {
         const Tensor in[] = {tensor, dense(x, t)};
@@ -219,7 +219,7 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
       }
     }
     {  // two sparse operands
-      Array y = random_array({n, k}, 0.4, false, positive, rng);
+      DenseArray y = random_array({n, k}, 0.4, false, positive, rng);
       if (positive)
         for (auto& v : y.v) v = v != Complex(0) ? 1 : 0;
       const Tensor in[] = {pack("CSC", a, t), pack("COO", y, t)};
@@ -229,7 +229,7 @@ TEST_CASE("sums of parts, several sparse operands, fills") {
       CHECK(plan.explain().find("dense copy") != std::string::npos);
     }
     if (t == DType::f64) {  // absent elements of value 3
-      Array filled = a;
+      DenseArray filled = a;
       for (std::size_t q = 0; q < filled.v.size(); ++q)
         if (!filled.stored[q]) filled.v[q] = 3;
       Tensor plain = pack("CSR", a, t);
@@ -247,7 +247,7 @@ namespace {
 
 /// Batched CSR or CSC: each batch at an equal distance, shorter ones padded behind their end with what must never be
 /// read.
-Tensor pack_batched(const Array& a, bool columns, DType t) {
+Tensor pack_batched(const DenseArray& a, bool columns, DType t) {
   const std::size_t rank = a.shape.size(), batch_dims = rank - 2;
   std::int64_t batches = 1;
   for (std::size_t d = 0; d < batch_dims; ++d) batches *= a.shape[d];
@@ -296,7 +296,7 @@ Tensor pack_batched(const Array& a, bool columns, DType t) {
 
 TEST_CASE("a dense operand with batch levels") {
   Rng rng(22);
-  const Array a = random_array({3, 5, 4}, 1, false, false, rng), x = random_array({3, 4}, 1, false, false, rng);
+  const DenseArray a = random_array({3, 5, 4}, 1, false, false, rng), x = random_array({3, 4}, 1, false, false, rng);
   RawArrays arrays;
   arrays.values = dense(a, DType::f64).part().values;
   const Tensor in[] = {make_tensor(parse_format("(b, i, j) -> (b : batch, i : dense, j : dense)"), {3, 5, 4}, arrays),
@@ -328,7 +328,7 @@ TEST_CASE("batched operands: an outer loop over batches of unequal length") {
       for (const char* engine : {"interpreter", "auto"}) {
         const EngineScope scope(engine);
         Rng rng(21);
-        std::vector<Array> arrays;
+        std::vector<DenseArray> arrays;
         std::vector<Tensor> operands;
         std::vector<TensorType> types;
         std::vector<int> ranks;

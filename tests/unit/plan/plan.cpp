@@ -13,7 +13,7 @@ namespace {
 
 struct Fixture {
   Rng rng{3};
-  Array a = random_array({6, 5}, 0.4, false, false, rng), x = random_array({5}, 1, false, false, rng);
+  DenseArray a = random_array({6, 5}, 0.4, false, false, rng), x = random_array({5}, 1, false, false, rng);
   Tensor csr = pack("CSR", a, DType::f64), vector = dense(x, DType::f64);
   std::vector<int> ranks = {2, 1};
   Einsum e = parse_einsum("ij,j->i", ranks);
@@ -125,7 +125,7 @@ TEST_CASE("a plan serves other data of the same types, from several threads") {
   const Plan plan = make_plan(f.e, f.types);
   Rng rng(9);
   for (int k = 0; k < 5; ++k) {
-    const Array a = random_array({6, 5}, 0.2 * k, false, false, rng), x = random_array({5}, 1, false, false, rng);
+    const DenseArray a = random_array({6, 5}, 0.2 * k, false, false, rng), x = random_array({5}, 1, false, false, rng);
     const Tensor in[] = {pack("CSR", a, DType::f64), dense(x, DType::f64)};
     CHECK(read(plan.run(in)).v == oracle(f.e, {a, x}).v);
   }
@@ -143,16 +143,16 @@ TEST_CASE("a plan serves other data of the same types, from several threads") {
 TEST_CASE("absent elements annihilate, stored ones follow IEEE") {
   Fixture f;
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Array a({2, 2});
+  DenseArray a({2, 2});
   a.v = {1, 0, 0, 0};
   a.stored = {1, 0, 0, 1};
-  Array x({2});
+  DenseArray x({2});
   x.v = {5, nan};
   const Tensor in[] = {pack("CSR", a, DType::f64), dense(x, DType::f64)};
   const TensorType types[] = {in[0].type(), in[1].type()};
   for (const char* engine : {"interpreter", "jit", "auto"}) {
     const EngineScope scope(engine);
-    const Array y = read(make_plan(f.e, types).run(in));
+    const DenseArray y = read(make_plan(f.e, types).run(in));
     CHECK(y.v[0] == Complex(5));
     CHECK(std::isnan(y.v[1].real()));
   }
@@ -160,14 +160,14 @@ TEST_CASE("absent elements annihilate, stored ones follow IEEE") {
 
 TEST_CASE("the output may lie over an operand, and may be strided") {
   Rng rng(5);
-  const Array a = random_array({6, 6}, 0.4, false, false, rng), x = random_array({6}, 1, false, false, rng);
+  const DenseArray a = random_array({6, 6}, 0.4, false, false, rng), x = random_array({6}, 1, false, false, rng);
   const std::vector<int> ranks = {2, 1};
   const Einsum e = parse_einsum("ij,j->i", ranks);
   for (int order : {0, 2, 3}) {
     const Tensor csr = pack("CSR", a, DType::f64), v = dense(x, DType::f64, order);
     const Tensor in[] = {csr, v};
     const TensorType types[] = {csr.type(), v.type()};
-    Array expected = oracle(e, {a, x});
+    DenseArray expected = oracle(e, {a, x});
     for (std::size_t k = 0; k < 6; ++k) expected.v[k] = 2.0 * expected.v[k] + 3.0 * x.v[k];
     make_plan(e, types).run(in, v, Scalar::of(2.0), Scalar::of(3.0));  // v = 2 A v + 3 v
     CHECK(read(v).v == expected.v);
@@ -178,7 +178,7 @@ TEST_CASE("wrong use is refused with what was expected and what came") {
   Fixture f;
   const Plan plan = make_plan(f.e, f.types);
   const Scalar zero = Scalar::of(0.0);
-  const Tensor out = dense(Array({6}), DType::f64);
+  const Tensor out = dense(DenseArray({6}), DType::f64);
   const auto run = [&](const std::vector<Tensor>& in, const Tensor& to, Scalar alpha = Scalar::of(1.0)) {
     return message([&] { plan.run(in, to, alpha, zero); });
   };
@@ -188,10 +188,11 @@ TEST_CASE("wrong use is refused with what was expected and what came") {
         "  expected  CSR 6 x 5, float64, pos int32, crd int32\n"
         "  got       CSC 6 x 5, float64, pos int32, crd int32\n"
         "  fix       make a plan for these types, or convert the operand");
-  CHECK(contains(run(f.operands, dense(Array({7}), DType::f64)),
+  CHECK(contains(run(f.operands, dense(DenseArray({7}), DType::f64)),
                  "the output has another shape\n  expected  (6,)\n  got       (7,)"));
-  CHECK(contains(run(f.operands, dense(Array({6}), DType::f32)), "the output has another dtype"));
-  CHECK(contains(run(f.operands, pack("(i) -> (i : compressed)", Array({6}), DType::f64)), "the output is not dense"));
+  CHECK(contains(run(f.operands, dense(DenseArray({6}), DType::f32)), "the output has another dtype"));
+  CHECK(contains(run(f.operands, pack("(i) -> (i : compressed)", DenseArray({6}), DType::f64)),
+                 "the output is not dense"));
   CHECK(contains(run(f.operands, out, Scalar::of(Complex(0, 1))), "alpha does not fit"));
   Buffer memory = Buffer::zeros(DType::f64, 6);
   memory.read_only = true;

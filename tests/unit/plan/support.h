@@ -21,12 +21,12 @@ inline std::int64_t pick(Rng& rng, std::int64_t low, std::int64_t high) {
 template <class T> const T& pick(Rng& rng, const std::vector<T>& from) { return from[rng() % from.size()]; }
 
 /// A dense array, row-major, as the oracle sees it. Absent elements are those not `stored`.
-struct Array {
+struct DenseArray {
   Shape shape;
   std::vector<Complex> v;
   std::vector<char> stored;
 
-  explicit Array(Shape s = {}) : shape(std::move(s)) {
+  explicit DenseArray(Shape s = {}) : shape(std::move(s)) {
     std::size_t n = 1;
     for (auto e : shape) n *= static_cast<std::size_t>(e);
     v.assign(n, 0);
@@ -54,8 +54,8 @@ template <class F> void for_each_index(const Shape& shape, F f) {
 }
 
 /// Small whole numbers: sums of products are then exact in every dtype and in any order.
-inline Array random_array(const Shape& shape, double density, bool complex, bool non_negative, Rng& rng) {
-  Array a(shape);
+inline DenseArray random_array(const Shape& shape, double density, bool complex, bool non_negative, Rng& rng) {
+  DenseArray a(shape);
   for (std::size_t k = 0; k < a.v.size(); ++k) {
     a.stored[k] = static_cast<double>(rng() % 1000) < density * 1000;
     if (!a.stored[k]) continue;
@@ -66,7 +66,7 @@ inline Array random_array(const Shape& shape, double density, bool complex, bool
 }
 
 /// out = sum of products, by running over every index.
-inline Array oracle(const Einsum& e, const std::vector<Array>& operands) {
+inline DenseArray oracle(const Einsum& e, const std::vector<DenseArray>& operands) {
   Shape extents(static_cast<std::size_t>(e.num_indices), 1);
   for (std::size_t k = 0; k < operands.size(); ++k)
     for (std::size_t d = 0; d < operands[k].shape.size(); ++d) {
@@ -75,7 +75,7 @@ inline Array oracle(const Einsum& e, const std::vector<Array>& operands) {
     }
   Shape shape;
   for (int i : e.output) shape.push_back(extents[static_cast<std::size_t>(i)]);
-  Array out(shape);
+  DenseArray out(shape);
   for_each_index(extents, [&](const std::vector<std::int64_t>& index) {
     Complex product = 1;
     std::vector<std::int64_t> c;
@@ -97,7 +97,7 @@ inline Scalar scalar_of(Complex x, DType t) { return Scalar::of(x).as(t); }
 
 /// A dense tensor; `order` 0: row-major, 1: column-major, 2: every second element of a larger row-major array, 3:
 /// reversed.
-inline Tensor dense(const Array& a, DType t, int order = 0) {
+inline Tensor dense(const DenseArray& a, DType t, int order = 0) {
   const std::size_t rank = a.shape.size();
   std::vector<std::int64_t> strides(rank);
   std::int64_t n = 1, offset = 0;
@@ -121,8 +121,8 @@ inline Tensor dense(const Array& a, DType t, int order = 0) {
 }
 
 /// Reads a tensor back: a plain dense one by its strides, any other element by element.
-inline Array read(const Tensor& t) {
-  Array a(t.shape());
+inline DenseArray read(const Tensor& t) {
+  DenseArray a(t.shape());
   if (!t.format().is_all_dense()) {
     for_each_index(
         a.shape, [&](const std::vector<std::int64_t>& c) { a.v[a.at(c)] = t.get(c).value_or(t.fill()).to_complex(); });
@@ -144,7 +144,7 @@ inline Array read(const Tensor& t) {
 /// Packs what `a` stores into a one-part format without batch levels, level by level from sorted coordinates.
 class Packer {
  public:
-  Packer(const Format& format, const Array& a)
+  Packer(const Format& format, const DenseArray& a)
       : format_(format), ranges_(format.level_ranges(a.shape)), levels_(static_cast<std::size_t>(format.num_levels())) {
     for_each_index(a.shape, [&](const std::vector<std::int64_t>& c) {
       if (!a.stored[a.at(c)]) return;
@@ -267,21 +267,21 @@ class Packer {
   std::vector<Element> elements_;
 };
 
-inline Tensor pack(const std::string& format, const Array& a, DType dtype, DType pos = DType::i32,
+inline Tensor pack(const std::string& format, const DenseArray& a, DType dtype, DType pos = DType::i32,
                    DType crd = DType::i32) {
   Packer p(parse_format(format, static_cast<int>(a.shape.size())), a);
   return p.shape(a.shape).pack(dtype, pos, crd);
 }
 
 /// ELL with as many slots as the longest row needs.
-inline Tensor pack_ell(const Array& a, DType dtype, DType crd = DType::i32) {
+inline Tensor pack_ell(const DenseArray& a, DType dtype, DType crd = DType::i32) {
   const Format rows = parse_format("(i, j) -> (i : dense, j : compressed)");
   const std::int64_t k = std::max<std::int64_t>(1, Packer(rows, a).widest(1));
   return pack("(i, j) -> (i : dense, j : padded(" + std::to_string(k) + "))", a, dtype, DType::i32, crd);
 }
 
 /// Keeps what 2:4 can hold.
-inline void prune_structured(Array& a, int n, int m) {
+inline void prune_structured(DenseArray& a, int n, int m) {
   if (a.shape.empty()) return;
   const auto columns = static_cast<std::size_t>(a.shape.back());
   for (std::size_t k = 0; k < a.v.size(); ++k) {

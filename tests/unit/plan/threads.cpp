@@ -12,8 +12,8 @@ using namespace strata::testing;
 
 namespace {
 
-Array real_array(const Shape& shape, double density, Rng& rng) {
-  Array a(shape);
+DenseArray real_array(const Shape& shape, double density, Rng& rng) {
+  DenseArray a(shape);
   for (std::size_t k = 0; k < a.v.size(); ++k) {
     a.stored[k] = static_cast<double>(rng() % 100000) < density * 100000;
     a.v[k] = a.stored[k] ? static_cast<double>(rng() % 2000001) / 1e6 - 1 : 0;
@@ -42,9 +42,9 @@ TEST_CASE("1, 2 and 7 threads give the same bits") {
   // Enough elements that plans cut them into chunks, and enough per row that scatters keep several copies of the
   // result.
   const std::int64_t rows = 1500, columns = 1200, width = 24;
-  const Array a = real_array({rows, columns}, 0.1, rng), x = real_array({columns}, 1, rng),
-              m = real_array({columns, width}, 1, rng), z = real_array({rows}, 1, rng);
-  Array even = a;
+  const DenseArray a = real_array({rows, columns}, 0.1, rng), x = real_array({columns}, 1, rng),
+                   m = real_array({columns, width}, 1, rng), z = real_array({rows}, 1, rng);
+  DenseArray even = a;
   prune_structured(even, 2, 4);
   const std::vector<std::pair<std::string, Tensor>> tensors = {
       {"CSR", pack("CSR", a, DType::f32)},
@@ -78,7 +78,7 @@ TEST_CASE("1, 2 and 7 threads give the same bits") {
       {"ij,i->", &left, {2, 1}, 1, [&](auto& y, auto i, auto, double v) { y[0] += v * z.v[i].real(); }},
       {"ij,j->", &vector, {2, 1}, 1, [&](auto& y, auto, auto j, double v) { y[0] += v * x.v[j].real(); }},
   };
-  const auto reference = [&](const auto& p, const Array& source) {
+  const auto reference = [&](const auto& p, const DenseArray& source) {
     std::vector<double> y(p.size, 0);
     for (std::size_t i = 0; i < 1500; ++i)
       for (std::size_t j = 0; j < 1200; ++j)

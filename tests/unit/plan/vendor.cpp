@@ -47,7 +47,7 @@ std::int64_t fresh_extent() {
 }
 
 struct Case {
-  Array a, x;
+  DenseArray a, x;
   Tensor sparse, dense_;
   Einsum e;
 };
@@ -72,14 +72,14 @@ Plan plan_of(const Case& c) {
 void check_product(const Case& c, double alpha, double beta, Rng& rng) {
   const Plan plan = plan_of(c);
   REQUIRE(plan.kernel_name() == "mkl_product");
-  const Array product = oracle(c.e, {c.a, c.x});
-  Array before = random_array(product.shape, 1, false, false, rng);
+  const DenseArray product = oracle(c.e, {c.a, c.x});
+  DenseArray before = random_array(product.shape, 1, false, false, rng);
   if (beta == 0)
     for (auto& v : before.v) v = std::nan("");
   const Tensor out = dense(before, c.sparse.dtype());
   const Tensor in[] = {c.sparse, c.dense_};
   plan.run(in, out, Scalar::of(alpha), Scalar::of(beta));
-  const Array got = read(out);
+  const DenseArray got = read(out);
   for (std::size_t k = 0; k < got.v.size(); ++k) {
     const Complex expected = alpha * product.v[k] + (beta == 0 ? 0.0 : beta * before.v[k]);
     REQUIRE(got.v[k] == expected);  // small whole numbers: exact in any order
@@ -115,7 +115,7 @@ TEST_CASE("many chunks, any number of threads: each row is computed once, with t
   const EngineScope engine("vendor");
   Rng rng(2);
   const std::int64_t n = 1500;
-  Array a({n, n}), x({n, 8});
+  DenseArray a({n, n}), x({n, 8});
   for (std::size_t k = 0; k < a.v.size(); ++k)  // wild rows: few are long, some empty
     a.v[k] = (a.stored[k] = rng() % 4000 < 40 * ((k / n) % 7 == 0 ? 40u : 1u)) ? std::sin(static_cast<double>(k)) : 0.0;
   for (std::size_t k = 0; k < x.v.size(); ++k) x.v[k] = std::cos(static_cast<double>(k));
@@ -126,11 +126,11 @@ TEST_CASE("many chunks, any number of threads: each row is computed once, with t
     const TensorType types[] = {in[0].type(), in[1].type()};
     const Plan plan = make_plan(e, types);
     REQUIRE(plan.kernel_name() == "mkl_product");
-    Array first;
+    DenseArray first;
     const int calls = fake("fake_mkl_calls");
     for (const int threads : {1, 2, 7}) {
       set_thread_count(threads);
-      const Array y = read(plan.run(in));
+      const DenseArray y = read(plan.run(in));
       if (threads == 1) first = y;
       CHECK(y.v == first.v);
     }
@@ -138,7 +138,7 @@ TEST_CASE("many chunks, any number of threads: each row is computed once, with t
     if (format == "CSR") CHECK(fake("fake_mkl_calls") > calls + 30);  // it was cut
     const EngineScope own("auto");
     const VendorScope none("off", false);
-    const Array expected = read(make_plan(e, types).run(in));
+    const DenseArray expected = read(make_plan(e, types).run(in));
     for (std::size_t k = 0; k < first.v.size(); ++k)
       REQUIRE(std::abs(first.v[k] - expected.v[k]) <= 1e-12 * (1 + std::abs(expected.v[k])));
   }
@@ -162,7 +162,7 @@ TEST_CASE("explain says why a vendor's library does not serve") {
     CHECK(contains(text, reason));
     CHECK_FALSE(contains(text, "vendor's library"));
     const Tensor in[] = {c.sparse, c.dense_};
-    const Array got = read(plan_of(c).run(in)), expected = oracle(c.e, {c.a, c.x});
+    const DenseArray got = read(plan_of(c).run(in)), expected = oracle(c.e, {c.a, c.x});
     CHECK(got.v == expected.v);  // another kernel serves
   };
   refused("off", make_case(rng, "CSR", 0), "MKL is switched off");
