@@ -14,7 +14,7 @@ namespace strata::kernels {
 template <class V, class P, class C, class Loop>
 void rows_in_pieces(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d, bool complex,
                     const Loop& loop) {
-  constexpr i64 longest = 4096, piece = 512, together = 64, width = 64;
+  constexpr i64 longest = 2048, piece = 512, together = 64, width = 64;
   if constexpr (std::is_same_v<V, double>) return loop(begin, end, pos, crd, values, d);
   const auto length = [&](i64 row) { return static_cast<i64>(pos[row + 1]) - static_cast<i64>(pos[row]); };
   const auto long_row = [&](i64 row) {

@@ -86,13 +86,13 @@ class Stored {
     return false;
   }
 
-  /// Equal coordinates follow each other: a run twice as long as a long sum passes two places that are looked at.
+  /// Equal coordinates follow each other: a long run passes two of the places that are looked at.
   bool long_run(int prefix) const {
+    constexpr i64 step = long_sum / 2;
     const i64 n = counts_[1];
-    for (i64 k = 0; k + long_sum < n; k += long_sum) {
+    for (i64 k = 0; k + step < n; k += step) {
       bool same = true;
-      for (int l = 0; l < prefix; ++l)
-        same = same && views_[at(l)].coordinate(k) == views_[at(l)].coordinate(k + long_sum);
+      for (int l = 0; l < prefix; ++l) same = same && views_[at(l)].coordinate(k) == views_[at(l)].coordinate(k + step);
       if (same) return true;
     }
     return false;
@@ -115,11 +115,11 @@ class Stored {
                                 k == LevelKind::structured);
     };
     while (level >= 0 && !tells(level)) --level;
-    if (level < 0) return true;  // nothing tells without walking
-    constexpr i64 often = 8;
+    if (level < 0) return true;          // nothing tells without walking
+    constexpr i64 often = 4, reads = 8;  // of a long sum
     const LevelView& v = views_[at(level)];
     const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n)),
-              step = std::max<i64>(1, long_sum / often / each), samples = n / step;
+              step = std::max<i64>(1, long_sum / reads / each), samples = n / step;
     const int bits = std::bit_width(static_cast<std::uint64_t>(4 * samples + 64));
     std::vector<std::uint8_t> seen(std::size_t{1} << bits);
     std::uint64_t random = 0;
