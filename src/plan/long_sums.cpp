@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "plan/compiled.h"
+#include "tensor/index_view.h"
 #include "tensor/part_view.h"
 #include "tensor/tensor_impl.h"
 
@@ -115,19 +116,35 @@ class Stored {
                                 k == LevelKind::structured);
     };
     while (level >= 0 && !tells(level)) --level;
-    if (level < 0) return true;          // nothing tells without walking
-    constexpr i64 often = 4, reads = 8;  // of a long sum
+    if (level < 0) return true;  // nothing tells without walking
     const LevelView& v = views_[at(level)];
-    const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n)),
-              step = std::max<i64>(1, long_sum / reads / each), samples = n / step;
-    const int bits = std::bit_width(static_cast<std::uint64_t>(4 * samples + 64));
+    const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n));
+    if (v.bits > 0) return is_often(n, each, [&](i64 k) { return v.coordinate(k); });
+    return with_index_type(v.crd.dtype, [&]<class C>(C) {
+      return is_often(
+          n, each, [&](i64 k) { return static_cast<i64>(load_as<C>(v.crd.data + k * static_cast<i64>(sizeof(C)))); });
+    });
+  }
+
+  /// `each`: elements at one of the n positions. What is met 8 times in every 128th of the elements stands for half of
+  /// a long sum or more; rows of a hundred elements are hardly ever met so often.
+  template <class Coordinate> static bool is_often(i64 n, i64 each, const Coordinate& coordinate) {
+    constexpr i64 often = 8, reads = 16;  // of a long sum
+    const i64 step = std::max<i64>(1, long_sum / reads / each), samples = n / step;
+    // At no regular places: columns may be regular too, as where each ends in the same row.
+    const auto sample = [&](i64 s) {
+      const std::uint64_t random = static_cast<std::uint64_t>(s + 1) * 0x9E3779B97F4A7C15u >> 40;
+      return coordinate(s * step + static_cast<i64>(random * static_cast<std::uint64_t>(step) >> 24));
+    };
+    const int bits = std::bit_width(static_cast<std::uint64_t>(16 * samples + 64));
     std::vector<std::uint8_t> seen(std::size_t{1} << bits);
-    std::uint64_t random = 0;
     for (i64 s = 0; s < samples; ++s) {
-      random = random * 6364136223846793005u + 1442695040888963407u;  // at no regular places: rows may be regular too
-      const i64 k = s * step + static_cast<i64>((random >> 33) % static_cast<std::uint64_t>(step));
-      const auto hash = static_cast<std::uint64_t>(v.coordinate(k)) * 0x9E3779B97F4A7C15u;
-      if (++seen[hash >> (64 - bits)] >= often) return true;
+      const i64 c = sample(s);
+      std::uint8_t& count = seen[static_cast<std::uint64_t>(c) * 0xD6E8FEB86659FD93u >> (64 - bits)];
+      if (++count % often != 0) continue;
+      i64 same = 0;  // others may share its place in the table
+      for (i64 r = 0; r <= s && same < often; ++r) same += sample(r) == c;
+      if (same == often) return true;
     }
     return false;
   }
