@@ -15,6 +15,15 @@ using namespace slicing;
 
 namespace {
 
+/// Sorted COO whose columns are taken, and which has not far fewer elements than rows: as rows they go by a table.
+bool goes_by_rows(const Tensor& t, std::size_t dim) {
+  const Format& f = t.format();
+  const auto dims = coordinates_of(f);
+  return dims && dim == static_cast<std::size_t>(dims->inner) && f.is_unique() && f.level(0).ordered &&
+         f.level(1).ordered && !t.type().shared_value &&
+         t.shape()[static_cast<std::size_t>(dims->outer)] <= 1024 + 4 * t.nse();
+}
+
 /// Each element once for each of its places.
 class Repeated {
  public:
@@ -57,6 +66,11 @@ Tensor taken(const Tensor& t, std::size_t dim, std::span<const i64> coordinates)
   }
   if (is_listed_along(t, dim) && holds(t.part().levels[0].crd.dtype, static_cast<i64>(coordinates.size())))
     return take_listed(t, dim, coordinates);
+  if (goes_by_rows(t, dim)) {
+    const int order[] = {1 - static_cast<int>(dim), static_cast<int>(dim)};
+    const Tensor rows = convert(t, conversion::levels_in_order(order, true), {.zeros = Zeros::keep});
+    return convert(taken(rows, dim, coordinates), t.format(), {.zeros = Zeros::keep});
+  }
   Shape shape = t.shape();
   const Places places(coordinates, shape[dim], t.nse());
   shape[dim] = static_cast<i64>(coordinates.size());

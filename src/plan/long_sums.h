@@ -11,7 +11,7 @@ RunnerPtr keep_digits(const Product& product, RunnerPtr inner);
 /// The dtype that long sums of such values are kept in.
 DType wide_sums(DType compute);
 
-/// Elements from which on sums are long: fewer lose at most some 200 units in the last place (of 0.1; of random numbers 5).
+/// Elements from which on sums are long: fewer lose at most some 200 units in the last place (of random numbers 5).
 inline constexpr std::int64_t long_sum = 2048;
 
 }  // namespace strata::planning
