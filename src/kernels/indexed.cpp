@@ -11,6 +11,7 @@
 #include "kernels/even_rows.h"
 #include "kernels/match.h"
 #include "kernels/panels.h"
+#include "kernels/row_pieces.h"
 
 namespace strata::kernels {
 
@@ -78,7 +79,12 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const V* values = static_cast<const V*>(part.values.data);
     const i64 stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0;
     const bool pairs = is_complex(a.dtype());
-    const auto loop = pairs ? l.complex_csr : l.csr;
+    const auto plain_loop = pairs ? l.complex_csr : l.csr;
+    // A product with one vector looks after its long rows itself.
+    const auto loop = [&](i64 begin, i64 end, const Dense<V>& d) {
+      if (d.columns == 1) return plain_loop(begin, end, pos, crd, values, d);
+      rows_in_pieces(begin, end, pos, crd, values, d, pairs, plain_loop);
+    };
     // Where x lies decides how a row is summed, and what is asked for.
     const Asking how = asking();
     const auto placed_vector = [&](Dense<V>& d, i64 x_bytes) {
@@ -123,8 +129,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
                            thread_count() > 1 ? 32 * thread_count() : 1 + product_work(stored, d.columns) / slice_work);
     };
     const auto multiply = [&](const Dense<V>& d) {
-      for_balanced_rows(
-          rows, pos, d.columns, [&](i64 begin, i64 end) { loop(begin, end, pos, crd, values, d); }, slices_of(d));
+      for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) { loop(begin, end, d); }, slices_of(d));
     };
     const i64 width = panel_columns(rows, columns, pos, crd, part.format.level(1).ordered && !pairs,
                                     pairs ? 2 * line_bytes : line_bytes, whole);
@@ -140,7 +145,7 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     parallel_for(panels.count() * slices, [&](i64 t) {
       const i64 begin = balanced_row(rows, pos, t % slices, slices),
                 end = balanced_row(rows, pos, t % slices + 1, slices);
-      if (begin < end) loop(begin, end, pos, crd, values, placed(panels.own(t / slices)));
+      if (begin < end) loop(begin, end, placed(panels.own(t / slices)));
     });
   });
 }
@@ -310,7 +315,8 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
 
 }  // namespace
 
-const BuiltinKernel csr_kernel{.name = "csr_product", .accepts = accepts_csr, .run = run_csr, .packs = true};
+const BuiltinKernel csr_kernel{
+    .name = "csr_product", .accepts = accepts_csr, .run = run_csr, .packs = true, .keeps_digits = true};
 const BuiltinKernel csc_kernel{.name = "csc_product", .accepts = accepts_csc, .run = run_csc, .plain = true};
 const BuiltinKernel coo_kernel{"coo_product", accepts_coo, run_coo};
 const BuiltinKernel bitmap_kernel{"bitmap_product", accepts_bitmap, run_bitmap};

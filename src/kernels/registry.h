@@ -21,9 +21,10 @@ struct BuiltinKernel {
   bool (*accepts)(const Query& query, std::string& why);  ///< false: `why` says in a few words what does not fit
   void (*run)(const Query& query, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
               const Scalar& beta);
-  bool vendor = false;  ///< calls a vendor's library (settings().vendor switches these off)
-  bool plain = false;   ///< compiled code is faster: serves where there is none
-  bool packs = false;   ///< packs small dense operands itself where that pays
+  bool vendor = false;        ///< calls a vendor's library (settings().vendor switches these off)
+  bool plain = false;         ///< compiled code is faster: serves where there is none
+  bool packs = false;         ///< packs small dense operands itself where that pays
+  bool keeps_digits = false;  ///< adds up long rows of f32 with more digits than f32 has
   /// Vendors' kernels: how many times as fast as ours it was measured to be (0: does not fit, or not measured); `why`
   /// says why a plan does not take it by itself (below kernels::convincing). Opens no library.
   double (*gain)(const Query& query, std::string& why) = nullptr;

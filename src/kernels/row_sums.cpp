@@ -56,6 +56,7 @@ void run_row_sums(const Query&, std::span<const Tensor> operands, const Tensor& 
 
 }  // namespace
 
-const BuiltinKernel row_sums_kernel{"csr_row_sums", accepts_row_sums, run_row_sums};
+const BuiltinKernel row_sums_kernel{
+    .name = "csr_row_sums", .accepts = accepts_row_sums, .run = run_row_sums, .keeps_digits = true};
 
 }  // namespace strata::kernels

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/allocator.h"
 #include "backend/steps.h"
 #include "base/checked.h"
+#include "ops/convert_memory.h"
 #include "ops/drop_zeros.h"
 #include "ops/fast/fast.h"
 
@@ -90,13 +92,15 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
     same.dtype.reset();
     return with_dtype(convert(t, format, same), *options.dtype);
   }
-  if (auto result = fast::convert(t, format, options)) return *result;
-  if (const auto nearer = fast::towards(t, format, options.zeros)) {
-    ConvertOptions all = options;
-    all.zeros = Zeros::keep;  // what was to be dropped is gone
-    return convert(*nearer, format, all);
-  }
-  return convert_general(t, format, options);
+  try {
+    if (auto result = fast::convert(t, format, options)) return *result;
+    if (const auto nearer = fast::towards(t, format, options.zeros)) {
+      ConvertOptions all = options;
+      all.zeros = Zeros::keep;  // what was to be dropped is gone
+      return convert(*nearer, format, all);
+    }
+    return convert_general(t, format, options);
+  } catch (const OutOfMemory&) { rethrow_with_reason(t, format); }
 }
 
 Tensor from_dense(const Tensor& given, const Format& format, std::optional<double> least, std::optional<Scalar> fill) {

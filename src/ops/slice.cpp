@@ -7,6 +7,7 @@
 #include "ops/convert_elements.h"
 #include "ops/slice_rows.h"
 #include "ops/source_changed.h"
+#include "ops/take_rows.h"
 
 namespace strata {
 
@@ -92,6 +93,11 @@ static Tensor sliced(const Tensor& t, std::span<const Slice> slices) {
       columns = {.start = 0, .count = 1, .step = 1, .keeps = false};
     }
   }
+  for (std::size_t d = 0; d < left.size(); ++d)
+    if (left[d].step == 1 && left[d].count < from.shape()[d] && is_listed_along(from, d)) {
+      from = listed_neighbours(from, d, left[d].start, left[d].count);
+      left[d].start = 0;
+    }
   bool whole = true;
   Shape shape;
   std::vector<int> order;

@@ -7,6 +7,7 @@
 #include "plan/align_first.h"
 #include "plan/compiled.h"
 #include "plan/convert_first.h"
+#include "plan/long_sums.h"
 #include "plan/product.h"
 #include "plan/user_kernels.h"
 #include "strata/settings.h"
@@ -31,6 +32,7 @@ class BuiltinRunner : public Runner {
     return {{"engine", "hand-written"}};
   }
   bool packs() const override { return kernel_.packs; }
+  bool keeps_digits() const override { return kernel_.keeps_digits || kernel_.vendor; }
 
  private:
   const kernels::BuiltinKernel& kernel_;
@@ -111,20 +113,28 @@ class SumRunner : public Runner {
   std::vector<RunnerPtr> parts_;
 };
 
-/// A sum of one operand's elements, or of all products, as generated code takes it: of many of them float32 would keep
-/// half the digits. (Where rows are multiplied with a vector it would take half as long again.)
+/// Is it a sum of one operand's elements, of all products, or of a dense row, as generated code takes it? Of many of
+/// them float32 would keep half the digits. (Rows of sparse matrices times vectors: see long_sums.h.)
+bool has_wide_sums(const Product& p) {
+  const auto& indices = p.einsum.operands[0];
+  const auto is_summed = [&](int i) { return std::ranges::find(p.einsum.output, i) == p.einsum.output.end(); };
+  if (p.pattern_of >= 0) return false;
+  if (p.operands.size() == 1 || p.einsum.output.empty()) return std::ranges::any_of(indices, is_summed);
+  // All of memory once, in the time that it takes to read it.
+  for (std::size_t k = 0; k < p.operands.size(); ++k) {
+    if (!is_plain_dense(p.operands[k])) return false;
+    if (static_cast<int>(p.einsum.operands[k].size()) != p.einsum.num_indices) continue;
+    std::vector<std::int64_t> summed;
+    for (std::size_t d = 0; d < p.einsum.operands[k].size(); ++d)
+      if (is_summed(p.einsum.operands[k][d])) summed.push_back(p.operands[k].shape[d]);
+    if (checked_product(summed).value_or(INT64_MAX) > long_sum) return true;
+  }
+  return false;
+}
+
 Product in_wide_sums(const Product& given) {
   Product product = given;
-  const auto& indices = product.einsum.operands[0];
-  const bool sums = (product.operands.size() == 1 || product.einsum.output.empty()) && product.pattern_of < 0 &&
-                    std::any_of(
-                        indices.begin(), indices.end(),
-                        [&](int i) {
-                          return std::find(product.einsum.output.begin(), product.einsum.output.end(), i) ==
-                                 product.einsum.output.end();
-                        });
-  if (sums && product.compute == DType::f32) product.compute = DType::f64;
-  if (sums && product.compute == DType::c64) product.compute = DType::c128;
+  if (has_wide_sums(given)) product.compute = wide_sums(given.compute);
   return product;
 }
 
@@ -214,14 +224,17 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
       if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
     const char* vendor_first = engine == "vendor" ? "settings().engine is 'vendor'" : nullptr;
     if (RunnerPtr r = choose_vendor(product, reports, depth, vendor_first)) return r;
-    if (RunnerPtr r = choose_builtin(product, reports, depth, false)) return align_first(product, r);
+    if (RunnerPtr r = choose_builtin(product, reports, depth, false))
+      return keep_digits(product, align_first(product, r));
     if (engine == "kernels" || settings().jit == "off")
-      if (RunnerPtr r = choose_builtin(product, reports, depth, true)) return align_first(product, r);
-    if (RunnerPtr r = choose_parts(product, reports, depth)) return align_first(product, r);
+      if (RunnerPtr r = choose_builtin(product, reports, depth, true))
+        return keep_digits(product, align_first(product, r));
+    if (RunnerPtr r = choose_parts(product, reports, depth)) return keep_digits(product, align_first(product, r));
   } else {
     reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
   }
   RunnerPtr compiled = align_first(product, choose_compiled(product, reports, depth));
+  if (!has_wide_sums(product)) compiled = keep_digits(product, std::move(compiled));
   if (!automatic || (compiled && compiled->name() == "compiled")) return compiled;
   const std::size_t before = reports.size();
   RunnerPtr plain = choose_builtin(product, reports, depth, true);

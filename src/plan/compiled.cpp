@@ -87,6 +87,11 @@ class CompiledRunner : public Runner {
       out.emplace_back("chunks" + part, describe(parts_[k].lowered));
       out.emplace_back("engine" + part, parts_[k].engine);
     }
+    if (scatters_rows())
+      out.emplace_back("advice", "what is stored scatters into the result: where the product repeats, convert " +
+                                     operand_name(static_cast<std::size_t>(driver_)) +
+                                     " once to a format whose rows are the result's, such as " +
+                                     operand_name(static_cast<std::size_t>(driver_)) + ".to(\"CSR\")");
     return out;
   }
 
@@ -96,6 +101,14 @@ class CompiledRunner : public Runner {
   }
 
  private:
+  /// Does a matrix add to a vector element by element, as a transposed view does?
+  bool scatters_rows() const {
+    const auto& types = product_.operands;
+    return types.size() == 2 && product_.output.shape.size() == 1 &&
+           types[static_cast<std::size_t>(driver_)].shape.size() == 2 &&
+           parts_[0].lowered.launch.kind == Launch::outer_scatter;
+  }
+
   static std::string describe(const Lowered& l) {
     const Launch& n = l.launch;
     switch (n.kind) {

@@ -36,6 +36,8 @@ class Runner {
   virtual std::string name() const = 0;
   /// Packs dense operands that a core's caches hold itself, where that pays.
   virtual bool packs() const { return false; }
+  /// Adds up long rows of f32 with more digits than f32 has.
+  virtual bool keeps_digits() const { return false; }
   /// Lines of explain(): pairs of a word and its text.
   virtual std::vector<std::pair<std::string, std::string>> details() const { return {}; }
   /// Iteration graph, schedule, loop IR and C text; "" where there is none.
@@ -49,6 +51,7 @@ class Preparation : public Runner {
   explicit Preparation(RunnerPtr inner) : inner_(std::move(inner)) {}
   std::string name() const override { return inner_->name(); }
   std::string show() const override { return inner_->show(); }
+  bool keeps_digits() const override { return inner_->keeps_digits(); }
 
  protected:
   RunnerPtr inner_;

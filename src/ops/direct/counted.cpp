@@ -13,7 +13,7 @@
 namespace strata::direct {
 namespace {
 
-constexpr double worth = 3;  ///< times the estimated cost
+constexpr double worth = 1;  ///< times the estimated cost
 
 /// A product that is 1 where a tree has a term.
 class Terms {
@@ -81,7 +81,9 @@ std::optional<Counted> as_counted(const Problem& problem, const Loops& usual) {
   values.counts_absent = false;
   std::vector<int> dims(problem.assignment.indices.size());
   std::iota(dims.begin(), dims.end(), 0);
-  values.options.format = conversion::levels_in_order(dims, dims.size() > 1);
+  values.options.format = problem.options.format->is_all_dense()
+                              ? conversion::dense_format(static_cast<int>(dims.size()))
+                              : conversion::levels_in_order(dims, dims.size() > 1);
   values.options.result_dtype.reset();
 
   Problem counts = values;

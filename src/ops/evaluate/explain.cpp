@@ -41,7 +41,11 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
                  const std::map<std::string, TensorType>& types, const EvaluateOptions& options, const Format& format) {
   std::string out;
   std::vector<std::string> names;
-  const auto e = a.accumulate ? std::nullopt : evaluation::as_einsum(a, types, names);
+  Scalar factor = Scalar::of(std::int64_t{1});
+  const bool asked = options.dtype || options.compute_dtype || options.result_dtype;
+  const auto e = a.accumulate ? std::nullopt
+                 : asked      ? evaluation::as_einsum(a, types, names)
+                              : evaluation::as_scaled_einsum(a, types, names, factor);
   std::string why = a.accumulate ? "it adds to what is there" : "it is not one product of tensors";
   if (e) {
     std::vector<TensorType> list;
@@ -51,7 +55,9 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
       why = "pair by pair it takes less than half of the multiply-adds";
     if (why.empty()) try {
         const Plan plan = make_plan(*e, list, evaluation::plan_options(list, options, {}));
-        return out + "  a plan serves" + called(names, a.name) + ":\n" + indented(plan.explain());
+        const std::string scaled =
+            factor.to_complex() == 1.0 ? "" : ", its sums multiplied by " + factor.to_string() + " as they are stored";
+        return out + "  a plan serves" + scaled + called(names, a.name) + ":\n" + indented(plan.explain());
       } catch (const Unsupported& problem) { why = problem.problem().what; }
   }
   out += "  a plan: no, " + why + "\n";

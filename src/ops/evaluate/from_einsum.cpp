@@ -29,8 +29,24 @@ Assignment to_assignment(const Einsum& e) {
 
 namespace evaluation {
 
-std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
-                                std::vector<std::string>& operands) {
+namespace {
+
+/// May the numbers among the factors wait until the sums are done? They meet one operand, so all must have its dtype;
+/// far from 1 a product could leave the range of floats that the sum does not leave, or the other way round.
+bool may_scale_sums(const Flat& flat, const std::map<std::string, TensorType>& types) {
+  constexpr double far = 4294967296.0;
+  const DType dtype = types.at(flat.names[0]).dtype;
+  const bool alike = std::all_of(flat.names.begin(), flat.names.end(),
+                                 [&](const std::string& name) { return types.at(name).dtype == dtype; });
+  const double size = std::abs(flat.factor);
+  return alike && (dtype == DType::f64 || dtype == DType::f32 || is_complex(dtype)) &&
+         (!flat.complex || is_complex(dtype)) && size >= 1 / far && size <= far;
+}
+
+}  // namespace
+
+std::optional<Einsum> as_scaled_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
+                                       std::vector<std::string>& operands, Scalar& factor) {
   // A written sum has NumPy's dtype of sums: of floats that is their own.
   const auto named = a.value.operands();
   const bool floats = std::all_of(named.begin(), named.end(), [&](const std::string& name) {
@@ -38,7 +54,8 @@ std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string,
     return is_float(t) || is_complex(t);
   });
   auto flat = flatten(a, floats);
-  if (!flat || flat->scaled) return std::nullopt;
+  if (!flat || flat->names.empty() || (flat->scaled && (flat->summed.empty() || !may_scale_sums(*flat, types))))
+    return std::nullopt;
   const auto& lists = flat->einsum.operands;
   const auto stands = [&](int i) {
     return std::any_of(lists.begin(), lists.end(),
@@ -48,8 +65,18 @@ std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string,
   if (!std::all_of(output.begin(), output.end(), stands) ||
       !std::all_of(flat->summed.begin(), flat->summed.end(), stands))
     return std::nullopt;
+  factor = !flat->scaled              ? Scalar::of(std::int64_t{1})
+           : flat->factor.imag() == 0 ? Scalar::of(flat->factor.real())
+                                      : Scalar::of(flat->factor);
   operands = std::move(flat->names);
   return std::move(flat->einsum);
+}
+
+std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
+                                std::vector<std::string>& operands) {
+  Scalar factor = Scalar::of(std::int64_t{1});
+  auto e = as_scaled_einsum(a, types, operands, factor);
+  return factor.to_complex() == 1.0 ? e : std::nullopt;
 }
 
 }  // namespace evaluation

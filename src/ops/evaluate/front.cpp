@@ -80,6 +80,15 @@ struct AssignmentKey {
   bool operator==(const AssignmentKey&) const = default;
 };
 
+/// Where a product that has this factor in front goes.
+Destination times(Destination to, const Scalar& factor) {
+  const auto value = factor.to_complex();
+  if (value == 1.0) return to;
+  const auto alpha = to.alpha.to_complex() * value;
+  to.alpha = alpha.imag() == 0 ? Scalar::of(alpha.real()) : Scalar::of(alpha);
+  return to;
+}
+
 std::map<std::string, Tensor> by_name(std::span<const Tensor> operands) {
   std::map<std::string, Tensor> out;
   for (std::size_t k = 0; k < operands.size(); ++k) out.emplace(operand_name(k), operands[k]);
@@ -138,7 +147,7 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
       for (const auto& n : known->names) list.push_back(operands.at(n));
       const Plan plan = known->plan;
       return known->alpha ? evaluation::run_in_pattern(plan, list, Scalar(*known->alpha))
-                          : evaluation::run_plan(plan, list, to);
+                          : evaluation::run_plan(plan, list, times(to, known->factor));
     }
   }
   std::map<std::string, Shape> shapes;
@@ -148,7 +157,9 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
   std::vector<std::string> names;
   auto types = types_of(operands);
   for (auto& [name, type] : types) type.dtype = dtypes.of(name, type.dtype);
-  const auto e = evaluation::as_einsum(a, types, names);
+  Scalar factor = Scalar::of(std::int64_t{1});
+  const auto e =
+      dtypes.asked() ? evaluation::as_einsum(a, types, names) : evaluation::as_scaled_einsum(a, types, names, factor);
   // What adds to its own memory may do so in place.
   const bool in_place = a.accumulate && to.out && !to.scales() && to.out->type() == operands.at(a.name).type() &&
                         to.out->format().is_all_dense() &&
@@ -156,14 +167,20 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
   if (e && (!a.accumulate || in_place) && !in_pairs(a, operands, names.size(), to)) {
     std::vector<Tensor> given;
     for (const auto& n : names) given.push_back(operands.at(n));
-    Destination whole = to;
+    Destination whole = times(to, factor);
     if (in_place) whole.beta = Scalar::of(std::int64_t{1});
     const auto list = loaded(dtypes, names, given);
     const auto list_types = types_of(list);
     if (const auto plan = plan_of_product(*e, list_types, dtypes.plan_options(),
                                           format_of(a, types, options, to.out.has_value()), whole)) {
       if (memorable && all_same(list, given))
-        memo.insert({{a.value, a.indices}, choices_of(options, to), list_types, planning::Epoch::now(), names, *plan});
+        memo.insert({.key = {a.value, a.indices},
+                     .choices = choices_of(options, to),
+                     .types = list_types,
+                     .epoch = planning::Epoch::now(),
+                     .names = names,
+                     .plan = *plan,
+                     .factor = factor});
       return evaluation::run_plan(*plan, list, whole);
     }
   }

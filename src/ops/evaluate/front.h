@@ -61,4 +61,9 @@ void check_kind(DType from, DType to);
 std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
                                 std::vector<std::string>& operands);
 
+/// The same, where numbers may stand among the factors of floats of one dtype: `factor` is their product, and what a
+/// plan multiplies sums by.
+std::optional<Einsum> as_scaled_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
+                                       std::vector<std::string>& operands, Scalar& factor);
+
 }  // namespace strata::evaluation

@@ -29,7 +29,8 @@ class Memo {
     planning::Epoch epoch;
     std::vector<std::string> names;  ///< of the operands in the plan's order, where they have names
     Plan plan;
-    std::optional<Scalar> alpha = {};  ///< of a product in a pattern
+    std::optional<Scalar> alpha = {};             ///< of a product in a pattern
+    Scalar factor = Scalar::of(std::int64_t{1});  ///< of any other: what the expression's numbers come to
   };
 
   /// `type(k)`: of the k-th operand of an entry.

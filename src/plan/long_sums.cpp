@@ -1,0 +1,229 @@
+// Of many elements that are added one after the other float32 keeps half the digits: a full row of four million times
+// 0.1 was off by 2 %. Most matrices have no such row, and sums in float64 are slower: what is stored decides.
+#include "plan/long_sums.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+#include "base/checked.h"
+#include "plan/compiled.h"
+#include "tensor/index_view.h"
+#include "tensor/part_view.h"
+#include "tensor/tensor_impl.h"
+
+namespace strata::planning {
+namespace {
+
+using i64 = std::int64_t;
+using storage::LevelView;
+
+/// The stored elements of one part, and which levels say where in the result they are added.
+class Stored {
+ public:
+  Stored(const Part& part, const std::vector<char>& in_output)
+      : format_(part.format), views_(level_views(part)), counts_(level_counts(part, views_)) {
+    for (int l = 0; l < format_.num_levels(); ++l) {
+      int of_output = 0, of_sums = 0;
+      count(format_.level(l).expr, in_output, of_output, of_sums);
+      places_.push_back(of_sums == 0);
+      mixed_.push_back(of_output > 0 && of_sums > 0);
+    }
+  }
+
+  /// Are there places where more than long_sum elements meet? Of scattered ones a sample tells.
+  bool meet() const {
+    const int n = format_.num_levels();
+    if (counts_.back() <= long_sum) return false;
+    int prefix = 0;
+    while (prefix < n && places_[at(prefix)]) ++prefix;
+    if (prefix == n) return false;
+    if (prefix == 0 && mixed_[0]) return counts_[1] > long_sum;  // one element of each diagonal
+    bool unique = prefix > 0, ordered = prefix > 0;
+    for (int l = 0; l < prefix; ++l) {
+      unique = unique && format_.level(l).unique;
+      ordered = ordered && format_.level(l).ordered;
+    }
+    if (prefix > 0 && unique) return long_row(prefix);
+    if (prefix > 0 && ordered && format_.level(0).kind == LevelKind::compressed) return long_run(prefix);
+    return crowded();
+  }
+
+ private:
+  static std::size_t at(int l) { return static_cast<std::size_t>(l); }
+
+  void count(int node, const std::vector<char>& in_output, int& of_output, int& of_sums) const {
+    const ExprNode& e = format_.spec().exprs[at(node)];
+    if (e.op == ExprNode::dim) {
+      ++(in_output[at(e.a)] ? of_output : of_sums);
+      return;
+    }
+    count(e.a, in_output, of_output, of_sums);
+    if (e.op == ExprNode::add || e.op == ExprNode::sub) count(e.b, in_output, of_output, of_sums);
+  }
+
+  /// The first slot below parent `position` of this level.
+  i64 first_slot(int level, i64 position) const {
+    for (int l = level; l < format_.num_levels(); ++l) {
+      const LevelView& v = views_[at(l)];
+      if (storage::has_pos(v.level.kind)) position = v.pos[position];
+      else if (v.level.kind != LevelKind::singleton) position *= v.width();
+    }
+    return position;
+  }
+
+  /// Rows are the parents of this level. Several are looked at together, as most have few elements.
+  bool long_row(int level) const {
+    const i64 rows = counts_[at(level)], limit = limit_below(level),
+              together = std::max<i64>(1, rows * (limit / 4) / std::max<i64>(1, counts_.back()));
+    i64 before = first_slot(level, 0);
+    for (i64 row = 0; row < rows; row += together) {
+      const i64 stop = std::min(rows, row + together), end = first_slot(level, stop);
+      if (end - before > limit)
+        for (i64 r = row; r < stop; ++r)
+          if (first_slot(level, r + 1) - first_slot(level, r) > limit) return true;
+      before = end;
+    }
+    return false;
+  }
+
+  /// Equal coordinates follow each other: a long run passes two of the places that are looked at.
+  bool long_run(int prefix) const {
+    constexpr i64 step = long_sum / 2;
+    const i64 n = counts_[1];
+    for (i64 k = 0; k + step < n; k += step) {
+      bool same = true;
+      for (int l = 0; l < prefix; ++l) same = same && views_[at(l)].coordinate(k) == views_[at(l)].coordinate(k + step);
+      if (same) return true;
+    }
+    return false;
+  }
+
+  /// Slots of a row: those of a block lie in several.
+  i64 limit_below(int level) const {
+    i64 limit = long_sum;
+    for (int l = level; l < format_.num_levels(); ++l)
+      if (places_[at(l)]) limit *= std::max<i64>(1, views_[at(l)].width());
+    return limit;
+  }
+
+  /// Elements lie anywhere: is there a coordinate that a sample meets often?
+  bool crowded() const {
+    int level = format_.num_levels() - 1;
+    const auto tells = [&](int l) {
+      const LevelKind k = format_.level(l).kind;
+      return places_[at(l)] && (k == LevelKind::compressed || k == LevelKind::singleton || k == LevelKind::padded ||
+                                k == LevelKind::structured);
+    };
+    while (level >= 0 && !tells(level)) --level;
+    if (level < 0) return true;  // nothing tells without walking
+    const LevelView& v = views_[at(level)];
+    const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n));
+    if (v.bits > 0) return is_often(n, each, [&](i64 k) { return v.coordinate(k); });
+    return with_index_type(v.crd.dtype, [&]<class C>(C) {
+      return is_often(
+          n, each, [&](i64 k) { return static_cast<i64>(load_as<C>(v.crd.data + k * static_cast<i64>(sizeof(C)))); });
+    });
+  }
+
+  /// `each`: elements at one of the n positions. What is met 8 times in every 128th of the elements stands for half of
+  /// a long sum or more; rows of a hundred elements are hardly ever met so often.
+  template <class Coordinate> static bool is_often(i64 n, i64 each, const Coordinate& coordinate) {
+    constexpr i64 often = 8, reads = 16;  // of a long sum
+    const i64 step = std::max<i64>(1, long_sum / reads / each), samples = n / step;
+    // At no regular places: columns may be regular too, as where each ends in the same row.
+    const auto sample = [&](i64 s) {
+      const std::uint64_t random = static_cast<std::uint64_t>(s + 1) * 0x9E3779B97F4A7C15u >> 40;
+      return coordinate(s * step + static_cast<i64>(random * static_cast<std::uint64_t>(step) >> 24));
+    };
+    const int bits = std::bit_width(static_cast<std::uint64_t>(16 * samples + 64));
+    std::vector<std::uint8_t> seen(std::size_t{1} << bits);
+    for (i64 s = 0; s < samples; ++s) {
+      const i64 c = sample(s);
+      std::uint8_t& count = seen[static_cast<std::uint64_t>(c) * 0xD6E8FEB86659FD93u >> (64 - bits)];
+      if (++count % often != 0) continue;
+      i64 same = 0;  // others may share its place in the table
+      for (i64 r = 0; r <= s && same < often; ++r) same += sample(r) == c;
+      if (same == often) return true;
+    }
+    return false;
+  }
+
+  const Format& format_;
+  std::vector<LevelView> views_;
+  std::vector<i64> counts_;
+  std::vector<char> places_,  ///< per level: it speaks of places of the result alone
+      mixed_;                 ///< ... and of what is summed as well
+};
+
+class LongSums : public Preparation {
+ public:
+  LongSums(Product product, std::size_t driver, RunnerPtr inner)
+      : Preparation(std::move(inner)), product_(std::move(product)), driver_(driver) {
+    for (int i : product_.einsum.operands[driver_])
+      in_output_.push_back(std::ranges::find(product_.einsum.output, i) != product_.einsum.output.end());
+  }
+
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
+    const Runner* const wide = is_long(operands[driver_]) ? wide_runner() : nullptr;
+    (wide ? *wide : *inner_).run(operands, out, alpha, beta);
+  }
+  std::vector<std::pair<std::string, std::string>> details() const override {
+    auto out = inner_->details();
+    out.emplace_back("long sums", "in " + std::string(name_of(wide_sums(product_.compute))) +
+                                      ", by a kernel of their own, where more than " + std::to_string(long_sum) +
+                                      " elements of " + operand_name(driver_) + " meet at one place of the result");
+    return out;
+  }
+
+ private:
+  bool is_long(const Tensor& t) const {
+    if (stored_values(t) <= long_sum && !t.type().shared_value) return false;
+    for (int k = 0; k < t.num_parts(); ++k)
+      if (t.part(k).num_batches == 1 && t.part(k).format.num_batch_levels() == 0 && t.part(k).strides.empty() &&
+          Stored(t.part(k), in_output_).meet())
+        return true;
+    return false;
+  }
+  const Runner* wide_runner() const {
+    std::call_once(once_, [&] {
+      Product wide = product_;
+      wide.compute = wide_sums(product_.compute);
+      std::string why;
+      wide_ = compile_product(wide, static_cast<int>(driver_), why);
+      if (wide_ && wide_->name() == "interpreted" && inner_->name() != "interpreted") wide_.reset();
+    });
+    return wide_.get();
+  }
+
+  Product product_;
+  std::size_t driver_;
+  std::vector<char> in_output_;  ///< per dimension of the driver
+  mutable std::once_flag once_;
+  mutable RunnerPtr wide_;
+};
+
+}  // namespace
+
+DType wide_sums(DType compute) {
+  return compute == DType::f32 ? DType::f64 : compute == DType::c64 ? DType::c128 : compute;
+}
+
+RunnerPtr keep_digits(const Product& product, RunnerPtr inner) {
+  if (!inner || inner->keeps_digits() || product.pattern_of >= 0 || wide_sums(product.compute) == product.compute)
+    return inner;
+  const auto walked = [](const TensorType& t) { return !is_plain_dense(t); };
+  const auto& types = product.operands;
+  if (std::ranges::count_if(types, walked) != 1) return inner;
+  const auto driver = static_cast<std::size_t>(std::ranges::find_if(types, walked) - types.begin());
+  const auto& own = product.einsum.operands[driver];
+  std::vector<i64> summed;
+  for (std::size_t d = 0; d < own.size(); ++d)
+    if (std::ranges::find(product.einsum.output, own[d]) == product.einsum.output.end())
+      summed.push_back(types[driver].shape[d]);
+  if (summed.empty() || checked_product(summed).value_or(INT64_MAX) <= long_sum) return inner;
+  return std::make_shared<LongSums>(product, driver, std::move(inner));
+}
+
+}  // namespace strata::planning
