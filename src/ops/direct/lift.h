@@ -14,8 +14,8 @@ struct Lifted {
   std::map<std::string, Tensor> operands;
 };
 
-/// Thrown where a number under a quotient is the sum of no terms: it is absent, which no operand without indices can say,
-/// and the general path knows.
+/// Thrown where a number under a quotient is the sum of no terms: it is absent, which no operand without indices can
+/// say, and the general path knows.
 struct SumOfNothing {};
 
 /// `body` is a tree of an assignment with these indices, `options` have its result's format. `steps`: an explanation of

@@ -251,8 +251,8 @@ class Evaluator {
     leaf.id = next_leaf_++;
     leaf.fill = fill;
     leaf.vars = groups;
-    // A sum over nothing is nothing, as a row's where the row is empty: it leaves out what it is multiplied with, and stays
-    // absent whatever divides it.
+    // A sum over nothing is nothing, as a row's where the row is empty: it leaves out what it is multiplied with, and
+    // stays absent whatever divides it.
     if (everywhere || (groups.empty() && !ring && (all.rows.n > 0 || !is_zero(fill)))) {
       leaf.dense = true;
       Ints extents;
