@@ -95,6 +95,9 @@ struct MatmulOptions {
   PlanOptions plan = {};
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+/// NumPy stretches extents of 1 over batches, never over the dimension that is summed: ExpressionError where those of a
+/// @ b differ.
+void check_inner(const Shape& a, const Shape& b, const MatmulOptions& options);
 /// Does evaluate() infer whether the product is sparse?
 bool may_be_sparse(const Tensor& a, const Tensor& b);
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,

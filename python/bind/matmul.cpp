@@ -37,10 +37,12 @@ nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options,
                    const Scalar& alpha = Scalar::of(std::int64_t{1})) {
   const std::array<nb::handle, 2> given{a, b};
   const Tensor ta = to_operand(a), tb = to_operand(b);
-  if (may_be_sparse(ta, tb))
+  if (may_be_sparse(ta, tb)) {
+    check_inner(ta.shape(), tb.shape(), options);
     return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), std::array{ta, tb},
                            {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype}, alpha,
                            package_of(given));
+  }
   Tensor c;
   {
     NoGil no_gil;

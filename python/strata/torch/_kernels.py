@@ -11,7 +11,12 @@ def mm(pattern, values, x, transpose, left):
     a = pattern.with_values(values)
     if transpose:
         a = a.T
-    return st.matmul(x, a) if left else st.matmul(a, x)
+    if not left:
+        return st.matmul(a, x)
+    if x.dim() == 1 or x.shape[0] < 4:
+        return st.matmul(x, a)
+    # Loops over a sparse matrix want rows of the dense one side by side, and torch turns matrices faster than we do.
+    return st.matmul(a.T, x.t().contiguous()).t().contiguous()
 
 
 def sampled(pattern, a, b):

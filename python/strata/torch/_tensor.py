@@ -82,6 +82,7 @@ class Tensor(torch.Tensor):
 
     @property
     def requires_grad(self):
+        """Do the values require a gradient?"""
         return self._stored.requires_grad
 
     @requires_grad.setter
@@ -89,11 +90,13 @@ class Tensor(torch.Tensor):
         self._stored.requires_grad = value
 
     def requires_grad_(self, requires_grad=True):
+        """From here on the values require a gradient, or do not."""
         self._stored.requires_grad_(requires_grad)
         return self
 
     @property
     def grad(self):
+        """The gradient of the stored elements, a Tensor of the same pattern, or None."""
         grad = self._stored.grad
         return None if grad is None else Tensor(grad, self._pattern)
 
@@ -103,13 +106,16 @@ class Tensor(torch.Tensor):
 
     @property
     def grad_fn(self):
+        """What made the values, as autograd recorded it."""
         return self._stored.grad_fn
 
     @property
     def is_leaf(self):
+        """Does no recorded operation stand before the values?"""
         return self._stored.is_leaf
 
     def retain_grad(self):
+        """Keeps the gradient of a tensor that is no leaf."""
         self._stored.retain_grad()
 
     def data_ptr(self):
@@ -122,6 +128,7 @@ class Tensor(torch.Tensor):
         return self
 
     def is_shared(self):
+        """Do the stored values lie in shared memory?"""
         return self._stored.is_shared()
 
     # torch takes a TypeError of an operator for "does not know this operand", and ours would be lost.

@@ -86,7 +86,7 @@ class Lift {
     const auto free = sum.free_indices();
     std::optional<Expression> sparse;
     for (const Expression& f : evaluation::chain_of(sum).factors) {
-      if (everywhere(f)) continue;
+      if (everywhere(f) || (!has_reduction(f) && !hides(f, operands_))) continue;  // it leaves out no term
       const auto access = carrier_of(f, operands_);
       if (!access || sparse) return std::nullopt;
       sparse = access;
