@@ -12,10 +12,8 @@ import torch
 
 from .. import _core
 from .._core import Format, Tensor
+from .._tensor import _HAS_CRD, _HAS_POS
 from ..errors import TensorError, Unsupported
-
-_HAS_POS = {"compressed", "delta", "bitmap"}
-_HAS_CRD = {"compressed", "singleton", "delta", "structured", "padded", "bitmap"}
 
 
 class Pattern:

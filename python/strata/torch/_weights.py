@@ -50,6 +50,14 @@ class Sparse:
             return _weight(self, name)
         return super().__getattr__(name)
 
+    def __setattr__(self, name, value):
+        patterns = self.__dict__.get(_PATTERNS, {})
+        if name in patterns:
+            if isinstance(value, Tensor):
+                return set_weight(self, name, value)
+            del patterns[name], self._parameters[f"{name}_values"]
+        super().__setattr__(name, value)
+
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         for name, pattern in self.__dict__[_PATTERNS].items():
@@ -100,7 +108,7 @@ class SparseLinear(Sparse):
     """nn.Linear needs no wrapper around its weight."""
 
     def forward(self, x):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) or "weight" not in self.__dict__[_PATTERNS]:
             return super().forward(x)
         p = self._parameters
         return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])

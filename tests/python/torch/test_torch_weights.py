@@ -160,6 +160,19 @@ def test_reformat_and_what_stays_dense():
         stt.reformat_(net(), lambda name, weight: torch.ones(2, 2).to_sparse_csr())
 
 
+def test_a_weight_is_replaced():
+    model = stt.sparsify_(nn.Sequential(nn.Linear(8, 8)), "CSR", stt.Magnitude(0.5))
+    other = stt.from_torch(torch.eye(8), "DIA")
+    model[0].weight = other
+    assert model[0].weight.pattern is other.pattern and [n for n, _ in model.named_parameters()] == [
+        "0.bias",
+        "0.weight_values",
+    ]
+    model[0].weight = nn.Parameter(2 * torch.eye(8))
+    assert type(model[0].weight) is nn.Parameter and len(list(model.parameters())) == 2
+    torch.testing.assert_close(model(torch.ones(1, 8)), 2 + model[0].bias[None])
+
+
 def test_tied_weights_stay_tied():
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
     model[1].weight = model[0].weight
