@@ -159,6 +159,10 @@ Expression parse_expression(std::string_view text);
 /// Wraps each additive term of `value` into sums over the indices that the output lacks.
 Expression with_sums(const Expression& value, std::span<const std::string> output, std::string_view text = {});
 
+/// Names of operands without indices that are also names of indices, as in A(i,j) * (i > j): where no operand of this
+/// name is given, the value of the index is meant.
+std::vector<std::string> index_values(const Assignment& a);
+
 /// Extents of all indices from the operands' shapes. A 1 broadcasts against n. An index that stands only in affine
 /// accesses gets the largest extent that stays inside. ExpressionError: ranks or extents that differ, an access that
 /// leaves its operand, an index of the output that nothing gives an extent to.

@@ -53,6 +53,14 @@ std::string name_of_operand(nb::handle name) {
                          .got = Py_TYPE(name.ptr())->tp_name});
 }
 
+/// The same without indices whose values are meant, as no operand has their names.
+std::vector<std::string> needed(const Assignment& a, const nb::dict& given) {
+  auto out = needed(a);
+  for (const auto& i : index_values(a))
+    if (!given.contains(i.c_str())) std::erase(out, i);
+  return out;
+}
+
 /// Each operand given once by its name, and none that the expression lacks.
 void check_names(const std::string& spec, const std::vector<std::string>& names, const nb::dict& given) {
   bool right = true;
@@ -131,7 +139,7 @@ void bind_evaluate(nb::module_& m) {
          nb::handle mask, bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule,
          bool general) {
         const Assignment a = parse_assignment(spec);
-        check_names(spec, needed(a), operands);
+        check_names(spec, needed(a, operands), operands);
         const Named named(operands);
         EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
                                              static_cast<int>(a.indices.size()));
@@ -205,7 +213,7 @@ void bind_evaluate(nb::module_& m) {
         [text_of](const std::string& spec, nb::dict operands, nb::handle format, nb::handle semiring, nb::handle mask,
                   bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
           const Assignment a = parse_assignment(spec);
-          check_names(spec, needed(a), operands);
+          check_names(spec, needed(a, operands), operands);
           const Named named(operands);
           EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
                                                static_cast<int>(a.indices.size()));
@@ -250,7 +258,7 @@ void bind_evaluate(nb::module_& m) {
         std::map<std::string, TensorType> types;
         for (auto [name, value] : operands) types.emplace(name_of_operand(name), to_operand(value).type());
         const Assignment a = parse_assignment(spec);
-        check_names(spec, needed(a), operands);
+        check_names(spec, needed(a, operands), operands);
         const ResultFormat r = on_a_large_stack(stack_for(a.value.depth()), [&] { return result_format(a, types); });
         return nb::make_tuple(r.format, r.why);
       },

@@ -5,6 +5,7 @@
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/dtypes.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/index_values.h"
 #include "ops/evaluate/mask.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
@@ -119,6 +120,8 @@ static std::string explain_here(const Assignment& a, const std::map<std::string,
 
 std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
                     const EvaluateOptions& options) {
+  if (const auto whole = evaluation::with_index_values(a, operands))
+    return explain(whole->assignment, whole->operands, options);
   return on_a_large_stack(stack_for(a.value.depth()), [&] { return explain_here(a, operands, options); });
 }
 

@@ -7,6 +7,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/dtypes.h"
+#include "ops/evaluate/index_values.h"
 #include "ops/evaluate/mask.h"
 #include "ops/evaluate/memo.h"
 #include "ops/evaluate/pattern.h"
@@ -150,6 +151,8 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
                           : evaluation::run_plan(plan, list, times(to, known->factor));
     }
   }
+  if (const auto whole = evaluation::with_index_values(a, operands))
+    return run_here(whole->assignment, whole->operands, options, to);
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words

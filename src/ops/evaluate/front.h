@@ -1,5 +1,6 @@
 #pragma once
 // What stands behind the front door of expressions.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,13 +10,17 @@
 
 namespace strata::evaluation {
 
-/// ExpressionError where an operand that `a` names is missing.
+/// ExpressionError where an operand that `a` names is missing, and is no index whose value is meant.
 template <class T>
 void check_names(const Assignment& a, const std::map<std::string, T>& operands) {
   auto needed = a.value.operands();
   if (a.accumulate) needed.push_back(a.name);
+  const auto is_index = [&](const std::string& name) {
+    const auto indices = index_values(a);
+    return std::ranges::find(indices, name) != indices.end();
+  };
   for (const auto& name : needed)
-    if (!operands.contains(name))
+    if (!operands.contains(name) && !is_index(name))
       throw ExpressionError({.what = "no operand '" + name + "'",
                              .expected = "a tensor of this name",
                              .got = "none",
