@@ -192,40 +192,6 @@ def power(a, exponent):
     return Tensor(a.values() ** exponent, a.pattern)
 
 
-@implements(torch.sum, _T.sum)
-def total(x, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Over all elements or over some dimensions; dense."""
-    if out is not None:
-        return NotImplemented
-    slot, flat = x.pattern.places()
-    values = x.values() if slot is None else x.values()[slot]
-    if dim is None or dim == () or dim == []:
-        y = values.sum(dtype=dtype)
-        return y.reshape((1,) * x.dim()) if keepdim else y
-    dims = {d % x.dim() for d in ((dim,) if isinstance(dim, int) else dim)}
-    dtype = dtype or (values.dtype if values.is_floating_point() or values.is_complex() else torch.int64)
-    at, rest, kept = torch.zeros_like(flat), flat, []
-    coordinates = []
-    for extent in reversed(x.shape):
-        coordinates.append(rest % extent)
-        rest = rest // extent
-    for d, c in enumerate(reversed(coordinates)):
-        if d not in dims:
-            at = at * x.shape[d] + c
-            kept.append(x.shape[d])
-    size = torch.Size(kept).numel()
-    y = torch.zeros(size, dtype=dtype, device=values.device).index_add(0, at, values.to(dtype)).reshape(kept)
-    if keepdim:
-        y = y.reshape([1 if d in dims else e for d, e in enumerate(x.shape)])
-    return y
-
-
-@implements(torch.mean, _T.mean)
-def mean(x, dim=None, keepdim=False, *, dtype=None, out=None):
-    y = total(x, dim, keepdim, dtype=dtype, out=out)
-    return y if y is NotImplemented else y / (x.numel() // max(y.numel(), 1))
-
-
 def _permuted(x, *perm):
     return Tensor(x.values(), x.pattern.transpose(*perm))
 

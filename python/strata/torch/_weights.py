@@ -22,7 +22,8 @@ def set_weight(module, name, weight):
     patterns = module.__dict__.get(_PATTERNS)
     if patterns is None:
         patterns = module.__dict__[_PATTERNS] = {}
-        module.__class__ = _class_of(type(module))
+        if not isinstance(module, Sparse):
+            module.__class__ = _class_of(type(module))
     old = module._parameters.pop(name, None)
     requires_grad = old.requires_grad if old is not None else weight.requires_grad
     patterns[name] = weight.pattern
@@ -97,7 +98,7 @@ class Sparse:
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
 
     def __reduce_ex__(self, protocol):
-        return _made, (self._dense_class,), self.__dict__
+        return _made, (type(self) if type(self) not in _classes.values() else self._dense_class,), self.__dict__
 
     def extra_repr(self):
         sparse = ", ".join(f"{name}={pattern!r}" for name, pattern in self.__dict__[_PATTERNS].items())
@@ -125,7 +126,7 @@ def _class_of(cls):
 
 
 def _made(cls):
-    sparse = _class_of(cls)
+    sparse = cls if issubclass(cls, Sparse) else _class_of(cls)
     return sparse.__new__(sparse)
 
 

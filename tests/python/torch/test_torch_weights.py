@@ -173,6 +173,37 @@ def test_a_weight_is_replaced():
     torch.testing.assert_close(model(torch.ones(1, 8)), 2 + model[0].bias[None])
 
 
+@pytest.mark.parametrize(
+    "how",
+    [dict(density=0.2), dict(density=0.25, block_shape=(4, 4)), dict(density=0.3, format="delta(4)"), "mask", "from"],
+)
+def test_sparse_from_the_start(how):
+    torch.manual_seed(0)
+    dense = nn.Linear(32, 16)
+    mask = torch.rand(16, 32) < 0.3
+    if how == "from":
+        layer = stt.nn.Linear.from_dense(dense, "CSC", stt.Magnitude(0.5))
+        assert layer.weight.nse == 256 and torch.equal(layer.bias, dense.bias)
+    else:
+        layer = stt.nn.Linear(32, 16, **(dict(pattern=mask) if how == "mask" else how))
+        assert how != "mask" or torch.equal(layer.weight.pattern.scatter(torch.ones(layer.weight.nse)) == 1, mask)
+        assert layer.weight_values.abs().max() <= (16 / layer.weight.nse) ** 0.5
+    if isinstance(how, dict):
+        share = layer.weight.pattern.num_values / 512
+        assert share >= how["density"] - 0.01 and (share <= how["density"] + 0.01 or "format" in how)
+    x = torch.randn(3, 32)
+    torch.testing.assert_close(layer(x), nn.functional.linear(x, layer.weight.to_dense(), layer.bias))
+    for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert type(again) is stt.nn.Linear and torch.equal(again(x), layer(x))
+    other = stt.nn.Linear(32, 16, density=0.9)
+    other.load_state_dict(layer.state_dict())
+    assert torch.equal(other(x), layer(x))
+    with pytest.raises(st.Error, match="told once"):
+        stt.nn.Linear(3, 3)
+    with pytest.raises(st.Error, match="another shape"):
+        stt.nn.Linear(3, 3, pattern=mask)
+
+
 def test_tied_weights_stay_tied():
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
     model[1].weight = model[0].weight
