@@ -11,9 +11,14 @@ from ._matrix import linear
 from ._pattern import Pattern
 from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
 from ._tensor import Tensor, from_strata, from_torch
+from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
 from ._weights import Sparse, reformat_, set_weight, sparsify_, weights_of
 
 __all__ = [
+    "linear_density",
+    "cubic_density",
+    "constant_density",
+    "PatternUpdater",
     "NM",
     "DensifiedWarning",
     "KeepAll",

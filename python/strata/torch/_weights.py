@@ -13,6 +13,8 @@ from ._tensor import Tensor, from_torch
 
 #: attribute of a module: {name of the weight: Pattern}
 _PATTERNS = "_strata_patterns"
+#: attribute of a module: f(module, name, gradient), which wants the dense gradient of its weights while it trains
+_LISTENER = "_strata_listener"
 
 
 def set_weight(module, name, weight):
@@ -40,6 +42,12 @@ def _weight(module, name):
     values, pattern = module._parameters[f"{name}_values"], module.__dict__[_PATTERNS][name]
     if torch.compiler.is_compiling():
         return pattern.scatter(values)
+    listener = module.__dict__.get(_LISTENER)
+    if listener is not None and module.training and torch.is_grad_enabled():
+        dense = pattern.scatter(values)
+        if dense.requires_grad:
+            dense.register_hook(lambda g: listener(module, name, g.detach()))
+        return dense
     return Tensor(values, pattern)
 
 
@@ -98,7 +106,8 @@ class Sparse:
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
 
     def __reduce_ex__(self, protocol):
-        return _made, (type(self) if type(self) not in _classes.values() else self._dense_class,), self.__dict__
+        state = {k: v for k, v in self.__dict__.items() if k != _LISTENER}
+        return _made, (type(self) if type(self) not in _classes.values() else self._dense_class,), state
 
     def extra_repr(self):
         sparse = ", ".join(f"{name}={pattern!r}" for name, pattern in self.__dict__[_PATTERNS].items())
@@ -109,7 +118,8 @@ class SparseLinear(Sparse):
     """nn.Linear needs no wrapper around its weight."""
 
     def forward(self, x):
-        if isinstance(x, Tensor) or "weight" not in self.__dict__[_PATTERNS]:
+        state = self.__dict__
+        if isinstance(x, Tensor) or "weight" not in state[_PATTERNS] or _LISTENER in state:
             return super().forward(x)
         p = self._parameters
         return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])

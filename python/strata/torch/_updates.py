@@ -1,0 +1,216 @@
+"""Patterns that change while a model trains: SET, RigL, gradual pruning."""
+
+import math
+import re
+import weakref
+
+import torch
+
+from ..errors import ArgumentError
+from ._elements import moved
+from ._sparsifiers import _largest
+from ._tensor import Tensor, from_torch
+from ._weights import _LISTENER, _PATTERNS, Sparse
+
+
+def constant_density(density):
+    """The same density at every step."""
+    return lambda step: density
+
+
+def linear_density(start, end, steps):
+    """From one density to another in equal steps."""
+    return lambda step: start + (end - start) * min(step / steps, 1)
+
+
+def cubic_density(start, end, steps):
+    """From one density to another, fast at first (Zhu and Gupta)."""
+    return lambda step: end + (start - end) * (1 - min(step / steps, 1)) ** 3
+
+
+class PatternUpdater:
+    """Drops weights and lets others grow, every so many steps. Call `step()` after the optimizer's.
+
+    model, optimizer : the model has sparse weights; Parameters stay the same objects, and what the optimizer keeps for a weight
+        moves with it. Weights that grow start at 0, and so does what is kept for them.
+    density : what share of each weight is stored, as a function of the step (stt.cubic_density(1, 0.1, 10_000)), or a number; None: as
+        many as there are.
+    drop_fraction : of the stored weights are replaced in an update; it falls to 0 by a cosine until `stop`, where that is given.
+    drop : "magnitude" or "random".
+    grow : "random" (SET), "gradient" (RigL: where the gradient of the last training step before the update is largest; that step
+        computes it densely), or None (they only go).
+    every : steps between updates. stop : the step from which on nothing changes.
+    block : (r, c): blocks go and grow whole. Without it those of the weight's format, where it has some.
+    seed : of what is random. The same on every process of torch.distributed, whose gradients are added up.
+    """
+
+    def __init__(
+        self,
+        model,
+        optimizer,
+        *,
+        density=None,
+        drop_fraction=0.3,
+        drop="magnitude",
+        grow="random",
+        every=100,
+        stop=None,
+        block=None,
+        seed=0,
+    ):
+        for name, given, known in (
+            ("drop", drop, ("magnitude", "random")),
+            ("grow", grow, ("random", "gradient", None)),
+        ):
+            if given not in known:
+                raise ArgumentError(f"{name}= of another kind", expected=" or ".join(map(repr, known)), got=repr(given))
+        if not 0 <= drop_fraction <= 1:
+            raise ArgumentError("drop_fraction= is a share", expected="0 to 1", got=str(drop_fraction))
+        self.model, self.optimizer = model, optimizer
+        self.density = constant_density(density) if isinstance(density, (int, float)) else density
+        self.drop_fraction, self.drop, self.grow = drop_fraction, drop, grow
+        self.every, self.stop, self.block = every, stop, block
+        self.steps = 0
+        self.generator = torch.Generator().manual_seed(seed)
+        self._gradients = {}
+        model.register_forward_pre_hook(_Hook(self._begin))
+        model.register_forward_hook(_Hook(self._end), always_call=True)
+
+    def weights(self):
+        """(module, name) of each sparse weight, tied ones once."""
+        seen = set()
+        for module in self.model.modules():
+            for name in module.__dict__.get(_PATTERNS, ()) if isinstance(module, Sparse) else ():
+                values = module._parameters[f"{name}_values"]
+                if values.requires_grad and id(values) not in seen:
+                    seen.add(id(values))
+                    yield module, name
+
+    def step(self):
+        """To be called after each step of the optimizer. True where patterns have changed."""
+        self.steps += 1
+        due = self.steps % self.every == 0 and (self.stop is None or self.steps < self.stop)
+        if due:
+            for module, name in list(self.weights()):
+                self._update(module, name)
+        self._gradients.clear()
+        return due
+
+    def state_dict(self):
+        """The number of steps, and the state of what is random."""
+        return {"steps": self.steps, "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state):
+        self.steps = state["steps"]
+        self.generator.set_state(state["generator"])
+
+    def _listens(self):
+        return self.grow == "gradient" and (self.steps + 1) % self.every == 0
+
+    def _begin(self, model, inputs):
+        """Within the model's forward before an update by gradients, weights are dense and tell their gradient."""
+        if self._listens() and torch.is_grad_enabled():
+            for module, _ in self.weights():
+                module.__dict__[_LISTENER] = self._hear
+
+    def _end(self, model, inputs, outputs):
+        for module, _ in self.weights():
+            module.__dict__.pop(_LISTENER, None)
+
+    def _hear(self, module, name, gradient):
+        key = id(module), name
+        before = self._gradients.get(key)
+        self._gradients[key] = gradient if before is None else before + gradient
+
+    def _fraction(self):
+        if self.stop is None:
+            return self.drop_fraction
+        return self.drop_fraction / 2 * (1 + math.cos(math.pi * min(self.steps / self.stop, 1)))
+
+    def _update(self, module, name):
+        pattern, parameter = module.__dict__[_PATTERNS][name], module._parameters[f"{name}_values"]
+        stored = pattern.scatter(torch.ones(pattern.num_values)) > 0
+        block = tuple(self.block or _block_of(pattern.format))
+        area = math.prod(block)
+        now = int(stored.sum())
+        target = now if self.density is None else round(self.density(self.steps) * stored.numel())
+        kept = min(now - round(self._fraction() * now), target) if self.grow else min(now, target)
+        size = pattern.scatter(parameter.detach().abs()) if self.drop == "magnitude" else self._random(stored.shape)
+        keep = _choose(size, stored, kept // area * area, block)
+        if self.grow and target > kept:
+            if self.grow == "random":
+                score = self._random(stored.shape)
+            else:
+                score = self._gradient(module, name, stored)
+                if score is None:
+                    return
+            keep |= _choose(score, ~keep, (target - kept // area * area) // area * area, block)
+        self._move(module, name, from_torch(keep.to(torch.float32), _as_wide_as_needed(pattern.format)).pattern)
+
+    def _random(self, shape):
+        return torch.rand(shape, generator=self.generator) + 1e-3
+
+    def _gradient(self, module, name, stored):
+        gradient = self._gradients.get((id(module), name))
+        if gradient is None:  # no training step came since
+            return None
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            gradient = gradient.clone()
+            torch.distributed.all_reduce(gradient)
+        return gradient.abs()
+
+    def _move(self, module, name, pattern):
+        old, parameter = module.__dict__[_PATTERNS][name], module._parameters[f"{name}_values"]
+        for other in self.model.modules():
+            for n in other.__dict__.get(_PATTERNS, ()):
+                if other._parameters.get(f"{n}_values") is parameter:
+                    other.__dict__[_PATTERNS][n] = pattern
+        take = lambda values: moved(Tensor(values, old), pattern)  # noqa: E731
+        with torch.no_grad():
+            state = self.optimizer.state.get(parameter, {}) if self.optimizer is not None else {}
+            for key, value in state.items():
+                if isinstance(value, torch.Tensor) and value.shape == parameter.shape and value.dim():
+                    state[key] = take(value)
+            parameter.grad = None
+            parameter.set_(take(parameter.detach()))
+
+
+def _choose(score, allowed, count, block):
+    """A mask of the `count` elements, by whole blocks, with the largest scores among those allowed."""
+    if count <= 0:
+        return torch.zeros_like(allowed)
+    score = score.float() / score.max().clamp(min=torch.finfo(torch.float32).tiny)
+    score = torch.where(allowed, score + 1e-6, 0)
+    return _largest(score, min(count / score.numel(), 1.0), block) & allowed
+
+
+def _block_of(format):
+    """(r, c) of BSR(r, c) and its kin; () where elements stand alone."""
+    if format.num_parts != 1:
+        return ()
+    inside = {}
+    for level in format.levels:
+        found = re.fullmatch(r"(\w+) % (\d+)", level.expr)
+        if found and level.kind == "dense":
+            inside[found[1]] = int(found[2])
+    return tuple(inside.get(d, 1) for d in format.dims) if inside else ()
+
+
+def _as_wide_as_needed(format):
+    """The same format where the longest row may have become longer."""
+    return re.sub(r"padded\(\d+\)", "padded", str(format))
+
+
+class _Hook:
+    """A method of an updater as a hook of its model; a copy of the model, or a saved one, knows no updater."""
+
+    def __init__(self, method=None):
+        self.method = (lambda: None) if method is None else weakref.WeakMethod(method)
+
+    def __call__(self, *args):
+        method = self.method()
+        if method is not None:
+            method(*args)
+
+    def __reduce__(self):
+        return _Hook, ()
