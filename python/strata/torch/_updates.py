@@ -172,7 +172,11 @@ class PatternUpdater:
                 if isinstance(value, torch.Tensor) and value.shape == parameter.shape and value.dim():
                     state[key] = take(value)
             parameter.grad = None
-            parameter.set_(take(parameter.detach()))
+            values = take(parameter.detach())
+            if values.shape == parameter.shape:
+                parameter.copy_(values)  # what listens to the Parameter goes on listening
+            else:
+                parameter.set_(values)
 
 
 def _choose(score, allowed, count, block):

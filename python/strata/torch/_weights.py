@@ -97,7 +97,10 @@ class Sparse:
                 continue
             parameter = self._parameters[f"{name}_values"]
             with torch.no_grad():
-                parameter.set_(values.detach().to(parameter.dtype).clone())
+                if values.shape == parameter.shape:
+                    parameter.copy_(values)
+                else:
+                    parameter.set_(values.detach().to(parameter.dtype).clone())
             self.__dict__[_PATTERNS][name] = loaded if loaded != pattern else pattern
         state_dict = {
             **state_dict,
