@@ -9,6 +9,9 @@ NB_MODULE(_core, m) {
   using namespace strata::bind;
   nb::set_leak_warnings(false);  // tensors in globals are nobody's bug
   m.doc() = "The core of Strata. Use `import strata`.";
+  // What these make once is made before there are threads, one of which might fork while another makes it.
+  static_cast<void>(strata::Tensor());
+  static_cast<void>(strata::borrow_dense(strata::Buffer::zeros(strata::DType::f64, 1), {}, {}));
   bind_errors(m);
   bind_dtype(m);
   bind_memory(m);

@@ -78,7 +78,7 @@ bool join_leaf(const FormatSpec& spec, int node, int level) {
 }  // namespace
 
 std::string index_letter(int index) {
-  static const std::string letters = "ijklmnoqrstuvwxyz";
+  constexpr std::string_view letters = "ijklmnoqrstuvwxyz";
   if (index >= 0 && index < static_cast<int>(letters.size()))
     return std::string(1, letters[static_cast<std::size_t>(index)]);
   return "x" + std::to_string(index < 0 ? 0 : index);

@@ -10,7 +10,7 @@ namespace strata {
 namespace {
 
 std::shared_ptr<const FormatSpec> scalar_spec() {
-  static const auto spec = [] {
+  thread_local const auto spec = [] {
     detail::FormatParser parser("() -> ()", 0, nullptr);
     parser.parse();
     return std::make_shared<const FormatSpec>(parser.spec);

@@ -13,7 +13,7 @@ namespace {
 
 /// Words that C or our emitted prologue has taken.
 bool is_reserved(const std::string& name) {
-  static const std::set<std::string> words = {
+  thread_local const std::set<std::string> words = {
       "auto",    "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
       "else",    "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
       "long",    "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",

@@ -16,7 +16,7 @@ std::optional<Tensor> as_unordered_coo(std::span<const Buffer> coords, const Buf
   for (const Buffer& c : coords)
     if (reinterpret_cast<std::uintptr_t>(c.data) % size_of(t) != 0) return {};
   check_coordinates(coords, shape);
-  static const Format coo =
+  thread_local const Format coo =
       parse_format("(i, j) -> (i : compressed(nonunique, unordered), j : singleton(nonunique, unordered))");
   RawArrays arrays;
   arrays.pos[0] = Buffer::allocate(DType::i64, 2);

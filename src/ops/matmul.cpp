@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "format/recognise.h"
 #include "ops/evaluate/dtypes.h"
 #include "plan/epoch.h"
 #include "strata/evaluate.h"
@@ -96,8 +97,8 @@ bool is_sparse_matrix(const Tensor& t) { return t.rank() == 2 && !t.format().is_
 
 /// Does a dense matrix lie in memory column by column?
 bool has_rows_apart(const Tensor& t) {
-  static const Format by_columns = parse_format("DenseLeft", 2);
-  return t.rank() == 2 && t.shape()[1] >= worth_moving && t.format() == by_columns;
+  return t.rank() == 2 && t.shape()[1] >= worth_moving && t.format().is_all_dense() && t.num_parts() == 1 &&
+         t.format().num_levels() == 2 && plain_dim(t.format(), 0) == 1;
 }
 
 /// The same elements, rows side by side.

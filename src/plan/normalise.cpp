@@ -45,7 +45,7 @@ Einsum canonical(const Einsum& e) {
 
 namespace {
 const Format& dense_format(std::size_t rank) {
-  static const std::vector<Format> formats = [] {
+  thread_local const std::vector<Format> formats = [] {
     std::vector<Format> all{Format()};
     for (int r = 1; r <= max_dims; ++r) all.push_back(parse_format("dense", r));
     return all;

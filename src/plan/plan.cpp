@@ -223,7 +223,7 @@ Tensor Plan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
   const Impl& p = planned(impl_);
   check_operands(p, operands);
   check_factor("alpha", alpha, p.choice->product.compute);
-  static const Scalar zero = Scalar::of(0.0);
+  const Scalar zero = Scalar::of(0.0);
   if (p.choice->product.pattern_of >= 0) {
     Tensor out = planning::fresh_in_pattern(*p.choice, operands);
     p.choice->runner->run(operands, out, alpha, zero);

@@ -19,7 +19,7 @@ std::string row(const std::string& place, const std::string& type, const std::st
 
 /// Words that C11 keeps for itself or that the text declares (and main).
 bool is_taken(const std::string& name) {
-  static const std::set<std::string> taken = {
+  thread_local const std::set<std::string> taken = {
       "auto",     "break",  "case",     "char",   "const",  "continue", "default", "do",     "double",  "else",
       "enum",     "extern", "float",    "for",    "goto",   "if",       "inline",  "int",    "long",    "register",
       "restrict", "return", "short",    "signed", "sizeof", "static",   "struct",  "switch", "typedef", "union",

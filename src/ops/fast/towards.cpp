@@ -21,7 +21,7 @@ int first_dim(const Format& format) {
 
 /// Rows of what this dimension counts.
 const Format& rows_along(int outer) {
-  static const Format csr = parse_format("CSR"), csc = parse_format("CSC");
+  thread_local const Format csr = parse_format("CSR"), csc = parse_format("CSC");
   return outer == 0 ? csr : csc;
 }
 
