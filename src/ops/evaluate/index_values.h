@@ -14,8 +14,8 @@ struct WithIndexValues {
   std::map<std::string, Tensor> operands;
 };
 
-/// Each index that stands for its value, and has no operand of its name, as a dense vector of int64: 0, 1, 2, ... Nothing
-/// where there is none. ExpressionError where such an index has no value.
+/// Each index that stands for its value, and has no operand of its name, as a dense vector of int64: 0, 1, 2, ...
+/// Nothing where there is none. ExpressionError where such an index has no value.
 std::optional<WithIndexValues> with_index_values(const Assignment& a, const std::map<std::string, Tensor>& operands);
 
 }  // namespace strata::evaluation
