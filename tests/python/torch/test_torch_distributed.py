@@ -30,7 +30,8 @@ TRAIN = textwrap.dedent("""
         return net[0].weight.detach().to_dense()
 """)
 WORKER = TRAIN + textwrap.dedent("""
-    import sys
+    import os, sys
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     rank, file, out = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     torch.distributed.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
     torch.save(train(rank, 2, nn.parallel.DistributedDataParallel), f"{out}{rank}")
