@@ -101,6 +101,7 @@ class PatternUpdater:
         return {"steps": self.steps, "generator": self.generator.get_state()}
 
     def load_state_dict(self, state):
+        """Goes on where state_dict() was taken."""
         self.steps = state["steps"]
         self.generator.set_state(state["generator"])
 

@@ -59,6 +59,7 @@ class Linear(SparseLinear, torch.nn.Linear):
         self.reset_parameters()
 
     def reset_parameters(self):
+        """New random weights, uniform within 1 / sqrt(inputs of a row)."""
         if "weight" in self._parameters:  # nn.Linear's constructor comes first
             return super().reset_parameters()
         pattern = self.weight.pattern
