@@ -54,7 +54,7 @@ inline Tensor from_dense(const Tensor& dense, std::string_view format, std::opti
 }
 /// From coordinate lists: coords[d][k] is the d-th coordinate of element k (any index dtype); duplicates are added, in
 /// the order in which they come. What is absent has the fill (0 unless told), which is never added to anything. To add
-/// lists of several threads: Builder; to add other values at the same places: Assembly (build.h).
+/// lists of several threads: Builder; to add other values at the same places: Assembly.
 Tensor from_coo(std::span<const Buffer> coords, const Buffer& values, const Shape& shape, const Format& format,
                 const ConvertOptions& options = {}, std::optional<Scalar> fill = {});
 /// The same of vectors, spans and lists of numbers: from_coo({rows, columns}, values, {2, 3}, "CSR").
