@@ -79,7 +79,7 @@ def _is_number(x):
 def positions(source, target):
     """(at, there): for each slot of `target` the slot of `source` that stores the same element, and whether there is one."""
     from_slot, from_flat = source.places()
-    to_slot, to_flat = target.places()
+    _, to_flat = target.places()
     order = torch.argsort(from_flat)
     keys = from_flat[order]
     found = torch.searchsorted(keys, to_flat).clamp(max=max(len(keys) - 1, 0))
@@ -87,12 +87,7 @@ def positions(source, target):
     at = order[found] if len(keys) else torch.zeros(len(to_flat), dtype=torch.int64)
     if from_slot is not None and len(keys):
         at = from_slot[at]
-    if to_slot is None:
-        return at, there
-    all_at = torch.zeros(target.num_values, dtype=torch.int64)
-    all_there = torch.zeros(target.num_values, dtype=torch.bool)
-    all_at[to_slot], all_there[to_slot] = at, there
-    return all_at, all_there
+    return target.at_slots(at), target.at_slots(there)
 
 
 def moved(x, pattern):
@@ -222,9 +217,7 @@ def permute(x, *dims):
 @implements(torch.equal, _T.equal)
 def equal(a, b):
     if is_sparse(a) and is_sparse(b) and a.pattern == b.pattern and a.pattern.once:
-        slot, _ = a.pattern.places()
-        va, vb = a.values(), b.values()
-        return torch.equal(va, vb) if slot is None else torch.equal(va[slot], vb[slot])
+        return torch.equal(a.pattern.in_range(a.values()), a.pattern.in_range(b.values()))
     return NotImplemented
 
 

@@ -44,9 +44,7 @@ def product(values, pattern, x, transpose=False, left=False):
     torch.matmul."""
     values, x = _alike(values, x)
     rows, columns = reversed(pattern.shape) if transpose else pattern.shape
-    inner, along = (rows, -1) if left or x.dim() == 1 else (columns, -2)
-    if not left:
-        inner = columns
+    inner, along = rows if left else columns, -1 if left or x.dim() == 1 else -2
     if x.dim() == 0 or x.shape[along] != inner:
         shape = (rows, columns)
         raise TensorError(

@@ -22,6 +22,7 @@ class Pattern:
     __slots__ = (
         "__weakref__",
         "_hash",
+        "_once",
         "_ones",
         "_parts",
         "_places",
@@ -62,7 +63,7 @@ class Pattern:
         self.index = (
             tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
         )
-        self._hash = self._places = None
+        self._hash = self._once = self._places = None
         self._ones, self._transposed = {}, {}
         _alive[_key(self.layout, self.index)] = self
 
@@ -95,33 +96,34 @@ class Pattern:
         for have, part in zip(parts, self._parts):
             assert len(have) == _count(part)
         values = parts[0] if len(parts) == 1 else torch.cat(parts)
-        if self.num_values != self.nse:
-            slot, _ = self.places()
-            kept = torch.zeros_like(values)
-            kept[slot] = values[slot]
-            return kept
-        return values
+        return values if self.num_values == self.nse else self.at_slots(self.in_range(values))
 
     @property
     def once(self):
         """Does each stored element have one slot? (Parts of a sum may store the same one.)"""
-        if len(self._parts) == 1:
-            return True
-        _, flat = self.places()
-        return len(flat) == len(torch.unique(flat))
+        if self._once is None:
+            self._once = len(self._parts) == 1 or len(torch.unique(self.places()[1])) == len(self.places()[1])
+        return self._once
+
+    def in_range(self, values):
+        """The values of the slots that lie in the tensor, in the order of places(); differentiable."""
+        slot, _ = self.places()
+        return values if slot is None else values[slot]
+
+    def at_slots(self, found):
+        """The other way: one value for each slot, 0 beyond the edge; differentiable."""
+        slot, _ = self.places()
+        return found if slot is None else found.new_zeros(self.num_values).index_put((slot,), found)
 
     def gather(self, dense):
         """The values that a dense tensor of this shape has at the slots, 1-D; 0 beyond the edge. By operations of torch, so
         differentiable."""
-        slot, flat = self.places()
-        found = dense.reshape(-1)[flat]
-        return found if slot is None else found.new_zeros(self.num_values).index_put((slot,), found)
+        return self.at_slots(dense.reshape(-1)[self.places()[1]])
 
     def scatter(self, values):
         """The dense tensor with these values: by operations of torch, so differentiable."""
-        slot, flat = self.places()
-        found = values if slot is None else values[slot]
-        return found.new_zeros(self.shape.numel()).index_add(0, flat, found).reshape(self.shape)
+        found = self.in_range(values)
+        return found.new_zeros(self.shape.numel()).index_add(0, self.places()[1], found).reshape(self.shape)
 
     def transpose(self, *perm):
         """The same arrays, read with the dimensions in another order (without arguments: reversed)."""

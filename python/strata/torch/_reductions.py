@@ -14,7 +14,7 @@ class _Groups:
     """The elements of a tensor, put together where they differ in `dims` alone."""
 
     def __init__(self, x, dim):
-        self.slot, flat = x.pattern.places()
+        _, flat = x.pattern.places()
         given = range(x.dim()) if dim is None or dim == () or dim == [] else (dim,) if isinstance(dim, int) else dim
         self.dims = {d % max(x.dim(), 1) for d in given}
         self.of = torch.zeros_like(flat)  # the number of each element's group
@@ -26,9 +26,6 @@ class _Groups:
                 self.of = self.of * extent + flat // below % extent
         self.count = torch.Size(self.kept).numel()
         self.size = x.numel() // max(self.count, 1)
-
-    def values(self, x):
-        return x.values() if self.slot is None else x.values()[self.slot]
 
     def sum(self, values):
         return values.new_zeros(self.count).index_add(0, self.of, values)
@@ -43,12 +40,6 @@ class _Groups:
     def shaped(self, y, keepdim):
         return y.reshape(self.kept if keepdim else [e for d, e in enumerate(self.kept) if d not in self.dims])
 
-    def as_tensor(self, x, values):
-        """New values of the elements, in x's pattern."""
-        if self.slot is not None:
-            values = values.new_zeros(x.pattern.num_values).index_put((self.slot,), values)
-        return Tensor(values, x.pattern)
-
 
 @implements(torch.sum, _T.sum)
 def total(x, dim=None, keepdim=False, *, dtype=None, out=None):
@@ -56,7 +47,7 @@ def total(x, dim=None, keepdim=False, *, dtype=None, out=None):
     if out is not None:
         return NotImplemented
     g = _Groups(x, dim)
-    values = g.values(x)
+    values = x.pattern.in_range(x.values())
     exact = values.is_floating_point() or values.is_complex()
     return g.shaped(g.sum(values.to(dtype or (values.dtype if exact else torch.int64))), keepdim)
 
@@ -73,7 +64,7 @@ def amax(x, dim=(), keepdim=False, *, out=None):
     if out is not None or not x.pattern.once or not x.is_floating_point() or not x.numel():
         return NotImplemented
     g = _Groups(x, dim)
-    values = g.values(x)
+    values = x.pattern.in_range(x.values())
     fixed = values.detach()
     missing = g.missing(fixed)
     y = g.largest(fixed, -torch.inf)
@@ -104,7 +95,7 @@ def _softmax(x, dim, dtype, result):
     if not isinstance(dim, int) or not x.pattern.once:
         return NotImplemented
     g = _Groups(x, dim)
-    values = g.values(x).to(dtype or x.dtype)
+    values = x.pattern.in_range(x.values()).to(dtype or x.dtype)
     top = g.largest(values.detach(), -torch.inf)[g.of]
     weight = (values - top).exp()
-    return g.as_tensor(x, result(values, top, weight, g.of, g.sum(weight)))
+    return Tensor(x.pattern.at_slots(result(values, top, weight, g.of, g.sum(weight))), x.pattern)

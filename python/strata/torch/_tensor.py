@@ -256,13 +256,7 @@ def _in_format(x, format, zeros):
         )
     moved = x._pattern.with_values(numbers).to(format, zeros=zeros)
     pattern = Pattern(moved)
-    source = torch.cat([_core.memory_to_torch(part._raw(0, "values")) for part in moved.parts])
-    if pattern.num_values != pattern.nse:  # whatever lies beyond the edge
-        slot, _ = pattern.places()
-        kept = torch.zeros_like(source)
-        kept[slot] = source[slot]
-        source = kept
-    values = torch.cat([x._stored.new_zeros(1), x._stored])[source]
+    values = torch.cat([x._stored.new_zeros(1), x._stored])[pattern.values_of(moved)]
     return Tensor(values, pattern)
 
 

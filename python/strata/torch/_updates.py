@@ -142,7 +142,7 @@ class PatternUpdater:
             if self.grow == "random":
                 score = self._random(stored.shape)
             else:
-                score = self._gradient(module, name, stored)
+                score = self._gradient(module, name)
                 if score is None:
                     return
             keep |= _choose(score, ~keep, (target - kept // area * area) // area * area, block)
@@ -151,7 +151,7 @@ class PatternUpdater:
     def _random(self, shape):
         return torch.rand(shape, generator=self.generator) + 1e-3
 
-    def _gradient(self, module, name, stored):
+    def _gradient(self, module, name):
         gradient = self._gradients.get((id(module), name))
         if gradient is None:  # no training step came since
             return None

@@ -147,7 +147,7 @@ def reformat_(model, func):
     """Calls func(name, weight) for every weight of two or more dimensions (name: "layers.0.linear1.weight"; weight: the dense
     Parameter). What it returns, an stt.Tensor, a torch.sparse tensor or anything that stt.from_torch takes, becomes the weight;
     None leaves it alone. The model itself is changed and returned. ArgumentError for another shape."""
-    shared = {}
+    shared, tied = {}, {}
     for path, module in list(model.named_modules()):
         for name, parameter in list(module._parameters.items()):
             if parameter is None or parameter.dim() < 2:
@@ -169,12 +169,9 @@ def reformat_(model, func):
                     expected=str(tuple(parameter.shape)),
                     got=str(tuple(new.shape)),
                 )
-            known = getattr(new, "_values_parameter", None)
             set_weight(module, name, new)
-            if known is not None:  # tied weights stay tied
-                module._parameters[f"{name}_values"] = known
-            else:
-                new._values_parameter = module._parameters[f"{name}_values"]
+            values = f"{name}_values"
+            module._parameters[values] = tied.setdefault(id(new), module._parameters[values])  # tied weights stay tied
     return model
 
 
