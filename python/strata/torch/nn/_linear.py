@@ -1,14 +1,14 @@
-"""Modules that are sparse from the start: `import strata.torch.nn as snn`, in the place of torch.nn's of the same names."""
+"""nn.Linear with a sparse weight."""
 
 import math
 
 import torch
 
-from ..errors import ArgumentError
-from ._pattern import Pattern
-from ._sparsifiers import Random
-from ._tensor import Tensor, from_torch
-from ._weights import SparseLinear, set_weight
+from ...errors import ArgumentError
+from .._pattern import Pattern
+from .._sparsifiers import Random
+from .._tensor import Tensor, from_torch
+from .._weights import SparseLinear, set_weight
 
 
 class Linear(SparseLinear, torch.nn.Linear):
@@ -84,5 +84,3 @@ class Linear(SparseLinear, torch.nn.Linear):
                 made.bias.copy_(module.bias)
         return made
 
-
-__all__ = ["Linear"]
