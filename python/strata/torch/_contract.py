@@ -11,6 +11,7 @@ import functools
 import string
 
 import torch
+from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import Function
 
 from .._core import Format
@@ -38,9 +39,26 @@ def contract(spec, operands, patterns, out=None):
     or in the result, and no dense operand has a letter twice. operands: of one dtype; with a pattern: 1-D values.
     out: the pattern of the result, None for a dense one. There a letter that no operand has repeats the result, and one
     that stands twice keeps its diagonal."""
-    if _ops._plain(*operands):
+    if plain(*operands):
         return _apply(spec, patterns, out, None, *operands)
     return _by_op(spec, operands, patterns, out)
+
+
+def plain(*tensors):
+    """Is this an eager call on ordinary CPU tensors, that nobody watches?"""
+    if torch.compiler.is_compiling():
+        return False
+    return all(type(t) in _ORDINARY and t.device.type == "cpu" for t in tensors) and not (
+        torch._C._len_torch_dispatch_stack()
+        or _functorch()
+        or torch._C._is_tracing()
+        or torch.autograd.forward_ad._current_level >= 0
+        or any(t.is_neg() or t.is_conj() for t in tensors)
+    )
+
+
+_ORDINARY = (torch.Tensor, torch.nn.Parameter)
+_functorch = torch._C._are_functorch_transforms_active
 
 
 def contracted(result, spec, operands, patterns, out=None):
@@ -142,7 +160,7 @@ class _ContractOp(Function):
         return sum(terms[1:], terms[0])
 
 
-_autograd = _ops._autograd_kernel(_ContractOp)
+_apply_op = super(Function, _ContractOp).apply
 
 
 def _fake(operands, index, layouts, spec):
@@ -175,7 +193,10 @@ def _kernel(operands, index, layouts, spec):
 
 
 def _with_autograd(operands, index, layouts, spec):
-    return _autograd(layouts, spec, len(operands), *operands, *index)
+    if _functorch():
+        with enable_single_level_autograd_function():
+            return _apply_op(layouts, spec, len(operands), *operands, *index)
+    return _apply_op(layouts, spec, len(operands), *operands, *index)
 
 
 _library.impl("contract_v1", _with_autograd, "Autograd")

@@ -20,11 +20,9 @@ def contraction(spec, operands, patterns, out):
         terms.append((letters, p.with_values(x)) if p is not None else _side_by_side(letters, x, sparse))
     if out is not None:
         return _at(out, result, terms, dtype, exact=all(p is None for p in patterns))
-    extents = {letter: n for letters, x in terms for letter, n in zip(letters, x.shape)}
     order = _order(result, sparse)
-    y = torch.empty([extents[result[d]] for d in order], dtype=dtype)
     text = ",".join(letters for letters, _ in terms) + "->" + _picked(result, order)
-    st.einsum(text, *(x for _, x in terms), out=y, beta=0)
+    y = torch.as_tensor(st.einsum(text, *(x for _, x in terms), format="dense"))
     return y.permute([order.index(d) for d in range(len(order))]).contiguous()
 
 

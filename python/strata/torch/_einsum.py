@@ -1,6 +1,5 @@
 """torch.einsum where operands are sparse: what one operand can do for itself is done first, the rest is one contraction."""
 
-import collections
 import functools
 
 import torch
@@ -8,8 +7,7 @@ import torch
 import strata as st
 
 from ..errors import DTypeError, TensorError
-from . import _ops
-from ._contract import LETTERS, contract, contracted
+from ._contract import LETTERS, contract, contracted, plain
 from ._pattern import Pattern
 from ._tensor import Tensor
 
@@ -20,17 +18,19 @@ def einsum(equation, *operands):
     The result is sparse in the pattern of an operand that has exactly its letters, sparse where the library's einsum of
     several sparse operands is, and dense otherwise. Differentiable any number of times; gradients of sparse operands live at
     their elements. TensorError where letters and shapes do not fit, DTypeError where dtypes differ."""
-    inputs, result = _read(equation, tuple(tuple(x.shape) for x in operands))
-    patterns = [x.pattern if isinstance(x, Tensor) else None for x in operands]
-    tensors = alike(*(x.values() if isinstance(x, Tensor) else x for x in operands))
-    inputs, tensors = zip(*_alone(inputs, tensors, patterns, result))
-    sparse = [k for k, p in enumerate(patterns) if p is not None]
+    patterns = [x._pattern if isinstance(x, Tensor) else None for x in operands]
+    shapes = tuple(x.shape if p is None else p.shape for x, p in zip(operands, patterns))
+    inputs, result, alone = _read(equation, shapes, tuple(p is not None for p in patterns))
+    tensors = alike(*(x if p is None else x._stored for x, p in zip(operands, patterns)))
+    if alone:
+        tensors = [_without(x, *alone[k]) if k in alone else x for k, x in enumerate(tensors)]
+    spec, sparse = ",".join(inputs) + "->" + result, [k for k, p in enumerate(patterns) if p is not None]
     if len(sparse) > 1:
-        return _of_several(",".join(inputs) + "->" + result, tensors, patterns)
-    (k,) = sparse
+        return _of_several(spec, tensors, patterns)
+    k = sparse[0]
     if sorted(inputs[k]) == sorted(result) and len(set(result)) == len(result):
         return _scaled(inputs, result, tensors, patterns[k], k)
-    return contract(",".join(inputs) + "->" + result, tensors, patterns)
+    return contract(spec, tensors, patterns)
 
 
 def matmul(a, b):
@@ -64,9 +64,9 @@ def alike(*tensors):
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(equation, shapes):
-    """(letters of each operand, letters of the result), without "...". A dimension of extent 1 that others stretch gets a letter
-    of its own, over which a sum changes nothing."""
+def _read(equation, shapes, sparse):
+    """(letters of each operand, letters of the result, {dense operand: what it does alone}), without "...". A dimension of extent
+    1 that others stretch gets a letter of its own, over which a sum changes nothing."""
     try:
         torch.einsum(equation, *(torch.empty(shape, device="meta") for shape in shapes))
     except RuntimeError as e:
@@ -74,36 +74,40 @@ def _read(equation, shapes):
     inputs, arrow, result = equation.replace(" ", "").partition("->")
     inputs = inputs.split(",")
     unused = iter([letter for letter in LETTERS if letter not in equation])
-    hidden = [len(shape) - len(letters) + 3 for letters, shape in zip(inputs, shapes) if "..." in letters]
-    dots = "".join(next(unused) for _ in range(max(hidden, default=0)))
-    count = collections.Counter("".join(inputs).replace(".", ""))
+    hidden = [len(shape) - len(letters.replace("...", "")) for letters, shape in zip(inputs, shapes)]
+    dots = "".join(next(unused) for _ in range(max(hidden)))
     if not arrow:
-        result = "..." + "".join(sorted(letter for letter, n in count.items() if n == 1))
-    inputs = [
-        letters.replace("...", dots[len(dots) - (len(shape) - len(letters) + 3) :])
-        for letters, shape in zip(inputs, shapes)
-    ]
+        all_of_them = "".join(inputs).replace(".", "")
+        result = "..." + "".join(sorted(x for x in set(all_of_them) if all_of_them.count(x) == 1))
+    inputs = [letters.replace("...", dots[len(dots) - n :]) for letters, n in zip(inputs, hidden)]
     longer = {x for letters, shape in zip(inputs, shapes) for x, n in zip(letters, shape) if n != 1}
     for k, (letters, shape) in enumerate(zip(inputs, shapes)):
-        stretched = {letter: next(unused) for letter, n in zip(letters, shape) if n == 1 and letter in longer}
-        inputs[k] = "".join(stretched.get(letter, letter) for letter in letters)
-    return tuple(inputs), result.replace("...", dots)
+        stretched = {x: next(unused) for x, n in zip(letters, shape) if n == 1 and x in longer}
+        inputs[k] = "".join(stretched.get(x, x) for x in letters)
+    result, alone = result.replace("...", dots), {}
+    for k, letters in enumerate(inputs):
+        if not sparse[k]:
+            inputs[k], *steps = _steps(letters, "".join((result, *inputs[:k], *inputs[k + 1 :])))
+            if any(steps):
+                alone[k] = steps
+    return inputs, result, alone
 
 
-def _alone(inputs, tensors, patterns, result):
-    """Letters and tensor of each operand; dense ones after their diagonals, and their sums over letters of their own."""
-    for k, (letters, x) in enumerate(zip(inputs, tensors)):
-        if patterns[k] is None:
-            while len(set(letters)) < len(letters):
-                letter = next(letter for letter in letters if letters.count(letter) > 1)
-                i, j = letters.index(letter), letters.rindex(letter)
-                x = x.diagonal(dim1=i, dim2=j)
-                letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + letter
-            own = set(letters).difference(result, *inputs[:k], *inputs[k + 1 :])
-            if own:
-                x = x.sum([d for d, letter in enumerate(letters) if letter in own], dtype=x.dtype)
-                letters = "".join(letter for letter in letters if letter not in own)
-        yield letters, x
+def _steps(letters, elsewhere):
+    """(letters that stay, diagonals to take, dimensions to sum over then): of a dense operand, what concerns nobody else."""
+    diagonals = []
+    while len(set(letters)) < len(letters):
+        i, j, letter = next((letters.index(x), letters.rindex(x), x) for x in letters if letters.count(x) > 1)
+        diagonals.append((i, j))
+        letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + letter
+    own = [d for d, x in enumerate(letters) if x not in elsewhere]
+    return "".join(x for d, x in enumerate(letters) if d not in own), diagonals, own
+
+
+def _without(x, diagonals, own):
+    for i, j in diagonals:
+        x = x.diagonal(dim1=i, dim2=j)
+    return x.sum(own, dtype=x.dtype) if own else x
 
 
 def _scaled(inputs, result, tensors, pattern, k):
@@ -116,23 +120,17 @@ def _scaled(inputs, result, tensors, pattern, k):
 
 
 def _of_several(spec, tensors, patterns):
-    """The library finds what the result stores. Where values are not there to compute with, from the patterns alone."""
-    plain = _ops._plain(*tensors)
-    operands = [
-        x.detach()
-        if p is None and plain
-        else torch.ones(()).expand(x.shape)
-        if p is None
-        else p.with_values(x)
-        if plain
-        else p.ones_of(torch.float32)
-        for x, p in zip(tensors, patterns)
-    ]
-    found = st.einsum(spec, *operands)
-    pattern = Pattern(found) if isinstance(found, st.Tensor) else None
-    if plain:
-        values = torch.as_tensor(found) if pattern is None else pattern.values_of(found)
-        values = contracted(values, spec, tensors, patterns, pattern)
-    else:
-        values = contract(spec, tensors, patterns, pattern)
+    """The library finds what the result stores: together with the values, where they are there to compute with."""
+    both = list(zip(tensors, patterns))
+    if plain(*tensors):
+        found = st.einsum(spec, *(x.detach() if p is None else p.with_values(x) for x, p in both))
+        if not isinstance(found, st.Tensor):
+            return contracted(torch.as_tensor(found), spec, tensors, patterns)
+        pattern = Pattern(found)
+        return Tensor(contracted(pattern.values_of(found), spec, tensors, patterns, pattern), pattern)
+    with torch._C._DisableFuncTorch():
+        one = torch.ones(())
+        found = st.einsum(spec, *(one.expand(x.shape) if p is None else p.ones_of(one.dtype) for x, p in both))
+        pattern = Pattern(found) if isinstance(found, st.Tensor) else None
+    values = contract(spec, tensors, patterns, pattern)
     return values if pattern is None else Tensor(values, pattern)
