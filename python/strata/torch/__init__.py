@@ -10,6 +10,7 @@ from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
 from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
+from ._spmm import spmm
 from ._tensor import Tensor, from_strata, from_torch
 from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
 from ._weights import Sparse, reformat_, set_weight, sparsify_, weights_of
@@ -37,6 +38,7 @@ __all__ = [
     "reformat_",
     "set_weight",
     "sparsify_",
+    "spmm",
     "strict",
     "weights_of",
 ]
