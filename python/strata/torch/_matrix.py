@@ -50,9 +50,8 @@ def linear(values, pattern, x, bias=None):
     return y if bias is None else y + bias.to(y.dtype)
 
 
-@implements(
-    torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mm, torch.Tensor.mm, torch.mv, torch.Tensor.mv
-)
+@implements(torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.linalg.matmul)
+@implements(torch.mm, torch.Tensor.mm, torch.mv, torch.Tensor.mv)
 def matmul(a, b, *, out=None):
     """Of a sparse operand and a dense one: dense. Of two sparse ones: sparse where the library's einsum is. Batches broadcast."""
     if out is not None:
@@ -75,12 +74,7 @@ def addmm(c, a, b, *, beta=1, alpha=1, out=None, product=torch.matmul):
 
 @implements(F.linear)
 def _linear(x, weight, bias=None):
-    if is_sparse(weight):
-        if is_sparse(x):
-            y = matmul(x, weight.t())
-            return y if bias is None else y + bias
+    if is_sparse(weight) and not is_sparse(x):
         return linear(weight.values(), weight.pattern, x, bias)
-    if x.dim() != 2:
-        return NotImplemented
-    y = product(x.values(), x.pattern, weight.t())
+    y = torch.matmul(x, weight.t())
     return y if bias is None else y + bias

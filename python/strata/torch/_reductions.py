@@ -324,13 +324,14 @@ def _root(y, p):
 @_reduction("vector_norm")
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """(the sum of |x| ** ord) ** (1 / ord) for ord >= 1; the largest and the least absolute value for inf and -inf."""
-    if not isinstance(ord, (int, float)) or (ord < 1 and ord != -torch.inf) or not x.numel():
+    extreme = ord in (torch.inf, -torch.inf)
+    if not isinstance(ord, (int, float)) or (ord < 1 and not extreme) or (extreme and not x.numel()):
         return NotImplemented
     g = _Groups(x, dim)
     g.values = g.values.to(dtype or x.dtype).abs()
     if not g.values.is_floating_point():
         return NotImplemented
-    if abs(ord) == torch.inf:
+    if extreme:
         return _shared(g, keepdim, ord > 0)
     return g.shaped(_root(g.sum(g.values**ord), ord), keepdim)
 
