@@ -85,8 +85,7 @@ class Pattern:
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
         if dtype not in self._ones:
-            one = torch.ones(1, dtype=dtype)
-            parts = [part.with_values(one.expand(_count(part))) for part in self._parts]
+            parts = [part.with_values(_ones(part.format, _count(part), dtype)) for part in self._parts]
             self._ones[dtype] = parts[0] if len(parts) == 1 else _core.make_sum(parts)
         return self._ones[dtype]
 
@@ -187,8 +186,8 @@ def pattern_of(layout, index):
                     pos[k] = next(arrays)
                 if level.kind in _HAS_CRD:
                     crd[k] = next(arrays)
-            one = torch.ones(1, dtype=torch.float32)
-            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one.expand(count)))
+            values = _ones(format, count, torch.float32)
+            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=values))
         found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index)
         _recent(key, found)
     return found
@@ -221,8 +220,14 @@ def _recent(key, pattern):
 
 
 def _without_values(part):
-    one = torch.ones(1, dtype=torch.float32)
-    return part.with_values(one.expand(_count(part)))
+    return part.with_values(_ones(part.format, _count(part), torch.float32))
+
+
+def _ones(format, count, dtype):
+    """One number, shared by all slots; batches go through values by strides, and dense tensors tell shared values apart."""
+    one = torch.ones(1, dtype=dtype).expand(count)
+    alone = format.is_all_dense or format.levels[0].kind == "batch"
+    return one.clone() if alone else one
 
 
 def _count(part):

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse", "ignore::strata.torch.D
 
 CUBES = [
     *("COO(3)", "CSF(3)", "dense(3)", "(b, i, j) -> (b: dense, i: dense, j: compressed)"),
+    "(b, i, j) -> (b: batch, i: dense, j: compressed)",
     "(b, i, j) -> (b: dense, i / 2: dense, j / 3: compressed, i % 2: dense, j % 3: dense)",
 ]
 
