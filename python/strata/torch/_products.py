@@ -29,7 +29,7 @@ implements(torch.baddbmm, _T.baddbmm)(addmm)
 @implements(torch.addbmm, _T.addbmm)
 def addbmm(c, a, b, *, beta=1, alpha=1, out=None):
     """The sum of a batch of products, and c."""
-    return addmm(c, a, b, beta=beta, alpha=alpha, out=out, product=lambda a, b: _einsum.einsum("bij,bjk->ik", a, b))
+    return addmm(c, a, b, beta=beta, alpha=alpha, out=out, product=lambda a, b: torch.einsum("bij,bjk->ik", a, b))
 
 
 @implements(torch.dot, _T.dot)

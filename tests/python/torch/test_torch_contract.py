@@ -122,6 +122,7 @@ def test_batches(text):
         (lambda c, a, b: torch.baddbmm(c, a, b, beta=0.5, alpha=2), random(3, 4, 2), (A, text), random(3, 6, 2)),
         (lambda c, a, b: torch.baddbmm(c, a, b, beta=0.5), (A, text), random(3, 4, 2), random(3, 2, 6)),
         (lambda c, a, b: torch.addbmm(c, a, b, alpha=2), random(4, 2), (A, text), random(3, 6, 2)),
+        (torch.addbmm, (A[0].clone(), "CSR"), random(3, 4, 2), random(3, 2, 6)),
         (lambda a, b: torch.tensordot(a, b, 1), (A, text), random(6, 2, 2)),
         (lambda a, b: torch.tensordot(a, b, ([0, -1], [1, 0])), (A, text), random(6, 3, 2)),
         (torch.inner, random(2, 6), (A, text)),
