@@ -3,10 +3,10 @@ with the patches of the input as columns."""
 
 import math
 import re
-import weakref
 
 import torch
 import torch.nn.functional as F
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 import strata as st
 
@@ -63,18 +63,26 @@ def _check(x, weight, groups, rank):
         )
 
 
-def _each(number, rank):
+def _each(numbers, rank):
     """One number for each dimension, of one or as many."""
-    numbers = (number,) if isinstance(number, int) else tuple(number)
+    numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    if len(numbers) not in (1, rank):
+        raise ArgumentError(
+            "stride, padding and dilation are one number, or one for each dimension",
+            expected=f"1 or {rank}",
+            got=str(numbers),
+        )
     return numbers * rank if len(numbers) == 1 else numbers
 
 
 def _padding(padding, kernel, stride, dilation):
     """(before, after) of each dimension."""
-    if padding == "valid":
-        padding = 0
-    if padding != "same":
+    if not isinstance(padding, str):
         return [(p, p) for p in _each(padding, len(kernel))]
+    if padding == "valid":
+        return [(0, 0)] * len(kernel)
+    if padding != "same":
+        raise ArgumentError("no padding of this name", expected="'same', 'valid' or numbers", got=repr(padding))
     if max(stride) > 1:
         raise ArgumentError("padding='same' needs a stride of 1", expected="stride=1", got=f"stride={tuple(stride)}")
     missing = [d * (k - 1) for k, d in zip(kernel, dilation)]
@@ -100,18 +108,15 @@ def _patches(x, kernel, stride, padding, dilation):
     return x.reshape(math.prod(kernel) * channels, n * math.prod(extents)), extents
 
 
-#: the matrices of patterns: {pattern: {groups: (matrix, gather)}}
-_matrices = weakref.WeakKeyDictionary()
-
-
 def _as_matrix(pattern, groups):
     """(matrix, gather): the pattern with the kernel's dimensions and the channels, of all groups, as columns, and the function
     that brings the values into its order."""
-    known = _matrices.setdefault(pattern, {})
-    if groups not in known:
-        with torch.inference_mode(False):  # what is kept must serve autograd too
-            known[groups] = _new_matrix(pattern, groups)
-    return known[groups]
+    kept, key = pattern._derived, ("matrix", groups)
+    if key not in kept:
+        # What is kept must serve autograd too, and torch.func's levels must not mark it.
+        with torch.inference_mode(False), temporarily_clear_interpreter_stack():
+            kept[key] = _new_matrix(pattern, groups)
+    return kept[key]
 
 
 def _new_matrix(pattern, groups):
@@ -126,7 +131,9 @@ def _new_matrix(pattern, groups):
     numbered = st.from_coo((at // shape[1], at % shape[1]), numbers + 1, shape, _matrix_format(pattern, groups))
     matrix = Pattern(numbered)
     if not pattern.once:  # parts of a sum that store the same elements; these matrices are CSR, in the order of `at`
-        return matrix, lambda values: values.new_zeros(len(at)).index_add(0, which, values if slot is None else values[slot])
+        return matrix, lambda values: values.new_zeros(len(at)).index_add(
+            0, which, values if slot is None else values[slot]
+        )
     order = torch.empty_like(which).index_copy_(0, which, numbers if slot is None else slot)
     order = order[matrix.values_of(numbered) - 1]
     if len(order) == pattern.num_values and bool((order == numbers).all()):

@@ -64,4 +64,3 @@ class Linear(SparseLinear, torch.nn.Linear):
             if module.bias is not None:
                 made.bias.copy_(module.bias)
         return made
-
