@@ -1,42 +1,26 @@
 """Convolutions with a sparse weight: a product of its matrix, whose columns are the places of the kernel times the channels,
 with the patches of the input as columns."""
 
+import functools
 import math
 import re
 
 import torch
 import torch.nn.functional as F
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 import strata as st
 
 from ..errors import ArgumentError, TensorError
 from ._matrix import _alike, implements, is_sparse, product
-from ._pattern import Pattern
+from ._pattern import Pattern, lasting
 
 
-@implements(F.conv1d)
-def _conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _convolution(x, weight, bias, stride, padding, dilation, groups, 1)
-
-
-@implements(F.conv2d)
-def _conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _convolution(x, weight, bias, stride, padding, dilation, groups, 2)
-
-
-@implements(F.conv3d)
-def _conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _convolution(x, weight, bias, stride, padding, dilation, groups, 3)
-
-
-def _convolution(x, weight, bias, stride, padding, dilation, groups, rank):
+def _convolution(rank, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     if is_sparse(x) or is_sparse(bias):
         return NotImplemented
     if x.dim() == rank + 1:
-        y = _convolution(x.unsqueeze(0), weight, bias, stride, padding, dilation, groups, rank)
-        return y.squeeze(0)
-    out, inputs, *kernel = weight.shape
+        return _convolution(rank, x.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
+    out, _, *kernel = weight.shape
     _check(x, weight, groups, rank)
     stride, dilation = _each(stride, rank), _each(dilation, rank)
     values, x = _alike(weight.values(), x)
@@ -46,6 +30,10 @@ def _convolution(x, weight, bias, stride, padding, dilation, groups, rank):
     if bias is not None:
         y = y + bias.to(y.dtype)[:, None]
     return y.reshape(out, len(x), *extents).movedim(1, 0).contiguous()
+
+
+for _rank, _function in enumerate((F.conv1d, F.conv2d, F.conv3d), start=1):
+    implements(_function)(functools.partial(_convolution, _rank))
 
 
 def _check(x, weight, groups, rank):
@@ -113,8 +101,7 @@ def _as_matrix(pattern, groups):
     that brings the values into its order."""
     kept, key = pattern._derived, ("matrix", groups)
     if key not in kept:
-        # What is kept must serve autograd too, and torch.func's levels must not mark it.
-        with torch.inference_mode(False), temporarily_clear_interpreter_stack():
+        with lasting():
             kept[key] = _new_matrix(pattern, groups)
     return kept[key]
 

@@ -130,6 +130,7 @@ def test_func():
         torch.testing.assert_close(run(sparse), run(dense))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
 def test_a_first_call_under_inference_mode_spoils_nothing():
     W = stt.from_torch(sample((6, 4, 3, 2)), weight_format("CSC", 4))
     with torch.inference_mode():
@@ -137,6 +138,11 @@ def test_a_first_call_under_inference_mode_spoils_nothing():
     W.requires_grad_()
     check(W, random(2, 4, 5, 5))
     assert torch.equal(first, F.conv2d(random(2, 4, 5, 5), W))
+    for first in (torch.inference_mode()(lambda f, v: f(v)), lambda f, v: torch.func.grad(f)(v)):
+        A = stt.from_torch(sample().to_sparse_csr())
+        first(lambda v: A.pattern.scatter(v).sum(), A.values())
+        A.requires_grad_().to_dense().sum().backward()
+        assert A.grad.values().eq(1).all()
 
 
 def test_dtypes():
