@@ -170,9 +170,11 @@ def test_what_does_not_fit():
         "larger than the padded input": dict(dilation=4),
         "one for each dimension": dict(stride=(1, 2, 3)),
         "no padding": dict(padding="most"),
+        "none below 0": dict(padding=-1),
+        "none below 1": dict(dilation=0),
     }.items():
         with pytest.raises(st.Error, match=message):
-            F.conv2d(x, W, **options)
+            F.conv2d(input=x, weight=W, **options)
     with pytest.raises(st.Error, match="conv1d takes weights of 3"):
         F.conv1d(x, W)
     with pytest.raises(st.Error, match="conv2d takes"):
