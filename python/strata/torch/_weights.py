@@ -15,6 +15,8 @@ from ._tensor import Tensor, from_torch
 _PATTERNS = "_strata_patterns"
 #: attribute of a module: f(module, name, gradient), which wants the dense gradient of its weights while it trains
 _LISTENER = "_strata_listener"
+#: attribute of a module: {name of a weight that sparsify_ left dense: why}
+_DENSE = "_strata_dense"
 
 
 def set_weight(module, name, weight):
@@ -36,6 +38,11 @@ def set_weight(module, name, weight):
 def weights_of(module):
     """{name: Tensor} of the sparse weights that stand in the module itself."""
     return {name: _weight(module, name) for name in module.__dict__.get(_PATTERNS, ())}
+
+
+def dense_because(module, name):
+    """Why a weight of the module is dense, as far as sparsify_ knows."""
+    return module.__dict__.get(_DENSE, {}).get(name, "nothing made it sparse")
 
 
 def _weight(module, name):
@@ -193,7 +200,10 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
             return None
         mask = sparsifier(weight)
         new = from_torch(torch.where(mask, weight, 0), format)
-        if min_sparsity is not None and 1 - new.pattern.num_values / weight.numel() < min_sparsity:
+        absent = 1 - new.pattern.num_values / max(weight.numel(), 1)
+        if min_sparsity is not None and absent < min_sparsity:
+            why = f"{100 * absent:.1f} % would be absent, min_sparsity={min_sparsity} asks for more"
+            modules[path].__dict__.setdefault(_DENSE, {})[leaf] = why
             return None
         return new
 
