@@ -179,6 +179,9 @@ def reformat_(model, func):
             set_weight(module, name, new)
             values = f"{name}_values"
             module._parameters[values] = tied.setdefault(id(new), module._parameters[values])  # tied weights stay tied
+    for module in model.modules():
+        if isinstance(module, torch.nn.TransformerEncoder) and any(map(weights_of, module.modules())):
+            module.use_nested_tensor = False  # it asks the first layer alone whether all go by torch's fused kernels
     return model
 
 
