@@ -10,6 +10,7 @@ from . import _matrix
 from ._pattern import pattern_of
 from ._sparsifiers import KeepAll
 from ._tensor import Tensor, from_torch
+from ._traced import Traced
 
 #: attribute of a module: {name of the weight: Pattern}
 _PATTERNS = "_strata_patterns"
@@ -48,7 +49,7 @@ def dense_because(module, name):
 def _weight(module, name):
     values, pattern = module._parameters[f"{name}_values"], module.__dict__[_PATTERNS][name]
     if torch.compiler.is_compiling():
-        return pattern.scatter(values)
+        return Traced(values, pattern)
     listener = module.__dict__.get(_LISTENER)
     if listener is not None and module.training and torch.is_grad_enabled():
         dense = pattern.scatter(values)

@@ -1,6 +1,5 @@
 """Multi-head attention with sparse projections: torch's own function over our products, and nn.MultiheadAttention."""
 
-import functools
 import math
 import types
 import weakref
@@ -15,6 +14,7 @@ from .._matrix import implements, is_sparse
 from .._pattern import Pattern
 from .._sparsifiers import Random
 from .._tensor import Tensor, from_torch
+from .._traced import PRODUCTS
 from .._weights import Sparse, set_weight
 
 
@@ -24,14 +24,7 @@ def multi_head_attention_forward(*args, **kwargs):
     weights = [x for x in (*args, *kwargs.values()) if is_sparse(x)]
     if any(x.dim() != 2 or not x.pattern.once for x in weights):
         return NotImplemented
-    return _torchs()(*args, **kwargs)
-
-
-@functools.cache
-def _torchs():
-    f = F.multi_head_attention_forward
-    ours = {**vars(F), "has_torch_function": lambda operands: False, "_in_projection_packed": _in_projection_packed}
-    return types.FunctionType(f.__code__, ours, f.__name__, f.__defaults__, f.__closure__)
+    return _over_our_products(*args, **kwargs)
 
 
 def _in_projection_packed(q, k, v, w, b=None):
@@ -43,6 +36,21 @@ def _in_projection_packed(q, k, v, w, b=None):
         F.linear(x, third, bias) for x, third, bias in zip((q, k, v), thirds, (None,) * 3 if b is None else b.chunk(3))
     )
 
+
+_body = F.multi_head_attention_forward
+_over_our_products = types.FunctionType(
+    _body.__code__,
+    # Without a __name__, by which torch.compile would find torch's own names again.
+    {
+        **{name: x for name, x in vars(F).items() if name != "__name__"},
+        "has_torch_function": lambda operands: False,
+        "_in_projection_packed": _in_projection_packed,
+    },
+    _body.__name__,
+    _body.__defaults__,
+    _body.__closure__,
+)
+PRODUCTS[_body] = _over_our_products
 
 #: of the packed weight of the three projections: Pattern -> (slots, Pattern) of each
 _found = weakref.WeakKeyDictionary()
