@@ -60,6 +60,20 @@ scatter.register_autograd(_backward(gather), setup_context=_of_scatter)
 gather.register_autograd(_backward(scatter), setup_context=_of_gather)
 
 
+def is_understood():
+    """Can graphs hold a Traced? To be asked while a graph is made. Its operands' order must survive: of `w @ x`, where w is no
+    tensor, torch.compile makes x @ w, unless its table of reversed operators has one for `@`."""
+    try:
+        from torch._dynamo.variables.builtin import BUILTIN_TO_TENSOR_RFN_MAP as reversed_operators
+    except ImportError:
+        return False
+    reversed_operators.setdefault(operator.matmul, _T.__rmatmul__)
+    return True
+
+
+is_understood._dynamo_marked_constant = True  # called while the graph is made, and no part of it
+
+
 class Traced:
     """Values and a pattern in the place of an stt.Tensor, which has no place in a graph. No torch.Tensor itself, but functions of
     torch take it."""
@@ -106,6 +120,8 @@ class Traced:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func.__name__ == "__rmatmul__":
+            func, args = torch.matmul, args[::-1]
         if func in PRODUCTS:
             result = PRODUCTS[func](*args, **kwargs)
             if result is not NotImplemented:
@@ -138,7 +154,7 @@ def _linear(x, weight, bias=None):
 
 #: functions of torch that graphs have products for: func -> f(*args, **kwargs), which may return NotImplemented
 PRODUCTS = {F.linear: _linear}
-for _f in (torch.matmul, _T.matmul, _T.__matmul__, torch.mm, _T.mm, torch.mv, _T.mv):
+for _f in (torch.matmul, _T.matmul, _T.__matmul__, operator.matmul, torch.mm, _T.mm, torch.mv, _T.mv):
     PRODUCTS[_f] = _matmul
 for _f in (torch.addmm, _T.addmm, torch.addmv, _T.addmv):
     PRODUCTS[_f] = _addmm

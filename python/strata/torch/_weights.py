@@ -10,7 +10,7 @@ from . import _matrix
 from ._pattern import pattern_of
 from ._sparsifiers import KeepAll
 from ._tensor import Tensor, from_torch
-from ._traced import Traced
+from ._traced import Traced, is_understood
 
 #: attribute of a module: {name of the weight: Pattern}
 _PATTERNS = "_strata_patterns"
@@ -30,6 +30,7 @@ def set_weight(module, name, weight):
         if not isinstance(module, Sparse):
             module.__class__ = _class_of(type(module))
     old = module._parameters.pop(name, None)
+    old = module._parameters.get(f"{name}_values") if old is None else old
     requires_grad = old.requires_grad if old is not None else weight.requires_grad
     patterns[name] = weight.pattern
     values = torch.nn.Parameter(weight.values().detach(), requires_grad=requires_grad and weight.is_floating_point())
@@ -49,7 +50,8 @@ def dense_because(module, name):
 def _weight(module, name):
     values, pattern = module._parameters[f"{name}_values"], module.__dict__[_PATTERNS][name]
     if torch.compiler.is_compiling():
-        return Traced(values, pattern)
+        traced = Traced(values, pattern)
+        return traced if is_understood() else traced.to_dense()
     listener = module.__dict__.get(_LISTENER)
     if listener is not None and module.training and torch.is_grad_enabled():
         dense = pattern.scatter(values)
