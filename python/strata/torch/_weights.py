@@ -83,7 +83,8 @@ class Sparse:
             destination[f"{prefix}{name}.values"] = destination.pop(f"{prefix}{name}_values")
             destination[f"{prefix}{name}.layout"] = torch.tensor(list(pattern.layout.encode()), dtype=torch.uint8)
             for k, array in enumerate(pattern.index):
-                destination[f"{prefix}{name}.index.{k}"] = array
+                # a copy: distributed checkpoints are read into the tensors of a state dict
+                destination[f"{prefix}{name}.index.{k}"] = array.clone()
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
         for name, pattern in self.__dict__[_PATTERNS].items():
