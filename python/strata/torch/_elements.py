@@ -10,7 +10,7 @@ from ._tensor import Tensor
 _T = torch.Tensor
 
 
-def _named(*names):
+def named(*names):
     """The functions of these names in torch, torch.Tensor and torch.nn.functional."""
     found = []
     for name in names:
@@ -39,7 +39,7 @@ def _on_values(f):
 
 
 for _name in KEEP_ZERO:
-    for _f in _named(_name):
+    for _f in named(_name):
         implements(_f)(_on_values(_f))
 implements(_T.__neg__)(lambda x: Tensor(-x.values(), x.pattern))
 implements(_T.__abs__)(_on_values(torch.abs))
@@ -76,28 +76,30 @@ def _is_number(x):
     )
 
 
-def positions(source, target):
-    """(at, there): for each slot of `target` the slot of `source` that stores the same element, and whether there is one."""
-    from_slot, from_flat = source.places()
-    _, to_flat = target.places()
-    order = torch.argsort(from_flat)
-    keys = from_flat[order]
-    found = torch.searchsorted(keys, to_flat).clamp(max=max(len(keys) - 1, 0))
-    there = keys[found] == to_flat if len(keys) else torch.zeros(len(to_flat), dtype=torch.bool)
-    at = order[found] if len(keys) else torch.zeros(len(to_flat), dtype=torch.int64)
-    if from_slot is not None and len(keys):
-        at = from_slot[at]
-    return target.at_slots(at), target.at_slots(there)
+def slots_of(pattern, flat):
+    """(at, there): the slots that store the elements with these row-major numbers, and whether there are such."""
+    slot, stored = pattern.places()
+    if not len(stored):
+        return torch.zeros_like(flat), torch.zeros(len(flat), dtype=torch.bool)
+    order = torch.argsort(stored)
+    found = order[torch.searchsorted(stored[order], flat).clamp(max=len(stored) - 1)]
+    there = stored[found] == flat
+    return found if slot is None else slot[found], there
 
 
 def moved(x, pattern):
     """x's values at the slots of another pattern, 0 where x stores nothing."""
     if x.pattern == pattern:
         return x.values()
-    at, there = positions(x.pattern, pattern)
-    if not len(x.values()):
-        return x.values().new_zeros(pattern.num_values)
-    return torch.where(there, x.values()[at], 0)
+    return pattern.at_slots(elements(x, pattern.places()[1]))
+
+
+def elements(x, flat):
+    """The elements with these row-major numbers, 1-D and dense: 0 where x stores nothing."""
+    at, there = slots_of(x.pattern, flat)
+    if not x.pattern.num_values:
+        return x.values().new_zeros(len(flat))
+    return torch.where(there, x.values().index_select(0, at), 0)
 
 
 def _combined(a, b, sign):
@@ -187,13 +189,18 @@ def power(a, exponent):
     return Tensor(a.values() ** exponent, a.pattern)
 
 
-def _permuted(x, *perm):
+def permuted(x, *perm):
     return Tensor(x.values(), x.pattern.transpose(*perm))
 
 
-@implements(torch.t, _T.t, _T.T.__get__, torch.adjoint, _T.adjoint)
+@implements(torch.t, _T.t, _T.T.__get__)
 def t(x):
-    return _permuted(x) if x.dim() > 1 else x
+    return permuted(x) if x.dim() > 1 else x
+
+
+@implements(torch.adjoint, _T.adjoint, _T.H.__get__, _T.mH.__get__)
+def adjoint(x):
+    return transpose(x, -1, -2).conj()
 
 
 @implements(_T.mT.__get__)
@@ -205,13 +212,13 @@ def matrix_transpose(x):
 def transpose(x, dim0, dim1):
     perm = list(range(x.dim()))
     perm[dim0], perm[dim1] = perm[dim1], perm[dim0]
-    return _permuted(x, *perm)
+    return permuted(x, *perm)
 
 
 @implements(torch.permute, _T.permute)
 def permute(x, *dims):
     dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    return _permuted(x, *(d % x.dim() for d in dims))
+    return permuted(x, *(d % x.dim() for d in dims))
 
 
 @implements(torch.equal, _T.equal)

@@ -21,6 +21,7 @@ class Pattern:
 
     __slots__ = (
         "__weakref__",
+        "_derived",
         "_hash",
         "_once",
         "_ones",
@@ -65,6 +66,7 @@ class Pattern:
         )
         self._hash = self._once = self._places = None
         self._ones, self._transposed = {}, {}
+        self._derived = {}  # of _shapes: what became of this pattern, by what was asked
         _alive[_key(self.layout, self.index)] = self
 
     @property

@@ -155,9 +155,6 @@ class Tensor(torch.Tensor):
     def __reduce_ex__(self, protocol):
         return _rebuilt, (self._stored, self._pattern.layout, self._pattern.index)
 
-    def __len__(self):
-        return len(torch.empty(self.shape, device="meta"))
-
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -214,6 +211,7 @@ _ASKS_ABOUT_IT = {
         ).split()
         if hasattr(_A, name) and hasattr(getattr(_A, name), "__get__")
     ),
+    _A.__len__,
     _A.size,
     _A.dim,
     _A.numel,
