@@ -182,7 +182,8 @@ def _on_dense(func, args, kwargs):
         name = func.__self__.__name__
     target = args[0] if args else None
     changes = (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name.endswith("__"))
-    if (changes or name in ("__setitem__", "__set__")) and isinstance(target, Tensor):
+    asks = name in ("__invert__", "__int__", "__index__")
+    if (changes and not asks or name in ("__setitem__", "__set__")) and isinstance(target, Tensor):
         raise Unsupported(
             f"{name} would change a dense copy, and nothing else",
             expected="a function that returns a new tensor, or a change of x.values()",
