@@ -49,6 +49,7 @@ def _plan(f, patterns):
         start += pattern.num_values
     found = f(*numbered)
     if isinstance(found, st.Tensor) and found.ndim:
+        found = found.copy()  # a part holds no memory of the whole
         made = Pattern(found)
         at = made.values_of(found)
     else:
