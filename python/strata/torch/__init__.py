@@ -5,7 +5,7 @@ gradient. Its gradient is stored at the same elements.
 """
 
 from ..errors import Unsupported
-from . import _compare, _elements, _indexing, _reductions, _shapes, nn  # noqa: F401
+from . import _compare, _convolution, _elements, _embedding, _indexing, _reductions, _shapes, nn  # noqa: F401
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
