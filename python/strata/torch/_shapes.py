@@ -13,7 +13,7 @@ import strata as st
 
 from ._elements import named, permuted
 from ._matrix import implements, is_sparse
-from ._pattern import Pattern
+from ._pattern import Pattern, lasting
 from ._tensor import Tensor
 
 _REMEMBERED = 16  # derived patterns that each pattern keeps
@@ -27,7 +27,7 @@ def rearranged(f, *tensors, key=None):
     kept = tensors[0].pattern._derived
     plan = kept.get(key)
     if plan is None:
-        with torch.inference_mode(False):  # what is kept must serve autograd too
+        with lasting():
             plan = _plan(f, [x.pattern for x in tensors])
         if key is not None:
             if len(kept) >= _REMEMBERED:
