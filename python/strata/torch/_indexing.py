@@ -159,6 +159,9 @@ def take(x, index):
 def gather(x, dim, index):
     """Dense."""
     dim, flat = axis(x, dim), torch.zeros_like(index)
+    if index.numel() and index.min() < 0:
+        raise IndexError("gather counts from the front", expected="0 or more", got=str(int(index.min())))
+    _in_range(index, x.shape[dim], dim)
     for d, extent in enumerate(x.shape):
         along = torch.arange(index.shape[d]).reshape([-1 if e == d else 1 for e in range(x.dim())])
         flat = flat * extent + (index if d == dim else along)
