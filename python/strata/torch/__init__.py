@@ -5,7 +5,7 @@ gradient. Its gradient is stored at the same elements.
 """
 
 from ..errors import Unsupported
-from . import _elements, _reductions, nn  # noqa: F401
+from . import _compare, _convolution, _elements, _embedding, _indexing, _reductions, _shapes, nn  # noqa: F401
 from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear

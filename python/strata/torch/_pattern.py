@@ -3,12 +3,14 @@
 A weight, its gradient and the state of its optimizer share one Pattern; it never changes.
 """
 
+import contextlib
 import functools
 import hashlib
 import itertools
 import weakref
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from .. import _core
 from .._core import Format, Tensor
@@ -21,6 +23,7 @@ class Pattern:
 
     __slots__ = (
         "__weakref__",
+        "_derived",
         "_hash",
         "_once",
         "_ones",
@@ -68,6 +71,7 @@ class Pattern:
         )
         self._hash = self._once = self._places = None
         self._ones, self._transposed = {}, {}
+        self._derived = {}  # of _shapes: what became of this pattern, by what was asked
         _alive[_key(self.layout, self.index)] = self
 
     @property
@@ -169,7 +173,8 @@ class Pattern:
         """(slot, flat): int64 tensors of the slots that lie in the tensor and of the row-major numbers of their elements.
         `slot` is None where that is every slot, in order."""
         if self._places is None:
-            self._places = _places(self)
+            with lasting():
+                self._places = _places(self)
         return self._places
 
     def __eq__(self, other):
@@ -201,6 +206,14 @@ class Pattern:
 
     def __deepcopy__(self, memo):
         return self
+
+
+@contextlib.contextmanager
+def lasting():
+    """For what is kept with a pattern: tensors made in here serve autograd too, under whatever mode or transform of torch.func the
+    first call came."""
+    with torch.inference_mode(False), temporarily_clear_interpreter_stack():
+        yield
 
 
 def pattern_of(layout, index):

@@ -155,9 +155,6 @@ class Tensor(torch.Tensor):
     def __reduce_ex__(self, protocol):
         return _rebuilt, (self._stored, self._pattern.layout, self._pattern.index)
 
-    def __len__(self):
-        return len(torch.empty(self.shape, device="meta"))
-
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -185,7 +182,8 @@ def _on_dense(func, args, kwargs):
         name = func.__self__.__name__
     target = args[0] if args else None
     changes = (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name.endswith("__"))
-    if (changes or name in ("__setitem__", "__set__")) and isinstance(target, Tensor):
+    asks = name in ("__invert__", "__int__", "__index__")
+    if (changes and not asks or name in ("__setitem__", "__set__")) and isinstance(target, Tensor):
         raise Unsupported(
             f"{name} would change a dense copy, and nothing else",
             expected="a function that returns a new tensor, or a change of x.values()",
@@ -214,6 +212,7 @@ _ASKS_ABOUT_IT = {
         ).split()
         if hasattr(_A, name) and hasattr(getattr(_A, name), "__get__")
     ),
+    _A.__len__,
     _A.size,
     _A.dim,
     _A.numel,

@@ -5,6 +5,7 @@ import re
 import torch
 
 from .. import _core
+from .._core import Format
 from ..errors import ArgumentError, TensorError
 from . import _matrix
 from ._pattern import pattern_of
@@ -192,7 +193,8 @@ def reformat_(model, func):
 def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
     """Makes the weights of nn.Linear (or those that `filter` chooses) sparse, in place, and returns the model.
 
-    format : a name ("CSR", "BSR(16, 16)", "delta(4)") or st.Format of the weights.
+    format : a name ("CSR", "BSR(16, 16)", "delta(4)") or st.Format of the weights. One of two dimensions is, for the weight of a
+        convolution, that of the (out, in) matrix at each place of the kernel; "COO", "CSF" and "dense" fit any weight.
     sparsifier : weight -> boolean mask of what stays (stt.Magnitude(0.1), stt.NM(2, 4), ...); without one all but zeros.
     filter : None (weights of nn.Linear), a regular expression that finds names, or f(name, module) -> bool.
     min_sparsity : a weight with a smaller share of zeros (of zero blocks, in formats of blocks) stays dense.
@@ -206,7 +208,7 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
         if not wanted(name, modules[path]):
             return None
         mask = sparsifier(weight)
-        new = from_torch(torch.where(mask, weight, 0), format)
+        new = from_torch(torch.where(mask, weight, 0), weight_format(format, weight.dim()))
         absent = 1 - new.pattern.num_values / max(weight.numel(), 1)
         if min_sparsity is not None and absent < min_sparsity:
             why = f"{100 * absent:.1f} % would be absent, min_sparsity={min_sparsity} asks for more"
@@ -215,6 +217,21 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
         return new
 
     return reformat_(model, func)
+
+
+def weight_format(format, rank):
+    """The format of a weight of `rank` dimensions. One of two is lifted: it holds the matrix of the first two dimensions (outputs,
+    inputs) at each place of the others (of the kernel). FormatError."""
+    format = format if isinstance(format, Format) else Format(format, rank)
+    if format.rank != 2 or rank <= 2:
+        return format
+    return Format(" + ".join(_lifted(part, rank - 2) for part in format.parts))
+
+
+def _lifted(part, more):
+    places = "uvwzyx"[-more:]
+    levels = str(part.rename(["o", "i"])).partition(" -> (")[2]
+    return f"(o, i, {', '.join(places)}) -> ({', '.join(f'{p}: dense' for p in places)}, {levels}"
 
 
 def _filter(filter):

@@ -2,20 +2,16 @@
 
 import math
 import types
-import weakref
 
 import torch
 import torch.nn.functional as F
 
-import strata as st
-
 from ...errors import ArgumentError
 from .._matrix import implements, is_sparse
-from .._pattern import Pattern
-from .._sparsifiers import Random
 from .._tensor import Tensor, from_torch
 from .._traced import PRODUCTS
 from .._weights import Sparse, set_weight
+from ._pattern import chosen_pattern
 
 
 @implements(F.multi_head_attention_forward)
@@ -31,10 +27,8 @@ def _in_projection_packed(q, k, v, w, b=None):
     """F._in_projection_packed: of one input with the whole weight, of several with its thirds."""
     if q is k and k is v:
         return tuple(y.contiguous() for y in F.linear(q, w, b).chunk(3, -1))
-    thirds = _thirds(w) if is_sparse(w) else w.chunk(3)
-    return tuple(
-        F.linear(x, third, bias) for x, third, bias in zip((q, k, v), thirds, (None,) * 3 if b is None else b.chunk(3))
-    )
+    biases = (None,) * 3 if b is None else b.chunk(3)
+    return tuple(F.linear(x, third, bias) for x, third, bias in zip((q, k, v), w.chunk(3), biases))
 
 
 _body = F.multi_head_attention_forward
@@ -51,30 +45,6 @@ _over_our_products = types.FunctionType(
     _body.__closure__,
 )
 PRODUCTS[_body] = _over_our_products
-
-#: of the packed weight of the three projections: Pattern -> (slots, Pattern) of each
-_found = weakref.WeakKeyDictionary()
-
-
-def _thirds(w):
-    pattern = w.pattern
-    if pattern not in _found:
-        _found[pattern] = [_rows(pattern, k * w.shape[0] // 3, (k + 1) * w.shape[0] // 3) for k in range(3)]
-    values = torch.cat([w.values().new_zeros(1), w.values()])
-    return [Tensor(values[slots], part) for slots, part in _found[pattern]]
-
-
-def _rows(pattern, begin, end):
-    """(slots, part): the pattern of these rows, and the slot, counted from 1, that each of its own comes from; 0: from none."""
-    slot, flat = pattern.places()
-    numbers = torch.arange(1, len(flat) + 1) if slot is None else slot + 1
-    row, column = flat // pattern.shape[1], flat % pattern.shape[1]
-    here = (row >= begin) & (row < end)
-    coords = [(row - begin)[here].numpy(), column[here].numpy()]
-    format = str(pattern.format) if pattern.format.num_parts == 1 else "CSR"
-    rows = st.from_coo(coords, numbers[here].numpy(), (end - begin, pattern.shape[1]), format)
-    part = Pattern(rows)
-    return part.values_of(rows), part
 
 
 class MultiheadAttention(Sparse, torch.nn.MultiheadAttention):
@@ -111,31 +81,15 @@ class MultiheadAttention(Sparse, torch.nn.MultiheadAttention):
         super().__init__(
             embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
         )
-        if (density is None) == (pattern is None):
-            raise ArgumentError(
-                "which weights exist is told once",
-                expected="density= or pattern=",
-                got="both" if pattern is not None else "neither",
-            )
         weights = _projections(self)
-        if pattern is None:
-            choose = Random(density, tuple(block_shape or ()))
-            pattern = {name: choose(getattr(module, leaf)) for name, (module, leaf) in weights.items()}
-        if format is None:
-            format = f"BSR({block_shape[0]}, {block_shape[1]})" if block_shape else "CSR"
-        for name, chosen in pattern.items():
-            if name not in weights:
+        if pattern is not None:
+            for name in set(pattern) - set(weights):
                 raise ArgumentError("no weight of this name", expected=", ".join(weights), got=name)
-            module, leaf = weights[name]
+            weights = {name: weights[name] for name in pattern}
+        for name, (module, leaf) in weights.items():
             dense = getattr(module, leaf).detach()
-            if chosen.shape != dense.shape:
-                raise ArgumentError(
-                    f"the pattern has another shape than {name}",
-                    expected=str(tuple(dense.shape)),
-                    got=str(tuple(chosen.shape)),
-                )
-            if not isinstance(chosen, Pattern):
-                chosen = from_torch(chosen.to(torch.float32), format).pattern
+            given = None if pattern is None else pattern[name]
+            chosen = chosen_pattern(dense, density, given, block_shape, format)
             larger = math.sqrt(dense.numel() / max(chosen.nse, 1))
             set_weight(module, leaf, Tensor(larger * chosen.gather(dense), chosen))
 
