@@ -5,7 +5,18 @@ gradient. Its gradient is stored at the same elements.
 """
 
 from ..errors import Unsupported
-from . import _elements, _products, _reductions, nn  # noqa: F401
+from . import (  # noqa: F401
+    _compare,
+    _convolution,
+    _elements,
+    _embedding,
+    _indexing,
+    _products,
+    _reductions,
+    _shapes,
+    nn,
+)
+from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
@@ -30,7 +41,9 @@ __all__ = [
     "Tensor",
     "Threshold",
     "Unsupported",
+    "Explanation",
     "densified",
+    "explain",
     "from_strata",
     "from_torch",
     "linear",

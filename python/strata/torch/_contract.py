@@ -117,7 +117,8 @@ def _by_op(spec, operands, patterns, out):
     return _op(list(operands), index, "; ".join("" if p is None else p.layout for p in places), spec)
 
 
-def _traced(index, layouts):
+def patterns_in(index, layouts):
+    """(layout, index arrays) of each operand and of the result, None where it is dense."""
     index = list(index)
     for layout in layouts.split("; "):
         count = _number_of_arrays(layout)
@@ -143,7 +144,7 @@ class _ContractOp(Function):
     def backward(ctx, g):
         layouts, spec, count = ctx.how
         operands, index = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
-        *patterns, out = _traced(index, layouts)
+        *patterns, out = patterns_in(index, layouts)
         needs = ctx.needs_input_grad[3 : 3 + count]
         gradients = _gradients(needs, spec, operands, patterns, out, g, _by_op)
         return None, None, None, *gradients, *[None] * len(index)
@@ -188,7 +189,7 @@ def _vmap(info, in_dims, operands, index, layouts, spec):
 
 
 def _kernel(operands, index, layouts, spec):
-    *patterns, out = (p and pattern_of(*p) for p in _traced(index, layouts))
+    *patterns, out = (p and pattern_of(*p) for p in patterns_in(index, layouts))
     return contraction(spec, [_ops._plainly(x) for x in operands], patterns, out)
 
 

@@ -7,6 +7,7 @@ import torch
 import strata as st
 
 from ._pattern import Pattern
+from ._tensor import Tensor
 
 
 def contraction(spec, operands, patterns, out):
@@ -59,11 +60,7 @@ def _at(out, result, terms, dtype, exact):
     if exact:
         return out.values_of(found)
     # Where sparse operands do not meet, the library stores nothing.
-    from ._elements import positions
+    from ._elements import moved
 
     pattern = Pattern(found)
-    values = pattern.values_of(found)
-    if pattern == out:
-        return values
-    at, there = positions(pattern, out)
-    return torch.where(there, values[at], 0) if len(values) else torch.zeros(out.num_values, dtype=dtype)
+    return moved(Tensor(pattern.values_of(found), pattern), out)

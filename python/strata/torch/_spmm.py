@@ -11,6 +11,7 @@ from . import _ops
 from ._contract import contract, plain
 from ._einsum import alike
 from ._matrix import addmm, implements, is_sparse, matmul
+from ._pattern import lasting
 from ._reductions import log_softmax, softmax, total
 from ._tensor import Tensor
 
@@ -68,7 +69,7 @@ class _Rows:
     @classmethod
     def of(cls, pattern):
         if pattern not in cls._known:
-            with torch.inference_mode(False):
+            with lasting():
                 cls._known[pattern] = cls(pattern)
         return cls._known[pattern]
 
