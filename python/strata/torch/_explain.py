@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 import strata as st
 
+from ._contract import patterns_in
 from ._fallback import watched
 from ._pattern import pattern_of
 from ._tensor import FUNCTIONS, Tensor
@@ -192,15 +193,26 @@ class _Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = str(func).removeprefix("strata.").strip("_").partition("_v")[0]
-        if func.namespace == "strata" and name != "sampled":
-            layout = next(a for a in args if isinstance(a, str))
-            pattern = pattern_of(layout, next(a for a in args if isinstance(a, (list, tuple))))
-            weight, kernel = self.trace.name_of(args[0], pattern), _kernel(pattern, *args) if name == "mm" else name
+        for values, pattern, kernel in _uses(name, args) if func.namespace == "strata" else ():
+            weight = self.trace.name_of(values, pattern)
             if self.trace.inner is None:
                 self.trace.note(weight, name, True, kernel)
             else:
                 self.trace.inner.append((weight, kernel))
         return func(*args, **(kwargs or {}))
+
+
+def _uses(name, args):
+    """(values, pattern, kernel) of each sparse operand of an operator."""
+    if name == "contract":
+        operands, index, layouts, spec = args
+        for values, found in zip(operands, patterns_in(index, layouts)):
+            if found is not None:
+                yield values, pattern_of(*found), spec
+    elif name not in ("sampled", "winners"):
+        layout = next(a for a in args if isinstance(a, str))
+        pattern = pattern_of(layout, next(a for a in args if isinstance(a, (list, tuple))))
+        yield args[0], pattern, _kernel(pattern, *args) if name == "mm" else name
 
 
 def _kernel(pattern, values, _index, _layout, x, transpose, left):
