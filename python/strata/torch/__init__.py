@@ -10,6 +10,7 @@ from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
+from ._quantize import QuantizedLinear, quantize_
 from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
 from ._tensor import Tensor, from_strata, from_torch
 from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
@@ -31,6 +32,8 @@ __all__ = [
     "Threshold",
     "Unsupported",
     "Explanation",
+    "QuantizedLinear",
+    "quantize_",
     "densified",
     "explain",
     "from_strata",

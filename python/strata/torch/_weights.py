@@ -201,7 +201,7 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
     """
     sparsifier = sparsifier or KeepAll()
     modules = dict(model.named_modules())
-    wanted = _filter(filter)
+    wanted = chooser(filter)
 
     def func(name, weight):
         path, _, leaf = name.rpartition(".")
@@ -234,7 +234,8 @@ def _lifted(part, more):
     return f"(o, i, {', '.join(places)}) -> ({', '.join(f'{p}: dense' for p in places)}, {levels}"
 
 
-def _filter(filter):
+def chooser(filter):
+    """What `filter` of sparsify_ and quantize_ means: f(name, module) -> bool."""
     if filter is None:
         return lambda name, module: isinstance(module, torch.nn.Linear) and name.endswith("weight")
     if isinstance(filter, str):
