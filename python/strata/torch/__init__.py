@@ -11,6 +11,7 @@ from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
 from ._quantize import QuantizedLinear, quantize_
+from ._register import register_format, register_kernel, unregister_kernel
 from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
 from ._tensor import Tensor, from_strata, from_torch
 from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
@@ -32,6 +33,9 @@ __all__ = [
     "Threshold",
     "Unsupported",
     "Explanation",
+    "register_format",
+    "register_kernel",
+    "unregister_kernel",
     "QuantizedLinear",
     "quantize_",
     "densified",
