@@ -92,8 +92,7 @@ class Pattern:
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
         if dtype not in self._ones:
-            one = torch.ones(1, dtype=dtype)
-            parts = [part.with_values(one.expand(_count(part))) for part in self._parts]
+            parts = [part.with_values(_ones(part.format, _count(part), dtype)) for part in self._parts]
             self._ones[dtype] = parts[0] if len(parts) == 1 else _core.make_sum(parts)
         return self._ones[dtype]
 
@@ -232,8 +231,7 @@ def pattern_of(layout, index):
                     pos[k] = next(arrays)
                 if level.kind in _HAS_CRD:
                     crd[k] = next(arrays)
-            one = torch.ones(1, dtype=torch.float32)
-            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one.expand(count)))
+            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=_ones(format, count)))
         slots = numbers_of(counts)[0] if len(parts) == 1 and numbers_of(counts)[0] > _count(parts[0]) else None
         found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index, slots=slots)
         _recent(key, found)
@@ -267,8 +265,12 @@ def _recent(key, pattern):
 
 
 def _without_values(part):
-    one = torch.ones(1, dtype=torch.float32)
-    return part.with_values(one.expand(_count(part)))
+    return part.with_values(_ones(part.format, _count(part)))
+
+
+def _ones(format, count, dtype=torch.float32):
+    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place."""
+    return torch.ones(count, dtype=dtype) if format.num_batch_levels else torch.ones(1, dtype=dtype).expand(count)
 
 
 def _count(part):
