@@ -257,3 +257,21 @@ def test_a_state_dict_brings_its_room():
     other = stt.sparsify_(nn.Sequential(nn.Linear(8, 8)), "COO", stt.Magnitude(0.1))
     other.load_state_dict(net.state_dict())
     assert other[0].weight.pattern == net[0].weight.pattern and torch.equal(other(X[..., :8]), net(X[..., :8]))
+
+
+def test_gradients_of_absent_weights_come_from_the_model_itself():
+    """A compiled model does not tell them; that an update would do nothing is told."""
+    net = stt.sparsify_(nn.Sequential(nn.Linear(32, 16)), "CSR", stt.Random(0.3))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    updater = stt.PatternUpdater(net, optimizer, grow="gradient", every=2)
+    torch._dynamo.reset()
+    compiled = torch.compile(net, backend="eager")
+    before = net[0].weight.pattern
+    for model in (compiled, net):
+        model(X).square().sum().backward()
+        updater.step()
+    assert net[0].weight.pattern != before
+    with pytest.raises(st.Unsupported, match="nobody told the gradients"):
+        for _ in range(2):
+            compiled(X).square().sum().backward()
+            updater.step()
