@@ -30,12 +30,6 @@ scatter.register_fake(lambda values, index, layout: values.new_empty(_shape_of(l
 gather.register_fake(lambda dense, index, layout, size: dense.new_empty(size))
 
 
-def _remember(ctx, inputs, output):
-    x, index, ctx.layout = inputs[:3]
-    ctx.size = x.shape[0]
-    ctx.save_for_backward(*index)
-
-
 def _backward(other):
     def backward(ctx, g):
         index = list(ctx.saved_tensors)
