@@ -9,6 +9,7 @@ from .._core import Format
 from ..errors import ArgumentError, TensorError
 from . import _matrix
 from ._pattern import pattern_of
+from ._register import KERNELS
 from ._sparsifiers import KeepAll
 from ._tensor import Tensor, from_torch
 from ._traced import Traced, is_understood
@@ -134,7 +135,7 @@ class SparseLinear(Sparse):
 
     def forward(self, x):
         state = self.__dict__
-        if isinstance(x, Tensor) or "weight" not in state[_PATTERNS] or _LISTENER in state:
+        if isinstance(x, Tensor) or "weight" not in state[_PATTERNS] or _LISTENER in state or KERNELS:
             return super().forward(x)
         p = self._parameters
         return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])
@@ -201,7 +202,7 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
     """
     sparsifier = sparsifier or KeepAll()
     modules = dict(model.named_modules())
-    wanted = _filter(filter)
+    wanted = chooser(filter)
 
     def func(name, weight):
         path, _, leaf = name.rpartition(".")
@@ -234,7 +235,8 @@ def _lifted(part, more):
     return f"(o, i, {', '.join(places)}) -> ({', '.join(f'{p}: dense' for p in places)}, {levels}"
 
 
-def _filter(filter):
+def chooser(filter):
+    """What `filter` of sparsify_ and quantize_ means: f(name, module) -> bool."""
     if filter is None:
         return lambda name, module: isinstance(module, torch.nn.Linear) and name.endswith("weight")
     if isinstance(filter, str):
