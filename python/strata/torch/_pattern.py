@@ -187,8 +187,9 @@ def pattern_of(layout, index):
                     pos[k] = next(arrays)
                 if level.kind in _HAS_CRD:
                     crd[k] = next(arrays)
-            one = torch.ones(1, dtype=torch.float32)
-            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one.expand(count)))
+            one = torch.ones(1, dtype=torch.float32).expand(count)
+            # a dense tensor shows one value that all share as one value
+            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one if pos or crd else one.clone()))
         found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index)
         _recent(key, found)
     return found
