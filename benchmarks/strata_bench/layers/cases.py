@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from strata._timing.case import placed
-from strata._timing.matrices import load, save
+from strata._timing.matrices import load, prepare, save
 
 from .. import matrices
 
@@ -44,7 +43,7 @@ def folder_of(weight, quick=False):
     """The folder of a weight, made at the first call."""
     folder = matrices.cache() / ("layers-quick" if quick else "layers") / weight
     if not (folder / "shape.json").exists():
-        save(matrices.prepare((QUICK if quick else FULL)[weight]()), folder)
+        save(prepare((QUICK if quick else FULL)[weight]()), folder)
     return str(folder)
 
 
@@ -66,4 +65,4 @@ class LayerCase:
 
 
 def _dense(*shape):
-    return placed(np.random.default_rng(11).standard_normal(shape, np.float32))
+    return np.random.default_rng(11).standard_normal(shape, np.float32)
