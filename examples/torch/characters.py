@@ -59,7 +59,7 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """Scores of the next character: (batch, length) numbers become (batch, length, characters)."""
 
-    length, width, heads, depth = pick((16, 32, 2, 1), (64, 512, 8, 2))
+    length, width, heads, depth = pick((16, 32, 2, 1), (64, 384, 6, 2))
 
     def __init__(self, characters, linear=nn.Linear):
         super().__init__()
@@ -67,6 +67,8 @@ class Transformer(nn.Module):
         self.place = nn.Embedding(self.length, self.width)
         self.blocks = nn.Sequential(*(Block(self.width, self.heads, linear) for _ in range(self.depth)))
         self.norm, self.head = nn.LayerNorm(self.width), nn.Linear(self.width, characters)
+        for embedding in (self.character, self.place):
+            nn.init.normal_(embedding.weight, std=0.1)
 
     def forward(self, numbers):
         x = self.character(numbers) + self.place.weight[: numbers.shape[1]]
@@ -93,7 +95,7 @@ def loss_of(model, text, numbers, size, draw):
     return F.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
 
-def train(name, model, text, steps, rate=1e-3, updater=None, first=0):
+def train(name, model, text, steps, rate=3e-3, updater=None, first=0):
     """Trains the model, telling how it goes. Returns [(step, loss of validation)]; steps are counted from `first` on.
 
     updater : a function of the model and its optimizer that makes an stt.PatternUpdater.

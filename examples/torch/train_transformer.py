@@ -14,7 +14,7 @@ from report import draw, table
 
 import strata.torch as stt
 
-begin, more = pick((4, 4), (300, 300))
+begin, more = pick((4, 4), (400, 400))
 
 
 def gradually(model, optimizer):

@@ -230,7 +230,7 @@ class MKL(Peer):
 
     def product(self, a, x, variant):
         p = self.products.prepare(None, a, np.ascontiguousarray(x.numpy().T), variant)
-        result = p.result
+        p.keep, result = self.products.keep, p.result  # which its next handle forgets
         p.result = lambda: result().T
         return p
 
