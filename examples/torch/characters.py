@@ -59,7 +59,7 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """Scores of the next character: (batch, length) numbers become (batch, length, characters)."""
 
-    length, width, heads, depth = pick((16, 32, 2, 1), (64, 384, 6, 2))
+    length, width, heads, depth = pick((16, 32, 2, 1), (64, 256, 4, 2))
 
     def __init__(self, characters, linear=nn.Linear):
         super().__init__()

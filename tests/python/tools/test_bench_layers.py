@@ -1,5 +1,9 @@
 """strata bench --torch: what is timed is right for every library, and the page says what came out."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,7 +11,7 @@ pytest.importorskip("torch")
 
 from strata._timing.case import fingerprint, same
 from strata._timing.matrices import prepare, save
-from strata_bench import matrices, run
+from strata_bench import machines, matrices, records, run
 from strata_bench.layers import cases, memory, peers, report
 
 WEIGHTS = {"elements": lambda: matrices.pruned(64, 80), "blocks": lambda: matrices.blocked(64, 16, 60)}
@@ -88,3 +92,21 @@ def test_page():
     assert "| dx | elements | 1 | 2 | 6.00 | 3.00 | 2.00 | 1.00 | 2.00 | 2.00 | 2 |" in page
     assert "| dx | 4096-90 | 1 | 2 | 1.00 ms | CSR | 4.00 | 2.00 | 3.00 | - | - | 5.00 |  |" in page
     assert "| strata | 50 | 10% |" in page and "| torch | RuntimeError: no |  |" in page
+
+
+def test_bench(tmp_path):
+    path, peers = tmp_path / "r.jsonl", "strata,dense,torch"
+    how = f"--torch --quick --only dw --threads 1 --peers {peers} --rounds 1 --budget 0.01 --out {path}".split()
+    environment = {**os.environ, "STRATA_BENCH_CACHE": str(tmp_path)}
+    command = [sys.executable, "-m", "strata", "bench", *how]
+    out = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert out.returncode == 0, out.stderr
+    results = records.read(path)
+    assert (
+        results["layers"]
+        and len(results["cases"]) == 6
+        and results["machines"][0]["processor"] == machines.here()["processor"]
+    )
+    for (one,) in results["cases"].values():
+        assert set(one) == {f"{p}/1" for p in peers.split(",")} and not any("error" in r for r in one.values())
+    assert path.with_suffix(".md").read_text() == run.page(results)
