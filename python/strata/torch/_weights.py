@@ -4,9 +4,8 @@ import re
 
 import torch
 
-from .. import _core
 from .._core import Format
-from ..errors import ArgumentError, TensorError
+from ..errors import ArgumentError, Error, TensorError
 from . import _matrix
 from ._pattern import pattern_of
 from ._register import KERNELS
@@ -105,7 +104,7 @@ class Sparse:
                         "a weight of another shape", expected=str(tuple(pattern.shape)), got=str(tuple(loaded.shape))
                     )
                 Tensor(values, loaded)
-            except (_core.Error, StopIteration) as e:
+            except (Error, StopIteration) as e:
                 errors.append(f"{prefix}{name}: {e}")
                 continue
             parameter = self._parameters[f"{name}_values"]
