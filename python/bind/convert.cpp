@@ -1,5 +1,6 @@
 // Conversions: to(), from_dense, from_coo, to_dense.
 #include "bind.h"
+#include "ops/window.h"
 
 namespace strata::bind {
 namespace {

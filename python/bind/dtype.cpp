@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "arguments.h"
+#include "base/dtype_name.h"
 #include "once.h"
 
 namespace strata::bind {

@@ -205,7 +205,6 @@ FUNCTIONS = {
     "savez": "st.write(path, A)",
     "savez_compressed": "st.write(path, A)",
     "savetxt": "st.write(path, A)",
-    "pad": "st.bmat([[A, None], [None, B]]), or np.concatenate([A, B], axis)",
     "partition": "A.topk(k)",
     "argpartition": "A.topk(k)",
     "put": "st.where(mask, values, A), which gives a new tensor",

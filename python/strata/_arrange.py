@@ -7,6 +7,7 @@ import operator
 
 import numpy as np
 
+from . import _core
 from ._core import Tensor
 from ._create import asarray
 from ._indexing import _in_range, gather

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/dtype_name.h"
 #include "base/part_dtype.h"
 #include "base/suggest.h"
 #include "strata/error.h"

@@ -3,10 +3,10 @@
 #include <map>
 #include <mutex>
 
+#include "base/dtype_name.h"
 #include "base/fork_mutex.h"
 #include "base/suggest.h"
 #include "format/print.h"
-#include "strata/dtype.h"
 #include "strata/format_parse.h"
 
 namespace strata {
