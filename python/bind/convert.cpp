@@ -1,6 +1,5 @@
 // Conversions: to(), from_dense, from_coo, to_dense.
 #include "bind.h"
-#include "ops/window.h"
 
 namespace strata::bind {
 namespace {

@@ -36,7 +36,14 @@ std::vector<int> dimensions(const Tensor& t) {
   return out;
 }
 
-Format format_of_window(const Tensor& t) { return slicing::format_of_part(t, dimensions(t)); }
+/// As of a slice; and rows that are moved as a whole have no more elements than before.
+Format format_of_window(const Tensor& t) {
+  const Format& f = t.format();
+  const bool rows = f.num_parts() == 1 && f.is_identity() && std::ranges::all_of(f.levels(), [](const Level& l) {
+    return l.kind != LevelKind::structured && l.kind != LevelKind::batch;
+  });
+  return rows ? f : slicing::format_of_part(t, dimensions(t));
+}
 
 /// Row after row of what lies in both.
 class RowCopy {
@@ -100,7 +107,7 @@ Tensor dense_window(const Tensor& t, std::span<const i64> least, const Shape& sh
 }  // namespace
 
 Tensor window(const Tensor& t, std::span<const i64> least, const Shape& shape) {
-  const auto slices = slices_of(t, least, shape);
+  const std::vector<Slice> slices = slices_of(t, least, shape);
   if (std::ranges::all_of(least, [](i64 x) { return x == 0; }) && shape == t.shape()) return t;
   if (t.format().is_all_dense()) return dense_window(t, least, shape);
   return while_it_changes(t, [&](const Tensor& source) {
@@ -109,7 +116,7 @@ Tensor window(const Tensor& t, std::span<const i64> least, const Shape& shape) {
 }
 
 Tensor sparse_window(const Tensor& t, std::span<const i64> least, const Shape& shape) {
-  const auto slices = slices_of(t, least, shape);
+  const std::vector<Slice> slices = slices_of(t, least, shape);
   return while_it_changes(t, [&](const Tensor& source) {
     return slicing::elements_of(source, slices, conversion::levels_in_order(dimensions(t), false), Zeros::keep);
   });

@@ -14,6 +14,4 @@ Tensor window(const Tensor& t, std::span<const std::int64_t> least, const Shape&
 /// stored.
 Tensor sparse_window(const Tensor& t, std::span<const std::int64_t> least, const Shape& shape);
 
-Tensor pad(const Tensor& t, std::span<const std::int64_t> before, std::span<const std::int64_t> after);  // TEMPORARY
-
 }  // namespace strata

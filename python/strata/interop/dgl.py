@@ -37,8 +37,8 @@ def from_dgl(graph, *, weight=None):
         values = torch.ones(1).expand(n) if n > 1 else torch.ones(n)
     else:
         values = graph.edata[weight]
-        if order and not torch.equal(order[0], torch.arange(n, dtype=order[0].dtype)):
-            values = values[order[0].long()]  # by the numbers of the edges
+        if order and len(order[0]) and not torch.equal(order[0], torch.arange(n, dtype=order[0].dtype)):
+            values = values[order[0].long()]  # by the numbers of the edges; without any they are in order
     if layout == "coo":
         crd = [_core.memory_to_numpy(_core.memory(x.contiguous())) for x in (first, second)]
         pos, crd = {0: torch.tensor([0, n])}, dict(enumerate(crd))

@@ -18,6 +18,9 @@ def from_tensorflow(x):
             got=str(getattr(x.values, "device", "a tensor that has no values yet")),
             fix="with tf.device('CPU'): x = tf.identity(x)",
         )
+    from . import _OnlyDLPack
+
+    narrow = x.values.dtype.name not in np.sctypeDict  # bfloat16
     indices = np.asarray(x.indices)
     n, rank = indices.shape
     lists = np.ascontiguousarray(indices.T)
@@ -29,7 +32,7 @@ def from_tensorflow(x):
         tuple(int(extent) for extent in x.dense_shape),
         pos={0: np.array([0, n])},
         crd=dict(enumerate(lists)),
-        values=x.values if x.values.dtype.name == "bfloat16" else np.asarray(x.values),
+        values=_core.memory(_OnlyDLPack(x.values)) if narrow else np.asarray(x.values),
     )
 
 

@@ -53,7 +53,7 @@ TEST_CASE("mistakes of padding are told") {
   const auto outside = problem("Y(i) = X(i + 1) * Z(i)", {{"X", {4}}, {"Z", {4}}});
   CHECK(outside.what == "'i + 1' leaves dimension 0 of 'X'");
   CHECK(outside.fix == "write 'i + 1?' to read the fill there");
-  CHECK(problem("Y(i) = X(i + k?)", {{"X", {4}}}).what == "nothing says how far index 'i' goes");
+  CHECK(problem("Y(i) = X(i + k?)", {{"X", {4}}}).what == "nothing says how far index 'k' goes");
   CHECK(problem("Y(i?) = X(i)").what == "a result is not padded");
   CHECK(problem("Y(i?) += X(i)").what == "a result is not padded");
   CHECK(problem("Y(i) = X(?)").what == "an index is missing");

@@ -5,7 +5,6 @@
 
 #include "strata/evaluate.h"
 #include "strata/ops.h"
-#include "ops/window.h"
 
 using namespace strata;
 
