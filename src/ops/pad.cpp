@@ -23,8 +23,8 @@ std::vector<Slice> slices_of(const Tensor& t, std::span<const i64> least, const 
     if (!reach || !checked_add(*reach, shape[d]))
       throw TensorError({.what = "padding leaves no room for coordinates in dimension " + std::to_string(d),
                          .expected = "extents that fit 64 bits",
-                         .got = std::to_string(shape[d]) + " coordinates from " + std::to_string(least[d]) + " on, of " +
-                                std::to_string(t.shape()[d])});
+                         .got = std::to_string(shape[d]) + " coordinates from " + std::to_string(least[d]) +
+                                " on, of " + std::to_string(t.shape()[d])});
     out.push_back({.start = least[d], .count = shape[d], .step = 1, .keeps = true});
   }
   return out;
@@ -40,8 +40,8 @@ std::vector<int> dimensions(const Tensor& t) {
 Format format_of_window(const Tensor& t) {
   const Format& f = t.format();
   const bool rows = f.num_parts() == 1 && f.is_identity() && std::ranges::all_of(f.levels(), [](const Level& l) {
-    return l.kind != LevelKind::structured && l.kind != LevelKind::batch;
-  });
+                      return l.kind != LevelKind::structured && l.kind != LevelKind::batch;
+                    });
   return rows ? f : slicing::format_of_part(t, dimensions(t));
 }
 
@@ -70,8 +70,9 @@ class RowCopy {
   };
   void copy(std::size_t d, i64 from, i64 to) const {
     const auto address = [&](i64 c) {
-      return std::pair(to_ + (to + c * ends_[d].to) * static_cast<i64>(width_),
-                       static_cast<const char*>(from_.values.data) + (from + c * ends_[d].from) * static_cast<i64>(width_));
+      return std::pair(
+          to_ + (to + c * ends_[d].to) * static_cast<i64>(width_),
+          static_cast<const char*>(from_.values.data) + (from + c * ends_[d].from) * static_cast<i64>(width_));
     };
     const Range& r = ends_[d];
     if (r.begin >= r.end) return;

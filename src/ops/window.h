@@ -6,8 +6,8 @@
 
 namespace strata {
 
-/// Coordinates least[d] .. least[d] + shape[d] - 1 of each dimension, counted from 0 on. Outside of the tensor they hold
-/// its fill. Format as of slice(). TensorError: coordinates beyond 64 bits.
+/// Coordinates least[d] .. least[d] + shape[d] - 1 of each dimension, counted from 0 on. Outside of the tensor they
+/// hold its fill. Format as of slice(). TensorError: coordinates beyond 64 bits.
 Tensor window(const Tensor& t, std::span<const std::int64_t> least, const Shape& shape);
 
 /// The same with a compressed level per dimension, in which what lies outside is absent, and every slot of `t` is

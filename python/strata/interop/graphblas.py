@@ -50,7 +50,8 @@ def to_graphblas(t):
         import graphblas as gb
     except ImportError:
         raise Unsupported(
-            "python-graphblas is needed here and is not installed", fix="pip install python-graphblas suitesparse-graphblas"
+            "python-graphblas is needed here and is not installed",
+            fix="pip install python-graphblas suitesparse-graphblas",
         ) from None
     if t.ndim not in (1, 2):
         raise Unsupported("GraphBLAS has vectors and matrices", expected="one or two dimensions", got=str(t.ndim))

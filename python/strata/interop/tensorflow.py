@@ -47,7 +47,10 @@ def to_tensorflow(t):
         return tf.constant(t.to_numpy())
     if t.fill != 0:
         raise Unsupported(
-            "TensorFlow's absent elements are 0", expected="a tensor of fill 0", got=f"fill {t.fill}", fix="use to_dense()"
+            "TensorFlow's absent elements are 0",
+            expected="a tensor of fill 0",
+            got=f"fill {t.fill}",
+            fix="use to_dense()",
         )
     coo = t.to(_core.Format("COO", rank=t.ndim))
     indices = np.stack([coo._array("crd", k)[: coo.nse].astype("int64") for k in range(t.ndim)], axis=1)

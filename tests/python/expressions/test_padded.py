@@ -108,7 +108,9 @@ def test_random_accesses(seed):
     r = np.random.default_rng(seed)
     shape = tuple(r.integers(1, 7, 2))
     fill = r.choice([0, 0, 2])
-    D = np.where(r.random(shape) < 0.5, r.integers(1, 9, shape), fill).astype(r.choice(["float64", "int32", "complex64"]))
+    D = np.where(r.random(shape) < 0.5, r.integers(1, 9, shape), fill).astype(
+        r.choice(["float64", "int32", "complex64"])
+    )
     m, n, k = r.integers(1, 6, 3)
     B, Z = r.integers(1, 5, k).astype(D.dtype), np.ones((m, n), D.dtype)
     names = ["i", "j", "k"]
@@ -130,7 +132,10 @@ def test_random_accesses(seed):
     named = dict(A=A, B=B, Z=Z)
     np.testing.assert_allclose(dense(st.evaluate(text, **named)), want, err_msg=f"{text} of {format} {shape}")
     np.testing.assert_allclose(dense(st._core.evaluate(text, named, general=True)), want)
-    np.testing.assert_allclose(dense(st.evaluate(text, **{**named, "A": D})), want if fill == 0 else dense_padding(D, p, q, inside_p & inside_q, B))
+    np.testing.assert_allclose(
+        dense(st.evaluate(text, **{**named, "A": D})),
+        want if fill == 0 else dense_padding(D, p, q, inside_p & inside_q, B),
+    )
 
 
 def dense_padding(D, p, q, inside, B):
@@ -172,7 +177,9 @@ def test_index_values_masks_and_targets():
     np.testing.assert_array_equal(held, [1, 3, 5, 3])
     found = st.evaluate("y(i) = x(i + 1?)", x=x.astype("int32"), dtype="float32")
     assert found.dtype == "float32" and found.tolist() == [1, 2, 3, 4, 0]
-    by_loops = st.evaluate("Y(i,j) = X(i + k - 1?, j) * h(k)", X=X, h=np.ones(3), schedule=st.Schedule().parallelize("i"))
+    by_loops = st.evaluate(
+        "Y(i,j) = X(i + k - 1?, j) * h(k)", X=X, h=np.ones(3), schedule=st.Schedule().parallelize("i")
+    )
     np.testing.assert_array_equal(dense(by_loops), ndi.correlate1d(D, np.ones(3), axis=0, mode="constant"))
 
 

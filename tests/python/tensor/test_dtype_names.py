@@ -8,7 +8,26 @@ import pytest
 import strata as st
 
 A = st.from_dense(np.array([[1.0, 0], [0, 2]]), "CSR")
-NAMES = ["f2", "f4", "f8", "i1", "i2", "i4", "u1", "u2", "u4", "c8", "c16", "?", "b1", "<i8", "=u8", "|u1", "<f4", "<c8"]
+NAMES = [
+    "f2",
+    "f4",
+    "f8",
+    "i1",
+    "i2",
+    "i4",
+    "u1",
+    "u2",
+    "u4",
+    "c8",
+    "c16",
+    "?",
+    "b1",
+    "<i8",
+    "=u8",
+    "|u1",
+    "<f4",
+    "<c8",
+]
 WORDS = ["double", "single", "half", "intp", "int_", "cdouble", "d", "F", "B"]
 
 
@@ -26,14 +45,26 @@ def test_numpys_names(name):
 
 
 def test_ours():
-    for name, want in (("f64", "float64"), ("f16", "float16"), ("c64", "complex64"), ("u32", "uint32"), ("bool", "bool")):
+    for name, want in (
+        ("f64", "float64"),
+        ("f16", "float16"),
+        ("c64", "complex64"),
+        ("u32", "uint32"),
+        ("bool", "bool"),
+    ):
         assert A.to(name).dtype == np.dtype(want)
     assert A.to("bf16").dtype == "bfloat16" and A.astype("bfloat16").dtype == "bfloat16"
 
 
 @pytest.mark.parametrize("name", ["i8", "u8"])
 def test_two_meanings(name):
-    for call in (A.to, A.astype, lambda n: st.zeros((2, 2), n), lambda n: A.to(dtype=n), lambda n: A.to("CSC", dtype=n)):
+    for call in (
+        A.to,
+        A.astype,
+        lambda n: st.zeros((2, 2), n),
+        lambda n: A.to(dtype=n),
+        lambda n: A.to("CSC", dtype=n),
+    ):
         with pytest.raises(st.DTypeError, match="counts bits to some") as e:
             call(name)
         assert "int64" in e.value.fix

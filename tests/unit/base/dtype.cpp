@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <bit>
-#include <concepts>
 #include <cmath>
+#include <concepts>
 #include <functional>
 #include <limits>
 
@@ -31,10 +31,9 @@ TEST_CASE("names of dtypes read back") {
 }
 
 TEST_CASE("NumPy's codes of dtypes, and what has two meanings") {
-  const std::pair<const char*, DType> codes[] = {{"f2", DType::f16}, {"f4", DType::f32},  {"f8", DType::f64},
-                                                 {"i1", DType::i8},  {"<i8", DType::i64}, {"=u8", DType::u64},
-                                                 {"|u1", DType::u8}, {"c8", DType::c64},  {"<c16", DType::c128},
-                                                 {"?", DType::boolean}};
+  const std::pair<const char*, DType> codes[] = {
+      {"f2", DType::f16},  {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},     {"<i8", DType::i64},
+      {"=u8", DType::u64}, {"|u1", DType::u8}, {"c8", DType::c64}, {"<c16", DType::c128}, {"?", DType::boolean}};
   for (const auto& [code, t] : codes) {
     CAPTURE(code);
     CHECK(parse_dtype(code) == t);

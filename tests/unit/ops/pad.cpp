@@ -11,9 +11,9 @@ using namespace strata;
 namespace {
 
 constexpr std::int64_t rows = 5, columns = 7;
-const char* const formats[] = {"CSR",      "CSC",   "COO",    "DCSR",      "BSR(2, 2)", "DIA",
-                               "delta(4)", "dense", "bitmap", "ELL",       "BSR(4, 4) + COO",
-                               "(i, j) -> (j: dense, i: dense)"};
+const char* const formats[] = {
+    "CSR",      "CSC",   "COO",    "DCSR", "BSR(2, 2)",       "DIA",
+    "delta(4)", "dense", "bitmap", "ELL",  "BSR(4, 4) + COO", "(i, j) -> (j: dense, i: dense)"};
 
 double at(const Tensor& t, std::int64_t i, std::int64_t j) { return t.get(Shape{i, j}).value_or(t.fill()).to_double(); }
 
