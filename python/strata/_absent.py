@@ -398,7 +398,7 @@ def _message(whose, name, known, senseless, others):
         return f"{whose} has no '{name}'; write {known[name]}"
     if name in senseless:
         return f"{whose} has no '{name}': {senseless[name]}"
-    near = difflib.get_close_matches(name, others, 3, 0.75)
+    near = difflib.get_close_matches(name, others, 3, 0.7)
     return f"{whose} has no '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
@@ -406,9 +406,13 @@ def _getattr(self, name):
     whose = type(self).__name__
     if name.startswith("_"):  # protocols are asked for often
         raise AttributeError(f"{whose} has no '{name}'")
-    raise AttributeError(
-        _message(whose, name, MEMBERS, NO_MEMBER, [n for n in dir(type(self)) if not n.startswith("_")])
-    )
+    known = MEMBERS
+    if name not in MEMBERS and name not in NO_MEMBER:  # what is a function here
+        from . import __all__ as functions
+
+        known = {name: f"st.{name}(A, ...)"} if name in functions and name.islower() else FUNCTIONS
+    others = [n for n in dir(type(self)) if not n.startswith("_")]
+    raise AttributeError(_message(whose, name, known, NO_MEMBER, others))
 
 
 Tensor.__getattr__ = _getattr

@@ -78,7 +78,9 @@ class Parser : private Scanner {
     } else {
       if (const char c = peek(); c != '=' && c != 0) {
         const std::string got = here();
-        refuse("no result is assigned", {at_, at_ + 1}, "'=' or '+='", got, "name the result first: y(i) = ...");
+        refuse("no result is assigned", {at_, at_ + 1}, "'=' or '+='", got,
+               text_.find("->") == std::string_view::npos ? "name the result first: y(i) = ..."
+                                                          : "give it to einsum, which takes this form");
       }
       expect('=', "'=' or '+='");
     }
