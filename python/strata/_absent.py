@@ -4,6 +4,7 @@ docs/reference/surface.md (scripts/surface.py) lists them beside the names that 
 """
 
 import difflib
+import sys
 
 from ._core import Tensor
 
@@ -408,9 +409,8 @@ def _getattr(self, name):
         raise AttributeError(f"{whose} has no '{name}'")
     known = MEMBERS
     if name not in MEMBERS and name not in NO_MEMBER:  # what is a function here
-        from . import __all__ as functions
-
-        known = {name: f"st.{name}(A, ...)"} if name in functions and name.islower() else FUNCTIONS
+        there = callable(vars(sys.modules[__package__]).get(name))
+        known = {name: f"st.{name}(...)"} if there else FUNCTIONS
     others = [n for n in dir(type(self)) if not n.startswith("_")]
     raise AttributeError(_message(whose, name, known, NO_MEMBER, others))
 
