@@ -234,7 +234,7 @@ class Format:
 
 def register_format(name: str, format: object) -> None:
     """
-    A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.
+    A name of your own for a format text. Case is ignored; neither a built-in name nor that of a dtype. FormatError.
     """
 
 def format_names() -> list[tuple[str, str]]:
@@ -823,6 +823,11 @@ def convert(t: Tensor, format: object | None = None, dtype: object | None = None
     The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all others. TensorError where the format cannot hold the tensor.
     """
 
+def pad(t: Tensor, before: object, after: object) -> Tensor:
+    """
+    The tensor between so many coordinates in front and behind, by dimension, all of which hold its fill.
+    """
+
 def from_dense(array: object, format: object, threshold: object | None = 0.0, fill: object | None = None) -> Tensor:
     """
     From a dense array of any package. Elements with |x - fill| <= threshold are dropped: with 0 all that equal the fill, -0.0 too, as in NumPy and SciPy. None drops only those with the very bits of the fill. NaN stays.
@@ -1048,7 +1053,7 @@ def operands_by_name(spec: str, operands: dict) -> tuple:
 
 def expression_operands(spec: str) -> list:
     """
-    The operands that an assignment names, in order; of '+=' the result last. ExpressionError.
+    The operands that an assignment names, in order; of '+=' the result last. What may be an index is none. ExpressionError.
     """
 
 def print_assignment(spec: str) -> str:

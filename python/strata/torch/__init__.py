@@ -20,6 +20,8 @@ from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
+from ._quantize import QuantizedLinear, quantize_
+from ._register import register_format, register_kernel, unregister_kernel
 from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
 from ._spmm import spmm
 from ._tensor import Tensor, from_strata, from_torch
@@ -42,6 +44,11 @@ __all__ = [
     "Threshold",
     "Unsupported",
     "Explanation",
+    "register_format",
+    "register_kernel",
+    "unregister_kernel",
+    "QuantizedLinear",
+    "quantize_",
     "densified",
     "explain",
     "from_strata",

@@ -269,8 +269,10 @@ def _without_values(part):
 
 
 def _ones(format, count, dtype=torch.float32):
-    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place."""
-    return torch.ones(count, dtype=dtype) if format.num_batch_levels else torch.ones(1, dtype=dtype).expand(count)
+    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place, and in dense
+    tensors, which would show it as their one value."""
+    whole = format.num_batch_levels or all(level.kind == "dense" for level in format.levels)
+    return torch.ones(count, dtype=dtype) if whole else torch.ones(1, dtype=dtype).expand(count)
 
 
 def _count(part):
