@@ -1,5 +1,7 @@
 """The other products: of batches and of vectors, einsum, tensordot, outer and Kronecker products."""
 
+import functools
+
 import torch
 
 import strata as st
@@ -72,14 +74,23 @@ def tensordot(a, b, dims=2, out=None):
     ours, theirs = (
         [d % max(x.dim(), 1) for d in ([given] if isinstance(given, int) else given)] for x, given in zip((a, b), dims)
     )
-    if [a.shape[d] for d in ours] != [b.shape[d] for d in theirs]:
-        raise _do_not_fit("tensordot sums over dimensions of one extent", f"{ours} like {theirs}", a, b)
+    if len(ours) != len(theirs):
+        raise _do_not_fit("tensordot sums over pairs of dimensions", "as many of each", a, b)
     left = list(_einsum.LETTERS[: a.dim()])
     right = list(_einsum.LETTERS[a.dim() : a.dim() + b.dim()])
     for d, e in zip(ours, theirs):
         right[e] = left[d]
     result = [x for x in (*left, *right) if (x in left) != (x in right)]
     return _einsum.einsum(f"{''.join(left)},{''.join(right)}->{''.join(result)}", a, b)
+
+
+@implements(torch.linalg.multi_dot)
+def multi_dot(tensors, *, out=None):
+    """The product of several matrices, from left to right."""
+    return NotImplemented if out is not None else functools.reduce(torch.matmul, tensors)
+
+
+implements(_T.__rmatmul__)(lambda b, a: torch.matmul(a, b))
 
 
 @implements(torch.outer, _T.outer, torch.ger, _T.ger)

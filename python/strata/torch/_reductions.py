@@ -323,9 +323,10 @@ def _root(y, p):
 
 @_reduction("vector_norm")
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    """(the sum of |x| ** ord) ** (1 / ord) for ord >= 1; the largest and the least absolute value for inf and -inf."""
+    """(the sum of |x| ** ord) ** (1 / ord); for 0 how many are not zero, for inf and -inf the largest and the least |x|. An
+    element that is zero has no gradient."""
     extreme = ord in (torch.inf, -torch.inf)
-    if not isinstance(ord, (int, float)) or (ord < 1 and not extreme) or (extreme and not x.numel()):
+    if not isinstance(ord, (int, float)) or (ord < 1 and not x.numel()) or (extreme and not x.numel()):
         return NotImplemented
     g = _Groups(x, dim)
     g.values = g.values.to(dtype or x.dtype).abs()
@@ -333,7 +334,13 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         return NotImplemented
     if extreme:
         return _shared(g, keepdim, ord > 0)
-    return g.shaped(_root(g.sum(g.values**ord), ord), keepdim)
+    zero = g.values == 0
+    y = g.sum(torch.where(zero, 0, torch.where(zero, 1, g.values) ** ord))
+    if ord > 0:
+        y = _root(y, ord)
+    elif ord < 0:
+        y = torch.where(g.number(~zero) < g.size, 0, y ** (1 / ord))
+    return g.shaped(y, keepdim)
 
 
 @implements(torch.norm, _T.norm)

@@ -150,6 +150,8 @@ def test_vectors(text):
         agree(f, random(9), (a, text))
         agree(f, (a, text), (sample((9,), 1), "COO(1)"))
     agree(torch.mv, random(4, 9), (a, text))
+    agree(lambda *x: torch.linalg.multi_dot(x), (a, text), (sample((9, 4)), "CSR"), random(4, 2))
+    agree(lambda a, b: a.__rmatmul__(b), (a, text), random(4, 9))
 
 
 def test_explained():
@@ -200,6 +202,7 @@ def test_what_does_not_fit_is_an_error():
         lambda: torch.einsum("bij,bjk->bik", A, random(3, 4, 2)),
         lambda: torch.einsum("ij->j", A),
         lambda: torch.tensordot(A, random(3, 2), 1),
+        lambda: torch.tensordot(A, random(3, 2), ([0], [1, 0])),
         lambda: torch.dot(stt.from_torch(sample((9,))), random(8)),
     ):
         with pytest.raises(st.TensorError):
