@@ -5,7 +5,6 @@ A weight, its gradient and the state of its optimizer share one Pattern; it neve
 
 import functools
 import hashlib
-import itertools
 import weakref
 
 import torch
@@ -22,6 +21,7 @@ class Pattern:
     __slots__ = (
         "__weakref__",
         "_hash",
+        "_matrices",
         "_once",
         "_ones",
         "_parts",
@@ -32,6 +32,7 @@ class Pattern:
         "layout",
         "num_values",
         "shape",
+        "whole",
     )
 
     def __init__(self, tensor, *, index=None):
@@ -58,12 +59,14 @@ class Pattern:
             )
         )
         self.num_values = sum(_count(part) for part in self._parts)
+        #: lies every slot within the tensor?
+        self.whole = self.num_values == self.nse
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
         self.index = (
             tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
         )
-        self._hash = self._once = self._places = None
+        self._hash = self._matrices = self._once = self._places = None
         self._ones, self._transposed = {}, {}
         _alive[_key(self.layout, self.index)] = self
 
@@ -77,10 +80,14 @@ class Pattern:
         values = values.detach()
         if len(self._parts) == 1:
             return self._parts[0].with_values(values)
-        ends = list(itertools.accumulate(map(_count, self._parts), initial=0))
-        return _core.make_sum(
-            [part.with_values(values[a:b]) for part, (a, b) in zip(self._parts, itertools.pairwise(ends))]
-        )
+        return _core.with_all_values(self.matrix(False), values.contiguous())
+
+    def matrix(self, transposed):
+        """An st.Tensor of this pattern, or of the transposed one, whose values mean nothing."""
+        if self._matrices is None:
+            one = self._parts[0] if len(self._parts) == 1 else _core.make_sum(self._parts)
+            self._matrices = one, one.T
+        return self._matrices[transposed]
 
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
@@ -96,7 +103,7 @@ class Pattern:
         for have, part in zip(parts, self._parts):
             assert len(have) == _count(part)
         values = parts[0] if len(parts) == 1 else torch.cat(parts)
-        return values if self.num_values == self.nse else self.at_slots(self.in_range(values))
+        return values if self.whole else self.at_slots(self.in_range(values))
 
     @property
     def once(self):
@@ -221,7 +228,7 @@ def _recent(key, pattern):
 
 
 def _without_values(part):
-    one = torch.ones(1, dtype=torch.float32)
+    one = torch.ones(1, dtype=torch.uint8)
     return part.with_values(one.expand(_count(part)))
 
 
