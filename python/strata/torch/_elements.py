@@ -3,6 +3,8 @@
 import torch
 import torch.nn.functional as F
 
+import strata as st
+
 from ._matrix import implements, is_sparse
 from ._pattern import Pattern
 from ._tensor import Tensor
@@ -10,7 +12,7 @@ from ._tensor import Tensor
 _T = torch.Tensor
 
 
-def _named(*names):
+def named(*names):
     """The functions of these names in torch, torch.Tensor and torch.nn.functional."""
     found = []
     for name in names:
@@ -39,7 +41,7 @@ def _on_values(f):
 
 
 for _name in KEEP_ZERO:
-    for _f in _named(_name):
+    for _f in named(_name):
         implements(_f)(_on_values(_f))
 implements(_T.__neg__)(lambda x: Tensor(-x.values(), x.pattern))
 implements(_T.__abs__)(_on_values(torch.abs))
@@ -54,6 +56,7 @@ for _name in (
     "int",
     "long",
     "short",
+    "bool",
     "conj",
     "cpu",
 ):
@@ -76,43 +79,80 @@ def _is_number(x):
     )
 
 
-def positions(source, target):
-    """(at, there): for each slot of `target` the slot of `source` that stores the same element, and whether there is one."""
-    from_slot, from_flat = source.places()
-    _, to_flat = target.places()
-    order = torch.argsort(from_flat)
-    keys = from_flat[order]
-    found = torch.searchsorted(keys, to_flat).clamp(max=max(len(keys) - 1, 0))
-    there = keys[found] == to_flat if len(keys) else torch.zeros(len(to_flat), dtype=torch.bool)
-    at = order[found] if len(keys) else torch.zeros(len(to_flat), dtype=torch.int64)
-    if from_slot is not None and len(keys):
-        at = from_slot[at]
-    return target.at_slots(at), target.at_slots(there)
+def slots_of(pattern, flat):
+    """(at, there): the slots that store the elements with these row-major numbers, and whether there are such."""
+    slot, stored = pattern.places()
+    if not len(stored):
+        return torch.zeros_like(flat), torch.zeros(len(flat), dtype=torch.bool)
+    order = torch.argsort(stored)
+    found = order[torch.searchsorted(stored[order], flat).clamp(max=len(stored) - 1)]
+    there = stored[found] == flat
+    return found if slot is None else slot[found], there
 
 
 def moved(x, pattern):
     """x's values at the slots of another pattern, 0 where x stores nothing."""
     if x.pattern == pattern:
         return x.values()
-    at, there = positions(x.pattern, pattern)
-    if not len(x.values()):
-        return x.values().new_zeros(pattern.num_values)
-    return torch.where(there, x.values()[at], 0)
+    return pattern.at_slots(elements(x, pattern.places()[1]))
 
 
-def _combined(a, b, sign):
-    """The pattern of a sum or a product of two patterns, as the library infers it."""
-    one, two = a.ones_of(torch.float32), b.ones_of(torch.float32)
-    return Pattern(one + two if sign == "+" else one * two)
+def elements(x, flat):
+    """The elements with these row-major numbers, 1-D and dense: 0 where x stores nothing."""
+    at, there = slots_of(x.pattern, flat)
+    if not x.pattern.num_values:
+        return x.values().new_zeros(len(flat))
+    return torch.where(there, x.values().index_select(0, at), x.values().new_zeros(()))
 
 
-def _scaled_in(x, dense):
-    """A dense operand of a product at x's elements."""
-    return x.pattern.gather(dense.expand(x.shape) if dense.shape != x.shape else dense)
+def at(x, pattern):
+    """An operand's values at the slots of a pattern; numbers and the like stay what they are."""
+    if is_sparse(x):
+        return moved(x, pattern)
+    return pattern.gather(x.expand(pattern.shape)) if is_dense(x) else x
 
 
-def _broadcasts(x, dense):
-    return isinstance(dense, torch.Tensor) and torch.broadcast_shapes(x.shape, dense.shape) == x.shape
+def is_dense(x):
+    """Has x elements of its own, all of them?"""
+    return isinstance(x, torch.Tensor) and not is_sparse(x) and x.dim() > 0
+
+
+def broadcast(*tensors):
+    """Sparse tensors in the shape that they have together."""
+    shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+    return [x if x.shape == shape else torch.broadcast_to(x, shape) for x in tensors]
+
+
+def combined(sign, first, *others):
+    """The pattern of the sum ("+") or of the product ("*") of tensors of one shape; None where that is every element."""
+    pattern = first.pattern
+    for x in others:
+        if x.pattern == pattern:
+            continue
+        one, two = pattern.ones_of(torch.float32), x.pattern.ones_of(torch.float32)
+        found = one + two if sign == "+" else one * two
+        if not isinstance(found, st.Tensor):
+            return None
+        pattern = Pattern(found)
+    return pattern
+
+
+def elementwise(f, *operands):
+    """f(*operands), element by element, where it makes 0 of absent elements: sparse, in the union of the patterns. Beside a
+    dense tensor: dense. Otherwise NotImplemented."""
+    sparse = [x for x in operands if is_sparse(x)]
+    if any(map(is_dense, operands)):
+        return f(*(x.to_dense() if is_sparse(x) else x for x in operands))
+    if not all(x.pattern.once and x.dim() for x in sparse):
+        return NotImplemented
+    absent = f(*(torch.zeros(1, dtype=x.dtype) if is_sparse(x) else x for x in operands))
+    if not isinstance(absent, torch.Tensor) or absent.requires_grad or bool(absent != 0):
+        return NotImplemented
+    sparse = broadcast(*sparse)
+    pattern, rest = combined("+", *sparse), iter(sparse)
+    if pattern is None:
+        return f(*(next(rest).to_dense() if is_sparse(x) else x for x in operands))
+    return Tensor(f(*(moved(next(rest), pattern) if is_sparse(x) else x for x in operands)), pattern)
 
 
 @implements(torch.mul, torch.multiply, _T.mul, _T.multiply, _T.__mul__, _T.__rmul__)
@@ -123,16 +163,14 @@ def mul(a, b, *, out=None):
         a, b = b, a
     if _is_number(b):
         return Tensor(a.values() * b, a.pattern)
-    if is_sparse(b):
-        if a.shape != b.shape or not (a.pattern.once and b.pattern.once):
-            return NotImplemented
-        if a.pattern == b.pattern:
-            return Tensor(a.values() * b.values(), a.pattern)
-        pattern = _combined(a.pattern, b.pattern, "*")
-        return Tensor(moved(a, pattern) * moved(b, pattern), pattern)
-    if not _broadcasts(a, b):
+    if not (a.pattern.once and a.dim()):
         return NotImplemented
-    return Tensor(a.values() * _scaled_in(a, b), a.pattern)
+    if is_sparse(b):
+        a, b = broadcast(a, b)
+        pattern = combined("*", a, b) if b.pattern.once else None
+        return NotImplemented if pattern is None else Tensor(moved(a, pattern) * moved(b, pattern), pattern)
+    a = torch.broadcast_to(a, torch.broadcast_shapes(a.shape, b.shape))
+    return Tensor(a.values() * at(b, a.pattern), a.pattern)
 
 
 @implements(torch.div, torch.divide, torch.true_divide, _T.div, _T.divide, _T.true_divide, _T.__truediv__)
@@ -140,34 +178,22 @@ def div(a, b, *, rounding_mode=None, out=None):
     """An absent numerator stays absent, whatever divides it."""
     if out is not None or not is_sparse(a) or not a.pattern.once:
         return NotImplemented
-    if _is_number(b):
-        return Tensor(torch.div(a.values(), b, rounding_mode=rounding_mode), a.pattern)
-    if is_sparse(b):
-        if a.shape != b.shape or not b.pattern.once:
+    if not _is_number(b):
+        if not a.dim() or is_sparse(b) and not b.pattern.once:
             return NotImplemented
-        return Tensor(torch.div(a.values(), moved(b, a.pattern), rounding_mode=rounding_mode), a.pattern)
-    if not _broadcasts(a, b):
-        return NotImplemented
-    return Tensor(torch.div(a.values(), _scaled_in(a, b), rounding_mode=rounding_mode), a.pattern)
+        shape = torch.broadcast_shapes(a.shape, b.shape)
+        a, b = torch.broadcast_to(a, shape), torch.broadcast_to(b, shape)
+    return Tensor(torch.div(a.values(), at(b, a.pattern), rounding_mode=rounding_mode), a.pattern)
 
 
 @implements(torch.add, _T.add, _T.__add__, _T.__radd__)
 def add(a, b, *, alpha=1, out=None):
     """Of two sparse tensors: sparse, in the union of their patterns. With a dense one: dense."""
-    if out is not None or _is_number(a) or _is_number(b):
+    if out is not None:
         return NotImplemented
-    if is_sparse(a) and is_sparse(b):
-        if a.shape != b.shape:
-            return NotImplemented
-        second = b.values() if alpha == 1 else alpha * b.values()
-        if a.pattern == b.pattern:
-            return Tensor(a.values() + second, a.pattern)
-        if not (a.pattern.once and b.pattern.once):
-            return NotImplemented
-        pattern = _combined(a.pattern, b.pattern, "+")
-        return Tensor(moved(a, pattern) + moved(Tensor(second, b.pattern), pattern), pattern)
-    a, b = (x.to_dense() if is_sparse(x) else x for x in (a, b))
-    return torch.add(a, b, alpha=alpha)
+    if is_sparse(a) and is_sparse(b) and a.pattern == b.pattern:  # of sums, too, whose parts overlap
+        return Tensor(torch.add(a.values(), b.values(), alpha=alpha), a.pattern)
+    return elementwise(lambda a, b: torch.add(a, b, alpha=alpha), a, b)
 
 
 @implements(torch.sub, torch.subtract, _T.sub, _T.subtract, _T.__sub__)
@@ -187,13 +213,18 @@ def power(a, exponent):
     return Tensor(a.values() ** exponent, a.pattern)
 
 
-def _permuted(x, *perm):
+def permuted(x, *perm):
     return Tensor(x.values(), x.pattern.transpose(*perm))
 
 
-@implements(torch.t, _T.t, _T.T.__get__, torch.adjoint, _T.adjoint)
+@implements(torch.t, _T.t, _T.T.__get__)
 def t(x):
-    return _permuted(x) if x.dim() > 1 else x
+    return permuted(x) if x.dim() > 1 else x
+
+
+@implements(torch.adjoint, _T.adjoint, _T.H.__get__, _T.mH.__get__)
+def adjoint(x):
+    return transpose(x, -1, -2).conj()
 
 
 @implements(_T.mT.__get__)
@@ -205,25 +236,25 @@ def matrix_transpose(x):
 def transpose(x, dim0, dim1):
     perm = list(range(x.dim()))
     perm[dim0], perm[dim1] = perm[dim1], perm[dim0]
-    return _permuted(x, *perm)
+    return permuted(x, *perm)
 
 
 @implements(torch.permute, _T.permute)
 def permute(x, *dims):
     dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    return _permuted(x, *(d % x.dim() for d in dims))
+    return permuted(x, *(d % x.dim() for d in dims))
 
 
-@implements(torch.equal, _T.equal)
-def equal(a, b):
-    if is_sparse(a) and is_sparse(b) and a.pattern == b.pattern and a.pattern.once:
-        return torch.equal(a.pattern.in_range(a.values()), a.pattern.in_range(b.values()))
-    return NotImplemented
-
-
-@implements(torch.zeros_like)
-def zeros_like(x, **kwargs):
-    return Tensor(torch.zeros_like(x.values(), **kwargs), x.pattern)
+for _f in (torch.zeros_like, torch.empty_like):
+    implements(_f)(lambda x, *, _f=_f, **kwargs: Tensor(_f(x.values(), **kwargs), x.pattern))
+for _name in (
+    "new_zeros",
+    "new_ones",
+    "new_empty",
+    "new_full",
+    "new_tensor",
+):  # which ask for a dtype and a device alone
+    implements(getattr(_T, _name))(lambda x, *args, _name=_name, **k: getattr(x.values(), _name)(*args, **k))
 
 
 @implements(_T.backward)

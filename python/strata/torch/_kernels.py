@@ -12,14 +12,14 @@ calls = _core.TorchCalls()
 def mm(pattern, values, x, transpose, left):
     """op(A) @ x, or x @ op(A) with `left`, where op transposes or does not. A: a matrix of these values; x: a dense vector or
     matrix of the same dtype. The result is dense."""
-    return calls.mm(pattern.matrix(transpose), values, x, left)
+    return calls.mm(pattern.matrix(transpose), pattern.of_slots(values), x, left)
 
 
 def sampled(pattern, a, b):
     """sum over k of a[i, k] * b[j, k] for each slot (i, j) of a matrix: the gradient of its values. a: (m, k), b: (n, k), or
     vectors. 1-D; slots beyond the edge get 0."""
     ones = pattern.ones_of(a.dtype)
-    values = calls.sampled(ones, a, b, pattern.num_values, pattern.whole)
+    values = None if pattern.has_room else calls.sampled(ones, a, b, pattern.num_values, pattern.whole)
     if values is not None:
         return values
     text = "R(i,j) = P(i,j) * a(i,k) * b(j,k)" if a.dim() == 2 else "R(i,j) = P(i,j) * a(i) * b(j)"

@@ -35,7 +35,7 @@ def mm(values, pattern, x, transpose=False, left=False):
 def mm_at_once(values, pattern, x, c, transpose, left):
     """The same plus c, a row, where there is one: of ordinary tensors that fit, in a call that nobody watches. Otherwise
     None, whatever the reason."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or pattern.has_room:
         return None
     y = _kernels.calls.mm_at_once(pattern.matrix(transpose), values, x, c, left)
     if y is None or not torch.is_grad_enabled():
@@ -48,9 +48,10 @@ def mm_at_once(values, pattern, x, c, transpose, left):
 def sampled(a, b, pattern):
     """The values of a @ b.T at a pattern: differentiable in `a` and `b`. Matrices (m, k) and (n, k), or vectors."""
     values = None
-    if not torch.compiler.is_compiling():
-        ones = pattern.ones_of(a.dtype)
-        values = _kernels.calls.sampled_at_once(ones, a, b, pattern.num_values, pattern.whole)
+    if not torch.compiler.is_compiling() and not pattern.has_room:
+        ones = pattern.known_ones_of(a.dtype)  # made by the operator, below all that may watch this call
+        if ones is not None:
+            values = _kernels.calls.sampled_at_once(ones, a, b, pattern.num_values, pattern.whole)
     if values is None:
         return _ops.sampled_v1(a, b, list(pattern.index), pattern.layout, pattern.num_values)
     if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):

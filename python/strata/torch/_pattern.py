@@ -3,11 +3,13 @@
 A weight, its gradient and the state of its optimizer share one Pattern; it never changes.
 """
 
+import contextlib
 import functools
 import hashlib
 import weakref
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from .. import _core
 from .._core import Format, Tensor
@@ -20,6 +22,7 @@ class Pattern:
 
     __slots__ = (
         "__weakref__",
+        "_derived",
         "_hash",
         "_matrices",
         "_once",
@@ -27,7 +30,9 @@ class Pattern:
         "_parts",
         "_places",
         "_transposed",
+        "_used",
         "format",
+        "has_room",
         "index",
         "layout",
         "num_values",
@@ -35,9 +40,9 @@ class Pattern:
         "whole",
     )
 
-    def __init__(self, tensor, *, index=None):
+    def __init__(self, tensor, *, index=None, slots=None):
         """The pattern of an st.Tensor. TensorError where elements are stored twice, Unsupported for a fill other than 0.
-        `index`: its index arrays, where the caller has them as torch tensors."""
+        `index`: its index arrays, where the caller has them as torch tensors. `slots`: see with_slots()."""
         if tensor.fill != 0:
             raise Unsupported("torch's absent elements are 0", expected="a tensor of fill 0", got=f"fill {tensor.fill}")
         if not all(part.format.is_unique for part in tensor.parts):
@@ -48,26 +53,31 @@ class Pattern:
                 fix='coalesce first: t.to("COO"), t.to("CSR")',
             )
         self._parts = tuple(_without_values(part) for part in tensor.parts)
+        #: slots that the format needs; num_values where no room is kept
+        self._used = sum(map(_count, self._parts))
+        self.num_values = self._used if slots is None else slots
         self.format = tensor.format
         self.shape = torch.Size(tensor.shape)
         #: shape, slots and format of each part as one text; with the index arrays all that there is to know
         self.layout = " ".join(
             (
                 _numbers(self.shape),
-                _numbers(map(_count, self._parts)),
+                _numbers(map(_count, self._parts) if slots is None else [slots]),
                 " + ".join(str(part.format) for part in self._parts),
             )
         )
-        self.num_values = sum(_count(part) for part in self._parts)
-        #: lies every slot within the tensor?
+        #: are there more values than the format has slots?
+        self.has_room = self._used < self.num_values
+        #: lies every slot within the tensor, and is there no room for more?
         self.whole = self.num_values == self.nse
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
         self.index = (
             tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
         )
-        self._hash = self._matrices = self._once = self._places = None
-        self._ones, self._transposed = {}, {}
+        self._hash = self._once = self._places = None
+        self._ones, self._transposed, self._matrices = {}, {}, [None, None]
+        self._derived = {}  # of _shapes: what became of this pattern, by what was asked
         _alive[_key(self.layout, self.index)] = self
 
     @property
@@ -79,21 +89,29 @@ class Pattern:
         """The st.Tensor with these values, a 1-D torch tensor whose memory it shares and whose gradient it does not hear of."""
         values = values.detach()
         if len(self._parts) == 1:
-            return self._parts[0].with_values(values)
+            return self._parts[0].with_values(self.of_slots(values))
         return _core.with_all_values(self.matrix(False), values.contiguous())
 
     def matrix(self, transposed):
         """An st.Tensor of this pattern, or of the transposed one, whose values mean nothing."""
-        if self._matrices is None:
-            one = self._parts[0] if len(self._parts) == 1 else _core.make_sum(self._parts)
-            self._matrices = one, one.T
-        return self._matrices[transposed]
+        found = self._matrices[transposed]
+        if found is None:
+            found = self._parts[0] if len(self._parts) == 1 else _core.make_sum(self._parts)
+            found = self._matrices[transposed] = found.T if transposed else found
+        return found
+
+    def of_slots(self, values):
+        """The values without the room at their end."""
+        return values[: self._used] if self.has_room else values
+
+    def known_ones_of(self, dtype):
+        """What ones_of() made before, or None."""
+        return self._ones.get(dtype)
 
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
         if dtype not in self._ones:
-            one = torch.ones(1, dtype=dtype)
-            parts = [part.with_values(one.expand(_count(part))) for part in self._parts]
+            parts = [part.with_values(_ones(part.format, _count(part), dtype)) for part in self._parts]
             self._ones[dtype] = parts[0] if len(parts) == 1 else _core.make_sum(parts)
         return self._ones[dtype]
 
@@ -132,19 +150,49 @@ class Pattern:
         found = self.in_range(values)
         return found.new_zeros(self.shape.numel()).index_add(0, self.places()[1], found).reshape(self.shape)
 
+    def with_slots(self, slots):
+        """The same elements with room for `slots` values, of which the last lie outside. torch.compile makes one graph for all
+        patterns of one size. TensorError for fewer than there are, Unsupported for formats without room at the end."""
+        levels = self._parts[0].format.levels
+        kinds = [level.kind for level in levels]
+        first = kinds.index("compressed") if "compressed" in kinds else -1
+        if (
+            not self._used
+            or len(self._parts) > 1
+            or first < 0
+            or kinds[:first] != ["dense"] * first
+            or set(kinds[first + 1 :]) - {"singleton", "dense"}
+        ):
+            raise Unsupported(
+                "only what is compressed once keeps room at its end",
+                expected="stored elements in CSR, CSC, COO, BSR or their kin",
+                got=repr(self),
+            )
+        pos, *crd = self.index
+        used = int(pos[-1])
+        inner = self._used // used
+        if slots < self._used or slots % inner:
+            raise TensorError(
+                "the pattern does not fit", expected=f"at least {self._used} slots, by {inner}", got=str(slots)
+            )
+        crd = [torch.cat([c[:used], c.new_zeros(slots // inner - used)]) for c in crd]
+        return pattern_of(" ".join((_numbers(self.shape), str(slots), str(self.format))), (pos, *crd))
+
     def transpose(self, *perm):
         """The same arrays, read with the dimensions in another order (without arguments: reversed)."""
         perm = perm or tuple(reversed(range(len(self.shape))))
         if perm not in self._transposed:
             parts = [part.transpose(*perm) for part in self._parts]
-            self._transposed[perm] = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts))
+            slots = None if self.num_values == self._used else self.num_values
+            self._transposed[perm] = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), slots=slots)
         return self._transposed[perm]
 
     def places(self):
         """(slot, flat): int64 tensors of the slots that lie in the tensor and of the row-major numbers of their elements.
         `slot` is None where that is every slot, in order."""
         if self._places is None:
-            self._places = _places(self)
+            with lasting():
+                self._places = _places(self)
         return self._places
 
     def __eq__(self, other):
@@ -178,6 +226,14 @@ class Pattern:
         return self
 
 
+@contextlib.contextmanager
+def lasting():
+    """For what is kept with a pattern: tensors made in here serve autograd too, under whatever mode or transform of torch.func the
+    first call came."""
+    with torch.inference_mode(False), temporarily_clear_interpreter_stack():
+        yield
+
+
 def pattern_of(layout, index):
     """The pattern of a layout and its index arrays: the living one that has these arrays, or a new one. TensorError where
     they are not what the layout says."""
@@ -194,9 +250,9 @@ def pattern_of(layout, index):
                     pos[k] = next(arrays)
                 if level.kind in _HAS_CRD:
                     crd[k] = next(arrays)
-            one = torch.ones(1, dtype=torch.float32)
-            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one.expand(count)))
-        found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index)
+            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=_ones(format, count)))
+        slots = numbers_of(counts)[0] if len(parts) == 1 and numbers_of(counts)[0] > _count(parts[0]) else None
+        found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index, slots=slots)
         _recent(key, found)
     return found
 
@@ -228,8 +284,12 @@ def _recent(key, pattern):
 
 
 def _without_values(part):
-    one = torch.ones(1, dtype=torch.uint8)
-    return part.with_values(one.expand(_count(part)))
+    return part.with_values(_ones(part.format, _count(part)))
+
+
+def _ones(format, count, dtype=torch.float32):
+    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place."""
+    return torch.ones(count, dtype=dtype) if format.num_batch_levels else torch.ones(1, dtype=dtype).expand(count)
 
 
 def _count(part):
@@ -253,11 +313,11 @@ def _places(pattern):
         listed = numbered.to(Format("COO", numbered.ndim), zeros="keep") if numbered.ndim else numbered
         at = torch.zeros(listed.nse, dtype=torch.int64)
         for d, extent in enumerate(numbered.shape):
-            at = at * extent + torch.from_numpy(listed.crd(d).astype("int64"))
-        slots.append(_core.memory_to_torch(listed._raw(0, "values")) - 1 + before)
+            at = at * extent + torch.from_numpy(listed.crd(d)[: listed.nse].astype("int64"))
+        slots.append(_core.memory_to_torch(listed._raw(0, "values"))[: listed.nse] - 1 + before)
         flat.append(at)
         before += n
     slot, flat = torch.cat(slots), torch.cat(flat)
-    if len(slot) == before and bool((slot == torch.arange(before)).all()):
+    if len(slot) == pattern.num_values and bool((slot == torch.arange(before)).all()):
         slot = None
     return slot, flat

@@ -17,7 +17,8 @@ class KeepAll:
 
 @dataclasses.dataclass(frozen=True)
 class Magnitude:
-    """The share `density` of elements, or of blocks of `block` by their 2-norm, that are largest."""
+    """The share `density` of elements, or of blocks of `block` by their 2-norm, that are largest. A block of two extents is one
+    of outputs and inputs, at each place of a convolution's kernel."""
 
     density: float
     block: tuple = ()
@@ -50,18 +51,21 @@ class Threshold:
 
 @dataclasses.dataclass(frozen=True)
 class NM:
-    """The n largest of each m that follow one another along the last dimension."""
+    """The n largest of each m that follow one another along the inputs: the last dimension of a matrix, the second of the
+    weight of a convolution."""
 
     n: int
     m: int
 
     def __call__(self, weight):
-        rows = weight.detach().abs().reshape(-1, weight.shape[-1])
+        inputs = weight.detach().abs().movedim(min(1, weight.dim() - 1), -1)
+        rows = inputs.reshape(-1, inputs.shape[-1])
         padded = torch.nn.functional.pad(rows, (0, -rows.shape[1] % self.m), value=-1)
         groups = padded.reshape(len(rows), -1, self.m)
         kept = torch.zeros_like(groups, dtype=torch.bool)
         kept.scatter_(-1, groups.topk(self.n, dim=-1).indices, True)
-        return kept.reshape(padded.shape)[:, : rows.shape[1]].reshape(weight.shape)
+        kept = kept.reshape(padded.shape)[:, : rows.shape[1]].reshape(inputs.shape)
+        return kept.movedim(-1, min(1, weight.dim() - 1))
 
 
 def _largest(size, density, block):
@@ -72,6 +76,8 @@ def _largest(size, density, block):
         kept = torch.zeros(size.numel(), dtype=torch.bool)
         kept[size.reshape(-1).topk(round(density * size.numel())).indices] = True
         return kept.reshape(size.shape)
+    if len(block) == 2:  # outputs by inputs, at each place of a convolution's kernel
+        block = (*block, *(1,) * (size.dim() - 2))
     if len(block) != size.dim():
         raise ArgumentError(
             "a block has as many extents as the weight", expected=str(size.dim()), got=str(tuple(block))

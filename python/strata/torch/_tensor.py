@@ -1,6 +1,7 @@
 """stt.Tensor: a torch.Tensor that stores what its pattern says, in any format."""
 
 import torch
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 import strata as st
 
@@ -131,6 +132,14 @@ class Tensor(torch.Tensor):
         """Do the stored values lie in shared memory?"""
         return self._stored.is_shared()
 
+    def pin_memory(self, device=None):
+        """A tensor whose stored values lie in pinned memory. RuntimeError where no accelerator is there, as torch has it."""
+        return Tensor(self._stored.pin_memory(), self._pattern)
+
+    def is_pinned(self, device=None):
+        """Do the stored values lie in pinned memory?"""
+        return self._stored.is_pinned()
+
     # torch takes a TypeError of an operator for "does not know this operand", and ours would be lost.
 
     def __matmul__(self, other):
@@ -154,9 +163,6 @@ class Tensor(torch.Tensor):
 
     def __reduce_ex__(self, protocol):
         return _rebuilt, (self._stored, self._pattern.layout, self._pattern.index)
-
-    def __len__(self):
-        return len(torch.empty(self.shape, device="meta"))
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -185,7 +191,8 @@ def _on_dense(func, args, kwargs):
         name = func.__self__.__name__
     target = args[0] if args else None
     changes = (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name.endswith("__"))
-    if (changes or name in ("__setitem__", "__set__")) and isinstance(target, Tensor):
+    asks = name in ("__invert__", "__int__", "__index__")
+    if (changes and not asks or name in ("__setitem__", "__set__")) and isinstance(target, Tensor):
         raise Unsupported(
             f"{name} would change a dense copy, and nothing else",
             expected="a function that returns a new tensor, or a change of x.values()",
@@ -214,6 +221,7 @@ _ASKS_ABOUT_IT = {
         ).split()
         if hasattr(_A, name) and hasattr(getattr(_A, name), "__get__")
     ),
+    _A.__len__,
     _A.size,
     _A.dim,
     _A.numel,
@@ -243,6 +251,14 @@ def _rebuilt(values, layout, index):
 
 
 torch.serialization.add_safe_globals([_rebuilt])
+
+
+def _collated(batch, *, collate_fn_map=None):
+    """Samples of a DataLoader, which may store unlike numbers of elements, side by side along a new first dimension."""
+    return torch.stack(batch)
+
+
+default_collate_fn_map[Tensor] = _collated
 
 
 def _in_format(x, format, zeros):

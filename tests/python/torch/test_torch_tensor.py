@@ -48,6 +48,8 @@ SPARSE = {  # results in stt.Tensor
     "permute": (lambda A: A.permute(1, 0),),
     "absolute": (lambda A: (-A).abs().sin(),),
     "cast": (lambda A: A.float().double(),),
+    "cat": (lambda A: torch.cat([A, A]),),
+    "rows": (lambda A: A[1:3],),
 }
 DENSE = {
     "mm": (lambda A, x: A @ x, random(8, 3)),
@@ -68,8 +70,6 @@ DENSE = {
     "amax": (lambda A: A.amax(1),),
     "amin": (lambda A: torch.amin(A - 3 * A, (0, 1)),),
     "amax of columns": (lambda A: (-A).amax(0, keepdim=True),),
-    "cat, on dense copies": (lambda A: torch.cat([A, A]),),
-    "rows, on a dense copy": (lambda A: A[1:3],),
 }
 
 

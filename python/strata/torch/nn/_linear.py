@@ -4,11 +4,9 @@ import math
 
 import torch
 
-from ...errors import ArgumentError
-from .._pattern import Pattern
-from .._sparsifiers import Random
 from .._tensor import Tensor, from_torch
 from .._weights import SparseLinear, set_weight
+from ._pattern import chosen_pattern
 
 
 class Linear(SparseLinear, torch.nn.Linear):
@@ -36,24 +34,7 @@ class Linear(SparseLinear, torch.nn.Linear):
         format=None,
     ):
         super().__init__(in_features, out_features, bias, device, dtype)
-        if (density is None) == (pattern is None):
-            raise ArgumentError(
-                "which weights exist is told once",
-                expected="density= or pattern=",
-                got="both" if pattern is not None else "neither",
-            )
-        if pattern is None:
-            pattern = Random(density, tuple(block_shape or ()))(self.weight)
-        if not isinstance(pattern, Pattern):
-            if block_shape and format is None:
-                format = f"BSR({block_shape[0]}, {block_shape[1]})"
-            pattern = from_torch(pattern.to(torch.float32), format or "CSR").pattern
-        if pattern.shape != (out_features, in_features):
-            raise ArgumentError(
-                "the pattern has another shape than the weight",
-                expected=str((out_features, in_features)),
-                got=str(tuple(pattern.shape)),
-            )
+        pattern = chosen_pattern(self.weight, density, pattern, block_shape, format)
         weight = Tensor(torch.empty(pattern.num_values, device=device, dtype=self.weight.dtype), pattern)
         set_weight(self, "weight", weight)
         self.reset_parameters()
@@ -83,4 +64,3 @@ class Linear(SparseLinear, torch.nn.Linear):
             if module.bias is not None:
                 made.bias.copy_(module.bias)
         return made
-
