@@ -108,7 +108,7 @@ class TorchCalls {
   }
   nb::object mm_at_once(const Tensor& matrix, nb::handle values, nb::handle x, nb::handle c, bool left) const {
     auto v = lent(values), dense = lent(x), row = c.is_none() ? std::nullopt : lent(c);
-    if (!v || !dense || (!row && !c.is_none())) return nb::none();
+    if (!v || !dense || (!row && !c.is_none()) || matrix.rank() != 2) return nb::none();
     const std::size_t rank = dense->shape.size();
     const DType dtype = v->data.dtype;
     const i64 inner = matrix.shape()[left ? 0 : 1], outer = matrix.shape()[left ? 1 : 0];
@@ -126,7 +126,7 @@ class TorchCalls {
   }
   nb::object sampled_at_once(const Tensor& ones, nb::handle a, nb::handle b, i64 slots, bool whole) const {
     auto x = lent(a), y = lent(b);
-    if (!x || !y) return nb::none();
+    if (!x || !y || ones.rank() != 2) return nb::none();
     const Shape &m = x->shape, &n = y->shape;
     const DType dtype = ones.dtype();
     const bool fits = x->data.dtype == dtype && y->data.dtype == dtype && m.size() == n.size() &&
@@ -196,6 +196,10 @@ class TorchCalls {
 
   nb::object product(const Tensor& matrix, const Array& values, Array x, const std::optional<Array>& row, bool left,
                      nb::handle like) const {
+    if (matrix.rank() != 2 || x.shape.empty() || x.shape.size() > 2)
+      throw TensorError({.what = "this is a product of a matrix and a vector or matrix",
+                         .expected = "2 dimensions, and 1 or 2",
+                         .got = std::to_string(matrix.rank()) + " and " + std::to_string(x.shape.size())});
     const Tensor a = with_all_values(matrix, values.data);
     Shape shape = x.shape;
     shape[left ? shape.size() - 1 : 0] = matrix.shape()[left ? 1 : 0];
@@ -219,9 +223,10 @@ class TorchCalls {
   }
 
   nb::object sample(const Tensor& ones, Array a, Array b, i64 slots, bool whole, nb::handle like) const {
-    if (ones.format().is_all_dense()) return nb::none();
-    const i64 sums = a.shape.size() == 2 ? a.shape[1] : 1;
-    if (a.shape.size() == 2 && sums == 1) {
+    const std::size_t rank = a.shape.size();
+    if (ones.format().is_all_dense() || rank != b.shape.size() || rank < 1 || rank > 2) return nb::none();
+    const i64 sums = rank == 2 ? a.shape[1] : 1;
+    if (rank == 2 && sums == 1 && b.shape[1] == 1) {
       drop_dimension(a, 1);
       drop_dimension(b, 1);
     }

@@ -209,6 +209,7 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar
                  const MatmulOptions& options) {
   if (wants_moving(a, b, options)) return matmul_into(a, with_rows_together(b), c, alpha, beta, options);
   if (wants_turning(a, b, options) && can_hold(c, a.shape()[0], b.shape()[1])) {
+    check_inner(a.shape(), b.shape(), options);
     const Tensor columns = empty_matrix(c.dtype(), b.shape()[1], a.shape()[0]);
     const planning::DenseView scratch = planning::view_of(columns), written = planning::view_of(turned(c));
     if (!beta.is_zero()) planning::assign(scratch, written);

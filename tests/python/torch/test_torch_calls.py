@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import strata.torch as stt  # noqa: E402
 from strata import _core  # noqa: E402
-from strata.errors import DTypeError, TensorError  # noqa: E402
+from strata.errors import DTypeError, ExpressionError, TensorError  # noqa: E402
 from strata.torch import _kernels, _ops  # noqa: E402
 
 
@@ -67,7 +67,7 @@ def test_dtypes(dtype):
     torch.testing.assert_close(sparse(x), dense(x), rtol=2e-2, atol=1e-1)
     assert sparse(x).dtype == dtype
     with pytest.raises(DTypeError):
-        sparse(x.to(torch.float64))
+        sparse(x.real.to(torch.float64))
 
 
 def test_operands_as_they_lie():
@@ -145,3 +145,18 @@ def test_second_derivatives(format):
 
     for x in (random(8), random(3, 8)):
         torch.autograd.gradgradcheck(f, (values, x.requires_grad_(), bias))
+
+
+def test_operators_refuse_what_is_no_matrix():
+    sparse, _ = layer("CSR")
+    pattern, values = sparse.weight.pattern, sparse.weight_values.detach()
+    index = list(pattern.index)
+    for x in (random(2, 3, 8), torch.tensor(1.0).double()):
+        with pytest.raises(TensorError):
+            torch.ops.strata._mm_v1(values, index, pattern.layout, x, True, True)
+    for x in (random(3, 7), random(7)):
+        with pytest.raises(ExpressionError):
+            torch.ops.strata._mm_v1(values, index, pattern.layout, x, True, True)
+    for a, b in ((random(6, 2), random(8, 3)), (random(6), random(7)), (random(6, 2), random(8))):
+        with pytest.raises(ExpressionError):
+            torch.ops.strata._sampled_v1(a, b, index, pattern.layout, pattern.num_values)
