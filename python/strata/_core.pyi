@@ -944,6 +944,11 @@ def register_kernel(name: str, expression: str, formats: object, run: object, dt
         register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)
     """
 
+def plans_made() -> int:
+    """
+    How many times a kernel was chosen since the process began: what the cache of plans knew does not count.
+    """
+
 def unregister_kernel(name: str) -> bool:
     """Removes a registered kernel; False where there is none of this name."""
 
@@ -1183,3 +1188,33 @@ settings: Settings = ...
 
 def compiler_description() -> str:
     """Which compiler would compile a kernel now."""
+
+def with_all_values(t: Tensor, values: object) -> Tensor:
+    """
+    The same pattern with other values: one for each slot, part after part; borrowed. TensorError.
+    """
+
+class TorchCalls:
+    """
+    Products of a sparse matrix with dense torch tensors, without Python between. Results are fresh torch tensors; no gradients are recorded.
+    """
+
+    def __init__(self) -> None: ...
+
+    def mm(self, matrix: Tensor, values: object, x: object, left: bool) -> Any:
+        """
+        matrix @ x, or x @ matrix, where the matrix has these values. x: a vector or a matrix.
+        """
+
+    def mm_at_once(self, matrix: Tensor, values: object, x: object, c: object | None, left: bool) -> Any:
+        """
+        The same, plus the row c where there is one, of ordinary tensors that fit, in a call that no mode, transformation, trace or profiler watches; otherwise None.
+        """
+
+    def sampled(self, ones: Tensor, a: object, b: object, slots: int, whole: bool) -> Any:
+        """
+        The values of a @ b.T at the places of `ones`, a tensor of ones with as many slots; `whole`: none of them lies beyond the edge. None where there is no kernel.
+        """
+
+    def sampled_at_once(self, ones: Tensor, a: object, b: object, slots: int, whole: bool) -> Any:
+        """As mm_at_once is to mm."""

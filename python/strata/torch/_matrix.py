@@ -25,6 +25,9 @@ def implements(*functions):
 def product(values, pattern, x, transpose=False, left=False):
     """op(A) @ x, or x @ op(A) with `left`; x: a dense tensor of any rank, whose other dimensions are batches as in
     torch.matmul."""
+    y = _ops.mm_at_once(values, pattern, x, None, transpose, left)
+    if y is not None:
+        return y
     values, x = alike(values, x)
     rows, columns = reversed(pattern.shape) if transpose else pattern.shape
     inner, along = rows if left else columns, -1 if left or x.dim() == 1 else -2
@@ -46,6 +49,9 @@ def product(values, pattern, x, transpose=False, left=False):
 
 def linear(values, pattern, x, bias=None):
     """F.linear of a sparse weight: x @ W.T + bias. values: (slots,), pattern: of W (out, in), x: (..., in), bias: (out,)."""
+    y = _ops.mm_at_once(values, pattern, x, bias, True, True)
+    if y is not None:
+        return y
     y = product(values, pattern, x, True, True)
     return y if bias is None else y + bias.to(y.dtype)
 
