@@ -108,6 +108,8 @@ class _Mm(Function):
         (values, x, *index), (matrix, transpose, left) = ctx.saved_tensors, ctx.how
         mm, sampled = _on(matrix, index)
         of_values = of_x = of_c = None
+        if g.is_complex():
+            values, x = values.conj(), x.conj()
         if ctx.needs_input_grad[0]:
             # The matrix that acts has the gradient g x^T, or x^T g from the left; A's own is that or its transpose.
             rows, columns = (x.t() if x.dim() == 2 else x, g.t() if g.dim() == 2 else g) if left else (g, x)
@@ -144,6 +146,8 @@ class _Sampled(Function):
     def backward(ctx, h):
         a, b, *index = ctx.saved_tensors
         mm, _ = _on(ctx.matrix, index)
+        if h.is_complex():
+            a, b = a.conj(), b.conj()
         of_a = mm(h, b, False, False) if ctx.needs_input_grad[0] else None
         return of_a, mm(h, a, True, False) if ctx.needs_input_grad[1] else None, None, None
 

@@ -28,6 +28,17 @@ def test_gradients_of_any_order(text, transpose, left):
         assert torch.autograd.gradcheck(f, (values, x)) and torch.autograd.gradgradcheck(f, (values, x))
 
 
+@pytest.mark.parametrize("text", ["CSR", "BSR(4, 3)", "dense"])
+@pytest.mark.parametrize("transpose, left", SIDES)
+def test_gradients_of_complex_numbers(text, transpose, left):
+    pattern, values, x = operands(text, transpose, left)
+    values, x = (torch.complex(t.detach(), random(*t.shape)).requires_grad_() for t in (values, x))
+    f = lambda v, x: _ops.mm(v, pattern, x, transpose, left)  # noqa: E731
+    assert torch.autograd.gradcheck(f, (values, x)) and torch.autograd.gradgradcheck(f, (values, x))
+    a, b = (torch.complex(random(n, 3), random(n, 3)).requires_grad_() for n in pattern.shape)
+    assert torch.autograd.gradcheck(lambda a, b: _ops.sampled(a, b, pattern), (a, b))
+
+
 @pytest.mark.parametrize(
     "text, transpose, left", [("CSR", True, True), ("BSR(4, 3)", False, False), ("dense", True, False)]
 )
