@@ -16,7 +16,8 @@ BY_ELEMENT = (
     "logical_or logical_xor logical_not bitwise_or bitwise_xor bitwise_not __or__ __xor__ "
     "__ror__ __rxor__ __invert__ bitwise_left_shift bitwise_right_shift isnan isinf isposinf isneginf isfinite isreal "
     "signbit maximum minimum fmax fmin clamp clip clamp_min clamp_max threshold fmod remainder __mod__ __rmod__ floor_divide "
-    "__floordiv__ __rfloordiv__ atan2 arctan2 hypot copysign nextafter heaviside xlogy gcd lcm ldexp lerp float_power"
+    "__floordiv__ __rfloordiv__ atan2 arctan2 hypot copysign nextafter heaviside xlogy gcd lcm ldexp lerp float_power "
+    "addcmul addcdiv xlog1py"
 ).split()
 
 
@@ -70,7 +71,7 @@ def _chosen(choose, condition, a, b):
     condition, a, b = (torch.broadcast_to(x, shape) if is_sparse(x) else x for x in (condition, a, b))
     pattern = combined("+", *(torch.broadcast_to(x, shape) for x in sparse))
     if pattern is None:
-        return NotImplemented
+        return choose(*(x.to_dense() if is_sparse(x) else x for x in (condition, a, b)))
     return Tensor(choose(*(at(x, pattern) for x in (condition, a, b))), pattern)
 
 

@@ -13,10 +13,10 @@ _T = torch.Tensor
 
 
 def named(*names):
-    """The functions of these names in torch, torch.Tensor and torch.nn.functional."""
+    """The functions of these names in torch, torch.Tensor, torch.nn.functional and torch.special."""
     found = []
     for name in names:
-        for place in (torch, _T, F):
+        for place in (torch, _T, F, torch.special):
             f = getattr(place, name, None)
             if f is not None and f not in found:
                 found.append(f)
@@ -27,7 +27,8 @@ def named(*names):
 KEEP_ZERO = (
     "abs absolute neg negative positive sign sgn sin tan asin arcsin atan arctan sinh tanh asinh arcsinh atanh arctanh sqrt "
     "square expm1 log1p erf erfinv floor ceil round trunc fix frac relu relu6 leaky_relu elu selu celu gelu silu mish "
-    "hardtanh hardswish tanhshrink softsign softshrink hardshrink deg2rad rad2deg nan_to_num dropout alpha_dropout"
+    "hardtanh hardswish tanhshrink softsign softshrink hardshrink deg2rad rad2deg nan_to_num dropout "
+    "angle conj_physical resolve_conj resolve_neg i1 i1e bessel_j1 modified_bessel_i1 entr"
 ).split()
 
 
@@ -57,6 +58,11 @@ for _name in (
     "long",
     "short",
     "bool",
+    "byte",
+    "char",
+    "cfloat",
+    "cdouble",
+    "chalf",
     "conj",
     "cpu",
 ):
@@ -247,7 +253,17 @@ def permute(x, *dims):
 
 for _f in (torch.zeros_like, torch.empty_like):
     implements(_f)(lambda x, *, _f=_f, **kwargs: Tensor(_f(x.values(), **kwargs), x.pattern))
-for _name in ("new_zeros", "new_ones", "new_empty", "new_full", "new_tensor"):  # which ask for a dtype and a device alone
+for _name in ("ones_like", "full_like", "rand_like", "randn_like", "randint_like"):  # dense
+    implements(getattr(torch, _name))(
+        lambda x, *args, _f=getattr(torch, _name), **k: _f(x.values().new_empty(1).expand(x.shape), *args, **k)
+    )
+for _name in (
+    "new_zeros",
+    "new_ones",
+    "new_empty",
+    "new_full",
+    "new_tensor",
+):  # which ask for a dtype and a device alone
     implements(getattr(_T, _name))(lambda x, *args, _name=_name, **k: getattr(x.values(), _name)(*args, **k))
 
 

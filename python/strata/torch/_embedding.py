@@ -10,9 +10,7 @@ from ._pattern import lasting
 
 
 @implements(F.embedding)
-def embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Dense, of shape (*input.shape, columns)."""
     if not _serves(input, weight, max_norm, scale_grad_by_freq):
         return NotImplemented

@@ -36,7 +36,11 @@ def _items(shape, key):
         if item is None or item is Ellipsis or isinstance(item, slice):
             items.append(item)
             d += len(shape) - sum(map(_extent, key)) if item is Ellipsis else _extent(item)
-        elif isinstance(item, (bool, list)) or isinstance(item, _T) and (item.dtype == torch.uint8 or not _is_index(item)):
+        elif (
+            isinstance(item, (bool, list))
+            or isinstance(item, _T)
+            and (item.dtype == torch.uint8 or not _is_index(item))
+        ):
             return None
         elif not isinstance(item, _T) or item.dim() == 0:
             items.append(operator.index(item))
@@ -166,6 +170,20 @@ def gather(x, dim, index):
         along = torch.arange(index.shape[d]).reshape([-1 if e == d else 1 for e in range(x.dim())])
         flat = flat * extent + (index if d == dim else along)
     return elements(x, flat.reshape(-1)).reshape(index.shape)
+
+
+@_implements("take_along_dim")
+def take_along_dim(x, indices, dim=None):
+    """Dense."""
+    if dim is None:
+        return gather(x.reshape(-1), 0, indices.reshape(-1))
+    dim, shape = axis(x, dim), torch.broadcast_shapes(_but(x.shape, dim), _but(indices.shape, dim))
+    x = broadcast(x, (*shape[:dim], x.shape[dim], *shape[dim + 1 :]))
+    return gather(x, dim, indices.expand(*shape[:dim], indices.shape[dim], *shape[dim + 1 :]))
+
+
+def _but(shape, dim):
+    return (*shape[:dim], 1, *shape[dim + 1 :])
 
 
 @implements(torch.masked_select, _T.masked_select)
