@@ -6,7 +6,7 @@ import torch.nn.functional as F
 import strata as st
 
 from ._matrix import implements, is_sparse
-from ._pattern import Pattern
+from ._pattern import Pattern, lasting
 from ._tensor import Tensor
 
 _T = torch.Tensor
@@ -135,11 +135,12 @@ def combined(sign, first, *others):
     for x in others:
         if x.pattern == pattern:
             continue
-        one, two = pattern.ones_of(torch.float32), x.pattern.ones_of(torch.float32)
-        found = one + two if sign == "+" else one * two
-        if not isinstance(found, st.Tensor):
-            return None
-        pattern = Pattern(found)
+        with lasting():
+            one, two = pattern.ones_of(torch.float32), x.pattern.ones_of(torch.float32)
+            found = one + two if sign == "+" else one * two
+            if not isinstance(found, st.Tensor):
+                return None
+            pattern = Pattern(found)
     return pattern
 
 

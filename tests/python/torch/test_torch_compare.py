@@ -171,3 +171,19 @@ def test_dtypes_are_those_of_torch():
         lambda x: x.masked_fill(x > 3, 2),
     ):
         assert f(A).dtype == f(dense).dtype and torch.equal(f(A).to_dense(), f(dense))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [lambda A, B: A[1:3, [0, 2]], lambda A, B: torch.cat([A, B]), torch.maximum, lambda A, B: torch.where(D > 0, A, 0)],
+)
+def test_func(f):
+    """First calls under torch.func leave nothing behind that serves it alone."""
+    A, B = stt.from_torch(sample(), "CSR"), stt.from_torch(1.1 * sample(seed=1), "COO")
+    g = lambda v: f(stt.Tensor(v, A.pattern), B).to_dense().square().sum()
+    got = torch.func.grad(g)(A.values())
+    values = A.values().clone().requires_grad_()
+    g(values).backward()
+    assert torch.equal(got, values.grad)
+    both = torch.vmap(torch.func.grad(g))(torch.stack([A.values(), 2 * A.values()]))
+    torch.testing.assert_close(both[1], torch.func.grad(g)(2 * A.values()))
