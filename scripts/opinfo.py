@@ -135,8 +135,8 @@ def cases(op):
     while served < SAMPLES and (sample := next(samples, None)) is not None:
         leaves, tree = _pytree.tree_flatten((sample.input, tuple(sample.args), dict(sample.kwargs)))
         leaves = [x.detach() if isinstance(x, torch.Tensor) else x for x in leaves]
-        if isinstance(op, UnaryUfuncInfo) and leaves[0].dim() == 1:  # vectors, where torch's layouts do not serve
-            leaves[0] = leaves[0].reshape(4, -1)
+        if isinstance(op, UnaryUfuncInfo) and leaves[0].shape == (20,):  # vectors, where torch's layouts do not serve
+            leaves[0] = leaves[0].reshape(4, 5)
         matrices = [k for k, x in enumerate(leaves) if _is_matrix(x)]
         for k in matrices:
             leaves[k] = torch.where(torch.rand(leaves[k].shape, generator=generator) < 0.5, leaves[k], 0)

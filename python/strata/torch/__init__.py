@@ -6,6 +6,7 @@ gradient. Its gradient is stored at the same elements.
 
 from ..errors import Unsupported
 from . import _compare, _convolution, _elements, _embedding, _indexing, _reductions, _shapes, nn  # noqa: F401
+from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
@@ -29,7 +30,9 @@ __all__ = [
     "Tensor",
     "Threshold",
     "Unsupported",
+    "Explanation",
     "densified",
+    "explain",
     "from_strata",
     "from_torch",
     "linear",

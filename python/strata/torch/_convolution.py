@@ -1,46 +1,32 @@
 """Convolutions with a sparse weight: a product of its matrix, whose columns are the places of the kernel times the channels,
 with the patches of the input as columns."""
 
+import functools
 import math
 import re
 
 import torch
 import torch.nn.functional as F
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 import strata as st
 
 from ..errors import ArgumentError, TensorError
 from ._matrix import _alike, implements, is_sparse, product
-from ._pattern import Pattern
+from ._pattern import Pattern, lasting
 
 
-@implements(F.conv1d)
-def _conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _convolution(x, weight, bias, stride, padding, dilation, groups, 1)
-
-
-@implements(F.conv2d)
-def _conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _convolution(x, weight, bias, stride, padding, dilation, groups, 2)
-
-
-@implements(F.conv3d)
-def _conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    return _convolution(x, weight, bias, stride, padding, dilation, groups, 3)
-
-
-def _convolution(x, weight, bias, stride, padding, dilation, groups, rank):
+def _convolution(rank, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    x = input
     if is_sparse(x) or is_sparse(bias):
         return NotImplemented
     if x.dim() == rank + 1:
-        y = _convolution(x.unsqueeze(0), weight, bias, stride, padding, dilation, groups, rank)
-        return y.squeeze(0)
-    out, inputs, *kernel = weight.shape
-    _check(x, weight, groups, rank)
-    stride, dilation = _each(stride, rank), _each(dilation, rank)
+        return _convolution(rank, x.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
+    pattern = weight.pattern
+    _check(x.shape, pattern.shape, groups, rank)
+    out, _, *kernel = pattern.shape
+    stride, dilation = _each(stride, rank, 1), _each(dilation, rank, 1)
     values, x = _alike(weight.values(), x)
-    matrix, gather = _as_matrix(weight.pattern, groups)
+    matrix, gather = _as_matrix(pattern, groups)
     columns, extents = _patches(x, kernel, stride, _padding(padding, kernel, stride, dilation), dilation)
     y = product(gather(values), matrix, columns)
     if bias is not None:
@@ -48,28 +34,33 @@ def _convolution(x, weight, bias, stride, padding, dilation, groups, rank):
     return y.reshape(out, len(x), *extents).movedim(1, 0).contiguous()
 
 
+for _rank, _function in enumerate((F.conv1d, F.conv2d, F.conv3d), start=1):
+    implements(_function)(functools.partial(_convolution, _rank))
+
+
 def _check(x, weight, groups, rank):
-    if weight.dim() != rank + 2 or x.dim() != rank + 2:
+    got = f"a weight of {tuple(weight)}, an input of {tuple(x)}"
+    if not len(weight) == len(x) == rank + 2:
         raise TensorError(
             f"conv{rank}d takes weights of {rank + 2} dimensions, and inputs of as many or one less",
             expected=f"(batch, channels, {rank} extents)",
-            got=f"a weight of {tuple(weight.shape)}, an input of {tuple(x.shape)}",
+            got=got,
         )
-    if groups < 1 or weight.shape[0] % groups or x.shape[1] != groups * weight.shape[1]:
+    if groups < 1 or weight[0] % groups or x[1] != groups * weight[1]:
         raise TensorError(
             "the channels of a convolution do not fit",
-            expected=f"{groups} x {weight.shape[1]} of the input, and outputs that {groups} groups divide",
-            got=f"a weight of {tuple(weight.shape)}, an input of {tuple(x.shape)}",
+            expected=f"{groups} x {weight[1]} of the input, and outputs that {groups} groups divide",
+            got=got,
         )
 
 
-def _each(numbers, rank):
+def _each(numbers, rank, least):
     """One number for each dimension, of one or as many."""
     numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
-    if len(numbers) not in (1, rank):
+    if len(numbers) not in (1, rank) or min(numbers) < least:
         raise ArgumentError(
             "stride, padding and dilation are one number, or one for each dimension",
-            expected=f"1 or {rank}",
+            expected=f"1 or {rank}, none below {least}",
             got=str(numbers),
         )
     return numbers * rank if len(numbers) == 1 else numbers
@@ -78,7 +69,7 @@ def _each(numbers, rank):
 def _padding(padding, kernel, stride, dilation):
     """(before, after) of each dimension."""
     if not isinstance(padding, str):
-        return [(p, p) for p in _each(padding, len(kernel))]
+        return [(p, p) for p in _each(padding, len(kernel), 0)]
     if padding == "valid":
         return [(0, 0)] * len(kernel)
     if padding != "same":
@@ -113,8 +104,7 @@ def _as_matrix(pattern, groups):
     that brings the values into its order."""
     kept, key = pattern._derived, ("matrix", groups)
     if key not in kept:
-        # What is kept must serve autograd too, and torch.func's levels must not mark it.
-        with torch.inference_mode(False), temporarily_clear_interpreter_stack():
+        with lasting():
             kept[key] = _new_matrix(pattern, groups)
     return kept[key]
 
@@ -130,15 +120,14 @@ def _new_matrix(pattern, groups):
     numbers = torch.arange(len(at))
     numbered = st.from_coo((at // shape[1], at % shape[1]), numbers + 1, shape, _matrix_format(pattern, groups))
     matrix = Pattern(numbered)
-    if not pattern.once:  # parts of a sum that store the same elements; these matrices are CSR, in the order of `at`
-        return matrix, lambda values: values.new_zeros(len(at)).index_add(
-            0, which, values if slot is None else values[slot]
-        )
+    assert matrix.num_values == len(at)
+    if not pattern.once:  # parts of a sum store the same elements; the matrix is CSR, in the order of `at`
+        return matrix, lambda v: v.new_zeros(len(at)).index_add(0, which, v if slot is None else v[slot])
     order = torch.empty_like(which).index_copy_(0, which, numbers if slot is None else slot)
     order = order[matrix.values_of(numbered) - 1]
     if len(order) == pattern.num_values and bool((order == numbers).all()):
-        return matrix, lambda values: values
-    return matrix, lambda values: values.index_select(0, order)
+        return matrix, lambda v: v
+    return matrix, lambda v: v.index_select(0, order)
 
 
 def _matrix_format(pattern, groups):

@@ -254,18 +254,11 @@ def permute(x, *dims):
 
 for _f in (torch.zeros_like, torch.empty_like):
     implements(_f)(lambda x, *, _f=_f, **kwargs: Tensor(_f(x.values(), **kwargs), x.pattern))
-for _name in ("ones_like", "full_like", "rand_like", "randn_like", "randint_like"):  # dense
-    implements(getattr(torch, _name))(
-        lambda x, *args, _f=getattr(torch, _name), **k: _f(x.values().new_empty(1).expand(x.shape), *args, **k)
-    )
-for _name in (
-    "new_zeros",
-    "new_ones",
-    "new_empty",
-    "new_full",
-    "new_tensor",
-):  # which ask for a dtype and a device alone
-    implements(getattr(_T, _name))(lambda x, *args, _name=_name, **k: getattr(x.values(), _name)(*args, **k))
+# What is asked of a tensor's shape, dtype and device alone is dense.
+for _f in (torch.ones_like, torch.full_like, torch.rand_like, torch.randn_like, torch.randint_like):
+    implements(_f)(lambda x, *args, _f=_f, **k: _f(x.values().new_empty(1).expand(x.shape), *args, **k))
+for _f in (_T.new_zeros, _T.new_ones, _T.new_empty, _T.new_full, _T.new_tensor):
+    implements(_f)(lambda x, *args, _f=_f, **k: _f(x.values(), *args, **k))
 
 
 @implements(_T.backward)

@@ -10,6 +10,7 @@ from ..errors import Unsupported
 #: how often each operation ran on a dense copy
 densified = collections.Counter()
 _strict = contextvars.ContextVar("strata_torch_strict", default=False)
+_watching = contextvars.ContextVar("strata_torch_watching", default=None)
 _told = set()
 
 
@@ -27,6 +28,17 @@ def strict():
         _strict.reset(before)
 
 
+@contextlib.contextmanager
+def watched():
+    """A list that within this block gets (name, pattern) of each dense copy. explain() asks."""
+    copies = []
+    before = _watching.set(copies)
+    try:
+        yield copies
+    finally:
+        _watching.reset(before)
+
+
 def densifying(name, pattern):
     """To be called before a dense copy is made that nobody asked for. Unsupported under strict()."""
     if _strict.get():
@@ -36,6 +48,8 @@ def densifying(name, pattern):
             got=f"{name} of a tensor in {pattern.format.name or pattern.format}",
             fix="write x.to_dense() where a dense tensor is meant",
         )
+    if (watching := _watching.get()) is not None:
+        watching.append((name, pattern))
     densified[name] += 1
     if name not in _told:
         _told.add(name)

@@ -30,6 +30,7 @@ class Pattern:
         "_parts",
         "_places",
         "_transposed",
+        "_used",
         "format",
         "index",
         "layout",
@@ -37,9 +38,9 @@ class Pattern:
         "shape",
     )
 
-    def __init__(self, tensor, *, index=None):
+    def __init__(self, tensor, *, index=None, slots=None):
         """The pattern of an st.Tensor. TensorError where elements are stored twice, Unsupported for a fill other than 0.
-        `index`: its index arrays, where the caller has them as torch tensors."""
+        `index`: its index arrays, where the caller has them as torch tensors. `slots`: see with_slots()."""
         if tensor.fill != 0:
             raise Unsupported("torch's absent elements are 0", expected="a tensor of fill 0", got=f"fill {tensor.fill}")
         if not all(part.format.is_unique for part in tensor.parts):
@@ -50,17 +51,19 @@ class Pattern:
                 fix='coalesce first: t.to("COO"), t.to("CSR")',
             )
         self._parts = tuple(_without_values(part) for part in tensor.parts)
+        #: slots that the format needs; num_values where no room is kept
+        self._used = sum(map(_count, self._parts))
+        self.num_values = self._used if slots is None else slots
         self.format = tensor.format
         self.shape = torch.Size(tensor.shape)
         #: shape, slots and format of each part as one text; with the index arrays all that there is to know
         self.layout = " ".join(
             (
                 _numbers(self.shape),
-                _numbers(map(_count, self._parts)),
+                _numbers(map(_count, self._parts) if slots is None else [slots]),
                 " + ".join(str(part.format) for part in self._parts),
             )
         )
-        self.num_values = sum(_count(part) for part in self._parts)
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
         self.index = (
@@ -80,7 +83,7 @@ class Pattern:
         """The st.Tensor with these values, a 1-D torch tensor whose memory it shares and whose gradient it does not hear of."""
         values = values.detach()
         if len(self._parts) == 1:
-            return self._parts[0].with_values(values)
+            return self._parts[0].with_values(values[: self._used])
         ends = list(itertools.accumulate(map(_count, self._parts), initial=0))
         return _core.make_sum(
             [part.with_values(values[a:b]) for part, (a, b) in zip(self._parts, itertools.pairwise(ends))]
@@ -89,8 +92,7 @@ class Pattern:
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
         if dtype not in self._ones:
-            one = torch.ones(1, dtype=dtype)
-            parts = [part.with_values(one.expand(_count(part))) for part in self._parts]
+            parts = [part.with_values(_ones(part.format, _count(part), dtype)) for part in self._parts]
             self._ones[dtype] = parts[0] if len(parts) == 1 else _core.make_sum(parts)
         return self._ones[dtype]
 
@@ -129,12 +131,41 @@ class Pattern:
         found = self.in_range(values)
         return found.new_zeros(self.shape.numel()).index_add(0, self.places()[1], found).reshape(self.shape)
 
+    def with_slots(self, slots):
+        """The same elements with room for `slots` values, of which the last lie outside. torch.compile makes one graph for all
+        patterns of one size. TensorError for fewer than there are, Unsupported for formats without room at the end."""
+        levels = self._parts[0].format.levels
+        kinds = [level.kind for level in levels]
+        first = kinds.index("compressed") if "compressed" in kinds else -1
+        if (
+            not self._used
+            or len(self._parts) > 1
+            or first < 0
+            or kinds[:first] != ["dense"] * first
+            or set(kinds[first + 1 :]) - {"singleton", "dense"}
+        ):
+            raise Unsupported(
+                "only what is compressed once keeps room at its end",
+                expected="stored elements in CSR, CSC, COO, BSR or their kin",
+                got=repr(self),
+            )
+        pos, *crd = self.index
+        used = int(pos[-1])
+        inner = self._used // used
+        if slots < self._used or slots % inner:
+            raise TensorError(
+                "the pattern does not fit", expected=f"at least {self._used} slots, by {inner}", got=str(slots)
+            )
+        crd = [torch.cat([c[:used], c.new_zeros(slots // inner - used)]) for c in crd]
+        return pattern_of(" ".join((_numbers(self.shape), str(slots), str(self.format))), (pos, *crd))
+
     def transpose(self, *perm):
         """The same arrays, read with the dimensions in another order (without arguments: reversed)."""
         perm = perm or tuple(reversed(range(len(self.shape))))
         if perm not in self._transposed:
             parts = [part.transpose(*perm) for part in self._parts]
-            self._transposed[perm] = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts))
+            slots = None if self.num_values == self._used else self.num_values
+            self._transposed[perm] = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), slots=slots)
         return self._transposed[perm]
 
     def places(self):
@@ -201,9 +232,9 @@ def pattern_of(layout, index):
                     pos[k] = next(arrays)
                 if level.kind in _HAS_CRD:
                     crd[k] = next(arrays)
-            one = torch.ones(1, dtype=torch.float32)
-            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=one.expand(count)))
-        found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index)
+            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=_ones(format, count)))
+        slots = numbers_of(counts)[0] if len(parts) == 1 and numbers_of(counts)[0] > _count(parts[0]) else None
+        found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index, slots=slots)
         _recent(key, found)
     return found
 
@@ -235,8 +266,12 @@ def _recent(key, pattern):
 
 
 def _without_values(part):
-    one = torch.ones(1, dtype=torch.float32)
-    return part.with_values(one.expand(_count(part)))
+    return part.with_values(_ones(part.format, _count(part)))
+
+
+def _ones(format, count, dtype=torch.float32):
+    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place."""
+    return torch.ones(count, dtype=dtype) if format.num_batch_levels else torch.ones(1, dtype=dtype).expand(count)
 
 
 def _count(part):
@@ -260,11 +295,11 @@ def _places(pattern):
         listed = numbered.to(Format("COO", numbered.ndim), zeros="keep") if numbered.ndim else numbered
         at = torch.zeros(listed.nse, dtype=torch.int64)
         for d, extent in enumerate(numbered.shape):
-            at = at * extent + torch.from_numpy(listed.crd(d).astype("int64"))
-        slots.append(_core.memory_to_torch(listed._raw(0, "values")) - 1 + before)
+            at = at * extent + torch.from_numpy(listed.crd(d)[: listed.nse].astype("int64"))
+        slots.append(_core.memory_to_torch(listed._raw(0, "values"))[: listed.nse] - 1 + before)
         flat.append(at)
         before += n
     slot, flat = torch.cat(slots), torch.cat(flat)
-    if len(slot) == before and bool((slot == torch.arange(before)).all()):
+    if len(slot) == pattern.num_values and bool((slot == torch.arange(before)).all()):
         slot = None
     return slot, flat

@@ -1,6 +1,7 @@
 """stt.Tensor: a torch.Tensor that stores what its pattern says, in any format."""
 
 import torch
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 import strata as st
 
@@ -131,6 +132,14 @@ class Tensor(torch.Tensor):
         """Do the stored values lie in shared memory?"""
         return self._stored.is_shared()
 
+    def pin_memory(self, device=None):
+        """A tensor whose stored values lie in pinned memory. RuntimeError where no accelerator is there, as torch has it."""
+        return Tensor(self._stored.pin_memory(), self._pattern)
+
+    def is_pinned(self, device=None):
+        """Do the stored values lie in pinned memory?"""
+        return self._stored.is_pinned()
+
     # torch takes a TypeError of an operator for "does not know this operand", and ours would be lost.
 
     def __matmul__(self, other):
@@ -242,6 +251,14 @@ def _rebuilt(values, layout, index):
 
 
 torch.serialization.add_safe_globals([_rebuilt])
+
+
+def _collated(batch, *, collate_fn_map=None):
+    """Samples of a DataLoader, which may store unlike numbers of elements, side by side along a new first dimension."""
+    return torch.stack(batch)
+
+
+default_collate_fn_map[Tensor] = _collated
 
 
 def _in_format(x, format, zeros):

@@ -41,6 +41,8 @@ class PatternUpdater:
         computes it densely), or None (they only go).
     every : steps between updates. stop : the step from which on nothing changes.
     block : (r, c): blocks go and grow whole. Without it those of the weight's format, where it has some.
+    fixed_size : patterns keep the number of slots that they have, as long as they fit: torch.compile keeps its graph, memory is
+        not given back.
     seed : of what is random. The same on every process of torch.distributed, whose gradients are added up.
     """
 
@@ -56,6 +58,7 @@ class PatternUpdater:
         every=100,
         stop=None,
         block=None,
+        fixed_size=False,
         seed=0,
     ):
         for name, given, known in (
@@ -69,12 +72,13 @@ class PatternUpdater:
         self.model, self.optimizer = model, optimizer
         self.density = constant_density(density) if isinstance(density, (int, float)) else density
         self.drop_fraction, self.drop, self.grow = drop_fraction, drop, grow
-        self.every, self.stop, self.block = every, stop, block
+        self.every, self.stop, self.block, self.fixed_size = every, stop, block, fixed_size
         self.steps = 0
         self.generator = torch.Generator().manual_seed(seed)
         self._gradients = {}
-        model.register_forward_pre_hook(_Hook(self._begin))
-        model.register_forward_hook(_Hook(self._end), always_call=True)
+        if grow == "gradient":
+            model.register_forward_pre_hook(_Hook(self._begin))
+            model.register_forward_hook(_Hook(self._end), always_call=True)
 
     def weights(self):
         """(module, name) of each sparse weight, tied ones once."""
@@ -162,6 +166,8 @@ class PatternUpdater:
 
     def _move(self, module, name, pattern):
         old, parameter = module.__dict__[_PATTERNS][name], module._parameters[f"{name}_values"]
+        if self.fixed_size and pattern.num_values < old.num_values:
+            pattern = pattern.with_slots(old.num_values)
         for other in self.model.modules():
             for n in other.__dict__.get(_PATTERNS, ()):
                 if other._parameters.get(f"{n}_values") is parameter:

@@ -11,11 +11,14 @@ from . import _matrix
 from ._pattern import pattern_of
 from ._sparsifiers import KeepAll
 from ._tensor import Tensor, from_torch
+from ._traced import Traced, is_understood
 
 #: attribute of a module: {name of the weight: Pattern}
 _PATTERNS = "_strata_patterns"
 #: attribute of a module: f(module, name, gradient), which wants the dense gradient of its weights while it trains
 _LISTENER = "_strata_listener"
+#: attribute of a module: {name of a weight that sparsify_ left dense: why}
+_DENSE = "_strata_dense"
 
 
 def set_weight(module, name, weight):
@@ -28,6 +31,7 @@ def set_weight(module, name, weight):
         if not isinstance(module, Sparse):
             module.__class__ = _class_of(type(module))
     old = module._parameters.pop(name, None)
+    old = module._parameters.get(f"{name}_values") if old is None else old
     requires_grad = old.requires_grad if old is not None else weight.requires_grad
     patterns[name] = weight.pattern
     values = torch.nn.Parameter(weight.values().detach(), requires_grad=requires_grad and weight.is_floating_point())
@@ -39,10 +43,16 @@ def weights_of(module):
     return {name: _weight(module, name) for name in module.__dict__.get(_PATTERNS, ())}
 
 
+def dense_because(module, name):
+    """Why a weight of the module is dense, as far as sparsify_ knows."""
+    return module.__dict__.get(_DENSE, {}).get(name, "nothing made it sparse")
+
+
 def _weight(module, name):
     values, pattern = module._parameters[f"{name}_values"], module.__dict__[_PATTERNS][name]
     if torch.compiler.is_compiling():
-        return pattern.scatter(values)
+        traced = Traced(values, pattern)
+        return traced if is_understood() else traced.to_dense()
     listener = module.__dict__.get(_LISTENER)
     if listener is not None and module.training and torch.is_grad_enabled():
         dense = pattern.scatter(values)
@@ -74,7 +84,8 @@ class Sparse:
             destination[f"{prefix}{name}.values"] = destination.pop(f"{prefix}{name}_values")
             destination[f"{prefix}{name}.layout"] = torch.tensor(list(pattern.layout.encode()), dtype=torch.uint8)
             for k, array in enumerate(pattern.index):
-                destination[f"{prefix}{name}.index.{k}"] = array
+                # a copy: distributed checkpoints are read into the tensors of a state dict
+                destination[f"{prefix}{name}.index.{k}"] = array.clone()
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
         for name, pattern in self.__dict__[_PATTERNS].items():
@@ -173,6 +184,9 @@ def reformat_(model, func):
             set_weight(module, name, new)
             values = f"{name}_values"
             module._parameters[values] = tied.setdefault(id(new), module._parameters[values])  # tied weights stay tied
+    for module in model.modules():
+        if isinstance(module, torch.nn.TransformerEncoder) and any(map(weights_of, module.modules())):
+            module.use_nested_tensor = False  # it asks the first layer alone whether all go by torch's fused kernels
     return model
 
 
@@ -195,7 +209,10 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
             return None
         mask = sparsifier(weight)
         new = from_torch(torch.where(mask, weight, 0), weight_format(format, weight.dim()))
-        if min_sparsity is not None and 1 - new.pattern.num_values / weight.numel() < min_sparsity:
+        absent = 1 - new.pattern.num_values / max(weight.numel(), 1)
+        if min_sparsity is not None and absent < min_sparsity:
+            why = f"{100 * absent:.1f} % would be absent, min_sparsity={min_sparsity} asks for more"
+            modules[path].__dict__.setdefault(_DENSE, {})[leaf] = why
             return None
         return new
 

@@ -4,7 +4,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import time
 
 import pytest
 
@@ -52,11 +51,9 @@ def installed(checkout):
 
 
 def test_paths_are_the_caller_s(checkout):
-    start = time.monotonic()
     out = run(checkout, "my.mtx", "--threads", "2", "--quick")
     assert out.returncode == 0, out.stderr
     assert out.stdout.startswith(f"in {checkout.parent / 'data'}: demo my.mtx --threads 2 --quick\n")
-    assert time.monotonic() - start < 3
 
 
 def test_it_says_how_to_go_on(checkout):

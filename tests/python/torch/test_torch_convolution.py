@@ -130,6 +130,7 @@ def test_func():
         torch.testing.assert_close(run(sparse), run(dense))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
 def test_a_first_call_under_inference_mode_spoils_nothing():
     W = stt.from_torch(sample((6, 4, 3, 2)), weight_format("CSC", 4))
     with torch.inference_mode():
@@ -137,6 +138,11 @@ def test_a_first_call_under_inference_mode_spoils_nothing():
     W.requires_grad_()
     check(W, random(2, 4, 5, 5))
     assert torch.equal(first, F.conv2d(random(2, 4, 5, 5), W))
+    for first in (torch.inference_mode()(lambda f, v: f(v)), lambda f, v: torch.func.grad(f)(v)):
+        A = stt.from_torch(sample().to_sparse_csr())
+        first(lambda v: A.pattern.scatter(v).sum(), A.values())
+        A.requires_grad_().to_dense().sum().backward()
+        assert A.grad.values().eq(1).all()
 
 
 def test_dtypes():
@@ -164,9 +170,11 @@ def test_what_does_not_fit():
         "larger than the padded input": dict(dilation=4),
         "one for each dimension": dict(stride=(1, 2, 3)),
         "no padding": dict(padding="most"),
+        "none below 0": dict(padding=-1),
+        "none below 1": dict(dilation=0),
     }.items():
         with pytest.raises(st.Error, match=message):
-            F.conv2d(x, W, **options)
+            F.conv2d(input=x, weight=W, **options)
     with pytest.raises(st.Error, match="conv1d takes weights of 3"):
         F.conv1d(x, W)
     with pytest.raises(st.Error, match="conv2d takes"):
