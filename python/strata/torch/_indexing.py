@@ -36,11 +36,7 @@ def _items(shape, key):
         if item is None or item is Ellipsis or isinstance(item, slice):
             items.append(item)
             d += len(shape) - sum(map(_extent, key)) if item is Ellipsis else _extent(item)
-        elif (
-            isinstance(item, (bool, list))
-            or isinstance(item, _T)
-            and (item.dtype == torch.uint8 or not _is_index(item))
-        ):
+        elif _is_strange(item):
             return None
         elif not isinstance(item, _T) or item.dim() == 0:
             items.append(operator.index(item))
@@ -64,10 +60,13 @@ def _is_list(k):
     return isinstance(k, list) and all(isinstance(n, (bool, int, np.integer)) for n in k)
 
 
-def _is_index(item):
-    if item.dim() == 0:
-        return item.dtype != torch.bool and not item.is_floating_point()
-    return item.numel() == 0 or not (item.is_floating_point() or item.is_complex())
+def _is_strange(item):
+    """True, lists in lists, masks of uint8 or without dimensions, floats."""
+    if not isinstance(item, _T):
+        return isinstance(item, (bool, list))
+    if item.dim() == 0 and item.dtype == torch.bool or item.dtype == torch.uint8:
+        return True
+    return item.numel() > 0 and (item.is_floating_point() or item.is_complex())
 
 
 def _extent(item):

@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 from test_torch_tensor import FORMATS, random, sample, stored  # noqa: E402
 
+import strata as st  # noqa: E402
 import strata.torch as stt  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::strata.torch.DensifiedWarning")
@@ -47,6 +48,7 @@ SPARSE = {  # False or 0 of absent elements
     "remainder": lambda A: A % 3,
     "floor_divide": lambda A: A.detach() // 2,
     "threshold": lambda A: F.threshold(A, 3, 0),
+    "hardtanh": lambda A: F.hardtanh(A, -1, 2),
     "atan2": lambda A: torch.atan2(A, T(2.0)),
     "lerp": lambda A: A.lerp(other(A), 0.3),
     "plus 0": lambda A: A + 0,
@@ -86,6 +88,7 @@ COPIED = {  # absent elements become something: a dense copy, counted
     "not": lambda A: ~(A > 3),
     "isfinite": lambda A: A.isfinite(),
     "clamp": lambda A: torch.clip(A, 1),
+    "hardtanh": lambda A: F.hardtanh(A, 1, 2),
     "plus": lambda A: A + 1,
     "minus": lambda A: 1 - A,
     "where": lambda A: torch.where(A > 3, A, 1.0),
@@ -187,3 +190,13 @@ def test_func(f):
     assert torch.equal(got, values.grad)
     both = torch.vmap(torch.func.grad(g))(torch.stack([A.values(), 2 * A.values()]))
     torch.testing.assert_close(both[1], torch.func.grad(g)(2 * A.values()))
+
+
+def test_of_sums_whose_parts_overlap():
+    t = st.from_torch(sample().to_sparse_csr())
+    A, dense = stt.from_strata(st._core.make_sum([t, t])), 2 * sample()
+    with stt.strict():
+        for f in (lambda x: x * D, lambda x: D * x * 2, lambda x: x - x, lambda x: x + D, lambda x: x == D):
+            assert torch.equal(f(A).to_dense(), f(dense))
+    for f in (lambda x: x > 3, lambda x: x * x, lambda x: torch.where(x > 3, x, 0), lambda x: x * random(2, 6, 8)):
+        assert torch.equal(f(A).to_dense(), f(dense))
