@@ -233,16 +233,17 @@ def page(table):
 
 HEAD = """# Operators of torch on sparse tensors
 
-torch {version} lists its operators with sample inputs. {operators} of them have float32 samples with an operand of two or more
-dimensions and without chance; of each the first {samples} such samples ran with this operand sparse, about half of its elements
-0, and results and gradients (at the stored elements) were compared with those of the dense operand. Operands of other than two
-dimensions are COO here, and of torch's own layouts where they allow it.
+torch {version} lists its operators with sample inputs (OpInfo). {operators} of them have float32 samples with an operand of two or
+more dimensions and without chance (functions of one element get their vectors as matrices). The first {samples} such samples of
+each ran twice, with the first such operand sparse and with all of them, about half of their elements 0; results and gradients (at
+the stored elements) were compared with those of dense operands. Operands of other than two dimensions are COO here; of torch's own
+layouts what these allow.
 
-*all*: all samples ran on the sparse tensor, without a dense copy (under `stt.strict()`), and were right; *some*: some of them;
+*all*: all samples ran on the stored elements, without a dense copy (under `stt.strict()`), and were right; *some*: some of them;
 *dense*: on a dense copy, and right; *refused*: an error; *wrong*: a sample differed. torch's own layouts make no dense copies; many
-of their gradients are dense, which is not counted against them. Left out, as they
-mean something else: `softmax`, `log_softmax` (of the stored elements here), `div` (0 / 0 stays absent here), `ones_like` and
-`full_like` (of the stored elements in torch's own layouts); and `linalg.lstsq`, which varies from call to call. Made by `scripts/opinfo.py`."""
+of their gradients are dense, which is not counted against them. Left out, as they mean something else: `softmax`, `log_softmax` (of
+the stored elements here), `div` (0 / 0 stays absent here), `ones_like`, `full_like` (of the stored elements in torch's own layouts);
+and `linalg.lstsq`, which varies from call to call. Made by `scripts/opinfo.py`."""
 
 
 def main(names):

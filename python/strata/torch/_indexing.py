@@ -136,7 +136,7 @@ def _implements(*names):
         def g(func, x, *args, out=None, sparse_grad=False, **kwargs):
             if not is_sparse(x) or out is not None:
                 return NotImplemented
-            on_meta(func, x, *args, **kwargs)
+            on_meta(func, x, *map(_shape_alone, args), **{k: _shape_alone(v) for k, v in kwargs.items()})
             return f(x, *args, **kwargs)
 
         for func in named(*names):
@@ -144,6 +144,10 @@ def _implements(*names):
         return f
 
     return note
+
+
+def _shape_alone(x):
+    return x.to("meta") if isinstance(x, _T) else x
 
 
 @_implements("index_select")
