@@ -11,6 +11,7 @@ import os
 from strata.errors import FileError
 
 from .kernels.peer import PEERS as KERNEL_PEERS
+from .layers.peers import PEERS as LAYER_PEERS
 from .peers import PEERS
 
 #: of a time: enough for every figure of a page
@@ -124,6 +125,6 @@ def _place(item):
     return int(threads), ORDER.index(library)
 
 
-ORDER = list(dict.fromkeys([*PEERS, *KERNEL_PEERS]))
+ORDER = list(dict.fromkeys([*PEERS, *KERNEL_PEERS, *LAYER_PEERS]))
 
 __all__ = ["read", "write"]

@@ -1,5 +1,6 @@
 """strata bench: SpMV, SpMM and conversions on generated and real matrices, beside other libraries.
 strata bench --kernels: the named kernels of the sparse compiler (SpGEMM, SDDMM, MTTKRP, attention, ...), beside more of them.
+strata bench --torch: linear layers with sparse weights, their gradients and a training step, beside dense ones.
 
 One process per library and number of threads, visited in turn; the minimum of each run counts, and the median over runs is
 reported. Results are saved after every case: run it again to go on where it stopped.
@@ -19,8 +20,9 @@ from . import machines, matrices, peers as matrix_peers, records
 from .conversions import Conversion
 from .kernels import peer as kernel_peers, report as kernel_report
 from .kernels.cases import KERNELS, ON_MATRICES, KernelCase, folder_of
+from .layers import cases as layer_cases, peers as layer_peers, report as layer_report
 from .report import markdown
-from .workers import limits, pool
+from .workers import limits, memory, pool
 
 #: conversions, and which matrices each is measured on
 CONVERTED = {
@@ -47,6 +49,11 @@ def parser():
         "--kernels", action="store_true", help="the named kernels of the sparse compiler instead, beside more libraries"
     )
     p.add_argument(
+        "--torch",
+        action="store_true",
+        help="linear layers with sparse weights instead, beside dense ones and other libraries",
+    )
+    p.add_argument(
         "--matrices",
         action="store_true",
         help="with --kernels: SDDMM of 16, 64 and 128 columns on the matrices of products",
@@ -59,7 +66,7 @@ def parser():
         help="cases whose name contains TEXT (repeatable: any of them)",
     )
     p.add_argument("--columns", default="1,16,64,128", help="columns of X (default 1,16,64,128)")
-    p.add_argument("--threads", default="", help="numbers of threads (default 1,2)")
+    p.add_argument("--threads", default="", help="numbers of threads (default 1,2; with --torch all cores)")
     p.add_argument("--dtype", default="", help="float64, float32, ... (default: the matrix's own)")
     p.add_argument(
         "--peers", default="", help="libraries beside Strata's own kernels, as a,b (default: all that are installed)"
@@ -90,6 +97,15 @@ def parser():
 
 def cases(args):
     """(name, input, function that generates the input and returns the case) of everything asked for."""
+    if args.torch:
+
+        def layer_case(op, weight, batch):
+            return lambda: layer_cases.LayerCase(op, batch, layer_cases.folder_of(weight, args.quick))
+
+        found = [
+            (f"{op} {w} x{batch}", w, layer_case(op, w, batch)) for op, w, batch in layer_cases.all_cases(args.quick)
+        ]
+        return [c for c in found if not args.only or any(text in c[0] for text in args.only)]
     if args.kernels:
 
         def kernel_case(kernel, kind):
@@ -142,12 +158,14 @@ def ask_for_priority():
             print(f"no higher priority: {e}", file=sys.stderr)
 
 
-def default_out(quick, kernels=False):
+def default_out(quick, kind):
     folder = pathlib.Path("benchmarks/results") if pathlib.Path("benchmarks").is_dir() else pathlib.Path(".")
-    return folder / f"{'quick-' if quick else ''}{datetime.date.today()}{'-kernels' if kernels else ''}.jsonl"
+    return folder / f"{'quick-' if quick else ''}{datetime.date.today()}{kind and '-' + kind}.jsonl"
 
 
 def page(results):
+    if results.get("layers"):
+        return layer_report.markdown(results)
     return (kernel_report.markdown if results.get("kernels") else markdown)(results)
 
 
@@ -168,9 +186,11 @@ def main(argv):
     rounds = args.rounds or (2 if args.quick else 8)
     budget = args.budget or (0.05 if args.quick else 0.3)
     runs = args.runs or (1 if args.quick else 3)
-    threads = [int(n) for n in args.threads.split(",")] if args.threads else [1, 2]
-    known = list(kernel_peers.PEERS if args.kernels else matrix_peers.PEERS)
-    here = known if args.kernels else matrix_peers.names()
+    kind = "layers" if args.torch else "kernels" if args.kernels else "matrices"
+    usual = [len(os.sched_getaffinity(0))] if args.torch else [1, 2]
+    threads = [int(n) for n in args.threads.split(",")] if args.threads else usual
+    known = list({"layers": layer_peers.PEERS, "kernels": kernel_peers.PEERS, "matrices": matrix_peers.PEERS}[kind])
+    here = matrix_peers.names() if kind == "matrices" else known
     asked = args.peers.split(",") if args.peers else here
     if unknown := [name for name in asked if name not in known]:
         print(f"--peers: there is no {', '.join(unknown)} among {', '.join(known)}", file=sys.stderr)
@@ -179,7 +199,7 @@ def main(argv):
     pythons = dict(p.split("=", 1) for p in args.python)
     if args.priority:
         ask_for_priority()
-    path = pathlib.Path(args.out) if args.out else default_out(args.quick, args.kernels)
+    path = pathlib.Path(args.out) if args.out else default_out(args.quick, "" if kind == "matrices" else kind)
     style = Style()
     results = records.read(path) if path.exists() else None
     if results is None:
@@ -187,19 +207,20 @@ def main(argv):
             "date": str(datetime.date.today()),
             "quick": args.quick,
             "kernels": args.kernels,
+            **({"layers": True} if args.torch else {}),
             "peers": {},
             "machines": [],
             "measured": {},
             "cases": {},
         }
-    if not args.kernels:
+    if kind == "matrices":
         asked = {p.split("-")[0] for p in peers}
         results["peers"].update({k: v for k, v in matrix_peers.installed().items() if k.lower() in asked})
     with progress("measuring the machine's limits"):
         this = machines.number_of(results["machines"], lambda: limits(threads))
     end = None if args.minutes is None else datetime.datetime.now() + datetime.timedelta(minutes=args.minutes)
-    with pool("kernels" if args.kernels else "matrices", pythons) as workers:
-        if args.kernels:  # versions, or why a library is not here
+    with pool(kind, pythons) as workers:
+        if kind != "matrices":  # versions, or why a library is not here
             first = {name: workers.get(name, threads[0]).first for name in peers}
             results["peers"].update({name: f.get("version") or f["error"] for name, f in first.items()})
         for run in range(runs):
@@ -222,13 +243,17 @@ def main(argv):
                     # What was fast elsewhere need not be fast here.
                     same = done and results["measured"][name][-1]["machine"] == this
                     earlier = done[-1] if same else None
-                    serial = () if args.kernels else ("scipy",)
+                    serial = ("scipy",) if kind == "matrices" else ()
                     one = measure(workers, case, peers, threads, rounds, budget, p, earlier=earlier, serial=serial)
                 done.append(one)
                 record = {"day": str(datetime.date.today()), "machine": this, "rounds": rounds, "budget": budget}
                 results["measured"].setdefault(name, []).append(record)
                 records.write(path, results)
                 print(one_line(style, run, name, one, threads), flush=True)
+    if args.torch and not args.only:
+        with progress("memory of training"):
+            results["memory"] = memory([p for p in peers if "error" not in first[p]], threads[-1], pythons)
+        records.write(path, results)
     path.with_suffix(".md").write_text(page(results))
     print(style.dim(f"{path}  {path.with_suffix('.md')}"))
     return 0

@@ -1,6 +1,6 @@
-"""A worker of the benchmarks (see strata._timing.worker): products and conversions, or the named kernels.
+"""A worker of the benchmarks (see strata._timing.worker): products and conversions, the named kernels, or layers.
 
-python -m strata_bench.worker matrices|kernels|limits LIBRARY THREADS < requests
+python -m strata_bench.worker matrices|kernels|layers|memory|limits LIBRARY THREADS < requests
 """
 
 import importlib.metadata
@@ -15,6 +15,7 @@ from strata._timing.worker import Worker, serve
 
 from . import peers
 from .kernels import cases, peer as kernel_peers
+from .layers import cases as layer_cases, memory as layer_memory, peers as layer_peers
 
 
 def products(name, threads):
@@ -26,13 +27,22 @@ def kernels(name, threads):
     half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     resource.setrlimit(resource.RLIMIT_DATA, (half, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     worker = Worker(kernel_peers.kernel_peer(name, threads), cases.KernelCase, cases.fingerprint)
-    return worker, {"ready": True, "version": version(name)}
+    return worker, {"ready": True, "version": version(kernel_peers.PEERS[name][2])}
 
 
-def version(name):
+def layers(name, threads):
+    peer, package = layer_peers.PEERS[name]
+    return Worker(peer(threads), layer_cases.LayerCase), {"ready": True, "version": version(package)}
+
+
+def memory(name, threads):
+    return None, layer_memory.peak(name, threads)
+
+
+def version(package):
     """Of the library behind a peer."""
     try:
-        return importlib.metadata.version(kernel_peers.PEERS[name][2])
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not from PyPI"
 
@@ -51,4 +61,5 @@ def limits(*_):
 
 if __name__ == "__main__":
     what, library, threads = sys.argv[1:]
-    serve(lambda: {"matrices": products, "kernels": kernels, "limits": limits}[what](library, int(threads)))
+    start = {"matrices": products, "kernels": kernels, "layers": layers, "memory": memory, "limits": limits}[what]
+    serve(lambda: start(library, int(threads)))

@@ -1,6 +1,7 @@
 #pragma once
 // Element types of values and of index arrays.
 #include <complex>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -31,7 +32,8 @@ constexpr bool is_index(DType t) { return is_integer(t); }
 
 /// NumPy's names: "float64", "bfloat16", "float8_e4m3fn", "bool", "complex64", ...
 std::string_view name_of(DType t);
-/// Accepts NumPy's names and ours ("f64"). Throws DTypeError with a suggestion.
+/// Accepts NumPy's names and ours ("f64"), and NumPy's codes ("f4", "<i8", "?"). DTypeError, with a suggestion: no such
+/// name; "i8" and "u8" alone, which count bits here and bytes in NumPy; another byte order than the machine's.
 DType parse_dtype(std::string_view name);
 /// NumPy's promotion of two dtypes (bf16/fp8: with themselves stay, otherwise as f16 would; f16 with bf16 is f32).
 DType promote(DType a, DType b);
@@ -41,8 +43,15 @@ bool can_cast(DType from, DType to);
 /// The largest value an integer index type can hold, as int64 (u64: INT64_MAX).
 std::int64_t index_max(DType t);
 
-/// C++ type of an index or value dtype that C++ has. f16, bf16, fp8 have none: use load/store below.
-template <class T> constexpr DType dtype_of();
+/// C++ type of an index or value dtype that C++ has. f16, bf16, fp8 have none: use load/store below. char, and those of
+/// long and long long that are no std::int64_t, go by their size.
+template <class T> constexpr DType dtype_of() {
+  static_assert(std::same_as<T, char> || std::same_as<T, long> || std::same_as<T, unsigned long> ||
+                    std::same_as<T, long long> || std::same_as<T, unsigned long long>,
+                "no dtype has this C++ type");
+  constexpr int log2 = sizeof(T) == 1 ? 0 : sizeof(T) == 4 ? 2 : 3;
+  return static_cast<DType>(static_cast<int>(std::signed_integral<T> ? DType::i8 : DType::u8) + log2);
+}
 template <> constexpr DType dtype_of<double>() { return DType::f64; }
 template <> constexpr DType dtype_of<float>() { return DType::f32; }
 template <> constexpr DType dtype_of<std::int8_t>() { return DType::i8; }

@@ -64,7 +64,7 @@ std::string_view name_of(Operator op);
 enum class Number : std::uint8_t { floating, integer, unsigned_integer, huge_integer, imaginary, truth };
 constexpr bool is_integer(Number n) { return n >= Number::integer && n <= Number::huge_integer; }
 
-/// constant + sum of coefficient * index, as in A(2*i + r - 1, j).
+/// constant + sum of coefficient * index, as in A(2*i + r - 1, j); A(i + r - 1?, j) reads the fill where that leaves A.
 struct AffineIndex {
   struct Term {
     std::string index;
@@ -73,10 +73,11 @@ struct AffineIndex {
   };
   std::vector<Term> terms;  ///< each index once, no coefficient 0
   std::int64_t constant = 0;
+  bool padded = false;  ///< where it leaves the dimension, the operand's fill is read
   AffineIndex() = default;
   AffineIndex(std::string index) : terms{{std::move(index), 1}} {}
   AffineIndex(const char* index) : AffineIndex(std::string(index)) {}
-  bool is_plain() const { return terms.size() == 1 && terms[0].coefficient == 1 && constant == 0; }
+  bool is_plain() const { return !padded && terms.size() == 1 && terms[0].coefficient == 1 && constant == 0; }
   std::string to_string() const;
   bool operator==(const AffineIndex&) const = default;
 };
@@ -164,8 +165,10 @@ Expression with_sums(const Expression& value, std::span<const std::string> outpu
 std::vector<std::string> index_values(const Assignment& a);
 
 /// Extents of all indices from the operands' shapes. A 1 broadcasts against n. An index that stands only in affine
-/// accesses gets the largest extent that stays inside. ExpressionError: ranks or extents that differ, an access that
-/// leaves its operand, an index of the output that nothing gives an extent to.
+/// accesses gets the largest extent that stays inside; one that stands only in padded accesses, each of whose other
+/// indices has an extent, what its own term alone needs to go through the dimension: ceil(extent / |coefficient|), the
+/// largest of several. ExpressionError: ranks or extents that differ, an access that leaves its operand and is not
+/// padded, an index of the output that nothing gives an extent to.
 std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std::map<std::string, Shape>& shapes);
 
 }  // namespace strata

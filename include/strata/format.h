@@ -177,7 +177,7 @@ class FormatBuilder {
 /// Throws FormatError with carets and a suggestion.
 Format parse_format(std::string_view text, int rank = -1);
 
-/// Registers a user's own name for a format text (case ignored; built-in names cannot be replaced). FormatError.
+/// Registers a user's own name for a format text (case ignored; no built-in name, and no dtype's). FormatError.
 void register_format(std::string_view name, std::string_view text);
 /// Every name that parse_format accepts, with the text (or a pattern of it) it stands for.
 std::vector<std::pair<std::string, std::string>> format_names();

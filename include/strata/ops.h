@@ -84,6 +84,9 @@ struct Slice {
 /// hold any pattern, else a compressed level per dimension (of dense tensors dense ones). Rows of CSR that follow each
 /// other share its arrays. IndexError.
 Tensor slice(const Tensor& t, std::span<const Slice> slices);
+/// The tensor between `before[d]` coordinates in front and `after[d]` behind in dimension d, all of which hold its fill
+/// (NumPy's pad). The format as of a slice. TensorError: a negative width.
+Tensor pad(const Tensor& t, std::span<const std::int64_t> before, std::span<const std::int64_t> after);
 /// The coordinates of one dimension in the order given, some of them left out, some of them several times (NumPy's take
 /// along an axis). The format as of a slice. IndexError.
 Tensor take(const Tensor& t, std::size_t dim, std::span<const std::int64_t> coordinates);

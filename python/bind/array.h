@@ -2,6 +2,7 @@
 // What the files that borrow arrays share: array.cpp (the buffer protocol, and which way an object comes),
 // array_torch.cpp, array_dlpack.cpp.
 #include "bind.h"
+#include "dlpack.h"
 
 namespace strata::bind {
 
@@ -9,6 +10,8 @@ namespace strata::bind {
 /// covers exactly what the strides touch.
 Array make_array(DType dtype, void* origin, Shape shape, std::vector<std::int64_t> strides, bool read_only,
                  std::shared_ptr<void> owner);
+/// Nothing for what no dtype of ours is.
+std::optional<DType> dlpack_dtype(dlpack::DataType t);
 /// DTypeError for a dtype that has no values Strata computes with.
 [[noreturn]] void refuse_dtype(const std::string& dtype);
 

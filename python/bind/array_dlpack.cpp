@@ -7,10 +7,8 @@
 
 #include "array.h"
 #include "base/checked.h"
-#include "dlpack.h"
 
 namespace strata::bind {
-namespace {
 
 std::optional<DType> dlpack_dtype(dlpack::DataType t) {
   if (t.lanes != 1) return std::nullopt;
@@ -32,6 +30,8 @@ std::optional<DType> dlpack_dtype(dlpack::DataType t) {
     default: return std::nullopt;
   }
 }
+
+namespace {
 
 /// Does the first and the last page of this memory exist? A capsule may have been made of any number.
 bool is_mapped(const void* data, std::size_t bytes) {

@@ -107,6 +107,27 @@ void bind_convert(nb::module_& m) {
       "others. TensorError where the format "
       "cannot hold the tensor.");
   m.def(
+      "pad",
+      [](const Tensor& t, nb::handle before, nb::handle after) {
+        const auto widths = [](nb::handle h) {
+          std::vector<std::int64_t> out;
+          for (nb::handle width : h) {
+            const Index i = to_index(width);
+            if (!i.is_integer)
+              throw TensorError({.what = "a width is no integer",
+                                 .expected = "0 or more",
+                                 .got = nb::cast<std::string>(nb::repr(width))});
+            out.push_back(i.value);
+          }
+          return out;
+        };
+        const auto front = widths(before), back = widths(after);
+        NoGil no_gil;
+        return pad(t, front, back);
+      },
+      nb::arg("t"), nb::arg("before"), nb::arg("after"),
+      "The tensor between so many coordinates in front and behind, by dimension, all of which hold its fill.");
+  m.def(
       "from_dense",
       [](nb::handle array, nb::handle format, nb::handle threshold, nb::handle fill) {
         const Tensor dense = to_operand(array);

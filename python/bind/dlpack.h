@@ -34,6 +34,15 @@ struct ManagedVersioned {
   std::uint64_t flags;  // bit 0: read-only, bit 1: a copy
   Tensor tensor;
 };
+/// What `__dlpack_c_exchange_api__` of an array's class holds in a capsule (DLPack 1.3).
+struct ExchangeApi {
+  std::uint32_t major, minor;
+  const ExchangeApi* older;
+  void *allocate, *managed_from_object, *object_from_managed;
+  int (*borrow)(void* object, Tensor* out);  // valid as long as the object is; not 0: a Python error is set
+  void* current_stream;
+};
+inline constexpr const char* exchange_name = "dlpack_exchange_api";
 inline constexpr const char *name = "dltensor", *used_name = "used_dltensor";
 inline constexpr const char *versioned_name = "dltensor_versioned", *used_versioned_name = "used_dltensor_versioned";
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "arguments.h"
+#include "base/dtype_name.h"
 #include "once.h"
 
 namespace strata::bind {
@@ -14,6 +15,15 @@ namespace {
 struct ExtendedDType {
   DType value;
 };
+
+/// A text that only NumPy reads: "double", "intp", "d".
+std::optional<DType> numpy_word(nb::handle text) {
+  try {
+    const std::string name = nb::cast<std::string>(numpy().attr("dtype")(text).attr("name"));
+    if (is_dtype_name(name)) return parse_dtype(name);
+  } catch (nb::python_error&) {}
+  return std::nullopt;
+}
 
 /// Any object's text, for messages that never fail.
 std::string text_of(nb::handle h) {
@@ -35,8 +45,8 @@ DType parse_or_refuse(std::string name, nb::handle h) {
   if (name.rfind("torch.", 0) == 0) name.erase(0, 6);
   for (int k = 0; k < dtype_count; ++k)
     if (name_of(static_cast<DType>(k)) == name) return static_cast<DType>(k);
-  if (PyUnicode_Check(h.ptr()) && name != "complex32") return parse_dtype(name);  // our short names, and a suggestion
-  no_dtype(h);
+  if (!PyUnicode_Check(h.ptr()) || name == "complex32") no_dtype(h);
+  return parse_dtype(name);  // our short names, and a suggestion
 }
 
 }  // namespace
@@ -49,7 +59,12 @@ nb::object numpy() {
 bool numpy_has(DType t) { return t != DType::bf16 && t != DType::f8e4m3 && t != DType::f8e5m2; }
 
 DType to_dtype(nb::handle h) {
-  if (PyUnicode_Check(h.ptr())) return parse_or_refuse(nb::cast<std::string>(h), h);
+  if (PyUnicode_Check(h.ptr())) {
+    const auto text = nb::cast<std::string>(h);
+    if (!is_dtype_name(text))
+      if (const auto t = numpy_word(h)) return *t;
+    return parse_or_refuse(text, h);
+  }
   if (nb::isinstance<ExtendedDType>(h)) return held<ExtendedDType>(h).value;
   const std::string module = str_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__module__"));
   if (module == "torch") return parse_or_refuse(text_of(h), h);
@@ -167,14 +182,8 @@ void bind_dtype(nb::module_& m) {
       "dtype_name", [](nb::handle h) { return std::string(name_of(to_dtype(h))); }, nb::arg("dtype"),
       "NumPy's name of a dtype given as a NumPy or torch dtype, a Python type or a name. DTypeError.");
   m.def(
-      "is_dtype_name",
-      [](const std::string& name) {
-        try {
-          static_cast<void>(parse_dtype(name));
-          return true;
-        } catch (const Error&) { return false; }
-      },
-      nb::arg("name"), "Is this the name of a dtype?");
+      "is_dtype_name", [](const std::string& name) { return is_dtype_name(name); }, nb::arg("name"),
+      "Is this the name of a dtype?");
 }
 
 }  // namespace strata::bind

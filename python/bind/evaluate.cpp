@@ -245,10 +245,12 @@ void bind_evaluate(nb::module_& m) {
       "expression_operands",
       [](const std::string& spec) {
         nb::list out;
-        for (const auto& name : needed(parse_assignment(spec))) out.append(name);
+        for (const auto& name : needed(parse_assignment(spec), nb::dict())) out.append(name);
         return out;
       },
-      nb::arg("spec"), "The operands that an assignment names, in order; of '+=' the result last. ExpressionError.");
+      nb::arg("spec"),
+      "The operands that an assignment names, in order; of '+=' the result last. What may be an index is none. "
+      "ExpressionError.");
   m.def(
       "print_assignment", [](const std::string& spec) { return parse_assignment(spec).to_string(); }, nb::arg("spec"),
       "An assignment as it is printed. ExpressionError.");

@@ -287,7 +287,8 @@ void bind_format(nb::module_& m) {
       "register_format",
       [](const std::string& name, nb::handle text) { register_format(name, to_format(text).to_string()); },
       nb::arg("name"), nb::arg("format"),
-      "A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.");
+      "A name of your own for a format text. Case is ignored; neither a built-in name nor that of a dtype. "
+      "FormatError.");
   m.def("format_names", &format_names,
         "Every name that a format text may use, with the text (or its pattern) that it stands for.");
 }

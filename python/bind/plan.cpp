@@ -5,6 +5,7 @@
 #include "bind.h"
 #include "evaluate.h"
 #include "ops/evaluate/dtypes.h"
+#include "plan/plans_made.h"
 #include "strata/evaluate.h"
 
 namespace strata::bind {
@@ -226,6 +227,8 @@ void bind_plan(nb::module_& m) {
       "not name).\n\n"
       "    def spmv(A, x, *, out, alpha, beta): out[:] = alpha * (A.to_scipy() @ x) + (beta * out if beta else 0)\n"
       "    register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)");
+  m.def("plans_made", &planning::plans_made,
+        "How many times a kernel was chosen since the process began: what the cache of plans knew does not count.");
   m.def("unregister_kernel", &unregister_kernel, nb::arg("name"),
         "Removes a registered kernel; False where there is none of this name.");
 }

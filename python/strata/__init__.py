@@ -28,6 +28,7 @@ from . import (  # noqa: F401  attach arithmetic and verbs to Tensor
 )
 from ._accelerate import Acceleration, accelerate_scipy
 from ._advice import Advice, advise
+from ._arrange import pad
 from ._build import Assembly, Builder
 from ._calls import tell as _tell, tell_methods as _tell_methods
 from ._core import (
@@ -134,6 +135,7 @@ __all__ = [
     "norm",
     "ones",
     "ones_like",
+    "pad",
     "plan",
     "random",
     "read",

@@ -4,6 +4,7 @@ docs/reference/surface.md (scripts/surface.py) lists them beside the names that 
 """
 
 import difflib
+import sys
 
 from ._core import Tensor
 
@@ -205,7 +206,6 @@ FUNCTIONS = {
     "savez": "st.write(path, A)",
     "savez_compressed": "st.write(path, A)",
     "savetxt": "st.write(path, A)",
-    "pad": "st.bmat([[A, None], [None, B]]), or np.concatenate([A, B], axis)",
     "partition": "A.topk(k)",
     "argpartition": "A.topk(k)",
     "put": "st.where(mask, values, A), which gives a new tensor",
@@ -399,7 +399,7 @@ def _message(whose, name, known, senseless, others):
         return f"{whose} has no '{name}'; write {known[name]}"
     if name in senseless:
         return f"{whose} has no '{name}': {senseless[name]}"
-    near = difflib.get_close_matches(name, others, 3, 0.75)
+    near = difflib.get_close_matches(name, others, 3, 0.7)
     return f"{whose} has no '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
@@ -407,9 +407,12 @@ def _getattr(self, name):
     whose = type(self).__name__
     if name.startswith("_"):  # protocols are asked for often
         raise AttributeError(f"{whose} has no '{name}'")
-    raise AttributeError(
-        _message(whose, name, MEMBERS, NO_MEMBER, [n for n in dir(type(self)) if not n.startswith("_")])
-    )
+    known = MEMBERS
+    if name not in MEMBERS and name not in NO_MEMBER:  # what is a function here
+        there = callable(vars(sys.modules[__package__]).get(name))
+        known = {name: f"st.{name}(...)"} if there else FUNCTIONS
+    others = [n for n in dir(type(self)) if not n.startswith("_")]
+    raise AttributeError(_message(whose, name, known, NO_MEMBER, others))
 
 
 Tensor.__getattr__ = _getattr

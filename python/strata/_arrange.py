@@ -7,6 +7,7 @@ import operator
 
 import numpy as np
 
+from . import _core
 from ._core import Tensor
 from ._create import asarray
 from ._indexing import _in_range, gather
@@ -115,9 +116,25 @@ def delete(arr, obj, axis=None):
     return t[_along(d, np.delete(np.arange(t.shape[d]), obj))]
 
 
+def pad(a, pad_width):
+    """The tensor with its fill around it, as np.pad with constant_values=A.fill.
+
+        pad(A, 1)
+        pad(A, ((0, 2), (1, 1)))
+
+    pad_width : a number, a pair, or a pair a dimension: coordinates in front and behind
+    Format : the tensor's own where that holds any pattern. TensorError: a negative width, other numbers of them.
+    """
+    t = asarray(a)
+    try:
+        widths = np.broadcast_to(np.asarray(pad_width, dtype=object), (t.ndim, 2)).tolist()
+    except ValueError:
+        raise TensorError("pad takes two widths a dimension", expected=f"{t.ndim} pairs", got=str(pad_width)) from None
+    return _core.pad(t, [before for before, _ in widths], [after for _, after in widths])
+
+
 @serves(np.pad)
-def pad(array, pad_width, mode="constant", **options):
-    """np.pad with the fill of the tensor."""
+def _pad(array, pad_width, mode="constant", **options):
     t = asarray(array)
     value = options.pop("constant_values", 0)
     same = np.ndim(value) == 0 and (value == t.fill or (value != value and t.fill != t.fill))
@@ -128,13 +145,7 @@ def pad(array, pad_width, mode="constant", **options):
             got=f"mode={mode!r}, constant_values={value!r}",
             fix="np.concatenate([A, B], axis)",
         )
-    widths = np.broadcast_to(pad_width, (t.ndim, 2)).tolist()
-    if any(w < 0 for pair in widths for w in pair):
-        raise TensorError("a width is negative", expected="0 or more", got=str(pad_width))
-    coords, values = stored(t)
-    coords = [c + before for c, (before, _) in zip(coords, widths)]
-    shape = [n + before + after for n, (before, after) in zip(t.shape, widths)]
-    return tensor(coords, values, shape, format_like(t, t.ndim), t.fill, t.dtype, ordered=True)
+    return pad(t, pad_width)
 
 
 @serves(np.moveaxis)

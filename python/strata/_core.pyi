@@ -234,7 +234,7 @@ class Format:
 
 def register_format(name: str, format: object) -> None:
     """
-    A name of your own for a format text. Case is ignored; built-in names cannot be replaced. FormatError.
+    A name of your own for a format text. Case is ignored; neither a built-in name nor that of a dtype. FormatError.
     """
 
 def format_names() -> list[tuple[str, str]]:
@@ -823,6 +823,11 @@ def convert(t: Tensor, format: object | None = None, dtype: object | None = None
     The same tensor in another format, value dtype or index dtypes. `general` takes the slow path that checks all others. TensorError where the format cannot hold the tensor.
     """
 
+def pad(t: Tensor, before: object, after: object) -> Tensor:
+    """
+    The tensor between so many coordinates in front and behind, by dimension, all of which hold its fill.
+    """
+
 def from_dense(array: object, format: object, threshold: object | None = 0.0, fill: object | None = None) -> Tensor:
     """
     From a dense array of any package. Elements with |x - fill| <= threshold are dropped: with 0 all that equal the fill, -0.0 too, as in NumPy and SciPy. None drops only those with the very bits of the fill. NaN stays.
@@ -939,6 +944,11 @@ def register_kernel(name: str, expression: str, formats: object, run: object, dt
         register_kernel('mine', 'ij,j->i', ['CSR', 'dense(1)'], spmv)
     """
 
+def plans_made() -> int:
+    """
+    How many times a kernel was chosen since the process began: what the cache of plans knew does not count.
+    """
+
 def unregister_kernel(name: str) -> bool:
     """Removes a registered kernel; False where there is none of this name."""
 
@@ -1048,7 +1058,7 @@ def operands_by_name(spec: str, operands: dict) -> tuple:
 
 def expression_operands(spec: str) -> list:
     """
-    The operands that an assignment names, in order; of '+=' the result last. ExpressionError.
+    The operands that an assignment names, in order; of '+=' the result last. What may be an index is none. ExpressionError.
     """
 
 def print_assignment(spec: str) -> str:
@@ -1178,3 +1188,33 @@ settings: Settings = ...
 
 def compiler_description() -> str:
     """Which compiler would compile a kernel now."""
+
+def with_all_values(t: Tensor, values: object) -> Tensor:
+    """
+    The same pattern with other values: one for each slot, part after part; borrowed. TensorError.
+    """
+
+class TorchCalls:
+    """
+    Products of a sparse matrix with dense torch tensors, without Python between. Results are fresh torch tensors; no gradients are recorded.
+    """
+
+    def __init__(self) -> None: ...
+
+    def mm(self, matrix: Tensor, values: object, x: object, left: bool) -> Any:
+        """
+        matrix @ x, or x @ matrix, where the matrix has these values. x: a vector or a matrix.
+        """
+
+    def mm_at_once(self, matrix: Tensor, values: object, x: object, c: object | None, left: bool) -> Any:
+        """
+        The same, plus the row c where there is one, of ordinary tensors that fit, in a call that no mode, transformation, trace or profiler watches; otherwise None.
+        """
+
+    def sampled(self, ones: Tensor, a: object, b: object, slots: int, whole: bool) -> Any:
+        """
+        The values of a @ b.T at the places of `ones`, a tensor of ones with as many slots; `whole`: none of them lies beyond the edge. None where there is no kernel.
+        """
+
+    def sampled_at_once(self, ones: Tensor, a: object, b: object, slots: int, whole: bool) -> Any:
+        """As mm_at_once is to mm."""

@@ -33,6 +33,7 @@ def evaluate(
     Each additive term sums the indices that the result lacks; under a function and in parentheses sums are written:
     sum(j, ...), max(j, ...), min(j, ...), any(j, ...), all(j, ...). Functions: abs sign sqrt exp log sin cos tan tanh
     erf relu conj, min(a, b), max(a, b); operators + - * / // % == != < <= > >=. Accesses may be affine: A(2*i + r, j);
+    X(i + k - 1?) reads the fill where that leaves X ('same' convolution);
     an index that stands for its own value is an int64, as of np.indices: A(i,j) * (i > j).
     Numbers are Python's (2, 0.5, inf, nan, 2j, True) and take the dtype of what they meet, as in NumPy 2.
 

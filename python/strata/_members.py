@@ -62,8 +62,6 @@ def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
 
     DTypeError where casting= forbids it. order, subok and copy do not count: tensors are immutable.
     """
-    if isinstance(dtype, str) and not _core.is_dtype_name(dtype):
-        dtype = np.dtype(dtype)  # "f4", "<i8", "double"
     if casting != "unsafe":
         try:
             allowed = np.can_cast(self.dtype, dtype, casting)

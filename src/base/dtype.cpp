@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
+#include <optional>
 
+#include "base/dtype_name.h"
 #include "base/part_dtype.h"
 #include "base/suggest.h"
 #include "strata/error.h"
@@ -24,6 +27,28 @@ bool is_small_float(DType t) { return t >= DType::f16 && t <= DType::f8e5m2; }
 
 DType signed_of_size(std::size_t bytes) {
   return bytes <= 1 ? DType::i8 : bytes == 2 ? DType::i16 : bytes == 4 ? DType::i32 : DType::i64;
+}
+
+/// NumPy's codes: a kind and its bytes, "f4", behind the byte order where that is told, "<f4"; "?" is bool.
+std::optional<DType> parse_code(std::string_view code) {
+  if (const auto first = code.find_first_not_of("<>=|"); first == 1) code.remove_prefix(1);
+  if (code == "?" || code == "b1") return DType::boolean;
+  if (code.size() < 2) return std::nullopt;
+  for (int k = 0; k < dtype_count; ++k) {
+    const auto t = static_cast<DType>(k);
+    if (t == DType::boolean || t == DType::bf16 || t == DType::f8e4m3 || t == DType::f8e5m2) continue;
+    if (code[0] == name_of(t)[0] && code.substr(1) == std::to_string(size_of(t))) return t;
+  }
+  return std::nullopt;
+}
+
+void refuse_byte_order(std::string_view name, DType t) {
+  const char other = std::endian::native == std::endian::little ? '>' : '<';
+  if (name[0] == other && size_of(t) > 1)
+    throw DTypeError({.what = "'" + std::string(name) + "' is of another byte order than this machine",
+                      .expected = std::string(name_of(t)),
+                      .got = std::string(name),
+                      .fix = "write '" + std::string(name_of(t)) + "'"});
 }
 
 /// The smallest float that NumPy lets hold every value of an integer type.
@@ -48,10 +73,26 @@ DType wider_float(DType a, DType b) { return size_of(a) >= size_of(b) ? a : b; }
 
 std::string_view name_of(DType t) { return names[static_cast<std::size_t>(t)]; }
 
+bool is_dtype_name(std::string_view name) {
+  return std::ranges::find(names, name) != names.end() || std::ranges::find(short_names, name) != short_names.end() ||
+         parse_code(name);
+}
+
 DType parse_dtype(std::string_view name) {
+  if (name == "i8" || name == "u8") {
+    const std::string kind = name == "i8" ? "int" : "uint", code = "<" + std::string(name);
+    throw DTypeError({.what = "'" + std::string(name) + "' counts bits to some and bytes to NumPy",
+                      .expected = kind + "8 or " + kind + "64",
+                      .got = std::string(name),
+                      .fix = "write '" + kind + "8' or '" + kind + "64' (NumPy's '" + code + "')"});
+  }
   for (std::size_t i = 0; i < names.size(); ++i)
     if (name == names[i] || name == short_names[i]) return static_cast<DType>(i);
   if (name == "float8_e4m3") return DType::f8e4m3;
+  if (const auto t = parse_code(name)) {
+    refuse_byte_order(name, *t);
+    return *t;
+  }
   std::string all;
   for (auto n : names) all += (all.empty() ? "" : ", ") + std::string(n);
   const auto close = closest(name, names);

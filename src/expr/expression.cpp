@@ -108,9 +108,9 @@ std::string AffineIndex::to_string() const {
     out += t.coefficient < 0 ? (out.empty() ? "-" : " - ") : (out.empty() ? "" : " + ");
     out += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + t.index;
   }
-  if (terms.empty()) return std::to_string(constant);
-  if (constant != 0) out += (constant < 0 ? " - " : " + ") + std::to_string(constant < 0 ? -constant : constant);
-  return out;
+  if (terms.empty()) out = std::to_string(constant);
+  else if (constant != 0) out += (constant < 0 ? " - " : " + ") + std::to_string(constant < 0 ? -constant : constant);
+  return padded ? out + "?" : out;
 }
 
 Expression::Expression(Node node) {

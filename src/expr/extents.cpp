@@ -77,6 +77,19 @@ Interval interval(const AffineIndex& index, const Extents& extents) {
   return v;
 }
 
+/// Room for one more index in an access that must stay inside.
+std::int64_t room_inside(const Interval& v, std::int64_t extent) {
+  const std::int64_t c = v.unknown->coefficient;
+  const Int128 room = c > 0 ? static_cast<Int128>(extent) - 1 - v.most : v.least;
+  const Int128 most = room < 0 ? 0 : room / (c > 0 ? c : -static_cast<Int128>(c)) + 1;
+  return static_cast<std::int64_t>(std::min<Int128>(most, INT64_MAX));
+}
+
+/// Steps of this size through a dimension, whatever stands beside it: 'same' convolution.
+std::int64_t steps_through(const AffineIndex::Term& term, std::int64_t extent) {
+  return ceil_div(extent, term.coefficient < 0 ? -term.coefficient : term.coefficient);
+}
+
 /// R(i,j) = sum(j, A(i,j)): that j ends with the sum, and says nothing of the result's. `+=` has it from what is there,
 /// but not where the whole is the sum.
 bool ends_with_a_reduction(const Assignment& a, const std::string& index) {
@@ -112,26 +125,25 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
              std::to_string(shape.size()) + ", shape " + shape_text(shape));
     from_plain(a, e, shape, extents, from);
   });
-  // Indices of affine accesses alone: the largest extent that stays inside, found one unknown at a time.
-  for (bool changed = true; changed;) {
-    changed = false;
+  // Indices of affine accesses alone, found one unknown at a time: the largest extent that stays inside; where only
+  // padded accesses are left to tell, all that they read.
+  const auto find_some = [&](bool padded) {
     Extents found;
     visit_all([&](const Expression& e) {
       const Shape& shape = shape_of(e);
       for (std::size_t d = 0; d < shape.size(); ++d) {
-        const Interval v = interval(e.node().indices[d], extents);
-        if (v.num_unknown != 1) continue;
-        const std::int64_t c = v.unknown->coefficient;
-        const Int128 room = c > 0 ? static_cast<Int128>(shape[d]) - 1 - v.most : v.least;
-        const Int128 most = room < 0 ? 0 : room / (c > 0 ? c : -static_cast<Int128>(c)) + 1;
-        const auto extent = static_cast<std::int64_t>(std::min<Int128>(most, INT64_MAX));
+        const AffineIndex& index = e.node().indices[d];
+        const Interval v = interval(index, extents);
+        if (index.padded != padded || v.num_unknown != 1) continue;
+        const std::int64_t extent = padded ? steps_through(*v.unknown, shape[d]) : room_inside(v, shape[d]);
         const auto [it, fresh] = found.try_emplace(v.unknown->index, extent);
-        if (!fresh) it->second = std::min(it->second, extent);
-        changed = true;
+        if (!fresh) it->second = padded ? std::max(it->second, extent) : std::min(it->second, extent);
       }
     });
     extents.insert(found.begin(), found.end());
-  }
+    return !found.empty();
+  };
+  while (find_some(false) || find_some(true)) {}
   visit_all([&](const Expression& e) {
     const Shape& shape = shape_of(e);
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -140,12 +152,13 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
       if (v.num_unknown > 0)
         refuse(a, e, "nothing says how far index '" + v.unknown->index + "' goes",
                "an operand with '" + v.unknown->index + "' as a dimension of its own", index.to_string());
-      if (!v.empty && !index.is_plain() && (v.least < 0 || v.most >= shape[d]))
+      if (!v.empty && !index.padded && !index.is_plain() && (v.least < 0 || v.most >= shape[d]))
         refuse(a, e,
                "'" + index.to_string() + "' leaves dimension " + std::to_string(d) + " of '" + e.node().name + "'",
                "0 to " + std::to_string(shape[d] - 1),
                std::to_string(static_cast<std::int64_t>(v.least)) + " to " +
-                   std::to_string(static_cast<std::int64_t>(v.most)));
+                   std::to_string(static_cast<std::int64_t>(v.most)),
+               "write '" + index.to_string() + "?' to read the fill there");
     }
   });
   for (const auto& i : a.indices) {

@@ -6,7 +6,7 @@
 //   term       = factor { ("*" | "/" | "//" | "%") factor }
 //   factor     = ("-" | "+") factor | number | "(" comparison ")" | access | function "(" ... ")"
 //   number     = digits, with a point, an exponent, a "j" behind | "inf" | "nan" | "infj" | "nanj" | "True" | "False"
-//   access     = name [ "(" affine { "," affine } ")" ]
+//   access     = name [ "(" affine [ "?" ] { "," affine [ "?" ] } ")" ]
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -65,6 +65,9 @@ class Parser : private Scanner {
         if (std::find(out.indices.begin(), out.indices.end(), index.text) != out.indices.end())
           refuse("the output has an index twice", index.where, "each index at most once", "'" + index.text + "'");
         out.indices.push_back(index.text);
+        if (peek() == '?')
+          refuse("a result is not padded", {at_, at_ + 1}, "',' or ')'", "'?'",
+                 "write '?' behind an index of an operand: it reads the fill where that leaves the operand");
         if (out.indices.size() > max_dims) refuse("too many dimensions", index.where, "at most 32");
       } while (take(','));
       expect(')', "',' or ')'");
@@ -75,7 +78,9 @@ class Parser : private Scanner {
     } else {
       if (const char c = peek(); c != '=' && c != 0) {
         const std::string got = here();
-        refuse("no result is assigned", {at_, at_ + 1}, "'=' or '+='", got, "name the result first: y(i) = ...");
+        refuse("no result is assigned", {at_, at_ + 1}, "'=' or '+='", got,
+               text_.find("->") == std::string_view::npos ? "name the result first: y(i) = ..."
+                                                          : "give it to einsum, which takes this form");
       }
       expect('=', "'=' or '+='");
     }
@@ -210,6 +215,7 @@ class Parser : private Scanner {
     if (take('(') && !take(')')) {
       do {
         indices.push_back(affine());
+        indices.back().padded = take('?');
         if (peek() == '(') {
           std::string all;
           for (const auto f : functions()) all += (all.empty() ? "" : ", ") + std::string(f);

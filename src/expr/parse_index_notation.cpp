@@ -78,6 +78,13 @@ class Parser : private Scanner {
     if (take(')')) return a;
     do {
       a.indices.push_back(word("an index"));
+      if (const char c = peek(); c == '+' || c == '-' || c == '?')
+        throw Unsupported({.what = "a plan takes no sums of indices, and no padding",
+                           .expected = "',' or ')'",
+                           .got = std::string("'") + c + "'",
+                           .fix = "evaluate() takes any expression; for a plan pad and slice the operand first",
+                           .text = std::string(text_),
+                           .where = {at_, at_ + 1}});
       if (a.indices.size() > max_dims) refuse("too many dimensions", a.indices.back().where, "at most 32");
     } while (take(','));
     expect(')', "',' or ')'");

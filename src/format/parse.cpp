@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/dtype_name.h"
 #include "base/fork_mutex.h"
 #include "base/suggest.h"
 #include "format/print.h"
@@ -189,6 +190,10 @@ void register_format(std::string_view name, std::string_view text) {
                        .got = std::string(name.substr(0, 100))});
   if (detail::find_named_format(name) || detail::same_word(name, "TensorFormat"))
     throw FormatError({.what = "the name '" + std::string(name) + "' is built in",
+                       .expected = "a name of your own",
+                       .got = std::string(name)});
+  if (is_dtype_name(lower_case(name)))
+    throw FormatError({.what = "'" + std::string(name) + "' is the name of a dtype",
                        .expected = "a name of your own",
                        .got = std::string(name)});
   const Format format = parse_format(text);

@@ -75,6 +75,18 @@ Format slicing::format_of_part(const Tensor& t, std::span<const int> order) {
                                    : conversion::levels_in_order(order, false);
 }
 
+Tensor slicing::elements_of(const Tensor& t, std::span<const Slice> slices, const Format& format, Zeros zeros) {
+  Shape shape;
+  for (const Slice& s : slices)
+    if (s.keeps) shape.push_back(s.count);
+  const conversion::Source stored = conversion::stored_elements(t, zeros);
+  const auto kept = [&](const conversion::Sink& sink) {
+    Taken taken(slices, size_of(t.dtype()));
+    stored.emit([&](const conversion::Piece& piece) { sink(taken.of(piece)); });
+  };
+  return conversion::assemble({kept}, t.dtype(), t.fill(), shape, format, {.zeros = Zeros::keep});
+}
+
 static Tensor sliced(const Tensor& t, std::span<const Slice> slices) {
   Tensor from = t;
   std::vector<Slice> left(slices.begin(), slices.end());
@@ -99,21 +111,12 @@ static Tensor sliced(const Tensor& t, std::span<const Slice> slices) {
       left[d].start = 0;
     }
   bool whole = true;
-  Shape shape;
   std::vector<int> order;
   for (std::size_t d = 0; d < left.size(); ++d) {
     whole = whole && is_whole(left[d], from.shape()[d]);
-    if (!left[d].keeps) continue;
-    order.push_back(static_cast<int>(shape.size()));
-    shape.push_back(left[d].count);
+    if (left[d].keeps) order.push_back(static_cast<int>(order.size()));
   }
-  if (whole) return from;
-  const conversion::Source stored = conversion::stored_elements(from, Zeros::automatic);
-  const auto kept = [&](const conversion::Sink& sink) {
-    Taken taken(left, size_of(t.dtype()));
-    stored.emit([&](const conversion::Piece& piece) { sink(taken.of(piece)); });
-  };
-  return conversion::assemble({kept}, t.dtype(), t.fill(), shape, format_of_part(t, order), {.zeros = Zeros::keep});
+  return whole ? from : elements_of(from, left, format_of_part(t, order), Zeros::automatic);
 }
 
 Tensor slice(const Tensor& t, std::span<const Slice> slices) {

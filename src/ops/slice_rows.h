@@ -42,6 +42,9 @@ template <class F> void each_row(i64 rows, const F& f) {
 /// and it can hold any pattern, else a compressed level per dimension (of dense tensors dense ones).
 Format format_of_part(const Tensor& t, std::span<const int> order);
 
+/// What slices take of the stored elements, in another format. They may reach beyond the tensor.
+Tensor elements_of(const Tensor& t, std::span<const Slice> slices, const Format& format, Zeros zeros);
+
 /// Rows that follow each other, which share the matrix's arrays. `dim` is the dimension of the dense level.
 Tensor neighbours(const Tensor& t, std::size_t dim, i64 begin, i64 count);
 

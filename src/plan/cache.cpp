@@ -1,10 +1,13 @@
 // Choices by structure, least recently used ones leave. Making one takes milliseconds, finding one again less than a
 // microsecond.
+#include <atomic>
+
 #include "base/checked.h"
 #include "base/lru_cache.h"
 #include "plan/epoch.h"
 #include "plan/pattern.h"
 #include "plan/plan_impl.h"
+#include "plan/plans_made.h"
 
 namespace strata::planning {
 namespace {
@@ -40,6 +43,8 @@ Cache& cache() {
   return c;
 }
 
+std::atomic<std::int64_t> made{0};
+
 /// Made when the library is loaded: a fork in the middle of its making would leave the child waiting for the end of it.
 [[maybe_unused]] const Cache& made_early = cache();
 
@@ -48,6 +53,7 @@ Cache& cache() {
 ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, const TensorType& output, DType compute) {
   Key key{canonical(e), {operands.begin(), operands.end()}, output, compute, Epoch::now()};
   if (auto found = cache().find(key)) return std::move(*found);
+  made.fetch_add(1, std::memory_order_relaxed);
   auto choice = std::make_shared<Choice>();
   choice->product = {normalise(e, operands), key.operands, output, compute, pattern_operand(operands, output)};
   if (choice->product.pattern_of >= 0) {
@@ -62,5 +68,7 @@ ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, cons
   cache().insert(std::move(key), choice);
   return choice;
 }
+
+std::int64_t plans_made() { return made.load(std::memory_order_relaxed); }
 
 }  // namespace strata::planning

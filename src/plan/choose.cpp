@@ -7,6 +7,7 @@
 #include "plan/align_first.h"
 #include "plan/compiled.h"
 #include "plan/convert_first.h"
+#include "plan/copied.h"
 #include "plan/long_sums.h"
 #include "plan/product.h"
 #include "plan/user_kernels.h"
@@ -222,6 +223,7 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
   if (automatic || engine == "kernels") {
     if (depth == 0)  // a copy that we make is nothing a user's kernel was registered for
       if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
+    if (RunnerPtr r = choose_copy(product, reports, depth)) return r;
     const char* vendor_first = engine == "vendor" ? "settings().engine is 'vendor'" : nullptr;
     if (RunnerPtr r = choose_vendor(product, reports, depth, vendor_first)) return r;
     if (RunnerPtr r = choose_builtin(product, reports, depth, false))

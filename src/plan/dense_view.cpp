@@ -14,6 +14,7 @@
 
 #include "backend/pool.h"
 #include "base/share.h"
+#include "plan/turn.h"
 
 namespace strata::planning {
 namespace {
@@ -264,6 +265,7 @@ void add(const DenseView& v, const DenseView& w) {
 void assign(const DenseView& to, const DenseView& from) {
   const auto pair = [](DType a, DType b) { return static_cast<int>(a) * dtype_count + static_cast<int>(b); };
   if (to.dtype == from.dtype) {
+    if (turn(to, from)) return;
     const auto same = [](auto x) { return x; };
     switch (size_of(to.dtype)) {
       case 1: return map<Bytes<1>, Bytes<1>>(to, from, same);

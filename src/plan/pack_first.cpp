@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "backend/pool.h"
 #include "base/checked.h"
 #include "plan/dense_view.h"
 #include "plan/ordered_rows.h"
@@ -13,91 +12,6 @@ namespace strata::planning {
 namespace {
 
 using i64 = std::int64_t;
-constexpr i64 tile = 64;  // both sides of a tile stay in L1
-
-/// A square of 16-byte rows, transposed in registers: from[c * step] .. becomes to[r * width] .. (2.5-4x of single
-/// elements, measured).
-template <class T> struct Square {
-  static constexpr i64 side = 1;
-  static void turn(T* to, i64, const T* from, i64) { *to = *from; }
-};
-template <> struct Square<std::uint32_t> {
-  static constexpr i64 side = 4;
-  using Row [[gnu::vector_size(16), gnu::aligned(4), gnu::may_alias]] = std::uint32_t;
-  static void turn(std::uint32_t* to, i64 width, const std::uint32_t* from, i64 step) {
-    const auto in = [&](i64 c) { return *reinterpret_cast<const Row*>(from + c * step); };
-    const auto out = [&](i64 r) -> Row& { return *reinterpret_cast<Row*>(to + r * width); };
-    const Row a = in(0), b = in(1), c = in(2), d = in(3);
-    const Row ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    const Row ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    out(0) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    out(1) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    out(2) = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
-    out(3) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
-  }
-};
-template <> struct Square<std::uint64_t> {
-  static constexpr i64 side = 2;
-  using Row [[gnu::vector_size(16), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
-  static void turn(std::uint64_t* to, i64 width, const std::uint64_t* from, i64 step) {
-    const Row a = *reinterpret_cast<const Row*>(from), b = *reinterpret_cast<const Row*>(from + step);
-    *reinterpret_cast<Row*>(to) = __builtin_shufflevector(a, b, 0, 2);
-    *reinterpret_cast<Row*>(to + width) = __builtin_shufflevector(a, b, 1, 3);
-  }
-};
-
-/// to = from for views of rank 2 or more: the last dimension of `to` is contiguous, that of `from` is not.
-template <class T>
-void turn(const DenseView& to, const DenseView& from) {
-  const int last = to.rank - 1;
-  // The dimension along which `from` is closest together.
-  int near = last == 0 ? 0 : last - 1;
-  for (int d = 0; d < last; ++d)
-    if (std::abs(from.strides[d]) < std::abs(from.strides[near]) && from.shape[d] > 1) near = d;
-  i64 outer = 1;
-  for (int d = 0; d < last; ++d)
-    if (d != near) outer *= to.shape[d];
-  const i64 rows = last == 0 ? 1 : to.shape[near], columns = to.shape[last];
-  const i64 bands = (rows + tile - 1) / tile;
-  const auto band = [&](i64 task) {
-    i64 rest = task / bands, x = 0, y = 0;
-    for (int d = last - 1; d >= 0; --d) {
-      if (d == near) continue;
-      x += rest % to.shape[d] * to.strides[d];
-      y += rest % to.shape[d] * from.strides[d];
-      rest /= to.shape[d];
-    }
-    const i64 first = task % bands * tile, end = std::min(rows, first + tile);
-    const i64 tr = last == 0 ? 0 : to.strides[near], fr = last == 0 ? 0 : from.strides[near], fc = from.strides[last];
-    T* t = reinterpret_cast<T*>(to.data) + x;
-    const T* f = reinterpret_cast<const T*>(from.data) + y;
-    constexpr i64 side = Square<T>::side;
-    i64 c = 0;
-    for (; side > 1 && fr == 1 && c + side <= columns; c += side) {
-      i64 r = first;
-      for (; r + side <= end; r += side) Square<T>::turn(t + r * tr + c, tr, f + r + c * fc, fc);
-      for (; r < end; ++r)
-        for (i64 q = c; q < c + side; ++q) t[r * tr + q] = f[r + q * fc];
-    }
-    for (; c < columns; c += tile)
-      for (i64 r = first; r < end; ++r)
-        for (i64 q = c; q < std::min(columns, c + tile); ++q) t[r * tr + q] = f[r * fr + q * fc];
-  };
-  const i64 tasks = outer * bands;
-  if (tasks * tile * columns < 1 << 15)
-    for (i64 k = 0; k < tasks; ++k) band(k);
-  else parallel_for(tasks, band);
-}
-
-void turn(const DenseView& to, const DenseView& from) {
-  switch (size_of(to.dtype)) {
-    case 1: return turn<std::uint8_t>(to, from);
-    case 2: return turn<std::uint16_t>(to, from);
-    case 4: return turn<std::uint32_t>(to, from);
-    case 8: return turn<std::uint64_t>(to, from);
-    default: return assign(to, from);
-  }
-}
 
 /// One operand with its dimensions in another order, the summed one last.
 struct Pack {
@@ -137,7 +51,7 @@ class PackFirst : public Preparation {
       from.shape[d] = own.shape[p.order[static_cast<std::size_t>(d)]];
       from.strides[d] = own.strides[p.order[static_cast<std::size_t>(d)]];
     }
-    if (to.size() > 0) turn(to, from);
+    assign(to, from);
     return copy;
   }
 

@@ -36,7 +36,9 @@ Tensor with_values(const Tensor& t, Buffer values, std::int64_t value_stride) {
   type.shared_value = value_stride == 0;
   part.values = std::move(values);
   part.value_stride = value_stride;
-  return make_from_parts(std::move(type), {std::move(part)});
+  std::vector<Part> parts;  // (a list in braces would copy the part once more)
+  parts.push_back(std::move(part));
+  return make_from_parts(std::move(type), std::move(parts));
 }
 
 }  // namespace strata

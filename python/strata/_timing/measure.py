@@ -114,6 +114,18 @@ def split(key):
     return name, int(threads)
 
 
+#: libraries beside the race: timed in every round, and nobody is out of it because they are fast
+YARDSTICKS = ("dense", "bf16")
+
+#: libraries whose results the others are compared with
+REFERENCES = ("scipy", "dense")
+
+
+def races(key):
+    """Is this one of the libraries of which the fastest counts?"""
+    return not key.startswith("strata") and split(key)[0] not in YARDSTICKS
+
+
 #: After two rounds a library this much slower than the best one beside us has had its say: no further visit can make it the best.
 HOPELESS = 2.0
 
@@ -122,10 +134,10 @@ def slower(seconds, factor):
     """Which of the other libraries take more than `factor` times the best one's seconds with as many threads."""
     best = {}
     for key, s in seconds.items():
-        if not key.startswith("strata"):
+        if races(key):
             threads = split(key)[1]
             best[threads] = min(s, best.get(threads, s))
-    return [k for k, s in seconds.items() if not k.startswith("strata") and s > factor * best[split(k)[1]]]
+    return [k for k, s in seconds.items() if races(k) and s > factor * best[split(k)[1]]]
 
 
 def hopeless(results, open_keys):
@@ -156,7 +168,7 @@ def far_behind(earlier, key):
     name, threads = split(key)
     best = best_peer(earlier or {}, threads)[1]
     known = (earlier or {}).get(key, {}).get("seconds")
-    return bool(best and known and not name.startswith(("strata", "scipy")) and known > FAR_BEHIND * best["seconds"])
+    return bool(best and known and races(key) and name != "scipy" and known > FAR_BEHIND * best["seconds"])
 
 
 def stays_behind(results, peer, n, first):
@@ -170,7 +182,7 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
     """Times one case; after `limit` seconds of rounds no further one starts. `earlier`: the results of an earlier run, whose
     variants are taken again. `serial`: libraries that have one thread, whose figures serve for any number.
     Returns {"peer/threads": {...}}: seconds (minimum), spread (median / minimum), rounds, variant, note,
-    variants; or "refused" / "error". A product that differs from SciPy's is an error."""
+    variants; or "refused" / "error". A result that differs from the reference's is an error."""
     request = dataclasses.asdict(case)
     results, open_ = {}, []
     for n in threads:
@@ -253,7 +265,7 @@ def measure(pool, case, peers, threads, rounds=8, budget=0.3, progress=None, lim
 
 def _judge(results):
     reference = next(
-        (r["fingerprint"] for k, r in results.items() if k.startswith("scipy/") and r.get("fingerprint")), None
+        (r["fingerprint"] for k, r in results.items() if split(k)[0] in REFERENCES and r.get("fingerprint")), None
     )
     for r in results.values():
         if not r.get("times"):
@@ -264,7 +276,7 @@ def _judge(results):
         r["rounds"] = len(times)
         mine = r.pop("fingerprint", None)
         if reference and mine and not same(mine, reference, r["dtype"]):
-            r["error"] = "the product differs from SciPy's"
+            r["error"] = "the result differs from the reference"
         r.pop("reopen", None)
 
 
@@ -275,7 +287,7 @@ def best_peer(results, threads):
         for k, r in results.items()
         if "seconds" in r
         and "error" not in r
-        and not k.startswith("strata")
+        and races(k)
         and k.split("/")[1] in (str(threads), "1" if k.startswith("scipy") else str(threads))
     ]
     if not keys:

@@ -11,6 +11,9 @@ _OTHERS = {
     ("torch_geometric", "EdgeIndex"),
     ("networkx", "Graph"),
     *(("pandas", name) for name in ("Series", "DataFrame")),
+    ("tensorflow", "SparseTensor"),
+    ("dgl", "DGLGraph"),
+    *(("graphblas", name) for name in ("Matrix", "Vector")),
 }
 #: package: (module, function)
 _IMPORTS = {
@@ -19,6 +22,9 @@ _IMPORTS = {
     "torch_geometric": ("geometric", "from_edge_index"),
     "networkx": ("networkx", "from_networkx"),
     "pandas": ("pandas", "from_pandas"),
+    "tensorflow": ("tensorflow", "from_tensorflow"),
+    "dgl": ("dgl", "from_dgl"),
+    "graphblas": ("graphblas", "from_graphblas"),
 }
 _EXPORTS = {
     "sparse": ("sparse", "to_sparse"),
@@ -26,6 +32,9 @@ _EXPORTS = {
     "torch_geometric": ("geometric", "to_edge_index"),
     "networkx": ("networkx", "to_networkx"),
     "pandas": ("pandas", "to_pandas"),
+    "tensorflow": ("tensorflow", "to_tensorflow"),
+    "dgl": ("dgl", "to_dgl"),
+    "graphblas": ("graphblas", "to_graphblas"),
 }
 
 
@@ -61,8 +70,8 @@ def package_of(x):
 
 def from_package(x):
     """A tensor over the memory of whatever a package calls a tensor: NumPy, SciPy (sparse), PyTorch, CuPy, pydata/sparse,
-    JAX (BCOO, BCSR, dense), PyTorch Geometric (EdgeIndex), pandas, networkx, DLPack, and of Python's own buffers
-    (array.array, memoryview).
+    JAX (BCOO, BCSR, dense), TensorFlow (SparseTensor, dense), PyTorch Geometric (EdgeIndex), DGL, python-graphblas, pandas,
+    networkx, DLPack, and of Python's own buffers (array.array, memoryview).
 
     The format says how `x` stores it. A Strata tensor comes back as it is. TensorError, DTypeError, Unsupported.
     """
@@ -104,8 +113,8 @@ def from_package(x):
         return _core.from_array(np.asarray(x))
     raise TensorError(
         "this is a tensor of no package that Strata knows",
-        expected="a NumPy array, a SciPy, pydata or JAX sparse array, a torch or CuPy tensor, a graph of networkx or PyTorch "
-        "Geometric, a DataFrame of pandas, an object with __dlpack__ or a buffer",
+        expected="a NumPy array, a SciPy, pydata, JAX or TensorFlow sparse array, a torch or CuPy tensor, a graph of networkx, DGL "
+        "or PyTorch Geometric, a matrix of python-graphblas, a DataFrame of pandas, an object with __dlpack__ or a buffer",
         got=type(x).__name__,
     )
 
@@ -136,7 +145,7 @@ class _OnlyDLPack:
 
 def to_package(t, like=None, *, copy=False):
     """The tensor as an object of a package: 'numpy', 'scipy', 'torch', 'cupy', 'sparse' (pydata), 'jax', 'torch_geometric',
-    'networkx', 'pandas', or the package of an object.
+    'networkx', 'pandas', 'tensorflow', 'dgl', 'graphblas', or the package of an object.
 
     Without `like`: NumPy for all-dense tensors, otherwise SciPy. Memory is shared where the package has the format;
     otherwise the tensor leaves as CSR (2-D) or COO, and a CopyWarning says so. `copy=True` shares nothing.

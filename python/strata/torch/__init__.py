@@ -5,12 +5,25 @@ gradient. Its gradient is stored at the same elements.
 """
 
 from ..errors import Unsupported
-from . import _compare, _convolution, _elements, _embedding, _indexing, _reductions, _shapes, nn  # noqa: F401
+from . import (  # noqa: F401
+    _compare,
+    _convolution,
+    _elements,
+    _embedding,
+    _indexing,
+    _products,
+    _reductions,
+    _shapes,
+    nn,
+)
 from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
 from ._matrix import linear
 from ._pattern import Pattern
+from ._quantize import QuantizedLinear, quantize_
+from ._register import register_format, register_kernel, unregister_kernel
 from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
+from ._spmm import spmm
 from ._tensor import Tensor, from_strata, from_torch
 from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
 from ._weights import Sparse, reformat_, set_weight, sparsify_, weights_of
@@ -31,6 +44,11 @@ __all__ = [
     "Threshold",
     "Unsupported",
     "Explanation",
+    "register_format",
+    "register_kernel",
+    "unregister_kernel",
+    "QuantizedLinear",
+    "quantize_",
     "densified",
     "explain",
     "from_strata",
@@ -40,6 +58,7 @@ __all__ = [
     "reformat_",
     "set_weight",
     "sparsify_",
+    "spmm",
     "strict",
     "weights_of",
 ]

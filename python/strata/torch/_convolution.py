@@ -11,7 +11,8 @@ import torch.nn.functional as F
 import strata as st
 
 from ..errors import ArgumentError, TensorError
-from ._matrix import _alike, implements, is_sparse, product
+from ._einsum import alike
+from ._matrix import implements, is_sparse, product
 from ._pattern import Pattern, lasting
 
 
@@ -25,7 +26,7 @@ def _convolution(rank, input, weight, bias=None, stride=1, padding=0, dilation=1
     _check(x.shape, pattern.shape, groups, rank)
     out, _, *kernel = pattern.shape
     stride, dilation = _each(stride, rank, 1), _each(dilation, rank, 1)
-    values, x = _alike(weight.values(), x)
+    values, x = alike(weight.values(), x)
     matrix, gather = _as_matrix(pattern, groups)
     columns, extents = _patches(x, kernel, stride, _padding(padding, kernel, stride, dilation), dilation)
     y = product(gather(values), matrix, columns)

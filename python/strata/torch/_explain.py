@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 import strata as st
 
+from ._contract import patterns_in
 from ._fallback import watched
 from ._pattern import pattern_of
 from ._tensor import FUNCTIONS, Tensor
@@ -112,11 +113,16 @@ class _Trace:
     def _module(self):
         return next((self.names[id(m)] for m in reversed(self.path) if id(m) in self.names), "")
 
+    def weight_of(self, values, pattern):
+        """The name of the model's weight that has this memory, or None."""
+        found = self.by_values.get(values.data_ptr()) or self.by_index.get(_addresses(pattern.index)) or [None]
+        inside = [name for name in found if name and name.rpartition(".")[0] == self._module()]
+        return (inside or found)[0]
+
     def name_of(self, values, pattern):
-        found = self.by_values.get(values.data_ptr()) or self.by_index.get(_addresses(pattern.index))
-        if found:
-            inside = [name for name in found if name.rpartition(".")[0] == self._module()]
-            return (inside or found)[0]
+        found = self.weight_of(values, pattern)
+        if found is not None:
+            return found
         name = f"({pattern.format.name or pattern.format} {'x'.join(map(str, pattern.shape))})"
         self.others[name] = pattern
         return name
@@ -171,7 +177,8 @@ class _Functions(TorchFunctionMode):
         weight = self.trace.name_of(x.values(), x.pattern)
         copied = dict.fromkeys(operation for operation, pattern in copies if pattern is x.pattern)
         if not copied:
-            kernels = dict.fromkeys(kernel for of, kernel in self.trace.inner if of == weight)
+            # a product with what was made of the operand within the function is the operand's
+            kernels = dict.fromkeys(kernel for of, kernel in self.trace.inner if of in (weight, None))
             self.trace.note(weight, name, True, ", ".join(kernels))
         elif known and set(copied) != {name}:
             self.trace.note(weight, name, False, f"{', '.join(copied)} in it has no sparse form")
@@ -192,15 +199,25 @@ class _Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = str(func).removeprefix("strata.").strip("_").partition("_v")[0]
-        if func.namespace == "strata" and name != "sampled":
-            layout = next(a for a in args if isinstance(a, str))
-            pattern = pattern_of(layout, next(a for a in args if isinstance(a, (list, tuple))))
-            weight, kernel = self.trace.name_of(args[0], pattern), _kernel(pattern, *args) if name == "mm" else name
+        for values, pattern, kernel in _uses(name, args) if func.namespace == "strata" else ():
             if self.trace.inner is None:
-                self.trace.note(weight, name, True, kernel)
+                self.trace.note(self.trace.name_of(values, pattern), name, True, kernel)
             else:
-                self.trace.inner.append((weight, kernel))
+                self.trace.inner.append((self.trace.weight_of(values, pattern), kernel))
         return func(*args, **(kwargs or {}))
+
+
+def _uses(name, args):
+    """(values, pattern, kernel) of each sparse operand of an operator."""
+    if name == "contract":
+        operands, index, layouts, spec = args
+        for values, found in zip(operands, patterns_in(index, layouts)):
+            if found is not None:
+                yield values, pattern_of(*found), spec
+    elif name not in ("sampled", "winners"):
+        layout = next(a for a in args if isinstance(a, str))
+        pattern = pattern_of(layout, next(a for a in args if isinstance(a, (list, tuple))))
+        yield args[0], pattern, _kernel(pattern, *args) if name == "mm" else name
 
 
 def _kernel(pattern, values, _index, _layout, x, transpose, left):

@@ -28,89 +28,52 @@ _functorch = torch._C._are_functorch_transforms_active
 
 def mm(values, pattern, x, transpose=False, left=False):
     """op(A) @ x, or x @ op(A): differentiable in `values` and `x`, any number of times. x: a vector or a matrix."""
-    if _plain(values, x):
-        return _apply_mm(values, x, pattern, transpose, left)
-    return _ops.mm_v1(values, list(pattern.index), pattern.layout, x, transpose, left)
+    y = mm_at_once(values, pattern, x, None, transpose, left)
+    return _ops.mm_v1(values, list(pattern.index), pattern.layout, x, transpose, left) if y is None else y
+
+
+def mm_at_once(values, pattern, x, c, transpose, left):
+    """The same plus c, a row, where there is one: of ordinary tensors that fit, in a call that nobody watches. Otherwise
+    None, whatever the reason."""
+    if torch.compiler.is_compiling() or pattern.has_room:
+        return None
+    y = _kernels.calls.mm_at_once(pattern.matrix(transpose), values, x, c, left)
+    if y is None or not torch.is_grad_enabled():
+        return y
+    if values.requires_grad or x.requires_grad or (c is not None and c.requires_grad):
+        return _apply_mm(values, x, c, pattern, transpose, left, (y,))
+    return y
 
 
 def sampled(a, b, pattern):
     """The values of a @ b.T at a pattern: differentiable in `a` and `b`. Matrices (m, k) and (n, k), or vectors."""
-    if _plain(a, b):
-        return _apply_sampled(a, b, pattern)
-    return _ops.sampled_v1(a, b, list(pattern.index), pattern.layout, pattern.num_values)
+    values = None
+    if not torch.compiler.is_compiling() and not pattern.has_room:
+        ones = pattern.known_ones_of(a.dtype)  # made by the operator, below all that may watch this call
+        if ones is not None:
+            values = _kernels.calls.sampled_at_once(ones, a, b, pattern.num_values, pattern.whole)
+    if values is None:
+        return _ops.sampled_v1(a, b, list(pattern.index), pattern.layout, pattern.num_values)
+    if torch.is_grad_enabled() and (a.requires_grad or b.requires_grad):
+        return _apply_sampled(a, b, pattern, (values,))
+    return values
 
 
-def _plain(*tensors):
-    """Is this an eager call on ordinary CPU tensors, that nobody watches?"""
-    if torch.compiler.is_compiling():
-        return False
-    return all(type(t) in _ORDINARY and t.device.type == "cpu" for t in tensors) and not (
-        torch._C._len_torch_dispatch_stack()
-        or _functorch()
-        or torch._C._is_tracing()
-        or torch.autograd.forward_ad._current_level >= 0
-        or any(t.is_neg() or t.is_conj() for t in tensors)
-    )
+class _Arrays:
+    """A pattern as operators take it: what traces them can follow its arrays."""
+
+    def __init__(self, index, layout, size):
+        self.index, self.layout, self.size = index, layout, size
 
 
-_ORDINARY = (torch.Tensor, torch.nn.Parameter)
-
-
-class _Mm(Function):
-    """y = op(A(values)) x. Its gradients are one sampled product and one product."""
-
-    @staticmethod
-    def forward(ctx, values, x, pattern, transpose, left):
-        ctx.save_for_backward(values, x)
-        ctx.how = pattern, transpose, left
-        return _kernels.mm(pattern, values.detach(), x.detach(), transpose, left)
-
-    @staticmethod
-    def backward(ctx, g):
-        (values, x), (pattern, transpose, left) = ctx.saved_tensors, ctx.how
-        return *_mm_gradients(ctx, values, x, g, transpose, left, *_on(pattern)), None, None, None
-
-
-class _Sampled(Function):
-    """v = (a b^T) at the pattern: linear in each, and its gradients are products with the matrix of the gradient."""
-
-    @staticmethod
-    def forward(ctx, a, b, pattern):
-        ctx.save_for_backward(a, b)
-        ctx.pattern = pattern
-        return _kernels.sampled(pattern, a.detach(), b.detach())
-
-    @staticmethod
-    def backward(ctx, h):
-        return *_sampled_gradients(ctx, *ctx.saved_tensors, h, *_on(ctx.pattern)), None
-
-
-def _on(pattern):
-    return (lambda v, x, t, left: mm(v, pattern, x, t, left)), (lambda a, b: sampled(a, b, pattern))
-
-
-def _mm_gradients(ctx, values, x, g, transpose, left, mm, sampled):
-    of_values = of_x = None
-    if ctx.needs_input_grad[0]:
-        # The matrix that acts has the gradient g x^T, or x^T g from the left; A's own is that or its transpose.
-        rows, columns = (x.t() if x.dim() == 2 else x, g.t() if g.dim() == 2 else g) if left else (g, x)
-        of_values = sampled(columns, rows) if transpose else sampled(rows, columns)
-    if ctx.needs_input_grad[1]:
-        of_x = mm(values, g, not transpose, left)
-    return of_values, of_x
-
-
-def _sampled_gradients(ctx, a, b, h, mm, sampled):
+def _on(matrix, index):
+    """(mm, sampled) of the same kind as the call that is differentiated. `index`: the arrays, as they were saved."""
+    if not isinstance(matrix, _Arrays):
+        return (lambda v, x, t, left: mm(v, matrix, x, t, left)), (lambda a, b: sampled(a, b, matrix))
     return (
-        mm(h, b, False, False) if ctx.needs_input_grad[0] else None,
-        mm(h, a, True, False) if ctx.needs_input_grad[1] else None,
+        lambda v, x, t, left: _ops.mm_v1(v, index, matrix.layout, x, t, left),
+        lambda a, b: _ops.sampled_v1(a, b, index, matrix.layout, matrix.size),
     )
-
-
-_apply_mm, _apply_sampled = super(Function, _Mm).apply, super(Function, _Sampled).apply
-
-
-# The operators: the same formulas over operators, so that whatever traces them can differentiate what it traced.
 
 
 def _below(op, raw, *args):
@@ -126,76 +89,90 @@ def _below(op, raw, *args):
     return raw(*args)
 
 
-class _MmOp(Function):
+class _Mm(Function):
+    """y = op(A(values)) x + c. Its gradients are one sampled product and one product. `matrix`: a Pattern where the result
+    is there already, otherwise _Arrays, and the operators compute."""
+
     @staticmethod
-    def forward(ctx, values, index, layout, x, transpose, left):
-        ctx.save_for_backward(values, x, *index)
-        ctx.save_for_forward(values, x, *index)
-        ctx.how = layout, transpose, left
-        return _below(_ops.mm_v1, _ops._mm_v1, values, index, layout, x, transpose, left)
+    def forward(ctx, values, x, c, matrix, transpose, left, done=None):
+        ctx.how = matrix, transpose, left
+        if done:
+            ctx.save_for_backward(values, x)
+            return done[0]
+        ctx.save_for_backward(values, x, *matrix.index)
+        ctx.save_for_forward(values, x, *matrix.index)
+        return _below(_ops.mm_v1, _ops._mm_v1, values, matrix.index, matrix.layout, x, transpose, left)
 
     @staticmethod
     def backward(ctx, g):
-        values, x, *index = ctx.saved_tensors
-        layout, transpose, left = ctx.how
-        needs = _Needs(ctx.needs_input_grad[0], ctx.needs_input_grad[3])
-        of_values, of_x = _mm_gradients(needs, values, x, g, transpose, left, *_by_ops(index, layout, values.shape[0]))
-        return of_values, None, None, of_x, None, None
+        (values, x, *index), (matrix, transpose, left) = ctx.saved_tensors, ctx.how
+        mm, sampled = _on(matrix, index)
+        of_values = of_x = of_c = None
+        if ctx.needs_input_grad[0]:
+            # The matrix that acts has the gradient g x^T, or x^T g from the left; A's own is that or its transpose.
+            rows, columns = (x.t() if x.dim() == 2 else x, g.t() if g.dim() == 2 else g) if left else (g, x)
+            of_values = sampled(columns, rows) if transpose else sampled(rows, columns)
+        if ctx.needs_input_grad[1]:
+            of_x = mm(values, g, not transpose, left)
+        if ctx.needs_input_grad[2]:
+            of_c = g.sum(0) if g.dim() == 2 else g
+        return of_values, of_x, of_c, None, None, None, None
 
     @staticmethod
-    def jvp(ctx, of_values, _index, _layout, of_x, _transpose, _left):
-        values, x, *index = ctx.saved_tensors
-        layout, transpose, left = ctx.how
-        terms = [] if of_values is None else [_ops.mm_v1(of_values, index, layout, x, transpose, left)]
-        terms += [] if of_x is None else [_ops.mm_v1(values, index, layout, of_x, transpose, left)]
+    def jvp(ctx, of_values, of_x, *_):
+        (values, x, *index), (matrix, transpose, left) = ctx.saved_tensors, ctx.how
+        mm, _ = _on(matrix, index)
+        terms = [] if of_values is None else [mm(of_values, x, transpose, left)]
+        terms += [] if of_x is None else [mm(values, of_x, transpose, left)]
         return sum(terms[1:], terms[0])
 
 
-class _SampledOp(Function):
+class _Sampled(Function):
+    """v = (a b^T) at the pattern: linear in each, and its gradients are products with the matrix of the gradient."""
+
     @staticmethod
-    def forward(ctx, a, b, index, layout, size):
-        ctx.save_for_backward(a, b, *index)
-        ctx.save_for_forward(a, b, *index)
-        ctx.how = layout, size
-        return _below(_ops.sampled_v1, _ops._sampled_v1, a, b, index, layout, size)
+    def forward(ctx, a, b, matrix, done=None):
+        ctx.matrix = matrix
+        if done:
+            ctx.save_for_backward(a, b)
+            return done[0]
+        ctx.save_for_backward(a, b, *matrix.index)
+        ctx.save_for_forward(a, b, *matrix.index)
+        return _below(_ops.sampled_v1, _ops._sampled_v1, a, b, matrix.index, matrix.layout, matrix.size)
 
     @staticmethod
     def backward(ctx, h):
         a, b, *index = ctx.saved_tensors
-        layout, size = ctx.how
-        return *_sampled_gradients(ctx, a, b, h, *_by_ops(index, layout, size)), None, None, None
+        mm, _ = _on(ctx.matrix, index)
+        of_a = mm(h, b, False, False) if ctx.needs_input_grad[0] else None
+        return of_a, mm(h, a, True, False) if ctx.needs_input_grad[1] else None, None, None
 
     @staticmethod
-    def jvp(ctx, of_a, of_b, _index, _layout, _size):
+    def jvp(ctx, of_a, of_b, *_):
         a, b, *index = ctx.saved_tensors
-        layout, size = ctx.how
-        terms = [] if of_a is None else [_ops.sampled_v1(of_a, b, index, layout, size)]
-        terms += [] if of_b is None else [_ops.sampled_v1(a, of_b, index, layout, size)]
+        _, sampled = _on(ctx.matrix, index)
+        terms = [] if of_a is None else [sampled(of_a, b)]
+        terms += [] if of_b is None else [sampled(a, of_b)]
         return sum(terms[1:], terms[0])
 
 
-class _Needs:
-    def __init__(self, *needs):
-        self.needs_input_grad = needs
+# (What Function.apply does beyond this, a test for functorch, is done here, by the kernels below.)
+_apply_mm, _apply_sampled = super(Function, _Mm).apply, super(Function, _Sampled).apply
 
 
-def _by_ops(index, layout, size):
-    return (
-        lambda v, x, t, left: _ops.mm_v1(v, index, layout, x, t, left),
-        lambda a, b: _ops.sampled_v1(a, b, index, layout, size),
-    )
+def _recorded(apply, *args):
+    if _functorch():
+        with enable_single_level_autograd_function():
+            return apply(*args)
+    return apply(*args)
 
 
-def _autograd_kernel(function):
-    apply = super(Function, function).apply
+def _mm_autograd(values, index, layout, x, transpose, left):
+    return _recorded(_apply_mm, values, x, None, _Arrays(index, layout, values.shape[0]), transpose, left)
 
-    def kernel(*args):
-        if _functorch():
-            with enable_single_level_autograd_function():
-                return apply(*args)
-        return apply(*args)
 
-    return kernel
+def _sampled_autograd(a, b, index, layout, size):
+    return _recorded(_apply_sampled, a, b, _Arrays(index, layout, size))
 
 
 def _mm_kernel(values, index, layout, x, transpose, left):
@@ -228,11 +205,11 @@ def _sampled_fake(a, b, index, layout, size):
     return a.new_empty(size)
 
 
-for _name, _kernel, _fake, _function in (
-    ("mm_v1", _mm_kernel, _mm_fake, _MmOp),
-    ("sampled_v1", _sampled_kernel, _sampled_fake, _SampledOp),
+for _name, _kernel, _fake, _autograd in (
+    ("mm_v1", _mm_kernel, _mm_fake, _mm_autograd),
+    ("sampled_v1", _sampled_kernel, _sampled_fake, _sampled_autograd),
 ):
-    _library.impl(_name, _autograd_kernel(_function), "Autograd")
+    _library.impl(_name, _autograd, "Autograd")
     for _each in (_name, "_" + _name):
         _library.impl(_each, _kernel, "CPU")
         torch.library.register_fake(f"strata::{_each}", _fake, lib=_library)

@@ -6,7 +6,6 @@ A weight, its gradient and the state of its optimizer share one Pattern; it neve
 import contextlib
 import functools
 import hashlib
-import itertools
 import weakref
 
 import torch
@@ -25,6 +24,7 @@ class Pattern:
         "__weakref__",
         "_derived",
         "_hash",
+        "_matrices",
         "_once",
         "_ones",
         "_parts",
@@ -32,10 +32,12 @@ class Pattern:
         "_transposed",
         "_used",
         "format",
+        "has_room",
         "index",
         "layout",
         "num_values",
         "shape",
+        "whole",
     )
 
     def __init__(self, tensor, *, index=None, slots=None):
@@ -64,13 +66,17 @@ class Pattern:
                 " + ".join(str(part.format) for part in self._parts),
             )
         )
+        #: are there more values than the format has slots?
+        self.has_room = self._used < self.num_values
+        #: lies every slot within the tensor, and is there no room for more?
+        self.whole = self.num_values == self.nse
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
         self.index = (
             tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
         )
         self._hash = self._once = self._places = None
-        self._ones, self._transposed = {}, {}
+        self._ones, self._transposed, self._matrices = {}, {}, [None, None]
         self._derived = {}  # of _shapes: what became of this pattern, by what was asked
         _alive[_key(self.layout, self.index)] = self
 
@@ -83,11 +89,24 @@ class Pattern:
         """The st.Tensor with these values, a 1-D torch tensor whose memory it shares and whose gradient it does not hear of."""
         values = values.detach()
         if len(self._parts) == 1:
-            return self._parts[0].with_values(values[: self._used])
-        ends = list(itertools.accumulate(map(_count, self._parts), initial=0))
-        return _core.make_sum(
-            [part.with_values(values[a:b]) for part, (a, b) in zip(self._parts, itertools.pairwise(ends))]
-        )
+            return self._parts[0].with_values(self.of_slots(values))
+        return _core.with_all_values(self.matrix(False), values.contiguous())
+
+    def matrix(self, transposed):
+        """An st.Tensor of this pattern, or of the transposed one, whose values mean nothing."""
+        found = self._matrices[transposed]
+        if found is None:
+            found = self._parts[0] if len(self._parts) == 1 else _core.make_sum(self._parts)
+            found = self._matrices[transposed] = found.T if transposed else found
+        return found
+
+    def of_slots(self, values):
+        """The values without the room at their end."""
+        return values[: self._used] if self.has_room else values
+
+    def known_ones_of(self, dtype):
+        """What ones_of() made before, or None."""
+        return self._ones.get(dtype)
 
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
@@ -102,7 +121,7 @@ class Pattern:
         for have, part in zip(parts, self._parts):
             assert len(have) == _count(part)
         values = parts[0] if len(parts) == 1 else torch.cat(parts)
-        return values if self.num_values == self.nse else self.at_slots(self.in_range(values))
+        return values if self.whole else self.at_slots(self.in_range(values))
 
     @property
     def once(self):
@@ -270,8 +289,10 @@ def _without_values(part):
 
 
 def _ones(format, count, dtype=torch.float32):
-    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place."""
-    return torch.ones(count, dtype=dtype) if format.num_batch_levels else torch.ones(1, dtype=dtype).expand(count)
+    """For each slot of a part a 1: one number in memory, except in batches, whose values are cut by their place, and in dense
+    tensors, which would show it as their one value."""
+    whole = format.num_batch_levels or all(level.kind == "dense" for level in format.levels)
+    return torch.ones(count, dtype=dtype) if whole else torch.ones(1, dtype=dtype).expand(count)
 
 
 def _count(part):

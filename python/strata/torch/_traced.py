@@ -30,12 +30,6 @@ scatter.register_fake(lambda values, index, layout: values.new_empty(_shape_of(l
 gather.register_fake(lambda dense, index, layout, size: dense.new_empty(size))
 
 
-def _remember(ctx, inputs, output):
-    x, index, ctx.layout = inputs[:3]
-    ctx.size = x.shape[0]
-    ctx.save_for_backward(*index)
-
-
 def _backward(other):
     def backward(ctx, g):
         index = list(ctx.saved_tensors)
@@ -131,6 +125,8 @@ class Traced:
 
 
 def _dense(x):
+    if type(x) in (list, tuple):
+        return type(x)(map(_dense, x))
     return x.to_dense() if type(x) is Traced else x
 
 
@@ -160,10 +156,15 @@ for _f in (torch.addmm, _T.addmm, torch.addmv, _T.addmv):
     PRODUCTS[_f] = _addmm
 
 Traced.__matmul__, Traced.__rmatmul__ = (lambda a, b: torch.matmul(a, b)), (lambda a, b: torch.matmul(b, a))
-for _name in "add sub mul truediv pow".split():
+for _name in "add sub mul truediv floordiv mod pow".split():
     _f = getattr(operator, _name)
     setattr(Traced, f"__{_name}__", lambda a, b, _f=_f: _f(a.to_dense(), _dense(b)))
     setattr(Traced, f"__r{_name}__", lambda a, b, _f=_f: _f(b, a.to_dense()))
-Traced.__neg__ = lambda a: -a.to_dense()
+for _name in "eq ne lt le gt ge".split():
+    setattr(Traced, f"__{_name}__", lambda a, b, _f=getattr(operator, _name): _f(a.to_dense(), _dense(b)))
+for _name in "neg pos abs invert".split():
+    setattr(Traced, f"__{_name}__", lambda a, _f=getattr(operator, _name): _f(a.to_dense()))
+Traced.__hash__ = object.__hash__
 Traced.__getitem__ = lambda a, at: a.to_dense()[at]
+Traced.__iter__ = lambda a: iter(a.to_dense())
 Traced.__len__ = lambda a: a.shape[0]

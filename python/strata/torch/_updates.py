@@ -6,7 +6,7 @@ import weakref
 
 import torch
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Unsupported
 from ._elements import moved
 from ._sparsifiers import _largest
 from ._tensor import Tensor, from_torch
@@ -75,7 +75,7 @@ class PatternUpdater:
         self.every, self.stop, self.block, self.fixed_size = every, stop, block, fixed_size
         self.steps = 0
         self.generator = torch.Generator().manual_seed(seed)
-        self._gradients = {}
+        self._gradients, self._asked = {}, False  # _asked: has a forward pass begun that should tell gradients?
         if grow == "gradient":
             model.register_forward_pre_hook(_Hook(self._begin))
             model.register_forward_hook(_Hook(self._end), always_call=True)
@@ -94,10 +94,18 @@ class PatternUpdater:
         """To be called after each step of the optimizer. True where patterns have changed."""
         self.steps += 1
         due = self.steps % self.every == 0 and (self.stop is None or self.steps < self.stop)
+        if due and self._asked and not self._gradients:
+            raise Unsupported(
+                "nobody told the gradients of this step's absent weights",
+                expected="a backward pass of the model itself, not of what torch.compile made of it",
+                got=f"none in step {self.steps}",
+                fix="call the uncompiled model in each step before an update",
+            )
         if due:
             for module, name in list(self.weights()):
                 self._update(module, name)
         self._gradients.clear()
+        self._asked = False
         return due
 
     def state_dict(self):
@@ -115,6 +123,7 @@ class PatternUpdater:
     def _begin(self, model, inputs):
         """Within the model's forward before an update by gradients, weights are dense and tell their gradient."""
         if self._listens() and torch.is_grad_enabled():
+            self._asked = self._asked or model.training
             for module, _ in self.weights():
                 module.__dict__[_LISTENER] = self._hear
 

@@ -4,11 +4,11 @@ import re
 
 import torch
 
-from .. import _core
 from .._core import Format
-from ..errors import ArgumentError, TensorError
+from ..errors import ArgumentError, Error, TensorError
 from . import _matrix
 from ._pattern import pattern_of
+from ._register import KERNELS
 from ._sparsifiers import KeepAll
 from ._tensor import Tensor, from_torch
 from ._traced import Traced, is_understood
@@ -104,7 +104,7 @@ class Sparse:
                         "a weight of another shape", expected=str(tuple(pattern.shape)), got=str(tuple(loaded.shape))
                     )
                 Tensor(values, loaded)
-            except (_core.Error, StopIteration) as e:
+            except (Error, StopIteration) as e:
                 errors.append(f"{prefix}{name}: {e}")
                 continue
             parameter = self._parameters[f"{name}_values"]
@@ -134,7 +134,7 @@ class SparseLinear(Sparse):
 
     def forward(self, x):
         state = self.__dict__
-        if isinstance(x, Tensor) or "weight" not in state[_PATTERNS] or _LISTENER in state:
+        if isinstance(x, Tensor) or "weight" not in state[_PATTERNS] or _LISTENER in state or KERNELS:
             return super().forward(x)
         p = self._parameters
         return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])
@@ -201,7 +201,7 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
     """
     sparsifier = sparsifier or KeepAll()
     modules = dict(model.named_modules())
-    wanted = _filter(filter)
+    wanted = chooser(filter)
 
     def func(name, weight):
         path, _, leaf = name.rpartition(".")
@@ -234,7 +234,8 @@ def _lifted(part, more):
     return f"(o, i, {', '.join(places)}) -> ({', '.join(f'{p}: dense' for p in places)}, {levels}"
 
 
-def _filter(filter):
+def chooser(filter):
+    """What `filter` of sparsify_ and quantize_ means: f(name, module) -> bool."""
     if filter is None:
         return lambda name, module: isinstance(module, torch.nn.Linear) and name.endswith("weight")
     if isinstance(filter, str):

@@ -68,8 +68,9 @@ std::string Run::emit(const std::string& expression) {
              .chunk = "any number"};
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
     const Access& a = u_.accesses[k];
-    const std::string line =
-        "  " + a.name + ": " + tensors_[k].type().to_string() + (o_.convert[k] ? " (first converted to that)" : "");
+    const std::string line = "  " + a.name + ": " + tensors_[k].type().to_string() +
+                             (o_.convert[k] ? " (first converted to that)" : "") +
+                             (a.name.starts_with('#') ? ": 0, 1, 2, ..." : "");
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
   }
   file.notes.push_back("The text holds for other extents too.");

@@ -8,6 +8,7 @@
 #include "ops/evaluate/index_values.h"
 #include "ops/evaluate/mask.h"
 #include "ops/evaluate/matrix_sum.h"
+#include "ops/evaluate/padded.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
@@ -89,7 +90,6 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& given,
                                 const EvaluateOptions& asked) {
-  evaluation::check_names(a, given);
   const evaluation::Dtypes dtypes(a, given, evaluation::with_true_mask(asked));
   const auto operands = dtypes.asked() ? dtypes.cast(given) : given;
   const EvaluateOptions& options = dtypes.options();
@@ -122,7 +122,13 @@ std::string explain(const Assignment& a, const std::map<std::string, Tensor>& op
                     const EvaluateOptions& options) {
   if (const auto whole = evaluation::with_index_values(a, operands))
     return explain(whole->assignment, whole->operands, options);
-  return on_a_large_stack(stack_for(a.value.depth()), [&] { return explain_here(a, operands, options); });
+  return on_a_large_stack(stack_for(a.value.depth()), [&] {
+    evaluation::check_names(a, operands);
+    const auto inside = evaluation::with_padding(a, operands, options);
+    return inside ? a.to_string() + "\npadded first, and then\n" +
+                        explain_here(inside->assignment, inside->operands, inside->options)
+                  : explain_here(a, operands, options);
+  });
 }
 
 std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {

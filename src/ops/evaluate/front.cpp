@@ -10,6 +10,7 @@
 #include "ops/evaluate/index_values.h"
 #include "ops/evaluate/mask.h"
 #include "ops/evaluate/memo.h"
+#include "ops/evaluate/padded.h"
 #include "ops/evaluate/pattern.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
@@ -153,6 +154,8 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
   }
   if (const auto whole = evaluation::with_index_values(a, operands))
     return run_here(whole->assignment, whole->operands, options, to);
+  if (const auto inside = evaluation::with_padding(a, operands, options))
+    return run_here(inside->assignment, inside->operands, inside->options, to);
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words

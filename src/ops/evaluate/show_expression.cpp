@@ -8,6 +8,8 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
 #include "ops/evaluate/front.h"
+#include "ops/evaluate/index_values.h"
+#include "ops/evaluate/padded.h"
 #include "plan/compiled.h"
 #include "strata/ops.h"
 
@@ -56,6 +58,13 @@ Tensor stand_in(const TensorType& t) {
   return from_coo(coordinates, Buffer::filled(Scalar::one(t.dtype), n), t.shape, t.format);
 }
 
+/// Indices whose values are meant, as no operand has their names.
+std::vector<std::string> index_values_of(const Assignment& a, const auto& operands) {
+  auto out = index_values(a);
+  std::erase_if(out, [&](const std::string& name) { return operands.contains(name); });
+  return out;
+}
+
 /// The expression over operands that have types alone.
 struct Symbolic {
   Assignment assignment;
@@ -63,6 +72,11 @@ struct Symbolic {
   std::optional<Format> format;  ///< of the result
   int most = 0;                  ///< the largest number of dimensions
   int sparse = 0;                ///< operands
+  /// As an einsum over `names`, where it is one product of tensors.
+  std::optional<Einsum> einsum(std::vector<std::string>& names) const {
+    if (!index_values_of(assignment, types).empty()) return std::nullopt;
+    return evaluation::as_einsum(assignment, types, names);
+  }
 };
 
 Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOperand>& operands, std::int64_t extent) {
@@ -71,6 +85,7 @@ Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOpe
   std::map<std::string, int> ranks;
   collect_ranks(a.value, ranks);
   if (a.accumulate) ranks[a.name] = static_cast<int>(a.indices.size());
+  for (const auto& name : index_values_of(a, operands)) ranks.erase(name);
   for (const auto& [name, operand] : operands) {
     if (ranks.contains(name)) continue;
     if (name == a.name) {
@@ -155,7 +170,7 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
                             std::int64_t extent, bool code, const SymbolicOptions& options) {
   const Symbolic s = symbolic(text, operands, extent);
   std::vector<std::string> names;
-  const auto e = evaluation::as_einsum(s.assignment, s.types, names);
+  const auto e = s.einsum(names);
   if (code && is_product(s, e, options)) return planning::show_product(*e, in_order(s, names), names);
   const WithData all = with_data(s, options, extent);
   return explain(s.assignment, all.tensors, all.options) +
@@ -195,7 +210,7 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
                             std::int64_t extent, const SymbolicOptions& options, const EmitOptions& emit) {
   const Symbolic s = symbolic(text, operands, extent);
   std::vector<std::string> names;
-  const auto e = evaluation::as_einsum(s.assignment, s.types, names);
+  const auto e = s.einsum(names);
   if (is_product(s, e, options)) {
     const auto types = in_order(s, names);
     const std::string file =
@@ -212,7 +227,14 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
                        .expected = "such as y(i) = A(i,j) * x(j), with at most one sparse operand",
                        .got = s.assignment.to_string(),
                        .fix = "emit it without main: the first comment says how it is called"});
+  if (evaluation::has_padding(s.assignment.value))
+    throw Unsupported({.what = "a padded access has no kernel: it reads a padded copy of its operand",
+                       .expected = "accesses that stay inside",
+                       .got = s.assignment.to_string(),
+                       .fix = "pad the operand first, and leave '?' out"});
   const WithData all = with_data(s, options, extent);
+  if (const auto whole = evaluation::with_index_values(s.assignment, all.tensors))
+    return rename_function(direct::emit(whole->assignment, whole->operands, all.options), emit.name);
   return rename_function(direct::emit(s.assignment, all.tensors, all.options), emit.name);
 }
 

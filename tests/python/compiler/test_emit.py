@@ -239,3 +239,33 @@ def test_functions_of_values_in_any_storage(fmt, tmp_path):
     call(kernel, text, given, 0, 40)
     call(kernel, text, given, 40, 100)
     assert np.array_equal(out, abs(values) * 3)
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+def test_values_of_indices(capsys, tmp_path):
+    """Where only types are known, too: an index that no operand is given for is a vector 0, 1, 2, ..."""
+    a, at, n = matrix(7), np.arange(300), 300
+    path = tmp_path / "kernel.c"
+    assert main(["emit", "y(i) = A(i,j) * (j - 2*i)", "A=csr", "-o", str(path)]) == 0
+    text, y = path.read_text(), np.full(n, np.nan)
+    assert text.count(": 0, 1, 2, ...\n") == 2
+    given = arrays("A", a) | {"values of #i": at, "values of #j": at, "values of the result": y, "extent of index i": n}
+    given |= {f"elements before the first one of #{i}": 0 for i in "ij"}
+    call(compiled(path, tmp_path), text, given, 0, n)
+    np.testing.assert_allclose(y, (a.toarray() * (at - 2 * at[:, None])).sum(1))
+    capsys.readouterr()
+    for spec in ("Y(i,j) = A(i,j) * (i > j)", "y(i) = A(i,j) * j", "Y(i,j) = A(i,j) * (i + 1)"):
+        assert main(["show", spec, "A=csr"]) == 0
+        assert "Scalar" not in capsys.readouterr().out
+    assert main(["emit", "y(i) = A(i,j) * j", "A=csr", "--main"]) == 1
+    assert "main() is written for one product" in capsys.readouterr().err
+    assert main(["show", "y(i) = A(i,j) * j", "A=csr", "j=dense", "--explain"]) == 0
+    assert "j  Scalar" in capsys.readouterr().out
+
+
+def test_padded_accesses(capsys):
+    spec = "Y(i,j) = A(i + k - 1?, j) * K(k)"
+    assert main(["emit", spec, "A=csr"]) == 1
+    assert "pad the operand first" in capsys.readouterr().err
+    assert main(["show", spec, "A=csr"]) == 0
+    assert "A[-1:" in capsys.readouterr().out

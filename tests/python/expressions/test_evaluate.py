@@ -159,6 +159,12 @@ def test_affine_accesses(rng):
         st.evaluate("y(i) = A(i + 1) * b(i)", A=x, b=x)
 
 
+def test_an_einsum_goes_elsewhere():
+    with pytest.raises(st.ExpressionError, match="no result is assigned") as e:
+        st.evaluate("ij,j->i", A=np.ones((2, 2)), x=np.ones(2))
+    assert "einsum" in e.value.fix
+
+
 def test_large_extents_cost_what_is_stored():
     n = 2**40
     at = np.array([5, n - 1, n // 3])

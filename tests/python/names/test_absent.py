@@ -39,6 +39,14 @@ def test_misspelt(name, near):
         st.eye(3).qqqq
 
 
+def test_functions_that_are_no_members():
+    for name, way in (("pad", "st.pad(...)"), ("kron", "st.kron(...)"), ("save", "st.write(path, A)")):
+        with pytest.raises(AttributeError, match=re.escape(f"Tensor has no '{name}'; write {way}")):
+            getattr(st.eye(3), name)
+    with pytest.raises(AttributeError, match="did you mean concatenate"):
+        st.concat
+
+
 def test_assignment():
     A = st.eye(3)
     with pytest.raises(st.TensorError, match="immutable"):

@@ -1,4 +1,5 @@
-"""Every page of examples/kernels and examples/jobs runs, checks itself, and sees a wrong number; their READMEs list all."""
+"""Every page of examples/kernels and examples/jobs runs, checks itself, and sees a wrong number; their READMEs list all. Those of
+examples/torch train for some steps."""
 
 import contextlib
 import io
@@ -6,6 +7,7 @@ import pathlib
 import re
 import runpy
 import sys
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import strata as st
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 PAGES = sorted((EXAMPLES / "kernels").glob("*.py"))
 JOBS = sorted(p for p in (EXAMPLES / "jobs").glob("*.py") if p.stem != "compare")
+TRAINING = sorted((EXAMPLES / "torch").glob("train_*.py"))
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 
 
@@ -82,11 +85,36 @@ def test_job(job, capsys, monkeypatch):
     assert len(lines) <= 90 and lines[0].startswith('"""')
 
 
+@pytest.mark.parametrize("page", TRAINING, ids=lambda p: p.stem)
+def test_training(page, capsys, monkeypatch, tmp_path):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(sys, "argv", [str(page), "--short"])
+    monkeypatch.syspath_prepend(str(page.parent))
+    monkeypatch.chdir(tmp_path)
+    for module in ("characters", "report"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    runpy.run_path(str(page), run_name="__main__")
+    assert capsys.readouterr().out.count("% stored") > 10
+    assert xml.etree.ElementTree.parse(tmp_path / f"{page.stem}.svg").getroot().tag.endswith("svg")
+    lines = page.read_text().splitlines()
+    assert len(lines) <= 70 and lines[0].startswith('"""')
+
+    import characters
+    import report
+
+    import strata.torch as stt
+
+    model = stt.sparsify_(characters.Transformer(8), "CSR", stt.Magnitude(0.5), filter="blocks.*weight")
+    monkeypatch.setattr(report, "as_dense", lambda model: characters.Transformer(8))
+    with pytest.raises(AssertionError), torch.no_grad():
+        report.table({"other numbers": model}, {})
+
+
 def test_the_list_is_complete():
     text = (EXAMPLES / "README.md").read_text()
     linked = re.findall(r"\]\(([^)]+)\)", text)
     assert all((EXAMPLES / target).exists() for target in linked)
-    for page in [*PAGES, *(EXAMPLES / "python").glob("*.py")]:
+    for page in [*PAGES, *TRAINING, *(EXAMPLES / "python").glob("*.py")]:
         assert str(page.relative_to(EXAMPLES)) in linked, page.name
     linked = re.findall(r"\]\(([^)]+)\)", (EXAMPLES / "jobs" / "README.md").read_text())
     assert all((EXAMPLES / "jobs" / target).exists() for target in linked)

@@ -86,7 +86,7 @@ MODULES = {  # module, input, products in the graph, dense copies in it
     "square": (Square, X[:, :, :5], 5, 0),
     "elements": (Elements, X[:1, :1], 0, 5),
     "Embedding": (lambda: nn.Embedding(16, 32), torch.tensor([1, 3, 3]), 0, 1),
-    "encoder": (lambda: encoder(True), X, 4, 0),
+    "encoder": (lambda: encoder(True), X, None, 0),  # exported below, evaluated
     "encoder, evaluated": (lambda: encoder(False), X, 4, 0),
     "cross attention": (Cross, X, 1, 1),
     "Conv2d": (lambda: nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8), 0, 1),
@@ -115,6 +115,8 @@ def test_compiled_and_exported(name):
     torch.testing.assert_close(compiled(x), module(x))
     mine = gradients(compiled, module, x)
     torch.testing.assert_close(mine, gradients(module, module, x), rtol=1e-4, atol=1e-4)
+    if products is None:
+        return
     exported = torch.export.export(module, (x,))
     torch.testing.assert_close(exported.module()(x), module(x))
     graph = str(exported.graph)
@@ -123,7 +125,41 @@ def test_compiled_and_exported(name):
     assert (graph.count("mm_v1.default]"), graph.count("scatter_v1.default]")) == (products, copies)
 
 
-@pytest.mark.parametrize("text", ["CSC", "COO", "DIA", "ELL", "delta(4)", "bitmap", "BSR(5, 3)", "BSR(4, 4) + COO"])
+class Uses(nn.Module):
+    """Does something with its weight that is no product."""
+
+    def __init__(self, f):
+        super().__init__()
+        self.weight, self.f = nn.Parameter(torch.randn(5, 32)), f
+
+    def forward(self, x):
+        return self.f(x[0], self.weight) + x.sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: F.linear(x, torch.cat([w, w])),
+        lambda x, w: torch.stack([w, 2 * w]),
+        lambda x, w: F.linear(x, F.normalize(w)),
+        lambda x, w: (w == 0).float() + (0 < w).float() + (x >= w).float(),
+        lambda x, w: 1 - w + x * w - w % 2 + (w - x) * (w * x) + x / (w + 9) + abs(w) // 2,
+        lambda x, w: sum(row.sum() for row in w) + w[torch.tensor([1, 2])].sum() + w[3, 4],
+        lambda x, w: torch.einsum("bi,oi->bo", x, w) + torch.bmm(x[None], w.T[None])[0],
+        lambda x, w: F.linear(x, w.to(x.dtype)).add_(w.size(0) + w.numel() + w.ndim),
+        lambda x, w: torch.where(w > 0, w, x).amax(0),
+    ],
+)
+def test_whatever_a_module_does_with_its_weight(f):
+    module = sparse(lambda: Uses(f))
+    want = module(X)
+    want = want.to_dense() if isinstance(want, stt.Tensor) else want
+    torch._dynamo.reset()
+    torch.testing.assert_close(torch.compile(module, fullgraph=True, backend="eager")(X), want)
+    torch.testing.assert_close(torch.export.export(module, (X,)).module()(X), want)
+
+
+@pytest.mark.parametrize("text", ["COO", "DIA", "delta(4)", "BSR(5, 3)", "BSR(4, 4) + COO"])
 def test_formats(text):
     module = sparse(Conv1D, text)
     torch._dynamo.reset()
@@ -188,6 +224,7 @@ def test_room_at_the_end_is_outside(text):
         lambda A: (A @ A.t()).to_dense(),
         lambda A: A.to("DCSR").to_dense(),
         lambda A: (3 * A + A.T.T).t() @ y,
+        lambda A: A[1:4].to_dense() + torch.cat([A, A], 1)[2:5, :8].to_dense(),
     ):
         A.grad = B.grad = None
         got, want = f(B), f(A)
@@ -220,3 +257,21 @@ def test_a_state_dict_brings_its_room():
     other = stt.sparsify_(nn.Sequential(nn.Linear(8, 8)), "COO", stt.Magnitude(0.1))
     other.load_state_dict(net.state_dict())
     assert other[0].weight.pattern == net[0].weight.pattern and torch.equal(other(X[..., :8]), net(X[..., :8]))
+
+
+def test_gradients_of_absent_weights_come_from_the_model_itself():
+    """A compiled model does not tell them; that an update would do nothing is told."""
+    net = stt.sparsify_(nn.Sequential(nn.Linear(32, 16)), "CSR", stt.Random(0.3))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    updater = stt.PatternUpdater(net, optimizer, grow="gradient", every=2)
+    torch._dynamo.reset()
+    compiled = torch.compile(net, backend="eager")
+    before = net[0].weight.pattern
+    for model in (compiled, net):
+        model(X).square().sum().backward()
+        updater.step()
+    assert net[0].weight.pattern != before
+    with pytest.raises(st.Unsupported, match="nobody told the gradients"):
+        for _ in range(2):
+            compiled(X).square().sum().backward()
+            updater.step()

@@ -4,9 +4,11 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <functional>
 #include <limits>
 
+#include "base/dtype_name.h"
 #include "strata/error.h"
 
 using namespace strata;
@@ -26,6 +28,37 @@ TEST_CASE("names of dtypes read back") {
   }
   CHECK_THROWS_AS(index_max(DType::f32), DTypeError);
   CHECK(index_max(DType::u16) == 65535);
+}
+
+TEST_CASE("NumPy's codes of dtypes, and what has two meanings") {
+  const std::pair<const char*, DType> codes[] = {
+      {"f2", DType::f16},  {"f4", DType::f32}, {"f8", DType::f64}, {"i1", DType::i8},     {"<i8", DType::i64},
+      {"=u8", DType::u64}, {"|u1", DType::u8}, {"c8", DType::c64}, {"<c16", DType::c128}, {"?", DType::boolean}};
+  for (const auto& [code, t] : codes) {
+    CAPTURE(code);
+    CHECK(parse_dtype(code) == t);
+    CHECK(is_dtype_name(code));
+  }
+  for (const char* code : {"i8", "u8"}) {
+    CHECK(is_dtype_name(code));
+    CHECK_THROWS_AS(parse_dtype(code), DTypeError);
+  }
+  for (const char* wrong : {"", "<", "f", "f3", "<f16", "<<f4", "i16x", "x4", "CSR"}) {
+    CAPTURE(wrong);
+    CHECK(!is_dtype_name(wrong));
+    CHECK_THROWS_AS(parse_dtype(wrong), DTypeError);
+  }
+  CHECK_THROWS_AS(parse_dtype(std::endian::native == std::endian::little ? ">f8" : "<f8"), DTypeError);
+}
+
+TEST_CASE("C++'s integers go by their size") {
+  static_assert(dtype_of<long long>() == DType::i64 && dtype_of<unsigned long long>() == DType::u64);
+  static_assert(dtype_of<long>() == (sizeof(long) == 8 ? DType::i64 : DType::i32));
+  static_assert(dtype_of<int>() == DType::i32 && dtype_of<unsigned>() == DType::u32);
+  static_assert(dtype_of<signed char>() == DType::i8 && dtype_of<unsigned char>() == DType::u8);
+  static_assert(dtype_of<char>() == (std::signed_integral<char> ? DType::i8 : DType::u8));
+  const long long four = 4;
+  CHECK(Scalar::of(four).to_int64() == 4);
 }
 
 TEST_CASE("promotion is NumPy's") {

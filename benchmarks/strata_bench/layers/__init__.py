@@ -1,0 +1,1 @@
+"""strata bench --torch: linear layers with sparse weights, beside dense ones and other libraries of sparse training."""

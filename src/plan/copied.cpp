@@ -1,0 +1,62 @@
+#include "plan/copied.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "plan/compiled.h"
+#include "plan/dense_view.h"
+
+namespace strata::planning {
+namespace {
+
+class Copied : public Runner {
+ public:
+  explicit Copied(Product product) : product_(std::move(product)) {}
+
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+           const Scalar& beta) const override {
+    if (alpha.to_complex() != 1.0 || !beta.is_zero()) return scaled().run(operands, out, alpha, beta);
+    const DenseView to = view_of(out), own = view_of(operands[0]);
+    DenseView from = own;
+    const auto& indices = product_.einsum.operands[0];
+    for (int d = 0; d < to.rank; ++d) {
+      const auto at = std::ranges::find(indices, product_.einsum.output[static_cast<std::size_t>(d)]) - indices.begin();
+      from.shape[d] = own.shape[at];
+      from.strides[d] = own.strides[at];
+    }
+    assign(to, from);
+  }
+  std::string name() const override { return "dense_copy"; }
+  std::vector<std::pair<std::string, std::string>> details() const override { return {{"engine", "hand-written"}}; }
+
+ private:
+  const Runner& scaled() const {
+    std::call_once(once_, [this] {
+      std::string why;
+      scaled_ = compile_product(product_, 0, why);
+      if (!scaled_) throw InternalError("a scaled copy has no kernel: " + why);
+    });
+    return *scaled_;
+  }
+
+  Product product_;
+  mutable std::once_flag once_;
+  mutable RunnerPtr scaled_;
+};
+
+}  // namespace
+
+RunnerPtr choose_copy(const Product& p, std::vector<Report>& reports, int depth) {
+  if (p.operands.size() != 1 || p.pattern_of >= 0 || !is_plain_dense(p.operands[0]) ||
+      p.operands[0].dtype != p.output.dtype || p.compute != accumulator(p.output.dtype) ||
+      std::ranges::count(p.einsum.conjugate, 1) > 0)
+    return nullptr;
+  std::vector<int> from = p.einsum.operands[0], to = p.einsum.output;
+  std::ranges::sort(from);
+  std::ranges::sort(to);
+  if (from != to || std::ranges::adjacent_find(from) != from.end()) return nullptr;
+  reports.push_back({"dense_copy", true, "the same elements in another order", depth});
+  return std::make_shared<Copied>(p);
+}
+
+}  // namespace strata::planning
