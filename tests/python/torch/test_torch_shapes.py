@@ -157,6 +157,7 @@ def test_gradients_of_any_order(f):
     assert torch.autograd.gradcheck(g, values) and (f(A).dim() == 2 or torch.autograd.gradgradcheck(g, values))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
 def test_what_the_user_stored_survives():
     values = T([0.0, -0.0, float("nan"), 1.0])
     A = stt.from_torch(torch.sparse_csr_tensor(T([0, 2, 4]), T([0, 2, 1, 2]), values, (2, 3)))
@@ -185,6 +186,7 @@ def test_a_first_call_under_inference_mode():
     assert A.grad.sum() == A[1:3].nse
 
 
+@pytest.mark.filterwarnings("ignore::strata.torch.DensifiedWarning")
 def test_elements_that_are_stored_twice_go_dense():
     t = st.from_torch(sample().to_sparse_csr())
     A = stt.from_strata(st._core.make_sum([t, t]))
