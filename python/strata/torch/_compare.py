@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from ._elements import at, broadcast, combined, elementwise, is_dense, moved, named
+from ._elements import at, broadcast, combined, densely, elementwise, is_dense, moved, named
 from ._matrix import implements, is_sparse
 from ._tensor import Tensor
 
@@ -16,7 +16,8 @@ BY_ELEMENT = (
     "logical_or logical_xor logical_not bitwise_or bitwise_xor bitwise_not __or__ __xor__ "
     "__ror__ __rxor__ __invert__ bitwise_left_shift bitwise_right_shift isnan isinf isposinf isneginf isfinite isreal "
     "signbit maximum minimum fmax fmin clamp clip clamp_min clamp_max threshold fmod remainder __mod__ __rmod__ floor_divide "
-    "__floordiv__ __rfloordiv__ atan2 arctan2 hypot copysign nextafter heaviside xlogy gcd lcm ldexp lerp float_power"
+    "__floordiv__ __rfloordiv__ atan2 arctan2 hypot copysign nextafter heaviside xlogy gcd lcm ldexp lerp float_power "
+    "addcmul addcdiv xlog1py hardtanh"
 ).split()
 
 
@@ -70,7 +71,7 @@ def _chosen(choose, condition, a, b):
     condition, a, b = (torch.broadcast_to(x, shape) if is_sparse(x) else x for x in (condition, a, b))
     pattern = combined("+", *(torch.broadcast_to(x, shape) for x in sparse))
     if pattern is None:
-        return NotImplemented
+        return densely(choose, (condition, a, b))
     return Tensor(choose(*(at(x, pattern) for x in (condition, a, b))), pattern)
 
 
@@ -97,5 +98,5 @@ def _of_both(holds, a, b):
     a, b = broadcast(a, b)
     pattern = combined("+", a, b)
     if pattern is None:
-        return holds(a.to_dense(), b.to_dense())
+        return densely(holds, (a, b))
     return holds(*(pattern.in_range(moved(x, pattern)) for x in (a, b)))

@@ -6,17 +6,17 @@ import torch.nn.functional as F
 import strata as st
 
 from ._matrix import implements, is_sparse
-from ._pattern import Pattern
+from ._pattern import Pattern, lasting
 from ._tensor import Tensor
 
 _T = torch.Tensor
 
 
 def named(*names):
-    """The functions of these names in torch, torch.Tensor and torch.nn.functional."""
+    """The functions of these names in torch, torch.Tensor, torch.nn.functional and torch.special."""
     found = []
     for name in names:
-        for place in (torch, _T, F):
+        for place in (torch, _T, F, torch.special):
             f = getattr(place, name, None)
             if f is not None and f not in found:
                 found.append(f)
@@ -27,7 +27,8 @@ def named(*names):
 KEEP_ZERO = (
     "abs absolute neg negative positive sign sgn sin tan asin arcsin atan arctan sinh tanh asinh arcsinh atanh arctanh sqrt "
     "square expm1 log1p erf erfinv floor ceil round trunc fix frac relu relu6 leaky_relu elu selu celu gelu silu mish "
-    "hardtanh hardswish tanhshrink softsign softshrink hardshrink deg2rad rad2deg nan_to_num dropout alpha_dropout"
+    "hardswish tanhshrink softsign softshrink hardshrink deg2rad rad2deg nan_to_num dropout "
+    "angle conj_physical resolve_conj resolve_neg i1 i1e bessel_j1 modified_bessel_i1 entr"
 ).split()
 
 
@@ -57,6 +58,11 @@ for _name in (
     "long",
     "short",
     "bool",
+    "byte",
+    "char",
+    "cfloat",
+    "cdouble",
+    "chalf",
     "conj",
     "cpu",
 ):
@@ -129,30 +135,37 @@ def combined(sign, first, *others):
     for x in others:
         if x.pattern == pattern:
             continue
-        one, two = pattern.ones_of(torch.float32), x.pattern.ones_of(torch.float32)
-        found = one + two if sign == "+" else one * two
-        if not isinstance(found, st.Tensor):
-            return None
-        pattern = Pattern(found)
+        with lasting():
+            one, two = pattern.ones_of(torch.float32), x.pattern.ones_of(torch.float32)
+            found = one + two if sign == "+" else one * two
+            if not isinstance(found, st.Tensor):
+                return None
+            pattern = Pattern(found)
     return pattern
+
+
+def densely(f, operands):
+    """f of all elements, where a result of all elements is due."""
+    return f(*(x.to_dense() if is_sparse(x) else x for x in operands))
 
 
 def elementwise(f, *operands):
     """f(*operands), element by element, where it makes 0 of absent elements: sparse, in the union of the patterns. Beside a
     dense tensor: dense. Otherwise NotImplemented."""
-    sparse = [x for x in operands if is_sparse(x)]
     if any(map(is_dense, operands)):
-        return f(*(x.to_dense() if is_sparse(x) else x for x in operands))
+        return densely(f, operands)
+    sparse = [x for x in operands if is_sparse(x)]
     if not all(x.pattern.once and x.dim() for x in sparse):
         return NotImplemented
     absent = f(*(torch.zeros(1, dtype=x.dtype) if is_sparse(x) else x for x in operands))
     if not isinstance(absent, torch.Tensor) or absent.requires_grad or bool(absent != 0):
         return NotImplemented
-    sparse = broadcast(*sparse)
-    pattern, rest = combined("+", *sparse), iter(sparse)
+    shape = torch.broadcast_shapes(*(x.shape for x in sparse))
+    operands = [torch.broadcast_to(x, shape) if is_sparse(x) and x.shape != shape else x for x in operands]
+    pattern = combined("+", *filter(is_sparse, operands))
     if pattern is None:
-        return f(*(next(rest).to_dense() if is_sparse(x) else x for x in operands))
-    return Tensor(f(*(moved(next(rest), pattern) if is_sparse(x) else x for x in operands)), pattern)
+        return densely(f, operands)
+    return Tensor(f(*(at(x, pattern) for x in operands)), pattern)
 
 
 @implements(torch.mul, torch.multiply, _T.mul, _T.multiply, _T.__mul__, _T.__rmul__)
@@ -163,13 +176,16 @@ def mul(a, b, *, out=None):
         a, b = b, a
     if _is_number(b):
         return Tensor(a.values() * b, a.pattern)
-    if not (a.pattern.once and a.dim()):
-        return NotImplemented
     if is_sparse(b):
+        if not (a.pattern.once and b.pattern.once and a.dim() and b.dim()):
+            return NotImplemented
         a, b = broadcast(a, b)
-        pattern = combined("*", a, b) if b.pattern.once else None
-        return NotImplemented if pattern is None else Tensor(moved(a, pattern) * moved(b, pattern), pattern)
-    a = torch.broadcast_to(a, torch.broadcast_shapes(a.shape, b.shape))
+        pattern = combined("*", a, b)
+        return densely(torch.mul, (a, b)) if pattern is None else Tensor(at(a, pattern) * at(b, pattern), pattern)
+    if b.dim() > a.dim() or torch.broadcast_shapes(a.shape, b.shape) != a.shape:
+        if not (a.pattern.once and a.dim()):
+            return NotImplemented
+        a = torch.broadcast_to(a, torch.broadcast_shapes(a.shape, b.shape))
     return Tensor(a.values() * at(b, a.pattern), a.pattern)
 
 
@@ -247,14 +263,11 @@ def permute(x, *dims):
 
 for _f in (torch.zeros_like, torch.empty_like):
     implements(_f)(lambda x, *, _f=_f, **kwargs: Tensor(_f(x.values(), **kwargs), x.pattern))
-for _name in (
-    "new_zeros",
-    "new_ones",
-    "new_empty",
-    "new_full",
-    "new_tensor",
-):  # which ask for a dtype and a device alone
-    implements(getattr(_T, _name))(lambda x, *args, _name=_name, **k: getattr(x.values(), _name)(*args, **k))
+# What is asked of a tensor's shape, dtype and device alone is dense.
+for _f in (torch.ones_like, torch.full_like, torch.rand_like, torch.randn_like, torch.randint_like):
+    implements(_f)(lambda x, *args, _f=_f, **k: _f(x.values().new_empty(1).expand(x.shape), *args, **k))
+for _f in (_T.new_zeros, _T.new_ones, _T.new_empty, _T.new_full, _T.new_tensor):
+    implements(_f)(lambda x, *args, _f=_f, **k: _f(x.values(), *args, **k))
 
 
 @implements(_T.backward)

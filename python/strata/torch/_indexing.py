@@ -36,11 +36,7 @@ def _items(shape, key):
         if item is None or item is Ellipsis or isinstance(item, slice):
             items.append(item)
             d += len(shape) - sum(map(_extent, key)) if item is Ellipsis else _extent(item)
-        elif (
-            isinstance(item, (bool, list))
-            or isinstance(item, _T)
-            and (item.dtype == torch.uint8 or not _is_index(item))
-        ):
+        elif _is_strange(item):
             return None
         elif not isinstance(item, _T) or item.dim() == 0:
             items.append(operator.index(item))
@@ -64,10 +60,13 @@ def _is_list(k):
     return isinstance(k, list) and all(isinstance(n, (bool, int, np.integer)) for n in k)
 
 
-def _is_index(item):
-    if item.dim() == 0:
-        return item.dtype != torch.bool and not item.is_floating_point()
-    return item.numel() == 0 or not (item.is_floating_point() or item.is_complex())
+def _is_strange(item):
+    """True, lists in lists, masks of uint8 or without dimensions, floats."""
+    if not isinstance(item, _T):
+        return isinstance(item, (bool, list))
+    if item.dim() == 0 and item.dtype == torch.bool or item.dtype == torch.uint8:
+        return True
+    return item.numel() > 0 and (item.is_floating_point() or item.is_complex())
 
 
 def _extent(item):
@@ -137,7 +136,7 @@ def _implements(*names):
         def g(func, x, *args, out=None, sparse_grad=False, **kwargs):
             if not is_sparse(x) or out is not None:
                 return NotImplemented
-            on_meta(func, x, *args, **kwargs)
+            on_meta(func, x, *map(_shape_alone, args), **{k: _shape_alone(v) for k, v in kwargs.items()})
             return f(x, *args, **kwargs)
 
         for func in named(*names):
@@ -145,6 +144,10 @@ def _implements(*names):
         return f
 
     return note
+
+
+def _shape_alone(x):
+    return x.to("meta") if isinstance(x, _T) else x
 
 
 @_implements("index_select")
@@ -170,6 +173,20 @@ def gather(x, dim, index):
         along = torch.arange(index.shape[d]).reshape([-1 if e == d else 1 for e in range(x.dim())])
         flat = flat * extent + (index if d == dim else along)
     return elements(x, flat.reshape(-1)).reshape(index.shape)
+
+
+@_implements("take_along_dim")
+def take_along_dim(x, indices, dim=None):
+    """Dense."""
+    if dim is None:
+        return gather(x.reshape(-1), 0, indices.reshape(-1))
+    dim, shape = axis(x, dim), torch.broadcast_shapes(_but(x.shape, dim), _but(indices.shape, dim))
+    x = broadcast(x, (*shape[:dim], x.shape[dim], *shape[dim + 1 :]))
+    return gather(x, dim, indices.expand(*shape[:dim], indices.shape[dim], *shape[dim + 1 :]))
+
+
+def _but(shape, dim):
+    return (*shape[:dim], 1, *shape[dim + 1 :])
 
 
 @implements(torch.masked_select, _T.masked_select)

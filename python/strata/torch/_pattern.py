@@ -207,8 +207,9 @@ class Pattern:
     def __hash__(self):
         if self._hash is None:
             digest = hashlib.blake2b(self.layout.encode())
-            for array in self.index:
-                digest.update(_core.memory_to_numpy(_core.memory(array)))
+            with lasting():
+                for array in self.index:
+                    digest.update(_core.memory_to_numpy(_core.memory(array)))
             self._hash = int.from_bytes(digest.digest()[:8], "little", signed=True)
         return self._hash
 

@@ -88,7 +88,7 @@ def _implements(*names):
 
 @_implements(
     *("reshape", "view", "flatten", "unflatten", "ravel", "squeeze", "unsqueeze", "reshape_as", "view_as"),
-    *("atleast_1d", "atleast_2d", "atleast_3d"),
+    *("atleast_1d", "atleast_2d", "atleast_3d", "view_copy", "squeeze_copy", "unsqueeze_copy"),
 )
 def _reshaped(func, x, *args, **kwargs):
     like = on_meta(func, x, *args, **kwargs)
@@ -98,7 +98,7 @@ def _reshaped(func, x, *args, **kwargs):
     return x if shape == x.shape else rearranged(lambda t: t.reshape(shape), x, key=("reshape", shape))
 
 
-@_implements("expand", "expand_as", "broadcast_to")
+@_implements("expand", "expand_as", "expand_copy", "broadcast_to")
 def _expanded(func, x, *args, **kwargs):
     return broadcast(x, on_meta(func, x, *args, **kwargs).shape)
 
@@ -109,13 +109,22 @@ def broadcast(x, shape):
     return x if shape == x.shape else rearranged(lambda t: np.broadcast_to(t, shape), x, key=("broadcast", shape))
 
 
+@implements(torch.broadcast_tensors)
+def _broadcast_all(*tensors):
+    shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+    return [torch.broadcast_to(x, shape) for x in tensors]
+
+
 def sliced(x, dim, start, stop):
     """x[start:stop] along a dimension."""
     key = (slice(None),) * dim + (slice(start, stop),)
     return rearranged(lambda t: t[key], x, key=("slice", dim, start, stop))
 
 
-@_implements("chunk", "split", "split_with_sizes", "tensor_split", "hsplit", "vsplit", "dsplit")
+@_implements(
+    *("chunk", "split", "split_with_sizes", "tensor_split", "hsplit", "vsplit", "dsplit"),
+    *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
+)
 def _split(func, x, *args, **kwargs):
     pieces = on_meta(func, x, *args, **kwargs)
     dim = next((d for piece in pieces for d in range(x.dim()) if piece.shape[d] != x.shape[d]), 0)
@@ -124,7 +133,7 @@ def _split(func, x, *args, **kwargs):
     return _all(sliced(x, dim, start, start + piece.shape[dim]) for start, piece in zip(starts, pieces))
 
 
-@_implements("unbind")
+@_implements("unbind", "unbind_copy")
 def _unbound(func, x, dim=0):
     dim = axis(x, dim)
     return _all(at_index(x, dim, i) for i in range(x.shape[dim]))
@@ -146,7 +155,7 @@ def at_index(x, dim, i):
     return rearranged(lambda t: t[(slice(None),) * dim + (i,)], x, key=("select", dim, i))
 
 
-@_implements("narrow")
+@_implements("narrow", "narrow_copy")
 def _narrow(func, x, dim, start, length):
     on_meta(func, x, dim, start, length)
     dim = axis(x, dim)
@@ -154,7 +163,7 @@ def _narrow(func, x, dim, start, length):
     return sliced(x, dim, start, start + length)
 
 
-@_implements("select")
+@_implements("select", "select_copy")
 def _select(func, x, dim, index):
     on_meta(func, x, dim, index)
     return at_index(x, axis(x, dim), int(index))
@@ -216,11 +225,16 @@ def _triangle(func, x, diagonal=0):
     return rearranged(lambda t: f(t, diagonal), x, key=(func.__name__, diagonal))
 
 
-@_implements("diagonal")
+@_implements("diagonal", "diagonal_copy")
 def _diagonal(func, x, offset=0, dim1=0, dim2=1):
     """Of a matrix dense; of more dimensions sparse."""
     on_meta(func, x, offset, dim1, dim2)
     return rearranged(lambda t: t.diagonal(offset, dim1, dim2), x, key=("diagonal", offset, dim1, dim2))
+
+
+@implements(torch.linalg.diagonal)
+def _matrix_diagonal(x, *, offset=0, dim1=-2, dim2=-1):
+    return torch.diagonal(x, offset, dim1, dim2)
 
 
 @_implements("trace")

@@ -58,6 +58,8 @@ PARTS = {  # sparse results
     "repeat_interleave": lambda A: A.repeat_interleave(2, 1),
     "tril": lambda A: A.tril(),
     "triu": lambda A: torch.triu(A, 1),
+    "linalg.diagonal": lambda A: torch.linalg.diagonal(A.expand(2, 6, 8), offset=1),
+    "broadcast_tensors": lambda A: torch.broadcast_tensors(A, A[:, 1:2])[1],
     "diagonals": lambda A: A.expand(2, 6, 8).diagonal(0, 1, 2),
     "diag of a row": lambda A: A[1].diag(),
     "movedim": lambda A: A.reshape(2, 3, 8).movedim(0, -1),
@@ -91,6 +93,9 @@ ELEMENTS = {  # dense results
     "masked_select": lambda A: A.masked_select(EVEN),
     "take": lambda A: A.take(T([[0, 40], [-1, 3]])),
     "gather": lambda A: torch.gather(A, 1, T([[0, 1], [2, 3]])),
+    "take_along_dim": lambda A: torch.take_along_dim(A, T([[1, 0], [3, 3], [7, 5], [1, 0], [2, 0], [2, 1]]), 1),
+    "take_along_dim, broadcast": lambda A: A.take_along_dim(T([[0], [5]]), 0),
+    "take_along_dim of all": lambda A: torch.take_along_dim(A, T([3, 40, 3])),
     "diagonal": lambda A: A.diagonal(1),
     "diag": lambda A: torch.diag(A, -2),
     "trace": lambda A: A.trace(),
@@ -152,6 +157,7 @@ def test_gradients_of_any_order(f):
     assert torch.autograd.gradcheck(g, values) and (f(A).dim() == 2 or torch.autograd.gradgradcheck(g, values))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
 def test_what_the_user_stored_survives():
     values = T([0.0, -0.0, float("nan"), 1.0])
     A = stt.from_torch(torch.sparse_csr_tensor(T([0, 2, 4]), T([0, 2, 1, 2]), values, (2, 3)))
@@ -180,6 +186,7 @@ def test_a_first_call_under_inference_mode():
     assert A.grad.sum() == A[1:3].nse
 
 
+@pytest.mark.filterwarnings("ignore::strata.torch.DensifiedWarning")
 def test_elements_that_are_stored_twice_go_dense():
     t = st.from_torch(sample().to_sparse_csr())
     A = stt.from_strata(st._core.make_sum([t, t]))
