@@ -13,6 +13,7 @@ class QuantizedLinear(SparseLinear, torch.nn.Linear):
     Products are accumulated in the dtype of the input, at least float32. Inputs get gradients, the weight none."""
 
     def forward(self, x):
+        """x @ W.T + bias; x: (..., in_features), the result of its dtype: (..., out_features)."""
         wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
         values, pattern = self._parameters["weight_values"], self.__dict__[_PATTERNS]["weight"]
         y = _ops.mm(values, pattern, wide.reshape(-1, self.in_features), True, True) * self.weight_scale

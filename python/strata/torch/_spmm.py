@@ -22,7 +22,7 @@ _library.define("winners_v1(Tensor values, Tensor pos, Tensor crd, Tensor x, boo
 def spmm(A, X, reduce="sum"):
     """C(i, k) = the sum, mean, max or min over the stored A(i, j) of A(i, j) * X(j, k), as graph networks aggregate.
 
-        spmm(A, x, reduce="mean")
+        stt.spmm(stt.from_torch(torch.eye(3)), torch.randn(3, 2), reduce="mean")
 
     A: an stt.Tensor (m, n), of which every element of the pattern counts, zeros too; X: a dense tensor (n, k) of its dtype.
     reduce: "sum" (A @ X), "mean" (divided by the stored elements of the row), "max", "min". Rows that store nothing are 0.

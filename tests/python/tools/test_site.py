@@ -65,6 +65,8 @@ def test_examples_in_docstrings_run(name, obj, capsys):
     i, j = ust.Dimension(dimension_name="i"), ust.Dimension(dimension_name="j")
     package = ust if name.startswith("strata.ust") else st
     scope = {"np": np, **vars(package), "i": i, "j": j, **tensors, **arrays, "scipy_matrix": tensors["A"].to_scipy()}
+    if name.startswith("strata.torch"):
+        scope |= {"torch": pytest.importorskip("torch"), "stt": st.torch}
     if name == "strata.evaluate":
         scope["b"] = rng.random(3)
     for example in docstrings.examples(obj.__doc__):

@@ -117,10 +117,10 @@ def test_a_dtype_stays(dtype):
 
 def test_gradients_nobody_asked_for_are_not_made(monkeypatch):
     """That of the input always was."""
-    from strata.torch import _kernels
+    from strata.torch import _ops
 
-    calls, mm = [], _kernels.mm
-    monkeypatch.setattr(_kernels, "mm", lambda *args: calls.append(args) or mm(*args))
+    calls, mm = [], _ops.mm_at_once
+    monkeypatch.setattr(_ops, "mm_at_once", lambda *args: calls.append(args) or mm(*args))
     net, x = layer(), random(3, 8)
     net(x).sum().backward()
     assert len(calls) == 1 and net.weight_values.grad is not None
