@@ -20,8 +20,9 @@ steps = pick(4, 600)
 
 
 def rigl(model, optimizer):
-    """Every 20 steps the smallest 30 % of the weights, later fewer, give way to those whose gradient is largest."""
-    return stt.PatternUpdater(model, optimizer, grow="gradient", every=pick(2, 20), stop=steps * 3 // 4)
+    """Every 20 steps the smallest tenth of the weights, later fewer, gives way to those whose gradient is largest."""
+    every, stop = pick(2, 20), steps * 3 // 4
+    return stt.PatternUpdater(model, optimizer, grow="gradient", drop_fraction=0.1, every=every, stop=stop)
 
 
 text, tenth = Text(), functools.partial(stt.nn.Linear, density=0.1)
