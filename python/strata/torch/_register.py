@@ -19,6 +19,7 @@ def register_kernel(op, format, forward, backward=None):
     """From here on `forward(*args, **kwargs)` computes calls of `op` whose sparse operands have this format.
 
         stt.register_kernel(torch.nn.functional.linear, "CSR", lambda x, weight, bias=None: NotImplemented)
+        stt.unregister_kernel(torch.nn.functional.linear, "CSR")
 
     op : a function of torch, also by its other names (torch.matmul is `@` and mm too); nn.Linear calls F.linear.
     format : of the sparse operand, a name or st.Format; a list of them where there are several.
