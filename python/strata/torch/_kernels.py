@@ -5,6 +5,7 @@ import torch
 import strata as st
 
 from .. import _core
+from ._row_order import in_row_order
 
 calls = _core.TorchCalls()
 
@@ -12,7 +13,7 @@ calls = _core.TorchCalls()
 def mm(pattern, values, x, transpose, left):
     """op(A) @ x, or x @ op(A) with `left`, where op transposes or does not. A: a matrix of these values; x: a dense vector or
     matrix of the same dtype. The result is dense."""
-    return calls.mm(pattern.matrix(transpose), pattern.of_slots(values), x, left)
+    return calls.mm(*in_row_order(pattern, values, x, transpose, left), x, left)
 
 
 def sampled(pattern, a, b):

@@ -15,6 +15,7 @@ from torch.autograd import Function
 
 from . import _kernels
 from ._pattern import numbers_of, pattern_of
+from ._row_order import LARGE, in_row_order
 
 _library = torch.library.Library("strata", "DEF")
 # Version 1: compiled graphs are cached on disk under the name alone, so a new formula needs a new name.
@@ -37,7 +38,12 @@ def mm_at_once(values, pattern, x, c, transpose, left):
     None, whatever the reason."""
     if torch.compiler.is_compiling() or pattern.has_room:
         return None
-    y = _kernels.calls.mm_at_once(pattern.matrix(transpose), values, x, c, left)
+    if pattern.num_values < LARGE:
+        matrix, ordered = pattern.matrix(transpose), values
+    else:
+        with torch.no_grad():
+            matrix, ordered = in_row_order(pattern, values, x, transpose, left)
+    y = _kernels.calls.mm_at_once(matrix, ordered, x, c, left)
     if y is None or not torch.is_grad_enabled():
         return y
     if values.requires_grad or x.requires_grad or (c is not None and c.requires_grad):

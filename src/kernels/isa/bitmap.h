@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/isa/vector.h"
+#include "kernels/isa/places.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -102,21 +102,22 @@ static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row,
   }
 }
 
-template <int N, class V>
-static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const V* x, i64 ldx, V* out, V alpha,
-                                    V beta) {
+template <int N, template <int, class> class Place, class V>
+static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const V* x, V* out, const Dense<V>& d) {
+  const Place<N, V> place(x, d.columns - (x - d.x));
+  const i64 ldx = d.ldx;
   Vec<V> acc[N];
   for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
   for (i64 w = 0; w < words; ++w, x += 64 * ldx)
     for (u64 bits = row[w]; bits; bits &= bits - 1) {
       const V* source = x + __builtin_ctzll(bits) * ldx;
       const Vec<V> value = splat(*v++);
-      for (int q = 0; q < N; ++q) acc[q] += value * load(source + q * lanes<V>);
+      for (int q = 0; q < N; ++q) acc[q] += value * place.read(source, q);
     }
   for (int q = 0; q < N; ++q) {
-    Vec<V> r = splat(alpha) * acc[q];
-    if (beta != V(0)) r += splat(beta) * load(out + q * lanes<V>);
-    store(out + q * lanes<V>, r);
+    Vec<V> r = splat(d.alpha) * acc[q];
+    if (d.beta != V(0)) r += splat(d.beta) * place.read(out, q);
+    place.write(out, q, r);
   }
 }
 
@@ -131,11 +132,14 @@ void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* po
     V* out = d.out + i * d.ldo;
     i64 c = 0;
     for (; c + 8 * L <= d.columns; c += 8 * L)
-      bitmap_row_panel<8>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+      bitmap_row_panel<8, Plain>(row, words_per_row, v, d.x + c, out + c, d);
     for (; c + 2 * L <= d.columns; c += 2 * L)
-      bitmap_row_panel<2>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+      bitmap_row_panel<2, Plain>(row, words_per_row, v, d.x + c, out + c, d);
     for (; c + L <= d.columns; c += L)
-      bitmap_row_panel<1>(row, words_per_row, v, d.x + c, d.ldx, out + c, d.alpha, d.beta);
+      bitmap_row_panel<1, Plain>(row, words_per_row, v, d.x + c, out + c, d);
+#if defined(__AVX2__)
+    if (c < d.columns) bitmap_row_panel<1, Tail>(row, words_per_row, v, d.x + c, out + c, d);
+#else
     for (; c < d.columns; ++c) {
       V sum = 0;
       const V* next = v;
@@ -144,6 +148,7 @@ void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* po
           sum += *next++ * d.x[(w * 64 + __builtin_ctzll(bits)) * d.ldx + c];
       finish(out + c, sum, d.alpha, d.beta);
     }
+#endif
   }
 }
 

@@ -39,7 +39,7 @@ static inline void bsr_panel(const Blocks<V, J>& a, i64 k, i64 stop, i64 r0, con
   const i64 size = br * bc, ahead = (least_ahead + size - 1) / size * size;  // the same rows of a later block
   const bool ask_a = x == d.x && (d.stream || (d.beyond && size >= 64)), wide = N * vector_bytes >= 256;
   const i64 distance = d.near || r0 > 0 ? 0 : C > 0 ? (wide ? 12 : 36) : !wide ? 0 : bc < 12 ? 12 / bc : 1;
-  const Place<N, V> place(x);
+  const Place<N, V> place(x, d.columns - (x - d.x));
   const V* const base = place.begin(x);
   Vec<V> acc[R][M];
 #pragma GCC unroll 16
@@ -167,6 +167,12 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
 #define STRATA_TILE(R, N)                    \
   for (; c + (N) * L <= whole; c += (N) * L) \
   bsr_tile<R, N>(a, square && br == (R), lines, k, stop, r, d.x + c, out + c, d)
+#if defined(__AVX2__)
+#define STRATA_TAIL(R)                                                              \
+  if (c < d.columns) bsr_panel<R, 1, 0, Tail>(a, k, stop, r, d.x + c, out + c, d), c = d.columns
+#else
+#define STRATA_TAIL(R)
+#endif
 #define STRATA_TILES(R, WIDE, MIDDLE, NARROW) \
   case R:                                     \
     if constexpr (max_accumulators >= 16) {   \
@@ -176,16 +182,21 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
     STRATA_TILE(R, NARROW);                   \
     STRATA_TILE(R, 2);                        \
     STRATA_TILE(R, 1);                        \
+    STRATA_TAIL(R);                           \
     break
       switch (take) {
         case 16:
-          if constexpr (max_accumulators >= 16) STRATA_TILE(16, 1);
+          if constexpr (max_accumulators >= 16) {
+            STRATA_TILE(16, 1);
+            STRATA_TAIL(16);
+          }
           break;
         case 8:
           if constexpr (max_accumulators >= 16) {
             STRATA_TILE(8, 3);
             STRATA_TILE(8, 2);
             STRATA_TILE(8, 1);
+            STRATA_TAIL(8);
           }
           break;
           STRATA_TILES(6, 4, 3, 2);
@@ -195,6 +206,7 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
           STRATA_TILES(1, 16, 8, 8);
       }
 #undef STRATA_TILES
+#undef STRATA_TAIL
 #undef STRATA_TILE
       if (c < d.columns) bsr_any(a, k, stop, r, r + take, c, d.columns, out, d);
       r += take;

@@ -54,7 +54,7 @@ static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const 
                                  const Dense<V>& d) {
   constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
   constexpr i64 distance = R == Rows::scattered ? far_ahead : 24;
-  const Place<N, V> place(x);
+  const Place<N, V> place(x, d.columns - (x - d.x));
   x = place.begin(x);
   Vec<V> re[chains][M], im[chains][M];
   for (int u = 0; u < chains; ++u)

@@ -1,18 +1,19 @@
 #pragma once
-#include "kernels/isa/vector.h"
+#include "kernels/isa/places.h"
 
 namespace strata::kernels::STRATA_ISA {
 
-template <int N, class V, class C>
-static inline void coo_run(i64 k, i64 stop, const C* columns, const V* values, const V* x, i64 ldx, V* out, V alpha) {
+template <int N, template <int, class> class Place, class V, class C>
+static inline void coo_run(i64 k, i64 stop, const C* columns, const V* values, const V* x, V* out, const Dense<V>& d) {
+  const Place<N, V> place(x, d.columns - (x - d.x));
   Vec<V> acc[N];
   for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
   for (; k < stop; ++k) {
-    const V* row = x + static_cast<i64>(columns[k]) * ldx;
+    const V* row = x + static_cast<i64>(columns[k]) * d.ldx;
     const Vec<V> v = splat(values[k]);
-    for (int q = 0; q < N; ++q) acc[q] += v * load(row + q * lanes<V>);
+    for (int q = 0; q < N; ++q) acc[q] += v * place.read(row, q);
   }
-  for (int q = 0; q < N; ++q) store(out + q * lanes<V>, load(out + q * lanes<V>) + splat(alpha) * acc[q]);
+  for (int q = 0; q < N; ++q) place.write(out, q, place.read(out, q) + splat(d.alpha) * acc[q]);
 }
 
 /// Rows of few elements, each of another length: the end of a row would be a guess, and an addition in memory is none.
@@ -46,14 +47,18 @@ void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values, c
     i64 stop = k + 1;
     while (stop < end && rows[stop] == row) ++stop;
     i64 c = 0;
-    for (; c + 8 * L <= d.columns; c += 8 * L) coo_run<8>(k, stop, columns, values, d.x + c, d.ldx, out + c, d.alpha);
-    for (; c + 2 * L <= d.columns; c += 2 * L) coo_run<2>(k, stop, columns, values, d.x + c, d.ldx, out + c, d.alpha);
-    for (; c + L <= d.columns; c += L) coo_run<1>(k, stop, columns, values, d.x + c, d.ldx, out + c, d.alpha);
+    for (; c + 8 * L <= d.columns; c += 8 * L) coo_run<8, Plain>(k, stop, columns, values, d.x + c, out + c, d);
+    for (; c + 2 * L <= d.columns; c += 2 * L) coo_run<2, Plain>(k, stop, columns, values, d.x + c, out + c, d);
+    for (; c + L <= d.columns; c += L) coo_run<1, Plain>(k, stop, columns, values, d.x + c, out + c, d);
+#if defined(__AVX2__)
+    if (c < d.columns) coo_run<1, Tail>(k, stop, columns, values, d.x + c, out + c, d);
+#else
     for (; c < d.columns; ++c) {
       V s = 0;
       for (i64 q = k; q < stop; ++q) s += values[q] * d.x[static_cast<i64>(columns[q]) * d.ldx + c];
       out[c] += d.alpha * s;
     }
+#endif
     k = stop;
   }
 }

@@ -31,7 +31,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
                              [[maybe_unused]] bool leaves, const Dense<V>& d) {
   constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
   constexpr i64 distance = R == Rows::scattered ? far_ahead : R == Rows::twice ? 16 : N * vector_bytes > 512 ? 12 : 24;
-  const Place<N, V> place(x);
+  const Place<N, V> place(x, d.columns - (x - d.x));
   x = place.begin(x);
   Vec<V> acc[chains][M];
   for (int u = 0; u < chains; ++u)
@@ -119,6 +119,9 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
   STRATA_PANELS(2, Plain);
   STRATA_PANELS(1, Plain);
 #undef STRATA_PANELS
+#if defined(__AVX2__)
+  if (c < d.columns) row_panel<R, 1, Tail>(start, stop, last, crd, values, d.x + c, out + c, leaves, d);
+#else
   // The last columns, fewer than one vector: one by one, each in two sums.
   for (; c < d.columns; ++c) {
     V s0 = 0, s1 = 0;
@@ -130,6 +133,7 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
     for (; k < stop; ++k) s0 += values[k] * d.x[static_cast<i64>(crd[k]) * d.ldx + c];
     finish(out + c, s0 + s1, d.alpha, d.beta);
   }
+#endif
 }
 
 // N: vectors that the columns fill; 0 where that is known at run time only.

@@ -94,7 +94,7 @@ template <int N, bool Inside, template <int, class> class Place, class V>
 static inline void dia_row_panel(i64 i, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row,
                                  i64 cols, const V* x, V* out, const Dense<V>& d) {
   constexpr int M = Place<N, V>::vectors;
-  const Place<N, V> place(x);
+  const Place<N, V> place(x, d.columns - (x - d.x));
   const i64 ldx = d.ldx;
   const V* const base = place.begin(x);
   Vec<V> acc[M];
@@ -132,6 +132,10 @@ static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* va
   STRATA_PANELS(2, Plain);
   STRATA_PANELS(1, Plain);
 #undef STRATA_PANELS
+#if defined(__AVX2__)
+  if (c < d.columns)
+    dia_row_panel<1, Inside, Tail>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d);
+#else
   for (; c < d.columns; ++c) {
     V sum = 0;
     for (i64 k = 0; k < diagonals; ++k) {
@@ -140,6 +144,7 @@ static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* va
     }
     finish(out + c, sum, d.alpha, d.beta);
   }
+#endif
 }
 
 // Of x only what the diagonal furthest to the right reads is new; where x does not stay in the core's own caches that

@@ -86,6 +86,25 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> held(Vec<V> v) {
 template <class V> [[gnu::always_inline]] static inline Vec<V> across(Vec<V> a, Vec<V> b) {
   return (Vec<V>)_mm256_permute2f128_ps((__m256)a, (__m256)b, 0x21);
 }
+/// The lanes whose number is below this one: those that the next four functions load or store.
+template <class V> [[gnu::always_inline]] static inline __m256i lanes_below(i64 count) {
+  if constexpr (sizeof(V) == 4)
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  else return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+/// The elements whose lanes are set; the others are not touched, and 0 in the vector.
+[[gnu::always_inline]] static inline Vec<float> load_some(__m256i which, const float* p) {
+  return (Vec<float>)_mm256_maskload_ps(p, which);
+}
+[[gnu::always_inline]] static inline Vec<double> load_some(__m256i which, const double* p) {
+  return (Vec<double>)_mm256_maskload_pd(p, which);
+}
+[[gnu::always_inline]] static inline void store_some(__m256i which, float* p, Vec<float> v) {
+  _mm256_maskstore_ps(p, which, (__m256)v);
+}
+[[gnu::always_inline]] static inline void store_some(__m256i which, double* p, Vec<double> v) {
+  _mm256_maskstore_pd(p, which, (__m256d)v);
+}
 /// A store past the caches, to the start of a vector.
 template <class V> [[gnu::always_inline]] static inline void stream(V* p, Vec<V> v) {
   _mm256_stream_ps(reinterpret_cast<float*>(p), (__m256)v);
