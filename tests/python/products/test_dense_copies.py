@@ -50,3 +50,15 @@ def test_a_product_is_added_to_its_output(rows):
         st.matmul(x[:, :7], st.from_dense(A, "CSR"), np.ones((rows, 30)))
     with pytest.raises(st.PlanError, match="another shape"):
         st.matmul(x, st.from_dense(A, "CSR"), np.ones((rows, 29)))
+
+
+@pytest.mark.parametrize("format", ["CSR", "CSC", "COO", "BSR(2, 2)"])
+def test_two_sparse_matrices_are_added_to_an_output(format):
+    """Turning helps dense times sparse alone: here either side could be turned without end."""
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-3, 4, (8, 8)) * (rng.random((8, 8)) < 0.5) for _ in range(2))
+    A, B = st.from_dense(a.astype(float), format), st.from_dense(b.astype(float), "CSR")
+    for x, y, want in ((A, B, a @ b), (B, A, b @ a)):
+        out = np.ones((8, 8))
+        assert st.matmul(x, y, out, alpha=2, beta=3) is out
+        np.testing.assert_array_equal(out, 2 * want + 3)
