@@ -168,7 +168,7 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
   for (; c + (N) * L <= whole; c += (N) * L) \
   bsr_tile<R, N>(a, square && br == (R), lines, k, stop, r, d.x + c, out + c, d)
 #if defined(__AVX2__)
-#define STRATA_TAIL(R)                                                              \
+#define STRATA_TAIL(R) \
   if (c < d.columns) bsr_panel<R, 1, 0, Tail>(a, k, stop, r, d.x + c, out + c, d), c = d.columns
 #else
 #define STRATA_TAIL(R)

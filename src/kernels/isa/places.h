@@ -1,6 +1,6 @@
 #pragma once
-// How rows of a dense operand are read, and those of a result written. A place is made from the row of x and the columns
-// that are left from there.
+// How rows of a dense operand are read, and those of a result written. A place is made from the row of x and the
+// columns that are left from there.
 #include "kernels/isa/vector.h"
 
 namespace strata::kernels::STRATA_ISA {

@@ -16,7 +16,9 @@ def small(monkeypatch):
     monkeypatch.setattr(_row_order, "BYTES", 1)
 
 
-@pytest.mark.parametrize("text", ["CSR", "CSC", "BSR(2, 4)", "BSC(2, 4)", "BSR(4, 3)", "COO", "DCSR", "delta(4)", "bitmap", "ELL"])
+@pytest.mark.parametrize(
+    "text", ["CSR", "CSC", "BSR(2, 4)", "BSC(2, 4)", "BSR(4, 3)", "COO", "DCSR", "delta(4)", "bitmap", "ELL"]
+)
 @pytest.mark.parametrize("transpose, left", [(t, x) for t in (False, True) for x in (False, True)])
 def test_every_product(text, transpose, left):
     A = stt.from_torch(sample(), text)

@@ -1,5 +1,6 @@
 #pragma once
 // The tables of hand-written loops of every instruction set that this machine has.
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ inline std::vector<const LoopTable*> tables_here() {
 #endif
   return out;
 }
+
+/// Tests of every choice take one of n where STRATA_TEST_COUNT asks for a short run, as under the sanitizers.
+inline int one_of(int n) { return std::getenv("STRATA_TEST_COUNT") ? n : 1; }
 
 template <class V> const Loops<V>& loops_of(const LoopTable& t) {
   if constexpr (sizeof(V) == 8) return t.f64;
