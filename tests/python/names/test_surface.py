@@ -81,7 +81,7 @@ np.diagflat(x[0], -1)  np.diagflat(x)  np.tril_indices_from(x[:6], 1)  np.triu_i
 np.dot(x, y.T)  np.inner(x, y)  np.outer(x[0], y[1])  np.vdot(c, c)  np.tensordot(x, y)  np.tensordot(x, y.T, 1)  np.kron(x, y)
 np.einsum('ij,kj->ik', x, y)  np.shape(x)  np.ndim(x)  np.size(x)  np.unique(x)  np.unique(n)  np.unique(x, return_counts=True)
 np.unique_values(n)  np.unique_counts(x)  np.unique_counts(n)
-np.zeros_like(x)  np.ones_like(x)  np.full_like(x, 7)  np.empty_like(0 * x) * 0
+np.zeros_like(x)  np.ones_like(x)  np.full_like(x, 7)  (np.empty_like(x) == 0) & False
 np.linalg.norm(x)  np.linalg.norm(x, 1)  np.linalg.matrix_norm(x)  np.linalg.vector_norm(x)  np.linalg.vector_norm(x, axis=1)
 np.linalg.vector_norm(x, axis=(0, 1), ord=1)  np.linalg.vector_norm(x, keepdims=True)  np.linalg.diagonal(x, offset=1)
 np.linalg.trace(x)  np.linalg.matmul(x, y.T)  np.linalg.matrix_transpose(x)  np.linalg.outer(x[0], y[0])
