@@ -8,10 +8,10 @@ import torch.nn.functional as F
 
 from ...errors import ArgumentError
 from .._matrix import implements, is_sparse
-from .._tensor import Tensor, from_torch
+from .._tensor import Tensor
 from .._traced import PRODUCTS
 from .._weights import Sparse, set_weight
-from ._pattern import chosen_pattern
+from ._pattern import chosen_pattern, kept
 
 
 @implements(F.multi_head_attention_forward)
@@ -96,11 +96,8 @@ class MultiheadAttention(Sparse, torch.nn.MultiheadAttention):
     @classmethod
     def from_dense(cls, module, format="CSR", sparsifier=None):
         """Of an nn.MultiheadAttention, which stays as it is: the weights that the sparsifier keeps (without one all but zeros)."""
-        kept = {}
-        for name, (owner, leaf) in _projections(module).items():
-            weight = getattr(owner, leaf).detach()
-            mask = sparsifier(weight) if sparsifier else weight != 0
-            kept[name] = from_torch(torch.where(mask, weight, 0), format)
+        projections = _projections(module).items()
+        weights = {name: kept(getattr(owner, leaf), format, sparsifier) for name, (owner, leaf) in projections}
         made = cls(
             module.embed_dim,
             module.num_heads,
@@ -112,13 +109,13 @@ class MultiheadAttention(Sparse, torch.nn.MultiheadAttention):
             module.vdim,
             module.batch_first,
             dtype=module.out_proj.weight.dtype,
-            pattern={name: weight.pattern for name, weight in kept.items()},
+            pattern={name: weight.pattern for name, weight in weights.items()},
         )
         with torch.no_grad():
             for name, (owner, leaf) in _projections(made).items():
-                getattr(owner, f"{leaf}_values").copy_(kept[name].values())
+                getattr(owner, f"{leaf}_values").copy_(weights[name].values())
             for name, p in module.named_parameters():
-                if name not in kept:
+                if name not in weights:
                     made.get_parameter(name).copy_(p)
         return made.train(module.training)
 

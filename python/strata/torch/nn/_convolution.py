@@ -4,9 +4,8 @@ import math
 
 import torch
 
-from .._tensor import Tensor, from_torch
-from .._weights import Sparse, set_weight, weight_format
-from ._pattern import chosen_pattern
+from .._weights import Sparse
+from ._pattern import kept, start_sparse
 
 
 class _Convolution(Sparse):
@@ -33,10 +32,7 @@ class _Convolution(Sparse):
             *(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode),
             *(device, dtype),
         )
-        pattern = chosen_pattern(self.weight, density, pattern, block_shape, format)
-        weight = Tensor(torch.empty(pattern.num_values, device=device, dtype=self.weight.dtype), pattern)
-        set_weight(self, "weight", weight)
-        self.reset_parameters()
+        start_sparse(self, density, pattern, block_shape, format)
 
     def reset_parameters(self):
         """New random weights, uniform within 1 / sqrt(inputs of an output)."""
@@ -51,17 +47,15 @@ class _Convolution(Sparse):
     @classmethod
     def from_dense(cls, module, format="CSR", sparsifier=None):
         """Of a module of torch.nn, which stays as it is: the weights that the sparsifier keeps (without one all but zeros)."""
-        weight = module.weight.detach()
-        mask = sparsifier(weight) if sparsifier else weight != 0
-        kept = from_torch(torch.where(mask, weight, 0), weight_format(format, weight.dim()))
+        weight = kept(module.weight, format, sparsifier)
         made = cls(
             *(module.in_channels, module.out_channels, module.kernel_size, module.stride, module.padding),
             *(module.dilation, module.groups, module.bias is not None, module.padding_mode),
             dtype=weight.dtype,
-            pattern=kept.pattern,
+            pattern=weight.pattern,
         )
         with torch.no_grad():
-            made.weight_values.copy_(kept.values())
+            made.weight_values.copy_(weight.values())
             if module.bias is not None:
                 made.bias.copy_(module.bias)
         return made.train(module.training)

@@ -3,9 +3,8 @@
 import torch
 
 from ...errors import Unsupported
-from .._tensor import Tensor, from_torch
-from .._weights import Sparse, set_weight
-from ._pattern import chosen_pattern
+from .._weights import Sparse
+from ._pattern import kept, start_sparse
 
 
 class Embedding(Sparse, torch.nn.Embedding):
@@ -45,10 +44,7 @@ class Embedding(Sparse, torch.nn.Embedding):
             device=device,
             dtype=dtype,
         )
-        pattern = chosen_pattern(self.weight, density, pattern, block_shape, format)
-        weight = Tensor(torch.empty(pattern.num_values, device=device, dtype=self.weight.dtype), pattern)
-        set_weight(self, "weight", weight)
-        self.reset_parameters()
+        start_sparse(self, density, pattern, block_shape, format)
 
     def reset_parameters(self):
         """New random elements; those of the row padding_idx are 0."""
@@ -64,15 +60,13 @@ class Embedding(Sparse, torch.nn.Embedding):
     @classmethod
     def from_dense(cls, module, format="CSR", sparsifier=None):
         """Of an nn.Embedding, which stays as it is: the elements that the sparsifier keeps (without one all but zeros)."""
-        weight = module.weight.detach()
-        mask = sparsifier(weight) if sparsifier else weight != 0
-        kept = from_torch(torch.where(mask, weight, 0), format)
+        weight = kept(module.weight, format, sparsifier)
         made = cls(
             *(module.num_embeddings, module.embedding_dim, module.padding_idx, module.max_norm, module.norm_type),
             *(module.scale_grad_by_freq, module.sparse),
             dtype=weight.dtype,
-            pattern=kept.pattern,
+            pattern=weight.pattern,
         )
         with torch.no_grad():
-            made.weight_values.copy_(kept.values())
+            made.weight_values.copy_(weight.values())
         return made.train(module.training)

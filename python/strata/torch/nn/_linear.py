@@ -4,9 +4,8 @@ import math
 
 import torch
 
-from .._tensor import Tensor, from_torch
-from .._weights import SparseLinear, set_weight
-from ._pattern import chosen_pattern
+from .._weights import SparseLinear
+from ._pattern import kept, start_sparse
 
 
 class Linear(SparseLinear, torch.nn.Linear):
@@ -34,10 +33,7 @@ class Linear(SparseLinear, torch.nn.Linear):
         format=None,
     ):
         super().__init__(in_features, out_features, bias, device, dtype)
-        pattern = chosen_pattern(self.weight, density, pattern, block_shape, format)
-        weight = Tensor(torch.empty(pattern.num_values, device=device, dtype=self.weight.dtype), pattern)
-        set_weight(self, "weight", weight)
-        self.reset_parameters()
+        start_sparse(self, density, pattern, block_shape, format)
 
     def reset_parameters(self):
         """New random weights, uniform within 1 / sqrt(inputs of a row)."""
@@ -53,14 +49,12 @@ class Linear(SparseLinear, torch.nn.Linear):
     @classmethod
     def from_dense(cls, module, format="CSR", sparsifier=None):
         """Of an nn.Linear, which stays as it is: the weights that the sparsifier keeps (without one all but zeros)."""
-        weight = module.weight.detach()
-        mask = sparsifier(weight) if sparsifier else weight != 0
-        kept = from_torch(torch.where(mask, weight, 0), format)
+        weight = kept(module.weight, format, sparsifier)
         made = cls(
-            module.in_features, module.out_features, module.bias is not None, dtype=weight.dtype, pattern=kept.pattern
+            module.in_features, module.out_features, module.bias is not None, dtype=weight.dtype, pattern=weight.pattern
         )
         with torch.no_grad():
-            made.weight_values.copy_(kept.values())
+            made.weight_values.copy_(weight.values())
             if module.bias is not None:
                 made.bias.copy_(module.bias)
         return made

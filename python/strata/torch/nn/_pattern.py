@@ -1,12 +1,12 @@
-"""Which weights of a module exist, as its constructor is told."""
+"""Which weights of a module exist, as its constructor is told, or a dense module and a sparsifier."""
 
 import torch
 
 from ...errors import ArgumentError
 from .._pattern import Pattern
 from .._sparsifiers import Random
-from .._tensor import from_torch
-from .._weights import weight_format
+from .._tensor import Tensor, from_torch
+from .._weights import set_weight, weight_format
 
 
 def chosen_pattern(weight, density, pattern, block_shape, format):
@@ -31,3 +31,18 @@ def chosen_pattern(weight, density, pattern, block_shape, format):
     if format is None:
         format = f"BSR({block_shape[0]}, {block_shape[1]})" if block_shape else "CSR"
     return from_torch(pattern.to(torch.float32), weight_format(format, weight.dim())).pattern
+
+
+def start_sparse(module, density, pattern, block_shape, format):
+    """The module's dense `weight` becomes a sparse one with new random values. Errors as of chosen_pattern."""
+    dense = module.weight
+    pattern = chosen_pattern(dense, density, pattern, block_shape, format)
+    set_weight(module, "weight", Tensor(dense.new_empty(pattern.num_values), pattern))
+    module.reset_parameters()
+
+
+def kept(weight, format, sparsifier):
+    """What a sparsifier keeps of a dense weight (without one all but zeros), without gradients."""
+    weight = weight.detach()
+    mask = sparsifier(weight) if sparsifier else weight != 0
+    return from_torch(torch.where(mask, weight, 0), weight_format(format, weight.dim()))
