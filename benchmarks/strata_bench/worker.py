@@ -1,6 +1,6 @@
 """A worker of the benchmarks (see strata._timing.worker): products and conversions, the named kernels, or layers.
 
-python -m strata_bench.worker matrices|kernels|layers|memory|limits LIBRARY THREADS < requests
+python -m strata_bench.worker matrices|kernels|layers|calls|memory|limits LIBRARY THREADS < requests
 """
 
 import importlib.metadata
@@ -13,7 +13,7 @@ import numpy as np
 
 from strata._timing.worker import Worker, serve
 
-from . import peers
+from . import calls as small_calls, peers
 from .kernels import cases, peer as kernel_peers
 from .layers import cases as layer_cases, memory as layer_memory, peers as layer_peers
 
@@ -33,6 +33,10 @@ def kernels(name, threads):
 def layers(name, threads):
     peer, package = layer_peers.PEERS[name]
     return Worker(peer(threads), layer_cases.LayerCase), {"ready": True, "version": version(package)}
+
+
+def calls(name, threads):
+    return Worker(small_calls.Peer(threads), small_calls.Call), {"ready": True}
 
 
 def memory(name, threads):
@@ -61,5 +65,12 @@ def limits(*_):
 
 if __name__ == "__main__":
     what, library, threads = sys.argv[1:]
-    start = {"matrices": products, "kernels": kernels, "layers": layers, "memory": memory, "limits": limits}[what]
+    start = {
+        "matrices": products,
+        "kernels": kernels,
+        "layers": layers,
+        "calls": calls,
+        "memory": memory,
+        "limits": limits,
+    }[what]
     serve(lambda: start(library, int(threads)))
