@@ -146,12 +146,16 @@ void bind_convert(nb::module_& m) {
       "from_coo",
       [](nb::handle coords, nb::handle values, nb::handle shape, nb::handle format, nb::handle dtype,
          nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split, nb::handle fill) {
-        const Shape s = to_shape(shape);
         std::vector<Buffer> lists;
         for (nb::handle c : coords) {
+          if (PyIndex_Check(c.ptr()) && !PySequence_Check(c.ptr()))  // from_coo(rows, columns, values)
+            throw TensorError({.what = "the coordinates are one list, not one per dimension",
+                               .expected = "a tuple of lists: from_coo((rows, columns), values, shape)",
+                               .got = nb::cast<std::string>(nb::repr(coords.type())) + " of numbers"});
           lists.push_back(to_index_buffer(c, "coords"));
           if (lists.size() > static_cast<std::size_t>(max_dims)) break;
         }
+        const Shape s = to_shape(shape);
         if (lists.size() != s.size())
           throw TensorError({.what = "from_coo needs one list of coordinates per dimension",
                              .expected = std::to_string(s.size()) + " lists",

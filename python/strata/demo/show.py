@@ -3,7 +3,7 @@
 import re
 
 from .. import _core
-from ..errors import ExpressionError
+from ..errors import Error, ExpressionError
 
 
 def index_notation(text):
@@ -27,6 +27,13 @@ def index_notation(text):
     return access("out", right) + " = " + " * ".join(map(access, names, terms))
 
 
+def _is_dtype(text):
+    try:
+        return bool(_core.dtype_name(text))
+    except Error:
+        return False
+
+
 def operand_formats(arguments, names):
     formats = {}
     for item in arguments:
@@ -37,6 +44,12 @@ def operand_formats(arguments, names):
             )
         if name.strip() in formats:
             raise ExpressionError(f"operand {name.strip()} is given two formats", expected="one", got=item)
+        if _is_dtype(value.strip()):
+            raise ExpressionError(
+                f"'{item}' gives a dtype where a format stands",
+                expected=f"{name.strip()}=FORMAT; the dtype of all operands is --dtype {value.strip()}",
+                got=item,
+            )
         formats[name.strip()] = value.strip()
     return formats
 

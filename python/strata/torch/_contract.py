@@ -18,6 +18,7 @@ from .._core import Format
 from .._tensor import _HAS_CRD, _HAS_POS
 from . import _ops
 from ._contract_kernel import contraction
+from ._frames import as_written
 from ._pattern import numbers_of, pattern_of
 
 _library = torch.library.Library("strata", "FRAGMENT")
@@ -200,8 +201,8 @@ def _with_autograd(operands, index, layouts, spec):
     return _apply_op(layouts, spec, len(operands), *operands, *index)
 
 
-_library.impl("contract_v1", _with_autograd, "Autograd")
+_library.impl("contract_v1", as_written(_with_autograd), "Autograd")
 for _name in ("contract_v1", "_contract_v1"):
-    _library.impl(_name, _kernel, "CPU")
+    _library.impl(_name, as_written(_kernel), "CPU")
     torch.library.register_fake(f"strata::{_name}", _fake, lib=_library)
 torch.library.register_vmap("strata::contract_v1", _vmap, lib=_library)

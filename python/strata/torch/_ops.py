@@ -14,6 +14,7 @@ from torch._functorch.autograd_function import enable_single_level_autograd_func
 from torch.autograd import Function
 
 from . import _kernels
+from ._frames import as_written
 from ._pattern import numbers_of, pattern_of
 from ._row_order import LARGE, in_row_order
 
@@ -219,9 +220,9 @@ for _name, _kernel, _fake, _autograd in (
     ("mm_v1", _mm_kernel, _mm_fake, _mm_autograd),
     ("sampled_v1", _sampled_kernel, _sampled_fake, _sampled_autograd),
 ):
-    _library.impl(_name, _autograd, "Autograd")
+    _library.impl(_name, as_written(_autograd), "Autograd")
     for _each in (_name, "_" + _name):
-        _library.impl(_each, _kernel, "CPU")
+        _library.impl(_each, as_written(_kernel), "CPU")
         torch.library.register_fake(f"strata::{_each}", _fake, lib=_library)
 
 

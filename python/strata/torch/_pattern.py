@@ -52,7 +52,9 @@ class Pattern:
                 got=str(tensor.format),
                 fix='coalesce first: t.to("COO"), t.to("CSR")',
             )
-        self._parts = tuple(_without_values(part) for part in tensor.parts)
+        with lasting():
+            self._parts = tuple(_without_values(part) for part in tensor.parts)
+            index = [a for part in self._parts for a in _index_of(part)] if index is None else index
         #: slots that the format needs; num_values where no room is kept
         self._used = sum(map(_count, self._parts))
         self.num_values = self._used if slots is None else slots
@@ -72,9 +74,7 @@ class Pattern:
         self.whole = self.num_values == self.nse
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
-        self.index = (
-            tuple(array for part in self._parts for array in _index_of(part)) if index is None else tuple(index)
-        )
+        self.index = tuple(index)
         self._hash = self._once = self._places = None
         self._ones, self._transposed, self._matrices = {}, {}, [None, None]
         self._derived = {}  # of _shapes: what became of this pattern, by what was asked
@@ -111,7 +111,8 @@ class Pattern:
     def ones_of(self, dtype):
         """The st.Tensor that is 1 wherever something is stored."""
         if dtype not in self._ones:
-            parts = [part.with_values(_ones(part.format, _count(part), dtype)) for part in self._parts]
+            with lasting():
+                parts = [part.with_values(_ones(part.format, _count(part), dtype)) for part in self._parts]
             self._ones[dtype] = parts[0] if len(parts) == 1 else _core.make_sum(parts)
         return self._ones[dtype]
 
@@ -175,7 +176,8 @@ class Pattern:
             raise TensorError(
                 "the pattern does not fit", expected=f"at least {self._used} slots, by {inner}", got=str(slots)
             )
-        crd = [torch.cat([c[:used], c.new_zeros(slots // inner - used)]) for c in crd]
+        with lasting():
+            crd = [torch.cat([c[:used], c.new_zeros(slots // inner - used)]) for c in crd]
         return pattern_of(" ".join((_numbers(self.shape), str(slots), str(self.format))), (pos, *crd))
 
     def transpose(self, *perm):
@@ -251,7 +253,8 @@ def pattern_of(layout, index):
                     pos[k] = next(arrays)
                 if level.kind in _HAS_CRD:
                     crd[k] = next(arrays)
-            parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=_ones(format, count)))
+            with lasting():
+                parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=_ones(format, count)))
         slots = numbers_of(counts)[0] if len(parts) == 1 and numbers_of(counts)[0] > _count(parts[0]) else None
         found = Pattern(parts[0] if len(parts) == 1 else _core.make_sum(parts), index=index, slots=slots)
         _recent(key, found)

@@ -10,6 +10,7 @@ from ..errors import ExpressionError, TensorError
 from . import _ops
 from ._contract import contract, plain
 from ._einsum import alike
+from ._frames import as_written
 from ._matrix import addmm, implements, is_sparse, matmul
 from ._pattern import lasting
 from ._reductions import log_softmax, softmax, total
@@ -126,7 +127,7 @@ def _each_winners(info, in_dims, values, pos, crd, x, least):
     return _ops._each(info, (in_dims[0], in_dims[3]), f, values, x)
 
 
-_library.impl("winners_v1", _winners, "CPU")
+_library.impl("winners_v1", as_written(_winners), "CPU")
 torch.library.register_fake(
     "strata::winners_v1",
     lambda values, pos, crd, x, least: x.new_empty((len(pos) - 1, x.shape[1]), dtype=torch.int64),

@@ -9,6 +9,7 @@ from .. import _core
 from .._core import Format
 from ..errors import TensorError, Unsupported
 from ._fallback import densifying
+from ._frames import as_written
 from ._pattern import Pattern, pattern_of
 
 #: functions of torch and what they are here: func -> f(*args, **kwargs), which may return NotImplemented (see _functions)
@@ -23,6 +24,7 @@ class Tensor(torch.Tensor):
     """
 
     @staticmethod
+    @as_written
     def __new__(cls, values, pattern):
         if values.dim() != 1 or values.shape[0] != pattern.num_values:
             raise TensorError(
@@ -165,6 +167,7 @@ class Tensor(torch.Tensor):
         return _rebuilt, (self._stored, self._pattern.layout, self._pattern.index)
 
     @classmethod
+    @as_written
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         here = FUNCTIONS.get(func)
@@ -178,6 +181,7 @@ class Tensor(torch.Tensor):
             return _on_dense(func, args, kwargs)
 
     @classmethod
+    @as_written
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         return _on_dense(func, args, kwargs or {})
 

@@ -8,50 +8,9 @@ import torch
 import torch.nn.functional as F
 
 from ._matrix import product
-from ._ops import _shape_of
-from ._pattern import pattern_of
+from ._scatter import scatter
 
 _T = torch.Tensor
-
-
-@torch.library.custom_op("strata::scatter_v1", mutates_args=())
-def scatter(values: torch.Tensor, index: list[torch.Tensor], layout: str) -> torch.Tensor:
-    """The dense tensor with these values."""
-    return pattern_of(layout, index).scatter(values)
-
-
-@torch.library.custom_op("strata::gather_v1", mutates_args=())
-def gather(dense: torch.Tensor, index: list[torch.Tensor], layout: str, size: int) -> torch.Tensor:
-    """The values that a dense tensor has at the slots."""
-    return pattern_of(layout, index).gather(dense)
-
-
-scatter.register_fake(lambda values, index, layout: values.new_empty(_shape_of(layout)))
-gather.register_fake(lambda dense, index, layout, size: dense.new_empty(size))
-
-
-def _backward(other):
-    def backward(ctx, g):
-        index = list(ctx.saved_tensors)
-        return other(g, index, *ctx.how), [None] * len(index), *ctx.none
-
-    return backward
-
-
-def _of_scatter(ctx, inputs, output):
-    values, index, layout = inputs
-    ctx.save_for_backward(*index)
-    ctx.how, ctx.none = (layout, values.shape[0]), (None,)
-
-
-def _of_gather(ctx, inputs, output):
-    _, index, layout, _ = inputs
-    ctx.save_for_backward(*index)
-    ctx.how, ctx.none = (layout,), (None, None)
-
-
-scatter.register_autograd(_backward(gather), setup_context=_of_scatter)
-gather.register_autograd(_backward(scatter), setup_context=_of_gather)
 
 
 def is_understood():
@@ -79,7 +38,7 @@ class Traced:
         return self._values
 
     def to_dense(self):
-        dense = scatter(self._values, list(self.pattern.index), self.pattern.layout)
+        dense = scatter(self._values, self.pattern)
         return dense.t() if self.turned else dense
 
     def t(self):

@@ -78,16 +78,14 @@ template <int N, class V> struct Tail {
   static V* begin(V* row) { return row; }
 #if defined(__AVX512F__)
   Tail(const V*, i64 left) : which(static_cast<u16>((1u << left) - 1)) {}
-  [[gnu::always_inline]] Vec<V> read(const V* row, int) const { return load_some(which, row); }
-  [[gnu::always_inline]] void write(V* row, int, Vec<V> v) const { store_some(which, row, v); }
   u16 which;
 #else
   Tail(const V*, i64 left) : which(lanes_below<V>(left)) {}
-  [[gnu::always_inline]] Vec<V> read(const V* row, int) const { return load_some(which, row); }
-  [[gnu::always_inline]] void write(V* row, int, Vec<V> v) const { store_some(which, row, v); }
   static Vec<V> whole(const Vec<V>* sums, int q) { return sums[q]; }
   __m256i which;
 #endif
+  [[gnu::always_inline]] Vec<V> read(const V* row, int) const { return load_some(which, row); }
+  [[gnu::always_inline]] void write(V* row, int, Vec<V> v) const { store_some(which, row, v); }
 };
 #endif
 

@@ -122,6 +122,12 @@ def test_from_coo_with_a_fill():
         st.from_coo(([0], [9]), [2.0], (2, 2), fill=1)
 
 
+def test_rows_and_columns_that_are_not_in_a_tuple():
+    for rows, columns in (([0, 1], [2, 0]), (np.array([0, 1]), np.array([2, 0]))):
+        with pytest.raises(st.TensorError, match=r"from_coo\(\(rows, columns\), values, shape\)"):
+            st.from_coo(rows, columns, [1.0, 2.0])
+
+
 def test_from_scipy_with_a_fill():
     a = np.array([[1.0, 0, 0, 2], [0, 0, 3, 0]])
     want = np.where(a == 0, np.inf, a)

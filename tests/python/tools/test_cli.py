@@ -88,6 +88,8 @@ def test_show_refuses_what_it_would_guess():
     for formats in (["A=csr", "A=coo"], ["A"], ["A="], ["B=csr"], ["A=nonsense"], ["A=COO(3)"]):
         out = strata("show", "y(i) = A(i,j) * x(j)", *formats, check=False)
         assert out.returncode == 1 and out.stdout == "" and "Traceback" not in out.stderr, formats
+    out = strata("show", "y(i) = A(i,j) * x(j)", "A=f4", check=False)
+    assert out.returncode == 1 and "--dtype f4" in out.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")

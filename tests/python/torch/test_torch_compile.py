@@ -120,9 +120,9 @@ def test_compiled_and_exported(name):
     exported = torch.export.export(module, (x,))
     torch.testing.assert_close(exported.module()(x), module(x))
     graph = str(exported.graph)
-    if name == "Conv2d" and not graph.count("scatter_v1.default]"):
+    if name == "Conv2d" and not graph.count("scatter_v2.default]"):
         return  # it has got a product of its own
-    assert (graph.count("mm_v1.default]"), graph.count("scatter_v1.default]")) == (products, copies)
+    assert (graph.count("mm_v1.default]"), graph.count("scatter_v2.default]")) == (products, copies)
 
 
 class Uses(nn.Module):
@@ -159,6 +159,43 @@ def test_whatever_a_module_does_with_its_weight(f):
     torch.testing.assert_close(torch.export.export(module, (X,)).module()(X), want)
 
 
+class Everything(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(16, 32))
+
+    def forward(self, x):
+        w = self.weight
+        return (w * w).sum() + (x @ w.t()).square().sum() + w.exp().sum() + w[[1, 2]].sum() + w.amax(1).square().sum()
+
+
+@pytest.mark.parametrize("text", ["CSR", "BSR(4, 4) + COO"])
+def test_func_of_a_module(text):
+    """torch.func over its parameters, with a pattern that nobody used before; compiled and not."""
+    module = sparse(Everything, text)
+    parameters = {name: p.detach() for name, p in module.named_parameters()}
+    f = torch.func.grad(lambda p, x: torch.func.functional_call(module, p, (x,)))
+    got = f(parameters, X)
+    each = torch.vmap(f, (None, 0))(parameters, torch.stack([X, X]))
+    torch._dynamo.reset()
+    compiled = torch.compile(f, backend="aot_eager")(parameters, X)
+    (want,) = torch.autograd.grad(module(X), module.weight_values)
+    for gradient in (got, {"weight_values": each["weight_values"][1]}, compiled):
+        torch.testing.assert_close(gradient["weight_values"], want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo does not know")
+@pytest.mark.parametrize(
+    "f", [lambda w: X @ w.t(), lambda w: w[[1, 2]], lambda w: w.amax(1), lambda w: torch.exp(w) * w]
+)
+def test_func_compiled_where_the_graph_breaks(f):
+    """A tensor that is made within has no place in a graph; what is left to Python is not compiled piece by piece."""
+    A = stt.from_torch(torch.randn(16, 32) * (torch.rand(16, 32) < 0.5), "CSR")
+    g = torch.func.grad(lambda v: f(stt.Tensor(v, A.pattern)).sum())
+    torch._dynamo.reset()
+    torch.testing.assert_close(torch.compile(g, backend="aot_eager")(A.values()), g(A.values()))
+
+
 @pytest.mark.parametrize("text", ["COO", "DIA", "delta(4)", "BSR(5, 3)", "BSR(4, 4) + COO"])
 def test_formats(text):
     module = sparse(Conv1D, text)
@@ -171,10 +208,11 @@ def test_formats(text):
 def test_operators_keep_torchs_rules():
     A = stt.from_torch(torch.randn(6, 5).double() * (torch.rand(6, 5) < 0.5), "BSR(4, 2)")
     values, index, layout = A.values().requires_grad_(), list(A.pattern.index), A.pattern.layout
-    torch.library.opcheck(torch.ops.strata.scatter_v1, (values, index, layout))
+    size = len(values)
+    torch.library.opcheck(torch.ops.strata.scatter_v2.default, (values, index, layout, size))
     dense = torch.randn(6, 5, dtype=torch.float64, requires_grad=True)
-    torch.library.opcheck(torch.ops.strata.gather_v1, (dense, index, layout, len(values)))
-    scatter = lambda v: torch.ops.strata.scatter_v1(v, index, layout)  # noqa: E731
+    torch.library.opcheck(torch.ops.strata.gather_v2.default, (dense, index, layout, size))
+    scatter = lambda v: torch.ops.strata.scatter_v2(v, index, layout, size)  # noqa: E731
     assert torch.autograd.gradcheck(scatter, values) and torch.autograd.gradgradcheck(scatter, values)
 
 
