@@ -63,7 +63,8 @@ struct ScalarBinding {
                   ///< dimension `level`
     offset,       ///< operand >= 0: values_offset; operand -1: of the output
     walk_begin,   ///< 0, and
-    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the other
+    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the
+                  ///< other, or each into a zeroed copy of the output
     lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
     batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
   } kind;

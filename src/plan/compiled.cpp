@@ -225,14 +225,42 @@ class CompiledRunner : public Runner {
     if (launch.kind == Launch::outer_scatter) {
       const i64 size = out.size();
       const i64 copies = std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, size)});
-      return scatter(k, domain, out, args, std::max<i64>(1, copies));
+      return scatter(k, domain, out, args, std::max<i64>(1, copies), call);
     }
+    if (launch.kind == Launch::output_window && scatter_instead(k, part, out, args)) return;
     const i64 chunks = domain.chunks();
     if (chunks <= 1) return call_in_slices(k, args, domain.slices(), 0, domain.size(), 0);
     run_chunks(chunks, [&](i64 c) {
       const i64 begin = domain.cut(c, chunks), end = domain.cut(c + 1, chunks);
       if (begin < end) call_in_slices(k, args, domain.slices() / chunks, begin, end, c);
     });
+  }
+
+  /// Windows that each walk the whole driver share out what a stored element costs, a vector at least each; results of
+  /// their own for shares of the walk share out everything. False where these would cost more than they bring.
+  static bool scatter_instead(const PartKernel& k, const Part& part, const DenseView& out, const Arguments& args) {
+    const std::vector<ScalarBinding>& scalars = k.lowered.scalars;
+    const auto first = std::ranges::find(scalars, ScalarBinding::walk_begin, &ScalarBinding::kind);
+    const auto last = std::ranges::find(scalars, ScalarBinding::walk_end, &ScalarBinding::kind);
+    if (first == scalars.end() || last == scalars.end() || k.lowered.applies_beta) return false;
+    Launch walk;
+    walk.kind = Launch::outer_scatter;
+    walk.level = last->level;
+    for (int l = walk.level + 1; l < part.format.num_levels() && walk.weight_level < 0; ++l)
+      if (const LevelKind kind = part.format.level(l).kind;
+          kind == LevelKind::compressed || kind == LevelKind::delta || kind == LevelKind::bitmap)
+        walk.weight_level = l;
+    const Domain domain(walk, part, 0, k.output_extent, k.free_work);
+    const i64 rows = out.size() / std::max<i64>(1, k.free_work);
+    const i64 copies = std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, rows)});
+    if (copies < 2) return false;
+    const auto from = first - scalars.begin(), to = last - scalars.begin();
+    scatter(k, domain, out, args, copies, [&](const PartKernel& kernel, Arguments mine, i64 begin, i64 end, i64 chunk) {
+      mine.scalars[static_cast<std::size_t>(from)] = begin;
+      mine.scalars[static_cast<std::size_t>(to)] = end;
+      call(kernel, mine, 0, kernel.output_extent, chunk);
+    });
+    return true;
   }
 
   /// Windows that each walk the whole driver do so in slices, between which Ctrl-C is heard.
@@ -262,16 +290,17 @@ class CompiledRunner : public Runner {
     return read_index(part.levels[l].pos.dtype, part.levels[l].pos.data, 1);
   }
 
-  /// Chunk 0 adds to the output, the others to zeroed copies that are then added in order.
-  void scatter(const PartKernel& k, const Domain& domain, const DenseView& out, const Arguments& args,
-               i64 copies) const {
+  /// Chunk 0 adds to the output, the others to zeroed copies that are then added in order. `run` is as call().
+  template <class F>
+  static void scatter(const PartKernel& k, const Domain& domain, const DenseView& out, const Arguments& args,
+                      i64 copies, const F& run) {
     // A copy's share may last for seconds: it is walked in slices, between which Ctrl-C is heard.
     const i64 slices = ceil_div(domain.slices(), copies);
     const auto walk = [&](i64 c, const Arguments& mine) {
       for (i64 s = c * slices; s < (c + 1) * slices; ++s) {
         if (s > c * slices) poll_interrupt();
         const i64 begin = domain.cut(s, copies * slices), end = domain.cut(s + 1, copies * slices);
-        if (begin < end) call(k, mine, begin, end, c);
+        if (begin < end) run(k, mine, begin, end, c);
       }
     };
     if (copies == 1) return walk(0, args);
