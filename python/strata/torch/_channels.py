@@ -26,7 +26,9 @@ _BETWEEN = (
     torch.nn.Dropout,
     torch.nn.Identity,
 )
-_FUNCTIONS = set(named(*"relu relu6 leaky_relu gelu silu mish elu celu selu tanh sigmoid hardswish softplus dropout".split()))
+_FUNCTIONS = set(
+    named(*"relu relu6 leaky_relu gelu silu mish elu celu selu tanh sigmoid hardswish softplus dropout".split())
+)
 
 
 def permute_channels_(model, sparsifier, pairs=None, rounds=4):

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from . import _ops
 from ._elements import KEEP_ZERO, named
 from ._gradients import valued
+from ._sparsified import Sparsified
 from ._sparsifiers import Sparsifier
-from ._sparsify import Sparsified
 from ._streams import Stretches, stored
 
 #: element by element, of operands that broadcast; the same whenever it is computed
@@ -50,7 +50,9 @@ def _source(op, args, kwargs):
     operands = [*args, *kwargs.values()]
     tensors = [x for x in operands if isinstance(x, torch.Tensor)]
     plain = (torch.Tensor, torch.nn.Parameter)
-    if not tensors or not all(type(x) in plain and x.layout == torch.strided and x.device.type == "cpu" for x in tensors):
+    if not tensors or not all(
+        type(x) in plain and x.layout == torch.strided and x.device.type == "cpu" for x in tensors
+    ):
         return None
     if kwargs.get("out") is not None or kwargs.get("inplace"):
         return None

@@ -211,7 +211,7 @@ class Magnitude(Sparsifier):
             raise ArgumentError("scope= of another kind", expected="'tensor' or 'global'", got=repr(self.scope))
 
     def pattern(self, x, **site):
-        return largest(x.abs(), self.density, self.block)
+        return largest(sizes(x), self.density, self.block)
 
     def stream(self, x, **site):
         return self._chosen([x])[0].stream(x)
@@ -225,8 +225,8 @@ class Magnitude(Sparsifier):
         starts = [0]
         for grid in grids:
             starts.append(starts[-1] + grid.count)
-        sizes = ((start + begin, size) for grid, start in zip(grids, starts) for begin, size in grid.sizes())
-        numbers = _top(sizes, round(self.density * starts[-1]))
+        told = ((start + begin, size) for grid, start in zip(grids, starts) for begin, size in grid.sizes())
+        numbers = _top(told, round(self.density * starts[-1]))
         cuts = torch.searchsorted(numbers, torch.tensor(starts)).tolist()
         return [_These(numbers[a:b] - start, self.block) for a, b, start in zip(cuts, cuts[1:], starts)]
 
@@ -256,7 +256,7 @@ class NM(_ByStretch):
 
     def keep(self, stretch, begin):
         """The n largest of each m, of whole slices."""
-        return _n_of_m(_sizes(stretch), self.n, self.m)
+        return _n_of_m(sizes(stretch), self.n, self.m)
 
     def pattern(self, x, **site):
         return super().pattern(x, **site) if x.dim() > 1 else self.keep(x, 0)
@@ -300,8 +300,8 @@ class GroupedNM(_ByStretch):
     def keep(self, stretch, begin):
         """The inputs with the largest sums, of whole groups of outputs."""
         if stretch.dim() < 2:
-            return _n_of_m(_sizes(stretch), self.n, self.m)
-        size = _sizes(stretch)
+            return _n_of_m(sizes(stretch), self.n, self.m)
+        size = sizes(stretch)
         padded = torch.nn.functional.pad(size, (*(0, 0) * (size.dim() - 1), 0, -len(size) % self.g))
         groups = padded.reshape(-1, self.g, *size.shape[1:]).sum(1)
         return _n_of_m(groups, self.n, self.m).repeat_interleave(self.g, 0)[: len(size)]
@@ -372,7 +372,7 @@ class _Blocks:
     def sizes(self):
         """(number of the first block, what each block is worth)."""
         for _, first, stretch, _ in self.stretches():
-            size = stretch.abs().float()
+            size = sizes(stretch)
             yield first, (block_sums(size.square(), self.block) if self.block else size).reshape(-1)
 
     def of_elements(self, mask, shape):
@@ -389,19 +389,25 @@ def _top(sizes, count):
         return at
     for first, size in sizes:
         new = torch.arange(len(size)) if bound is None else (~(size <= bound)).nonzero().reshape(-1)
-        best, at = torch.cat([best, size[new]]), torch.cat([at, new + first])
+        best, at = torch.cat([best.to(size.dtype), size[new]]), torch.cat([at, new + first])
         if len(best) >= 2 * count:
             best, order = best.topk(count)
             at, bound = at[order], best[-1]
     return at[best.topk(min(count, len(best)), sorted=False).indices].sort().values
 
 
-def _sizes(x):
-    return x.detach().abs()
+def sizes(x):
+    """Magnitudes that can be compared and added."""
+    x = x.detach()
+    if not (x.is_floating_point() or x.is_complex()):
+        return x.double().abs()
+    return x.float().abs() if x.dtype in (torch.float16, torch.bfloat16) else x.abs()
 
 
 def _n_of_m(size, n, m):
     """The n largest of each m along dimension 1 (of a vector: 0)."""
+    if not size.numel():
+        return torch.zeros(size.shape, dtype=torch.bool)
     along = min(1, size.dim() - 1)
     inputs = size.movedim(along, -1)
     rows = inputs.reshape(-1, inputs.shape[-1])
@@ -436,7 +442,7 @@ def _check_density(density):
 def largest(size, density, block):
     """A mask of the share `density` of elements, or blocks by their 2-norm, with the largest sizes."""
     _check_density(density)
-    size = size.detach().float()
+    size = size.detach()
     if not block:
         kept = torch.zeros(size.numel(), dtype=torch.bool)
         kept[size.reshape(-1).topk(round(density * size.numel())).indices] = True

@@ -7,12 +7,13 @@ import torch
 from .._core import Format
 from ..errors import ArgumentError, Error, TensorError
 from . import _matrix
-from ._pattern import pattern_of
-from ._register import KERNELS
 from ._channels import permute_channels_
 from ._layers import grams, recomputed_, settled_
+from ._layouts import is_registered
+from ._pattern import pattern_of
+from ._register import KERNELS
 from ._sparsifiers import Sparsifier, as_sparsifier, instance
-from ._sparsify import is_registered, sparsify
+from ._sparsify import sparsify
 from ._tensor import Tensor, from_torch
 from ._traced import Traced, is_understood
 

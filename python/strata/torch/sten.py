@@ -14,20 +14,13 @@ from torch.utils import _pytree as pytree
 from .. import Format
 from ..errors import ArgumentError
 from ._fused import fused
+from ._layouts import format_of, is_dense_layout, register_sparsifier, registered, unregister_sparsifier
+from ._sparsified import Sparsified
 from ._sparsifiers import NM, GroupedNM, KeepAll, Magnitude, Random, SameFormat, Threshold, instance
-from ._sparsify import (
-    Sparsified,
-    format_of,
-    gradient_of,
-    is_dense_layout,
-    register_sparsifier,
-    registered,
-    sparsify,
-    unregister_sparsifier,
-)
+from ._sparsify import gradient_of, sparsify
 from ._streams import by_rows
 from ._tensor import Tensor, from_torch
-from ._weights import reformat_
+from ._weights import Sparse, reformat_
 
 __all__ = [
     "BlockwiseFractionSparsifier",
@@ -102,8 +95,8 @@ class GroupedNMSparsifier(GroupedNM):
     """Keeps n of each m, the same for g rows."""
 
 
-class SameFormatSparsifier(SameFormat):
-    """Keeps what another tensor stores: of what is changed in place."""
+#: keeps what another tensor stores: of what is changed in place
+SameFormatSparsifier = SameFormat
 
 
 # Layouts
@@ -119,7 +112,9 @@ class _Layout(type):
 class _Named(metaclass=_Layout):
     def __new__(cls, data):
         """A dense or sparse tensor of torch, or a SciPy matrix, in this layout."""
-        return cls.from_dense(data) if isinstance(data, torch.Tensor) else cls.from_dense(torch.as_tensor(data.todense()))
+        return (
+            cls.from_dense(data) if isinstance(data, torch.Tensor) else cls.from_dense(torch.as_tensor(data.todense()))
+        )
 
     @classmethod
     def from_dense(cls, tensor):
@@ -348,7 +343,11 @@ def formatted(y, fmt, grad_fmt=None):
 def _converted(x, sparsifier, layout, grad):
     if torch.compiler.is_compiling():
         layout = torch.Tensor
-    if isinstance(sparsifier, KeepAll) and is_dense_layout(layout) and not registered(sparsifier, None, layout, x.dim()):
+    if (
+        isinstance(sparsifier, KeepAll)
+        and is_dense_layout(layout)
+        and not registered(sparsifier, None, layout, x.dim())
+    ):
         return x.to_dense() if isinstance(x, Tensor) else x
     y = sparsify(x, sparsifier, _layout(layout, sparsifier, x.dim()), grad=grad)
     return y.to_dense() if isinstance(y, Tensor) and is_dense_layout(layout) else y
@@ -442,7 +441,8 @@ class SparsityBuilder:
     def sparsify_model_and_optimizer_inplace(self, model, optimizer):
         """The same; the optimizer goes on with the new parameters, and with what it knew of them."""
         model = self._model(model)
-        for name in dict.fromkeys([*self._interms, *self._interm_grads]):
+        interms = dict.fromkeys([*self._interms, *self._interm_grads])
+        for name in sorted(interms, key=lambda name: -name.count(".")):  # what is inside another comes first
             keep = (KeepAll(), torch.Tensor, KeepAll(), torch.Tensor)
             model = _set_interm(model, name, self._interms.get(name, keep), self._interm_grads.get(name))
         names = dict(model.named_parameters(remove_duplicate=False))
@@ -506,7 +506,8 @@ def _set_interm(model, name, fmt, grad_fmt):
     traced = modules[path]
     if not isinstance(traced, torch.fx.GraphModule):
         try:
-            traced = torch.fx.symbolic_trace(traced)
+            graph = _Tracer().trace(traced)
+            traced = torch.fx.GraphModule(traced, graph)
         except Exception as e:
             raise ArgumentError(
                 f"torch.fx cannot trace {path or 'the model'}, so that {node_name!r} is not found",
@@ -529,6 +530,16 @@ def _set_interm(model, name, fmt, grad_fmt):
         return traced
     model.set_submodule(path, traced)
     return model
+
+
+class _Tracer(torch.fx.Tracer):
+    """Follows modules into their forward, but not those that were changed here: their changes would be lost."""
+
+    def is_leaf_module(self, m, name):
+        changed = isinstance(m, (torch.fx.GraphModule, Sparse)) or any(
+            isinstance(hook, _Output) for hook in m._forward_hooks.values()
+        )
+        return changed or super().is_leaf_module(m, name)
 
 
 class _Output:
