@@ -51,8 +51,8 @@ class Wanda(Sparsifier):
     """The share `density` of each row, or n of each m, with the largest |weight| times the 2-norm of the input that it meets (Sun et
     al., 2023). The inputs come with the call, inputs= or gram=, or from sparsify_(..., inputs=).
 
-    w, x = torch.tensor([[1.0, 2.0]]), torch.tensor([[9.0, 1.0], [9.0, 1.0]])
-    assert stt.Wanda(0.5)(w, inputs=x).tolist() == [[True, False]]
+        w, x = torch.tensor([[1.0, 2.0]]), torch.tensor([[9.0, 1.0], [9.0, 1.0]])
+        assert stt.Wanda(0.5)(w, inputs=x).tolist() == [[True, False]]
     """
 
     density: float = None
@@ -74,9 +74,9 @@ class SparseGPT(Sparsifier):
     and Alistarh, 2023): the share `density` of each `block` of columns, or n of each m. `damping`: of the mean squared input,
     added to each. The inputs come as for stt.Wanda.
 
-    w, x = torch.randn(4, 8), torch.randn(32, 8)
-    mask, new = stt.SparseGPT(0.5).prune(w, inputs=x)
-    assert mask.sum() == 16
+        w, x = torch.randn(4, 8), torch.randn(32, 8)
+        mask, new = stt.SparseGPT(0.5).prune(w, inputs=x)
+        assert mask.sum() == 16
     """
 
     density: float = None
@@ -165,9 +165,9 @@ class L0(Sparsifier):
     """Gates between 0 and 1, learned, one for each weight (hard concrete; Louizos et al., 2018). They come with the call, log_alpha=:
     what has a gate above 0 stays, times its gate. Train with gates() and penalty(), then prune.
 
-    log_alpha = torch.tensor([[-9.0, 9.0]])
-    mask, new = stt.L0().prune(torch.tensor([[2.0, 3.0]]), log_alpha=log_alpha)
-    assert mask.tolist() == [[False, True]] and new.tolist() == [[0, 3]]
+        log_alpha = torch.tensor([[-9.0, 9.0]])
+        mask, new = stt.L0().prune(torch.tensor([[2.0, 3.0]]), log_alpha=log_alpha)
+        assert mask.tolist() == [[False, True]] and new.tolist() == [[0, 3]]
     """
 
     beta: float = 2 / 3
@@ -207,7 +207,7 @@ class SRSTE(NM):
     """n of each m, to be chosen anew in each step of training: gradients go straight through, and pruned weights decay (Zhou et al.,
     2021). Train with sparsify_(model, sparsifier=stt.SRSTE(2, 4), when="call").
 
-    assert stt.SRSTE(2, 4).grad == stt.Gradient(1, 1, 2e-4)
+        assert stt.SRSTE(2, 4).grad == stt.Gradient(1, 1, 2e-4)
     """
 
     decay: float = 2e-4

@@ -13,7 +13,7 @@ class Gradient:
     """The gradient of what was sparsified: that of the kept elements times `kept`, that of the others times `pruned` (0: they get
     none, and it need not be computed; 1: straight through), and for the others their own value times `decay` (SR-STE).
 
-    assert stt.Gradient(pruned=1.0, decay=2e-4).needs_dense
+        assert stt.Gradient(pruned=1.0, decay=2e-4).needs_dense
     """
 
     kept: float = 1.0

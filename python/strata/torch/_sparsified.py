@@ -218,7 +218,16 @@ def _detached(x):
     return Tensor(x.values().detach(), x.pattern)
 
 
+def _turned(x):
+    if x.dim() != 2:
+        return NotImplemented
+    y = Sparsified(x.values(), x.pattern.transpose())
+    y.dense = x.dense.t()
+    return y
+
+
 _STRAIGHT = {
+    **dict.fromkeys((torch.t, torch.Tensor.t, torch.Tensor.T.__get__), _turned),
     torch.detach: _detached,
     torch.Tensor.detach: _detached,
     **{f: _matmul for f in FUNCTIONS if FUNCTIONS[f] is FUNCTIONS[torch.matmul]},

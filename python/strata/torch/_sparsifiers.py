@@ -164,7 +164,7 @@ class Random(_ByStretch):
     """A random share `density` of elements or blocks; the same for the same generator or seed. Elements are chosen by stretches,
     so that each of them has exactly its share, and one pass is enough.
 
-    assert stt.Random(0.25)(torch.ones(8, 8)).sum() == 16
+        assert stt.Random(0.25)(torch.ones(8, 8)).sum() == 16
     """
 
     density: float
@@ -199,7 +199,7 @@ class Magnitude(Sparsifier):
     of outputs and inputs, at each place of a convolution's kernel. With scope="global" sparsify_ compares the elements of all
     weights that it changes, so that each keeps another share.
 
-    assert stt.Magnitude(0.5)(torch.tensor([3.0, -1.0, 0.0, -4.0])).tolist() == [True, False, False, True]
+        assert stt.Magnitude(0.5)(torch.tensor([3.0, -1.0, 0.0, -4.0])).tolist() == [True, False, False, True]
     """
 
     density: float
@@ -237,7 +237,7 @@ class NM(_ByStretch):
     weight of a convolution. With `permute` sparsify_ first looks for an order of the model's channels that keeps more (see
     stt.permute_channels_).
 
-    assert stt.NM(2, 4)(torch.tensor([[1.0, -3.0, 2.0, 0.5]])).tolist() == [[False, True, True, False]]
+        assert stt.NM(2, 4)(torch.tensor([[1.0, -3.0, 2.0, 0.5]])).tolist() == [[False, True, True, False]]
     """
 
     n: int
@@ -271,8 +271,8 @@ class GroupedNM(_ByStretch):
     coordinates are stored than for n:m, and a kernel reads each input once for g outputs. `permute`: as for stt.NM; outputs that
     want the same inputs come together.
 
-    x = torch.tensor([[1.0, -3.0, 2.0, 0.5], [9.0, 0.0, 2.0, 0.5]])
-    assert stt.GroupedNM(1, 4, 2)(x).nonzero().tolist() == [[0, 0], [1, 0]]
+        x = torch.tensor([[1.0, -3.0, 2.0, 0.5], [9.0, 0.0, 2.0, 0.5]])
+        assert stt.GroupedNM(1, 4, 2)(x).nonzero().tolist() == [[0, 0], [1, 0]]
     """
 
     n: int
@@ -303,7 +303,7 @@ class GroupedNM(_ByStretch):
             return _n_of_m(sizes(stretch), self.n, self.m)
         size = sizes(stretch)
         padded = torch.nn.functional.pad(size, (*(0, 0) * (size.dim() - 1), 0, -len(size) % self.g))
-        groups = padded.reshape(-1, self.g, *size.shape[1:]).sum(1)
+        groups = padded.reshape(len(padded) // self.g, self.g, *size.shape[1:]).sum(1)
         return _n_of_m(groups, self.n, self.m).repeat_interleave(self.g, 0)[: len(size)]
 
     def pattern(self, x, **site):
@@ -339,8 +339,14 @@ class _These(Sparsifier):
         return torch.cat(masks).reshape(x.shape) if masks else torch.zeros(x.shape, dtype=torch.bool)
 
     def stream(self, x, **site):
-        for begin, stretch, mask in self._masks(stretches(x)):
-            yield chosen(stretch, mask, begin)
+        if self.block:
+            for begin, stretch, mask in self._masks(stretches(x)):
+                yield chosen(stretch, mask, begin)
+            return
+        for begin, stretch in stretches(x):
+            a, b = torch.searchsorted(self.numbers, torch.tensor([begin, begin + stretch.numel()])).tolist()
+            at = self.numbers[a:b]
+            yield at, stretch.reshape(-1).index_select(0, at - begin)
 
     def _masks(self, x):
         grid = _Blocks(x, self.block)
@@ -382,18 +388,24 @@ class _Blocks:
         return mask.reshape(shape) if not self.block else mask[tuple(slice(e) for e in shape)]
 
 
-def _top(sizes, count):
-    """The numbers, ascending, of the `count` largest of a stream of (first number, sizes); at most twice as many are kept."""
-    best, at, bound = torch.empty(0), torch.empty(0, dtype=torch.int64), None
-    if count <= 0:
-        return at
-    for first, size in sizes:
-        new = torch.arange(len(size)) if bound is None else (~(size <= bound)).nonzero().reshape(-1)
-        best, at = torch.cat([best.to(size.dtype), size[new]]), torch.cat([at, new + first])
-        if len(best) >= 2 * count:
-            best, order = best.topk(count)
-            at, bound = at[order], best[-1]
-    return at[best.topk(min(count, len(best)), sorted=False).indices].sort().values
+def _top(told, count):
+    """The numbers, ascending, of the `count` largest of a stream of (first number, sizes); about twice as many are kept."""
+    best, at, there, bound = [], [], 0, None
+    for first, size in told if count > 0 else ():
+        if bound is None:
+            new = torch.arange(first, first + len(size))
+        else:  # NaN counts as largest
+            new, size = chosen(size, ~(size <= bound), first)
+        best.append(size)
+        at.append(new)
+        there += len(new)
+        if there >= 2 * count:
+            found, order = torch.cat(best).topk(count, sorted=False)
+            best, at, there, bound = [found], [torch.cat(at)[order]], count, found.min()
+    if not there:
+        return torch.empty(0, dtype=torch.int64)
+    order = torch.cat(best).topk(min(count, there), sorted=False).indices
+    return torch.cat(at)[order].sort().values
 
 
 def sizes(x):

@@ -21,9 +21,9 @@ def sparsify(x, sparsifier=None, format=None, *, grad=None, **site):
         assert y.nse == 2 and x.grad.tolist() == [[0, 1], [0, 1]]
 
     sparsifier : an stt.Sparsifier, a class of one without arguments, a function of a tensor that returns a mask; None: all but zeros.
-    grad : "stored" (the kept elements get their gradient, the others none), "ste" (straight through: all of them, which costs a
-        dense product for each product with y), a pair (scale of the kept, scale of the pruned), or an stt.Gradient; None: as the
-        sparsifier says.
+    grad : "stored" (what is stored gets its gradient, the rest none; blocks store more than was kept), "ste" (straight through: all
+        get it, which costs a dense product for each product with y), a pair (scale of the kept, scale of the pruned), or an
+        stt.Gradient; None: as the sparsifier says.
     site : what the sparsifier wants to know beside x (gram=, q=, k=, ...).
 
     Streaming and blocking sparsifiers read a dense x once, and nothing is kept beside the result (in CSR); materializing ones

@@ -247,7 +247,7 @@ def SparseParameterWrapper(wrapped):
 
 def register_sparsifier_implementation(sparsifier, inp, out):
     """A decorator: f(sparsifier, tensor, grad_fmt=None) says what a sparsifier of this class keeps of a tensor of layout `inp` where
-    layout `out` is wanted, as a tensor, a mask, or an object of a layout of one's own."""
+    layout `out` is wanted, as a tensor, a mask, or an object of a layout of one's own; see stt.register_sparsifier."""
     return register_sparsifier(sparsifier, _registered_layout(inp), _registered_layout(out))
 
 
@@ -277,6 +277,10 @@ def sparsified_op(orig_op, out_fmt, grad_out_fmt=None):
     """orig_op, whose outputs are sparse as `out_fmt` says: for each output (inline sparsifier, layout in between, external
     sparsifier, layout of the output). `grad_out_fmt`: the same for the gradient of each output, which is then that of all its
     elements; None: the gradient of what is stored.
+
+        fmt = (stt.Threshold(0.5), "CSR", stt.KeepAll(), "CSR")
+        sparse_add = stt.sten.sparsified_op(orig_op=torch.add, out_fmt=[fmt])
+        assert sparse_add(torch.eye(3), torch.eye(3)).nse == 3
 
     An inline sparsifier that is streaming or blocking is fused with operators that work element by element, and with products: their
     dense result is never there. Within torch.compile outputs are dense tensors with zeros, and the compiler fuses."""
@@ -349,7 +353,8 @@ def _converted(x, sparsifier, layout, grad):
         and not registered(sparsifier, None, layout, x.dim())
     ):
         return x.to_dense() if isinstance(x, Tensor) else x
-    y = sparsify(x, sparsifier, _layout(layout, sparsifier, x.dim()), grad=grad)
+    there = getattr(layout, "from_sparsifier", False) and isinstance(x, layout)
+    y = sparsify(x, sparsifier, x.format if there else _layout(layout, sparsifier, x.dim()), grad=grad)
     return y.to_dense() if isinstance(y, Tensor) and is_dense_layout(layout) else y
 
 
@@ -379,9 +384,10 @@ class _WithGradient(Function):
 class SparsityBuilder:
     """Says which weights and intermediate results of a model are sparse, and makes such a model.
 
-        sb = SparsityBuilder(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()))
-        sb.set_weight("0.weight", initial_sparsifier=ScalarFractionSparsifier(0.9), out_format=CsrTensor)
-        sb.set_interm("1", external_sparsifier=ScalarThresholdSparsifier(0.5), out_format=CooTensor)
+        sten = stt.sten
+        sb = sten.SparsityBuilder(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()))
+        sb.set_weight("0.weight", initial_sparsifier=sten.ScalarFractionSparsifier(0.9), out_format=sten.CsrTensor)
+        sb.set_interm("1", external_sparsifier=sten.ScalarThresholdSparsifier(0.5), out_format=sten.CooTensor)
         sparse_model = sb.get_sparse_model()
 
     Weights go by their name; intermediate results by that of the module that returns them, or, within a module that torch.fx can

@@ -134,7 +134,7 @@ def test_l0():
     beta, gamma, zeta = 2 / 3, -0.1, 1.1
     wanted, expected = torch.zeros_like(w), 0.0
     for i, j in itertools.product(*map(range, w.shape)):
-        a = float(log_alpha[i, j])
+        a = float(log_alpha[i, j].detach())
         wanted[i, j] = w[i, j] * min(1.0, max(0.0, 1 / (1 + math.exp(-a)) * (zeta - gamma) + gamma))
         expected += 1 / (1 + math.exp(-(a - beta * math.log(-gamma / zeta))))
     y = stt.sparsify(layer.weight, l0, "CSR", log_alpha=log_alpha)

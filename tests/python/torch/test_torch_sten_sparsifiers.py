@@ -11,6 +11,7 @@ import torch.nn.functional as F  # noqa: E402
 import strata.torch as stt  # noqa: E402
 from strata.torch._streams import STRETCH, Stretches, stored  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore::strata.torch.DensifiedWarning")
 FORMATS = ["CSR", "CSC", "COO", "DCSR", "ELL", "delta(4)", "bitmap", "dense"]
 BLOCKED = ["BSR(2, 2)", "BSR(2, 3)", "DIA", "BSR(4, 4) + COO"]  # which store more than what is kept
 SPARSIFIERS = {
