@@ -1,5 +1,6 @@
 """An order of a model's channels in which n:m pruning keeps more (Pool and Yu, Channel Permutations for N:M Sparsity, 2021)."""
 
+import functools
 import itertools
 
 import torch
@@ -31,7 +32,11 @@ _FUNCTIONS = set(
 )
 
 
-def permute_channels_(model, sparsifier, pairs=None, rounds=4):
+#: rows that the search looks at, and rows times pairs at once
+ROWS, PAIRS = 256, 1 << 16
+
+
+def permute_channels_(model, sparsifier, pairs=None, rounds=64):
     """Puts the channels between two linear layers in an order in which the sparsifier, an stt.NM or stt.GroupedNM, keeps more: the
     rows of one weight, its bias, and the columns of the next. What the model computes does not change. Returns the model.
 
@@ -40,7 +45,7 @@ def permute_channels_(model, sparsifier, pairs=None, rounds=4):
 
     pairs : names of layers, [("0", "2")]; without them those that torch.fx finds with nothing but functions of elements between them, and
         linear1 and linear2 of torch's transformer layers.
-    rounds : of a search that looks at all pairs of groups, and ends where none gains.
+    rounds : of the search, in each of which groups of m channels are dealt anew, two by two (m at most 4). It looks at 256 rows.
     """
     modules = dict(model.named_modules())
     for first, second in _pairs(model) if pairs is None else pairs:
@@ -137,29 +142,36 @@ def _alike(one, sparsifier, order):
 
 
 def _swapped(size, sparsifier, order, rounds):
-    """Two groups of m columns are dealt anew, in the best of all ways, until no two gain."""
+    """Pairs of groups of m columns are dealt anew, each in the best of all ways. In a round each group has another partner, as in a
+    tournament."""
     n, m = sparsifier.n, sparsifier.m
     if size.shape[1] % m or m > 4:
         return order
-    groups, ways = order.reshape(-1, m), _ways(m)
-    for _ in range(rounds):
-        gained = False
-        for a, b in itertools.combinations(range(len(groups)), 2):
-            both = torch.cat([groups[a], groups[b]])
-            dealt = size[:, both[ways]]  # rows, ways, halves, m
-            worth = dealt.topk(n, -1).values.sum((-1, -2)).sum(0)
-            best = int(worth.argmax())
-            if float(worth[best]) > float(worth[0]) * (1 + 1e-6):
-                groups[a], groups[b] = both[ways[best]]
-                gained = True
-        if not gained:
-            break
+    groups, ways = order.reshape(-1, m).clone(), _ways(m)
+    columns = size[:: -(-len(size) // ROWS)].t().contiguous()
+    turn = [*range(len(groups)), *[-1] * (len(groups) % 2)]
+    for _ in range(min(rounds, len(turn) - 1)):
+        pairs = torch.tensor([p for p in zip(turn[: len(turn) // 2], reversed(turn)) if -1 not in p])
+        for some in pairs.split(max(PAIRS // columns.shape[1], 1)):
+            both = groups[some].reshape(len(some), 2 * m)
+            worth = _worth(columns[both.t()], n, ways)
+            best = worth.argmax(0)
+            best = torch.where(worth.amax(0) > worth[0] * (1 + 1e-6), best, 0)
+            groups[some] = both[torch.arange(len(some))[:, None], torch.tensor(ways)[best].flatten(1)].reshape(-1, 2, m)
+        turn = [turn[0], turn[-1], *turn[1:-1]]
     return groups.reshape(-1)
+
+
+def _worth(columns, n, ways):
+    """What is kept of pairs of groups by each way of dealing them. columns: (2 m, pairs, rows). The n largest of a group are those of
+    its subsets of n whose sum is largest: whole arrays are compared, and nothing is sorted."""
+    sums = {c: sum(columns[k] for k in c) for c in itertools.combinations(range(len(columns)), n)}
+    kept = lambda half: functools.reduce(torch.maximum, [sums[c] for c in itertools.combinations(half, n)]).sum(-1)  # noqa: E731
+    return torch.stack([kept(one) + kept(two) for one, two in ways])
 
 
 def _ways(m):
     """All ways to deal 2 m things into two halves, the one that they are in first."""
-    every = set(range(2 * m))
-    return torch.tensor(
-        [[[0, *rest], sorted(every - {0, *rest})] for rest in itertools.combinations(range(1, 2 * m), m - 1)]
-    )
+    every = range(2 * m)
+    first = [(0, *rest) for rest in itertools.combinations(every[1:], m - 1)]
+    return [(one, tuple(k for k in every if k not in one)) for one in first]

@@ -19,7 +19,8 @@ def grams(model, modules, inputs):
     found, hooks = {}, []
 
     def listen(module, args):
-        x = args[0].detach().reshape(-1, args[0].shape[-1]).float()
+        x = args[0].detach().reshape(-1, args[0].shape[-1])
+        x = x if x.dtype == torch.float64 else x.float()
         gram = x.t() @ x
         before = found.setdefault(module, {"gram": torch.zeros_like(gram)})
         before["gram"] += gram
@@ -60,9 +61,10 @@ def recomputed_(module, name, sparsifier, format, grad):
     parametrize.register_parametrization(module, name, Recomputed(sparsifier, format, grad), unsafe=True)
 
 
-def settled_(model):
-    """Weights that were recomputed are dense Parameters again."""
-    for module in list(model.modules()):
+def settled_(model, wanted):
+    """Weights that were recomputed are dense Parameters again, where wanted(name, module)."""
+    for path, module in list(model.named_modules()):
         for name, steps in dict(getattr(module, "parametrizations", {})).items():
-            if any(isinstance(step, Recomputed) for step in steps):
+            full = f"{path}.{name}" if path else name
+            if any(isinstance(step, Recomputed) for step in steps) and wanted(full, module):
                 parametrize.remove_parametrizations(module, name, leave_parametrized=False)

@@ -80,6 +80,7 @@ class _Function(Sparsifier):
             self.told = False
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         return self.f(x, **site) if self.told else self.f(x)
 
 
@@ -120,12 +121,14 @@ class _ByStretch(Sparsifier):
         return x.flat() if self.flat else x.by(self.unit)
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         if torch.compiler.is_compiling():
             return self.keep(x, 0)
         found = [self.keep(stretch, begin).reshape(-1) for begin, stretch in self._stretches(x)]
         return torch.cat(found).reshape(x.shape) if found else torch.zeros(x.shape, dtype=torch.bool)
 
     def stream(self, x, **site):
+        """What stays, stretch by stretch."""
         for begin, stretch in self._stretches(x):
             yield chosen(stretch, self.keep(stretch, begin), begin)
 
@@ -185,11 +188,13 @@ class Random(_ByStretch):
         return kept.reshape(stretch.shape)
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         if not self.block:
             return super().pattern(x, **site)
         return largest(torch.rand(x.shape, generator=self.generator) + 1e-3, self.density, self.block)
 
     def stream(self, x, **site):
+        """What stays, stretch by stretch."""
         return Sparsifier.stream(self, x, **site) if self.block else super().stream(x, **site)
 
 
@@ -211,12 +216,15 @@ class Magnitude(Sparsifier):
             raise ArgumentError("scope= of another kind", expected="'tensor' or 'global'", got=repr(self.scope))
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         return largest(sizes(x), self.density, self.block)
 
     def stream(self, x, **site):
+        """What stays, stretch by stretch."""
         return self._chosen([x])[0].stream(x)
 
     def over(self, tensors):
+        """One for each tensor; of scope "global" they compare all of them."""
         return self._chosen(tensors) if self.scope == "global" else super().over(tensors)
 
     def _chosen(self, tensors):
@@ -259,9 +267,11 @@ class NM(_ByStretch):
         return _n_of_m(sizes(stretch), self.n, self.m)
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         return super().pattern(x, **site) if x.dim() > 1 else self.keep(x, 0)
 
     def stream(self, x, **site):
+        """What stays, stretch by stretch."""
         return super().stream(x, **site) if len(x.shape) > 1 else Sparsifier.stream(self, x, **site)
 
 
@@ -307,9 +317,11 @@ class GroupedNM(_ByStretch):
         return _n_of_m(groups, self.n, self.m).repeat_interleave(self.g, 0)[: len(size)]
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         return super().pattern(x, **site) if x.dim() > 1 else self.keep(x, 0)
 
     def stream(self, x, **site):
+        """What stays, stretch by stretch."""
         return super().stream(x, **site) if len(x.shape) > 1 else Sparsifier.stream(self, x, **site)
 
 
@@ -335,10 +347,12 @@ class _These(Sparsifier):
         self.numbers, self.block = numbers, block
 
     def pattern(self, x, **site):
+        """A mask of what stays."""
         masks = [mask.reshape(-1) for _, _, mask in self._masks(stretches(x))]
         return torch.cat(masks).reshape(x.shape) if masks else torch.zeros(x.shape, dtype=torch.bool)
 
     def stream(self, x, **site):
+        """What stays, stretch by stretch."""
         if self.block:
             for begin, stretch, mask in self._masks(stretches(x)):
                 yield chosen(stretch, mask, begin)

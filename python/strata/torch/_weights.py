@@ -243,9 +243,9 @@ def sparsify_(
         format = getattr(sparsifier, "format", "CSR")
     if getattr(sparsifier, "permute", False):
         permute_channels_(model, sparsifier)
-    settled_(model)
-    modules = dict(model.named_modules())
     wanted = chooser(filter)
+    settled_(model, wanted)
+    modules = dict(model.named_modules())
     chosen = [
         (f"{path}.{leaf}" if path else leaf, module, leaf, parameter)
         for path, module in modules.items()

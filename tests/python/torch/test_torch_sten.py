@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
-import strata.torch as stt  # noqa: E402
 from strata.torch import sten  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::strata.torch.DensifiedWarning")

@@ -140,7 +140,7 @@ def test_l0():
     y = stt.sparsify(layer.weight, l0, "CSR", log_alpha=log_alpha)
     torch.testing.assert_close(y.detach().to_dense(), wanted)
     assert y.nse == (wanted != 0).sum() < w.numel()
-    torch.testing.assert_close(float(l0.penalty(log_alpha)), expected)
+    torch.testing.assert_close(float(l0.penalty(log_alpha).detach()), expected)
     (y * 2).sum().backward()
     z = l0.gates(log_alpha)
     torch.testing.assert_close(layer.weight.grad, torch.where(wanted != 0, 2 * z.detach(), 0))
@@ -194,6 +194,16 @@ def test_a_weight_chosen_in_each_pass_compiles():
         y.square().sum().backward()
         gradients.append((y.detach(), model[0].parametrizations.weight.original.grad))
     torch.testing.assert_close(*gradients)
+
+
+def test_each_weight_on_its_own():
+    """Weights that a filter leaves out stay what they are, recomputed ones too."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    stt.sparsify_(model, None, stt.SRSTE(2, 4), when="call")
+    stt.sparsify_(model, None, stt.NM(2, 4), filter="0")
+    assert isinstance(model[0], stt.Sparse) and hasattr(model[1], "parametrizations")
+    stt.sparsify_(model, "CSR", stt.NM(2, 4))
+    assert model[0].weight.format == st.Format("structured(2, 4)") and model[1].weight.format == st.Format("CSR")
 
 
 def test_what_is_not_known_is_told():

@@ -152,6 +152,15 @@ def test_shapes(shape):
                 assert torch.equal(y.to_dense(), torch.where(sparsifier(x), x, 0))
 
 
+def test_strides():
+    x = some(30, 44)
+    for view in (x.t(), x[:, ::2], x[3:, 1:], x[:1].expand(20, 44)):
+        for sparsifier in SPARSIFIERS.values():
+            y = stt.sparsify(view, sparsifier, "CSR")
+            assert torch.equal(y.to_dense(), stt.sparsify(view.contiguous(), sparsifier))
+        assert stt.sparsify(view, stt.Random(0.5), "CSR").nse == round(0.5 * view.numel())
+
+
 def test_what_is_kept_is_stored_whatever_it_is():
     x = torch.tensor([[0.0, -0.0, torch.nan, 1.0], [torch.inf, 0.0, 0.0, 0.0]])
     y = stt.sparsify(x, lambda x: torch.ones_like(x, dtype=torch.bool), "CSR")
