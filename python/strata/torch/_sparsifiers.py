@@ -184,7 +184,7 @@ class Random(_ByStretch):
         _check_density(self.density)
         count = round(self.density * (begin + stretch.numel())) - round(self.density * begin)
         kept = torch.zeros(stretch.numel(), dtype=torch.bool)
-        kept[torch.rand(stretch.numel(), generator=self.generator).topk(count, sorted=False).indices] = True
+        kept[torch.randperm(stretch.numel(), generator=self.generator)[:count]] = True
         return kept.reshape(stretch.shape)
 
     def pattern(self, x, **site):

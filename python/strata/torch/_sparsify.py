@@ -104,7 +104,7 @@ def with_gradient(t, x, gradient=None):
 def _of_sparse(x, sparsifier, format, gradient, site):
     """What stays of a sparse tensor is chosen among its stored elements, where each of them counts alone."""
     if isinstance(sparsifier, KeepAll):
-        t = x if format is None else x.to(format)
+        t = x if format is None or x.format == format_of(format, x.dim()) else x.to(format)
     elif not x.pattern.once or not _by_elements(sparsifier):
         return sparsify(x.to_dense(), sparsifier, x.format if format is None else format, grad=gradient, **site)
     else:

@@ -69,16 +69,17 @@ def chosen(stretch, mask, begin):
 
 
 class _Growing:
-    """An array that grows at its end. It is moved by the machine's pages, so that it is never there twice."""
+    """An array that grows at its end, to `most` elements. Memory that nobody wrote to costs nothing, so that it is asked for at once,
+    and what is beyond the end given back."""
 
-    def __init__(self, dtype):
+    def __init__(self, dtype, most):
         self.dtype, self.used = dtype, 0
-        self.bytes = np.empty(0, np.uint8)
+        self.bytes = np.empty(min(most * dtype.itemsize, 1 << 30), np.uint8)
 
     def append(self, x):
         part = x.to(self.dtype).contiguous().reshape(-1).view(torch.uint8).numpy()
         if self.used + len(part) > len(self.bytes):
-            self.bytes.resize(max(self.used + len(part), len(self.bytes) * 3 // 2, 4096), refcheck=False)
+            self.bytes.resize((self.used + len(part)) * 3 // 2, refcheck=False)
         self.bytes[self.used : self.used + len(part)] = part
         self.used += len(part)
 
@@ -94,7 +95,8 @@ def stored(stream, shape, dtype, format=None):
     dimensions: all but the last are dense) beside nothing but itself; other formats are converted to."""
     shape = torch.Size(shape)
     rows, columns = shape[:-1].numel(), shape[-1]
-    crd, values = _Growing(torch.int32 if columns < 2**31 else torch.int64), _Growing(dtype)
+    crd = _Growing(torch.int32 if columns < 2**31 else torch.int64, shape.numel())
+    values = _Growing(dtype, shape.numel())
     count = torch.zeros(rows + 1, dtype=torch.int64)
     for flat, found in stream:
         if len(flat):

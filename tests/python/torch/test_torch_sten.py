@@ -322,7 +322,7 @@ def test_compiled():
     """In a graph: dense tensors with zeros, the same numbers and gradients, in one graph."""
     torch.manual_seed(3)
     a, b = torch.randn(12, 16, requires_grad=True), torch.randn(12, 16)
-    for name in ("fused", "magnitude", "blocks", "n:m", "n:m:g"):
+    for name in ("fused", "blocks", "n:m:g"):
         for grad in (None, [PLAIN]):
             op = sten.sparsified_op(torch.add, [FORMATS[name]], grad)
             results = []
