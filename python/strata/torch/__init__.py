@@ -15,20 +15,43 @@ from . import (  # noqa: F401
     _reductions,
     _shapes,
     nn,
+    sten,
 )
+from ._calibrated import L0, SRSTE, Movement, SparseGPT, Wanda
+from ._channels import permute_channels_
 from ._explain import Explanation, explain
 from ._fallback import DensifiedWarning, densified, strict
+from ._gradients import Gradient
+from ._layouts import register_sparsifier, unregister_sparsifier
 from ._matrix import linear
 from ._pattern import Pattern
+from ._prune import convert, prune_trained_model
 from ._quantize import QuantizedLinear, quantize_
 from ._register import register_format, register_kernel, unregister_kernel
-from ._sparsifiers import NM, KeepAll, Magnitude, Random, Threshold
+from ._sparsifiers import NM, GroupedNM, KeepAll, Magnitude, Random, SameFormat, Sparsifier, Threshold
+from ._sparsify import sparsify
 from ._spmm import spmm
 from ._tensor import Tensor, from_strata, from_torch
 from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
 from ._weights import Sparse, reformat_, set_weight, sparsify_, weights_of
 
 __all__ = [
+    "GroupedNM",
+    "Gradient",
+    "L0",
+    "Movement",
+    "SRSTE",
+    "SameFormat",
+    "SparseGPT",
+    "Sparsifier",
+    "Wanda",
+    "convert",
+    "permute_channels_",
+    "prune_trained_model",
+    "register_sparsifier",
+    "sparsify",
+    "sten",
+    "unregister_sparsifier",
     "linear_density",
     "cubic_density",
     "constant_density",

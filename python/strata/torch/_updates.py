@@ -8,7 +8,7 @@ import torch
 
 from ..errors import ArgumentError, Unsupported
 from ._elements import moved
-from ._sparsifiers import _largest
+from ._sparsifiers import largest
 from ._tensor import Tensor, from_torch
 from ._weights import _LISTENER, _PATTERNS, Sparse
 
@@ -201,7 +201,7 @@ def _choose(score, allowed, count, block):
         return torch.zeros_like(allowed)
     score = score.float() / score.max().clamp(min=torch.finfo(torch.float32).tiny)
     score = torch.where(allowed, score + 1e-6, 0)
-    return _largest(score, min(count / score.numel(), 1.0), block) & allowed
+    return largest(score, min(count / score.numel(), 1.0), block) & allowed
 
 
 def _block_of(format):

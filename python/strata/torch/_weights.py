@@ -7,9 +7,13 @@ import torch
 from .._core import Format
 from ..errors import ArgumentError, Error, TensorError
 from . import _matrix
+from ._channels import permute_channels_
+from ._layers import grams, recomputed_, settled_
+from ._layouts import is_registered
 from ._pattern import pattern_of
 from ._register import KERNELS
-from ._sparsifiers import KeepAll
+from ._sparsifiers import Sparsifier, as_sparsifier, instance
+from ._sparsify import sparsify
 from ._tensor import Tensor, from_torch
 from ._traced import Traced, is_understood
 
@@ -155,10 +159,11 @@ def _made(cls):
     return sparse.__new__(sparse)
 
 
-def reformat_(model, func):
+def reformat_(model, func, optimizer=None):
     """Calls func(name, weight) for every weight of two or more dimensions (name: "layers.0.linear1.weight"; weight: the dense
     Parameter). What it returns, an stt.Tensor, a torch.sparse tensor or anything that stt.from_torch takes, becomes the weight;
-    None leaves it alone. The model itself is changed and returned. ArgumentError for another shape."""
+    None leaves it alone. The model itself is changed and returned. An optimizer that is given goes on with the new Parameters, and
+    with what it kept of the elements that are stored. ArgumentError for another shape."""
     shared, tied = {}, {}
     for path, module in list(model.named_modules()):
         for name, parameter in list(module._parameters.items()):
@@ -184,31 +189,84 @@ def reformat_(model, func):
             set_weight(module, name, new)
             values = f"{name}_values"
             module._parameters[values] = tied.setdefault(id(new), module._parameters[values])  # tied weights stay tied
+            if optimizer is not None:
+                _goes_on(optimizer, parameter, module._parameters[values], new.pattern)
     for module in model.modules():
         if isinstance(module, torch.nn.TransformerEncoder) and any(map(weights_of, module.modules())):
             module.use_nested_tensor = False  # it asks the first layer alone whether all go by torch's fused kernels
     return model
 
 
-def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
+def _goes_on(optimizer, old, new, pattern):
+    """An optimizer knows the stored values instead of the dense Parameter that they come from."""
+    for group in optimizer.param_groups:
+        group["params"] = [new if p is old else p for p in group["params"]]
+    state = optimizer.state.pop(old, None)
+    if state is not None:
+        optimizer.state[new] = {
+            key: pattern.gather(x) if isinstance(x, torch.Tensor) and x.shape == old.shape else x
+            for key, x in state.items()
+        }
+
+
+def sparsify_(
+    model,
+    format=None,
+    sparsifier=None,
+    filter=None,
+    min_sparsity=None,
+    *,
+    when="once",
+    grad=None,
+    inputs=None,
+    optimizer=None,
+):
     """Makes the weights of nn.Linear (or those that `filter` chooses) sparse, in place, and returns the model.
 
     format : a name ("CSR", "BSR(16, 16)", "delta(4)") or st.Format of the weights. One of two dimensions is, for the weight of a
-        convolution, that of the (out, in) matrix at each place of the kernel; "COO", "CSF" and "dense" fit any weight.
-    sparsifier : weight -> boolean mask of what stays (stt.Magnitude(0.1), stt.NM(2, 4), ...); without one all but zeros.
+        convolution, that of the (out, in) matrix at each place of the kernel; "COO", "CSF" and "dense" fit any weight. None: the
+        sparsifier's own (stt.NM, stt.GroupedNM), or CSR.
+    sparsifier : stt.Magnitude(0.1), stt.NM(2, 4), ..., a class of one, or weight -> boolean mask; without one all but zeros stays.
     filter : None (weights of nn.Linear), a regular expression that finds names, or f(name, module) -> bool.
     min_sparsity : a weight with a smaller share of zeros (of zero blocks, in formats of blocks) stays dense.
+    when : "once": now. "call": weights stay dense Parameters, and each forward pass computes what is stored of them; sparsify_ without
+        it makes an end of that.
+    grad : with "call", the gradient of the dense Parameters ("stored", "ste", a pair, an stt.Gradient; see stt.sparsify).
+    inputs : a batch (or a tuple of arguments) that the model is run with before, where the sparsifier wants to know the inputs of layers
+        (stt.Wanda, stt.SparseGPT).
+    optimizer : goes on with the new Parameters.
     """
-    sparsifier = sparsifier or KeepAll()
-    modules = dict(model.named_modules())
+    if when not in ("once", "call"):
+        raise ArgumentError("when= of another kind", expected="'once' or 'call'", got=repr(when))
+    sparsifier = instance(sparsifier) if is_registered(sparsifier) else as_sparsifier(sparsifier)
+    if format is None:
+        format = getattr(sparsifier, "format", "CSR")
+    if getattr(sparsifier, "permute", False):
+        permute_channels_(model, sparsifier)
     wanted = chooser(filter)
+    settled_(model, wanted)
+    modules = dict(model.named_modules())
+    chosen = [
+        (f"{path}.{leaf}" if path else leaf, module, leaf, parameter)
+        for path, module in modules.items()
+        for leaf, parameter in module._parameters.items()
+        if parameter is not None and parameter.dim() > 1 and wanted(f"{path}.{leaf}" if path else leaf, module)
+    ]
+    if when == "call":
+        for _, module, leaf, parameter in chosen:
+            recomputed_(module, leaf, sparsifier, weight_format(format, parameter.dim()), grad)
+        return model
+    sites = grams(model, {m for _, m, _, _ in chosen}, inputs) if "gram" in getattr(sparsifier, "wants", ()) else {}
+    parameters = {id(p): p for _, _, _, p in chosen}
+    own = sparsifier.over([p.detach() for p in parameters.values()]) if isinstance(sparsifier, Sparsifier) else None
+    own = dict(zip(parameters, own or [sparsifier] * len(parameters)))
+    names = {name for name, _, _, _ in chosen}
 
     def func(name, weight):
-        path, _, leaf = name.rpartition(".")
-        if not wanted(name, modules[path]):
+        if name not in names:
             return None
-        mask = sparsifier(weight)
-        new = from_torch(torch.where(mask, weight, 0), weight_format(format, weight.dim()))
+        path, _, leaf = name.rpartition(".")
+        new = sparsify(weight, own[id(weight)], weight_format(format, weight.dim()), **sites.get(modules[path], {}))
         absent = 1 - new.pattern.num_values / max(weight.numel(), 1)
         if min_sparsity is not None and absent < min_sparsity:
             why = f"{100 * absent:.1f} % would be absent, min_sparsity={min_sparsity} asks for more"
@@ -216,7 +274,7 @@ def sparsify_(model, format, sparsifier=None, filter=None, min_sparsity=None):
             return None
         return new
 
-    return reformat_(model, func)
+    return reformat_(model, func, optimizer)
 
 
 def weight_format(format, rank):

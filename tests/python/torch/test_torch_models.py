@@ -5,24 +5,19 @@ Each test needs torchvision or transformers. STRATA_SLOW=1 takes the models in t
 
 import contextlib
 import copy
-import importlib.util
 import os
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import torchvision_on_cpu  # noqa: E402, F401
+
 import strata.torch as stt  # noqa: E402
 from strata.ust import TorchUST, prune_model, reformat_model  # noqa: E402
 
 SLOW = bool(os.environ.get("STRATA_SLOW"))
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
-
-if importlib.util.find_spec("torchvision") and torch.version.cuda is None:
-    # The wheel's compiled operators want torch with CUDA. No model here calls them, but Python code registers with these two.
-    for _name in ("nms", "qnms"):
-        torch.library.define(f"torchvision::{_name}", "(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor")
-
 
 WEIGHTS = {
     "CSR": stt.Threshold(0.033),
