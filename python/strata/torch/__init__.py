@@ -14,9 +14,12 @@ from . import (  # noqa: F401
     _products,
     _reductions,
     _shapes,
+    blocksparse,
     nn,
+    patterns,
     sten,
 )
+from ._attention import attention
 from ._calibrated import L0, SRSTE, Movement, SparseGPT, Wanda
 from ._channels import permute_channels_
 from ._explain import Explanation, explain
@@ -25,15 +28,27 @@ from ._gradients import Gradient
 from ._layouts import register_sparsifier, unregister_sparsifier
 from ._matrix import linear
 from ._pattern import Pattern
+from ._pieces import scaled_dot_product_attention, sddmm, softmax, sparse_dot_sdd
 from ._prune import convert, prune_trained_model
 from ._quantize import QuantizedLinear, quantize_
 from ._register import register_format, register_kernel, unregister_kernel
 from ._sparsifiers import NM, GroupedNM, KeepAll, Magnitude, Random, SameFormat, Sparsifier, Threshold
 from ._sparsify import sparsify
+from ._sparsity_configs import (
+    BigBirdSparsityConfig,
+    BSLongformerSparsityConfig,
+    DenseSparsityConfig,
+    FixedSparsityConfig,
+    LocalSlidingWindowSparsityConfig,
+    SparseSelfAttention,
+    SparsityConfig,
+    VariableSparsityConfig,
+)
 from ._spmm import spmm
 from ._tensor import Tensor, from_strata, from_torch
 from ._updates import PatternUpdater, constant_density, cubic_density, linear_density
 from ._weights import Sparse, reformat_, set_weight, sparsify_, weights_of
+from .nn import BlockSparseLinear
 
 __all__ = [
     "GroupedNM",
@@ -52,6 +67,22 @@ __all__ = [
     "sparsify",
     "sten",
     "unregister_sparsifier",
+    "BSLongformerSparsityConfig",
+    "BigBirdSparsityConfig",
+    "BlockSparseLinear",
+    "DenseSparsityConfig",
+    "FixedSparsityConfig",
+    "LocalSlidingWindowSparsityConfig",
+    "SparseSelfAttention",
+    "SparsityConfig",
+    "VariableSparsityConfig",
+    "attention",
+    "blocksparse",
+    "patterns",
+    "scaled_dot_product_attention",
+    "sddmm",
+    "softmax",
+    "sparse_dot_sdd",
     "linear_density",
     "cubic_density",
     "constant_density",

@@ -26,12 +26,15 @@ def spmm(A, X, reduce="sum"):
         stt.spmm(stt.from_torch(torch.eye(3)), torch.randn(3, 2), reduce="mean")
 
     A: an stt.Tensor (m, n), of which every element of the pattern counts, zeros too; X: a dense tensor (n, k) of its dtype.
+    With dimensions in front, batches and heads, which broadcast, the sum: weights of an attention times its values.
     reduce: "sum" (A @ X), "mean" (divided by the stored elements of the row), "max", "min". Rows that store nothing are 0.
     Differentiable any number of times; of equal products the one of the lowest column takes the gradient, as in torch.
 
     A dense (m, k). TensorError: ranks or extents; DTypeError; ExpressionError: reduce=."""
     if reduce not in ("sum", "mean", "max", "min"):
         raise ExpressionError("spmm has no such reduce=", expected="'sum', 'mean', 'max' or 'min'", got=repr(reduce))
+    if is_sparse(A) and not is_sparse(X) and reduce == "sum" and A.dim() > 2 and X.dim() > 1:
+        return matmul(A, X)
     if not is_sparse(A) or is_sparse(X) or A.dim() != 2 or X.dim() != 2 or A.shape[1] != X.shape[0]:
         raise TensorError(
             "spmm takes a sparse matrix and a dense one",
