@@ -138,9 +138,9 @@ installed() {
 }
 
 # The package itself, from this checkout, in build/release; a second time only what changed is compiled. install_strata
-# EXTRA [CMAKE_NAME=VALUE ...]: what else is built there.
+# EXTRA [CMAKE_NAME=VALUE ...]: what else is built there. With STRATA_ISA=host loops are built for this machine alone.
 install_strata() {
-  local extra=$1 settings=() define made
+  local extra=$1 settings=("--config-settings=cmake.define.STRATA_ISA=${STRATA_ISA:-all}") define made
   shift
   for define in "$@"; do settings+=("--config-settings=cmake.define.$define"); done
   made=$(sources)  # what changes while it builds is not in it

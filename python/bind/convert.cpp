@@ -148,7 +148,7 @@ void bind_convert(nb::module_& m) {
          nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split, nb::handle fill) {
         std::vector<Buffer> lists;
         for (nb::handle c : coords) {
-          if (PyIndex_Check(c.ptr()) && !PySequence_Check(c.ptr()))  // from_coo(rows, columns, values)
+          if (PyIndex_Check(c.ptr()) && !nb::hasattr(c, "__len__"))  // from_coo(rows, columns, values)
             throw TensorError({.what = "the coordinates are one list, not one per dimension",
                                .expected = "a tuple of lists: from_coo((rows, columns), values, shape)",
                                .got = nb::cast<std::string>(nb::repr(coords.type())) + " of numbers"});

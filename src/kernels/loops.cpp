@@ -5,10 +5,13 @@
 
 namespace strata::kernels {
 
-#ifdef STRATA_X86
+// What the build was told to hold (STRATA_ISA).
+#ifdef STRATA_HAS_x86_64_v3
 namespace x86_64_v3 {
 extern const LoopTable table;
 }
+#endif
+#ifdef STRATA_HAS_x86_64_v4
 namespace x86_64_v4 {
 extern const LoopTable table;
 }
@@ -18,11 +21,14 @@ extern const LoopTable table;
 }
 
 static const LoopTable& choose() {
-#ifdef STRATA_X86
+#ifdef STRATA_HAS_x86_64_v4
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq"))
     return x86_64_v4::table;
+#endif
+#ifdef STRATA_HAS_x86_64_v3
+  __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     return x86_64_v3::table;
 #endif

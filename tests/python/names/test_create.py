@@ -126,6 +126,9 @@ def test_rows_and_columns_that_are_not_in_a_tuple():
     for rows, columns in (([0, 1], [2, 0]), (np.array([0, 1]), np.array([2, 0]))):
         with pytest.raises(st.TensorError, match=r"from_coo\(\(rows, columns\), values, shape\)"):
             st.from_coo(rows, columns, [1.0, 2.0])
+    torch = pytest.importorskip("torch")  # whose tensors of one element are integers too
+    t = st.from_coo((torch.tensor([1]), torch.tensor([2])), torch.tensor([3.0]), (2, 3))
+    assert t.to_dense().tolist() == [[0, 0, 0], [0, 0, 3]]
 
 
 def test_from_scipy_with_a_fill():
