@@ -31,6 +31,7 @@ from ._pattern import Pattern
 from ._pieces import scaled_dot_product_attention, sddmm, softmax, sparse_dot_sdd
 from ._prune import convert, prune_trained_model
 from ._quantize import QuantizedLinear, quantize_
+from ._rearrange import rearrange
 from ._register import register_format, register_kernel, unregister_kernel
 from ._sparsifiers import NM, GroupedNM, KeepAll, Magnitude, Random, SameFormat, Sparsifier, Threshold
 from ._sparsify import sparsify
@@ -58,7 +59,6 @@ __all__ = [
     "SRSTE",
     "SameFormat",
     "SparseGPT",
-    "Sparsifier",
     "Wanda",
     "convert",
     "permute_channels_",
@@ -94,6 +94,7 @@ __all__ = [
     "Pattern",
     "Random",
     "Sparse",
+    "Sparsifier",
     "Tensor",
     "Threshold",
     "Unsupported",
@@ -109,6 +110,7 @@ __all__ = [
     "from_torch",
     "linear",
     "nn",
+    "rearrange",
     "reformat_",
     "set_weight",
     "sparsify_",

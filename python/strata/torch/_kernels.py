@@ -19,6 +19,9 @@ def mm(pattern, values, x, transpose, left):
 def sampled(pattern, a, b):
     """sum over k of a[i, k] * b[j, k] for each slot (i, j) of a matrix: the gradient of its values. a: (m, k), b: (n, k), or
     vectors. 1-D; slots beyond the edge get 0."""
+    if len(pattern.parts) > 1 and any(part.format.is_all_dense for part in pattern.parts):
+        # The library would give the whole sum to the dense part.
+        return torch.cat([sampled(part, a, b) for part in pattern.parts])
     ones = pattern.ones_of(a.dtype)
     values = None if pattern.has_room else calls.sampled(ones, a, b, pattern.num_values, pattern.whole)
     if values is not None:

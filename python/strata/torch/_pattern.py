@@ -131,6 +131,16 @@ class Pattern:
             self._once = len(self._parts) == 1 or len(torch.unique(self.places()[1])) == len(self.places()[1])
         return self._once
 
+    @property
+    def parts(self):
+        """The patterns of the parts of a sum, or itself."""
+        if len(self._parts) == 1:
+            return (self,)
+        if "parts" not in self._derived:
+            with lasting():
+                self._derived["parts"] = tuple(map(Pattern, self._parts))
+        return self._derived["parts"]
+
     def in_range(self, values):
         """The values of the slots that lie in the tensor, in the order of places(); differentiable."""
         slot, _ = self.places()

@@ -1,5 +1,7 @@
 """Patterns that change while a model trains: SET, RigL, gradual pruning."""
 
+import copy
+import dataclasses
 import math
 import re
 import weakref
@@ -10,7 +12,7 @@ from ..errors import ArgumentError, Unsupported
 from ._elements import moved
 from ._sparsifiers import largest
 from ._tensor import Tensor, from_torch
-from ._weights import _LISTENER, _PATTERNS, Sparse
+from ._weights import _LISTENER, _PATTERNS, Sparse, chooser
 
 
 def constant_density(density):
@@ -39,6 +41,8 @@ class PatternUpdater:
     drop : "magnitude" or "random".
     grow : "random" (SET), "gradient" (RigL: where the gradient of the last training step before the update is largest; that step
         computes it densely), or None (they only go).
+    filter : which of the sparse weights, by name or a function, as sparsify_ takes it; None: all of them.
+    sparsifier : says what stays, instead of `drop` and `grow`: of its `density`, where it has one, else as it is.
     every : steps between updates. stop : the step from which on nothing changes.
     block : (r, c): blocks go and grow whole. Without it those of the weight's format, where it has some.
     fixed_size : patterns keep the number of slots that they have, as long as they fit: torch.compile keeps its graph, memory is
@@ -55,6 +59,8 @@ class PatternUpdater:
         drop_fraction=0.3,
         drop="magnitude",
         grow="random",
+        filter=None,
+        sparsifier=None,
         every=100,
         stop=None,
         block=None,
@@ -72,6 +78,8 @@ class PatternUpdater:
         self.model, self.optimizer = model, optimizer
         self.density = constant_density(density) if isinstance(density, (int, float)) else density
         self.drop_fraction, self.drop, self.grow = drop_fraction, drop, grow
+        self.filter = (lambda name, module: True) if filter is None else chooser(filter)
+        self.sparsifier = sparsifier
         self.every, self.stop, self.block, self.fixed_size = every, stop, block, fixed_size
         self.steps = 0
         self.generator = torch.Generator().manual_seed(seed)
@@ -83,10 +91,11 @@ class PatternUpdater:
     def weights(self):
         """(module, name) of each sparse weight, tied ones once."""
         seen = set()
-        for module in self.model.modules():
+        for path, module in self.model.named_modules():
             for name in module.__dict__.get(_PATTERNS, ()) if isinstance(module, Sparse) else ():
                 values = module._parameters[f"{name}_values"]
-                if values.requires_grad and id(values) not in seen:
+                wanted = self.filter(f"{path}.{name}" if path else name, module)
+                if wanted and values.requires_grad and id(values) not in seen:
                     seen.add(id(values))
                     yield module, name
 
@@ -144,6 +153,9 @@ class PatternUpdater:
     def _update(self, module, name):
         pattern, parameter = module.__dict__[_PATTERNS][name], module._parameters[f"{name}_values"]
         stored = pattern.scatter(torch.ones(pattern.num_values)) > 0
+        if self.sparsifier is not None:
+            keep = with_density(self.sparsifier, self.density, self.steps)(pattern.scatter(parameter.detach()))
+            return self._move(module, name, _as_stored(keep & stored, pattern))
         block = tuple(self.block or _block_of(pattern.format))
         area = math.prod(block)
         now = int(stored.sum())
@@ -159,7 +171,7 @@ class PatternUpdater:
                 if score is None:
                     return
             keep |= _choose(score, ~keep, (target - kept // area * area) // area * area, block)
-        self._move(module, name, from_torch(keep.to(torch.float32), _as_wide_as_needed(pattern.format)).pattern)
+        self._move(module, name, _as_stored(keep, pattern))
 
     def _random(self, shape):
         return torch.rand(shape, generator=self.generator) + 1e-3
@@ -193,6 +205,22 @@ class PatternUpdater:
                 parameter.copy_(values)  # what listens to the Parameter goes on listening
             else:
                 parameter.set_(values)
+
+
+def with_density(sparsifier, density, step):
+    """The same sparsifier of the density that is due at a step, where it has one that a schedule can set."""
+    if density is None or not hasattr(sparsifier, "density"):
+        return sparsifier
+    due = density(step) if callable(density) else density
+    if dataclasses.is_dataclass(sparsifier):
+        return dataclasses.replace(sparsifier, density=due)
+    changed = copy.copy(sparsifier)
+    changed.density = due
+    return changed
+
+
+def _as_stored(keep, pattern):
+    return from_torch(keep.to(torch.float32), _as_wide_as_needed(pattern.format)).pattern
 
 
 def _choose(score, allowed, count, block):

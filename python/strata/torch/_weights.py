@@ -21,6 +21,8 @@ from ._traced import Traced, is_understood
 _PATTERNS = "_strata_patterns"
 #: attribute of a module: f(module, name, gradient), which wants the dense gradient of its weights while it trains
 _LISTENER = "_strata_listener"
+#: attribute of a module: {name of a weight: f(weight) -> what the module reads in its place}
+_READ = "_strata_read"
 #: attribute of a module: {name of a weight that sparsify_ left dense: why}
 _DENSE = "_strata_dense"
 
@@ -29,17 +31,31 @@ def set_weight(module, name, weight):
     """From here on `module.<name>` is the stt.Tensor `weight`: its values are the Parameter `<name>_values`, which optimizers
     see; the module's other code does not change. In a state dict stand `<name>.values`, `<name>.layout` and
     `<name>.index.<k>`, so that another pattern loads as well."""
-    patterns = module.__dict__.get(_PATTERNS)
-    if patterns is None:
-        patterns = module.__dict__[_PATTERNS] = {}
-        if not isinstance(module, Sparse):
-            module.__class__ = _class_of(type(module))
+    patterns = _patterns_of(module)
     old = module._parameters.pop(name, None)
     old = module._parameters.get(f"{name}_values") if old is None else old
     requires_grad = old.requires_grad if old is not None else weight.requires_grad
     patterns[name] = weight.pattern
     values = torch.nn.Parameter(weight.values().detach(), requires_grad=requires_grad and weight.is_floating_point())
     module.register_parameter(f"{name}_values", values)
+
+
+def read_through(module, name, f):
+    """From here on the module reads f(weight) as `module.<name>`. A dense weight is the Parameter `<name>_dense` then; in a state
+    dict it keeps its name."""
+    patterns = _patterns_of(module)
+    module.__dict__.setdefault(_READ, {})[name] = f
+    if name not in patterns and name in module._parameters:
+        module.register_parameter(f"{name}_dense", module._parameters.pop(name))
+
+
+def _patterns_of(module):
+    """What a module says of its sparse weights, from the first one on."""
+    if _PATTERNS not in module.__dict__:
+        module.__dict__[_PATTERNS] = {}
+        if not isinstance(module, Sparse):
+            module.__class__ = _class_of(type(module))
+    return module.__dict__[_PATTERNS]
 
 
 def weights_of(module):
@@ -70,16 +86,19 @@ class Sparse:
     """What a module's class gains with its first sparse weight."""
 
     def __getattr__(self, name):
+        read = self.__dict__.get(_READ, {}).get(name)
         if name in self.__dict__.get(_PATTERNS, ()):
-            return _weight(self, name)
-        return super().__getattr__(name)
+            weight = _weight(self, name)
+            return weight if read is None else read(weight)
+        return super().__getattr__(name) if read is None else read(self._parameters[f"{name}_dense"])
 
     def __setattr__(self, name, value):
-        patterns = self.__dict__.get(_PATTERNS, {})
-        if name in patterns:
-            if isinstance(value, Tensor):
-                return set_weight(self, name, value)
-            del patterns[name], self._parameters[f"{name}_values"]
+        patterns, reads = (self.__dict__.get(key, {}) for key in (_PATTERNS, _READ))
+        if name in patterns and isinstance(value, Tensor):
+            return set_weight(self, name, value)
+        if name in patterns or name in reads:
+            reads.pop(name, None)
+            del self._parameters[f"{name}_values" if patterns.pop(name, None) is not None else f"{name}_dense"]
         super().__setattr__(name, value)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -90,6 +109,11 @@ class Sparse:
             for k, array in enumerate(pattern.index):
                 # a copy: distributed checkpoints are read into the tensors of a state dict
                 destination[f"{prefix}{name}.index.{k}"] = array.clone()
+        for name in self._read_densely():
+            destination[f"{prefix}{name}"] = destination.pop(f"{prefix}{name}_dense")
+
+    def _read_densely(self):
+        return [name for name in self.__dict__.get(_READ, ()) if name not in self.__dict__[_PATTERNS]]
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
         for name, pattern in self.__dict__[_PATTERNS].items():
@@ -118,8 +142,9 @@ class Sparse:
                 else:
                     parameter.set_(values.detach().to(parameter.dtype).clone())
             self.__dict__[_PATTERNS][name] = loaded if loaded != pattern else pattern
+        dense = {f"{prefix}{name}": f"{prefix}{name}_dense" for name in self._read_densely()}
         state_dict = {
-            **state_dict,
+            **{dense.get(key, key): value for key, value in state_dict.items()},
             **{f"{prefix}{name}_values": self._parameters[f"{name}_values"].data for name in self.__dict__[_PATTERNS]},
         }
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
@@ -138,7 +163,8 @@ class SparseLinear(Sparse):
 
     def forward(self, x):
         state = self.__dict__
-        if isinstance(x, Tensor) or "weight" not in state[_PATTERNS] or _LISTENER in state or KERNELS:
+        plain = "weight" in state[_PATTERNS] and _LISTENER not in state and _READ not in state and not KERNELS
+        if isinstance(x, Tensor) or not plain:
             return super().forward(x)
         p = self._parameters
         return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])

@@ -1,5 +1,5 @@
 """Every page of examples/kernels and examples/jobs runs, checks itself, and sees a wrong number; their READMEs list all. Those of
-examples/torch train for some steps."""
+examples/torch train for some steps, those of examples/torch/applications compare two ways and see a wrong number, too."""
 
 import contextlib
 import io
@@ -18,6 +18,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 PAGES = sorted((EXAMPLES / "kernels").glob("*.py"))
 JOBS = sorted(p for p in (EXAMPLES / "jobs").glob("*.py") if p.stem != "compare")
 TRAINING = sorted((EXAMPLES / "torch").glob("train_*.py"))
+APPLICATIONS = sorted(p for p in (EXAMPLES / "torch" / "applications").glob("*.py") if p.stem != "twins")
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 
 
@@ -110,11 +111,35 @@ def test_training(page, capsys, monkeypatch, tmp_path):
         report.table({"other numbers": model}, {})
 
 
+@pytest.mark.parametrize("page", APPLICATIONS, ids=lambda p: p.stem)
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_application(page, capsys, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(sys, "argv", [str(page)])
+    monkeypatch.syspath_prepend(str(page.parent))
+    monkeypatch.delitem(sys.modules, "twins", raising=False)
+    import twins
+
+    right = twins.twins
+
+    def both(name, ours, plain, *, small):
+        right(name, ours, plain, small=dict(small))
+        with pytest.raises(AssertionError):
+            right(name, lambda **sizes: lambda: tuple(2 * x + 1 for x in ours(**sizes)()), plain, small=dict(small))
+
+    monkeypatch.setattr(twins, "twins", both)
+    with torch.random.fork_rng(devices=[]):
+        runpy.run_path(str(page), run_name="__main__")
+    assert "plain torch's result and gradients" in capsys.readouterr().out
+    lines = page.read_text().splitlines()
+    assert len(lines) <= 90 and lines[0].startswith('"""')
+
+
 def test_the_list_is_complete():
     text = (EXAMPLES / "README.md").read_text()
     linked = re.findall(r"\]\(([^)]+)\)", text)
     assert all((EXAMPLES / target).exists() for target in linked)
-    for page in [*PAGES, *TRAINING, *(EXAMPLES / "python").glob("*.py")]:
+    for page in [*PAGES, *TRAINING, *APPLICATIONS, *(EXAMPLES / "python").glob("*.py")]:
         assert str(page.relative_to(EXAMPLES)) in linked, page.name
     linked = re.findall(r"\]\(([^)]+)\)", (EXAMPLES / "jobs" / "README.md").read_text())
     assert all((EXAMPLES / "jobs" / target).exists() for target in linked)
