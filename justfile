@@ -40,10 +40,11 @@ show *args:
 bench *args:
     @strata bench "$@"
 
-# renew tests/golden from what the compiler gives now; read the difference
+# renew tests/golden from what the compiler gives now, and the pictures of docs; read the difference
 golden: build
     STRATA_GOLDEN=update build/release/test_compiler -tc='golden*'
-    git diff --stat tests/golden
+    python scripts/pictures.py
+    git diff --stat tests/golden docs/_static/pictures
 
 # renew python/strata/_core.pyi from the installed extension
 stubs: build

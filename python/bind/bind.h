@@ -33,6 +33,7 @@ void bind_build(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_matmul(nb::module_& m);
 void bind_io(nb::module_& m);
+void bind_draw(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_settings(nb::module_& m);
 void bind_torch_calls(nb::module_& m);
@@ -44,6 +45,9 @@ template <class T> const T& held(nb::handle h) {
   if (!nb::inst_ready(h)) refuse_unmade(h);
   return *nb::inst_ptr<T>(h);
 }
+
+/// What os.fspath gives, in the file system's bytes. TypeError; FileError for one with a NUL character.
+std::string path_of(nb::handle h);
 
 /// str(object). (nb::str of an attribute takes the attribute as it is, so that a cast of it fails.)
 inline std::string str_of(const nb::object& object) { return nb::cast<std::string>(nb::str(nb::handle(object))); }

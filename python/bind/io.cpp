@@ -2,8 +2,6 @@
 #include "bind.h"
 
 namespace strata::bind {
-namespace {
-
 std::string path_of(nb::handle h) {
   nb::object path = nb::steal(PyOS_FSPath(h.ptr()));
   if (!path.is_valid()) throw nb::python_error();
@@ -18,6 +16,8 @@ std::string path_of(nb::handle h) {
   if (text.find('\0') != std::string::npos) throw FileError({.what = "a path with a NUL character"});
   return text;
 }
+
+namespace {
 
 std::function<void(double)> progress_of(nb::handle h) {
   if (h.is_none()) return {};

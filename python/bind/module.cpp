@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
   bind_evaluate(m);
   bind_matmul(m);
   bind_io(m);
+  bind_draw(m);
   bind_structure(m);
   bind_settings(m);
   bind_torch_calls(m);

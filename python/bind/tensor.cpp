@@ -148,13 +148,7 @@ void bind_tensor(nb::module_& m) {
           },
           "The tensor without stored elements that hold the fill (of fill 0: zeros of either sign), in its own format. "
           "Arithmetic stores what its operands store, also where that gives zeros: A - A, A > 5.")
-      .def("__repr__", [](const Tensor& t) { return to_string(t); })
-      .def(
-          "draw_storage",
-          [](const Tensor& t, int width) {
-            return nb::module_::import_("strata._text").attr("Drawing")(draw_storage_text(t, width));
-          },
-          nb::arg("width") = 100, "The storage, level by level: an object that prints as text.");
+      .def("__repr__", [](const Tensor& t) { return to_string(t); });
   tensor.attr("__array_priority__") = 1000.0;
   m.def("equal", &are_equal, nb::arg("a"), nb::arg("b"), nb::arg("storage") = false, equal_doc);
 }

@@ -52,6 +52,7 @@ from ._io import read, read_matrix_market, write, write_matrix_market
 from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
 from ._matmul import Matmul, matmul
 from ._norm import norm
+from ._pictures import Picture, draw_conversion, spy
 from ._plan import plan
 from ._select import allclose, topk, where
 from ._spmm import spmm
@@ -96,6 +97,7 @@ __all__ = [
     "IndexError",
     "InternalError",
     "Matmul",
+    "Picture",
     "Plan",
     "PlanError",
     "RuntimeFailure",
@@ -114,6 +116,7 @@ __all__ = [
     "concatenate",
     "describe_structure",
     "diags",
+    "draw_conversion",
     "einsum",
     "equal",
     "evaluate",
@@ -146,6 +149,7 @@ __all__ = [
     "show",
     "split",
     "spmm",
+    "spy",
     "stack",
     "to_package",
     "topk",

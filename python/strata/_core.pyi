@@ -381,9 +381,6 @@ class Tensor:
 
     def __repr__(self) -> str: ...
 
-    def draw_storage(self, width: int = 100) -> Any:
-        """The storage, level by level: an object that prints as text."""
-
     __array_priority__: float = 1000.0
 
     def __add__(self, other: object) -> Any: ...
@@ -754,6 +751,15 @@ class Tensor:
     def _shares_value(self) -> Any:
         """Does one value stand for every slot?"""
 
+    def draw(self, limit=None, *, width=None) -> Any:
+        """The elements where they are, of at most 3 dimensions: stored ones grey, stored zeros apart from absent elements, fill-in red; of a sum each part in a colour of its own."""
+
+    def draw_raw(self, size=None, *, width=None) -> Any:
+        """The structure of at most 3 dimensions and any size: the darker a pixel, the more elements are stored there; fill-in does not count. One pass over the storage."""
+
+    def draw_storage(self, width=None, *, limit=None) -> Any:
+        """The storage, level by level, of any number of dimensions: pos, crd and values, lines from parents to children, fill-in red, slots outside the tensor empty."""
+
 
 def fill_of(t: Tensor) -> Memory:
     """The fill as memory of one element."""
@@ -1104,6 +1110,35 @@ def parse_matrix_market(text: object, name: str = '<text>', progress: object | N
 
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""
+
+class Picture:
+    """A picture as the core makes it. strata.Picture is what users see."""
+
+    def text(self, width: int = 100) -> str:
+        """For a terminal of so many columns."""
+
+    def svg(self, theme: str = 'auto') -> str:
+        """A whole SVG file."""
+
+def draw(t: Tensor, limit: int = 0) -> Picture:
+    """The elements on their grid."""
+
+def draw_storage(t: Tensor, limit: int = 0) -> Picture:
+    """The storage, level by level."""
+
+def draw_raw(t: Tensor, size: int = 0) -> Picture:
+    """The structure, as a picture of at most `size` pixels a dimension."""
+
+def draw_conversion(before: Tensor, after: Tensor, limit: int = 0) -> Picture:
+    """Before and after a conversion."""
+
+def write_file(path: object, content: bytes) -> None:
+    """Writes bytes to a file, whole or not at all. FileError."""
+
+def density(t: Tensor, size: int = 256) -> tuple:
+    """
+    Stored elements in each cell of a coarse grid: (coordinates that a cell spans along each dimension, counts, elements counted, slots left out as they hold the fill).
+    """
 
 def describe_structure(t: Tensor) -> dict:
     """

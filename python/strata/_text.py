@@ -41,17 +41,6 @@ class Text(str):
         return out
 
 
-class Drawing(Text):
-    """A picture as text. `save(path)` writes it to a file."""
-
-    __slots__ = ()
-
-    def save(self, path):
-        """Writes the text to a file (UTF-8)."""
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(str(self) + "\n")
-
-
 def _plain(text):
     return f"<pre>{html.escape(text)}</pre>"
 

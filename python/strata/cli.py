@@ -80,6 +80,26 @@ def parser():
     )
     emit.add_argument("-o", "--output", metavar="FILE", help="write to this file instead of the terminal")
 
+    draw = sub.add_parser(
+        "draw",
+        help="a picture of a file's matrix, or of a small one in a format: elements, storage, structure",
+        description='strata draw "BSR(2, 2)" -o bsr.svg      strata draw mine.mtx --raw -o mine.png      without -o the picture '
+        "is printed as text. Of a format the storage is drawn, of a small matrix its elements, of a large one its structure, unless "
+        "told otherwise.",
+    )
+    draw.add_argument("what", metavar="FILE|FORMAT", help="a Matrix Market file, or a format as a text or name")
+    kind = draw.add_mutually_exclusive_group()
+    kind.add_argument("--grid", action="store_true", help="the elements where they are (at most 3 dimensions)")
+    kind.add_argument("--storage", action="store_true", help="pos, crd and values, level by level")
+    kind.add_argument("--raw", action="store_true", help="the structure of a matrix of any size")
+    kind.add_argument("--convert", metavar="FORMAT", help="before and after a conversion to this format")
+    draw.add_argument("--format", metavar="FORMAT", help="store the file's matrix so first")
+    draw.add_argument("--limit", type=int, metavar="N", help="coordinates, slots or pixels that are shown")
+    draw.add_argument("--theme", choices=("auto", "light", "dark"), help="colours of what is written")
+    draw.add_argument(
+        "-o", "--output", metavar="FILE", help=".svg, .txt, .png or .pdf (the last two: pip install 'strata[pictures]')"
+    )
+
     bench = sub.add_parser(
         "bench",
         help="(in a checkout) SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries",
@@ -129,6 +149,7 @@ def main(argv=None):
         "demo": "strata.demo.run",
         "show": "strata.demo.show",
         "emit": "strata.demo.emit",
+        "draw": "strata.demo.draw",
         "info": "strata.demo.info",
         "doctor": "strata.demo.doctor",
         "cache": "strata.demo.cache",

@@ -123,12 +123,17 @@ class Tensor:
             mine._array("values")[:] = theirs.values
         return self
 
-    def draw_storage(self, name=None, width=100):
-        """The storage as text; with `name`, also written to that file."""
-        drawing = self.tensor.draw_storage(width)
-        if name is not None:
-            drawing.save(name)
-        return drawing
+    def draw_storage(self, name=None, width=None):
+        """A picture of the storage; with `name`, also written to that file (.svg, .txt, .png, .pdf)."""
+        return _saved(self.tensor.draw_storage(width), name)
+
+    def draw(self, name=None):
+        """A picture of the elements, up to 3 dimensions; with `name`, also written to that file."""
+        return _saved(self.tensor.draw(), name)
+
+    def draw_raw(self, name=None):
+        """A picture of the structure of a tensor of any size; with `name`, also written to that file."""
+        return _saved(self.tensor.draw_raw(), name)
 
     def __matmul__(self, other):
         return self.tensor @ (other.tensor if isinstance(other, Tensor) else other)
@@ -140,3 +145,9 @@ class Tensor:
 
     def __repr__(self):
         return str(self.tensor)
+
+
+def _saved(picture, name):
+    if name is not None:
+        picture.save(name)
+    return picture
