@@ -1094,6 +1094,15 @@ class PlannedProduct:
 
     def free(self) -> None: ...
 
+def save(path: object, tensors: object) -> None:
+    """Writes (name, tensor) pairs as a .st file. FileError."""
+
+def load(path: object, verify: str = 'all', mmap: bool = True) -> list:
+    """The (name, tensor) pairs of a .st file. FileError."""
+
+def container_header(path: object) -> str:
+    """The header of a .st file, checked: JSON. FileError."""
+
 def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
     """
     Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
@@ -1104,6 +1113,17 @@ def parse_matrix_market(text: object, name: str = '<text>', progress: object | N
 
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""
+
+def read_frostt(path: object, shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
+    """
+    Reads a FROSTT file as COO, sorted, duplicates added. FileError with line and column.
+    """
+
+def parse_frostt(text: object, name: str = '<text>', shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
+    """As read_frostt, from a text or its bytes."""
+
+def write_frostt(path: object, t: Tensor) -> None:
+    """Writes the stored elements; values read back bit for bit. FileError."""
 
 def describe_structure(t: Tensor) -> dict:
     """
