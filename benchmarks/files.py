@@ -71,7 +71,7 @@ def cases(folder, entries, threads):
     t = st.from_scipy(a)
     tns = folder / "a.tns"
     st.write(tns, t)
-    part = folder / "part.tns"  # NumPy takes a hundred times as long
+    part = folder / "part.tns"  # NumPy takes several times as long
     with open(tns) as whole:
         whole.readline()
         part.write_text("".join(whole.readline() for _ in range(a.nnz // 50)))
