@@ -48,7 +48,16 @@ from ._core import (
 )
 from ._create import asarray, diags, eye, from_coo, full, ones, ones_like, random, zeros, zeros_like
 from ._evaluate import einsum, evaluate, explain, show
-from ._io import read, read_matrix_market, write, write_matrix_market
+from ._files import (
+    load,
+    read,
+    read_frostt,
+    read_matrix_market,
+    save,
+    write,
+    write_frostt,
+    write_matrix_market,
+)
 from ._join import block_diag, bmat, concatenate, hstack, kron, stack, tril, triu, vstack
 from ._matmul import Matmul, matmul
 from ._norm import norm
@@ -134,6 +143,7 @@ __all__ = [
     "full",
     "hstack",
     "kron",
+    "load",
     "matmul",
     "norm",
     "ones",
@@ -142,9 +152,11 @@ __all__ = [
     "plan",
     "random",
     "read",
+    "read_frostt",
     "read_matrix_market",
     "register_format",
     "register_kernel",
+    "save",
     "settings",
     "show",
     "split",
@@ -159,6 +171,7 @@ __all__ = [
     "vstack",
     "where",
     "write",
+    "write_frostt",
     "write_matrix_market",
     "zeros",
     "zeros_like",

@@ -1100,6 +1100,15 @@ class PlannedProduct:
 
     def free(self) -> None: ...
 
+def save(path: object, tensors: object) -> None:
+    """Writes (name, tensor) pairs as a .st file. FileError."""
+
+def load(path: object, verify: str = 'all', mmap: bool = True) -> list:
+    """The (name, tensor) pairs of a .st file. FileError."""
+
+def container_header(path: object) -> str:
+    """The header of a .st file, checked: JSON. FileError."""
+
 def read_matrix_market(path: object, progress: object | None = None) -> Tensor:
     """
     Reads a Matrix Market file: coordinate files give COO (sorted, duplicates added), array files a dense tensor. `progress` is called with the share done. FileError with line and column.
@@ -1139,6 +1148,17 @@ def density(t: Tensor, size: int = 256) -> tuple:
     """
     Stored elements in each cell of a coarse grid: (coordinates that a cell spans along each dimension, counts, elements counted, slots left out as they hold the fill).
     """
+
+def read_frostt(path: object, shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
+    """
+    Reads a FROSTT file as COO, sorted, duplicates added. FileError with line and column.
+    """
+
+def parse_frostt(text: object, name: str = '<text>', shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
+    """As read_frostt, from a text or its bytes."""
+
+def write_frostt(path: object, t: Tensor) -> None:
+    """Writes the stored elements; values read back bit for bit. FileError."""
 
 def describe_structure(t: Tensor) -> dict:
     """

@@ -107,7 +107,35 @@ def parser():
     )
     bench.add_argument("rest", nargs=argparse.REMAINDER)
 
-    info = sub.add_parser("info", help="version, compiler, threads, settings")
+    convert = sub.add_parser(
+        "convert",
+        help="a file as another kind of file, in another format or dtype",
+        description='strata convert in.mtx out.st --format "BSR(2, 2)"      suffixes say what the files are: .st, .mtx and .tns (also .gz, '
+        ".bz2, .xz), .npz, .mat, .h5, .zarr, .h5ad",
+    )
+    convert.add_argument("input", metavar="IN")
+    convert.add_argument("output", metavar="OUT", help="is replaced once the whole of it is written")
+    convert.add_argument(
+        "--format", metavar="FORMAT", help="its name or text; 'auto': the one that strata info recommends"
+    )
+    convert.add_argument("--dtype", help="of the values")
+    convert.add_argument("--pos-dtype", metavar="DTYPE", help="of positions, such as int64")
+    convert.add_argument("--crd-dtype", metavar="DTYPE", help="of coordinates, such as uint16")
+    convert.add_argument("--zeros", choices=("keep", "drop"), help="what becomes of explicit zeros")
+    convert.add_argument("--name", help="which tensor of a file of several")
+    convert.add_argument("--quiet", action="store_true", help="say nothing unless something is wrong")
+
+    info = sub.add_parser(
+        "info",
+        help="what is in a file; without one: version, compiler, threads, settings",
+        description="strata info FILE tells kind, shape, dtype, stored elements, format, structure and recommended storage of the "
+        "tensor in a file, or lists the tensors of a file of several. Without a file it tells of this installation.",
+    )
+    info.add_argument("file", nargs="?", metavar="FILE", help="a file of any kind that strata convert reads")
+    info.add_argument("--name", help="which tensor of a file of several")
+    info.add_argument(
+        "--header", action="store_true", help="only what the file's header says, without reading the tensor"
+    )
     info.add_argument("--json", action="store_true", help="print everything as JSON")
 
     doctor = sub.add_parser(
@@ -150,7 +178,8 @@ def main(argv=None):
         "show": "strata.demo.show",
         "emit": "strata.demo.emit",
         "draw": "strata.demo.draw",
-        "info": "strata.demo.info",
+        "convert": "strata.demo.convert",
+        "info": "strata.demo.file_info" if getattr(args, "file", None) else "strata.demo.info",
         "doctor": "strata.demo.doctor",
         "cache": "strata.demo.cache",
     }

@@ -2,6 +2,7 @@
 // Whole files in and out.
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "strata/buffer.h"
 
@@ -11,9 +12,14 @@ namespace strata::io {
 /// FileError.
 Buffer read_file(const std::string& path);
 
-/// Writes what `next` gives until it returns an empty string. The file appears whole or not at all: written beside the
-/// target, synced, renamed over it; a device or pipe is written in place. FileError, also for a full disk; no trace is
-/// left then.
-void write_file(const std::string& path, const std::function<std::string()>& next);
+/// The bytes of a plain file where the system maps them: read-only, page by page when they are looked at, there as long
+/// as the buffer lives, whatever becomes of the name. Whoever shortens the file in place meanwhile kills the reader
+/// (SIGBUS); files that are replaced, as write_file does it, stay whole. What is no plain file is read. FileError.
+Buffer map_file(const std::string& path);
+
+/// Writes what `next` gives until it returns an empty text. The file appears whole or not at all: written beside the
+/// target with its permissions, synced, renamed over it; a device or pipe is written in place. FileError, also for a
+/// full disk; no trace is left then.
+void write_file(const std::string& path, const std::function<std::string_view()>& next);
 
 }  // namespace strata::io

@@ -2,115 +2,21 @@
 
 #include <algorithm>
 #include <complex>
-#include <exception>
 
-#include "backend/pool.h"
+#include "io/entry_values.h"
+#include "io/text_chunks.h"
 
 namespace strata::io {
 namespace {
 
-/// A piece of the text that starts and ends at lines.
-struct Chunk {
-  const char* begin = nullptr;
-  const char* end = nullptr;
-  std::int64_t first = 0, count = 0;  ///< its entries
-  std::int64_t mirrored = 0;          ///< entries off the diagonal
-  const char* lower = nullptr;        ///< first entry strictly below the diagonal, and above
+struct Chunk : TextChunk {
+  std::int64_t mirrored = 0;    ///< entries off the diagonal
+  const char* lower = nullptr;  ///< first entry strictly below the diagonal, and above
   const char* upper = nullptr;
   bool ascending = true;  ///< strictly, by row and column
-  std::exception_ptr error = {};
 };
 
-std::string clipped(std::string_view word) { return std::string(word.substr(0, 64)); }
-
-const char* name_of_field(MarketField f) {
-  switch (f) {
-    case MarketField::real: return "a real number";
-    case MarketField::integer: return "an integer";
-    case MarketField::unsigned_integer: return "an unsigned integer";
-    case MarketField::complex: return "a real and an imaginary part";
-    default: return "no value";
-  }
-}
-
-template <MarketField field>
-struct ValueOf {
-  using type = double;
-};
-template <>
-struct ValueOf<MarketField::integer> {
-  using type = std::int64_t;
-};
-template <>
-struct ValueOf<MarketField::unsigned_integer> {
-  using type = std::uint64_t;
-};
-template <>
-struct ValueOf<MarketField::complex> {
-  using type = std::complex<double>;
-};
-
-[[noreturn]] void fail_number(const MarketText& source, MarketField field, const char* p, bool too_large) {
-  const std::string_view word = word_at(p, source.end());
-  if (word.empty()) source.fail(p, 1, {.what = "the line ends before its value", .expected = name_of_field(field)});
-  std::string fix;
-  if (word.find(',') != word.npos) fix = "write a decimal point, not a comma";
-  if (too_large)
-    source.fail(
-        p, word.size(),
-        {.what = std::string("the value does not fit ") + (field == MarketField::integer            ? "int64"
-                                                           : field == MarketField::unsigned_integer ? "uint64"
-                                                                                                    : "float64"),
-         .expected = name_of_field(field),
-         .got = clipped(word)});
-  source.fail(p, word.size(),
-              {.what = "the value is not a number of the file's field",
-               .expected = name_of_field(field),
-               .got = clipped(word),
-               .fix = fix});
-}
-
-/// Reads one number of a value; returns its end, with a word boundary behind it.
-template <class T, class Parse>
-const char* read_number(const MarketText& source, MarketField field, const char* p, T& value, Parse parse) {
-  const char* end = source.end();
-  bool too_large = false;
-  const char* q = parse(p, end, value, too_large);
-  if (q == nullptr || too_large || !(q == end || *q == '\n' || is_blank(*q)))
-    fail_number(source, field, p, q != nullptr && too_large);
-  return q;
-}
-
-template <MarketField field>
-const char* read_value(const MarketText& source, const char* p, typename ValueOf<field>::type& value) {
-  if constexpr (field == MarketField::pattern) {
-    value = 1;
-    return p;
-  } else if constexpr (field == MarketField::complex) {
-    double re = 0, im = 0;
-    p = skip_blanks(read_number(source, field, p, re, parse_real), source.end());
-    p = read_number(source, field, p, im, parse_real);
-    value = {re, im};
-    return p;
-  } else if constexpr (field == MarketField::integer) {
-    return read_number(source, field, p, value, parse_integer);
-  } else if constexpr (field == MarketField::unsigned_integer) {
-    return read_number(source, field, p, value, parse_unsigned);
-  } else {
-    return read_number(source, field, p, value, parse_real);
-  }
-}
-
-const char* end_of_entry(const MarketText& source, const char* p, const char* expected) {
-  const char* end = source.end();
-  p = skip_blanks(p, end);
-  if (at_line_end(p, end)) return p == end ? end : p + 1;
-  const std::string_view word = word_at(p, end);
-  source.fail(p, word.size(),
-              {.what = "the line holds more than one entry", .expected = expected, .got = clipped(word)});
-}
-
-const char* read_index(const MarketText& source, const char* p, std::int64_t extent, const char* what,
+const char* read_index(const FileText& source, const char* p, std::int64_t extent, const char* what,
                        std::int64_t& value) {
   const char* end = source.end();
   p = skip_blanks(p, end);
@@ -132,7 +38,7 @@ const char* read_index(const MarketText& source, const char* p, std::int64_t ext
 }
 
 template <MarketField field, class Index>
-void parse_coordinates(const MarketText& source, const MarketHeader& header, Chunk& chunk, MarketEntries& out) {
+void parse_coordinates(const FileText& source, const MarketHeader& header, Chunk& chunk, MarketEntries& out) {
   using T = typename ValueOf<field>::type;
   auto* rows = static_cast<Index*>(out.rows.data);
   auto* cols = static_cast<Index*>(out.cols.data);
@@ -183,7 +89,7 @@ void parse_coordinates(const MarketText& source, const MarketHeader& header, Chu
 }
 
 template <MarketField field>
-void parse_values(const MarketText& source, Chunk& chunk, MarketEntries& out) {
+void parse_values(const FileText& source, Chunk& chunk, MarketEntries& out) {
   auto* values = static_cast<typename ValueOf<field>::type*>(out.values.data);
   std::int64_t k = chunk.first;
   for (const char* p = chunk.begin; p != chunk.end;) {
@@ -224,26 +130,9 @@ void mirror(const MarketHeader& header, const std::vector<Chunk>& chunks, Market
   });
 }
 
-std::vector<Chunk> cut(const MarketText& source, const char* data) {
-  constexpr std::ptrdiff_t target = 1 << 20;
-  std::vector<Chunk> chunks;
-  for (const char* p = data; p != source.end();) {
-    const char* q = source.end() - p > target ? next_line(p + target, source.end()) : source.end();
-    chunks.push_back({.begin = p, .end = q});
-    p = q;
-  }
-  return chunks;
-}
-
 /// The header's number of entries is believed only once that many lines have been seen.
-void count_entries(const MarketText& source, const MarketHeader& header, std::vector<Chunk>& chunks) {
-  parallel_for(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
-    Chunk& chunk = chunks[static_cast<std::size_t>(c)];
-    for (const char* p = chunk.begin; p != chunk.end; p = next_line(p, chunk.end))
-      chunk.count += has_data(p, chunk.end);
-  });
-  std::int64_t total = 0;
-  for (Chunk& chunk : chunks) chunk.first = total, total += chunk.count;
+void count_entries(const FileText& source, const MarketHeader& header, std::vector<Chunk>& chunks) {
+  const std::int64_t total = count_lines(chunks, '%');
   const std::string wanted = std::to_string(header.entries) + (header.entries == 1 ? " entry" : " entries");
   if (total < header.entries)
     source.fail(source.end(), 0,
@@ -264,26 +153,7 @@ void count_entries(const MarketText& source, const MarketHeader& header, std::ve
               {.what = "more entries than the size line says", .expected = wanted, .got = std::to_string(total)});
 }
 
-/// Runs f over the chunks, a few megabytes at a time, so that progress is told from the caller's thread; the first
-/// error in the text wins.
-template <class F>
-void for_chunks(std::vector<Chunk>& chunks, const std::function<void(double)>& progress, F f) {
-  const std::size_t group = progress ? 32 : chunks.size() + 1;
-  for (std::size_t first = 0; first < chunks.size(); first += group) {
-    const std::size_t n = std::min(group, chunks.size() - first);
-    parallel_for(static_cast<std::int64_t>(n), [&](std::int64_t c) {
-      Chunk& chunk = chunks[first + static_cast<std::size_t>(c)];
-      try {
-        f(chunk);
-      } catch (...) { chunk.error = std::current_exception(); }
-    });
-    for (std::size_t c = first; c < first + n; ++c)
-      if (chunks[c].error) std::rethrow_exception(chunks[c].error);
-    if (progress) progress(0.1 + 0.7 * static_cast<double>(first + n) / static_cast<double>(chunks.size()));
-  }
-}
-
-void check_one_triangle(const MarketText& source, const std::vector<Chunk>& chunks) {
+void check_one_triangle(const FileText& source, const std::vector<Chunk>& chunks) {
   const char *lower = nullptr, *upper = nullptr;
   for (const Chunk& chunk : chunks) {
     if (!lower) lower = chunk.lower;
@@ -297,7 +167,7 @@ void check_one_triangle(const MarketText& source, const std::vector<Chunk>& chun
 }
 
 template <MarketField field>
-MarketEntries parse_field(const MarketText& source, const MarketHeader& header, std::vector<Chunk>& chunks,
+MarketEntries parse_field(const FileText& source, const MarketHeader& header, std::vector<Chunk>& chunks,
                           const std::function<void(double)>& progress) {
   MarketEntries out;
   const DType dtype = dtype_of_field(field);
@@ -346,9 +216,9 @@ DType dtype_of_field(MarketField field) {
   }
 }
 
-MarketEntries parse_market_entries(const MarketText& source, const MarketHeader& header,
+MarketEntries parse_market_entries(const FileText& source, const MarketHeader& header,
                                    const std::function<void(double)>& progress) {
-  std::vector<Chunk> chunks = cut(source, header.data);
+  auto chunks = cut_lines<Chunk>(source, header.data);
   count_entries(source, header, chunks);
   if (progress) progress(0.1);
   switch (header.field) {

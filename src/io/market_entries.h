@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "io/market_text.h"
+#include "io/market_header.h"
 #include "strata/tensor.h"
 
 namespace strata::io {
@@ -18,7 +18,7 @@ struct MarketEntries {
 DType dtype_of_field(MarketField field);
 
 /// Counts the lines before anything is allocated (FileError where the header lies), then parses them.
-MarketEntries parse_market_entries(const MarketText& source, const MarketHeader& header,
+MarketEntries parse_market_entries(const FileText& source, const MarketHeader& header,
                                    const std::function<void(double)>& progress);
 
 }  // namespace strata::io

@@ -45,7 +45,7 @@ void place_columns(const MarketHeader& h, const T* from, T* to) {
   }
 }
 
-void check_hermitian_diagonal(const io::MarketText& source, const MarketHeader& h, const Buffer& values) {
+void check_hermitian_diagonal(const io::FileText& source, const MarketHeader& h, const Buffer& values) {
   if (h.symmetry != MarketSymmetry::hermitian || h.field != io::MarketField::complex) return;
   const auto* v = static_cast<const std::complex<double>*>(values.data);
   for (std::int64_t j = 0, k = 0; j < h.rows; k += h.rows - j, ++j) {
@@ -60,7 +60,7 @@ void check_hermitian_diagonal(const io::MarketText& source, const MarketHeader& 
   }
 }
 
-Tensor dense_tensor(const io::MarketText& source, const MarketHeader& h, const io::MarketEntries& entries) {
+Tensor dense_tensor(const io::FileText& source, const MarketHeader& h, const io::MarketEntries& entries) {
   check_hermitian_diagonal(source, h, entries.values);
   Buffer values = Buffer::allocate(entries.values.dtype, h.rows * h.cols);  // the shape's product was checked
   const auto place = [&]<class T>(T) {
@@ -104,7 +104,7 @@ Tensor coordinate_tensor(const MarketHeader& h, const io::MarketEntries& entries
 
 Tensor parse_matrix_market(std::string_view text, const std::string& name,
                            const std::function<void(double)>& progress) {
-  const io::MarketText source{text, name};
+  const io::FileText source{text, name};
   const MarketHeader header = io::parse_market_header(source);
   const io::MarketEntries entries = io::parse_market_entries(source, header, progress);
   Tensor t = header.coordinate ? coordinate_tensor(header, entries) : dense_tensor(source, header, entries);

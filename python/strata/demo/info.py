@@ -7,6 +7,7 @@ from .. import __version__, _core, settings
 from .._terminal import Style
 from .._timing.machine import processor
 from .._timing.peers import installed
+from ..errors import ArgumentError
 
 
 def facts():
@@ -27,6 +28,8 @@ def facts():
 
 
 def main(args):
+    if args.name or args.header:
+        raise ArgumentError("--name and --header are of a file", expected="strata info FILE --name NAME")
     known = facts()
     if args.json:
         print(json.dumps(known, indent=2))

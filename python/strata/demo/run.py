@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from .. import __version__, _core, settings
-from .._io import read
+from .._files import read
 from .._terminal import Style, cut, grouped, progress, seconds, size, table, times, width
 from .._timing.machine import taken_by_others
 from ..errors import Error

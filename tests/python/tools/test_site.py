@@ -58,7 +58,8 @@ def test_everything_has_words_of_its_own():
     [(n, o) for n, o in members() if isinstance(o.__doc__, str)],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_examples_in_docstrings_run(name, obj, capsys):
+def test_examples_in_docstrings_run(name, obj, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     rng = np.random.default_rng(0)
     tensors = {n: st.from_dense(rng.integers(0, 3, (3, 3)).astype(float), "CSR") for n in "ABW"}
     arrays = {n: rng.random((3, 3)) for n in "abcUV"} | {n: rng.random(3) for n in ("x", "d0")}

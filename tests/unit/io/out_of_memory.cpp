@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <span>
 #include <string>
@@ -117,6 +118,13 @@ TEST_CASE("out of memory: files") {
   const std::string text =
       "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n3 3 4\n1 1 1.5\n2 1 -2\n3 3 4e-3\n3 2 1\n";
   fails_cleanly("a file read", [&] { static_cast<void>(parse_matrix_market(text)); });
+  fails_cleanly("a FROSTT file", [&] { static_cast<void>(parse_frostt("2 2 1 5\n1 2 3 4\n")); });
+  const std::string path = (std::filesystem::temp_directory_path() / "strata_out_of_memory.st").string();
+  const NamedTensors tensors = {{"a", matrix("CSR")}, {"b", matrix("BSR(4, 4) + COO")}, {"c", matrix("Delta(4)")}};
+  fails_cleanly("a container written", [&] { save(path, tensors); });
+  for (const bool map : {true, false})
+    fails_cleanly("a container read", [&] { static_cast<void>(load_all(path, {Verify::all, map})); });
+  std::filesystem::remove(path);
   settings().threads = 0;
 }
 

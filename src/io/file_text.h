@@ -1,6 +1,5 @@
 #pragma once
-// The text of a Matrix Market file: its header, and errors that name line and column.
-// Source: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market Exchange Formats: Initial Design", NISTIR 5935, 1996.
+// A text that is read line by line, errors that name line and column, and parsers of one word.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +9,7 @@
 namespace strata::io {
 
 /// A text and the name that messages call it by.
-struct MarketText {
+struct FileText {
   std::string_view text;
   std::string name;
 
@@ -20,21 +19,8 @@ struct MarketText {
   [[noreturn]] void fail(const char* at, std::size_t length, Problem problem) const;
 };
 
-enum class MarketField : std::uint8_t { real, integer, unsigned_integer, complex, pattern };
-enum class MarketSymmetry : std::uint8_t { general, symmetric, skew, hermitian };
-
-struct MarketHeader {
-  bool coordinate = true;
-  MarketField field = MarketField::real;
-  MarketSymmetry symmetry = MarketSymmetry::general;
-  std::int64_t rows = 0, cols = 0;
-  std::int64_t entries = 0;    ///< lines of data that must follow (array files: computed from the shape)
-  const char* data = nullptr;  ///< behind the size line
-  const char* size_line = nullptr;
-};
-
-/// Reads the banner, comments and the size line.
-MarketHeader parse_market_header(const MarketText& source);
+/// Refuses what others pack or prefix texts with: gzip, zip, a byte-order mark. `suffix` is what such files are called.
+void refuse_packed(const FileText& source, const std::string& suffix);
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 inline const char* skip_blanks(const char* p, const char* end) {
@@ -50,11 +36,13 @@ inline std::string_view word_at(const char* p, const char* end) {
 }
 /// Past the newline of the line at p, or `end`.
 const char* next_line(const char* p, const char* end);
-/// Does the line at p hold data: neither blank nor a comment?
-inline bool has_data(const char* p, const char* end) {
+/// Does the line at p hold data: neither blank nor a comment, which begins with `mark`?
+inline bool has_data(const char* p, const char* end, char mark = '%') {
   p = skip_blanks(p, end);
-  return !at_line_end(p, end) && *p != '%';
+  return !at_line_end(p, end) && *p != mark;
 }
+
+inline std::string clipped(std::string_view word) { return std::string(word.substr(0, 64)); }
 
 /// Parsers of one word. Each returns the end of what it read, or null where the word at p is malformed; the caller
 /// checks that the word ends there. `too_large` is set where the word is well formed but does not fit.
