@@ -26,6 +26,7 @@ NB_MODULE(_core, m) {
   bind_matmul(m);
   bind_io(m);
   bind_structure(m);
+  bind_solve(m);
   bind_settings(m);
   bind_torch_calls(m);
 }
