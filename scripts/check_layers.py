@@ -7,7 +7,21 @@ import pathlib
 import re
 import sys
 
-ORDER = ["base", "backend", "ir", "format", "tensor", "expr", "compiler", "kernels", "plan", "ops", "io", "draw"]
+ORDER = [
+    "base",
+    "backend",
+    "ir",
+    "format",
+    "tensor",
+    "expr",
+    "compiler",
+    "kernels",
+    "plan",
+    "ops",
+    "solve",
+    "io",
+    "draw",
+]
 # Public headers that are not named after their folder.
 HEADERS = {
     "error": "base",

@@ -77,6 +77,7 @@ toolchain() {
   command -v python3 >/dev/null || stop "no Python 3 (Debian: apt-get install python3-dev python3-venv)"
   packages llvm-19-dev libclang-19-dev lld-19 libzstd-dev zlib1g-dev ||
     echo "    building without LLVM: kernels will be compiled by the machine's C compiler, a little slower"
+  packages libeigen3-dev || echo "    Eigen comes from PyPI instead"
   packages ccache || true
   if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
@@ -146,6 +147,7 @@ install_strata() {
   made=$(sources)  # what changes while it builds is not in it
   rm -f "$venv/strata-installed"
   environment "scikit-build-core>=0.11" "nanobind>=2.4" "cmake>=3.21" ninja
+  [ -e /usr/include/eigen3/Eigen/SparseLU ] || environment "cmeel-eigen>=3.4,<6"
   with_progress build/install.log "$venv/bin/pip" install -v --no-build-isolation --config-settings=build-dir=build/release \
     "${settings[@]}" ".[$extra]" || stop "the build failed: the messages above say where (all of them: build/install.log)"
   # The extra test has all that demo has.

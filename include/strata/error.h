@@ -68,6 +68,18 @@ class ScheduleError : public Error {
 class FileError : public Error {
   using Error::Error;
 };
+/// A linear system could not be solved.
+class SolveError : public Error {
+  using Error::Error;
+};
+/// The matrix is singular, by its structure or to working precision.
+class SingularError : public SolveError {
+  using SolveError::SolveError;
+};
+/// The matrix is not positive definite where it must be.
+class IndefiniteError : public SolveError {
+  using SolveError::SolveError;
+};
 /// Legal, but not built: says what would work.
 class Unsupported : public Error {
   using Error::Error;

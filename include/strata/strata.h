@@ -14,6 +14,7 @@
 #include "strata/plan.h"
 #include "strata/schedule.h"
 #include "strata/settings.h"
+#include "strata/solve.h"
 #include "strata/static_format.h"
 #include "strata/structure.h"
 #include "strata/tensor.h"

@@ -35,6 +35,7 @@ void bind_matmul(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_draw(nb::module_& m);
 void bind_structure(nb::module_& m);
+void bind_solve(nb::module_& m);
 void bind_settings(nb::module_& m);
 void bind_torch_calls(nb::module_& m);
 

@@ -36,9 +36,13 @@ void translate(const std::exception_ptr& caught, void*) {
       raise("PlanError", e.problem(), e.what());
     } catch (const ScheduleError& e) { raise("ScheduleError", e.problem(), e.what()); } catch (const FileError& e) {
       raise("FileError", e.problem(), e.what());
-    } catch (const Unsupported& e) { raise("Unsupported", e.problem(), e.what()); } catch (const Error& e) {
-      raise("Error", e.problem(), e.what());
-    } catch (const std::bad_cast&) {
+    } catch (const SingularError& e) {
+      raise("SingularError", e.problem(), e.what());
+    } catch (const IndefiniteError& e) {
+      raise("IndefiniteError", e.problem(), e.what());
+    } catch (const SolveError& e) { raise("SolveError", e.problem(), e.what()); } catch (const Unsupported& e) {
+      raise("Unsupported", e.problem(), e.what());
+    } catch (const Error& e) { raise("Error", e.problem(), e.what()); } catch (const std::bad_cast&) {
       const Problem p{.what = "an argument of another type than is needed here"};
       raise("DTypeError", p, to_string(p).c_str());
     } catch (const OutOfMemory& e) { PyErr_SetString(PyExc_MemoryError, e.what()); } catch (const std::bad_alloc&) {

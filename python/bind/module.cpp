@@ -27,6 +27,7 @@ NB_MODULE(_core, m) {
   bind_io(m);
   bind_draw(m);
   bind_structure(m);
+  bind_solve(m);
   bind_settings(m);
   bind_torch_calls(m);
 }

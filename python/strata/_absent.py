@@ -173,9 +173,16 @@ FUNCTIONS = {
     "save_npz": "st.write(path, A), with a name in .npz",
     "mmread": "st.read(path)",
     "mmwrite": "st.write(path, A)",
-    "solve": "scipy.sparse.linalg.spsolve(A.to_scipy(), b)",
-    "inv": "scipy.sparse.linalg.splu(A.to_scipy()), whose solve() takes right-hand sides",
-    "linalg": "st.norm(A); for solvers scipy.sparse.linalg with A.to_scipy()",
+    "inv": "st.lu(A), whose solve() takes right-hand sides",
+    "det": "st.lu(A).logdet()",
+    "slogdet": "st.lu(A).logdet()",
+    "lstsq": 'st.solve(A, b, method="qr"), or st.lsmr(A, b)',
+    "spsolve": "st.solve(A, b)",
+    "spsolve_triangular": "st.triangular_solve(A, b)",
+    "splu": "st.lu(A)",
+    "factorized": "st.lu(A).solve",
+    "spilu": 'st.preconditioner(A, "ilu0")',
+    "linalg": "st.solve(A, b), st.cg(A, b), st.eigsh(A, k), st.norm(A)",
     # NumPy
     "array": "st.asarray(x, format=)",
     "asanyarray": "st.asarray(x, format=)",
@@ -312,15 +319,12 @@ _ALIKE = {
     "np.unique(A, return_counts=True)": "unique_counts",
     "np.{0}(A.to_dense(), v)": "percentile quantile nanpercentile nanquantile searchsorted convolve correlate cross "
     "intersect1d union1d setdiff1d setxor1d",
-    "np.linalg.{0}(A.to_dense())": "cholesky cond det eig eigh eigvals eigvalsh lstsq matrix_rank pinv qr slogdet svd "
-    "svdvals tensorinv tensorsolve",
+    "np.linalg.{0}(A.to_dense())": "cond eig eigh eigvals eigvalsh matrix_rank pinv svd svdvals tensorinv tensorsolve",
     # a tensor is a linear operator
     "scipy.sparse.linalg.{0}(A)": "aslinearoperator onenormest",
-    "scipy.sparse.linalg.{0}(A, b)": "bicg bicgstab cg cgs expm_multiply gcrotmk gmres lgmres lsmr lsqr minres qmr tfqmr",
-    "scipy.sparse.linalg.{0}(A, k)": "eigs eigsh svds",
+    "scipy.sparse.linalg.{0}(A, b)": "bicg cgs gcrotmk lgmres qmr tfqmr",
     "scipy.sparse.linalg.{0}(A, X)": "lobpcg",
-    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm factorized is_sptriangular spbandwidth spilu splu",
-    "scipy.sparse.linalg.{0}(A.to_scipy(), b)": "spsolve spsolve_triangular",
+    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm is_sptriangular spbandwidth",
     "scipy.sparse.linalg.{0}(f, A.to_scipy(), b)": "funm_multiply_krylov",
     "scipy.sparse.csgraph.{0}(A.to_scipy())": "bellman_ford breadth_first_order breadth_first_tree connected_components "
     "depth_first_order depth_first_tree dijkstra floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow "
@@ -387,6 +391,11 @@ OTHERWISE = {
         "fill",
     ): "A.fill is the value where nothing is stored; st.full(shape, x) is a tensor of one value",
     ("scipy.sparse", "random"): "st.random((m, n), density=), whose arguments are those of random_array",
+    **{
+        ("numpy.linalg", name): f"`st.{name}(A{more})`, whose result has the factors"
+        for name, more in (("cholesky", ""), ("qr", ""))
+    },
+    ("numpy.linalg", "solve"): "`st.solve(A, b)`",
     ("torch.Tensor", "values"): "A.values, no call, is the array of stored values",
 }
 

@@ -1165,6 +1165,74 @@ def describe_structure(t: Tensor) -> dict:
     What a matrix looks like (rows, bands, blocks, symmetry), the bytes and modelled cost of every storage that suits it, and the one recommended, as a dict.
     """
 
+class Factorization:
+    """
+    A matrix made ready to solve with: the state of strata.Solve, lu and others.
+    """
+
+    def __init__(self, a: object, method: str = 'auto', unit_diagonal: bool = False, dtype: object | None = None) -> None: ...
+
+    def factorize(self) -> None:
+        """SingularError, IndefiniteError."""
+
+    def reset(self, a: object) -> None:
+        """Other values; PlanError for another shape."""
+
+    def solve(self, b: object, turn: int = 0) -> tuple:
+        """(solution, facts)."""
+
+    def logdet(self) -> tuple: ...
+
+    def factors(self) -> dict: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def is_factorized(self) -> bool: ...
+
+    @property
+    def analyses(self) -> int: ...
+
+class Operator:
+    """
+    What iterations multiply by: a matrix, a Python function, a preconditioner.
+    """
+
+    def matvec(self, x: object) -> Any: ...
+
+    def rmatvec(self, x: object) -> Any: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+    @property
+    def name(self) -> str: ...
+
+def operator_of(a: object, dtype: object | None = None) -> Operator: ...
+
+def operator_of_calls(rows: int, columns: int, dtype: object, matvec: object, rmatvec: object | None, name: str) -> Operator: ...
+
+def preconditioner(kind: str, a: object, size: int, dtype: object | None = None) -> Operator: ...
+
+def krylov(method: str, a: Operator, b: object, x0: object | None, rtol: float, atol: float, btol: float, max_iterations: int, restart: int, damp: float, preconditioner: object | None, callback: object | None) -> tuple:
+    """(solution, facts)."""
+
+def has_factorizations() -> bool:
+    """Was this build made with Eigen?"""
+
 class Settings:
     """
     Every knob, in one place; read from the environment once. Change them at start, not while kernels run.

@@ -14,19 +14,25 @@ import os
 import sys
 import warnings
 
+from numpy.linalg import LinAlgError
+
 __all__ = [
     "ArgumentError",
+    "ConvergenceError",
     "CopyWarning",
     "DTypeError",
     "Error",
     "ExpressionError",
     "FileError",
     "FormatError",
+    "IndefiniteError",
     "IndexError",
     "InternalError",
     "PlanError",
     "ScheduleError",
     "RuntimeFailure",
+    "SingularError",
+    "SolveError",
     "TensorError",
     "Unsupported",
 ]
@@ -104,6 +110,25 @@ class FileError(Error, OSError, ValueError):
 
     def __str__(self):  # OSError would print its arguments in a manner of its own
         return self.args[0] if self.args else ""
+
+
+class SolveError(Error, LinAlgError):
+    """A linear system could not be solved."""
+
+
+class SingularError(SolveError):
+    """A matrix is singular, by its structure or to working precision."""
+
+
+class IndefiniteError(SolveError):
+    """A matrix is not positive definite where it must be."""
+
+
+class ConvergenceError(SolveError):
+    """An iteration ended before the residual was small enough: `x` is what there was, `info` how good that is."""
+
+    x = None
+    info = None
 
 
 class Unsupported(Error, NotImplementedError):

@@ -17,6 +17,10 @@ EXAMPLES = {
     "PlanError": 'st.Matmul(st.from_dense(np.eye(3), "CSR"), np.ones(3)).execute()',
     "ScheduleError": 'st.evaluate("y(i) = A(i,j) * x(j)", A=np.eye(3), x=np.ones(3), schedule="parallelize(j)")',
     "FileError": 'st.read("matrix.csv")',
+    "SolveError": "st.solve(st.eye(2), np.array([1.0, np.nan]))",
+    "SingularError": 'st.solve(st.from_dense(np.ones((3, 3)), "CSR"), np.ones(3))',
+    "IndefiniteError": "st.cholesky(st.diags([1.0, -2.0, 3.0], shape=(3, 3)))",
+    "ConvergenceError": "st.cg(st.diags([1.0, 2.0, 3.0], shape=(3, 3)), np.ones(3), maxiter=1)",
     "Unsupported": 'st.norm(st.eye(3), "nuc")',
 }
 #: not mistakes of the user: there is no line to show

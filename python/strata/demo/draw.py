@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from .. import _core, _io
+from .. import _core, _files
 from .._pictures import draw_conversion
 from ..errors import ArgumentError, FormatError
 
@@ -24,13 +24,14 @@ def example(rank):
 
 
 def _is_file(text):
-    return os.path.exists(text) or text.lower().endswith((".mtx", *(".mtx" + s for s in _io._PACKED)))
+    name = text.lower().removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
+    return os.path.exists(text) or name.endswith(tuple(_files.KINDS))
 
 
 def tensor(args):
     """The tensor that is asked for, and whether it is an example."""
     if _is_file(args.what):
-        t = _io.read(args.what)
+        t = _files.read(args.what)
         return (t.to(args.format) if args.format else t), False
     try:
         format = _core.Format(args.what)

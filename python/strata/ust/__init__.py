@@ -18,6 +18,7 @@ from ._expressions import Dimension, LevelExpr
 from ._levels import LevelFormat, LevelProperty, is_ordered, is_unique
 from ._matmul import Matmul, MatmulOptions, matmul
 from ._named_formats import NamedFormats
+from ._solve import Solve, solve
 from ._tensor import Tensor
 from ._tensor_format import TensorFormat
 
@@ -29,11 +30,13 @@ __all__ = [
     "Matmul",
     "MatmulOptions",
     "NamedFormats",
+    "Solve",
     "Tensor",
     "TensorFormat",
     "is_ordered",
     "is_unique",
     "matmul",
+    "solve",
 ]
 
 for _name in __all__:

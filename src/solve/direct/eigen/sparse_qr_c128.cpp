@@ -1,0 +1,5 @@
+#include "solve/direct/eigen/sparse_qr_inl.h"
+
+namespace strata::solving {
+template FactorsPtr<std::complex<double>> make_sparse_qr();
+}  // namespace strata::solving
