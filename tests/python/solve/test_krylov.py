@@ -349,10 +349,11 @@ import os, signal, threading, time
 import numpy as np
 import strata as st
 signal.signal(signal.SIGINT, signal.default_int_handler)
-n = 400000
-A = st.diags([2.0, -1.0, -1.0], [0, 1, -1], shape=(n, n))
+line = st.diags([2.0, -1.0, -1.0], [0, 1, -1], shape=(700, 700))
+A = st.kron(st.eye(700), line) + st.kron(line, st.eye(700))
+n = 490000
 b = np.ones(n)
-for f in (lambda: st.cg(A, b, rtol=1e-14), lambda: st.gmres(A, b, rtol=1e-14), lambda: st.bicgstab(A, b, rtol=1e-14, M=\"ilu0\") ,
+for f in (lambda: st.cg(A, b, rtol=1e-14), lambda: st.gmres(A, b, rtol=1e-14), lambda: st.bicgstab(A, b, rtol=1e-14, M='ilu0') ,
           lambda: st.lsmr(A, b, atol=1e-15, btol=1e-15), lambda: st.cg(lambda x: A @ x, b, rtol=1e-14)):
     when = []
     def interrupt():
@@ -372,7 +373,7 @@ for f in (lambda: st.cg(A, b, rtol=1e-14), lambda: st.gmres(A, b, rtol=1e-14), l
 """
     p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert p.returncode == 0, p.stderr
-    assert set(p.stdout.split("\n")[:-1]) <= {"in time", "too fast"} and "in time" in p.stdout
+    assert p.stdout == "in time\n" * 5
 
 
 def test_gallery():

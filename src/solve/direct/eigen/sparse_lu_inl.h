@@ -87,8 +87,7 @@ template <class T> class SparseLu final : public Factors<T> {
       if (it.value() != T{}) f(static_cast<std::int64_t>(it.index()), it.value());  // supernodes are padded
   }
 
-  /// Small factors as plain columns too: supernodes cost more to begin than a few numbers to add (100 rows: three
-  /// times).
+  /// Small factors as plain columns too: supernodes cost more to begin than a few numbers to add.
   struct Small {
     std::vector<std::int32_t> pos_l, pos_u, crd_l, crd_u;
     std::vector<T> l, u, diagonal;
