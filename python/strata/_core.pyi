@@ -1120,6 +1120,17 @@ def parse_matrix_market(text: object, name: str = '<text>', progress: object | N
 def write_matrix_market(path: object, t: Tensor) -> None:
     """Writes a 2-D tensor; values read back bit for bit. FileError."""
 
+def read_frostt(path: object, shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
+    """
+    Reads a FROSTT file as COO, sorted, duplicates added. FileError with line and column.
+    """
+
+def parse_frostt(text: object, name: str = '<text>', shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
+    """As read_frostt, from a text or its bytes."""
+
+def write_frostt(path: object, t: Tensor) -> None:
+    """Writes the stored elements; values read back bit for bit. FileError."""
+
 class Picture:
     """A picture as the core makes it. strata.Picture is what users see."""
 
@@ -1148,17 +1159,6 @@ def density(t: Tensor, size: int = 256) -> tuple:
     """
     Stored elements in each cell of a coarse grid: (coordinates that a cell spans along each dimension, counts, elements counted, slots left out as they hold the fill).
     """
-
-def read_frostt(path: object, shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
-    """
-    Reads a FROSTT file as COO, sorted, duplicates added. FileError with line and column.
-    """
-
-def parse_frostt(text: object, name: str = '<text>', shape: object | None = None, dtype: object | None = None, progress: object | None = None) -> Tensor:
-    """As read_frostt, from a text or its bytes."""
-
-def write_frostt(path: object, t: Tensor) -> None:
-    """Writes the stored elements; values read back bit for bit. FileError."""
 
 def describe_structure(t: Tensor) -> dict:
     """

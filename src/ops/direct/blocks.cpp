@@ -1,6 +1,7 @@
 #include "ops/direct/blocks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/checked.h"
 #include "ops/convert_elements.h"
@@ -69,6 +70,19 @@ class Splitter {
       const auto [it, fresh] = splits_.try_emplace(i, Split{i, unused(i + "_block"), unused(i + "_in"), x.n});
       ok_ = ok_ && (asked_ || it->second.size == x.n);
     }
+    for (const Level& level : f.levels()) {
+      if (level.kind == LevelKind::dense) continue;
+      int e = level.expr;
+      while (is_cut(s, e) && is_cut(s, s.exprs[static_cast<std::size_t>(e)].a)) e = s.exprs[static_cast<std::size_t>(e)].a;
+      const ExprNode& x = s.exprs[static_cast<std::size_t>(e)];
+      if (x.op == ExprNode::mod)
+        loose_.insert(indices[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(x.a)].a)]);
+    }
+  }
+
+  static bool is_cut(const FormatSpec& s, int e) {
+    const auto op = s.exprs[static_cast<std::size_t>(e)].op;
+    return op == ExprNode::div || op == ExprNode::mod;
   }
 
   std::string unused(std::string name) const {
@@ -213,7 +227,9 @@ class Splitter {
       b.level(s ? b.div(i, s->size) : i, Level{.kind = rows ? LevelKind::dense : LevelKind::compressed});
     }
     for (std::size_t d = 0; d < indices.size(); ++d)
-      if (const Split* s = find(indices[d])) b.level(b.mod(b.dim(static_cast<int>(d)), s->size), Level{});
+      if (const Split* s = find(indices[d]))  // what no operand stores would be stored here: a zero that takes part
+        b.level(b.mod(b.dim(static_cast<int>(d)), s->size),
+                Level{.kind = loose_.contains(indices[d]) ? LevelKind::compressed : LevelKind::dense});
     return b.build();
   }
 
@@ -270,6 +286,7 @@ class Splitter {
 
   const Problem& given_;
   std::map<std::string, Split> splits_;
+  std::set<std::string> loose_;  ///< indices whose places within a block some operand stores one by one
   bool asked_ = false;
   std::map<std::string, Tensor> made_;
   bool ok_ = true;

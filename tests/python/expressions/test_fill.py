@@ -211,3 +211,27 @@ def test_a_quotient_of_sums_is_absent_where_nothing_is_summed():
     expected[[0, 1, 3, 4]] = (D @ v)[[0, 1, 3, 4]] / D.sum(axis=1)[[0, 1, 3, 4], None]
     np.testing.assert_allclose(found, expected)
     np.testing.assert_allclose(general, expected)
+
+
+@pytest.mark.parametrize(
+    "format",
+    [
+        "(i, j) -> (j / 4: dense, j % 4: compressed, i: dense)",
+        "(i, j) -> (j / 2: dense, j % 2: compressed, i: compressed)",
+        "(i, j) -> (j / 4: compressed, j % 4: bitmap, i: dense)",
+        "(i, j) -> (j / 4: dense, (j % 4) / 2: compressed, (j % 4) % 2: compressed, i: dense)",
+    ],
+)
+def test_a_sum_over_cut_levels_has_no_elements_that_nothing_stores(format):
+    """Blocks of the sum were dense within, where those of the operand are not: zeros that nobody stores, divided by zero."""
+    b = np.zeros((3, 10))
+    b[0, 2], b[1, 7], b[2, 7] = -2, 3, 4
+    for engine in ("auto", "interpreter"):
+        st.settings.engine = engine
+        try:
+            found = st.evaluate("R(j,i) = sum(k, B(k,j)) / A(i)", B=st.from_dense(b, format), A=np.zeros(3))
+        finally:
+            st.settings.engine = "auto"
+        expected = np.zeros((10, 3))
+        expected[2], expected[7] = -np.inf, np.inf
+        np.testing.assert_array_equal(found.to_dense() if isinstance(found, st.Tensor) else found, expected)
