@@ -73,7 +73,8 @@ class Splitter {
     for (const Level& level : f.levels()) {
       if (level.kind == LevelKind::dense) continue;
       int e = level.expr;
-      while (is_cut(s, e) && is_cut(s, s.exprs[static_cast<std::size_t>(e)].a)) e = s.exprs[static_cast<std::size_t>(e)].a;
+      while (is_cut(s, e) && is_cut(s, s.exprs[static_cast<std::size_t>(e)].a))
+        e = s.exprs[static_cast<std::size_t>(e)].a;
       const ExprNode& x = s.exprs[static_cast<std::size_t>(e)];
       if (x.op == ExprNode::mod)
         loose_.insert(indices[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(x.a)].a)]);
