@@ -57,7 +57,7 @@ void bind_draw(nb::module_& m) {
         const std::string to = path_of(path);
         std::string all(content.c_str(), content.size());
         const NoGil no_gil;
-        io::write_file(to, [&] { return std::exchange(all, {}); });
+        io::write_file(to, [rest = std::string_view(all)]() mutable { return std::exchange(rest, {}); });
       },
       nb::arg("path"), nb::arg("content"), "Writes bytes to a file, whole or not at all. FileError.");
   m.def(
