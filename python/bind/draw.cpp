@@ -1,5 +1,4 @@
 // Pictures. What Python adds (notebooks, PNG, PDF) stands in strata/_pictures.py.
-#include <utility>
 
 #include "bind.h"
 #include "io/file.h"
@@ -57,7 +56,7 @@ void bind_draw(nb::module_& m) {
         const std::string to = path_of(path);
         std::string all(content.c_str(), content.size());
         const NoGil no_gil;
-        io::write_file(to, [rest = std::string_view(all)]() mutable { return std::exchange(rest, {}); });
+        io::write_text(to, all);
       },
       nb::arg("path"), nb::arg("content"), "Writes bytes to a file, whole or not at all. FileError.");
   m.def(

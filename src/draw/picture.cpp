@@ -1,5 +1,4 @@
 #include <ostream>
-#include <utility>
 
 #include "io/file.h"
 #include "strata/draw.h"
@@ -25,7 +24,7 @@ void Picture::save(const std::string& path, Theme theme) const {
                      .got = "'" + path + "'",
                      .fix = "write the SVG and convert it (rsvg-convert, Inkscape); from Python, save('x.png') and "
                             "save('x.pdf') do so"});
-  io::write_file(path, [rest = std::string_view(content)]() mutable { return std::exchange(rest, {}); });
+  io::write_text(path, content);
 }
 
 std::ostream& operator<<(std::ostream& out, const Picture& picture) { return out << picture.text(); }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "strata/buffer.h"
 
@@ -21,5 +22,10 @@ Buffer map_file(const std::string& path);
 /// target with its permissions, synced, renamed over it; a device or pipe is written in place. FileError, also for a
 /// full disk; no trace is left then.
 void write_file(const std::string& path, const std::function<std::string_view()>& next);
+
+/// The same of one text.
+inline void write_text(const std::string& path, std::string_view text) {
+  write_file(path, [&] { return std::exchange(text, {}); });
+}
 
 }  // namespace strata::io

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "backend/pool.h"
 #include "base/checked.h"
@@ -223,9 +225,7 @@ class CompiledRunner : public Runner {
     const Domain domain(launch, part, batch, k.output_extent, k.free_work);
     if (domain.size() == 0) return;
     if (launch.kind == Launch::outer_scatter) {
-      const i64 size = out.size();
-      const i64 copies = std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, size)});
-      return scatter(k, domain, out, args, std::max<i64>(1, copies), call);
+      return scatter(k, domain, out, args, std::max<i64>(1, partial_results(domain, out.size())), call);
     }
     if (launch.kind == Launch::output_window && scatter_instead(k, part, out, args)) return;
     const i64 chunks = domain.chunks();
@@ -236,28 +236,39 @@ class CompiledRunner : public Runner {
     });
   }
 
-  /// Windows that each walk the whole driver share out what a stored element costs, a vector at least each; results of
-  /// their own for shares of the walk share out everything. False where these would cost more than they bring.
-  static bool scatter_instead(const PartKernel& k, const Part& part, const DenseView& out, const Arguments& args) {
+  /// How many results for shares of the walk pay, where one counts for `size` stored elements.
+  static i64 partial_results(const Domain& domain, i64 size) {
+    return std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, size)});
+  }
+
+  /// Where the bounds of the walk stand among the scalars of a kernel that takes them.
+  static std::optional<std::pair<std::size_t, std::size_t>> walk_span(const PartKernel& k) {
     const std::vector<ScalarBinding>& scalars = k.lowered.scalars;
     const auto first = std::ranges::find(scalars, ScalarBinding::walk_begin, &ScalarBinding::kind);
     const auto last = std::ranges::find(scalars, ScalarBinding::walk_end, &ScalarBinding::kind);
-    if (first == scalars.end() || last == scalars.end() || k.lowered.applies_beta) return false;
+    if (first == scalars.end() || last == scalars.end()) return std::nullopt;
+    return std::pair(static_cast<std::size_t>(first - scalars.begin()),
+                     static_cast<std::size_t>(last - scalars.begin()));
+  }
+
+  /// Windows that each walk the whole driver share out what a stored element costs, a vector at least each; results of
+  /// their own for shares of the walk share out everything. False where these would cost more than they bring.
+  static bool scatter_instead(const PartKernel& k, const Part& part, const DenseView& out, const Arguments& args) {
+    const auto span = walk_span(k);
+    if (!span || k.lowered.applies_beta) return false;
     Launch walk;
     walk.kind = Launch::outer_scatter;
-    walk.level = last->level;
+    walk.level = k.lowered.scalars[span->second].level;
     for (int l = walk.level + 1; l < part.format.num_levels() && walk.weight_level < 0; ++l)
       if (const LevelKind kind = part.format.level(l).kind;
           kind == LevelKind::compressed || kind == LevelKind::delta || kind == LevelKind::bitmap)
         walk.weight_level = l;
     const Domain domain(walk, part, 0, k.output_extent, k.free_work);
-    const i64 rows = out.size() / std::max<i64>(1, k.free_work);
-    const i64 copies = std::min<i64>({8, domain.chunks(), domain.stored() / 4 / std::max<i64>(1, rows)});
+    const i64 copies = partial_results(domain, out.size() / std::max<i64>(1, k.free_work));
     if (copies < 2) return false;
-    const auto from = first - scalars.begin(), to = last - scalars.begin();
     scatter(k, domain, out, args, copies, [&](const PartKernel& kernel, Arguments mine, i64 begin, i64 end, i64 chunk) {
-      mine.scalars[static_cast<std::size_t>(from)] = begin;
-      mine.scalars[static_cast<std::size_t>(to)] = end;
+      mine.scalars[span->first] = begin;
+      mine.scalars[span->second] = end;
       call(kernel, mine, 0, kernel.output_extent, chunk);
     });
     return true;
@@ -265,15 +276,10 @@ class CompiledRunner : public Runner {
 
   /// Windows that each walk the whole driver do so in slices, between which Ctrl-C is heard.
   static void call_in_slices(const PartKernel& k, const Arguments& args, i64 slices, i64 begin, i64 end, i64 chunk) {
-    const std::vector<ScalarBinding>& scalars = k.lowered.scalars;
-    const auto first = std::find_if(scalars.begin(), scalars.end(),
-                                    [](const ScalarBinding& s) { return s.kind == ScalarBinding::walk_begin; });
-    const auto last = std::find_if(scalars.begin(), scalars.end(),
-                                   [](const ScalarBinding& s) { return s.kind == ScalarBinding::walk_end; });
-    if (slices <= 1 || first == scalars.end() || last == scalars.end()) return call(k, args, begin, end, chunk);
+    const auto span = slices > 1 ? walk_span(k) : std::nullopt;
+    if (!span) return call(k, args, begin, end, chunk);
     Arguments mine = args;
-    i64& from = mine.scalars[static_cast<std::size_t>(first - scalars.begin())];
-    i64& to = mine.scalars[static_cast<std::size_t>(last - scalars.begin())];
+    i64 &from = mine.scalars[span->first], &to = mine.scalars[span->second];
     const i64 all = to, each = std::max<i64>(1, ceil_div(all, slices));
     for (i64 at = 0; at < all; at += each) {
       if (at > 0) poll_interrupt();

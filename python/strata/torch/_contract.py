@@ -11,23 +11,17 @@ import functools
 import string
 
 import torch
-from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import Function
 
 from .._core import Format
 from .._tensor import _HAS_CRD, _HAS_POS
 from . import _ops
 from ._contract_kernel import contraction
-from ._frames import as_written
 from ._pattern import numbers_of, pattern_of
 
-_library = torch.library.Library("strata", "FRAGMENT")
 # As in _ops: a new formula needs a new name.
 _SCHEMA = "contract_v1(Tensor[] operands, Tensor[] index, str layouts, str spec) -> Tensor"
-_library.define(_SCHEMA)
-_library.define("_" + _SCHEMA)
 LETTERS = string.ascii_letters
-_op, _raw = torch.ops.strata.contract_v1, torch.ops.strata._contract_v1
 
 
 def contract(spec, operands, patterns, out=None):
@@ -195,14 +189,8 @@ def _kernel(operands, index, layouts, spec):
 
 
 def _with_autograd(operands, index, layouts, spec):
-    if _functorch():
-        with enable_single_level_autograd_function():
-            return _apply_op(layouts, spec, len(operands), *operands, *index)
-    return _apply_op(layouts, spec, len(operands), *operands, *index)
+    return _ops._recorded(_apply_op, layouts, spec, len(operands), *operands, *index)
 
 
-_library.impl("contract_v1", as_written(_with_autograd), "Autograd")
-for _name in ("contract_v1", "_contract_v1"):
-    _library.impl(_name, as_written(_kernel), "CPU")
-    torch.library.register_fake(f"strata::{_name}", _fake, lib=_library)
-torch.library.register_vmap("strata::contract_v1", _vmap, lib=_library)
+_ops.register(_SCHEMA, _kernel, _fake, _with_autograd, _vmap)
+_op, _raw = torch.ops.strata.contract_v1, torch.ops.strata._contract_v1

@@ -22,8 +22,6 @@ _library = torch.library.Library("strata", "DEF")
 # Version 1: compiled graphs are cached on disk under the name alone, so a new formula needs a new name.
 _MM = "mm_v1(Tensor values, Tensor[] index, str layout, Tensor x, bool transpose, bool left) -> Tensor"
 _SAMPLED = "sampled_v1(Tensor a, Tensor b, Tensor[] index, str layout, SymInt size) -> Tensor"
-for _schema in (_MM, _SAMPLED, "_" + _MM, "_" + _SAMPLED):
-    _library.define(_schema)
 _ops = torch.ops.strata
 _functorch = torch._C._are_functorch_transforms_active
 
@@ -216,14 +214,15 @@ def _sampled_fake(a, b, index, layout, size):
     return a.new_empty(size)
 
 
-for _name, _kernel, _fake, _autograd in (
-    ("mm_v1", _mm_kernel, _mm_fake, _mm_autograd),
-    ("sampled_v1", _sampled_kernel, _sampled_fake, _sampled_autograd),
-):
-    _library.impl(_name, as_written(_autograd), "Autograd")
-    for _each in (_name, "_" + _name):
-        _library.impl(_each, as_written(_kernel), "CPU")
-        torch.library.register_fake(f"strata::{_each}", _fake, lib=_library)
+def register(schema, kernel, fake, autograd, vmap):
+    """An operator of torch.ops.strata that `autograd` differentiates; below it, with "_" before its name, the kernel alone."""
+    name = schema.partition("(")[0]
+    for each in (name, "_" + name):
+        _library.define(each + schema[len(name) :])
+        _library.impl(each, as_written(kernel), "CPU")
+        torch.library.register_fake(f"strata::{each}", fake, lib=_library)
+    _library.impl(name, as_written(autograd), "Autograd")
+    torch.library.register_vmap(f"strata::{name}", vmap, lib=_library)
 
 
 def _mm_vmap(info, in_dims, values, index, layout, x, transpose, left):
@@ -249,5 +248,5 @@ def _each(info, dims, f, *operands):
     return torch.stack([f(*pick(k)) for k in range(info.batch_size)]), 0
 
 
-torch.library.register_vmap("strata::mm_v1", _mm_vmap, lib=_library)
-torch.library.register_vmap("strata::sampled_v1", _sampled_vmap, lib=_library)
+register(_MM, _mm_kernel, _mm_fake, _mm_autograd, _mm_vmap)
+register(_SAMPLED, _sampled_kernel, _sampled_fake, _sampled_autograd, _sampled_vmap)

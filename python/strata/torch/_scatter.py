@@ -9,13 +9,10 @@ import torch
 from torch.autograd import Function
 
 from . import _ops
-from ._frames import as_written
 from ._pattern import pattern_of
 
 _SCATTER = "scatter_v2(Tensor values, Tensor[] index, str layout, SymInt size) -> Tensor"
 _GATHER = "gather_v2(Tensor dense, Tensor[] index, str layout, SymInt size) -> Tensor"
-for _schema in (_SCATTER, _GATHER, "_" + _SCATTER, "_" + _GATHER):
-    _ops._library.define(_schema)
 _calls = torch.ops.strata
 
 
@@ -73,22 +70,13 @@ def _gather_fake(dense, index, layout, size):
     return dense.new_empty(size)
 
 
-for _name, _kernel, _fake, _autograd in (
-    ("scatter_v2", _scatter_kernel, _scatter_fake, _scatter_autograd),
-    ("gather_v2", _gather_kernel, _gather_fake, _gather_autograd),
-):
-    _ops._library.impl(_name, as_written(_autograd), "Autograd")
-    for _each in (_name, "_" + _name):
-        _ops._library.impl(_each, as_written(_kernel), "CPU")
-        torch.library.register_fake(f"strata::{_each}", _fake, lib=_ops._library)
+def _scatter_vmap(info, in_dims, x, index, layout, size):
+    return _ops._each(info, in_dims[:1], lambda x: _calls.scatter_v2(x, index, layout, size), x)
 
 
-def _vmap(op):
-    def vmap(info, in_dims, x, index, layout, size):
-        return _ops._each(info, in_dims[:1], lambda x: op(x, index, layout, size), x)
-
-    return vmap
+def _gather_vmap(info, in_dims, x, index, layout, size):
+    return _ops._each(info, in_dims[:1], lambda x: _calls.gather_v2(x, index, layout, size), x)
 
 
-torch.library.register_vmap("strata::scatter_v2", _vmap(_calls.scatter_v2), lib=_ops._library)
-torch.library.register_vmap("strata::gather_v2", _vmap(_calls.gather_v2), lib=_ops._library)
+_ops.register(_SCATTER, _scatter_kernel, _scatter_fake, _scatter_autograd, _scatter_vmap)
+_ops.register(_GATHER, _gather_kernel, _gather_fake, _gather_autograd, _gather_vmap)
