@@ -2,6 +2,7 @@
 
 #include "base/processor.h"
 #include "kernels/isa/isa.h"
+#include "strata/error.h"
 
 namespace strata::kernels {
 
@@ -16,9 +17,11 @@ namespace x86_64_v4 {
 extern const LoopTable table;
 }
 #endif
+#ifdef STRATA_HAS_generic
 namespace generic {
 extern const LoopTable table;
 }
+#endif
 
 static const LoopTable& choose() {
 #ifdef STRATA_HAS_x86_64_v4
@@ -32,7 +35,14 @@ static const LoopTable& choose() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
     return x86_64_v3::table;
 #endif
+#ifdef STRATA_HAS_generic
   return generic::table;
+#else
+  throw Unsupported(
+      {.what = "this build of Strata is for another machine: STRATA_ISA=host compiled loops for its processor alone",
+       .expected = "the instruction set of the machine that it was built on",
+       .fix = "build again with -DSTRATA_ISA=all, or here"});
+#endif
 }
 
 // Three streams 8 KB ahead fill a first level of 32 KB before they are read: measured on Zen 4, where CSR times a

@@ -42,7 +42,7 @@ template <class T> FactorsPtr<T> make_triangular(bool lower, bool unit_diagonal)
 /// LU of a band with partial pivoting; what stands outside is not read.
 template <class T> FactorsPtr<T> make_banded(std::int64_t lower, std::int64_t upper);
 
-// --- Eigen's; Unsupported without it ---
+// --- Eigen's; Unsupported without it. Computed in double precision, whatever T is (single.cpp). ---
 /// L D L^H; with `positive` IndefiniteError unless all of D is positive.
 template <class T> FactorsPtr<T> make_sparse_ldlt(bool positive);
 template <class T> FactorsPtr<T> make_sparse_lu();

@@ -26,9 +26,7 @@ namespace {
   template <> FactorsPtr<T> make_dense_cholesky() { refuse("dense Cholesky"); }   \
   template <> FactorsPtr<T> make_dense_lu() { refuse("dense LU"); }               \
   template <> FactorsPtr<T> make_dense_qr() { refuse("dense QR"); }
-STRATA_WITHOUT_EIGEN(float)
 STRATA_WITHOUT_EIGEN(double)
-STRATA_WITHOUT_EIGEN(std::complex<float>)
 STRATA_WITHOUT_EIGEN(std::complex<double>)
 #undef STRATA_WITHOUT_EIGEN
 

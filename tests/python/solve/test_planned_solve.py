@@ -128,7 +128,7 @@ def test_turned(turn):
 @pytest.mark.parametrize("dense", [False, True])
 def test_factors(dtype, dense):
     tolerance = dict(atol=1e-3) if dtype in ("float32", "complex64") else dict(atol=1e-10)
-    a = system("general", dtype)
+    a = system("general", dtype).astype(dtype)
     A = a.toarray() if dense else st.from_scipy(a)
     full = a.toarray()
     f = st.lu(A)
@@ -185,6 +185,20 @@ def test_factorization_object_with_other_values():
     assert np.allclose((f.L @ f.U).to_dense(), 3 * a.toarray()[f.rows][:, f.columns])
     assert st.lu(st.from_scipy(a), dtype="float32").solve(np.ones(40)).dtype == "float32"
     assert st.lu(st.from_scipy(a), dtype="complex64").dtype == "complex64"
+
+
+@pytest.mark.parametrize("dtype, wide", [("float32", "float64"), ("complex64", "complex128")])
+@pytest.mark.parametrize("make", [st.lu, st.cholesky, st.qr])
+@pytest.mark.parametrize("format", ["CSC", "dense"])
+def test_single_precision_is_rounded_once(dtype, wide, make, format):
+    a = system("general", dtype).astype(dtype)
+    if make is st.cholesky:
+        a = (a.conj().T @ a).astype(dtype)
+    b = values(np.random.default_rng(1), (40, 2), dtype)
+    exact = np.linalg.solve(a.toarray().astype(wide), b.astype(wide))
+    x = make(st.from_scipy(a).to(format)).solve(b)
+    assert x.dtype == dtype
+    assert np.abs(x - exact).max() <= np.finfo(np.float32).eps * np.abs(exact).max()
 
 
 def test_a_real_factorization_solves_complex_right_hand_sides():

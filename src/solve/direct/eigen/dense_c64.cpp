@@ -1,7 +1,0 @@
-#include "solve/direct/eigen/dense_inl.h"
-
-namespace strata::solving {
-template FactorsPtr<std::complex<float>> make_dense_cholesky();
-template FactorsPtr<std::complex<float>> make_dense_lu();
-template FactorsPtr<std::complex<float>> make_dense_qr();
-}  // namespace strata::solving

@@ -1,5 +1,0 @@
-#include "solve/direct/eigen/sparse_ldlt_inl.h"
-
-namespace strata::solving {
-template FactorsPtr<float> make_sparse_ldlt(bool);
-}  // namespace strata::solving

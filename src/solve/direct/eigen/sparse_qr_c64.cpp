@@ -1,5 +1,0 @@
-#include "solve/direct/eigen/sparse_qr_inl.h"
-
-namespace strata::solving {
-template FactorsPtr<std::complex<float>> make_sparse_qr();
-}  // namespace strata::solving
