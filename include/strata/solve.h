@@ -66,6 +66,8 @@ class Factorization {
   void factorize();
   /// The same shape and dtype. Where other places are stored, or what was looked at is no longer so, it starts anew.
   void reset(const Tensor& a);
+  /// Both at once, as far as other threads that solve with it can see.
+  void refactorize(const Tensor& a);
   /// b of one or two dimensions (several right-hand sides), dense or sparse; of a batch with its leading dimensions
   /// too. The result is dense and row-major. Each solution is put into its equation, refined where it is not as good as
   /// the dtype allows, and refused (SolveError) where it does not solve it.

@@ -114,6 +114,15 @@ void bind_factorization(nb::module_& m) {
           },
           nb::arg("a"), "Other values; PlanError for another shape.")
       .def(
+          "refactorize",
+          [](Factorization& f, nb::handle a) {
+            const Tensor t = to_operand(a);
+            Factorization same = f;
+            NoGil no_gil;
+            same.refactorize(t);
+          },
+          nb::arg("a"), "Both, in one step for other threads.")
+      .def(
           "solve",
           [](const Factorization& f, nb::handle b, int turn) {
             const Tensor t = to_operand(b);

@@ -1178,6 +1178,9 @@ class Factorization:
     def reset(self, a: object) -> None:
         """Other values; PlanError for another shape."""
 
+    def refactorize(self, a: object) -> None:
+        """Both, in one step for other threads."""
+
     def solve(self, b: object, turn: int = 0) -> tuple:
         """(solution, facts)."""
 

@@ -191,9 +191,8 @@ class Factorization:
 
     def reset_values(self, a):
         """Factorizes other values of the same shape; the order of elimination is kept where the same places are stored."""
+        self._f.refactorize(_matrix(a))
         self._factors = None
-        self._f.reset(_matrix(a))
-        self._f.factorize()
 
     @property
     def shape(self):

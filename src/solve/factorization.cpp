@@ -52,6 +52,7 @@ struct Factorization::Impl {
   virtual ~Impl() = default;
   virtual void factorize() = 0;
   virtual void reset(const Tensor& a) = 0;
+  virtual void refactorize(const Tensor& a) = 0;
   virtual Tensor solve(const Tensor& b, Turn turn, SolveInfo* info) const = 0;
   virtual std::string method() const = 0;
   virtual std::pair<std::complex<double>, double> logdet() const = 0;
@@ -201,6 +202,20 @@ template <class T> class State final : public Factorization::Impl {
 
   void reset(const Tensor& a) override {
     const std::unique_lock hold(lock);
+    replace(a);
+  }
+  void factorize() override {
+    const std::unique_lock hold(lock);
+    eliminate();
+  }
+  void refactorize(const Tensor& a) override {
+    const std::unique_lock hold(lock);
+    replace(a);
+    eliminate();
+  }
+
+  // With the lock held.
+  void replace(const Tensor& a) {
     if (a.shape() != shape)
       throw PlanError({.what = "another matrix has the shape of the first",
                        .expected = shape_text(shape),
@@ -208,8 +223,7 @@ template <class T> class State final : public Factorization::Impl {
     look(a);
   }
 
-  void factorize() override {
-    const std::unique_lock hold(lock);
+  void eliminate() {
     ready = false;
     const auto work = [](One<T>& one, bool automatic) {
       if (one.a.rows == 0 || one.a.columns == 0) return;
@@ -557,6 +571,7 @@ Factorization::Factorization(const Tensor& a, const DirectOptions& options) {
 
 void Factorization::factorize() { impl_->factorize(); }
 void Factorization::reset(const Tensor& a) { impl_->reset(a); }
+void Factorization::refactorize(const Tensor& a) { impl_->refactorize(a); }
 Tensor Factorization::solve(const Tensor& b, Turn turn, SolveInfo* info) const {
   Tensor x = impl_->solve(b, turn, info);
   if (info) info->method = impl_->method();

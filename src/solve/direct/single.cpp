@@ -1,5 +1,5 @@
-// Eigen's factorizations of float32 and complex64: computed in double precision, rounded once. Their digits are better so,
-// and half of the templates need not be compiled, which took two minutes of a first build.
+// Eigen's factorizations of float32 and complex64: computed in double precision, rounded once. Their digits are better
+// so, and half of the templates need not be compiled, which took two minutes of a first build.
 #include "solve/factors.h"
 
 namespace strata::solving {
@@ -42,14 +42,12 @@ template <class T> FactorsPtr<T> single(FactorsPtr<Wide<T>> factors) {
 
 }  // namespace
 
-#define STRATA_SINGLE(T)                                                                                     \
-  template <> FactorsPtr<T> make_sparse_ldlt(bool positive) {                                                \
-    return single<T>(make_sparse_ldlt<Wide<T>>(positive));                                                   \
-  }                                                                                                          \
-  template <> FactorsPtr<T> make_sparse_lu() { return single<T>(make_sparse_lu<Wide<T>>()); }                \
-  template <> FactorsPtr<T> make_sparse_qr() { return single<T>(make_sparse_qr<Wide<T>>()); }                \
-  template <> FactorsPtr<T> make_dense_cholesky() { return single<T>(make_dense_cholesky<Wide<T>>()); }      \
-  template <> FactorsPtr<T> make_dense_lu() { return single<T>(make_dense_lu<Wide<T>>()); }                  \
+#define STRATA_SINGLE(T)                                                                                               \
+  template <> FactorsPtr<T> make_sparse_ldlt(bool positive) { return single<T>(make_sparse_ldlt<Wide<T>>(positive)); } \
+  template <> FactorsPtr<T> make_sparse_lu() { return single<T>(make_sparse_lu<Wide<T>>()); }                          \
+  template <> FactorsPtr<T> make_sparse_qr() { return single<T>(make_sparse_qr<Wide<T>>()); }                          \
+  template <> FactorsPtr<T> make_dense_cholesky() { return single<T>(make_dense_cholesky<Wide<T>>()); }                \
+  template <> FactorsPtr<T> make_dense_lu() { return single<T>(make_dense_lu<Wide<T>>()); }                            \
   template <> FactorsPtr<T> make_dense_qr() { return single<T>(make_dense_qr<Wide<T>>()); }
 STRATA_SINGLE(float)
 STRATA_SINGLE(std::complex<float>)

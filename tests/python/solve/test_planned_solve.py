@@ -236,15 +236,21 @@ def test_several_threads():
     sides = rng.standard_normal((8, 40))
     found = [None] * 8
 
+    faults = []
+
     def work(k):
-        for _ in range(50):
-            found[k] = f.solve(sides[k])
+        try:
+            for _ in range(50):
+                found[k] = f.solve(sides[k])
+        except st.Error as e:
+            faults.append(e)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
     [t.start() for t in threads]
-    for _ in range(20):
+    while any(t.is_alive() for t in threads):
         f.reset_values(st.from_scipy(a))
     [t.join() for t in threads]
+    assert faults == []
     assert np.allclose(a @ np.array(found).T, sides.T)
 
 
