@@ -11,6 +11,7 @@ file(GLOB bindings CONFIGURE_DEPENDS python/bind/*.cpp)
 nanobind_add_module(_core NB_STATIC NB_SUPPRESS_WARNINGS NOMINSIZE FREE_THREADED NB_DOMAIN strata ${bindings} ${objects})
 target_include_directories(_core PRIVATE include src)
 strata_precompile(_core)
+strata_together(_core)
 target_compile_options(_core PRIVATE $<$<CONFIG:Release>:-O2>)
 target_link_libraries(_core PRIVATE strata_options strata_aot_table Threads::Threads ${CMAKE_DL_LIBS})
 # Python needs one symbol of it.

@@ -14,8 +14,6 @@ namespace {
 
 using namespace pictures;
 
-constexpr int default_limit = 24;
-constexpr std::int64_t most_batches = 3;
 constexpr double between = 84, aside = 40;
 
 /// Bright colours that dark digits can be read on, as far apart in hue as there are elements.
@@ -77,6 +75,7 @@ class Row {
     double x;
     std::string name;
   };
+  static constexpr std::int64_t most_batches = 3;
   std::vector<Piece> pieces_;
   double width_ = 0, height_ = 0;
   bool named_ = false;
@@ -142,6 +141,8 @@ class ConversionPicture : public Picture::Source {
   }
 
  private:
+  static constexpr int default_limit = 24;
+
   const Tensor before_, after_;
   const int limit_;
 };

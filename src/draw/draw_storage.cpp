@@ -9,9 +9,6 @@ namespace {
 
 using namespace pictures;
 
-constexpr int default_limit = 32;
-constexpr std::int64_t most_batches = 4;
-
 class StoragePicture : public Picture::Source {
  public:
   StoragePicture(const Tensor& t, int limit) : t_(t), limit_(limit > 0 ? limit : default_limit) {}
@@ -68,6 +65,9 @@ class StoragePicture : public Picture::Source {
   }
 
  private:
+  static constexpr int default_limit = 32;
+  static constexpr std::int64_t most_batches = 4;
+
   const Tensor t_;
   const int limit_;
 };

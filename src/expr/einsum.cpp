@@ -1,4 +1,5 @@
 // The shape of a result, and the printed form.
+#include "base/tuple_text.h"
 #include "strata/expr.h"
 
 namespace strata {
@@ -13,12 +14,6 @@ std::string access(const Einsum& e, const std::string& name, const std::vector<i
   for (std::size_t d = 0; d < indices.size(); ++d)
     out += (d ? "," : "") + e.names[static_cast<std::size_t>(indices[d])];
   return out + ")";
-}
-
-std::string shape_text(const Shape& shape) {
-  std::string out = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
-  return out + (shape.size() == 1 ? ",)" : ")");
 }
 
 /// The printed expression; `where` becomes the place of operand `k` in it.
@@ -59,20 +54,20 @@ std::vector<std::int64_t> index_extents(const Einsum& e, std::span<const Shape> 
   std::vector<std::int64_t> extents(size, 1);
   std::vector<std::size_t> from(size, 0);  // which operand gave the extent, for the message
   const auto operand = [](std::size_t k) { return "operand " + std::to_string(k); };
-  const auto of_shape = [&](std::size_t k) { return " of shape " + shape_text(shapes[k]); };
+  const auto of_shape = [&](std::size_t k) { return " of shape " + tuple_text(shapes[k]); };
   for (std::size_t k = 0; k < shapes.size(); ++k) {
     const auto& indices = e.operands[k];
     const Shape& shape = shapes[k];
     if (shape.size() != indices.size())
       refuse(e, k, operand(k) + " does not fit its term", std::to_string(indices.size()) + " dimensions",
-             std::to_string(shape.size()) + ", shape " + shape_text(shape));
+             std::to_string(shape.size()) + ", shape " + tuple_text(shape));
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const auto i = static_cast<std::size_t>(indices[d]);
       // A diagonal takes equal extents only: 1 does not stretch inside one operand (as in NumPy).
       for (std::size_t before = 0; before < d; ++before)
         if (indices[before] == indices[d] && shape[before] != shape[d])
           refuse(e, k, operand(k) + " repeats index '" + e.names[i] + "' over dimensions that differ", "equal extents",
-                 shape_text(shape));
+                 tuple_text(shape));
       if (shape[d] == 1) continue;
       if (extents[i] != 1 && extents[i] != shape[d])
         refuse(e, k, "index '" + e.names[i] + "' has two extents",

@@ -2,18 +2,13 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/tuple_text.h"
 #include "strata/expression.h"
 
 namespace strata {
 namespace {
 
 using Extents = std::map<std::string, std::int64_t>;
-
-std::string shape_text(const Shape& shape) {
-  std::string out = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
-  return out + (shape.size() == 1 ? ",)" : ")");
-}
 
 [[noreturn]] void refuse(const Assignment& a, const Expression& at, std::string what, std::string expected,
                          std::string got, std::string fix = {}) {
@@ -41,14 +36,14 @@ void from_plain(const Assignment& a, const Expression& e, const Shape& shape, Ex
     for (std::size_t b = 0; b < d; ++b)  // a diagonal takes equal extents only
       if (n.indices[b].is_plain() && n.indices[b] == n.indices[d] && shape[b] != shape[d])
         refuse(a, e, "'" + n.name + "' repeats index '" + i + "' over dimensions that differ", "equal extents",
-               shape_text(shape));
+               tuple_text(shape));
     const auto [it, fresh] = extents.try_emplace(i, shape[d]);
     if (fresh || it->second == 1) {
       it->second = shape[d];
-      from[i] = "'" + n.name + "' of shape " + shape_text(shape);
+      from[i] = "'" + n.name + "' of shape " + tuple_text(shape);
     } else if (shape[d] != 1 && it->second != shape[d]) {
       refuse(a, e, "index '" + i + "' has two extents", std::to_string(it->second) + ", as in " + from[i],
-             std::to_string(shape[d]) + " in '" + n.name + "' of shape " + shape_text(shape));
+             std::to_string(shape[d]) + " in '" + n.name + "' of shape " + tuple_text(shape));
     }
   }
 }
@@ -122,7 +117,7 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
     if (shape.size() != e.node().indices.size())
       refuse(a, e, "'" + e.node().name + "' does not fit its access",
              std::to_string(e.node().indices.size()) + " dimensions",
-             std::to_string(shape.size()) + ", shape " + shape_text(shape));
+             std::to_string(shape.size()) + ", shape " + tuple_text(shape));
     from_plain(a, e, shape, extents, from);
   });
   // Indices of affine accesses alone, found one unknown at a time: the largest extent that stays inside; where only

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/checked.h"
+#include "base/tuple_text.h"
 #include "format/recognise.h"
 #include "ops/evaluate/dtypes.h"
 #include "plan/dense_view.h"
@@ -13,12 +14,6 @@
 
 namespace strata {
 namespace {
-
-std::string shape_text(const Shape& shape) {
-  std::string out = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
-  return out + (shape.size() == 1 ? ",)" : ")");
-}
 
 /// The last few plans of this thread: products of small matrices in a loop should not pay for building a key.
 struct Memo {
@@ -145,8 +140,8 @@ void check_inner(const Shape& a, const Shape& b, const MatmulOptions& o) {
     throw ExpressionError(
         {.what = "the inner extents of a @ b differ",
          .expected =
-             std::to_string(inner_a) + ", as in a of shape " + shape_text(a) + (o.transpose_a ? ", transposed" : ""),
-         .got = std::to_string(inner_b) + " in b of shape " + shape_text(b) + (o.transpose_b ? ", transposed" : "")});
+             std::to_string(inner_a) + ", as in a of shape " + tuple_text(a) + (o.transpose_a ? ", transposed" : ""),
+         .got = std::to_string(inner_b) + " in b of shape " + tuple_text(b) + (o.transpose_b ? ", transposed" : "")});
 }
 
 Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/tuple_text.h"
 #include "expr/depth.h"
 #include "plan/dense_view.h"
 #include "plan/pattern.h"
@@ -15,12 +16,6 @@ using planning::DenseView;
 [[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
   throw PlanError(
       {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
-}
-
-std::string shape_text(const Shape& shape) {
-  std::string out = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
-  return out + (shape.size() == 1 ? ",)" : ")");
 }
 
 /// Would a kernel made for operands of type `planned` read an operand of type `t` rightly?
@@ -62,7 +57,7 @@ void check_output(const TensorType& planned, const Tensor& out) {
   if (!planning::is_plain_dense(t))
     refuse("the output is not dense", "a dense tensor", t.to_string(),
            "evaluate() makes sparse results; or compute into a dense tensor and convert");
-  if (t.shape != planned.shape) refuse("the output has another shape", shape_text(planned.shape), shape_text(t.shape));
+  if (t.shape != planned.shape) refuse("the output has another shape", tuple_text(planned.shape), tuple_text(t.shape));
   if (t.dtype != planned.dtype)
     refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)),
            "plan with output_dtype");
@@ -145,7 +140,7 @@ static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, con
     impl->types.assign(operands.begin(), operands.end());
     return Plan(std::move(impl));
   }
-  if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", shape_text(shape));
+  if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", tuple_text(shape));
   const auto dtypes = planning::dtypes_for(operands, options);
   auto impl = std::make_shared<Plan::Impl>();
   impl->choice = planning::choice_for(e, operands, planning::dense_type(shape, dtypes.output), dtypes.compute);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/tuple_text.h"
 #include "ops/convert_elements.h"
 #include "ops/evaluate/front.h"
 #include "plan/product.h"
@@ -14,12 +15,6 @@ namespace {
 constexpr std::int64_t long_sum = 1 << 16;  ///< elements; what shorter ones lose nobody sees
 
 bool is_one(const Scalar& s) { return s.to_complex() == std::complex<double>(1); }
-
-std::string shape_text(const Shape& shape) {
-  std::string out = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + std::to_string(shape[d]);
-  return out + (shape.size() == 1 ? ",)" : ")");
-}
 
 int kind(DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; }
 
@@ -97,8 +92,8 @@ void write(const Tensor& result, const Destination& to) {
   const Tensor& out = *to.out;
   if (out.shape() != result.shape())
     throw PlanError({.what = "out has another shape than the result",
-                     .expected = shape_text(result.shape()),
-                     .got = shape_text(out.shape())});
+                     .expected = tuple_text(result.shape()),
+                     .got = tuple_text(out.shape())});
   check_kind(result.dtype(), out.dtype());
   Einsum copy;
   for (int d = 0; d < out.rank(); ++d) {
