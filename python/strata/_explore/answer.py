@@ -133,14 +133,14 @@ def of_tensor(format, matrix, dtype):
     plain = matrices.tensor(matrix, dtype, "CSR")
     _check_size(format, plain.shape, plain.nse, _MOST_SHOWN)
     t = matrices.tensor(matrix, dtype, format)
+    beside = plain, _core.from_dense(plain.to_dense(), "dense")
     return {
         "elements": t.draw(limit=matrices.LARGEST).svg,
         "storage": t.draw_storage(limit=64).svg,
         "text": str(t),
         "bytes": [
             {"name": format.name or "this format", **_bytes(t)},
-            {"name": "CSR", **_bytes(plain)},
-            {"name": "dense", **_bytes(_core.from_dense(plain.to_dense(), "dense"))},
+            *({"name": str(other.format.name), **_bytes(other)} for other in beside if other.format != format),
         ],
         "python": _python(matrix, t),
     }

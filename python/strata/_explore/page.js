@@ -16,10 +16,9 @@
   }
 
   async function post(name, query) {
-    const answer = await fetch(name, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(query),
+    const headers = { "Content-Type": "application/json" };
+    const answer = await fetch(name, { method: "POST", headers, body: JSON.stringify(query) }).catch(() => {
+      throw new Error("strata explore does not answer: has it ended? Start it again, and open the address that it prints.");
     });
     const found = await answer.json();
     if (found.error) throw new Error(found.error.message);
@@ -65,9 +64,17 @@
   function remember() {
     const state = new URLSearchParams({ format: $("format").value, expression: $("expression").value });
     if (recorded || start.matrices.some((m) => m.matrix && m.name === matrix.name)) state.set("matrix", matrix.name);
-    else state.set("cells", [`${matrix.rows}x${matrix.columns}`, ...[...matrix.cells].map(([at, t]) => `${at},${t}`)].join(";"));
+    else state.set("cells", [`${matrix.rows}x${matrix.columns}`, ...[...matrix.cells].map(([at, t]) => `${at},${encodeURIComponent(t)}`)].join(";"));
     if ($("dtype").value !== start.dtypes[0]) state.set("dtype", $("dtype").value);
     history.replaceState(null, "", "#" + state);
+  }
+
+  function unescaped(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; // somebody wrote the address by hand
+    }
   }
 
   function recall() {
@@ -76,17 +83,17 @@
     take(start.matrix, start.matrices[0].name);
     if (named) take(named.matrix, named.name);
     const cells = state.get("cells");
-    const shape = !recorded && cells && /^(\d\d?)x(\d\d?)(;\d\d?,\d\d?,[^;,]{1,32})*$/.exec(cells);
+    const shape = !recorded && cells && /^(\d\d?)x(\d\d?)(;\d\d?,\d\d?,[\w.%+-]{1,99})*$/.exec(cells);
     if (shape && Math.max(shape[1], shape[2]) <= start.largest) {
       const parts = cells.split(";").slice(1).map((c) => c.split(","));
-      const inside = parts.filter(([i, j]) => +i < +shape[1] && +j < +shape[2]).map(([i, j, t]) => [+i, +j, t]);
+      const inside = parts.filter(([i, j]) => +i < +shape[1] && +j < +shape[2]).map(([i, j, t]) => [+i, +j, unescaped(t)]);
       take({ rows: +shape[1], columns: +shape[2], cells: inside }, "");
     }
     const known = (id, value) => value && [...$(id).options].some((o) => o.value === value) && ($(id).value = value);
     known("expression", state.get("expression"));
     if (!recorded) known("dtype", state.get("dtype"));
     const format = state.get("format");
-    $("format").value = format !== null && (!recorded || format in recording) ? format : start.format;
+    $("format").value = format !== null && (!recorded || Object.hasOwn(recording, format)) ? format : start.format;
   }
 
   // ---- small tools -------------------------------------------------------------------------------------------------
@@ -100,12 +107,13 @@
   /** An error as the library prints it, and a button for its remedy where that can be written. */
   function wrong(error, mend) {
     const box = element("div", { className: "wrong" });
-    const pre = element("pre");
-    error.message.split("\n").forEach((line, k) => {
-      const caret = error.where && /^ +(\^~*)$/.test(line);
-      pre.append(k ? "\n" : "", caret || !k ? element("span", { className: k ? "caret" : "what" }, line) : line);
-    });
-    box.append(pre);
+    const [what, ...lines] = error.message.split("\n");
+    box.append(element("div", { className: "what" }, what));
+    const parts = lines.findIndex((line) => /^  (expected|got|fix) /.test(line));
+    const place = lines.splice(0, parts < 0 ? lines.length : parts).map((line) => line.replace(/^ {4}/, ""));
+    const caret = place.length > 1 ? element("span", { className: "caret" }, place.pop()) : "";
+    if (place.length) box.append(element("div", { className: "place" }, place.join("\n"), "\n", caret));
+    for (const line of lines) box.append(element("div", { className: "part" }, line));
     if (error.mended && mend) {
       box.append(element("button", { type: "button", onclick: () => mend(error.mended) }, error.fix));
     }
@@ -178,6 +186,7 @@
       return;
     }
     const table = element("table", { className: columns > 12 ? "many" : "" });
+    table.style.setProperty("--columns", columns);
     table.append(element("caption", { className: "away" }, "The elements of the matrix"));
     const head = table.createTHead().insertRow();
     head.append(element("td"));
@@ -248,18 +257,19 @@
   });
 
   async function preset(offer) {
-    try {
-      if (offer.matrix) take(offer.matrix, offer.name);
-      else {
-        const size = { rows: clamp($("rows")) || 8, columns: clamp($("columns")) || 8 };
-        take((await post("matrix", { preset: offer.name, ...size, seed: seed++ })).matrix, offer.name);
+    let given = offer.matrix;
+    if (!given) {
+      const size = { rows: clamp($("rows")) || 8, columns: clamp($("columns")) || 8 };
+      try {
+        given = (await post("matrix", { preset: offer.name, ...size, seed: seed++ })).matrix;
+      } catch (e) {
+        trouble(e.message);
+        return;
       }
-      trouble();
-      showGrid();
-      changed("matrix", 0);
-    } catch (e) {
-      lost(e);
     }
+    take(given, offer.name);
+    showGrid();
+    changed("matrix", 0);
   }
 
   function clamp(input) {
@@ -303,7 +313,7 @@
 
   function bytes(rows) {
     const most = Math.max(...rows.map((r) => r.total), 1);
-    const dense = rows[rows.length - 1].total;
+    const dense = rows.find((r) => r.name === "dense").total;
     $("bytes").replaceChildren(
       ...rows.flatMap((r, k) => {
         const bar = element("div", { className: "bar", ariaHidden: "true" });
@@ -312,7 +322,7 @@
           piece.style.width = `${(100 * r[part]) / most}%`;
           bar.append(piece);
         }
-        const share = dense && k < rows.length - 1 ? `${((100 * r.total) / dense).toFixed(0)} % of dense` : "";
+        const share = dense && r.name !== "dense" ? `${((100 * r.total) / dense).toFixed(0)} % of dense` : "";
         return [
           element("span", { className: k ? "name" : "name this", title: r.name }, r.name),
           bar,
@@ -325,7 +335,7 @@
   const stale = (ids, on) => ids.forEach((id) => $(id).classList.toggle("stale", on));
 
   function showTensor(tensor) {
-    stale(["storage", "elements", "bytes"], Boolean(tensor.error));
+    stale(["storage", "elements", "arrays", "bytes"], Boolean(tensor.error));
     $("tensor-says").replaceChildren(...(tensor.error ? [wrong(tensor.error)] : []));
     if (tensor.error) {
       if (tensor.error.cell) cellAt(...tensor.error.cell)?.classList.add("bad");
@@ -334,16 +344,15 @@
     picture("storage", tensor.storage);
     picture("elements", tensor.elements);
     bytes(tensor.bytes);
-    texts.arrays = tensor.text;
+    $("arrays").textContent = tensor.text.replace(/^-+ (.*)/, "$1").replace(/\n-+$/, "");
     texts.python = tensor.python;
     showText();
   }
 
-  const tabs = { loops: "Loop IR", c: "C", schedule: "Schedule", plan: "Plan", arrays: "Arrays", python: "Python" };
+  const tabs = { loops: "Loop IR", c: "C", schedule: "Schedule", plan: "Plan", python: "Python" };
 
   function showCode(code) {
-    const ids = ["panel"];
-    stale(ids, Boolean(code.error));
+    stale(["panel"], Boolean(code.error));
     $("code-says").replaceChildren(...(code.error ? [wrong(code.error)] : []));
     if (code.error) return;
     const none = "No loops are generated: a hand-written kernel serves. Plan says which, and why.";
@@ -354,10 +363,10 @@
 
   const token = new RegExp(
     [
-      /(?<comment>\/\/[^\n]*|\/\*[\s\S]*?\*\/|^#[^\n]*|^---[^\n]*)/,
+      /(?<comment>\/\*[\s\S]*?\*\/|^#[^\n]*|^---[^\n]*)/,
       /(?<word>\b(?:for|while|if|else|let|var|function|out|return|by|prefetch|static|inline|const|restrict|typedef|import|as|print)\b)/,
       /(?<type>\b(?:void|char|double|float|int|long|short|unsigned|signed|[iuf](?:8|16|32|64)(?:x\d+)?|packed\d+|bool)\b)/,
-      /(?<number>\b\d+(?:\.\d*)?(?:[eE][-+]?\d+)?\b)/,
+      /(?<number>\b\d+(?:\.\d*)?(?:[eE][-+]?\d+)?(?:_[iuf]\d+(?:x\d+)?)?)/,
     ]
       .map((r) => r.source)
       .join("|"),
@@ -368,7 +377,7 @@
     const text = texts[tab] ?? "";
     const pre = $("text");
     pre.replaceChildren();
-    if (tab === "plan" || tab === "arrays" || tab === "schedule") {
+    if (tab === "plan" || tab === "schedule") {
       pre.append(text);
       return;
     }
@@ -415,23 +424,21 @@
     if (all || unanswered.has("matrix")) query.matrix = asJson();
     if (all || unanswered.has("expression")) query.expression = $("expression").value;
     remember();
+    let answer, failure;
     try {
-      const answer = await ask(query);
-      if (number !== asked) return; // a later one is on its way, and asks for this too
-      unanswered.clear();
-      trouble();
-      showFormat(answer.format);
-      if (answer.format.error) stale(["storage", "elements", "bytes", "panel"], true);
-      if (answer.tensor) showTensor(answer.tensor);
-      if (answer.code) showCode(answer.code);
-      document.body.dataset.shown = String(number); // what drives the page can wait for it
+      answer = await ask(query);
     } catch (e) {
-      if (number === asked) lost(e);
+      failure = e.message;
     }
-  }
-
-  function lost(e) {
-    trouble(e instanceof TypeError ? "strata explore does not answer: has it ended? Start it again, and open the address that it prints." : e.message);
+    if (number !== asked) return; // a later one is on its way, and asks for this too
+    trouble(failure);
+    if (failure) return;
+    unanswered.clear();
+    showFormat(answer.format);
+    if (answer.format.error) stale(["storage", "elements", "arrays", "bytes", "panel"], true);
+    if (answer.tensor) showTensor(answer.tensor);
+    if (answer.code) showCode(answer.code);
+    document.body.dataset.shown = String(number); // what drives the page can wait for it
   }
 
   // ---- at the beginning --------------------------------------------------------------------------------------------

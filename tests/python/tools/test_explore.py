@@ -62,12 +62,16 @@ def test_the_picture_is_that_of_the_matrix(format):
         drawn = read_svg.Read(found["elements"]).elements()
         stored = {at: float(text) for at, (text, _) in drawn.items() if float(text)}
         assert stored == {(i, j): float(v) for i, j, v in matrix["cells"]}
-        assert found["bytes"][2]["total"] == array_of(matrix).nbytes
+        assert {b["name"]: b["total"] for b in found["bytes"]}["dense"] == array_of(matrix).nbytes
 
 
 def test_bytes_are_those_of_scipys_arrays():
     matrix = matrices.preset("random", 12, 9, seed=3)
     a = sp.csr_array(array_of(matrix))
+    assert [[b["name"] for b in ask(f, matrix)["tensor"]["bytes"]] for f in ("csr", "dense")] == [
+        ["CSR", "dense"],
+        ["dense", "CSR"],
+    ]
     (mine, csr, dense) = ask("BSR(3, 3)", matrix)["tensor"]["bytes"]
     assert (mine["name"], csr["name"], dense["name"]) == ("BSR(3, 3)", "CSR", "dense")
     for found, other in ((csr, a), (mine, a.tobsr((3, 3)))):
