@@ -137,14 +137,15 @@
 
   function levels(format) {
     const box = element("div", { className: "levels" });
-    if (format.name) box.append(element("b", {}, format.name));
     format.parts.forEach((part, k) => {
-      if (k) box.append(" + ");
+      const line = element("div");
+      line.append(k ? "+ " : "", part.name ? element("b", {}, part.name) : "");
+      box.append(line);
       part.levels.forEach((level, n) => {
         const chip = element("span", { className: "level" }, level);
         chip.style.background = `var(--l${n % 8})`;
         chip.style.color = `var(--t${n % 8})`;
-        box.append(chip);
+        line.append(chip);
       });
     });
     return box;
@@ -292,7 +293,10 @@
 
   function picture(id, svg) {
     const drawn = document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
-    drawn.style.minWidth = `${Math.min(0.8 * drawn.getAttribute("width"), 4000)}px`;
+    // Without the margin that it has as a file; and never made smaller than can be read.
+    const [width, height] = [drawn.getAttribute("width") - 26, drawn.getAttribute("height") - 26];
+    for (const [name, value] of Object.entries({ width, height, viewBox: `16 12 ${width} ${height}` })) drawn.setAttribute(name, value);
+    drawn.style.minWidth = `${0.8 * width}px`;
     // Which element a slot holds stands in its title.
     for (const title of drawn.querySelectorAll("g > title")) {
       const at = /(?:^|at )\((\d+), (\d+)\)/.exec(title.textContent);
@@ -492,7 +496,7 @@
       setTimeout(() => ($("copy").textContent = "Copy"), 1200);
     });
     if (recorded) {
-      $("about").textContent = "A recording: choose among formats and matrices. `strata explore` takes any.";
+      $("about").replaceChildren("A recording: choose among formats and matrices. ", element("code", {}, "strata explore"), " takes any.");
       for (const id of ["format", "rows", "columns"]) $(id).readOnly = true;
       $("dtype").disabled = true;
       $("grid-hint").hidden = true;
