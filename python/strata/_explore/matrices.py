@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _core
 from ..demo.draw import example
-from ..errors import ArgumentError, TensorError
+from ..errors import ArgumentError, DTypeError, TensorError
 
 #: rows and columns at most
 LARGEST = 32
@@ -98,7 +98,10 @@ def of_tensor(t):
 
 
 def _typed(value):
-    return f"{value:g}" if float(f"{value:g}") == value else repr(value.item())
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, complex):
+        raise DTypeError("the explorer shows real matrices", expected="a real dtype", got="complex values")
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def _whole(what, value, below=None):

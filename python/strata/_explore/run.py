@@ -72,7 +72,7 @@ def _serve(args, formats, given):
 
 def _open(url):
     """In the browser of a desktop: one inside the terminal would hide what is printed there."""
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("BROWSER"):
+    if os.environ.keys() & {"BROWSER", "DISPLAY", "WAYLAND_DISPLAY"}:
         try:
             webbrowser.open(url)
         except (OSError, webbrowser.Error):

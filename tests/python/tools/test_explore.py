@@ -568,6 +568,20 @@ def test_export(tmp_path):
     assert {u for u in re.findall(rb"https?://[\w./]+", content)} <= {b"http://www.w3.org/2000/svg"}
 
 
+@pytest.mark.parametrize("dtype", [bool, "int8", "float16", "float32", "int64", "complex64"])
+def test_matrices_of_files(dtype):
+    a = np.array([[0, 1, 0], [3, 0, 1e-3]]).astype(dtype)
+    t = st.from_coo(([0, 1, 1, 1], [1, 0, 1, 2]), np.array([a[0, 1], a[1, 0], 0, a[1, 2]], dtype), (2, 3), "CSC")
+    if dtype == "complex64":
+        with pytest.raises(st.DTypeError, match="real"):
+            matrices.of_tensor(t)
+        return
+    found = matrices.of_tensor(t)
+    assert (array_of(found) == a.astype(float)).all() and [1, 1, "0"] in found["cells"]
+    with pytest.raises(st.TensorError, match="2 dimensions"):
+        matrices.of_tensor(st.from_dense(np.ones(3), "dense(1)"))
+
+
 def test_mistakes_of_the_command(tmp_path):
     st.write(tmp_path / "large.mtx", st.eye(33))
     for arguments, words in (
