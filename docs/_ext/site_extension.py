@@ -112,9 +112,15 @@ def _clean(text):
     return text and re.sub(r"^\(self(, )?", "(", _SAYS_NOTHING.sub("", text.replace("strata._core.", "strata.")))
 
 
+def _record_explorer(app, exception):
+    if exception is None:
+        generated.explorer.write(app.outdir)
+
+
 def setup(app):
     app.connect("env-before-read-docs", _read_pages)
     app.connect("source-read", _fill_in)
+    app.connect("build-finished", _record_explorer)
     app.connect("autodoc-process-docstring", _docstring)
     app.connect("autodoc-process-signature", _signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

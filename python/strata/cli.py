@@ -100,6 +100,25 @@ def parser():
         "-o", "--output", metavar="FILE", help=".svg, .txt, .png or .pdf (the last two: pip install 'strata[pictures]')"
     )
 
+    explore = sub.add_parser(
+        "explore",
+        help="a page on which formats are typed, a small matrix edited, and storage, bytes and code watched",
+        description="Serves a page to this machine alone until Ctrl-C, and opens it in a browser. With --export the page becomes a file, "
+        "with the answers for the listed formats and matrices.",
+    )
+    explore.add_argument(
+        "--format", action="append", metavar="FORMAT", help="offer it, begin with the first one; may be repeated"
+    )
+    explore.add_argument(
+        "--matrix",
+        action="append",
+        metavar="NAME|FILE",
+        help="offer it, begin with the first one: a preset, its shape if need be (random:12x8), or a file; may be repeated",
+    )
+    explore.add_argument("--export", metavar="FILE.html", help="write the page with its answers instead of serving it")
+    explore.add_argument("--port", type=int, metavar="N", help="on which to listen (default: any that is free)")
+    explore.add_argument("--no-browser", action="store_true", help="only print the address")
+
     bench = sub.add_parser(
         "bench",
         help="(in a checkout) SpMV, SpMM, conversions; --kernels: all named kernels; beside other libraries",
@@ -178,6 +197,7 @@ def main(argv=None):
         "show": "strata.demo.show",
         "emit": "strata.demo.emit",
         "draw": "strata.demo.draw",
+        "explore": "strata._explore.run",
         "convert": "strata.demo.convert",
         "info": "strata.demo.file_info" if getattr(args, "file", None) else "strata.demo.info",
         "doctor": "strata.demo.doctor",

@@ -5,13 +5,14 @@ What stands here by hand (when to use a format, what a variable is for) is check
 tests/python/test_site.py: nothing is missing, nothing is left over.
 """
 
-from . import commands, environment, errors, formats, functions, headers, levels, project
+from . import commands, environment, errors, explorer, formats, functions, headers, levels, project
 
 texts = {
     "array_functions": functions.array_functions_text,
     "commands": commands.text,
     "environment": environment.text,
     "errors": errors.text,
+    "explorer": explorer.text,
     "formats": formats.text,
     "format_bytes": formats.bytes_text,
     "headers": headers.text,

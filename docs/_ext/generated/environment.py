@@ -26,6 +26,9 @@ OTHERS = {
     "TMPDIR": "where the subprocess compiler has its scratch folders; otherwise `/tmp`",
     "PATH": "where C compilers are looked for",
     "NO_COLOR": "any value: the command line prints no colours",
+    "BROWSER": "which browser `strata explore` opens, as Python's `webbrowser` reads it",
+    "DISPLAY": "without a desktop (and without `BROWSER`) `strata explore` opens no browser",
+    "WAYLAND_DISPLAY": "the same",
     "TERM": "`dumb`: neither colours nor lines that move",
 }
 

@@ -38,7 +38,7 @@ def test_version():
 
 def test_help_names_every_command():
     text = strata().stdout
-    for command in ("demo", "show", "emit", "bench", "info", "doctor", "cache"):
+    for command in ("demo", "show", "emit", "draw", "explore", "bench", "convert", "info", "doctor", "cache"):
         assert command in text
 
 
