@@ -31,7 +31,7 @@ stage_done() {
 stages_end() {
   stage_done
   awk -F '\t' 'BEGIN { print " seconds   budget" }
-    { printf "%8d %8d   %s%s\n", $1, $2, $3, $1 > $2 ? "   (over)" : ""; took += $1; budget += $2 }
+    { printf "%8d %8d   %s%s\n", $1, $2, $3, ($1 > $2 ? "   (over)" : ""); took += $1; budget += $2 }
     END { printf "%8d %8d   in all\n", took, budget }' "$STRATA_STAGES"
 }
 
