@@ -28,7 +28,14 @@ def model_and_input(length, width, reach, density):
     return dense, s.build(), x
 
 
-TRAINED = ("self_attn.in_proj_weight", "linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias", "norm1.weight")
+TRAINED = (
+    "self_attn.in_proj_weight",
+    "linear1.weight",
+    "linear1.bias",
+    "linear2.weight",
+    "linear2.bias",
+    "norm1.weight",
+)
 
 
 def ours(**sizes):
