@@ -133,7 +133,8 @@ class Schedule:
         ArgumentError for names of places or sparsifiers that are not here."""
         import strata.torch as stt
 
-        known = {**{name: getattr(stt, name) for name in stt.__all__}, **(known or {})}
+        ours = {name: getattr(stt, name) for name in stt.__all__} | {"Routing": stt.patterns.Routing}
+        known = {**ours, **(known or {})}
         for name, each in said["places"].items():
             if name not in self.places:
                 self[name]  # raises
