@@ -2,7 +2,7 @@
 
 import torch
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Unsupported
 from ._sparsifiers import Sparsifier
 from ._sparsify import kept
 
@@ -26,13 +26,21 @@ def arguments(inputs):
 
 def grams(model, modules, inputs):
     """{module: {"gram": the inputs' products with each other, summed over all rows}} of the linear layers among `modules`, from one
-    run of the model. ArgumentError without inputs."""
+    run of the model. ArgumentError without inputs, Unsupported for other layers."""
     if inputs is None:
         raise ArgumentError(
             "the sparsifier wants to know what the layers read",
             expected="sparsify_(..., inputs=a batch of the model's inputs), create_schedule(model, inputs)",
             got="none",
         )
+    for module in modules:
+        if not isinstance(module, torch.nn.Linear):
+            raise Unsupported(
+                "of this layer nobody knows which input meets which weight",
+                expected="weights of nn.Linear",
+                got=type(module).__name__,
+                fix="filter=, or stt.sparsify(weight, sparsifier, inputs=...)",
+            )
     found, hooks = {}, []
 
     def listen(module, args, kwargs):

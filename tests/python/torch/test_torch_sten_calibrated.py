@@ -227,5 +227,7 @@ def test_what_is_not_known_is_told():
         def forward(self, x):
             return self.one(x)
 
+    with pytest.raises(stt.Unsupported, match="which input meets which weight"):
+        stt.sparsify_(nn.Conv2d(4, 4, 1), None, stt.Wanda(0.5), filter="weight", inputs=torch.ones(1, 4, 2, 2))
     with pytest.raises(st.ArgumentError, match="a layer was not called"):
         stt.sparsify_(Unused(), "CSR", stt.Wanda(0.5), inputs=torch.ones(2, 8))
