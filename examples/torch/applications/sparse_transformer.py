@@ -28,18 +28,38 @@ def model_and_input(length, width, reach, density):
     return dense, s.build(), x
 
 
+TRAINED = (
+    "self_attn.in_proj_weight",
+    "linear1.weight",
+    "linear1.bias",
+    "linear2.weight",
+    "linear2.bias",
+    "norm1.weight",
+)
+
+
 def ours(**sizes):
     _, model, x = model_and_input(**sizes)
-    return lambda: with_gradients(model(x).square().mean(), model.linear1.bias, model.linear2.bias)
+    parameters = dict(model.named_parameters())
+    trained = [parameters.get(name, parameters.get(f"{name}_values")) for name in TRAINED]
+    return lambda: with_gradients(model(x).square().mean(), *trained)
 
 
 def plain(**sizes):
     dense, model, x = model_and_input(**sizes)
-    masked = copy.deepcopy(dense)
+    masked, patterns = copy.deepcopy(dense), {}
     for name in ("linear1", "linear2"):
-        getattr(masked, name).weight.data = getattr(model, name).weight.detach().to_dense()
+        weight = getattr(model, name).weight.detach()
+        getattr(masked, name).weight.data = weight.to_dense()
+        patterns[f"{name}.weight"] = weight.pattern
     hidden = ~neighbourhood(sizes["length"], sizes["reach"])
-    return lambda: with_gradients(masked(x, hidden).square().mean(), masked.linear1.bias, masked.linear2.bias)
+    trained = [masked.get_parameter(name) for name in TRAINED]
+
+    def step():
+        loss, *found = with_gradients(masked(x, hidden).square().mean(), *trained)
+        return loss, *(patterns[name].gather(g) if name in patterns else g for name, g in zip(TRAINED, found))
+
+    return step
 
 
 big = dict(length=1024, width=256, reach=32, density=0.1)

@@ -10,7 +10,7 @@ import math
 import torch
 
 from .._core import Format, Tensor
-from ._pattern import Pattern, lasting
+from ._pattern import Once, Pattern, lasting
 
 #: matrices are put together up to so many stored elements, and cut by rows above so many: the memory of a call's scores
 TOGETHER, AT_ONCE = 1 << 16, 1 << 21
@@ -44,7 +44,7 @@ class Task:
         return self._row
 
 
-class Rows:
+class Rows(Once):
     """`pos`, `crd`: all rows of all matrices of a pattern, one after another; see by_rows()."""
 
     def __init__(self, pattern):
@@ -67,7 +67,7 @@ class Rows:
         self.once = pattern.once
         #: where the elements of each matrix start, and the end of all
         self.starts = self.pos[:: self.queries].tolist() if self.queries else [0] * (self.lead.numel() + 1)
-        self._tasks, self._patterns = {}, {}
+        self._patterns = {}
 
     @property
     def full(self):
@@ -80,21 +80,26 @@ class Rows:
 
     def places(self, matrix):
         """(row, column) of each element of one matrix."""
+        return self.known("_find_places", matrix) if torch.compiler.is_compiling() else self._find_places(matrix)
+
+    def _find_places(self, matrix):
         pos = self._pos(matrix, 0, self.queries)
         row = torch.arange(self.queries).repeat_interleave(pos.diff())
         return row, self.crd[self.starts[matrix] : self.starts[matrix + 1]].to(torch.int64)
 
-    def which(self, shape):
-        """The matrix of each of the products of an attention whose dimensions in front are `shape`."""
-        return torch.arange(self.lead.numel()).reshape(self.lead).expand(shape).reshape(-1).tolist()
+    def which(self, shape, lead=None):
+        """The matrix of each of the products of an attention whose dimensions in front are `shape`; lead: those of the matrices."""
+        return self.known("_find_which", fixed(*shape), tuple(self.lead if lead is None else lead))
+
+    def _find_which(self, shape, lead):
+        return torch.arange(math.prod(lead)).reshape(lead).expand(shape).reshape(-1).tolist()
 
     def tasks(self, shape):
         """All of them, for dimensions `shape` in front."""
-        shape = torch.Size(shape)
-        if shape not in self._tasks:
-            with lasting():
-                self._tasks[shape] = list(self._made(shape))
-        return self._tasks[shape]
+        return self.known("_find_tasks", fixed(*shape))
+
+    def _find_tasks(self, shape):
+        return list(self._made(torch.Size(shape)))
 
     def _made(self, shape):
         which, total = self.which(shape), shape.numel()
@@ -162,11 +167,12 @@ def _aligned(together, period, total):
 
 def by_rows(pattern):
     """The Rows of a pattern of two or more dimensions, worked out once."""
-    found = pattern._derived.get("rows")
-    if found is None:
-        with lasting():
-            found = pattern._derived["rows"] = Rows(pattern)
-    return found
+    return pattern.derived("by rows", Rows)
+
+
+def fixed(*numbers):
+    """The same numbers, which graphs are made for: torch.compile makes another graph for others."""
+    return tuple(len(range(n)) for n in numbers)
 
 
 def index_type(extent):

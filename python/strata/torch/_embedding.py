@@ -6,7 +6,6 @@ import torch.nn.functional as F
 
 from ..errors import ArgumentError, IndexError, Unsupported
 from ._matrix import implements, is_sparse
-from ._pattern import lasting
 
 
 @implements(F.embedding)
@@ -111,11 +110,12 @@ def _added(values, pattern, index, into, count, scale=None):
 
 def _by_row(pattern):
     """(where each row starts, the column, the slot) of the elements, row by row."""
-    if "rows" not in pattern._derived:
-        with lasting():
-            slot, flat = pattern.places()
-            flat, order = flat.sort()
-            starts = torch.searchsorted(flat, torch.arange(pattern.shape[0] + 1) * pattern.shape[1])
-            slot = order if slot is None else slot[order]
-            pattern._derived["rows"] = starts, flat % max(pattern.shape[1], 1), slot
-    return pattern._derived["rows"]
+    return pattern.derived("rows of an embedding", _elements)
+
+
+def _elements(pattern):
+    slot, flat = pattern.places()
+    flat, order = flat.sort()
+    starts = torch.searchsorted(flat, torch.arange(pattern.shape[0] + 1) * pattern.shape[1])
+    slot = order if slot is None else slot[order]
+    return starts, flat % max(pattern.shape[1], 1), slot

@@ -4,6 +4,7 @@ import torch
 
 import strata as st
 
+from ..errors import FormatError
 from ._tensor import Tensor
 
 #: (sparsifier's class, layout of what comes, layout of what goes, function), the latest first
@@ -78,14 +79,25 @@ def is_dense_layout(layout):
     return layout is None or layout is torch.Tensor or layout is torch.strided or getattr(layout, "is_dense", False)
 
 
-def format_of(layout, rank):
-    """The format that a layout names, of so many dimensions; None for dense ones and for classes of users."""
+def format_of(layout, rank=None):
+    """The st.Format that a layout names, of so many dimensions: a name, a format, or a class of formats (strata.torch.sparse's and
+    sten's). None for dense tensors and for classes of users. FormatError."""
     if is_dense_layout(layout):
         return None
+    if hasattr(layout, "__strata_format__") and not isinstance(layout, st.Format):
+        try:
+            return layout.__strata_format__(rank)
+        except TypeError as e:
+            if not isinstance(layout, type):
+                raise
+            raise FormatError(
+                f"{layout.__name__} needs arguments", expected=f"{layout.__name__}(...)", got=f"the class: {e}"
+            ) from None
     if isinstance(layout, type):
-        of = getattr(layout, "strata_format", None)
-        return None if of is None else of(rank)
-    return layout if isinstance(layout, st.Format) else st.Format(layout, rank)
+        return None
+    if isinstance(layout, st.Format):
+        return layout
+    return st.Format(layout) if rank is None or "->" in str(layout) else st.Format(layout, rank)
 
 
 def _same(one, two, rank):
@@ -104,4 +116,4 @@ def named(layout):
 
 def is_users(layout):
     """Is this a class of layouts that users wrote?"""
-    return isinstance(layout, type) and not is_dense_layout(layout) and not hasattr(layout, "strata_format")
+    return isinstance(layout, type) and not is_dense_layout(layout) and not hasattr(layout, "__strata_format__")

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 from ..errors import TensorError
 from . import _einsum, _ops
+from ._attention_rows import by_rows, rows_pattern
 from ._einsum import alike
 from ._tensor import FUNCTIONS, Tensor
 
@@ -66,7 +67,17 @@ def matmul(a, b, *, out=None):
         return product(a.values(), a.pattern, b)
     if not is_sparse(a) and b.dim() == 2:
         return product(b.values(), b.pattern, a, left=True)
+    if not is_sparse(b) and a.dim() > 2 and 0 < b.dim() <= 2 and a.shape[-1] == b.shape[0] and a.pattern.once:
+        rows = by_rows(a.pattern)
+        y = product(rows.values(a.values()), a.pattern.derived("one matrix", _one_matrix), b)
+        return y.reshape(*a.shape[:-1], *b.shape[1:])
     return _einsum.matmul(a, b)
+
+
+def _one_matrix(pattern):
+    """All rows of a tensor as those of one matrix."""
+    rows = by_rows(pattern)
+    return rows_pattern(rows.pos, rows.crd, (len(rows.pos) - 1, rows.keys))
 
 
 @implements(torch.addmm, torch.Tensor.addmm, torch.addmv, torch.Tensor.addmv)

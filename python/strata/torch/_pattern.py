@@ -6,6 +6,7 @@ A weight, its gradient and the state of its optimizer share one Pattern; it neve
 import contextlib
 import functools
 import hashlib
+import types
 import weakref
 
 import torch
@@ -24,6 +25,7 @@ class Pattern:
         "__weakref__",
         "_derived",
         "_hash",
+        "_known",
         "_matrices",
         "_once",
         "_ones",
@@ -78,6 +80,7 @@ class Pattern:
         self._hash = self._once = self._places = None
         self._ones, self._transposed, self._matrices = {}, {}, [None, None]
         self._derived = {}  # of _shapes: what became of this pattern, by what was asked
+        self._known = types.SimpleNamespace()  # of derived(); a graph would copy a dictionary when it first sees it
         _alive[_key(self.layout, self.index)] = self
 
     @property
@@ -131,15 +134,25 @@ class Pattern:
             self._once = len(self._parts) == 1 or len(torch.unique(self.places()[1])) == len(self.places()[1])
         return self._once
 
+    def derived(self, name, make):
+        """make(self), worked out once; while torch.compile makes a graph too, of which it is no part."""
+        self._derive(name, make)
+        return getattr(self._known, name)
+
+    def _derive(self, name, make):
+        if not hasattr(self._known, name):
+            with lasting():
+                setattr(self._known, name, make(self))
+        return True
+
+    _derive._dynamo_marked_constant = True
+
     @property
     def parts(self):
         """The patterns of the parts of a sum, or itself."""
         if len(self._parts) == 1:
             return (self,)
-        if "parts" not in self._derived:
-            with lasting():
-                self._derived["parts"] = tuple(map(Pattern, self._parts))
-        return self._derived["parts"]
+        return self.derived("parts", lambda self: tuple(map(Pattern, self._parts)))
 
     def in_range(self, values):
         """The values of the slots that lie in the tensor, in the order of places(); differentiable."""
@@ -237,6 +250,23 @@ class Pattern:
 
     def __deepcopy__(self, memo):
         return self
+
+
+class Once:
+    """What is worked out once, while torch.compile makes a graph too, of which it is no part."""
+
+    def known(self, method, *arguments):
+        """What a method of this name finds for these arguments: plain values. It is an attribute from then on."""
+        return getattr(self, self._know(method, *arguments))
+
+    def _know(self, method, *arguments):
+        name = f"{method}{arguments}"
+        if name not in self.__dict__:
+            with lasting():
+                setattr(self, name, getattr(self, method)(*arguments))
+        return name
+
+    _know._dynamo_marked_constant = True
 
 
 @contextlib.contextmanager

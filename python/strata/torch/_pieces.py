@@ -5,7 +5,9 @@ import torch
 
 from ..errors import ArgumentError, TensorError
 from . import _reductions
-from ._attention import attention, resolved, row_softmax
+from ._attention import attention
+from ._attention_function import row_softmax
+from ._attention_inputs import resolved
 from ._attention_rows import by_rows, rows_pattern
 from ._contract import contract
 from ._einsum import alike

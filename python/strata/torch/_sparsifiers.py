@@ -43,7 +43,12 @@ class Sparsifier:
         )
 
     def __call__(self, x, **site):
-        return mask_of(self.pattern(x, **site))
+        found = mask_of(self.pattern(x, **site))
+        if found.shape != x.shape:
+            raise ArgumentError(
+                "a sparsifier answers for every element", expected=str(tuple(x.shape)), got=str(tuple(found.shape))
+            )
+        return found
 
     def prune(self, x, **site):
         """(mask, tensor): what stays of x, and x as it is now. Most sparsifiers leave it as it is."""
@@ -62,33 +67,59 @@ class Sparsifier:
 
 
 def mask_of(found):
-    """What pattern() returned, as a mask."""
-    if isinstance(found, Pattern):
-        return found.scatter(torch.ones(found.num_values)) > 0
-    return found
+    """What pattern() returned, as a mask: truth values, numbers that are not 0, a Pattern, or what an stt.Tensor stores (of truth
+    values: where they are True)."""
+    pattern = found if isinstance(found, Pattern) else getattr(found, "pattern", None)
+    if pattern is None:
+        return found if found.dtype == torch.bool else found != 0
+    if found is not pattern and found.dtype == torch.bool:
+        return found.to_dense()
+    return pattern.scatter(torch.ones(pattern.num_values)) > 0
+
+
+class _Given(Sparsifier):
+    """A mask or a Pattern that is there already."""
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def __repr__(self):
+        return repr(self.mask) if isinstance(self.mask, Pattern) else "a mask"
+
+    def pattern(self, x, **site):
+        """The same of every tensor."""
+        return self.mask
 
 
 class _Function(Sparsifier):
-    """A function of a tensor that returns a mask."""
+    """A function of a tensor that returns a mask; it is told of the site what it has parameters for."""
 
-    def __init__(self, f):
+    def __init__(self, f, owner=None):
         self.f = f
+        self.__dict__.update({name: getattr(owner, name) for name in ("format", "grad") if hasattr(owner, name)})
         try:
             named = inspect.signature(f).parameters.values()
-            self.told = any(p.kind == p.VAR_KEYWORD for p in named)
+            self.told = None if any(p.kind == p.VAR_KEYWORD for p in named) else {p.name for p in named}
         except ValueError:
-            self.told = False
+            self.told = set()
 
     def pattern(self, x, **site):
         """A mask of what stays."""
-        return self.f(x, **site) if self.told else self.f(x)
+        return self.f(x, **{name: said for name, said in site.items() if self.told is None or name in self.told})
 
 
 def as_sparsifier(given):
     """A Sparsifier of what a caller hands over: one, a class of one that takes no arguments, a function of a tensor that returns a
-    mask, or None (all but zeros). ArgumentError."""
+    mask, another object with a method pattern(x, **site), a mask, a Pattern, or None (all but zeros). What is none of these comes back as
+    it is. ArgumentError."""
     given = instance(given)
-    return _Function(given) if callable(given) and not isinstance(given, Sparsifier) else given
+    if isinstance(given, Sparsifier):
+        return given
+    if isinstance(given, (torch.Tensor, Pattern)):
+        return _Given(given)
+    if callable(getattr(given, "pattern", None)):
+        return _Function(given.pattern, given)
+    return _Function(given) if callable(given) else given
 
 
 def instance(given):

@@ -5,7 +5,7 @@ import torch
 from ..errors import ArgumentError, TensorError
 from ._elements import moved
 from ._gradients import Gradient, as_gradient, masked, valued
-from ._layouts import format_of, is_dense_layout, is_users, known_for, layout_of, named, registered
+from ._layouts import format_of, is_dense_layout, is_registered, is_users, known_for, layout_of, named, registered
 from ._sparsified import Sparsified
 from ._sparsifiers import KeepAll, Magnitude, Sparsifier, as_sparsifier, instance, mask_of
 from ._streams import stored
@@ -20,7 +20,8 @@ def sparsify(x, sparsifier=None, format=None, *, grad=None, **site):
         y.sum().backward()
         assert y.nse == 2 and x.grad.tolist() == [[0, 1], [0, 1]]
 
-    sparsifier : an stt.Sparsifier, a class of one without arguments, a function of a tensor that returns a mask; None: all but zeros.
+    sparsifier : an stt.Sparsifier, a class of one without arguments, a function of a tensor that returns a mask, an object with
+        pattern(x, **site), a mask, or an stt.Pattern; None: all but zeros.
     grad : "stored" (what is stored gets its gradient, the rest none; blocks store more than was kept), "ste" (straight through: all
         get it, which costs a dense product for each product with y), a pair (scale of the kept, scale of the pruned), or an
         stt.Gradient; None: as the sparsifier says.
@@ -33,7 +34,7 @@ def sparsify(x, sparsifier=None, format=None, *, grad=None, **site):
     gradient = gradient_of(sparsifier, grad)
     f = registered(sparsifier, layout_of(x), format, x.dim())
     if f is not None:
-        return as_told(f(sparsifier, x.detach()), x, format, gradient)
+        return as_told(f(sparsifier, x.detach()), x, format, gradient, sparsifier)
     sparsifier = as_sparsifier(sparsifier)
     if isinstance(sparsifier, Sparsifier) and is_users(format):
         return _in_users_layout(x, sparsifier, format, gradient, site)
@@ -44,9 +45,10 @@ def sparsify(x, sparsifier=None, format=None, *, grad=None, **site):
             got="; ".join(known_for(type(sparsifier))) or "none",
             fix=f"stt.register_sparsifier({type(sparsifier).__name__}, inp, out)",
         )
+    format = format_of(format, x.dim())
     if isinstance(x, Tensor):
         return _of_sparse(x, sparsifier, format, gradient, site)
-    own = type(sparsifier).prune is not Sparsifier.prune
+    own = _prunes(sparsifier)
     if format is None or own:
         with torch.set_grad_enabled(own and torch.is_grad_enabled()):
             mask, y = sparsifier.prune(x, **site)
@@ -55,38 +57,52 @@ def sparsify(x, sparsifier=None, format=None, *, grad=None, **site):
         if format is None:
             return masked(y, result.detach(), mask, gradient) if y.requires_grad and torch.is_grad_enabled() else result
         with torch.no_grad():
-            t = stored(_These(mask).stream(y), x.shape, x.dtype, format)
+            t = stored(as_sparsifier(mask).stream(y), x.shape, x.dtype, format)
         return with_gradient(t, y, gradient)
     with torch.no_grad():
         t = stored(sparsifier.stream(x, **site), x.shape, x.dtype, format) if x.dim() else from_torch(x.detach())
     return with_gradient(t, x, gradient)
 
 
+def kept(x, sparsifier, format, grad=None):
+    """The same in the middle of a model, where x is computed anew in each call: the gradient is that of the masked tensor, also where a
+    format stores more than was kept. Within torch.compile a dense tensor with zeros."""
+    sparsifier = instance(sparsifier)
+    if torch.compiler.is_compiling():
+        return sparsify(x, sparsifier, grad=grad)
+    if not x.requires_grad or gradient_of(sparsifier, grad) != Gradient() or is_registered(sparsifier):
+        return sparsify(x, sparsifier, format, grad=grad)
+    sparsifier = as_sparsifier(sparsifier)
+    mask, y = sparsifier.prune(x) if _prunes(sparsifier) else (sparsifier(x.detach()), x)
+    return sparsify(torch.where(mask, y, 0), mask, format)
+
+
+def _prunes(sparsifier):
+    """Does it change what it keeps?"""
+    return type(sparsifier).prune is not Sparsifier.prune
+
+
 def gradient_of(sparsifier, grad):
     """The Gradient that is meant by grad=, or by the sparsifier."""
-    return as_gradient(getattr(sparsifier, "grad", "stored") if grad is None else grad)
+    return as_gradient(getattr(as_sparsifier(sparsifier), "grad", "stored") if grad is None else grad)
 
 
 def _in_users_layout(x, sparsifier, layout, gradient, site):
     """In a class of layouts that has from_dense and to_dense."""
+    x = x.to_dense() if isinstance(x, Tensor) else x
+    with torch.no_grad():
+        found = _made(layout, sparsify(x.detach(), sparsifier, **site), sparsifier)
+    return as_told(found, x, layout, gradient)
+
+
+def _made(layout, dense, sparsifier):
     if not hasattr(layout, "from_dense"):
         raise ArgumentError(
             f"nobody says how {layout.__name__} stores what {type(sparsifier).__name__} keeps",
             expected="a static method from_dense(tensor), or register_sparsifier",
             got="neither",
         )
-    x = x.to_dense() if isinstance(x, Tensor) else x
-    with torch.no_grad():
-        found = layout.from_dense(sparsify(x.detach(), sparsifier, **site))
-    return as_told(found, x, layout, gradient)
-
-
-class _These(Sparsifier):
-    def __init__(self, mask):
-        self.mask = mask
-
-    def pattern(self, x, **site):
-        return self.mask
+    return layout.from_dense(dense)
 
 
 def with_gradient(t, x, gradient=None):
@@ -129,7 +145,7 @@ def _by_elements(sparsifier):
     return sparsifier.kind == "streaming" or isinstance(sparsifier, Magnitude) and not sparsifier.block
 
 
-def as_told(found, x, format, gradient):
+def as_told(found, x, format, gradient, sparsifier=None):
     """What a registered implementation returned, with the gradient of x. A mask, a dense or sparse tensor, or anything that has
     to_dense()."""
     layout = None
@@ -144,15 +160,18 @@ def as_told(found, x, format, gradient):
         )
     found, mask = found.detach(), None
     if found.dtype == torch.bool and x.dtype != torch.bool:
-        mask = mask_of(getattr(found, "pattern", found))
+        mask = mask_of(found)
     if is_dense_layout(format):
         found = torch.where(mask, x.detach(), 0) if mask is not None else found.to_dense()
         mask = found != 0 if mask is None else mask
         return masked(x, found, mask, gradient) if x.requires_grad and torch.is_grad_enabled() else found
+    if mask is not None and is_users(format):
+        return as_told(_made(format, torch.where(mask, x.detach(), 0), sparsifier), x, format, gradient)
+    format = None if is_users(format) else format_of(format, x.dim())
     if mask is not None:
         with torch.no_grad():
-            found = stored(_These(mask).stream(x), x.shape, x.dtype, format)
-    elif not isinstance(found, Tensor) or layout is None and found.format != format_of(format, x.dim()):
+            found = stored(as_sparsifier(mask).stream(x), x.shape, x.dtype, format)
+    elif not isinstance(found, Tensor) or layout is None and found.format != format:
         found = from_torch(found, None if layout is not None else format)
     y = with_gradient(found, x, gradient)
     y.wrapped_tensor = layout

@@ -10,7 +10,7 @@ import torch
 
 from ..errors import ArgumentError, Unsupported
 from ._elements import moved
-from ._sparsifiers import largest
+from ._sparsifiers import as_sparsifier, largest, mask_of
 from ._tensor import Tensor, from_torch
 from ._weights import _LISTENER, _PATTERNS, Sparse, chooser
 
@@ -79,7 +79,7 @@ class PatternUpdater:
         self.density = constant_density(density) if isinstance(density, (int, float)) else density
         self.drop_fraction, self.drop, self.grow = drop_fraction, drop, grow
         self.filter = (lambda name, module: True) if filter is None else chooser(filter)
-        self.sparsifier = sparsifier
+        self.sparsifier = None if sparsifier is None else as_sparsifier(sparsifier)
         self.every, self.stop, self.block, self.fixed_size = every, stop, block, fixed_size
         self.steps = 0
         self.generator = torch.Generator().manual_seed(seed)
@@ -110,7 +110,9 @@ class PatternUpdater:
                 got=f"none in step {self.steps}",
                 fix="call the uncompiled model in each step before an update",
             )
-        if due:
+        if due and self.sparsifier is not None:
+            self._prune()
+        elif due:
             for module, name in list(self.weights()):
                 self._update(module, name)
         self._gradients.clear()
@@ -150,12 +152,18 @@ class PatternUpdater:
             return self.drop_fraction
         return self.drop_fraction / 2 * (1 + math.cos(math.pi * min(self.steps / self.stop, 1)))
 
+    def _prune(self):
+        """What the sparsifier says; of a global scope it compares all weights."""
+        weights = list(self.weights())
+        patterns = [module.__dict__[_PATTERNS][name] for module, name in weights]
+        dense = [p.scatter(m._parameters[f"{name}_values"].detach()) for p, (m, name) in zip(patterns, weights)]
+        sparsifier = with_density(self.sparsifier, self.density, self.steps)
+        for (module, name), pattern, x, own in zip(weights, patterns, dense, sparsifier.over(dense)):
+            self._move(module, name, _as_stored(own(x) & mask_of(pattern), pattern))
+
     def _update(self, module, name):
         pattern, parameter = module.__dict__[_PATTERNS][name], module._parameters[f"{name}_values"]
-        stored = pattern.scatter(torch.ones(pattern.num_values)) > 0
-        if self.sparsifier is not None:
-            keep = with_density(self.sparsifier, self.density, self.steps)(pattern.scatter(parameter.detach()))
-            return self._move(module, name, _as_stored(keep & stored, pattern))
+        stored = mask_of(pattern)
         block = tuple(self.block or _block_of(pattern.format))
         area = math.prod(block)
         now = int(stored.sum())

@@ -8,11 +8,11 @@ from .._core import Format
 from ..errors import ArgumentError, Error, TensorError
 from . import _matrix
 from ._channels import permute_channels_
-from ._layers import grams, recomputed_, settled_
+from ._layers import Chosen, own
 from ._layouts import is_registered
 from ._pattern import pattern_of
 from ._register import KERNELS
-from ._sparsifiers import Sparsifier, as_sparsifier, instance
+from ._sparsifiers import as_sparsifier, instance
 from ._sparsify import sparsify
 from ._tensor import Tensor, from_torch
 from ._traced import Traced, is_understood
@@ -47,6 +47,27 @@ def read_through(module, name, f):
     module.__dict__.setdefault(_READ, {})[name] = f
     if name not in patterns and name in module._parameters:
         module.register_parameter(f"{name}_dense", module._parameters.pop(name))
+
+
+def read_plainly(module, name):
+    """The module reads a dense weight as it is again: the Parameter `<name>_dense` has its own name back."""
+    setattr(module, name, module._parameters[f"{name}_dense"])
+
+
+def read_densely(module):
+    """Names of the dense weights in whose place a module reads something else."""
+    return [name for name in module.__dict__.get(_READ, ()) if f"{name}_dense" in module._parameters]
+
+
+def _settle_(model, wanted):
+    """Weights that were chosen in each forward pass are so no longer, where wanted(name, module)."""
+    for path, module in model.named_modules():
+        for name in read_densely(module):
+            if wanted(f"{path}.{name}" if path else name, module):
+                left = module.__dict__[_READ][name].unchosen()
+                module.__dict__[_READ][name] = left
+                if left is None:
+                    read_plainly(module, name)
 
 
 def _patterns_of(module):
@@ -109,11 +130,8 @@ class Sparse:
             for k, array in enumerate(pattern.index):
                 # a copy: distributed checkpoints are read into the tensors of a state dict
                 destination[f"{prefix}{name}.index.{k}"] = array.clone()
-        for name in self._read_densely():
+        for name in read_densely(self):
             destination[f"{prefix}{name}"] = destination.pop(f"{prefix}{name}_dense")
-
-    def _read_densely(self):
-        return [name for name in self.__dict__.get(_READ, ()) if name not in self.__dict__[_PATTERNS]]
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
         for name, pattern in self.__dict__[_PATTERNS].items():
@@ -142,7 +160,7 @@ class Sparse:
                 else:
                     parameter.set_(values.detach().to(parameter.dtype).clone())
             self.__dict__[_PATTERNS][name] = loaded if loaded != pattern else pattern
-        dense = {f"{prefix}{name}": f"{prefix}{name}_dense" for name in self._read_densely()}
+        dense = {f"{prefix}{name}": f"{prefix}{name}_dense" for name in read_densely(self)}
         state_dict = {
             **{dense.get(key, key): value for key, value in state_dict.items()},
             **{f"{prefix}{name}_values": self._parameters[f"{name}_values"].data for name in self.__dict__[_PATTERNS]},
@@ -258,19 +276,18 @@ def sparsify_(
     when : "once": now. "call": weights stay dense Parameters, and each forward pass computes what is stored of them; sparsify_ without
         it makes an end of that.
     grad : with "call", the gradient of the dense Parameters ("stored", "ste", a pair, an stt.Gradient; see stt.sparsify).
-    inputs : a batch (or a tuple of arguments) that the model is run with before, where the sparsifier wants to know the inputs of layers
-        (stt.Wanda, stt.SparseGPT).
+    inputs : a batch (or a tuple of arguments, a dictionary of keywords) that the model is run with before, where the sparsifier wants
+        to know the inputs of layers (stt.Wanda, stt.SparseGPT).
     optimizer : goes on with the new Parameters.
     """
     if when not in ("once", "call"):
         raise ArgumentError("when= of another kind", expected="'once' or 'call'", got=repr(when))
     sparsifier = instance(sparsifier) if is_registered(sparsifier) else as_sparsifier(sparsifier)
-    if format is None:
-        format = getattr(sparsifier, "format", "CSR")
+    format = default_format(sparsifier) if format is None else format
     if getattr(sparsifier, "permute", False):
         permute_channels_(model, sparsifier)
     wanted = chooser(filter)
-    settled_(model, wanted)
+    _settle_(model, wanted)
     modules = dict(model.named_modules())
     chosen = [
         (f"{path}.{leaf}" if path else leaf, module, leaf, parameter)
@@ -280,19 +297,20 @@ def sparsify_(
     ]
     if when == "call":
         for _, module, leaf, parameter in chosen:
-            recomputed_(module, leaf, sparsifier, weight_format(format, parameter.dim()), grad)
+            read_through(module, leaf, Chosen(sparsifier, weight_format(format, parameter.dim()), grad))
         return model
-    sites = grams(model, {m for _, m, _, _ in chosen}, inputs) if "gram" in getattr(sparsifier, "wants", ()) else {}
-    parameters = {id(p): p for _, _, _, p in chosen}
-    own = sparsifier.over([p.detach() for p in parameters.values()]) if isinstance(sparsifier, Sparsifier) else None
-    own = dict(zip(parameters, own or [sparsifier] * len(parameters)))
+    parameters = {}
+    for _, module, _, parameter in chosen:
+        parameters.setdefault(id(parameter), (module, parameter))
+    told = dict(zip(parameters, own(model, list(parameters.values()), sparsifier, inputs)))
     names = {name for name, _, _, _ in chosen}
 
     def func(name, weight):
         if name not in names:
             return None
         path, _, leaf = name.rpartition(".")
-        new = sparsify(weight, own[id(weight)], weight_format(format, weight.dim()), **sites.get(modules[path], {}))
+        one, site = told[id(weight)]
+        new = sparsify(weight, one, weight_format(format, weight.dim()), **site)
         absent = 1 - new.pattern.num_values / max(weight.numel(), 1)
         if min_sparsity is not None and absent < min_sparsity:
             why = f"{100 * absent:.1f} % would be absent, min_sparsity={min_sparsity} asks for more"
@@ -301,6 +319,11 @@ def sparsify_(
         return new
 
     return reformat_(model, func, optimizer)
+
+
+def default_format(sparsifier):
+    """The format of what a sparsifier keeps of a weight, where nobody says another one: its own, or CSR."""
+    return getattr(sparsifier, "format", "CSR")
 
 
 def weight_format(format, rank):

@@ -8,7 +8,7 @@ block), in the order of layout.nonzero().
 import torch
 
 from ..errors import ArgumentError, TensorError
-from ._attention import row_softmax
+from ._attention_function import row_softmax
 from ._contract import contract
 from ._einsum import alike
 from ._sparsity_configs import _as_numbers

@@ -12,7 +12,7 @@ import torch
 import strata as st
 
 from ..errors import ArgumentError
-from ._attention import mask_pattern, resolved
+from ._attention_inputs import mask_pattern, resolved
 from ._attention_rows import by_rows, index_type, normal_format, rows_pattern
 from ._pattern import Pattern
 from ._sparsifiers import Sparsifier

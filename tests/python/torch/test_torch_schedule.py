@@ -616,6 +616,40 @@ def test_show_and_to_dict():
         sparse.create_schedule(mlp(32, 16)).load_dict(said, known={"Largest": Largest})
 
 
+@pytest.mark.parametrize("sparsifier", [
+    stt.KeepAll(), stt.Threshold(0.1), stt.Magnitude(0.3, (2, 2)), stt.Magnitude(0.3, scope="global"), stt.Magnitude(0.2),
+    stt.NM(2, 4), stt.GroupedNM(1, 4, 2), stt.Wanda(n=2, m=4), stt.Wanda(0.5), stt.SparseGPT(0.5, block=4), stt.SRSTE(2, 4, decay=0.1),
+], ids=repr)  # fmt: skip
+def test_every_sparsifier_is_told_again(sparsifier):
+    """By names and numbers that json takes; what it then keeps of random weights is the same."""
+    dense, x = mlp(16, 8), torch.randn(20, 16)
+    when = "call" if isinstance(sparsifier, stt.SRSTE) else None
+    s = sparse.create_schedule(dense, x)
+    s["0.weight"].sparsify(sparsifier, when=when)
+    said = json.loads(json.dumps(s.to_dict()))
+    again = sparse.create_schedule(dense, x).load_dict(said)
+    assert again.to_dict() == s.to_dict()
+    one, other = (schedule.build()[0].weight for schedule in (s, again))
+    assert one.pattern == other.pattern and torch.equal(one.values(), other.values())
+
+
+@pytest.mark.parametrize("pattern", [
+    stt.BigBirdSparsityConfig(4, 4, generator=0), stt.FixedSparsityConfig(4, 4, num_local_blocks=2),
+    stt.VariableSparsityConfig(4, 4, local_window_blocks=[1, 2]), stt.LocalSlidingWindowSparsityConfig,
+    stt.BSLongformerSparsityConfig(4, 4, global_block_indices=[0, 2]), stt.patterns.Routing(3), stt.patterns.local(12, distance=4),
+], ids=lambda p: getattr(p, "__name__", type(p).__name__))  # fmt: skip
+def test_every_pattern_of_attention_is_told_again(pattern):
+    layer, x = torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True), torch.randn(2, 12, 16)
+    s = sparse.create_schedule(layer, x)
+    s["self_attn.attn"].sparsify(pattern)
+    again = sparse.create_schedule(layer, x).load_dict(s.to_dict())
+    found = []
+    for schedule in (s, again):
+        torch.manual_seed(3)  # clusters start at random
+        found.append(schedule.build()(x))
+    torch.testing.assert_close(*found)
+
+
 def test_masks_and_patterns_go_into_a_checkpoint(tmp_path):
     dense = mlp(12, 8, 4)
     s = sparse.create_schedule(dense)

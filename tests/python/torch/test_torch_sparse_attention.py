@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: E402
 from masked_attention import masked  # noqa: E402
 
 import strata.torch as stt  # noqa: E402
-from strata.torch import _attention, _attention_rows  # noqa: E402
+from strata.torch import _attention_function, _attention_rows  # noqa: E402
 
 FORMATS = [
     *("CSR", "CSC", "COO", "DCSR", "DIA", "ELL", "delta(4)", "bitmap", "dense", "BSR(2, 2)", "BSR(2, 3)", "BSR(5, 4)"),
@@ -81,7 +81,7 @@ def test_heads_batches_and_tasks(lead, heads, limits, monkeypatch):
     """Products together, one by one, and cut by rows; with small scores and with what large ones need."""
     monkeypatch.setattr(_attention_rows, "TOGETHER", limits[0])
     monkeypatch.setattr(_attention_rows, "AT_ONCE", limits[1])
-    monkeypatch.setattr(_attention, "_SMALL", limits[2])
+    monkeypatch.setattr(_attention_function, "_SMALL", limits[2])
     q, k, v = operands(*lead)
     mask, bias = some(*heads, L, S), drawn((3, L, S))[0]
     same(stt.attention(q, k, v, mask), masked(q, k, v, mask), (q, k, v))
@@ -127,7 +127,7 @@ def test_a_sparse_bias():
 
 @pytest.mark.parametrize("small", [40, -1])
 def test_padding(small, monkeypatch):
-    monkeypatch.setattr(_attention, "_SMALL", small)
+    monkeypatch.setattr(_attention_function, "_SMALL", small)
     q, k, v = operands(2, 3)
     mask = some(3, L, S)
     padding = torch.arange(S) >= torch.tensor([[7], [0]])  # the second of the batch has no keys at all
@@ -379,17 +379,19 @@ def _by_hand(q, k, v, mask):
 
 
 def test_compiled():
-    """One graph where the pattern was met before; otherwise it breaks there."""
+    """One graph, whose pattern is worked out while it is made; other batches have another."""
     q, k, v = operands(2, 3)
     mask = some(3, L, S)
-    for known in (False, True):
-        torch._dynamo.reset()
-        pattern = stt.patterns.from_mask(mask)
-        f = lambda q, k, v: stt.attention(torch.tanh(q), k, v, pattern)  # noqa: E731, B023
-        if known:
-            f(q, k, v)
-        compiled = torch.compile(f, fullgraph=known, backend="aot_eager")
-        same(compiled(q, k, v), masked(torch.tanh(q), k, v, mask), (q, k, v))
+    bias, padding = (x.detach() for x in drawn((3, L, S), (2, S)))
+    torch._dynamo.reset()
+    pattern = stt.patterns.from_mask(mask)
+    f = lambda q, k, v: stt.attention(torch.tanh(q), k, v, pattern)  # noqa: E731
+    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
+    same(compiled(q, k, v), masked(torch.tanh(q), k, v, mask), (q, k, v))
+    fewer = [x[:1] for x in (q, k, v)]
+    same(compiled(*fewer), masked(torch.tanh(fewer[0]), *fewer[1:], mask), (q, k, v))
+    g = lambda q, k, v: stt.attention(q, k, v, pattern, bias, padding)  # noqa: E731
+    same(torch.compile(g, fullgraph=True, backend="aot_eager")(q, k, v), g(q, k, v), (q, k, v))
 
 
 @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])

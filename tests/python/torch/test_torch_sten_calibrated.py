@@ -176,7 +176,7 @@ def test_sr_ste():
         g = 2 * y / y.numel()
         w = w - 0.002 * (g.t() @ x + 0.05 * torch.where(mask, 0, w))
         bias = bias - 0.002 * g.sum(0)
-        torch.testing.assert_close(model[0].parametrizations.weight.original.detach(), w)
+        torch.testing.assert_close(model[0].weight_dense.detach(), w)
     assert len(patterns) > 1 and all(p.format == st.Format("structured(2, 4)") for p in patterns)
     before = model(x)
     stt.sparsify_(model, None, sparsifier)
@@ -192,7 +192,7 @@ def test_a_weight_chosen_in_each_pass_compiles():
         model.zero_grad()
         y = f(x)
         y.square().sum().backward()
-        gradients.append((y.detach(), model[0].parametrizations.weight.original.grad))
+        gradients.append((y.detach(), model[0].weight_dense.grad))
     torch.testing.assert_close(*gradients)
 
 
@@ -201,7 +201,7 @@ def test_each_weight_on_its_own():
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
     stt.sparsify_(model, None, stt.SRSTE(2, 4), when="call")
     stt.sparsify_(model, None, stt.NM(2, 4), filter="0")
-    assert isinstance(model[0], stt.Sparse) and hasattr(model[1], "parametrizations")
+    assert isinstance(model[0], stt.Sparse) and "weight_dense" in dict(model[1].named_parameters())
     stt.sparsify_(model, "CSR", stt.NM(2, 4))
     assert model[0].weight.format == st.Format("structured(2, 4)") and model[1].weight.format == st.Format("CSR")
 
@@ -227,5 +227,7 @@ def test_what_is_not_known_is_told():
         def forward(self, x):
             return self.one(x)
 
+    with pytest.raises(stt.Unsupported, match="which input meets which weight"):
+        stt.sparsify_(nn.Conv2d(4, 4, 1), None, stt.Wanda(0.5), filter="weight", inputs=torch.ones(1, 4, 2, 2))
     with pytest.raises(st.ArgumentError, match="a layer was not called"):
         stt.sparsify_(Unused(), "CSR", stt.Wanda(0.5), inputs=torch.ones(2, 8))

@@ -5,6 +5,7 @@ import torch
 from ...errors import ArgumentError
 from .._pattern import Pattern
 from .._sparsifiers import Random
+from .._sparsify import sparsify
 from .._tensor import Tensor, from_torch
 from .._weights import set_weight, weight_format
 
@@ -43,6 +44,4 @@ def start_sparse(module, density, pattern, block_shape, format):
 
 def kept(weight, format, sparsifier):
     """What a sparsifier keeps of a dense weight (without one all but zeros), without gradients."""
-    weight = weight.detach()
-    mask = sparsifier(weight) if sparsifier else weight != 0
-    return from_torch(torch.where(mask, weight, 0), weight_format(format, weight.dim()))
+    return sparsify(weight.detach(), sparsifier, weight_format(format, weight.dim()))

@@ -6,84 +6,125 @@ import strata as st
 
 from ... import _core
 from ...errors import ArgumentError, Error
-from .._attention import attention, resolved
-from .._frames import as_written
-from .._sparsifiers import KeepAll
-from .._tensor import Tensor, from_strata
+from .._channels import permute_channels_
+from .._layers import Chosen, own
+from .._sparsifiers import NM, GroupedNM, KeepAll, as_sparsifier
+from .._sparsify import sparsify
+from .._tensor import from_strata
 from .._updates import with_density
-from .._weights import read_through, reformat_, set_weight, weights_of
-from . import _masks, _pairs
-from ._formats import format_of
-from ._loops import LINEAR, RIGHT, Reading, check_loops, masked_gradient
-from ._masks import asks_for_pattern, kept, made, mask
-from ._rewrite import Attention
+from .._weights import (
+    default_format,
+    read_densely,
+    read_plainly,
+    read_through,
+    reformat_,
+    set_weight,
+    weight_format,
+    weights_of,
+)
+from ._hooks import Output, install_attention
+from ._loops import LINEAR, RIGHT, Reading, check_loops
 
 
 def apply(schedule, model):
     """What the schedule says, done to this model (its own, or a copy)."""
-    settings = {name: (schedule.places[name], setting) for name, setting in schedule.settings.items()}
+    settings = [(schedule.places[name], setting) for name, setting in schedule.settings.items()]
     modules = dict(model.named_modules())
-    weights = {name: told for name, told in settings.items() if told[0].kind == "weight"}
-    _store(model, modules, weights)
-    for place, setting in weights.values():
+    weights = [(place, setting) for place, setting in settings if place.kind == "weight"]
+    for place, _ in weights:
+        if place.leaf in read_densely(modules[place.path]):  # what an earlier schedule said
+            read_plainly(modules[place.path], place.leaf)
+    permuting = {same(s): s.sparsifier for _, s in weights if isinstance(s.sparsifier, (NM, GroupedNM))}
+    for sparsifier in permuting.values():
+        if sparsifier.permute:
+            permute_channels_(model, sparsifier)
+    _store(model, modules, weights, schedule.example_inputs)
+    for place, setting in weights:
         _read(modules[place.path], place, setting)
-    attentions = [place.path for place in schedule.places.values() if place.kind == "attention"]
-    for place, setting in settings.values():
+    for place, setting in settings:
         if place.kind == "output":
-            modules[place.path].register_forward_hook(Output(setting, place))
-        elif place.kind == "attention" and setting.sparsifier is not None:
-            inside = [
-                modules[p] for p in attentions if p != place.path and p.startswith(place.path and f"{place.path}.")
-            ]
-            At(setting).install(modules[place.path], inside)
+            Output(setting, place).install(modules[place.path])
+    attention = [(place, setting) for place, setting in settings if place.kind == "attention"]
+    told = [(place.path, setting) for place, setting in attention if setting.sparsifier is not None]
+    install_attention(model, told, [place.path for place in schedule.places.values() if place.kind == "attention"])
     return model
 
 
-def _store(model, modules, weights):
-    dense = dict(model.named_parameters(remove_duplicate=False))
-    told = {}
-    for name, (place, setting) in weights.items():
-        if setting.when == "call":
-            continue
-        if name in dense:
-            told[id(dense[name])] = place, setting
+def _store(model, modules, weights, inputs):
+    """Of weights that stay in storage; those that are chosen in each call remain dense."""
+    held = [(place, setting) for place, setting in weights if setting.when != "call"]
+    pruned = _sparsifiers(model, modules, held, inputs)
+    dense = {}
+    for (place, setting), told in zip(held, pruned):
+        parameter = modules[place.path]._parameters.get(place.leaf)
+        if parameter is None:
+            weight = weights_of(modules[place.path])[place.leaf].detach()
+            format = setting.whole_format(place)
+            if told is not None or setting.parts:
+                weight = stored(weight.to_dense(), place, setting, *(told or (None, {})))
+            elif format is not None:
+                weight = weight.to(format, zeros="keep")
+            set_weight(modules[place.path], place.leaf, weight)
         else:
-            set_weight(modules[place.path], place.leaf, _converted(modules[place.path], place, setting))
+            dense[id(parameter)] = place, setting, *(told or (None, {}))
 
     def func(name, weight):
-        found = told.get(id(weight))
+        found = dense.get(id(weight))
         return None if found is None else stored(weight, *found)
 
     reformat_(model, func)
 
 
-def _converted(module, place, setting):
-    """A weight that is sparse already: in another format, and less of it."""
-    weight = weights_of(module)[place.leaf].detach()
-    if setting.sparsifier is None and not setting.parts:
-        format = setting.whole_format(place)
-        return weight if format is None else weight.to(format, zeros="keep")
-    return stored(weight.to_dense(), place, setting)
+def _sparsifiers(model, modules, held, inputs):
+    """Of each place what prunes it, (sparsifier, site), or None. Places of which the same was told are pruned together: of a global
+    scope they are compared, and the model runs once for those that want to know what layers read."""
+    found, groups = [None] * len(held), {}
+    for k, (place, setting) in enumerate(held):
+        if setting.sparsifier is not None:
+            sparsifier = as_sparsifier(setting.sparsifier)
+            if setting.when == "step":
+                sparsifier = with_density(sparsifier, setting.options.get("density"), 0)
+            groups.setdefault(same(setting), (sparsifier, {}))[1].setdefault(_weight_at(modules, place), []).append(k)
+    for sparsifier, members in groups.values():
+        weights = [(modules[held[ks[0]][0].path], weight) for weight, ks in members.items()]
+        for told, ks in zip(own(model, weights, sparsifier, inputs), members.values()):
+            for k in ks:
+                found[k] = told
+    return found
 
 
-def stored(weight, place, setting):
+def _weight_at(modules, place):
+    """The Parameter (tied ones are one and the same), or the elements of a weight that is sparse already."""
+    parameter = modules[place.path]._parameters.get(place.leaf)
+    return weights_of(modules[place.path])[place.leaf].detach().to_dense() if parameter is None else parameter
+
+
+def same(setting):
+    """A key that is equal where the same sparsifier was told, with the same options."""
+    try:
+        hash(setting.sparsifier)
+        key = setting.sparsifier
+    except TypeError:
+        key = id(setting.sparsifier)
+    return key, *sorted(setting.options.items(), key=str)
+
+
+def stored(weight, place, setting, sparsifier, site):
     """The stt.Tensor of a dense weight, or None where it stays dense. ArgumentError for parts that leave something out."""
     format = setting.whole_format(place)
     if setting.parts:
-        return _sum_of_parts(weight, place, setting)
-    if setting.sparsifier is None and format is None:
+        return _sum_of_parts(weight, place, setting, sparsifier, site)
+    if sparsifier is None and format is None:
         return None
-    sparsifier = made(setting.sparsifier) if setting.sparsifier is not None else KeepAll()
-    if setting.when == "step":
-        sparsifier = with_density(sparsifier, setting.options.get("density"), 0)
-    return _masks.stored(weight, sparsifier, format)
+    sparsifier = KeepAll() if sparsifier is None else sparsifier
+    return sparsify(weight, sparsifier, format or weight_format(default_format(sparsifier), weight.dim()), **site)
 
 
-def _sum_of_parts(weight, place, setting):
-    if setting.sparsifier is not None:
-        weight = torch.where(mask(made(setting.sparsifier), weight), weight, 0)
-    rule = made(setting.rule)
-    found = mask(rule, weight) if asks_for_pattern(rule) else rule(weight)
+def _sum_of_parts(weight, place, setting, sparsifier, site):
+    if sparsifier is not None:
+        weight = sparsify(weight, sparsifier, **site)
+    rule = setting.rule
+    found = rule(weight) if _is_function(rule) else as_sparsifier(rule)(weight)
     if not isinstance(found, dict):
         found = {part: found == part for part in setting.parts}
     masks = [found.get(part, torch.zeros_like(weight, dtype=torch.bool)) for part in setting.parts]
@@ -99,10 +140,17 @@ def _sum_of_parts(weight, place, setting):
     return from_strata(parts[0] if len(parts) == 1 else _core.make_sum(parts))
 
 
+def _is_function(rule):
+    """One that numbers or names the parts."""
+    return callable(rule) and not isinstance(rule, (type, torch.Tensor)) and not hasattr(rule, "pattern")
+
+
 def _read(module, place, setting):
     call = None
     if setting.when == "call":
-        call = made(setting.sparsifier), setting.whole_format(place)
+        sparsifier = as_sparsifier(setting.sparsifier)
+        format = setting.whole_format(place) or weight_format(default_format(sparsifier), len(place.shape))
+        call = Chosen(sparsifier, format)
     if call is None and not setting.loops and setting.grad_sparsifier is None and setting.grad_format is None:
         return
     sparse = place.leaf in weights_of(module)
@@ -114,8 +162,8 @@ def _read(module, place, setting):
         )
     if setting.loops:
         _check_loops(module, place, setting)
-    reading = Reading(call, setting.loops, made(setting.grad_sparsifier), setting.grad_format)
-    read_through(module, place.leaf, reading)
+    grad_sparsifier = None if setting.grad_sparsifier is None else as_sparsifier(setting.grad_sparsifier)
+    read_through(module, place.leaf, Reading(call, setting.loops, grad_sparsifier, setting.grad_format))
 
 
 def _check_loops(module, place, setting):
@@ -133,111 +181,3 @@ def _check_loops(module, place, setting):
             check_loops(weight, setting.loops, RIGHT)
         except Error:
             raise first from None
-
-
-class Output:
-    """A hook: what a module gives is sparse, and its gradient perhaps less."""
-
-    def __init__(self, setting, place):
-        self.sparsifier = None if setting.sparsifier is None else made(setting.sparsifier)
-        self.setting, self.place = setting, place
-        self.grad_sparsifier = made(setting.grad_sparsifier)
-
-    @as_written
-    def __call__(self, module, inputs, output):
-        output = output.to_dense() if isinstance(output, Tensor) else output
-        if self.grad_sparsifier is not None:
-            output = masked_gradient(output, self.grad_sparsifier)
-        if self.sparsifier is None and self.setting.format is None:
-            return output
-        place = type(self.place)("output", self.place.path, "", tuple(output.shape))
-        format = self.setting.whole_format(place)
-        return kept(output, self.sparsifier or KeepAll(), format)
-
-
-class At:
-    """Attention of a module at a pattern: a mode that is on while the module runs."""
-
-    def __init__(self, setting):
-        self.pattern = setting.sparsifier
-        if isinstance(self.pattern, torch.Tensor):
-            self.pattern = _pairs.pattern_of_mask(self.pattern)
-        elif hasattr(self.pattern, "make_layout") and not asks_for_pattern(self.pattern):
-            self.pattern = made(self.pattern)
-        self.format = setting.format
-        self.modes, self.known = [], {}
-
-    def install(self, module, inside):
-        """`inside`: modules of it whose attention is another place."""
-        module.register_forward_pre_hook(_Step(self, "enter"))
-        module.register_forward_hook(_Step(self, "leave"), always_call=True)
-        for other in inside:
-            other.register_forward_pre_hook(_Step(self, "pause"))
-            other.register_forward_hook(_Step(self, "resume"), always_call=True)
-
-    def enter(self):
-        mode = Attention(self.attention)
-        mode.__enter__()
-        self.modes.append(mode)
-
-    def leave(self):
-        self.modes.pop().__exit__(None, None, None)
-
-    def pause(self):
-        for mode in self.modes:
-            mode.off += 1
-
-    def resume(self):
-        for mode in self.modes:
-            mode.off -= 1
-
-    def attention(self, q, k, v, *, bias, dropout_p, scale, is_causal):
-        pattern = self.pattern_for(q, k, v)
-        if is_causal:
-            pattern = _pairs.causal(pattern)
-        return attention(q, k, v, pattern, bias=bias, dropout_p=dropout_p, scale=scale)
-
-    def pattern_for(self, q, k, v):
-        """The Pattern of this call; what is made of it is kept."""
-        if hasattr(self.pattern, "make_layout") and not asks_for_pattern(self.pattern):  # DeepSpeed's own
-            return self._kept((q.shape[-2], k.shape[-2]), self._of_layout)
-        found = resolved(self.pattern, q.detach(), k.detach(), v.detach())
-        return found if self.format is None or len(found.shape) != 2 else self._kept(found, self._in_format)
-
-    def _kept(self, key, make):
-        if key not in self.known:
-            if len(self.known) >= 16:
-                self.known.clear()
-            self.known[key] = make(key)
-        return self.known[key]
-
-    def _of_layout(self, lengths):
-        block = self.pattern.block
-        return _of_blocks(self.pattern.make_layout(-(-lengths[0] // block) * block), block, *lengths)
-
-    def _in_format(self, pattern):
-        return Tensor(torch.ones(pattern.num_values), pattern).to(format_of(self.format, 2)).pattern
-
-    def __getstate__(self):
-        return {**self.__dict__, "modes": [], "known": {}}
-
-
-def _of_blocks(layout, block, rows, columns):
-    """The pattern of (heads, rows, columns) that a layout of blocks means."""
-    head, i, j = layout.nonzero().T[:, :, None, None]
-    inside = torch.arange(block)
-    row, column = i * block + inside[:, None], j * block + inside
-    there = (row < rows) & (column < columns)
-    flat = ((head * rows + row) * columns + column)[there]
-    return _pairs.pattern_at((len(layout), rows, columns), flat.sort().values)
-
-
-class _Step:
-    """A hook that calls a method of an At."""
-
-    def __init__(self, at, method):
-        self.at, self.method = at, method
-
-    @as_written
-    def __call__(self, *_):
-        getattr(self.at, self.method)()

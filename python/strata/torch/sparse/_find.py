@@ -5,7 +5,8 @@ import dataclasses
 import torch
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from .._weights import weights_of
+from .._weights import read_densely, weights_of
+from ._hooks import as_it_was
 from ._rewrite import Attention
 
 
@@ -28,8 +29,11 @@ class Place:
 def weights(model):
     """Of every parameter of two or more dimensions, and every weight that is sparse already."""
     for path, module in model.named_modules():
+        for name in read_densely(module):
+            yield Place("weight", path, name, tuple(module._parameters[f"{name}_dense"].shape))
+        read = {f"{name}_dense" for name in read_densely(module)}
         for name, p in module._parameters.items():
-            if p is not None and p.dim() > 1:
+            if p is not None and p.dim() > 1 and name not in read:
                 yield Place("weight", path, name, tuple(p.shape))
         for name, weight in weights_of(module).items():
             yield Place("weight", path, name, tuple(weight.shape))
@@ -61,7 +65,7 @@ def computed(model, args, kwargs):
     training = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad(), Attention(attend):
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), as_it_was(model), Attention(attend):
             model(*args, **kwargs)
     finally:
         for module, mode in training:

@@ -9,10 +9,9 @@
 Such a class, or an instance of it, is accepted wherever a format is; what it stands for is an ordinary st.Format.
 """
 
-import inspect
-
 from ..._core import Format
 from ...errors import FormatError
+from .. import _layouts
 
 _LETTERS = "ijklmnopqrstuvwxyzabcdefgh"
 
@@ -177,17 +176,10 @@ DenseTensor = _named("DenseTensor", "dense", "All elements, of any rank.")
 
 def format_of(given, rank=None):
     """The st.Format that is meant by a name, an st.Format, a class or an instance of SparseTensor. FormatError."""
-    if isinstance(given, Format):
-        return given
-    if isinstance(given, str):
-        return Format(given, rank) if rank is not None and "->" not in given else Format(given)
-    if hasattr(given, "__strata_format__"):
-        try:
-            return given.__strata_format__(rank)
-        except TypeError as e:
-            if not inspect.isclass(given):
-                raise
-            raise FormatError(
-                f"{given.__name__} needs arguments", expected=f"{given.__name__}(...)", got=f"the class: {e}"
-            ) from None
-    raise FormatError("no format", expected="a name, an st.Format or a class such as sparse.CscTensor", got=repr(given))
+    named = isinstance(given, (str, Format)) or hasattr(given, "__strata_format__")
+    found = _layouts.format_of(given, rank) if named else None
+    if found is None:
+        raise FormatError(
+            "no format", expected="a name, an st.Format or a class such as sparse.CscTensor", got=repr(given)
+        )
+    return found

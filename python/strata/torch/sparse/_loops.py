@@ -11,7 +11,6 @@ from .. import _ops
 from .._contract import plain
 from .._matrix import is_sparse
 from .._tensor import Tensor
-from ._masks import kept, mask
 
 _T = torch.Tensor
 #: the products that a schedule of loops is for: text with b (rows of the input), i (inputs), o (outputs)
@@ -81,16 +80,20 @@ def _looped(x, weight, text):
 class Reading:
     """What a module reads in the place of a weight: f(weight).
 
-    call : (sparsifier, format), the pattern is found anew in each forward, of a dense weight. loops: text of an st.Schedule.
+    call : a Chosen, which finds the pattern anew in each forward, of a dense weight. loops: text of an st.Schedule.
     grad_sparsifier : what it keeps of the gradient stays, the rest is 0. grad_format: of the gradient of a sparse weight."""
 
     def __init__(self, call=None, loops="", grad_sparsifier=None, grad_format=None):
         self.call, self.loops = call, loops
         self.grad_sparsifier, self.grad_format = grad_sparsifier, grad_format
 
+    def unchosen(self):
+        """What stays to be done with the weight where it is chosen no longer."""
+        return Reading(None, "", self.grad_sparsifier) if self.grad_sparsifier is not None else None
+
     def __call__(self, weight):
         if self.call is not None:
-            weight = kept(weight, *self.call)
+            weight = self.call(weight)
         if not is_sparse(weight):
             return weight if self.grad_sparsifier is None else masked_gradient(weight, self.grad_sparsifier)
         if not self.loops and self.grad_sparsifier is None and self.grad_format is None:
@@ -118,7 +121,7 @@ class _Masked(Function):
     def backward(ctx, g):
         pattern, sparsifier = ctx.how
         dense = g if pattern is None else pattern.scatter(g)
-        stays = mask(sparsifier, dense.detach())
+        stays = sparsifier(dense.detach())
         return torch.where(stays if pattern is None else pattern.gather(stays.to(g.dtype)) != 0, g, 0), None, None
 
 

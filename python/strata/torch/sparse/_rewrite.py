@@ -2,6 +2,7 @@
 seen while they run, by a mode; the first product and the softmax wait (Deferred) until it is clear what they are for."""
 
 import operator
+import types
 
 import torch
 import torch.nn.functional as F
@@ -9,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from .._deferred import Deferred, values_of
 from .._frames import as_written
+from .._traced import is_understood
 from ..nn._attention import _over_our_products
 
 _T = torch.Tensor
@@ -47,13 +49,68 @@ class Weights:
         )
 
 
+class Waiting:
+    """A Deferred while torch.compile looks on, whose graphs have no place for such a tensor: no tensor at all, but functions of torch
+    take it, and it has those methods that stand between two products of an attention."""
+
+    def __init__(self, how, shape, dtype):
+        self.how, self.shape, self.dtype, self._value = how, torch.Size(shape), dtype, None
+
+    def value(self):
+        """The tensor itself."""
+        if self._value is None:
+            self._value, self.how = self.how.compute(), None
+        return self._value
+
+    def dim(self):
+        return len(self.shape)
+
+    def size(self, dim=None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def __getattr__(self, name):
+        return getattr(self.value(), name)
+
+    def softmax(self, dim, dtype=None):
+        return torch.softmax(self, dim, dtype=dtype)
+
+    def masked_fill(self, mask, value):
+        return torch.masked_fill(self, mask, value)
+
+    def to(self, *args, **kwargs):
+        return torch.Tensor.to(self, *args, **kwargs)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        args, kwargs = _values_of((args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+for _name, _f in dict(matmul=torch.matmul, mul=torch.mul, div=torch.div, add=torch.add, bmm=torch.bmm).items():
+    setattr(Waiting, _name, lambda a, b, _f=_f: _f(a, b))
+for _name, _f in dict(matmul=torch.matmul, mul=torch.mul, truediv=torch.div, add=torch.add).items():
+    setattr(Waiting, f"__{_name}__", lambda a, b, _f=_f: _f(a, b))
+    setattr(Waiting, f"__r{_name}__", lambda a, b, _f=_f: _f(b, a))
+
+
+def _values_of(tree):
+    if type(tree) is Waiting:
+        return tree.value()
+    if type(tree) in (tuple, list):
+        return type(tree)([_values_of(x) for x in tree])
+    if type(tree) is dict:
+        return {name: _values_of(x) for name, x in tree.items()}
+    return values_of(tree)
+
+
 class Attention(TorchFunctionMode):
     """While it is on, attention(q, k, v, bias=, dropout_p=, scale=, is_causal=) answers for what the code computes."""
 
     def __init__(self, attention):
         super().__init__()
-        self.attention = attention
+        self._answer = attention
         self.off = 0  # within so many modules whose attention is another site
+        self.seen = False  # was there an attention?
 
     @as_written
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -61,16 +118,24 @@ class Attention(TorchFunctionMode):
         if self.off:
             return func(*args, **kwargs)
         if func is F.scaled_dot_product_attention:
-            return self._attention_itself(*values_of(args), **values_of(kwargs))
+            return self._attention_itself(*_values_of(args), **_values_of(kwargs))
         if func is F.multi_head_attention_forward:
             with self:
                 return _over_our_products(*args, **kwargs)
+        if func.__name__ in _REVERSED:
+            func, args = _REVERSED[func.__name__], args[::-1]
         known = _STEPS.get(func)
         if known is not None:
             found = known(self, func, *args, **kwargs)
             if found is not NotImplemented:
                 return found
+        if torch.compiler.is_compiling() and func.__name__ in _WRITTEN_IN_PYTHON and isinstance(args[0], _T):
+            return getattr(args[0], func.__name__)(*args[1:], **kwargs)  # as torch.compile knows them
         return func(*args, **kwargs)
+
+    def attention(self, *operands, **options):
+        self.seen = True
+        return self._answer(*operands, **options)
 
     def _attention_itself(
         self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
@@ -83,8 +148,22 @@ class Attention(TorchFunctionMode):
         return self.attention(query, key, value, bias=attn_mask, dropout_p=dropout_p, scale=scale, is_causal=is_causal)
 
 
+class Uncompiled(Attention):
+    """The same, where a graph of torch.compile breaks."""
+
+    @torch.compiler.disable
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs)
+
+
 def _how(x, kind):
-    return x.how if type(x) is Deferred and isinstance(x.how, kind) else None
+    return x.how if type(x) in (Deferred, Waiting) and isinstance(x.how, kind) else None
+
+
+def _later(how, shape, dtype):
+    if torch.compiler.is_compiling() and is_understood():
+        return Waiting(how, shape, dtype)
+    return Deferred(how, shape, dtype)
 
 
 def _plain(*tensors):
@@ -95,22 +174,24 @@ def _matmul(mode, func, a, b, *, out=None):
     """The first product waits; the second one, of weights with values, is attention."""
     weights = _how(a, Weights)
     if weights is not None and out is None:
-        return weights.with_values(values_of(b))
+        return weights.with_values(_values_of(b))
     if not _plain(a, b) or out is not None or a.dim() < 3 or a.dim() != b.dim() or not a.is_floating_point():
         return NotImplemented
     if a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
         return NotImplemented
-    return Deferred(Scores(a, b, lambda: func(a, b)), (*a.shape[:-1], b.shape[-1]), a.dtype)
+    return _later(Scores(a, b, lambda: func(a, b)), (*a.shape[:-1], b.shape[-1]), a.dtype)
 
 
 def _baddbmm(mode, func, c, a, b, *, beta=1, alpha=1, out=None):
     if beta != 1 or alpha != 1 or out is not None or not _plain(c, a, b):
         return NotImplemented
-    return Deferred(Scores(a, b, lambda: func(c, a, b), bias=c), (*a.shape[:-1], b.shape[-1]), a.dtype)
+    return _later(Scores(a, b, lambda: func(c, a, b), bias=c), (*a.shape[:-1], b.shape[-1]), a.dtype)
 
 
 def _scaled(by):
     def step(mode, func, x, number, *rest, **kwargs):
+        if by is operator.mul and _how(x, Scores) is None:
+            x, number = number, x
         scores = _how(x, Scores)
         if scores is None or rest or kwargs or not _is_number(number):
             return NotImplemented
@@ -127,7 +208,7 @@ def _is_number(x):
 
 
 def _add(mode, func, a, b, *, alpha=1, out=None):
-    x, bias = (a, b) if type(a) is Deferred else (b, a)
+    x, bias = (a, b) if type(a) in (Deferred, Waiting) else (b, a)
     scores = _how(x, Scores)
     if scores is None or alpha != 1 or out is not None or not _plain(bias) or not bias.is_floating_point():
         return NotImplemented
@@ -164,14 +245,19 @@ def _dropout(mode, func, x, p=0.5, training=True, inplace=False):
 
 def _same(mode, func, x, *args, **kwargs):
     """A conversion to the dtype that it has."""
-    if type(x) is not Deferred or kwargs.get("dtype", args[0] if args else None) not in (None, x.dtype):
+    if type(x) not in (Deferred, Waiting) or kwargs.get("dtype", args[0] if args else None) not in (None, x.dtype):
         return NotImplemented
     return x
 
 
 def _again(x, how):
-    return Deferred(how, x.shape, x.dtype)
+    return type(x)(how, x.shape, x.dtype)
 
+
+#: what torch.compile makes of `w @ x` and `w / x`, where x alone is a tensor
+_REVERSED = {"__rmatmul__": torch.matmul, "__rtruediv__": torch.div, "__rdiv__": torch.div}
+#: methods of torch.Tensor that are Python functions
+_WRITTEN_IN_PYTHON = {name for name, f in vars(_T).items() if isinstance(f, types.FunctionType)}
 
 _STEPS = {
     F.softmax: _softmax,
@@ -187,9 +273,9 @@ _STEPS = {
 }
 for _f in (torch.matmul, _T.matmul, _T.__matmul__, operator.matmul, torch.bmm, _T.bmm):
     _STEPS[_f] = _matmul
-for _f in (torch.mul, _T.mul, _T.__mul__, _T.__rmul__):
+for _f in (torch.mul, _T.mul, _T.__mul__, _T.__rmul__, operator.mul):
     _STEPS[_f] = _scaled(operator.mul)
-for _f in (torch.div, _T.div, _T.__truediv__):
+for _f in (torch.div, _T.div, _T.__truediv__, operator.truediv):
     _STEPS[_f] = _scaled(operator.truediv)
-for _f in (torch.add, _T.add, _T.__add__, _T.__radd__):
+for _f in (torch.add, _T.add, _T.__add__, _T.__radd__, operator.add):
     _STEPS[_f] = _add

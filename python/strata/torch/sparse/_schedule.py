@@ -10,11 +10,11 @@ import torch
 import strata as st
 
 from ...errors import ArgumentError, FormatError, Unsupported
+from .._layers import arguments
 from .._updates import PatternUpdater
 from . import _find
-from ._apply import apply
+from ._apply import apply, same
 from ._formats import format_of
-from ._masks import made
 from ._setting import Setting, check_axes, from_dict, to_dict
 
 _VERBS = ("split", "reorder", "parallelize", "vectorize", "unroll", "precompute")
@@ -28,7 +28,7 @@ def create_schedule(model, example_inputs=None):
         sparse_model = s.build()
 
     example_inputs: a tensor, a tuple of arguments or a dictionary of keywords: the model runs once, and s[...] then finds the outputs of
-    its modules and its attention too."""
+    its modules and its attention too. Sparsifiers that want to know what layers read (stt.Wanda, stt.SparseGPT) see them again."""
     return Schedule(model, example_inputs)
 
 
@@ -39,12 +39,13 @@ class Schedule:
     def __init__(self, model, example_inputs=None):
         self.model = model
         self.places = {place.name: place for place in _find.weights(model)}
-        self._ran = example_inputs is not None
-        if self._ran:
-            args, kwargs = _arguments(example_inputs)
+        self.example_inputs = example_inputs
+        if example_inputs is not None:
+            args, kwargs = arguments(example_inputs)
             self.places.update((place.name, place) for place in _find.computed(model, args, kwargs))
         #: name -> Setting, of the places of which something is told
         self.settings = {}
+        self._applied = False
 
     def __getitem__(self, name):
         """The Sites with this name. ArgumentError, with the nearest names, where there are none."""
@@ -60,7 +61,7 @@ class Schedule:
                 fix=f"s['*.{name}'] finds {len(ends)} of them"
                 if ends
                 else "list(s.places) are all of them"
-                if self._ran
+                if self.example_inputs is not None
                 else "outputs and attention need create_schedule(model, example_inputs)",
             )
         return Sites(self, found)
@@ -70,12 +71,24 @@ class Schedule:
         return self[name].op
 
     def build(self):
-        """A copy of the model with all that has been told. The model itself stays."""
+        """A copy of the model with all that has been told. The model itself stays. ArgumentError after apply_()."""
+        self._first("build()")
         return apply(self, copy.deepcopy(self.model))
 
     def apply_(self):
-        """The model itself, changed."""
+        """The model itself, changed. ArgumentError where it has been already: a new schedule of the model goes on from there."""
+        self._first("apply_()")
+        self._applied = True
         return apply(self, self.model)
+
+    def _first(self, verb):
+        if self._applied:
+            raise ArgumentError(
+                "the schedule has been applied to its model, and would be once more",
+                expected="apply_() once, or build() as often as you like",
+                got=f"{verb} after apply_()",
+                fix="create_schedule(model), of the model as it is now",
+            )
 
     def updater(self, model, optimizer):
         """What sparsify(..., when="step") asked for: its step() is to be called after each step of the optimizer. `model`: what
@@ -83,15 +96,14 @@ class Schedule:
         groups = {}
         for name, setting in self.settings.items():
             if setting.when == "step":
-                key = setting.sparsifier if _hashable(setting.sparsifier) else id(setting.sparsifier)
-                groups.setdefault((key, *sorted(setting.options.items(), key=str)), []).append((name, setting))
+                groups.setdefault(same(setting), []).append((name, setting))
         if not groups:
             raise ArgumentError("nothing is pruned as the model trains", expected='sparsify(..., when="step")')
         return Updaters(
             PatternUpdater(
                 model,
                 optimizer,
-                sparsifier=made(group[0][1].sparsifier),
+                sparsifier=group[0][1].sparsifier,
                 filter=_Among({name for name, _ in group}),
                 **group[0][1].options,
             )
@@ -121,7 +133,8 @@ class Schedule:
         ArgumentError for names of places or sparsifiers that are not here."""
         import strata.torch as stt
 
-        known = {**{name: getattr(stt, name) for name in stt.__all__}, **(known or {})}
+        ours = {name: getattr(stt, name) for name in stt.__all__} | {"Routing": stt.patterns.Routing}
+        known = {**ours, **(known or {})}
         for name, each in said["places"].items():
             if name not in self.places:
                 self[name]  # raises
@@ -187,8 +200,8 @@ class Sites:
 
     def sparsify(self, sparsifier, when=None, *, density=None, every=100, stop=None):
         """What stays. when: "init" (once; of weights), "step" (again every so many steps of training, of the density that is due:
-        see updater()), "call" (anew in each forward; of outputs and attention always). sparsifier: what stt.sparsify_ takes, or a
-        class or object with pattern(x, **site); attention: also a Pattern, a mask, a SparsityConfig; its `site` has q, k, v. ArgumentError."""
+        see updater()), "call" (anew in each forward; of outputs and attention always). sparsifier: what stt.sparsify takes;
+        attention: also a SparsityConfig; its `site` has q, k, v. ArgumentError."""
         if when not in (None, "init", "step", "call"):
             raise ArgumentError("when= of another kind", expected="'init', 'step' or 'call'", got=repr(when))
         options = {"density": density, "every": every, "stop": stop} if when == "step" else {}
@@ -290,20 +303,6 @@ class _Among:
 
     def __call__(self, name, module):
         return name in self.names
-
-
-def _arguments(example):
-    if isinstance(example, dict):
-        return (), example
-    return (tuple(example) if isinstance(example, (tuple, list)) else (example,)), {}
-
-
-def _hashable(x):
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True
 
 
 def _told(setting, place):
