@@ -31,8 +31,20 @@ enum class Direct : std::uint8_t {
 Direct parse_direct(std::string_view name);
 std::string_view name_of(Direct method);
 
+/// Who factorizes a sparse matrix: what is built in, or a library that is looked for when it is named, and never
+/// linked. Where it is not found, Unsupported says how to get it.
+enum class DirectLibrary : std::uint8_t {
+  built_in,  ///< Eigen
+  pardiso,   ///< MKL's: Cholesky, L D L^H with pivots of 1 and 2 rows, LU
+  cholmod,   ///< SuiteSparse's Cholesky
+  umfpack,   ///< SuiteSparse's LU
+};
+/// "eigen", "pardiso", "cholmod", "umfpack"; PlanError for others, with a suggestion.
+DirectLibrary parse_direct_library(std::string_view name);
+
 struct DirectOptions {
   Direct method = Direct::automatic;
+  DirectLibrary library = DirectLibrary::built_in;
   bool unit_diagonal = false;       ///< triangles: the diagonal is 1, whatever is stored
   std::optional<DType> dtype = {};  ///< to compute in: f32, f64, c64 or c128 (default: the matrix's, f64 of integers)
 };

@@ -89,13 +89,16 @@ void bind_factorization(nb::module_& m) {
                             "A matrix made ready to solve with: the state of strata.Solve, lu and others.")
       .def(
           "__init__",
-          [](Factorization* self, nb::handle a, const std::string& method, bool unit_diagonal, nb::handle dtype) {
+          [](Factorization* self, nb::handle a, const std::string& method, bool unit_diagonal, nb::handle dtype,
+             const std::string& library) {
             const Tensor t = to_operand(a);
-            const DirectOptions options{parse_direct(method), unit_diagonal, to_optional_dtype(dtype)};
+            const DirectOptions options{parse_direct(method), parse_direct_library(library), unit_diagonal,
+                                        to_optional_dtype(dtype)};
             NoGil no_gil;
             new (self) Factorization(t, options);
           },
-          nb::arg("a"), nb::arg("method") = "auto", nb::arg("unit_diagonal") = false, nb::arg("dtype") = nb::none())
+          nb::arg("a"), nb::arg("method") = "auto", nb::arg("unit_diagonal") = false, nb::arg("dtype") = nb::none(),
+          nb::arg("library") = "eigen")
       .def(
           "factorize",
           [](Factorization& f) {

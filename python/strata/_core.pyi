@@ -1170,7 +1170,7 @@ class Factorization:
     A matrix made ready to solve with: the state of strata.Solve, lu and others.
     """
 
-    def __init__(self, a: object, method: str = 'auto', unit_diagonal: bool = False, dtype: object | None = None) -> None: ...
+    def __init__(self, a: object, method: str = 'auto', unit_diagonal: bool = False, dtype: object | None = None, library: str = 'eigen') -> None: ...
 
     def factorize(self) -> None:
         """SingularError, IndefiniteError."""

@@ -101,11 +101,16 @@ def method_of(method, assume):
     return _ASSUMED[assume]
 
 
+def library_of(library):
+    """The core's word for who factorizes; what it does not know is its error."""
+    return "eigen" if library is None else str(library)
+
+
 def _turn(transpose, adjoint):
     return 2 if adjoint else int(bool(transpose))
 
 
-def solve(a, b, *, method="auto", assume=None, transpose=False, adjoint=False, info=False):
+def solve(a, b, *, method="auto", assume=None, library=None, transpose=False, adjoint=False, info=False):
     """The solution of a x = b; of least squares where a has more rows than columns, the smallest one where it has fewer.
 
         solve(eye(3), x)
@@ -116,23 +121,28 @@ def solve(a, b, *, method="auto", assume=None, transpose=False, adjoint=False, i
     method : "auto" looks at the structure; "diagonal", "lower", "upper", "tridiagonal", "banded", "cholesky", "ldlt", "lu",
         "qr"; or an iteration, "cg", "minres", "bicgstab", "gmres", "lsqr", "lsmr", to their own tolerances
     assume : the same in the words of scipy.linalg.solve: "pos", "sym", "her", "gen", "banded", "lower triangular", ...
+    library : who factorizes a sparse matrix: None is Eigen, built in; "pardiso" (MKL), "cholmod", "umfpack" (SuiteSparse) are
+        looked for when they are named
     transpose, adjoint : solves with the transpose, the conjugate transpose
     info : True also returns a SolveInfo
 
     The solution is dense, in the package of b. It was put into the equation: one that does not solve it is an error. Integers
     are solved in float64, float16 in float32.
 
-    SingularError, IndefiniteError, SolveError, TensorError, Unsupported.
+    SingularError, IndefiniteError, SolveError, TensorError, Unsupported (it says how to get a library that is not there).
     """
     if method in ITERATIVE:
         from . import _krylov
+
+        if library is not None:
+            raise PlanError("an iteration factorizes nothing", got=f"method={method!r}, library={library!r}")
 
         if transpose or adjoint:
             a = asarray(a).T if transpose and not adjoint else asarray(a).H
         x, facts = getattr(_krylov, method)(a, b)
         return (x, facts) if info else x
     a, right = _matrix(a), b if isinstance(b, Tensor) else _core.to_operand(b)
-    f = _core.Factorization(a, method_of(method, assume), dtype=common_dtype(a, right))
+    f = _core.Factorization(a, method_of(method, assume), dtype=common_dtype(a, right), library=library_of(library))
     f.factorize()
     x, facts = f.solve(b, _turn(transpose, adjoint))
     return (x, SolveInfo(*facts)) if info else x
@@ -167,14 +177,14 @@ class Factorization:
         f.solve(x), f.logdet()
         assert allclose(f.L @ f.U, (2.0 * eye(3))[f.rows][:, f.columns])
 
-    L, U : of LU, a[rows][:, columns] = L U
+    L, U : of LU, a[rows][:, columns] = L U; other libraries than Eigen do not show their factors
     L : of Cholesky, a[rows][:, rows] = L L^H
     R : of QR, a[:, columns] = Q R; Q is not kept as a matrix
     rows, columns : permutations, as arrays
     """
 
-    def __init__(self, a, method, dtype=None):
-        self._f = _core.Factorization(_matrix(a), method, dtype=dtype)
+    def __init__(self, a, method, dtype=None, library=None):
+        self._f = _core.Factorization(_matrix(a), method, dtype=dtype, library=library_of(library))
         self._f.factorize()
         self._factors = None
 
@@ -213,7 +223,8 @@ class Factorization:
         if self._factors is None:
             self._factors = self._f.factors()
         if name not in self._factors:
-            raise AttributeError(f"this is a {self.method}: it has {', '.join(self._factors)}")
+            has = ", ".join(self._factors) or "no factors that can be seen"
+            raise AttributeError(f"this is a {self.method}: it has {has}")
         return self._factors[name]
 
     L = property(lambda self: self._factor("L"), doc="The lower triangle.")
@@ -227,20 +238,21 @@ class Factorization:
         return f"Factorization({self.method}; {rows} x {columns}, {self.dtype})"
 
 
-def lu(a, *, dtype=None):
+def lu(a, *, dtype=None, library=None):
     """LU of a square matrix with partial pivoting, columns ordered by COLAMD where it is sparse.
 
         f = lu(eye(3))
         f.solve(x)
 
     dtype : to compute in: that of a unless told, float64 of integers
+    library : None (Eigen), "pardiso" or "umfpack", as of solve()
 
-    SingularError, TensorError.
+    SingularError, TensorError, Unsupported.
     """
-    return Factorization(a, "lu", dtype)
+    return Factorization(a, "lu", dtype, library)
 
 
-def cholesky(a, *, dtype=None):
+def cholesky(a, *, dtype=None, library=None):
     """Cholesky of a Hermitian positive definite matrix, of which the lower triangle is read; ordered by minimum degree where
     it is sparse.
 
@@ -248,10 +260,11 @@ def cholesky(a, *, dtype=None):
         f.solve(x), f.logdet()
 
     dtype : to compute in: that of a unless told, float64 of integers
+    library : None (Eigen), "pardiso" or "cholmod", as of solve()
 
-    IndefiniteError, TensorError.
+    IndefiniteError, TensorError, Unsupported.
     """
-    return Factorization(a, "cholesky", dtype)
+    return Factorization(a, "cholesky", dtype, library)
 
 
 def qr(a, *, dtype=None):
@@ -278,13 +291,14 @@ class Solve:
             s.reset_operands(b=2 * x)
             s.execute()
 
-    a, b, method, assume, transpose, adjoint : as of solve(), without iterations
+    a, b, method, assume, library, transpose, adjoint : as of solve(), without iterations
 
     PlanError where the calls come in a wrong order; SingularError, IndefiniteError, SolveError, TensorError.
     """
 
-    def __init__(self, a, b=None, *, method="auto", assume=None, transpose=False, adjoint=False):
+    def __init__(self, a, b=None, *, method="auto", assume=None, library=None, transpose=False, adjoint=False):
         self._method, self._turned = method_of(method, assume), _turn(transpose, adjoint)
+        self._library = library_of(library)
         self._a, self._b = _matrix(a), b
         self._dtype = solved_in(self._a) if b is None else common_dtype(self._a, _matrix(b))
         self._f = self._facts = None
@@ -297,7 +311,7 @@ class Solve:
     def plan(self):
         """Looks at the structure and chooses a method, whose name is returned."""
         self._alive()
-        self._f = _core.Factorization(self._a, self._method, dtype=self._dtype)
+        self._f = _core.Factorization(self._a, self._method, dtype=self._dtype, library=self._library)
         return self._f.kind
 
     def factorize(self):

@@ -19,6 +19,8 @@ template <class T> double condition(const Matrix<T>& a, const Factors<T>& factor
     if (const double scale = c[static_cast<std::size_t>(j)]; scale > 0)
       d[static_cast<std::size_t>(i)] += magnitude(v) / scale;
   });
+  for (std::size_t i = 0; i < n; ++i)
+    if (!(c[i] > 0) || !(d[i] > 0)) return HUGE_VAL;  // a column or a row of zeros
   std::vector<T> x(n), y(n), z(n);
   const auto scaled = [&](std::vector<T>& v, const std::vector<double>& by) {
     for (std::size_t i = 0; i < n; ++i) v[i] *= static_cast<Real<T>>(by[i]);

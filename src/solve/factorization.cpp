@@ -12,6 +12,7 @@
 #include "solve/condition.h"
 #include "solve/factors.h"
 #include "solve/look.h"
+#include "solve/who_factorizes.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -43,6 +44,16 @@ Direct parse_direct(std::string_view name) {
   const std::string_view near = closest(name, names);
   throw PlanError({.what = "no direct method '" + std::string(name) + "'",
                    .expected = all,
+                   .got = std::string(name),
+                   .fix = near.empty() ? "" : "write '" + std::string(near) + "'"});
+}
+DirectLibrary parse_direct_library(std::string_view name) {
+  constexpr auto words = solving::library_words;
+  for (std::size_t k = 0; k < words.size(); ++k)
+    if (name == words[k]) return static_cast<DirectLibrary>(k);
+  const std::string_view near = closest(name, words);
+  throw PlanError({.what = "no library '" + std::string(name) + "' factorizes",
+                   .expected = "eigen, pardiso, cholmod, umfpack",
                    .got = std::string(name),
                    .fix = near.empty() ? "" : "write '" + std::string(near) + "'"});
 }
@@ -119,15 +130,22 @@ template <class T> void subtract_product(const Matrix<T>& a, Turn turn, const T*
   }
 }
 
-template <class T> double length(const T* v, std::int64_t n) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += square(v[i]);
-  return std::sqrt(sum);
-}
 template <class T> double largest_of(const T* v, std::int64_t n) {
   double found = 0;
   for (std::int64_t i = 0; i < n; ++i) found = std::max(found, magnitude(v[i]));
   return found;
+}
+/// Also of numbers whose squares leave the range.
+template <class T> double length(const T* v, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += square(v[i]);
+  if (sum > 1e-280 && std::isfinite(sum)) return std::sqrt(sum);
+  const double scale = largest_of(v, n);
+  if (std::isnan(sum)) return sum;
+  if (scale == 0 || !std::isfinite(scale)) return scale;
+  sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += (magnitude(v[i]) / scale) * (magnitude(v[i]) / scale);
+  return scale * std::sqrt(sum);
 }
 
 /// Only the part of a matrix that the method was told to read.
@@ -184,6 +202,30 @@ template <class T> Matrix<T> part_of(const Matrix<T>& a, Direct kind, bool unit_
   return {a.rows, a.columns, own->pos.data(), own->crd.data(), own->values.data(), own};
 }
 
+/// A matrix that is singular to working precision.
+struct Singular : SingularError {
+  using SingularError::SingularError;
+};
+/// Where pivots differ by much, or some were moved: is the matrix singular for all that can be told?
+template <class T> void check_pivots(const Matrix<T>& a, const Factors<T>& factors) {
+  const Pivots p = factors.pivots();
+  const double n = static_cast<double>(a.rows);
+  if (p.noise == 0 && !(p.smallest < p.largest * std::min(1e-3, 1e3 * n * epsilon<T>))) return;
+  const double c = condition(a, factors), most = 0.25 / std::max(epsilon<T>, p.noise);
+  if (c < most) return;
+  if (p.noise > 0)
+    throw SingularError({.what = "the matrix is singular, or needs other exchanges of rows: pivots that were too small "
+                                 "were moved, and its condition is at least " +
+                                 figure(c),
+                         .expected = "less than " + figure(most) + " where pivots were moved",
+                         .got = factors.words(),
+                         .fix = "another library=, or none; lsmr() gives a solution of least squares"});
+  throw Singular({.what = "the matrix is singular to working precision: its condition is at least " + figure(c),
+                  .expected = "less than " + figure(most) + " in " + std::string(name_of(dtype_of<T>())),
+                  .got = "pivots from " + figure(p.smallest) + " to " + figure(p.largest),
+                  .fix = "lsmr() gives a solution of least squares"});
+}
+
 /// One matrix of the batch.
 template <class T> struct One {
   Matrix<T> a;  ///< what is solved: the parts that the method reads
@@ -225,60 +267,40 @@ template <class T> class State final : public Factorization::Impl {
 
   void eliminate() {
     ready = false;
-    const auto work = [](One<T>& one, bool automatic) {
+    const auto work = [options = options_](One<T>& one) {
       if (one.a.rows == 0 || one.a.columns == 0) return;
       const Matrix<T> a = one.swapped ? adjoint_of(one.a) : one.a;
-      const auto attempt = [&](Direct next, FactorsPtr<T> factors) {
-        one.factors = std::move(factors), one.kind = next;
-        one.factors->analyse(a);
-        one.analysed = true;
-        one.factors->factorize(a);
-      };
-      try {
-        if (!one.analysed) one.factors->analyse(a), one.analysed = true;
-        one.factors->factorize(a);
-      } catch (const IndefiniteError&) {
-        if (!automatic) throw;
-        if (a.is_dense()) {
-          attempt(Direct::lu, make_dense_lu<T>());
-        } else {
-          try {
-            attempt(Direct::ldlt, make_sparse_ldlt<T>(false));
-          } catch (const SolveError&) { attempt(Direct::lu, make_sparse_lu<T>()); }
+      for (;;) {
+        try {
+          if (!one.analysed) one.factors->analyse(a), one.analysed = true;
+          one.factors->factorize(a);
+          if (a.rows == a.columns) check_pivots(a, *one.factors);
+          break;
+        } catch (const Singular&) {
+          throw;  // another method would find the same
+        } catch (const SolveError&) {
+          const auto next =
+              options.method == Direct::automatic ? instead_of(one.kind, a.is_dense(), options.library) : std::nullopt;
+          if (!next) throw;
+          one.kind = *next, one.factors = make_factors(*next, a, options), one.analysed = false;
         }
-      } catch (const SolveError&) {
-        // A pivot of 0 without pivoting says nothing of the matrix.
-        if (!automatic || one.kind != Direct::ldlt) throw;
-        attempt(Direct::lu, make_sparse_lu<T>());
       }
       one.norms = norms_of(one.a);
-      if (one.a.rows != one.a.columns) return;
-      const Pivots p = one.factors->pivots();
-      const double n = static_cast<double>(one.a.rows);
-      if (!(p.smallest < p.largest * std::min(1e-3, 1e3 * n * epsilon<T>))) return;
-      const double c = condition(a, *one.factors);
-      if (c * epsilon<T> < 0.25) return;
-      throw SingularError(
-          {.what = "the matrix is singular to working precision: its condition is at least " + figure(c),
-           .expected = "less than " + figure(0.25 / epsilon<T>) + " in " + std::string(name_of(dtype_of<T>())),
-           .got = "pivots from " + figure(p.smallest) + " to " + figure(p.largest),
-           .fix = "lsmr() gives a solution of least squares"});
     };
-    const bool automatic = options_.method == Direct::automatic;
     if (all_.size() == 1) {
       // The thread works on a copy: it may outlive this call.
       const auto one = std::make_shared<One<T>>(all_[0]);
-      if (one->a.stored() < 20'000) work(*one, automatic);
+      if (one->a.stored() < 20'000) work(*one);
       else {
-        all_[0].factors = fresh(all_[0]), all_[0].analysed = false;
-        in_background([one, work, automatic] { work(*one, automatic); });
+        all_[0].factors = make_factors(all_[0].kind, all_[0].a, options_), all_[0].analysed = false;
+        in_background([one, work] { work(*one); });
       }
       all_[0] = *one;
     } else {
       const std::int64_t chunk = 16, count = static_cast<std::int64_t>(all_.size());
       parallel_for((count + chunk - 1) / chunk, [&](std::int64_t c) {
         for (std::int64_t k = c * chunk; k < std::min(count, (c + 1) * chunk); ++k)
-          work(all_[static_cast<std::size_t>(k)], automatic);
+          work(all_[static_cast<std::size_t>(k)]);
       });
     }
     kind = all_.empty() ? options_.method : all_[0].kind;
@@ -324,7 +346,7 @@ template <class T> class State final : public Factorization::Impl {
     if (!d)
       throw Unsupported(
           {.what = "no determinant of " + std::string(shape.size() == 2 ? "this factorization" : "a batch"),
-           .expected = "one square matrix, factorized by another method than QR"});
+           .expected = "one square matrix, factorized by another method than QR, and not by PARDISO's LU or L D L^H"});
     return {d->phase, d->log};
   }
   std::map<std::string, Tensor> factors() const override {
@@ -337,24 +359,6 @@ template <class T> class State final : public Factorization::Impl {
   }
 
  private:
-  FactorsPtr<T> fresh(const One<T>& one) const {
-    const bool dense = one.a.is_dense();
-    switch (one.kind) {
-      case Direct::diagonal: return make_diagonal<T>();
-      case Direct::lower: return make_triangular<T>(true, options_.unit_diagonal);
-      case Direct::upper: return make_triangular<T>(false, options_.unit_diagonal);
-      case Direct::tridiagonal: return make_banded<T>(1, 1);
-      case Direct::banded: {
-        const Look seen = look_at(one.a);
-        return make_banded<T>(seen.lower, seen.upper);
-      }
-      case Direct::cholesky: return dense ? make_dense_cholesky<T>() : make_sparse_ldlt<T>(true);
-      case Direct::ldlt: return dense ? make_dense_lu<T>() : make_sparse_ldlt<T>(false);
-      case Direct::qr: return dense ? make_dense_qr<T>() : make_sparse_qr<T>();
-      default: return dense ? make_dense_lu<T>() : make_sparse_lu<T>();
-    }
-  }
-
   void look(const Tensor& a) {
     auto matrices = matrices_of<T>(a);
     // Of a batch all are solved in one way.
@@ -377,6 +381,8 @@ template <class T> class State final : public Factorization::Impl {
     Direct next = options_.method;
     if (next == Direct::automatic)
       next = matrices.empty() ? Direct::diagonal : choose(all, rows, columns, stored, matrices[0].is_dense());
+    if (options_.library != DirectLibrary::built_in && !matrices.empty())
+      next = method_of_library(all, options_, matrices[0].is_dense());
     if (rows != columns && next != Direct::qr)
       throw TensorError({.what = std::string(name_of(next)) + " solves with square matrices",
                          .expected = "as many rows as columns",
@@ -400,7 +406,7 @@ template <class T> class State final : public Factorization::Impl {
         fresh_ones[k].kind = all_[k].kind;
       }
     else {
-      for (auto& one : fresh_ones) one.factors = fresh(one);
+      for (auto& one : fresh_ones) one.factors = make_factors(next, one.a, options_);
       ++analyses;
     }
     all_ = std::move(fresh_ones);
@@ -511,6 +517,7 @@ template <class T> class State final : public Factorization::Impl {
     if (!over) {
       const double scale = norm * largest_of(x, left) + largest_of(b, right), left_over = largest_of(r, right);
       q.backward = left_over == 0 ? 0 : left_over / scale;
+      if (std::isinf(scale)) q.backward = left_over / norm / largest_of(x, left);  // the product alone is too large
       if (!std::isfinite(q.residual) && std::isfinite(q.right)) q.backward = q.residual;
       return q;
     }

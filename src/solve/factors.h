@@ -11,6 +11,7 @@ namespace strata::solving {
 /// Magnitudes of the smallest and the largest pivot.
 struct Pivots {
   double smallest = 1, largest = 1;
+  double noise = 0;           ///< pivots that were too small were moved by this much, relative to the matrix
   std::int64_t negative = 0;  ///< of L D L^H
 };
 struct LogDet {
@@ -51,6 +52,12 @@ template <class T> FactorsPtr<T> make_sparse_qr();
 template <class T> FactorsPtr<T> make_dense_cholesky();
 template <class T> FactorsPtr<T> make_dense_lu();
 template <class T> FactorsPtr<T> make_dense_qr();
+
+// --- Libraries that are found at run time; Unsupported where they are not. In double precision too. ---
+/// kind: cholesky, ldlt or lu.
+template <class T> FactorsPtr<T> make_pardiso(Direct kind);
+template <class T> FactorsPtr<T> make_cholmod();
+template <class T> FactorsPtr<T> make_umfpack();
 
 /// Sign of a permutation.
 template <class Index> int parity(const Index* to, std::int64_t n) {

@@ -101,9 +101,20 @@ template <class T> std::int64_t structural_rank(const Matrix<T>& a) {
   return rank;
 }
 
-#define STRATA_LOOKS(T)                       \
-  template Look look_at<T>(const Matrix<T>&); \
-  template std::int64_t structural_rank<T>(const Matrix<T>&);
+template <class T> void refuse_singular(const Matrix<T>& a) {
+  const std::int64_t rank = structural_rank(a);
+  const std::string n = std::to_string(a.rows);
+  throw SingularError({.what = rank < a.rows ? "the matrix is structurally singular: at most " + std::to_string(rank) +
+                                                   " of " + n + " pivots can differ from 0, whatever the values"
+                                             : "the matrix is singular: a pivot of its " + n + " is exactly 0",
+                       .expected = "a matrix of full rank",
+                       .fix = "lsmr() gives a solution of least squares"});
+}
+
+#define STRATA_LOOKS(T)                                       \
+  template Look look_at<T>(const Matrix<T>&);                 \
+  template std::int64_t structural_rank<T>(const Matrix<T>&); \
+  template void refuse_singular<T>(const Matrix<T>&);
 STRATA_LOOKS(float)
 STRATA_LOOKS(double)
 STRATA_LOOKS(std::complex<float>)

@@ -16,5 +16,7 @@ Direct choose(const Look& look, std::int64_t rows, std::int64_t columns, std::in
 /// How many pivots the places that are stored allow at most (a matching of rows and columns); columns that are empty or
 /// hold only zeros count as such.
 template <class T> std::int64_t structural_rank(const Matrix<T>& a);
+/// SingularError of a sparse matrix that LU found singular, with its structural rank where that is the reason.
+template <class T> [[noreturn]] void refuse_singular(const Matrix<T>& a);
 
 }  // namespace strata::solving

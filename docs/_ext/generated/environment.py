@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 OTHERS = {
     "OMP_NUM_THREADS": "lowers the number of threads where `STRATA_NUM_THREADS` is not set; of `4,2` the first counts",
     "MKLROOT": "where MKL is looked for, unless `STRATA_MKL` says where it is",
-    "CONDA_PREFIX": "where MKL is looked for, behind `MKLROOT`",
+    "STRATA_SUITESPARSE": "the folder of CHOLMOD and UMFPACK, where `library=` names them; `off`: never",
+    "CONDA_PREFIX": "where MKL is looked for, behind `MKLROOT`, and SuiteSparse",
     "VIRTUAL_ENV": "the same",
     "MKL_THREADING_LAYER": "the user's choice is kept; otherwise MKL is loaded without threads of its own",
     "MKL_INTERFACE_LAYER": "with `ILP64` in it, MKL is given 64-bit indices",

@@ -38,9 +38,10 @@ class Solve(_Solve):
 
 
 def _options(options):
-    """What says how to solve: method, assume, transpose, adjoint of strata.solve; the originals' others mean nothing here."""
+    """What says how to solve: method, assume, library, transpose, adjoint of strata.solve; the originals' others mean nothing
+    here."""
     options = options if isinstance(options, dict) else {} if options is None else vars(options)
-    return {name: options[name] for name in ("method", "assume", "transpose", "adjoint") if name in options}
+    return {name: options[name] for name in ("method", "assume", "library", "transpose", "adjoint") if name in options}
 
 
 def solve(a, b, /, *, options=None, execution=None, stream=None):
@@ -48,6 +49,6 @@ def solve(a, b, /, *, options=None, execution=None, stream=None):
 
         solve(a, b)
 
-    options : a dict with method, assume, transpose, adjoint, as of strata.solve
+    options : a dict with method, assume, library, transpose, adjoint, as of strata.solve
     """
     return _solve(_plain(a), _plain(b), **_options(options))

@@ -108,6 +108,7 @@ struct Opener {
     if (!mine || threading(sequential) != sequential) lib->set_num_threads_local_ = threads;
     const std::string chosen = environment("MKL_INTERFACE_LAYER");
     const bool wide = chosen.find("ILP64") != std::string::npos || (interface(lp64) & ilp64) != 0;
+    lib->handle_ = handle, lib->wide_ = wide;
     const auto letter = [&]<class V>(char l, V*) {
       if (!wide) find_all(handle, l, "", std::get<Functions<V, std::int32_t>>(lib->functions_));
       find_all(handle, l, "_64", std::get<Functions<V, std::int64_t>>(lib->functions_));
@@ -177,6 +178,8 @@ struct Opener {
     return lib;
   }
 };
+
+void* Library::symbol(const char* name) const { return dlsym(handle_, name); }
 
 const Library* library(std::string& why) {
   const std::string wish = environment("STRATA_MKL");

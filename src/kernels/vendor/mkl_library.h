@@ -33,6 +33,10 @@ template <class V, class I> struct Functions {
 class Library {
  public:
   template <class V, class I> const Functions<V, I>& functions() const { return std::get<Functions<V, I>>(functions_); }
+  /// A function outside the sparse BLAS; null where this MKL lacks it.
+  template <class F> F* function(const char* name) const { return reinterpret_cast<F*>(symbol(name)); }
+  /// Do functions without a suffix take integers of 64 bits?
+  bool wide() const { return wide_; }
   const std::string& path() const { return path_; }
   const std::string& version() const { return version_; }
 
@@ -42,6 +46,10 @@ class Library {
   template <class V> using Both = std::tuple<Functions<V, std::int32_t>, Functions<V, std::int64_t>>;
   decltype(std::tuple_cat(Both<float>{}, Both<double>{}, Both<std::complex<float>>{},
                           Both<std::complex<double>>{})) functions_{};
+  void* symbol(const char* name) const;
+
+  void* handle_ = nullptr;
+  bool wide_ = false;
   int (*set_num_threads_local_)(int) = nullptr;  ///< null where it is sequential anyway
   std::string path_, version_;
 };

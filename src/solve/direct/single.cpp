@@ -1,5 +1,5 @@
-// Eigen's factorizations of float32 and complex64: computed in double precision, rounded once. Their digits are better
-// so, and half of the templates need not be compiled, which took two minutes of a first build.
+// Factorizations by libraries of float32 and complex64: computed in double precision, rounded once. Their digits are
+// better so, and half of the templates need not be compiled, which took two minutes of a first build.
 #include "solve/factors.h"
 
 namespace strata::solving {
@@ -48,7 +48,10 @@ template <class T> FactorsPtr<T> single(FactorsPtr<Wide<T>> factors) {
   template <> FactorsPtr<T> make_sparse_qr() { return single<T>(make_sparse_qr<Wide<T>>()); }                          \
   template <> FactorsPtr<T> make_dense_cholesky() { return single<T>(make_dense_cholesky<Wide<T>>()); }                \
   template <> FactorsPtr<T> make_dense_lu() { return single<T>(make_dense_lu<Wide<T>>()); }                            \
-  template <> FactorsPtr<T> make_dense_qr() { return single<T>(make_dense_qr<Wide<T>>()); }
+  template <> FactorsPtr<T> make_dense_qr() { return single<T>(make_dense_qr<Wide<T>>()); }                            \
+  template <> FactorsPtr<T> make_pardiso(Direct kind) { return single<T>(make_pardiso<Wide<T>>(kind)); }               \
+  template <> FactorsPtr<T> make_cholmod() { return single<T>(make_cholmod<Wide<T>>()); }                              \
+  template <> FactorsPtr<T> make_umfpack() { return single<T>(make_umfpack<Wide<T>>()); }
 STRATA_SINGLE(float)
 STRATA_SINGLE(std::complex<float>)
 #undef STRATA_SINGLE

@@ -46,6 +46,52 @@ template <class T> void fill(const Tensor& from, const Vector<T>& to, const char
   std::copy(values.values.begin(), values.values.end(), to.data);
 }
 
+template <class T> double largest_of(const Vector<T>& v) {
+  double found = 0;
+  for (std::int64_t i = 0; i < v.n; ++i) {
+    const double size = magnitude(v.data[i]);
+    if (!(size <= found)) found = size;  // NaN stays
+    if (std::isnan(found)) break;
+  }
+  return found;
+}
+
+template <class T>
+KrylovResult iterate(Krylov method, const LinearOperator& a, const Tensor& b, const KrylovOptions& options,
+                     const std::optional<Tensor>& x0);
+
+/// Right-hand sides whose squares leave the range of float64 are solved as a multiple of themselves by a power of two,
+/// which rounds nothing.
+template <class T>
+KrylovResult iterate_scaled(Krylov method, const LinearOperator& a, const Vector<T>& b, const KrylovOptions& options,
+                            const Vector<T>* x0, int exponent) {
+  const auto scaled = [](const T* from, const Vector<T>& to, int by) {
+    for (std::int64_t i = 0; i < to.n; ++i) {
+      if constexpr (is_complex_v<T>) to.data[i] = {std::ldexp(from[i].real(), by), std::ldexp(from[i].imag(), by)};
+      else to.data[i] = std::ldexp(from[i], by);
+    }
+  };
+  Vector<T> right(b.n), x(a.columns);
+  scaled(b.data, right, -exponent);
+  if (x0) scaled(x0->data, x, -exponent);
+  KrylovOptions other = options;
+  other.atol = std::ldexp(options.atol, -exponent);
+  if (options.callback)
+    other.callback = [&](std::int64_t iteration, double residual, const Tensor& now) {
+      const Vector<T> own(a.columns);
+      scaled(static_cast<const T*>(now.part().values.data), own, exponent);
+      options.callback(iteration, std::ldexp(residual, exponent), own.tensor);
+    };
+  KrylovResult result = iterate<T>(method, a, right.tensor, other, x0 ? std::optional<Tensor>(x.tensor) : std::nullopt);
+  Vector<T> own(a.columns);
+  scaled(static_cast<const T*>(result.x.part().values.data), own, exponent);
+  result.x = own.tensor;
+  result.info.residual = std::ldexp(result.info.residual, exponent);
+  result.info.normal = std::ldexp(result.info.normal, exponent);
+  if (!std::isfinite(largest_of(own))) result.info.converged = false, result.info.stopped = "the solution overflows";
+  return result;
+}
+
 template <class T>
 KrylovResult iterate(Krylov method, const LinearOperator& a, const Tensor& b, const KrylovOptions& options,
                      const std::optional<Tensor>& x0) {
@@ -65,13 +111,12 @@ KrylovResult iterate(Krylov method, const LinearOperator& a, const Tensor& b, co
   info.method =
       std::string(name) + (a.name.empty() ? "" : " of " + a.name) +
       (options.preconditioner && !options.preconditioner->name.empty() ? " with " + options.preconditioner->name : "");
-  if (!std::isfinite(run.norm_b))
-    throw SolveError(
-        {.what = "the right-hand side holds a value that is no finite number", .expected = "finite numbers"});
-  if (run.norm_b == 0 && !x0) {  // so is the solution
-    info.converged = true;
-    result.x = x.tensor;
-    return result;
+  if (!(run.norm_b > 1e-140 && std::isfinite(run.norm_b))) {
+    const double largest = largest_of(right);
+    if (!std::isfinite(largest))
+      throw SolveError(
+          {.what = "the right-hand side holds a value that is no finite number", .expected = "finite numbers"});
+    if (largest > 0) return iterate_scaled<T>(method, a, right, options, x0 ? &x : nullptr, std::ilogb(largest));
   }
   double before = 0;
   for (int turn = 0;; ++turn) {

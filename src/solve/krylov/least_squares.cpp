@@ -66,6 +66,24 @@ template <class T> void step_and_turn(const Vector<T>& x, double a, const Vector
   });
 }
 
+/// The Frobenius norm of the matrix from that of the bidiagonal one, which in exact arithmetic has no more columns than
+/// the matrix: what comes behind them is there a second time, and would make the norm, and with it the tolerance, too
+/// large.
+class NormEstimate {
+ public:
+  template <class T>
+  NormEstimate(const Run<T>& run, double alpha)
+      : most_(run.options.damp > 0 ? run.a.columns : std::min(run.a.rows, run.a.columns)), squares_(alpha * alpha) {}
+  double add(double alpha, double beta) {
+    if (most_-- > 0) squares_ += alpha * alpha + beta * beta;
+    return std::sqrt(squares_);
+  }
+
+ private:
+  std::int64_t most_;
+  double squares_;
+};
+
 template <class T> bool goes_on(Run<T>& run, double residual, double normal) {
   if (std::isnan(residual)) {
     run.broke = "the product gave NaN";
@@ -81,7 +99,8 @@ template <class T> void lsqr(Run<T>& run) {
   Bidiagonal<T> at(run);
   Vector<T> w(run.x.n);
   copy(at.v, w);
-  double rho_bar = at.alpha, phi_bar = at.beta, squares = at.alpha * at.alpha;
+  double rho_bar = at.alpha, phi_bar = at.beta;
+  NormEstimate norm_a(run, at.alpha);
   if (!(rho_bar > 0)) return;
   for (;;) {
     at.step();
@@ -90,8 +109,7 @@ template <class T> void lsqr(Run<T>& run) {
     rho_bar = -c * at.alpha;
     phi_bar *= s;
     step_and_turn(run.x, phi / rho, w, at.v, -theta / rho);
-    squares += at.alpha * at.alpha + at.beta * at.beta;
-    run.norm_a = std::max(run.norm_a, std::sqrt(squares));
+    run.norm_a = std::max(run.norm_a, norm_a.add(at.alpha, at.beta));
     if (!goes_on(run, phi_bar, std::abs(at.alpha * s * phi))) return;
     if (!(at.alpha > 0)) return;
   }
@@ -103,7 +121,8 @@ template <class T> void lsmr(Run<T>& run) {
   Vector<T> h(n), h_bar(n);
   copy(at.v, h);
   double zeta_bar = at.alpha * at.beta, alpha_bar = at.alpha, rho = 1, rho_bar = 1, c_bar = 1, s_bar = 0, zeta = 0;
-  double beta_dd = at.beta, beta_d = 0, rho_d = 1, tau_tilde = 0, theta_tilde = 0, squares = at.alpha * at.alpha;
+  double beta_dd = at.beta, beta_d = 0, rho_d = 1, tau_tilde = 0, theta_tilde = 0;
+  NormEstimate norm_a(run, at.alpha);
   if (!(zeta_bar > 0)) return;
   for (;;) {
     at.step();
@@ -137,8 +156,7 @@ template <class T> void lsmr(Run<T>& run) {
     beta_d = -s_tilde * beta_d + c_tilde * beta_hat;
     tau_tilde = (zeta_old - theta_tilde_old * tau_tilde) / rho_tilde;
     const double tau_d = (zeta - theta_tilde * tau_tilde) / rho_d;
-    squares += at.alpha * at.alpha + at.beta * at.beta;
-    run.norm_a = std::max(run.norm_a, std::sqrt(squares));
+    run.norm_a = std::max(run.norm_a, norm_a.add(at.alpha, at.beta));
     if (!goes_on(run, std::hypot(beta_d - tau_d, beta_dd), std::abs(zeta_bar))) return;
     if (!(at.alpha > 0)) return;
   }

@@ -219,6 +219,23 @@ def test_beside_splu():
     assert "elements in L" in s.method and "DIA" in s.method
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_lu_by_supernodes(dtype):
+    """One right-hand side goes through loops of our own, several through Eigen's."""
+    a = poisson(64, 65, dtype)
+    a.data = a.data * np.random.default_rng(0).uniform(0.9, 1.1, a.nnz).astype(dtype)
+    if dtype == "complex64":
+        a.data = a.data * np.exp(0.1j * np.random.default_rng(1).random(a.nnz)).astype(dtype)
+    f = st.lu(st.from_scipy(a))
+    lu = linalg.splu(a.tocsc().astype("complex128" if dtype == "complex64" else dtype))
+    for k in (1, 3, 4, 9):
+        b = values(np.random.default_rng(k), (a.shape[0], k), dtype)
+        for how, trans in (({}, "N"), ({"transpose": True}, "T"), ({"adjoint": True}, "H")):
+            want = lu.solve(b.astype(lu.L.dtype), trans)
+            got = f.solve(b, **how)
+            assert np.linalg.norm(got - want) <= (1e-3 if dtype == "complex64" else 1e-10) * np.linalg.norm(want)
+
+
 def test_info():
     info = st.solve(st.eye(3), np.ones(3), info=True)[1]
     assert info == 0 and info.converged and "|b - A x| / |b| = 0" in repr(info)
@@ -269,6 +286,30 @@ def test_blog_manner():
     assert np.allclose(ust.solve(U, b, options={"assume": "pos"}), x)
     dia = U.convert(tensor_format=ust.NamedFormats.DIAI)
     assert np.allclose(ust.solve(dia, b), x)
+
+
+FORMATS_OF_THE_BLOG = ["COO", "CSR", "CSC", "DCSR", "DCSC", "DIAI", "DIAJ", "ELL", "BSRRight", "BSCLeft", "DELTA"]
+
+
+@pytest.mark.parametrize("name", FORMATS_OF_THE_BLOG)
+def test_blog_manner_in_every_format(name):
+    """One call, whatever the storage: what inspects the operand finds the way."""
+    named = getattr(ust.NamedFormats, name)
+    format = named((2, 4)) if name.startswith("B") else named(4) if name == "DELTA" else named
+    for kind in ("general", "positive", "tridiagonal"):
+        a = system(kind)
+        A = ust.Tensor.from_package(a).convert(tensor_format=format)
+        b = np.random.default_rng(0).standard_normal((40, 2))
+        want = np.linalg.solve(a.toarray(), b)
+        assert np.allclose(ust.solve(A, b), want)
+        with ust.Solve(A, b) as s:
+            s.plan()
+            s.factorize()
+            assert np.allclose(s.solve(), want)
+            s.reset_operands(b=b[:, 0])
+            assert np.allclose(s.solve(), want[:, 0])
+    with pytest.raises(st.SingularError):
+        ust.solve(ust.Tensor.from_package(0 * a).convert(tensor_format=format), b)
 
 
 def test_a_large_one_is_interrupted():

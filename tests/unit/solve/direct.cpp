@@ -1,7 +1,9 @@
 // Factorizations through the public header: known systems, and what is refused.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "strata/operators.h"
 #include "strata/ops.h"
@@ -111,4 +113,44 @@ TEST_CASE("copies of a factorization share it") {
   const Factorization g = f;
   f.factorize();
   CHECK(g.is_factorized());
+}
+
+TEST_CASE("libraries are looked for when they are named") {
+  CHECK(parse_direct_library("umfpack") == DirectLibrary::umfpack);
+  CHECK_THROWS_WITH_AS(static_cast<void>(parse_direct_library("pardisso")), doctest::Contains("write 'pardiso'"),
+                       PlanError);
+  const Tensor a = stencil(5), b = Tensor::dense({25}, numbers(25));
+  CHECK_THROWS_WITH_AS(solve(to_dense(a), b, {.library = DirectLibrary::umfpack}), doctest::Contains("a sparse matrix"),
+                       PlanError);
+  const char* before = std::getenv("STRATA_SUITESPARSE");
+  const std::string kept = before ? before : "";
+  setenv("STRATA_SUITESPARSE", "off", 1);
+  CHECK_THROWS_WITH_AS(solve(a, b, {.library = DirectLibrary::cholmod}),
+                       doctest::Contains("apt-get install libcholmod3"), Unsupported);
+  if (before) setenv("STRATA_SUITESPARSE", kept.c_str(), 1);
+  else unsetenv("STRATA_SUITESPARSE");
+}
+
+TEST_CASE("triangles are solved from either end") {
+  // Every third row waits for the two before.
+  const std::int64_t n = 60'000;
+  std::vector<std::int64_t> rows, columns;
+  std::vector<double> values;
+  const auto add = [&](std::int64_t i, std::int64_t j, double v) {
+    rows.push_back(i), columns.push_back(j), values.push_back(v);
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t back = i % 3; back > 0; --back) add(i, i - back, 0.25 * static_cast<double>(back));
+    add(i, i, 2);
+  }
+  const Tensor a = from_coo({rows, columns}, values, {n, n}, "CSR");
+  const std::vector<double> x = numbers(n);
+  const Tensor known = Tensor::dense({n}, x);
+  for (const Direct method : {Direct::lower, Direct::automatic}) {
+    Factorization f(a, {.method = method});
+    f.factorize();
+    CHECK(f.kind() == Direct::lower);
+    CHECK(distance(f.solve(matmul(a, known)), x) < 1e-14);
+    CHECK(distance(f.solve(matmul(a.transpose(std::array{1, 0}), known), Turn::transposed), x) < 1e-14);
+  }
 }

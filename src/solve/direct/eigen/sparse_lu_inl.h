@@ -20,6 +20,7 @@ template <class T> class SparseLu final : public Factors<T> {
         parity(lu_.rowsPermutation().indices().data(), n_) * parity(lu_.colsPermutation().indices().data(), n_);
     // The diagonal of U stands in the blocks of L.
     const auto& blocks = lu_.matrixU().m_mapL;
+    blocks_ = &blocks, supernodes_ = blocks.nsuper() + 1;
     for (std::int64_t j = 0; j < n_; ++j)
       for (typename Blocks::InnerIterator it(blocks, j); it; ++it)
         if (it.index() == j) {
@@ -28,10 +29,13 @@ template <class T> class SparseLu final : public Factors<T> {
           multiply(det_, it.value());
           break;
         }
-    unpack();
+    find_runs();
   }
   void solve(const T* b, T* x, std::int64_t k, Turn turn) const override {
-    if (!small_.pos_l.empty()) return solve_small(b, x, k, turn);
+    if (k < 4 || lu_.nnzL() + lu_.nnzU() < (1 << 17)) {
+      for (std::int64_t c = 0; c < k; ++c) solve_one(b + c * n_, x + c * n_, turn);
+      return;
+    }
     // Eigen's views of the transpose are not const; they change nothing.
     auto& lu = const_cast<Lu&>(lu_);
     Dense<T> out;
@@ -65,16 +69,7 @@ template <class T> class SparseLu final : public Factors<T> {
   [[noreturn]] void refuse(const Matrix<T>& a) const {
     const std::string told = lu_.lastErrorMessage();
     if (told.find("ALLOC") != std::string::npos || told.find("MEMORY") != std::string::npos) throw std::bad_alloc();
-    const std::int64_t rank = structural_rank(a);
-    const std::string n = std::to_string(a.rows);
-    if (rank < a.rows)
-      throw SingularError({.what = "the matrix is structurally singular: at most " + std::to_string(rank) + " of " + n +
-                                   " pivots can differ from 0, whatever the values",
-                           .expected = "a matrix of full rank",
-                           .fix = "lsmr() gives a solution of least squares"});
-    throw SingularError({.what = "the matrix is singular: a pivot of its " + n + " is exactly 0",
-                         .expected = "a matrix of full rank",
-                         .fix = "lsmr() gives a solution of least squares"});
+    refuse_singular(a);
   }
 
   /// f(row, value) of column j of L and U; L's diagonal is 1, and left out.
@@ -87,69 +82,141 @@ template <class T> class SparseLu final : public Factors<T> {
       if (it.value() != T{}) f(static_cast<std::int64_t>(it.index()), it.value());  // supernodes are padded
   }
 
-  /// Small factors as plain columns too: supernodes cost more to begin than a few numbers to add.
-  struct Small {
-    std::vector<std::int32_t> pos_l, pos_u, crd_l, crd_u;
-    std::vector<T> l, u, diagonal;
+  /// One right-hand side, in the order of the factors, by loops of our own over Eigen's supernodes: for one its calls
+  /// of dense products cost more than the few numbers in them.
+  struct Supernode {
+    std::int64_t first, width, below, leading;
+    const T* block;            ///< column by column; U's triangle in the upper part, L's in the lower
+    const std::int32_t* rows;  ///< of what stands below the triangle
   };
-  void unpack() {
-    small_ = {};
-    if (lu_.nnzL() + lu_.nnzU() > (1 << 17)) return;
-    small_.pos_l.push_back(0), small_.pos_u.push_back(0);
-    small_.diagonal.resize(static_cast<std::size_t>(n_));
-    for (std::int64_t j = 0; j < n_; ++j) {
-      column(j, [&](std::int64_t i, T v) {
-        if (i == j) small_.diagonal[static_cast<std::size_t>(j)] = v;
-        else if (i > j) small_.crd_l.push_back(static_cast<std::int32_t>(i)), small_.l.push_back(v);
-        else small_.crd_u.push_back(static_cast<std::int32_t>(i)), small_.u.push_back(v);
-      });
-      small_.pos_l.push_back(static_cast<std::int32_t>(small_.crd_l.size()));
-      small_.pos_u.push_back(static_cast<std::int32_t>(small_.crd_u.size()));
+  Supernode supernode(std::int64_t s) const {
+    const auto& l = *blocks_;
+    const std::int64_t first = l.supToCol()[s], width = l.supToCol()[s + 1] - first, begin = l.rowIndexPtr()[first];
+    return {first,
+            width,
+            l.rowIndexPtr()[first + 1] - begin - width,
+            l.colIndexPtr()[first + 1] - l.colIndexPtr()[first],
+            l.valuePtr() + l.colIndexPtr()[first],
+            l.rowIndex() + begin + width};
+  }
+  void forward(T* y) const {
+    for (std::int64_t s = 0; s < supernodes_; ++s) {
+      const Supernode n = supernode(s);
+      T* x = y + n.first;
+      for (std::int64_t c = 0; c < n.width; ++c)
+        for (std::int64_t i = c + 1; i < n.width; ++i) x[i] -= times(n.block[c * n.leading + i], x[c]);
+      std::int64_t c = 0;
+      for (; c + 4 <= n.width; c += 4) {
+        const T *a = n.block + c * n.leading + n.width, *b = a + n.leading, *d = b + n.leading, *e = d + n.leading;
+        const T u = x[c], v = x[c + 1], w = x[c + 2], z = x[c + 3];
+        for (std::int64_t i = 0; i < n.below; ++i)
+          y[n.rows[i]] -= (times(a[i], u) + times(b[i], v)) + (times(d[i], w) + times(e[i], z));
+      }
+      for (; c < n.width; ++c) {
+        const T* a = n.block + c * n.leading + n.width;
+        const T u = x[c];
+        for (std::int64_t i = 0; i < n.below; ++i) y[n.rows[i]] -= times(a[i], u);
+      }
     }
   }
-  void solve_small(const T* b, T* x, std::int64_t k, Turn turn) const {
+  void backward(T* y) const {
+    for (std::int64_t s = supernodes_; s-- > 0;) {
+      const Supernode n = supernode(s);
+      T* x = y + n.first;
+      for (std::int64_t c = n.width; c-- > 0;) {
+        const T* a = n.block + c * n.leading;
+        const T v = x[c] = x[c] / a[c];
+        for (std::int64_t i = 0; i < c; ++i) x[i] -= times(a[i], v);
+        over_runs(n.first + c,
+                  [&](std::int32_t row, Part above) { Eigen::Map<Vector>(y + row, above.size()) -= v * above; });
+      }
+    }
+  }
+  void backward_turned(T* y, bool conjugated) const {
+    const auto value = [=](T v) { return conjugated ? conjugate(v) : v; };
+    for (std::int64_t s = 0; s < supernodes_; ++s) {
+      const Supernode n = supernode(s);
+      T* x = y + n.first;
+      for (std::int64_t c = 0; c < n.width; ++c) {
+        const T* a = n.block + c * n.leading;
+        T sum = x[c];
+        over_runs(n.first + c, [&](std::int32_t row, Part above) {
+          const Part left(y + row, above.size());
+          sum -= conjugated ? above.dot(left) : above.cwiseProduct(left).sum();
+        });
+        for (std::int64_t i = 0; i < c; ++i) sum -= times(value(a[i]), x[i]);
+        x[c] = sum / value(a[c]);
+      }
+    }
+  }
+  void forward_turned(T* y, bool conjugated) const {
+    const auto value = [=](T v) { return conjugated ? conjugate(v) : v; };
+    for (std::int64_t s = supernodes_; s-- > 0;) {
+      const Supernode n = supernode(s);
+      T* x = y + n.first;
+      for (std::int64_t c = n.width; c-- > 0;) {
+        const T* a = n.block + c * n.leading;
+        T sum = x[c];
+        for (std::int64_t i = 0; i < n.below; ++i) sum -= times(value(a[n.width + i]), y[n.rows[i]]);
+        for (std::int64_t i = c + 1; i < n.width; ++i) sum -= times(value(a[i]), x[i]);
+        x[c] = sum;
+      }
+    }
+  }
+  using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+  using Part = Eigen::Map<const Vector>;
+  /// What of U stands above the blocks comes in runs of neighbouring rows, one for each supernode that it meets: a
+  /// third of what would be read is saved where they are not named one by one.
+  struct Runs {
+    std::vector<std::int32_t> begin;                          ///< of columns
+    std::vector<std::pair<std::int32_t, std::int32_t>> runs;  ///< first row, length
+    const T* values = nullptr;
+    const std::int32_t* pos = nullptr;
+  };
+  void find_runs() {
+    const auto u = lu_.matrixU();
+    const std::int32_t *pos = u.m_mapU.outerIndexPtr(), *crd = u.m_mapU.innerIndexPtr();
+    runs_ = {};
+    runs_.begin.push_back(0), runs_.values = u.m_mapU.valuePtr(), runs_.pos = pos;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      for (std::int32_t p = pos[j]; p < pos[j + 1]; ++p)
+        if (p > pos[j] && crd[p] == crd[p - 1] + 1) ++runs_.runs.back().second;
+        else runs_.runs.emplace_back(crd[p], 1);
+      runs_.begin.push_back(static_cast<std::int32_t>(runs_.runs.size()));
+    }
+  }
+  /// f(first row, values) for the runs of column j.
+  template <class F> void over_runs(std::int64_t j, const F& f) const {
+    const T* values = runs_.values + runs_.pos[j];
+    for (auto r = static_cast<std::size_t>(runs_.begin[static_cast<std::size_t>(j)]);
+         r < static_cast<std::size_t>(runs_.begin[static_cast<std::size_t>(j) + 1]); ++r) {
+      const auto [row, length] = runs_.runs[r];
+      f(row, Part(values, length));
+      values += length;
+    }
+  }
+  void solve_one(const T* b, T* x, Turn turn) const {
     const int *to_row = lu_.rowsPermutation().indices().data(), *to_column = lu_.colsPermutation().indices().data();
-    const std::int32_t *pl = small_.pos_l.data(), *pu = small_.pos_u.data(), *cl = small_.crd_l.data(),
-                       *cu = small_.crd_u.data();
-    const T *l = small_.l.data(), *u = small_.u.data(), *d = small_.diagonal.data();
     thread_local std::vector<T> kept;
     std::vector<T> own = std::move(kept);
     own.resize(static_cast<std::size_t>(n_));
     T* y = own.data();
-    for (std::int64_t c = 0; c < k; ++c, b += n_, x += n_) {
-      if (turn == Turn::none) {
-        for (std::int64_t i = 0; i < n_; ++i) y[to_row[i]] = b[i];
-        for (std::int64_t j = 0; j < n_; ++j) {
-          const T v = y[j];
-          for (std::int32_t p = pl[j]; p < pl[j + 1]; ++p) y[cl[p]] -= times(l[p], v);
-        }
-        for (std::int64_t j = n_; j-- > 0;) {
-          const T v = y[j] = y[j] / d[j];
-          for (std::int32_t p = pu[j]; p < pu[j + 1]; ++p) y[cu[p]] -= times(u[p], v);
-        }
-        for (std::int64_t i = 0; i < n_; ++i) x[i] = y[to_column[i]];
-        continue;
-      }
-      const auto value = [&](T v) { return turn == Turn::adjoint ? conjugate(v) : v; };
+    if (turn == Turn::none) {
+      for (std::int64_t i = 0; i < n_; ++i) y[to_row[i]] = b[i];
+      forward(y), backward(y);
+      for (std::int64_t i = 0; i < n_; ++i) x[i] = y[to_column[i]];
+    } else {
       for (std::int64_t i = 0; i < n_; ++i) y[to_column[i]] = b[i];
-      for (std::int64_t j = 0; j < n_; ++j) {
-        T sum = y[j];
-        for (std::int32_t p = pu[j]; p < pu[j + 1]; ++p) sum -= times(value(u[p]), y[cu[p]]);
-        y[j] = sum / value(d[j]);
-      }
-      for (std::int64_t j = n_; j-- > 0;) {
-        T sum = y[j];
-        for (std::int32_t p = pl[j]; p < pl[j + 1]; ++p) sum -= times(value(l[p]), y[cl[p]]);
-        y[j] = sum;
-      }
+      backward_turned(y, turn == Turn::adjoint), forward_turned(y, turn == Turn::adjoint);
       for (std::int64_t i = 0; i < n_; ++i) x[i] = y[to_row[i]];
     }
     kept = std::move(own);
   }
 
   Lu lu_;
-  Small small_;
-  std::int64_t n_ = 0;
+  const Blocks* blocks_ = nullptr;
+  Runs runs_;
+  std::int64_t n_ = 0, supernodes_ = 0;
   Pivots pivots_;
   LogDet det_;
 };
