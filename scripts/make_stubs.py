@@ -13,7 +13,7 @@ from strata import _calls, _core
 #: what is an object to the binding, and more to a checker
 KNOWN = {
     r"def values\(self\) -> object": "def values(self) -> numpy.ndarray",
-    r"def (pos|crd)\(self, level: object\) -> object": r"def \1(self, level: object) -> numpy.ndarray",
+    r"def (pos|crd)\(self, level: object(.*)\) -> object": r"def \1(self, level: object\2) -> numpy.ndarray",
     r"def shape\(self\) -> tuple:": "def shape(self) -> tuple[int, ...]:",
     r"def __reduce_ex__\(self, protocol: int\)": "def __reduce_ex__(self, protocol: SupportsIndex)",
     r"__hash__: None = None\n": "__hash__: None = None  # type: ignore[assignment]\n",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md, and the table of README.md, from the records in benchmarks/results/.
+"""Writes docs/performance.md, and the tables of README.md and docs/files.md, from the records in benchmarks/results/.
 
-    python scripts/performance.py            # writes both
+    python scripts/performance.py            # writes them
     python scripts/performance.py --check    # fails where they are not what the records give
 
 Needs an installed Strata. What has no record (the sparse compilers, one run on another machine) is read from its page.
@@ -14,7 +14,8 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(root / "benchmarks"))
 
-from strata_bench import report  # noqa: E402
+from strata_bench import pages as written, report  # noqa: E402
+from strata_bench.charts import record as charts  # noqa: E402
 from strata_bench.figures import (  # noqa: E402
     GENERATIONS,
     LOSS,
@@ -33,6 +34,7 @@ from strata_bench.kernels import report as kernel_report  # noqa: E402
 from strata_bench.kernels.cases import KERNELS  # noqa: E402
 
 PAGE = root / "docs" / "performance.md"
+FILES = root / "docs" / "files.md"
 MARKS = "<!-- speed: begin -->\n", "<!-- speed: end -->"
 
 #: README's rows
@@ -274,6 +276,137 @@ def compilers():
     ]
 
 
+def side_by_side():
+    """The charts, and what they show."""
+    name = written.newest(charts.SUFFIX)
+    threads, link = charts.threads_of(name), f"[{name.removesuffix('.md')}](../benchmarks/results/{name})"
+    machine, beside, how = written.facts(name)
+    return [
+        "## Formats side by side",
+        "",
+        *prose(
+            f"What figures 4 and 5 of NVIDIA's blog on the universal sparse tensor compare on a GPU, here on a CPU ({link}, by "
+            f"`benchmarks/charts.py`): {machine}; {beside}; {how}."
+        ),
+        *prose(written.sentence(name, written.heading("stencil", threads[0]))),
+        "![SpMV of a stencil in COO, CSR and DIA](_static/charts/stencil.svg)",
+        "",
+        *table(["format", "threads", "Strata, ms", "the fastest other's time over ours"], stencil_rows(name, threads)),
+        *prose(
+            f"{written.sentence(name, written.heading('float32', threads[0])).partition(', float')[0]} weights, of which more and more are "
+            "absent. `delta(4)` runs as generated code, and by [a kernel that the benchmark registers]"
+            "(../benchmarks/strata_bench/charts/delta_kernel.c): sixteen slots at a time, rows that end without pads."
+        ),
+        *(line for n in threads for line in (f"![Weights on {n}](_static/charts/weights-{n}.svg)", "")),
+        *prose(
+            "From which share of absent elements on a format takes less time than the fastest dense product (NumPy's or torch's), and the "
+            "ratio at 90 %:"
+        ),
+        *weight_rows(name, threads),
+        *prose(f"Below {LOSS}, the fastest other's time in the same format over ours:"),
+        *points(*(behind_in_charts(name, threads) or ["nothing."])),
+    ]
+
+
+def stencil_rows(name, threads):
+    for n in threads:
+        for format, of in charts.stencil(name, n).items():
+            ours = of.pop("Strata")
+            best = min(of, key=of.get)
+            yield [format, str(n), f"{1e3 * ours:.3g}", f"{of[best] / ours:.2f} ({best})"]
+
+
+def dense_times(of):
+    """{percent: the least of the dense products beside ours}."""
+    found = [times for (series, library), times in of.items() if series == "dense" and library != "Strata"]
+    return {p: min(times[p] for times in found if p in times) for p in found[0]}
+
+
+def weight_rows(name, threads):
+    parts = {(dtype, n): charts.weights(name, dtype, n) for dtype in ("float32", "float16") for n in threads}
+    rows = {}
+    for of in parts.values():
+        dense = dense_times(of)
+        for (series, library), times in of.items():
+            if library == "Strata":
+                ahead = [p for p in times if all(times[q] < dense[q] for q in times if q >= p)]
+                ratio = f"{dense[90] / times[90]:.2f}"
+                rows.setdefault(series, []).append(f"{min(ahead)} % ({ratio})" if ahead else f"never ({ratio})")
+    columns = [f"{dtype}, {n} thread{'s' * (n > 1)}" for dtype, n in parts]
+    return table(["format", *columns], ([series, *cells] for series, cells in rows.items()))
+
+
+def spread(ratios):
+    return " to ".join(dict.fromkeys((f"{min(ratios):.2f}", f"{max(ratios):.2f}")))
+
+
+def behind_in_charts(name, threads):
+    """Where another library is faster with the same format."""
+    found = []
+    for n in threads:
+        for format, of in charts.stencil(name, n).items():
+            ratio = min(t for library, t in of.items() if library != "Strata") / of["Strata"]
+            if ratio < LOSS:
+                found.append(f"{format} of the stencil on {n}: {ratio:.2f}.")
+        for dtype in ("float32", "float16"):
+            of = charts.weights(name, dtype, n)
+            for format in ("dense", "CSR"):
+                others, ours = (
+                    [times for (s, lib), times in of.items() if s.split()[0] == format and (lib == "Strata") == own]
+                    for own in (False, True)
+                )
+                ratios = {
+                    p: min(t[p] for t in others if p in t) / min(t[p] for t in ours)
+                    for p in ours[0]
+                    if any(p in t for t in others)
+                }
+                lost = {p: r for p, r in ratios.items() if r < LOSS}
+                if lost:
+                    at = f"{min(lost)} to {max(lost)} %" if len(lost) > 1 else f"{min(lost)} %"
+                    found.append(
+                        f"{format} {dtype} on {n}, at {len(lost)} of {len(ratios)} shares ({at} absent): "
+                        f"{spread(lost.values())}."
+                    )
+            generated, own = (of["delta(4)" + s, "Strata"] for s in ("", ", user's kernel"))
+            ratios = [own[p] / generated[p] for p in own if p < 100]
+            if min(ratios) < LOSS:
+                found.append(f"delta(4) {dtype} on {n}, generated code beside the registered kernel: {spread(ratios)}.")
+    return found
+
+
+def file_speed():
+    """docs/files.md: what reading and writing takes."""
+    name = written.newest("files")
+    machine, beside, _, how = written.facts(name)
+    by_threads = [written.times(name, part) for part in written.headings(name)]
+    rows, behind = [], []
+    for case in by_threads[0]:
+        what, _, size = case.rpartition(" (")
+        megabytes, cells = float(size.removesuffix(" MB)")), []
+        for n, of in enumerate(by_threads, 1):
+            ours = of[case]["Strata"]
+            others = {library: t for library, t in of[case].items() if library != "Strata"}
+            best = min(others, key=others.get, default=None)
+            rate = "-" if "header" in what or "structure" in what else f"{megabytes / ours / 1e3:.2g}"
+            ratio = f"{others[best] / ours:.3g} ({best})" if best else "-"
+            cells += [rate, ratio]
+            if best and others[best] / ours < LOSS:
+                behind.append(f"{what} on {n} ({others[best] / ours:.2f}, {best})")
+        rows.append([f"`{what}`" if "=" in what else what, f"{megabytes:.0f} MB", *cells])
+    heads = [f"{n} thread{'s' * (n > 1)}" for n in range(1, len(by_threads) + 1)]
+    columns = [c for head in heads for c in (f"GB/s, {head}", "fastest other's time over ours")]
+    return "\n".join(
+        [
+            *prose(
+                f"{written.sentence(name, written.headings(name)[0])[:-1]} of a random matrix in float64 and int64 "
+                f"([{name.removesuffix('.md')}](../benchmarks/results/{name}), by `benchmarks/files.py`): {machine}; {beside}; {how}."
+            ),
+            *table(["", "file", *columns], rows),
+            *prose(f"Below {LOSS}: {', '.join(behind) or 'nothing'}."),
+        ]
+    )
+
+
 def losses(all_records):
     mean, rows = intel("spmm64", "geometric mean"), [list(r.values()) for r in table_of(f"{INTEL}.md")]
     behind = [
@@ -338,24 +471,36 @@ def performance(kernels):
         *on_matrices(matrices),
         *by_machine(given),
         *compilers(),
+        *side_by_side(),
         *losses(all_records),
         *pages(),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def main(argv):
-    machine, kernels = max(newest("-kernels").apart(), key=lambda of: len(of[1].results["cases"]))
-    path, (begin, end) = root / "README.md", MARKS
+def between_marks(path, new):
+    """A page with another text between its marks; None where it has no place for it."""
+    begin, end = MARKS
     text = path.read_text()
     if text.count(begin) != 1 or text.count(end) != 1:
-        print(f"README.md has no place for the table: one line {begin.strip()} and one {end}", file=sys.stderr)
-        return 1
+        print(
+            f"{path.relative_to(root)} has no place for the table: one line {begin.strip()} and one {end}",
+            file=sys.stderr,
+        )
+        return None
     before, rest = text.split(begin)
+    return before + begin + new + end + rest.split(end)[1]
+
+
+def main(argv):
+    machine, kernels = max(newest("-kernels").apart(), key=lambda of: len(of[1].results["cases"]))
     wanted = {
-        path: before + begin + readme(machine, kernels) + end + rest.split(end)[1],
+        root / "README.md": between_marks(root / "README.md", readme(machine, kernels)),
+        FILES: between_marks(FILES, file_speed()),
         PAGE: performance(kernels),
     }
+    if None in wanted.values():
+        return 1
     stale = [p for p, new in wanted.items() if not p.exists() or p.read_text() != new]
     if "--check" in argv:
         for p in stale:

@@ -47,6 +47,22 @@ def arrow(n):
     return st.from_coo((rows, columns), np.ones(len(rows)), (n, n), "CSR")
 
 
+def beam(n=250):
+    """Linear elasticity of n x n nodes, two unknowns each, as a solver numbers them: both halves, then the line between them."""
+    from pyamg.gallery import linear_elasticity
+
+    def dissected(nodes):
+        if nodes.size <= 64:
+            return nodes.ravel()
+        if nodes.shape[0] < nodes.shape[1]:
+            nodes = nodes.T
+        middle = nodes.shape[0] // 2
+        return np.concatenate([dissected(nodes[:middle]), dissected(nodes[middle + 1 :]), nodes[middle]])
+
+    order = (2 * dissected(np.arange(n * n).reshape(n, n))[:, None] + [0, 1]).ravel()
+    return st.from_scipy(linear_elasticity((n, n))[0].tocsr()[order][:, order]).to("CSR")
+
+
 def shell(n):
     """Elements near the surface of a ball, and a diagonal through it."""
     i, j, k = np.indices((n, n, n)).reshape(3, -1)
@@ -80,6 +96,7 @@ def pictures():
         "csr-to-delta": st.draw_conversion(st.from_dense(BLOG, "CSR"), "delta(2)"),
         "csr-to-csc": st.draw_conversion(st.from_dense(blocks(), "CSR"), "CSC"),
         "matrix-raw": arrow(100_000).draw_raw(size=160),
+        "beam-raw": beam().draw_raw(size=200),
         "cube-raw": shell(36).draw_raw(),
     }
     return made

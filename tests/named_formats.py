@@ -1,10 +1,14 @@
-"""Every named format of ranks 0 to 5, with arguments worth trying, and elements to put into them."""
+"""Formats that tests share: common ones of matrices; every named one of ranks 0 to 5, with arguments worth trying, and elements for them."""
 
 import itertools
 
 import numpy as np
 
 import strata as st
+
+#: matrices in each way of storing: what every function is tried on
+COMMON = ["CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "BSR(2, 3)", "DIA", "ELL", "delta(4)", "bitmap", "dense"]
+COMMON += ["BSR(4, 4) + COO"]
 
 RANKS = ["", "(1)", "(3)", "(4)", "(5)"]
 BATCH_DENSE = [(1, 0), (2, 0), (0, 1), (1, 1), (3, 0), (0, 2), (2, 1), (1, 2)]

@@ -4,24 +4,12 @@ import functools
 
 import numpy as np
 import scipy.sparse as sp
+from named_formats import COMMON
 
+FORMATS = COMMON
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 #: relative error of a solution that is as good as the dtype allows, for matrices of moderate condition
 RTOL = {"float32": 2e-3, "complex64": 2e-3, "float64": 1e-9, "complex128": 1e-9}
-FORMATS = [
-    "CSR",
-    "CSC",
-    "COO",
-    "DCSR",
-    "BSR(2, 2)",
-    "BSR(2, 3)",
-    "DIA",
-    "ELL",
-    "delta(4)",
-    "bitmap",
-    "dense",
-    "BSR(4, 4) + COO",
-]
 
 
 def values(rng, n, dtype):

@@ -1,6 +1,6 @@
 """A worker of the benchmarks (see strata._timing.worker): products and conversions, the named kernels, or layers.
 
-python -m strata_bench.worker matrices|kernels|layers|calls|memory|limits LIBRARY THREADS < requests
+python -m strata_bench.worker matrices|kernels|layers|charts|calls|memory|limits LIBRARY THREADS < requests
 """
 
 import importlib.metadata
@@ -14,6 +14,7 @@ import numpy as np
 from strata._timing.worker import Worker, serve
 
 from . import calls as small_calls, peers
+from .charts.worker import ChartWorker
 from .kernels import cases, peer as kernel_peers
 from .layers import cases as layer_cases, memory as layer_memory, peers as layer_peers
 
@@ -33,6 +34,10 @@ def kernels(name, threads):
 def layers(name, threads):
     peer, package = layer_peers.PEERS[name]
     return Worker(peer(threads), layer_cases.LayerCase), {"ready": True, "version": version(package)}
+
+
+def charts(name, threads):
+    return ChartWorker(name, threads), {"ready": True}
 
 
 def calls(name, threads):
@@ -69,6 +74,7 @@ if __name__ == "__main__":
         "matrices": products,
         "kernels": kernels,
         "layers": layers,
+        "charts": charts,
         "calls": calls,
         "memory": memory,
         "limits": limits,

@@ -33,7 +33,10 @@ nb::object shown(Buffer data, bool writable) {
   return to_package_array(data);
 }
 
-nb::object level_array(const Tensor& t, nb::handle given, bool pos, bool writable = false) {
+/// What a level array is: unpacked, as a user thinks of it, or the bits as they lie in memory.
+enum class Packed { no, yes };
+
+nb::object level_array(const Tensor& t, nb::handle given, bool pos, bool writable = false, Packed packed = Packed::no) {
   const int level = level_index(t, given);
   const LevelKind kind = t.format().level(level).kind;
   if (!(pos ? storage::has_pos(kind) : storage::has_crd(kind)))
@@ -41,6 +44,7 @@ nb::object level_array(const Tensor& t, nb::handle given, bool pos, bool writabl
                                (pos ? "pos" : "crd"),
                        .expected = pos ? "a compressed, delta or bitmap level" : "a level that stores coordinates",
                        .got = std::string(name_of(kind))});
+  if (packed == Packed::yes) return shown(t.part().levels[static_cast<std::size_t>(level)].crd, writable);
   return shown(pos ? t.pos(level) : t.crd(level), writable);
 }
 
@@ -194,8 +198,18 @@ void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor) {
           "pos", [](const Tensor& t, nb::handle level) { return level_array(t, level, true); }, nb::arg("level"),
           "Positions of a level, 1-D. TensorError where it has none.")
       .def(
-          "crd", [](const Tensor& t, nb::handle level) { return level_array(t, level, false); }, nb::arg("level"),
-          "Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.")
+          "crd",
+          [](const Tensor& t, nb::handle level, bool packed) {
+            return level_array(t, level, false, false, packed ? Packed::yes : Packed::no);
+          },
+          nb::arg("level"), nb::kw_only(), nb::arg("packed") = false,
+          "Coordinates of a level, 1-D. TensorError where it has none.\n\n"
+          "packed : delta, structured and bitmap as they lie in memory, for kernels of one's own: uint8, b bits a "
+          "slot, the "
+          "lowest bits first, eight bytes behind them that may be read; a bitmap's words of 64 bits. By default "
+          "unpacked, a "
+          "copy.\n\n"
+          "    from_dense(np.eye(4), 'delta(4)').crd(1, packed=True)[:2].tolist() == [0x10, 0x32]")
       .def(
           "_array",
           [](const Tensor& t, const std::string& what, nb::handle level) {

@@ -275,9 +275,13 @@ class Tensor:
     def pos(self, level: object) -> numpy.ndarray:
         """Positions of a level, 1-D. TensorError where it has none."""
 
-    def crd(self, level: object) -> numpy.ndarray:
+    def crd(self, level: object, *, packed: bool = False) -> numpy.ndarray:
         """
-        Coordinates of a level, 1-D; packed ones are unpacked. TensorError where it has none.
+        Coordinates of a level, 1-D. TensorError where it has none.
+
+        packed : delta, structured and bitmap as they lie in memory, for kernels of one's own: uint8, b bits a slot, the lowest bits first, eight bytes behind them that may be read; a bitmap's words of 64 bits. By default unpacked, a copy.
+
+            from_dense(np.eye(4), 'delta(4)').crd(1, packed=True)[:2].tolist() == [0x10, 0x32]
         """
 
     def with_values(self, values: object) -> Tensor:

@@ -49,6 +49,17 @@ KINDS = {
     ".zarr": Kind("Zarr, binsparse", "_zarr", several=True),
     ".h5ad": Kind("AnnData", "_hdf5", several=True, suffix="_h5ad"),
 }
+#: what others read, and how it comes from there
+_BY_OTHERS = {
+    ".npy": "st.from_dense(np.load(path), format)",
+    ".csv": "a table: st.from_dense(np.loadtxt(path, delimiter=','), format); a line for each element: "
+    "i, j, v = np.loadtxt(path, delimiter=',', unpack=True), then st.from_coo((i.astype(int), j.astype(int)), v, shape, format)",
+    ".pt": "st.from_torch(torch.load(path))",
+    ".safetensors": "st.from_dense(safetensors.numpy.load_file(path)[name], format)",
+    ".rb": "st.from_scipy(scipy.io.hb_read(path)), of the Harwell-Boeing format",
+    ".parquet": "st.from_package(pandas.read_parquet(path))",
+}
+_ALIKE = {".txt": ".csv", ".tsv": ".csv", ".dat": ".csv", ".pth": ".pt", ".rua": ".rb", ".rsa": ".rb", ".hb": ".rb"}
 _TEXT = {
     ".mtx": (read_matrix_market, write_matrix_market),
     ".tns": (
@@ -64,9 +75,9 @@ def known():
     return f"{kinds}; '.mtx' and '.tns' also packed: .gz, .bz2, .xz"
 
 
-def kind_of(path):
+def kind_of(path, call="read"):
     """(suffix, Kind) of a file, without that of packing. FileError for one that is not known."""
-    check_path(path)
+    check_path(path, call)
     name = name_of(path).rstrip("/").lower()
     stem, suffix = os.path.splitext(name)
     if suffix in _packed.PACKED and os.path.splitext(stem)[1] in _TEXT:
@@ -74,11 +85,12 @@ def kind_of(path):
     if suffix in KINDS:
         return suffix, KINDS[suffix]
     tool = "tar xf" if ".tar" in name or suffix == ".tgz" else "unzip" if suffix == ".zip" else None
+    otherwise = _BY_OTHERS.get(_ALIKE.get(suffix, suffix), "") if call == "read" else ""
     raise FileError(
         f"files of suffix '{suffix}' are not known" if suffix else "this file has no suffix that says what it is",
         expected=known(),
         got=os.fspath(path) if isinstance(path, str) else name_of(path),
-        fix=f"unpack it first: {tool} {name_of(path)}" if tool else "",
+        fix=f"unpack it first: {tool} {name_of(path)}" if tool else otherwise,
     )
 
 
@@ -118,7 +130,7 @@ def write(path, t):
 
     Formats that a kind of file lacks are converted, with a CopyWarning. FileError; Unsupported where a package is missing.
     """
-    suffix, kind = kind_of(path)
+    suffix, kind = kind_of(path, "write")
     pairs = named("write", t)
     if not kind.several and (len(pairs) != 1 or not isinstance(t, _core.Tensor)):
         raise ArgumentError(

@@ -11,9 +11,14 @@ from ._replace import name_of
 _VERIFY = {True: "all", False: "header", "all": "all", "structure": "structure", "header": "header"}
 
 
-def check_path(path):
+def check_path(path, call):
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise ArgumentError("a file is given by its path", expected="a str or os.PathLike", got=type(path).__name__)
+        raise ArgumentError(
+            "a file is given by its path",
+            expected="a str or os.PathLike",
+            got=type(path).__name__,
+            fix=f"the path comes first: st.{call}(path, t)" if isinstance(path, Tensor) else "",
+        )
 
 
 def named(call, t):
@@ -42,6 +47,20 @@ def named(call, t):
     return pairs
 
 
+def refuse_others(path):
+    """A name that promises another kind of file is a slip: nobody could read what it holds."""
+    from . import KINDS
+
+    suffix = os.path.splitext(name_of(path))[1].lower()
+    if suffix in KINDS and suffix != ".st":
+        raise FileError(
+            f"save() writes Strata's own kind of file, and '{suffix}' says {KINDS[suffix].name}",
+            expected="a name that ends in .st",
+            got=name_of(path),
+            fix="st.write(path, t), which writes what the suffix says",
+        )
+
+
 def save(path, t):
     """Writes a tensor of any format as it is stored, or a dict of them, as a .st file: format, shape, dtypes, fill,
     parts, batches, packed levels, explicit zeros, the bits of every value. The file appears whole or not at all.
@@ -54,7 +73,8 @@ def save(path, t):
 
     FileError; TensorError for a tensor that does not obey its own format.
     """
-    check_path(path)
+    check_path(path, "save")
+    refuse_others(path)
     _core.save(path, named("save", t))
 
 
@@ -74,7 +94,7 @@ def load(path, *, verify=True, mmap=True):
 
     Nothing in a file is executed. FileError, which names the place.
     """
-    check_path(path)
+    check_path(path, "load")
     try:
         how = _VERIFY[verify]
     except (KeyError, TypeError):

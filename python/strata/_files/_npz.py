@@ -79,8 +79,8 @@ class _Archive:
         data = np.empty(count, dtype)
         view = memoryview(data).cast("B") if count else b""
         done = 0
-        while done < len(view):
-            if not (n := member.readinto(view[done : done + (1 << 24)])):  # in pieces: Ctrl-C is heard in between
+        while done < len(view):  # in pieces that stay in a cache; Ctrl-C is heard in between
+            if not (n := member.readinto(view[done : done + (1 << 18)])):
                 self.fail(f"array '{key}' ends too early", expected=f"{len(view)} bytes", got=str(done))
             done += n
         if member.read(1):  # which also checks its CRC
@@ -100,6 +100,7 @@ def _matrix(archive):
             "not a file of scipy.sparse.save_npz",
             expected="arrays format, shape, data, ...",
             got=", ".join(archive.infos),
+            fix="of dense arrays: st.from_dense(np.load(path)[name], format)",
         )
     format = _text(archive.array("format"))
     if format not in _KEYS:

@@ -96,6 +96,13 @@ def _one(args, style, say, name, what, load, show):
     say(style.title(name) + ("  " + style.dim(what) if what else ""))
     with progress(f"reading {name}", quiet=args.json) as p:
         t = load(p)
+    if len(t.shape) != 2:
+        raise Error(
+            "the demo takes a matrix",
+            expected="2 dimensions",
+            got=f"{len(t.shape)} in {name}",
+            fix=f"strata info {args.file} tells of any tensor, strata draw {args.file} shows it",
+        )
     elements = "stored element" if t.nse == 1 else "stored elements"
     say(
         f"  {grouped(t.shape[0])} x {grouped(t.shape[1])}, {grouped(t.nse)} {elements} of {t.dtype}, there in {seconds(p.seconds)}"

@@ -23,21 +23,7 @@ from packages import needed
 import strata as st
 from strata import _core
 
-FORMATS = [
-    "CSR",
-    "CSC",
-    "COO",
-    "DCSR",
-    "BSR(2, 2)",
-    "BSR(2, 3)",
-    "(i, j) -> (j - i : compressed, i : range)",
-    "ELL",
-    "(i, j) -> (i : dense, j : delta(4))",
-    "(i, j) -> (i : dense, j : bitmap)",
-    "dense",
-    "(i, j) -> (j : dense, i : dense)",
-    "BSR(4, 4) + COO",
-]
+FORMATS = [*named_formats.COMMON, "DIAI", "(i, j) -> (j : dense, i : dense)"]
 DTYPES = [*dtypes.NUMPY, "bfloat16", "float8_e4m3fn", "float8_e5m2"]
 
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from named_formats import COMMON
 from packages import needed
 
 import strata as st
 
-FORMATS = ["CSR", "CSC", "COO", "DCSR", "BSR(2, 2)", "BSR(2, 3)", "DIAI", "DIAJ", "ELL", "delta(4)", "bitmap", "dense"]
-FORMATS += ["BSR(4, 4) + COO"]
+FORMATS = [*COMMON, "DIAI"]
 
 
 def array(dtype="float64", shape=(8, 9)):
@@ -665,6 +665,26 @@ def test_suffixes(tmp_path):
             with pytest.raises(st.FileError, match="'.st'") as e:
                 verb(tmp_path / name)
             assert all(s in e.value.expected for s in (".mtx", ".tns", ".npz", ".mat", ".h5", ".zarr", ".h5ad"))
+    for name, way in (("a.npy", "np.load"), ("a.CSV", "np.loadtxt"), ("a.txt", "np.loadtxt"), ("a.pth", "torch.load")):
+        with pytest.raises(st.FileError) as e:
+            st.read(tmp_path / name)
+        assert way in e.value.fix and "path" in e.value.fix
+        with pytest.raises(st.FileError) as e:
+            st.write(tmp_path / name, t)
+        assert not e.value.fix
+    for call in (st.write, st.save):
+        with pytest.raises(st.ArgumentError) as e:
+            call(t, tmp_path / "a.st")
+        assert f"st.{call.__name__}(path, t)" in e.value.fix
+    for name in ("a.mtx", "a.H5", "a.npz"):  # what no reader would find in it
+        with pytest.raises(st.FileError, match="own kind") as e:
+            st.save(tmp_path / name, t)
+        assert "st.write" in e.value.fix
+    np.savez(tmp_path / "dense.npz", a=np.eye(2))
+    with pytest.raises(st.FileError, match="save_npz") as e:
+        st.read(tmp_path / "dense.npz")
+    assert "np.load" in e.value.fix
+    (tmp_path / "dense.npz").unlink()
     for name in ("a.mtx", "a.tns.gz", "a.npz"):
         with pytest.raises(st.ArgumentError, match="one tensor"):
             st.write(tmp_path / name, {"a": t})

@@ -4,28 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from dtypes import NUMPY
+from named_formats import COMMON
 from read_svg import Read
 
 import strata as st
 
 FORMATS = [
-    "CSR",
-    "CSC",
-    "COO",
-    "DCSR",
-    "BSR(2, 2)",
-    "BSR(2, 3)",
-    "DIA",
+    *COMMON,
     "DIAI",
     "SkewDIAI",
-    "ELL",
-    "delta(4)",
     "delta(2)",
-    "Bitmap",
-    "dense",
     "DenseLeft",
     "CROW",
-    "BSR(4, 4) + COO",
     "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(4))",
     "(i, j) -> (i / 2 : dense, j / 2 : padded, i % 2 : dense, j % 2 : dense)",
     "(i, j) -> (i : bitmap, j / 4 : padded, j % 4 : bitmap)",

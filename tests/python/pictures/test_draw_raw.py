@@ -3,26 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from named_formats import COMMON
 from read_svg import Read
 
 import strata as st
 
-FORMATS = [
-    "CSR",
-    "CSC",
-    "COO",
-    "DCSR",
-    "BSR(2, 2)",
-    "BSR(2, 3)",
-    "DIAI",
-    "ELL",
-    "delta(4)",
-    "Bitmap",
-    "dense",
-    "CROW",
-    "BSR(4, 4) + COO",
-    "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(4))",
-]
+FORMATS = [*COMMON, "DIAI", "CROW", "(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(4))"]
 
 
 def histogram(coords, shape, cell):

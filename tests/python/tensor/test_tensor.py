@@ -520,3 +520,23 @@ def test_with_values_of_capacity_and_batches():
     assert c.dtype == np.int64 and (c.to_dense()[0] == [[0, 0, 5]]).all() and (c.to_dense()[1] == [[7, 8, 0]]).all()
     shared = csr(values=np.broadcast_to(2.0, 3))
     assert shared.with_values(np.arange(3.0)).values.tolist() == [0, 1, 2]
+
+
+def test_packed_coordinates_as_they_lie_in_memory():
+    a = np.array([[1, 0, 0, 0, 0, 0, 0, 2], [0, 0, 3, 4, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 5]])
+    for format, level, bits in (("delta(2)", 1, 2), ("delta(4)", 1, 4), ("structured(4, 8)", 2, 3)):
+        t = st.from_dense(a, format)
+        raw, whole = t.crd(level, packed=True), t.crd(level)
+        want = sum(int(c) << bits * k for k, c in enumerate(whole))
+        used = -(-bits * len(whole) // 8)
+        assert raw.dtype == np.uint8 and len(raw) >= used + 8  # what kernels may read behind the last slot
+        assert int.from_bytes(raw[:used].tobytes(), "little") == want
+        assert not raw.flags.writeable and np.shares_memory(raw, t.crd(level, packed=True))
+    words = st.from_dense(a, "bitmap").crd(1, packed=True)
+    assert words.dtype == np.uint64 and [int(w) for w in words] == [1 | 1 << 7, 1 << 2 | 1 << 3, 1 << 7]
+    csr = st.from_dense(a, "CSR")
+    assert np.shares_memory(csr.crd(1, packed=True), csr.crd(1))
+    with pytest.raises(st.TensorError, match="has no crd"):
+        csr.crd(0, packed=True)
+    with pytest.raises(st.TensorError, match="take one part"):
+        st.from_dense(a, "BSR(2, 2) + COO").crd(0, packed=True)

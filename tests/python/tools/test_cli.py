@@ -157,6 +157,12 @@ def test_demo_of_odd_files(body, dtype, tmp_path):
     assert found["dtype"] == dtype and all(f.get("right") for f in found["formats"]), found["formats"]
 
 
+def test_demo_of_what_is_no_matrix(tmp_path):
+    (tmp_path / "t.tns").write_text("1 1 1 3\n2 3 4 1\n")
+    out = strata("demo", tmp_path / "t.tns", check=False)
+    assert out.returncode == 1 and "takes a matrix" in out.stderr and "strata info" in out.stderr
+
+
 def test_demo_says_what_is_missing(tmp_path):
     """Without pyamg: what to install, or which other call works."""
     (tmp_path / "pyamg.py").write_text("raise ImportError('hidden')")

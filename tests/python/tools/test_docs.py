@@ -25,7 +25,7 @@ def blocks(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_blocks(page, tmp_path, monkeypatch):
-    if page.name in ("pytorch.md", "model-sparsity.md") or page.parent.name == "model-sparsity":
+    if page.name in ("pytorch.md", "model-sparsity.md", "coming-from.md") or page.parent.name == "model-sparsity":
         pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(st.settings, "threads", 0)  # as a reader has it, whatever tests before this one left
