@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 
 namespace strata::pictures {
 

@@ -9,7 +9,7 @@
 #include "base/sum_in_pairs.h"
 #include "ops/coordinate_lists.h"
 #include "strata/build.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 #include "tensor/values.h"
 
 namespace strata {

@@ -5,7 +5,7 @@
 
 #include "backend/steps.h"
 #include "base/checked.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 
 namespace strata::conversion {
 namespace {

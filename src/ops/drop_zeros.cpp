@@ -7,9 +7,9 @@
 
 #include "ops/fast/fast.h"
 #include "ops/slice_rows.h"
-#include "ops/source_changed.h"
-#include "tensor/index_view.h"
 #include "tensor/is_fill.h"
+#include "tensor/levels/index_view.h"
+#include "tensor/source_changed.h"
 #include "tensor/values.h"
 
 namespace strata {

@@ -6,9 +6,9 @@
 #include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/slice_rows.h"
-#include "ops/source_changed.h"
 #include "ops/window.h"
 #include "tensor/levels/level_storage.h"
+#include "tensor/source_changed.h"
 
 namespace strata {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/pod_array.h"
 #include "backend/steps.h"
-#include "ops/pod_array.h"
 
 namespace strata::conversion {
 

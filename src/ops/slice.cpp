@@ -6,8 +6,8 @@
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "ops/slice_rows.h"
-#include "ops/source_changed.h"
 #include "ops/take_rows.h"
+#include "tensor/source_changed.h"
 
 namespace strata {
 

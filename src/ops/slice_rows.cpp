@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "ops/source_changed.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
+#include "tensor/source_changed.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::slicing {

@@ -5,9 +5,9 @@
 
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
-#include "ops/source_changed.h"
 #include "ops/take_places.h"
 #include "ops/take_rows.h"
+#include "tensor/source_changed.h"
 
 namespace strata {
 

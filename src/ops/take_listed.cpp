@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "format/recognise.h"
-#include "ops/source_changed.h"
 #include "ops/take_rows.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
+#include "tensor/source_changed.h"
 #include "tensor/values.h"
 
 namespace strata::slicing {

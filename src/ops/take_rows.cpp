@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ops/source_changed.h"
 #include "ops/take_places.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
+#include "tensor/source_changed.h"
 #include "tensor/values.h"
 
 namespace strata::slicing {

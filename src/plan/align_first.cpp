@@ -9,7 +9,7 @@
 #include "base/far_apart.h"
 #include "kernels/caches.h"
 #include "plan/chosen.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 
 namespace strata::planning {
 namespace {

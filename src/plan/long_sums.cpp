@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "plan/compiled.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 #include "tensor/part_view.h"
 #include "tensor/tensor_impl.h"
 

@@ -11,7 +11,7 @@
 #include "kernels/caches.h"
 #include "plan/chosen.h"
 #include "plan/compiled.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::planning {

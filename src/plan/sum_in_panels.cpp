@@ -15,7 +15,7 @@
 #include "plan/chosen.h"
 #include "plan/dense_view.h"
 #include "plan/ordered_rows.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::planning {

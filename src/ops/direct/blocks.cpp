@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/checked.h"
+#include "expr/chain.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
-#include "ops/evaluate/chain.h"
 
 namespace strata::direct {
 namespace {
@@ -49,8 +49,7 @@ class Splitter {
 
   // --- which indices, and into what -------------------------------------------------------------------------------
   void collect(const Expression& e) {
-    if (e.op() == Operator::access)
-      return collect(given_.operands.at(e.node().name).format(), *evaluation::plain_indices(e));
+    if (e.op() == Operator::access) return collect(given_.operands.at(e.node().name).format(), *plain_indices(e));
     for (const auto& x : e.node().arguments) collect(x);
   }
 
@@ -124,7 +123,7 @@ class Splitter {
   // --- expressions and tensors ------------------------------------------------------------------------------------
   Expression rewritten(const Expression& e) {
     if (e.op() == Operator::access) {
-      const Names indices = *evaluation::plain_indices(e);
+      const Names indices = *plain_indices(e);
       const std::string key = e.to_string();
       if (!made_.contains(key)) made_.emplace(key, split_tensor(given_.operands.at(e.node().name), indices));
       return Expression::plain_access(key, names(indices));

@@ -7,8 +7,8 @@
 #include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/fold.h"
-#include "ops/evaluate/pattern.h"
-#include "ops/evaluate/semiring_arithmetic.h"
+#include "ops/direct/ones.h"
+#include "ops/reference/semiring_arithmetic.h"
 
 namespace strata::direct {
 namespace {
@@ -42,7 +42,7 @@ class Terms {
     const Tensor& t = operands_.at(access.node().name);
     if (t.format().is_all_dense() || t.num_parts() > 1) return std::nullopt;
     const std::string name = "#ones " + access.node().name;  // no user's name looks so
-    if (!operands_.contains(name)) operands_.emplace(name, evaluation::ones_of(t, DType::i64));
+    if (!operands_.contains(name)) operands_.emplace(name, ones_of(t, DType::i64));
     return Expression::access(name, access.node().indices);
   }
 

@@ -1,9 +1,9 @@
 // Work on the elements of matrices that are stored by diagonals: the diagonals are rows, each of them dense.
 #include <algorithm>
 
+#include "expr/chain.h"
 #include "format/recognise.h"
 #include "ops/direct/blocks.h"
-#include "ops/evaluate/chain.h"
 
 namespace strata::direct {
 namespace {
@@ -58,7 +58,7 @@ class Diagonals {
 
   /// A number, a vector along the diagonals, or a matrix that is stored by them.
   Expression access(const Expression& e) {
-    const std::vector<std::string> indices = *evaluation::plain_indices(e);
+    const std::vector<std::string> indices = *plain_indices(e);
     const Tensor& t = given_.operands.at(e.node().name);
     const bool sparse = indices == indices_ && diagonals_of(t.format()) == along_ && t.format().level(0).unique &&
                         t.format().level(0).ordered && lies_inside(t);

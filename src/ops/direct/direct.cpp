@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "expr/contract.h"
 #include "ops/direct/counted.h"
 #include "ops/direct/fold.h"
 #include "ops/direct/in_place.h"
@@ -9,7 +10,6 @@
 #include "ops/direct/loops.h"
 #include "ops/direct/quotient.h"
 #include "ops/direct/whole.h"
-#include "ops/evaluate/contract.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -17,8 +17,8 @@ namespace strata::direct {
 namespace {
 
 /// The sums at the root, and a cheaper order of contraction of what stands below them.
-evaluation::Contraction contracted(const Expression& value, const std::map<std::string, Tensor>& operands,
-                                   const std::map<std::string, std::int64_t>& extents) {
+Contraction contracted(const Expression& value, const std::map<std::string, Tensor>& operands,
+                       const std::map<std::string, std::int64_t>& extents) {
   std::vector<std::string> names;
   bool implicit = true;
   Expression body = value;
@@ -29,7 +29,7 @@ evaluation::Contraction contracted(const Expression& value, const std::map<std::
   }
   if (names.empty()) return {value};
   const auto describe = [&](const Expression& e) {
-    evaluation::Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
+    Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
     const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
     if (inner.op() != Operator::access) return f;
     const Tensor& t = operands.at(inner.node().name);
@@ -37,8 +37,8 @@ evaluation::Contraction contracted(const Expression& value, const std::map<std::
     f.dtype = t.dtype();
     return f;
   };
-  auto out = evaluation::contract(body, names, implicit, describe,
-                                  [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
+  auto out = contract(body, names, implicit, describe,
+                      [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
   // A sum that was carried out inside is gone from the outside.
   const auto free = out.body.free_indices();
   for (auto n = names.rbegin(); n != names.rend(); ++n)

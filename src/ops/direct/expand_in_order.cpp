@@ -3,13 +3,13 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/pod_array.h"
 #include "backend/pool.h"
 #include "backend/steps.h"
 #include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/expand.h"
 #include "ops/direct/unit.h"
-#include "ops/pod_array.h"
 
 namespace strata::direct {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "expr/chain.h"
+#include "ops/direct/ones.h"
 #include "ops/direct/problem.h"
 #include "ops/direct/unit.h"
-#include "ops/evaluate/chain.h"
-#include "ops/evaluate/pattern.h"
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 
 namespace strata::direct {
 namespace {
@@ -44,7 +44,7 @@ std::optional<Expression> carrier_of(const Expression& factor, const std::map<st
   std::optional<Expression> access;
   if (!find_access(factor, access) || !access) return std::nullopt;
   const Tensor& t = operands.at(access->node().name);
-  if (t.format().is_all_dense() || !t.fill().is_zero() || !evaluation::stores_all(t.format())) return std::nullopt;
+  if (t.format().is_all_dense() || !t.fill().is_zero() || !stores_all(t.format())) return std::nullopt;
   return factor.op() == Operator::access || hides(factor, operands) ? access : std::nullopt;
 }
 
@@ -98,11 +98,11 @@ Assignment Work::as_operand(const std::map<std::string, Tensor>& operands) const
 std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands,
                              const EvaluateOptions& options) {
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
-  const auto [sums, factors] = evaluation::chain_of(a.value);
+  const auto [sums, factors] = chain_of(a.value);
   const auto work = work_of(factors, operands);
   if (!work || !work->rest) return std::nullopt;
   Folded out{.work = work->as_operand(operands), .product = a, .format = work->format};
-  out.product.value = evaluation::under(sums, out.work.target() * *work->rest);
+  out.product.value = under(sums, out.work.target() * *work->rest);
   return out;
 }
 

@@ -4,12 +4,12 @@
 #include <numeric>
 #include <utility>
 
+#include "expr/chain.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/fold.h"
+#include "ops/direct/ones.h"
 #include "ops/direct/places.h"
 #include "ops/direct/problem.h"
-#include "ops/evaluate/chain.h"
-#include "ops/evaluate/pattern.h"
 
 namespace strata::direct {
 namespace {
@@ -28,9 +28,9 @@ class Lift {
 
   /// What dense operands compute under a sparse mask is a product with ones in its pattern.
   Expression times_mask(const Expression& e) {
-    if (options_.semiring != Semiring::plus_times || !evaluation::is_factor(options_, output_.size())) return e;
+    if (options_.semiring != Semiring::plus_times || !is_factor(options_, output_.size())) return e;
     if (options_.mask->format().is_all_dense() || !everywhere(e)) return e;
-    return evaluation::mask_as_factor(*options_.mask, DType::boolean, output_, operands_) * e;
+    return mask_as_factor(*options_.mask, DType::boolean, output_, operands_) * e;
   }
   Expression apply(const Expression& e) {
     if (is_reduction(e.op())) return evaluated(e);
@@ -85,7 +85,7 @@ class Lift {
   std::optional<std::pair<Expression, bool>> presence(const Expression& sum) {
     const auto free = sum.free_indices();
     std::optional<Expression> sparse;
-    for (const Expression& f : evaluation::chain_of(sum).factors) {
+    for (const Expression& f : chain_of(sum).factors) {
       if (everywhere(f) || (!has_reduction(f) && !hides(f, operands_))) continue;  // it leaves out no term
       const auto access = carrier_of(f, operands_);
       if (!access || sparse) return std::nullopt;
@@ -125,7 +125,7 @@ class Lift {
     }
     if (e.op() != Operator::multiply) return {};
     std::vector<Expression> out;
-    for (const Expression& f : evaluation::factors_of(e)) {
+    for (const Expression& f : factors_of(e)) {
       const auto inside = hiding(f);
       if (inside.empty()) out.push_back(f);
       else out.insert(out.end(), inside.begin(), inside.end());
@@ -176,7 +176,7 @@ class Lift {
 
   std::optional<Work> work_in(const Expression& e) const {
     if (e.op() != Operator::sum) return std::nullopt;
-    const auto chain = evaluation::chain_of(e);
+    const auto chain = chain_of(e);
     if (std::any_of(chain.factors.begin(), chain.factors.end(), has_reduction)) return std::nullopt;
     return work_of(chain.factors, operands_);
   }
@@ -197,7 +197,7 @@ class Lift {
       carry_out(first, {.format = work->format});
       at = done_work_.emplace(done_work_.end(), work->value, first.target());
     }
-    return evaluation::under(evaluation::chain_of(e).sums, work->rest ? at->second * *work->rest : at->second);
+    return under(chain_of(e).sums, work->rest ? at->second * *work->rest : at->second);
   }
 
   void carry_out(const Assignment& a, const EvaluateOptions& options) {
@@ -270,7 +270,7 @@ class Lift {
   /// Of a number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
   bool may_sum_nothing(const Expression& e, const Tensor& number) const {
     if (!number.get({})->is_zero()) return false;
-    const auto factors = evaluation::chain_of(e).factors;
+    const auto factors = chain_of(e).factors;
     const bool one = factors.size() == 1 && factors[0].op() == Operator::access;
     return !one || operands_.at(factors[0].node().name).nse() == 0;
   }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "expr/chain.h"
 #include "ops/convert_elements.h"
+#include "ops/direct/ones.h"
 #include "ops/direct/unit.h"
-#include "ops/evaluate/chain.h"
-#include "ops/evaluate/pattern.h"
 
 namespace strata::direct {
 namespace {
@@ -45,7 +45,7 @@ Tensor projected(const Places& places, const std::vector<std::string>& indices) 
   any.value = Expression::plain_access("#ones", places.indices);
   for (const auto& i : places.indices)
     if (!contains(indices, i)) any.value = Expression::reduce(Operator::sum, i, any.value, true);
-  const std::map<std::string, Tensor> operands{{"#ones", evaluation::ones_of(*places.tensor, DType::boolean)}};
+  const std::map<std::string, Tensor> operands{{"#ones", ones_of(*places.tensor, DType::boolean)}};
   return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
 }
 
@@ -71,7 +71,7 @@ bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& option
   step.indices = shared;
   if (others.empty()) {
     // Where it stores something, not where that is true.
-    options.mask = pattern.dtype() == DType::boolean ? evaluation::ones_of(pattern, DType::boolean) : pattern;
+    options.mask = pattern.dtype() == DType::boolean ? ones_of(pattern, DType::boolean) : pattern;
     options.format = pattern.format();
     return true;
   }
@@ -81,10 +81,10 @@ bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& option
   if (const auto order = storage_order(pattern.format())) std::ranges::copy(*order, dims.begin());
   options.format = conversion::levels_in_order(dims, pattern.format().level(0).kind == LevelKind::dense, others.size());
   const std::string ones = "#ones" + std::to_string(operands.size());
-  auto [sums, factors] = evaluation::chain_of(step.value);
-  operands.emplace(ones, evaluation::ones_of(pattern, dtype_of_ones(step.value, operands)));
+  auto [sums, factors] = chain_of(step.value);
+  operands.emplace(ones, ones_of(pattern, dtype_of_ones(step.value, operands)));
   factors.push_back(Expression::plain_access(ones, shared));
-  step.value = evaluation::under(sums, evaluation::product_of(factors));
+  step.value = under(sums, product_of(factors));
   return true;
 }
 

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "ops/evaluate/chain.h"
+#include "expr/chain.h"
 
 namespace strata::direct {
 namespace {
-
-using evaluation::Chain;
-using evaluation::chain_of;
 
 class Replacer {
  public:
@@ -55,7 +52,7 @@ class Replacer {
     }
     whole.factors.insert(whole.factors.begin() + static_cast<std::ptrdiff_t>(first), access_);
     std::erase_if(whole.sums, [&](const Expression& s) { return chain_.sums_over(s.node().name); });
-    return evaluation::under(whole.sums, evaluation::product_of(whole.factors));
+    return under(whole.sums, product_of(whole.factors));
   }
 
   const Assignment& w_;

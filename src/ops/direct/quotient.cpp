@@ -4,8 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "expr/chain.h"
 #include "ops/direct/fold.h"
-#include "ops/evaluate/chain.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::direct {
@@ -23,12 +23,12 @@ std::optional<Assignment> quotient_of_sums(const Assignment& a, const std::map<s
                                            const EvaluateOptions& options) {
   if (a.accumulate || options.semiring != Semiring::plus_times || !options.format || !options.format->is_all_dense())
     return std::nullopt;
-  const auto [sums, factors] = evaluation::chain_of(a.value);
+  const auto [sums, factors] = chain_of(a.value);
   if (sums.empty() || factors.size() != 1 || factors[0].op() != Operator::divide) return std::nullopt;
   const Expression &above = factors[0].argument(0), &below = factors[0].argument(1);
   if (below.op() != Operator::sum) return std::nullopt;
   const auto is_sparse = [&](const Expression& e) {
-    return std::ranges::any_of(evaluation::chain_of(e).factors,
+    return std::ranges::any_of(chain_of(e).factors,
                                [&](const Expression& f) { return carrier_of(f, operands).has_value(); });
   };
   if (!is_sparse(above) || !is_sparse(below)) return std::nullopt;

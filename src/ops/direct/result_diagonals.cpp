@@ -4,7 +4,7 @@
 
 #include "format/recognise.h"
 #include "ops/direct/unit.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 
 namespace strata::direct {
 namespace {

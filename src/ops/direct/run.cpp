@@ -9,7 +9,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/flat.h"
 #include "ops/direct/plain.h"
-#include "ops/evaluate/column.h"
+#include "ops/reference/column.h"
 #include "strata/settings.h"
 
 namespace strata::direct {

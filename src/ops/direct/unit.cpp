@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 
 namespace strata::direct {
 namespace {

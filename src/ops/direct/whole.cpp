@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "ops/direct/ones.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/problem.h"
 #include "ops/direct/unit.h"
-#include "ops/evaluate/pattern.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::direct {
@@ -53,8 +53,7 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std
     }
     if (!first) first = e;
     const Tensor& pattern = operands.at(first->node().name);
-    const bool values_alone =
-        !t.format().is_all_dense() && evaluation::stores_all(t.format()) && !t.type().shared_value;
+    const bool values_alone = !t.format().is_all_dense() && stores_all(t.format()) && !t.type().shared_value;
     if (!values_alone || e.node().indices != first->node().indices ||
         !(name == first->node().name || are_twins(pattern, t))) {
       serves = false;

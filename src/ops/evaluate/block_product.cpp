@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "backend/pod_array.h"
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "expr/chain.h"
 #include "kernels/isa/isa.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/unit.h"
-#include "ops/evaluate/chain.h"
 #include "ops/evaluate/front.h"
-#include "ops/pod_array.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 

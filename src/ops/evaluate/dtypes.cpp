@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/convert_elements.h"
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 #include "plan/product.h"
 
 namespace strata::evaluation {

@@ -1,7 +1,7 @@
 // Einsums as assignments, and back.
 #include <algorithm>
 
-#include "ops/evaluate/chain.h"
+#include "expr/chain.h"
 #include "ops/evaluate/front.h"
 
 namespace strata {

@@ -1,7 +1,7 @@
 #include "ops/evaluate/mask.h"
 
+#include "ops/direct/ones.h"
 #include "ops/drop_zeros.h"
-#include "ops/evaluate/pattern.h"
 
 namespace strata::evaluation {
 
@@ -17,7 +17,7 @@ EvaluateOptions with_true_mask(EvaluateOptions o) {
   if (o.mask->fill().is_zero()) {
     o.mask = conversion::unlike_fill(*o.mask);
   } else {
-    o.mask = ones_of(conversion::unlike_fill_in_lists(*o.mask), DType::boolean);
+    o.mask = direct::ones_of(conversion::unlike_fill_in_lists(*o.mask), DType::boolean);
     o.complement_mask = !o.complement_mask;
   }
   return o;

@@ -6,17 +6,17 @@
 #include <array>
 #include <memory>
 
+#include "backend/pod_array.h"
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/share.h"
 #include "base/stream_copy.h"
+#include "expr/chain.h"
 #include "format/recognise.h"
 #include "kernels/isa/isa.h"
 #include "ops/direct/unit.h"
-#include "ops/evaluate/chain.h"
 #include "ops/evaluate/front.h"
 #include "ops/piece_starts.h"
-#include "ops/pod_array.h"
 #include "plan/trace.h"
 
 namespace strata::evaluation {

@@ -6,8 +6,9 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "expr/chain.h"
 #include "ops/direct/flat.h"
-#include "ops/evaluate/chain.h"
+#include "ops/direct/ones.h"
 #include "ops/evaluate/dtypes.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
@@ -30,7 +31,7 @@ bool one_sum(const Flat& f) {
 
 /// Dense operands under a sparse mask are a product with ones in its pattern.
 bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  if (!is_factor(options, a.indices.size())) return false;
+  if (!direct::is_factor(options, a.indices.size())) return false;
   std::optional<DType> dtype;
   for (const auto& name : a.value.operands()) {
     const Tensor& t = operands.at(name);
@@ -44,7 +45,7 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
     reduced.push_back(body.node().name);
     body = body.argument();
   }
-  body = mask_as_factor(*options.mask, *dtype, a.indices, operands) * body;
+  body = direct::mask_as_factor(*options.mask, *dtype, a.indices, operands) * body;
   for (auto i = reduced.rbegin(); i != reduced.rend(); ++i) body = Expression::reduce(Operator::sum, *i, body, true);
   a.value = body;
   return true;
@@ -181,31 +182,6 @@ Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const 
     });
   }
   return out;
-}
-
-Tensor ones_of(const Tensor& t, DType dtype) {
-  TensorType type = t.type();
-  type.dtype = dtype;
-  type.fill = Scalar::zero(dtype);
-  Part part = t.part();
-  part.values = Buffer::filled(Scalar::one(dtype), 1);
-  part.value_stride = part.values_batch_stride = 0;
-  type.shared_value = true;
-  return make_from_parts(std::move(type), {std::move(part)});
-}
-
-bool stores_all(const Format& f) { return f.is_unique() && !f.can_hold_fill(); }
-
-bool is_factor(const EvaluateOptions& options, std::size_t rank) {
-  return options.mask && !options.complement_mask && stores_all(options.mask->format()) &&
-         options.mask->shape().size() == rank;
-}
-
-Expression mask_as_factor(const Tensor& mask, DType dtype, const std::vector<std::string>& indices,
-                          std::map<std::string, Tensor>& operands) {
-  const std::string name = "#mask" + std::to_string(operands.size());  // no user's name looks so, and none made before
-  operands.emplace(name, ones_of(mask, dtype));
-  return Expression::plain_access(name, indices);
 }
 
 }  // namespace strata::evaluation

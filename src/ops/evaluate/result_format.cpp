@@ -4,7 +4,7 @@
 
 #include "ops/convert_elements.h"
 #include "ops/evaluate/front.h"
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 #include "strata/evaluate.h"
 
 namespace strata {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "backend/own_memory.h"
+#include "backend/pod_array.h"
 #include "backend/steps.h"
 #include "base/checked.h"
 #include "base/share.h"
 #include "format/recognise.h"
 #include "ops/fast/fast.h"
-#include "ops/pod_array.h"
-#include "ops/source_changed.h"
 #include "strata/settings.h"
+#include "tensor/source_changed.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::fast {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "strata/tensor.h"
-#include "tensor/index_view.h"
+#include "tensor/levels/index_view.h"
 
 namespace strata::storage {
 

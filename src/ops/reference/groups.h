@@ -1,6 +1,6 @@
 #pragma once
 // Elements on their way into groups: what a reduction gathers, slab by slab.
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 
 namespace strata::evaluation {
 

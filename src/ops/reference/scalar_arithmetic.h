@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/division.h"
-#include "ops/evaluate/column.h"
+#include "ops/reference/column.h"
 
 namespace strata::evaluation {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "ops/evaluate/leaf.h"
+#include "ops/reference/leaf.h"
 
 namespace strata::evaluation {
 

@@ -9,7 +9,7 @@
 #include "strata/expr.h"
 #include "strata/expression.h"
 
-namespace strata::evaluation {
+namespace strata {
 
 struct Chain {
   std::vector<Expression> sums;     ///< outermost first
@@ -39,4 +39,4 @@ struct Flat {
 /// `floats`: all operands are such, and a written sum has their dtype too.
 std::optional<Flat> flatten(const Assignment& a, bool floats);
 
-}  // namespace strata::evaluation
+}  // namespace strata

@@ -1,10 +1,10 @@
-#include "ops/evaluate/assemble.h"
+#include "ops/reference/assemble.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
 #include "ops/convert_elements.h"
-#include "ops/evaluate/groups.h"
+#include "ops/reference/groups.h"
 
 namespace strata::evaluation {
 

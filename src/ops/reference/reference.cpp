@@ -1,21 +1,15 @@
 // The general path: reads operands, carries out reductions from the inside out, assembles the result.
-#include "ops/evaluate/front.h"
+#include "ops/reference/reference.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
-#include "ops/direct/direct.h"
-#include "ops/evaluate/assemble.h"
-#include "ops/evaluate/block_product.h"
-#include "ops/evaluate/chain.h"
-#include "ops/evaluate/contract.h"
-#include "ops/evaluate/conversion.h"
-#include "ops/evaluate/groups.h"
-#include "ops/evaluate/matrix_sum.h"
-#include "ops/evaluate/pattern.h"
-#include "ops/evaluate/semiring_arithmetic.h"
+#include "expr/chain.h"
+#include "expr/contract.h"
+#include "ops/reference/assemble.h"
+#include "ops/reference/groups.h"
+#include "ops/reference/semiring_arithmetic.h"
 #include "plan/trace.h"
-#include "strata/settings.h"
 
 namespace strata::evaluation {
 namespace {
@@ -322,29 +316,9 @@ class Evaluator {
 
 }  // namespace
 
-static Tensor general(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                      const EvaluateOptions& options) {
+Tensor reference(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
   planning::Trace::add("the general path (nothing is generated)", a.to_string() + "\n");
   return Evaluator(a, operands, options).run();
-}
-
-const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options) {
-  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times)
-    return "there is a mask, a schedule, a semiring or something to add to";
-  const std::string& engine = settings().engine;
-  return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
-}
-
-Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                       const EvaluateOptions& options) {
-  if (options.general) return general(a, operands, options);
-  if (options.schedule) return direct::evaluate_scheduled(a, operands, options);
-  if (auto result = converted(a, operands, options)) return *result;
-  if (auto result = block_product(a, operands, options)) return *result;
-  if (auto result = matrix_sum(a, operands, options)) return *result;
-  std::string why;
-  if (auto result = direct::evaluate(a, operands, options, why)) return *result;
-  return general(a, operands, options);
 }
 
 }  // namespace strata::evaluation

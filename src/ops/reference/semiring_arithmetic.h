@@ -1,6 +1,6 @@
 #pragma once
 // Arithmetic in semirings: named ones, and those that users define by expressions of the scalars a and b.
-#include "ops/evaluate/column.h"
+#include "ops/reference/column.h"
 
 namespace strata::evaluation {
 

@@ -1,10 +1,10 @@
 // Building a tree, and where it has values.
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "ops/evaluate/semiring_arithmetic.h"
+#include "ops/reference/semiring_arithmetic.h"
 
 namespace strata::evaluation {
 namespace {

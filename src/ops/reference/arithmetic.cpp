@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/part_dtype.h"
-#include "ops/evaluate/column.h"
-#include "ops/evaluate/scalar_arithmetic.h"
+#include "ops/reference/column.h"
+#include "ops/reference/scalar_arithmetic.h"
 
 namespace strata::evaluation {
 namespace {

@@ -1,13 +1,13 @@
-#include "ops/evaluate/rows.h"
+#include "ops/reference/rows.h"
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
 
 #include "backend/allocator.h"
+#include "backend/pod_array.h"
 #include "backend/steps.h"
 #include "base/checked.h"
-#include "ops/pod_array.h"
 #include "ops/radix_sort.h"
 #include "strata/error.h"
 #include "tensor/levels/level_storage.h"

@@ -1,5 +1,5 @@
 // Moves and conversions of columns.
-#include "ops/evaluate/column.h"
+#include "ops/reference/column.h"
 
 #include <cmath>
 #include <cstring>

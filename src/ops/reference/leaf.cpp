@@ -1,4 +1,4 @@
-#include "ops/evaluate/leaf.h"
+#include "ops/reference/leaf.h"
 
 #include <algorithm>
 #include <numeric>

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "ops/evaluate/column.h"
-#include "ops/evaluate/rows.h"
+#include "ops/reference/column.h"
+#include "ops/reference/rows.h"
 #include "strata/evaluate.h"
 
 namespace strata::evaluation {

@@ -1,11 +1,11 @@
-#include "ops/evaluate/semiring_arithmetic.h"
+#include "ops/reference/semiring_arithmetic.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 
 namespace strata::evaluation {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // From the elements of a tree to a tensor.
-#include "ops/evaluate/tree.h"
+#include "ops/reference/tree.h"
 
 namespace strata::evaluation {
 

@@ -1,9 +1,9 @@
-#include "ops/evaluate/chain.h"
+#include "expr/chain.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace strata::evaluation {
+namespace strata {
 
 bool Chain::sums_over(const std::string& index) const {
   return std::any_of(sums.begin(), sums.end(), [&](const Expression& s) { return s.node().name == index; });
@@ -86,4 +86,4 @@ std::optional<Flat> flatten(const Assignment& a, bool floats) {
   return out;
 }
 
-}  // namespace strata::evaluation
+}  // namespace strata

@@ -5,7 +5,7 @@
 
 #include "strata/expression.h"
 
-namespace strata::evaluation {
+namespace strata {
 
 struct Factor {
   Expression expression;
@@ -27,4 +27,4 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
                      const std::function<Factor(const Expression&)>& describe,
                      const std::function<double(const std::string&)>& extent);
 
-}  // namespace strata::evaluation
+}  // namespace strata

@@ -1,10 +1,10 @@
-#include "ops/evaluate/contract.h"
+#include "expr/contract.h"
 
 #include <algorithm>
 
-#include "ops/evaluate/chain.h"
+#include "expr/chain.h"
 
-namespace strata::evaluation {
+namespace strata {
 namespace {
 
 bool has(const std::vector<std::string>& list, const std::string& s) {
@@ -96,4 +96,4 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
   return {out, whole, apart + together()};
 }
 
-}  // namespace strata::evaluation
+}  // namespace strata

@@ -1,4 +1,4 @@
-#include "ops/evaluate/groups.h"
+#include "ops/reference/groups.h"
 
 #include <algorithm>
 

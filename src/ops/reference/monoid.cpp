@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "base/sum_in_pairs.h"
-#include "ops/evaluate/scalar_arithmetic.h"
-#include "ops/evaluate/semiring_arithmetic.h"
+#include "ops/reference/scalar_arithmetic.h"
+#include "ops/reference/semiring_arithmetic.h"
 
 namespace strata::evaluation {
 namespace {
