@@ -30,6 +30,7 @@ ORDER = [
     "kernels/isa",
     "kernels",
     "kernels/vendor",
+    "execute",
     "plan",
     "plan/aot_tool",
     "ops/fast",

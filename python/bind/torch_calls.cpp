@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "array.h"
-#include "plan/dense_view.h"
+#include "execute/dense_view.h"
 
 namespace strata::bind {
 namespace {
@@ -36,8 +36,8 @@ Tensor with_all_values(const Tensor& t, const Buffer& values) {
   return make_from_parts(std::move(type), std::move(parts));
 }
 
-planning::DenseView view_of(const Array& a) {
-  planning::DenseView v;
+execution::DenseView view_of(const Array& a) {
+  execution::DenseView v;
   v.dtype = a.data.dtype;
   v.data = static_cast<char*>(a.data.data) + a.offset * static_cast<i64>(size_of(v.dtype));
   v.rank = static_cast<int>(a.shape.size());
@@ -48,12 +48,12 @@ planning::DenseView view_of(const Array& a) {
 
 /// Each row of a matrix, or the vector, becomes `row`.
 void fill_rows(const Array& matrix, const Array& row) {
-  const planning::DenseView to = view_of(matrix);
-  planning::DenseView from = to;
+  const execution::DenseView to = view_of(matrix);
+  execution::DenseView from = to;
   from.data = view_of(row).data;
   from.strides[0] = 0;
   from.strides[to.rank - 1] = row.strides[0];
-  planning::assign(to, from);
+  execution::assign(to, from);
 }
 
 /// A matrix of one row or one column as a vector.

@@ -31,46 +31,10 @@
 #include <vector>
 
 #include "base/row_order.h"
-#include "ir/ir.h"
+#include "compiler/binding.h"
 #include "strata/expr.h"
 
 namespace strata {
-
-/// What a kernel's buffer parameter stands for. Complex values are declared as twice as many floats: the pointer is the
-/// same.
-struct BufferBinding {
-  enum Kind : std::uint8_t {
-    pos,
-    crd,     ///< of the driver's part: `level`
-    values,  ///< of `operand`: the start of its values buffer (all-dense: the offset scalar is added by the kernel)
-    output,  ///< out (or the temporary, see wide_output)
-    alpha,   ///< one element of dtype `compute`
-    beta,    ///< one element of dtype `compute`; only bound where applies_beta
-  } kind;
-  int operand = 0, part = 0, level = 0;
-  bool operator==(const BufferBinding&) const = default;
-};
-
-/// What an i64 parameter stands for.
-struct ScalarBinding {
-  enum Kind : std::uint8_t {
-    extent,       ///< of einsum index `level`
-    dim_extent,   ///< shape[level] of `operand`
-    level_lo,     ///< part.ranges[level].lo
-    level_size,   ///< part.ranges[level].size
-    level_slots,  ///< padded: k
-    stride,       ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output
-                  ///< dimension `level`
-    offset,       ///< operand >= 0: values_offset; operand -1: of the output
-    walk_begin,   ///< 0, and
-    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the
-                  ///< other, or each into a zeroed copy of the output
-    lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
-    batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
-  } kind;
-  int operand = 0, part = 0, level = 0;  ///< operand -1: the output
-  bool operator==(const ScalarBinding&) const = default;
-};
 
 /// How a kernel is cut into chunks f(begin, end). Cuts depend on the problem, never on the number of threads.
 ///
@@ -105,10 +69,7 @@ struct Launch {
 
 /// A lowered kernel. `applies_beta`: it computes out = alpha * einsum + beta * out itself, chunk by chunk (beta 0 never
 /// reads out); otherwise out += alpha * einsum.
-struct Lowered {
-  ir::Function function;
-  std::vector<BufferBinding> buffers;
-  std::vector<ScalarBinding> scalars;
+struct Lowered : BoundFunction {
   Launch launch;
   bool applies_beta = false;
   bool wide_output = false;  ///< accumulates in memory in a dtype wider than the output's

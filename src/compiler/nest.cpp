@@ -401,12 +401,7 @@ Lowered Nest::build() {
   const Expr wanted = batch_is_wanted(at);
   body.push_back(wanted ? ir::branch(wanted, ir::block(std::move(work))) : ir::block(std::move(work)));
 
-  result.function.name = "kernel";
-  result.function.body = ir::block(std::move(body));
-  result.function.buffers = params_.buffers();
-  result.function.scalars = params_.scalar_names();
-  result.buffers = params_.buffer_bindings();
-  result.scalars = params_.scalar_bindings();
+  static_cast<BoundFunction&>(result) = params_.kernel(ir::block(std::move(body)));
   result.launch = s_.launch;
   result.applies_beta = s_.applies_beta;
   result.wide_output = s_.wide_output;

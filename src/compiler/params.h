@@ -27,12 +27,12 @@ class Names {
 };
 
 /// Buffer and scalar parameters, each bound once, in order of first use.
-template <class Buffer, class Scalar>
-class ParamsOf {
+class Params {
  public:
-  explicit ParamsOf(Names& names) : names_(names) {}
+  explicit Params(Names& names) : names_(names) {}
 
-  int buffer(const Buffer& binding, const std::string& name, DType dtype, int packed_bits = 0, bool written = false) {
+  int buffer(const BufferBinding& binding, const std::string& name, DType dtype, int packed_bits = 0,
+             bool written = false) {
     for (std::size_t k = 0; k < bindings_.size(); ++k)
       if (bindings_[k] == binding) return static_cast<int>(k);
     bindings_.push_back(binding);
@@ -41,7 +41,7 @@ class ParamsOf {
   }
   const ir::BufferParam& param(int buffer) const { return buffers_[static_cast<std::size_t>(buffer)]; }
 
-  ir::Expr scalar(const Scalar& binding, const std::string& name) {
+  ir::Expr scalar(const ScalarBinding& binding, const std::string& name) {
     for (std::size_t k = 0; k < scalars_.size(); ++k)
       if (scalars_[k] == binding) return ir::scalar_param(scalar_names_[k]);
     scalars_.push_back(binding);
@@ -49,18 +49,17 @@ class ParamsOf {
     return ir::scalar_param(scalar_names_.back());
   }
 
-  const std::vector<Buffer>& buffer_bindings() const { return bindings_; }
-  const std::vector<Scalar>& scalar_bindings() const { return scalars_; }
-  const std::vector<ir::BufferParam>& buffers() const { return buffers_; }
-  const std::vector<std::string>& scalar_names() const { return scalar_names_; }
+  /// The kernel of these statements.
+  BoundFunction kernel(ir::Stmt body) const {
+    return {{"kernel", buffers_, scalar_names_, std::move(body)}, bindings_, scalars_};
+  }
 
  private:
   Names& names_;
-  std::vector<Buffer> bindings_;
+  std::vector<BufferBinding> bindings_;
   std::vector<ir::BufferParam> buffers_;
-  std::vector<Scalar> scalars_;
+  std::vector<ScalarBinding> scalars_;
   std::vector<std::string> scalar_names_;
 };
-using Params = ParamsOf<BufferBinding, ScalarBinding>;
 
 }  // namespace strata::compiler

@@ -113,13 +113,8 @@ void fill_slots(const Sources& from, const Buffer& values, typename Tag::Storage
   const std::int64_t work = slots + from.source.size, chunks = std::max<std::int64_t>(work >> 15, 1);
   const auto first_of = [&](std::int64_t c) {
     const std::int64_t wanted = begin_of_share(work, c, chunks);
-    std::int64_t low = 0, high = slots;
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (middle + static_cast<std::int64_t>(starts[middle]) < wanted) low = middle + 1;
-      else high = middle;
-    }
-    return c == chunks ? slots : low;
+    const auto before = [&](std::int64_t s) { return s + static_cast<std::int64_t>(starts[s]) < wanted; };
+    return c == chunks ? slots : partition_point(0, slots, before);
   };
   parallel_for(chunks, [&](std::int64_t c) {
     const std::int64_t last = first_of(c + 1);

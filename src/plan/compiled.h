@@ -9,8 +9,6 @@ namespace strata::planning {
 /// `order`: of the rows of a pattern.
 RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order = RowOrder::any);
 
-/// Room for every array of 64 levels: arguments stand on the stack, so that a run allocates nothing.
-inline constexpr std::size_t max_arguments = 192;
 /// Several parts add in memory one after the other: narrow outputs would be rounded between.
 bool adds_wide_parts(const Product& product, int driver);
 

@@ -3,7 +3,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
-#include "plan/dense_view.h"
+#include "execute/dense_view.h"
 #include "plan/user_kernels.h"
 
 namespace strata::planning {
@@ -14,7 +14,7 @@ constexpr i64 largest_copy = i64{1} << 30;  // bytes of a dense copy that nobody
 
 /// The general way: walk the stored elements and add each where it belongs. Also right where absent elements are not
 /// zero.
-void fill_slowly(const Tensor& t, const DenseView& to) {
+void fill_slowly(const Tensor& t, const execution::DenseView& to) {
   const i64 width = static_cast<i64>(size_of(to.dtype)), size = to.size();
   const bool filled = !t.fill().is_zero();
   if (!filled) {
@@ -23,7 +23,7 @@ void fill_slowly(const Tensor& t, const DenseView& to) {
     for (i64 k = 0; k < size; ++k) t.fill().store(to.data + k * width);
   }
   std::vector<bool> present(static_cast<std::size_t>(size), false);
-  DenseView one = to;
+  execution::DenseView one = to;
   one.rank = 0;
   const bool direct = accumulator(to.dtype) == to.dtype;
   std::uint32_t seen = 0;
@@ -38,7 +38,7 @@ void fill_slowly(const Tensor& t, const DenseView& to) {
     } else if (direct) {  // a duplicate, or another part of a sum
       Scalar copy = Scalar::load(to.dtype, value);
       one.data = target;
-      DenseView other = one;
+      execution::DenseView other = one;
       other.data = reinterpret_cast<char*>(copy.bits);
       add(one, other);
     } else {
@@ -91,7 +91,7 @@ class ConvertFirst : public Preparation {
       const Tensor in[] = {t};
       c.copy->run(in, dense, Scalar::of(1.0), Scalar::of(0.0));
     } else {
-      fill_slowly(t, view_of(dense));
+      fill_slowly(t, execution::view_of(dense));
     }
     return dense;
   }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "execute/dense_view.h"
 #include "plan/compiled.h"
-#include "plan/dense_view.h"
 
 namespace strata::planning {
 namespace {
@@ -16,8 +16,8 @@ class Copied : public Runner {
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
     if (alpha.to_complex() != 1.0 || !beta.is_zero()) return scaled().run(operands, out, alpha, beta);
-    const DenseView to = view_of(out), own = view_of(operands[0]);
-    DenseView from = own;
+    const execution::DenseView to = execution::view_of(out), own = execution::view_of(operands[0]);
+    execution::DenseView from = own;
     const auto& indices = product_.einsum.operands[0];
     for (int d = 0; d < to.rank; ++d) {
       const auto at = std::ranges::find(indices, product_.einsum.output[static_cast<std::size_t>(d)]) - indices.begin();

@@ -1,19 +1,12 @@
 // A main() for an emitted product: its arguments as a caller would bind them, written out.
 #include "compiler/emit/c_file.h"
+#include "execute/chunks.h"
 #include "plan/compiled.h"
 
 namespace strata::planning {
-namespace {
 
+using execution::iterations;
 using i64 = std::int64_t;
-
-/// Coordinates of a dense level, positions of a compressed one.
-i64 iterations(const Part& part, int level) {
-  const auto l = static_cast<std::size_t>(level);
-  return part.format.level(level).kind == LevelKind::compressed ? part.levels[l].pos.index(1) : part.ranges[l].size;
-}
-
-}  // namespace
 
 std::string emit_main(const std::string& name, const Einsum& e, std::span<const TensorType> types,
                       std::span<const Tensor> tensors, const Tensor& expected) {
@@ -45,7 +38,7 @@ std::string emit_main(const std::string& name, const Einsum& e, std::span<const 
             {Buffer::zeros(k.wide_output ? product.compute : expected.dtype(), expected.values().size), true});
         break;
       case BufferBinding::alpha: buffers.push_back({Buffer::filled(Scalar::one(product.compute), 1)}); break;
-      case BufferBinding::beta: buffers.push_back({Buffer::zeros(product.compute, 1)}); break;
+      default: buffers.push_back({Buffer::zeros(product.compute, 1)});  // beta
     }
   }
   std::vector<i64> scalars;

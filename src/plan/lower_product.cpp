@@ -26,10 +26,6 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
   for (int k = 0; k < format.num_parts(); ++k) {
     in.part = k;
     std::optional<Lowered> lowered = lower(in, why);
-    if (lowered && (lowered->buffers.size() > max_arguments || lowered->scalars.size() > max_arguments)) {
-      why = "more than " + std::to_string(max_arguments) + " arguments";
-      lowered.reset();
-    }
     if (!lowered) {
       if (format.num_parts() > 1) why = "part " + std::to_string(k) + ": " + why;
       return {};

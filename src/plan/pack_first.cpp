@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/checked.h"
-#include "plan/dense_view.h"
+#include "execute/dense_view.h"
 #include "plan/ordered_rows.h"
 
 namespace strata::planning {
@@ -45,8 +45,8 @@ class PackFirst : public Preparation {
     RawArrays arrays;
     arrays.values = Buffer::allocate(p.type.dtype, *checked_product(p.type.shape));
     const Tensor copy = make_tensor(p.type.format, p.type.shape, arrays, {}, false);
-    const DenseView to = view_of(copy), own = view_of(t);
-    DenseView from = own;
+    const execution::DenseView to = execution::view_of(copy), own = execution::view_of(t);
+    execution::DenseView from = own;
     for (int d = 0; d < own.rank; ++d) {
       from.shape[d] = own.shape[p.order[static_cast<std::size_t>(d)]];
       from.strides[d] = own.strides[p.order[static_cast<std::size_t>(d)]];

@@ -3,15 +3,15 @@
 
 #include "base/checked.h"
 #include "base/tuple_text.h"
+#include "execute/dense_view.h"
 #include "expr/depth.h"
-#include "plan/dense_view.h"
 #include "plan/pattern.h"
 #include "plan/plan_impl.h"
 
 namespace strata {
 namespace {
 
-using planning::DenseView;
+using execution::DenseView;
 
 [[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
   throw PlanError(
@@ -193,11 +193,11 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
   check_output(choice->product.output, out);
   planning::ChoicePtr other;
   const TensorType& wanted = choice->product.output;
-  const DenseView view = planning::view_of(out);
-  const auto range = planning::extent_of(view);
+  const DenseView view = execution::view_of(out);
+  const auto range = execution::extent_of(view);
   if (range.first == range.second) return;  // no elements
   if (!contiguous_as_planned(wanted, out.type())) {
-    if (planning::overlaps_itself(view))
+    if (execution::overlaps_itself(view))
       refuse("elements of the output share memory", "memory of its own for each element", out.type().to_string(),
              "pass a copy");
     other = planning::choice_for(p.expression, p.types, output_key(out.type()), choice->product.compute);
@@ -205,10 +205,10 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
   }
   if (std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) { return touches(t, range); })) {
     const Tensor copy = fresh(*p.choice);  // the output lies over an operand: results may only land there at the end
-    const DenseView scratch = planning::view_of(copy);
-    if (!beta.is_zero()) planning::assign(scratch, view);
+    const DenseView scratch = execution::view_of(copy);
+    if (!beta.is_zero()) execution::assign(scratch, view);
     p.choice->runner->run(operands, copy, alpha, beta);
-    planning::assign(view, scratch);
+    execution::assign(view, scratch);
     return;
   }
   choice->runner->run(operands, out, alpha, beta);

@@ -10,10 +10,10 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/share.h"
+#include "execute/dense_view.h"
 #include "kernels/caches.h"
 #include "kernels/panels.h"
 #include "plan/chosen.h"
-#include "plan/dense_view.h"
 #include "plan/ordered_rows.h"
 #include "tensor/levels/index_view.h"
 #include "tensor/tensor_impl.h"
@@ -121,7 +121,7 @@ class SumInPanels : public Preparation {
 
   Tensor panel_of(const Tensor& t, const Side& side, i64 begin, i64 width, Buffer& copy) const {
     Part part = t.part();
-    const DenseView from = view_of(t);
+    const execution::DenseView from = execution::view_of(t);
     TensorType type = dense_type(t.shape(), t.dtype());
     type.shape.back() = width;
     part.ranges = type.format.level_ranges(type.shape);

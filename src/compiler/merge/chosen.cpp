@@ -22,17 +22,17 @@ Stmt Nest::prefetch_children(int var, const Place& at) {
       continue;
     const int l = at.level[o];
     const std::string suffix = std::to_string(l), stem = name_of_operand(k);
-    const int pos = buffer(Buffers::pos, k, l, stem + "_pos" + suffix, operand(k).type.pos_dtype);
+    const int pos = buffer(BufferBinding::pos, k, l, stem + "_pos" + suffix, operand(k).type.pos_dtype);
     const auto end_of = [&](const Expr& p) { return ir::cast(DType::i64, ir::load(params_.param(pos), pos, p)); };
     const std::string first = names_.fresh("first"), last = names_.fresh("last");
     out.push_back(ir::let(first, end_of(at.position[o])));
     out.push_back(ir::let(last, end_of(at.position[o] + 1) - 1));
     // Of long rows the hardware asks for what lies between.
     for (const auto& p : {first, last}) {
-      const int crd = buffer(Buffers::crd, k, l, stem + "_crd" + suffix, operand(k).type.crd_dtype);
+      const int crd = buffer(BufferBinding::crd, k, l, stem + "_crd" + suffix, operand(k).type.crd_dtype);
       out.push_back(ir::prefetch(crd, ir::var(p)));
       if (l + 1 < static_cast<int>(operand(k).vars.size()) || k == in_.mask || operand(k).type.shared_value) continue;
-      const int values = buffer(Buffers::values, k, 0, stem + "_values", part_dtype(operand(k).type.dtype));
+      const int values = buffer(BufferBinding::values, k, 0, stem + "_values", part_dtype(operand(k).type.dtype));
       out.push_back(ir::prefetch(values, is_complex(operand(k).type.dtype) ? ir::var(p) * 2 : ir::var(p)));
     }
   }

@@ -13,7 +13,7 @@ bool Nest::can_hold_mask() const {
 
 Stmt Nest::with_mask_held(const Place& at, Stmt loops) {
   Stmts out;
-  const int bits = buffer(Buffers::row_mask, -1, 0, "row_mask", DType::i64, true);
+  const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
   const Cursor c = open(workspace_, in_.mask, at, out);
   const auto each = [&](const auto& make) {
     const std::string p = names_.fresh(c.p), at_mask = names_.fresh("masked");
@@ -33,7 +33,7 @@ Stmt Nest::with_mask_held(const Place& at, Stmt loops) {
 }
 
 Expr Nest::held_mask(const Expr& coordinate) {
-  const int bits = buffer(Buffers::row_mask, -1, 0, "row_mask", DType::i64, true);
+  const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
   const Expr bit =
       ir::binary(ir::Op::bit_and, ir::load(params_.param(bits), bits, shift_right(coordinate, 6)), bit_of(coordinate));
   return in_.complement ? ir::eq(bit, ir::int_const(0)) : ir::ne(bit, ir::int_const(0));

@@ -29,8 +29,9 @@ bool Nest::has_level(int k, int var, const Place& at) const {
 }
 
 Expr Nest::crd(const Cursor& c, const Expr& position) {
-  const int b = buffer(Buffers::crd, c.operand, c.level, name_of_operand(c.operand) + "_crd" + std::to_string(c.level),
-                       operand(c.operand).type.crd_dtype);
+  const int b =
+      buffer(BufferBinding::crd, c.operand, c.level, name_of_operand(c.operand) + "_crd" + std::to_string(c.level),
+             operand(c.operand).type.crd_dtype);
   return ir::cast(DType::i64, ir::load(params_.param(b), b, position));
 }
 
@@ -55,7 +56,7 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
   Cursor c{.operand = k, .level = at.level[o], .p = {}, .begin = {}, .end = {}, .has = {}};
   const std::string stem = letter(var) + name_of_operand(k);
-  const int b = buffer(Buffers::pos, k, c.level, name_of_operand(k) + "_pos" + std::to_string(c.level),
+  const int b = buffer(BufferBinding::pos, k, c.level, name_of_operand(k) + "_pos" + std::to_string(c.level),
                        operand(k).type.pos_dtype);
   const auto pos = [&](const Expr& p) {
     const Expr e = ir::cast(DType::i64, ir::load(params_.param(b), b, p));
@@ -280,7 +281,7 @@ Expr Nest::holds(const Set& set, const std::vector<Cursor>& cursors) const {
 Expr Nest::dense_mask(const Place& at) {
   const DType storage = operand(in_.mask).type.dtype;
   const Arithmetic arithmetic(ir::compute_dtype(storage));
-  const int b = buffer(Buffers::values, in_.mask, 0, "mask_values", part_dtype(storage));
+  const int b = buffer(BufferBinding::values, in_.mask, 0, "mask_values", part_dtype(storage));
   const Expr zero =
       arithmetic.is_zero(arithmetic.load(params_.param(b), b, storage, dense_index(in_.mask, at), 1, false));
   return in_.complement ? zero : ir::logical_not(zero);
@@ -299,7 +300,7 @@ Expr Nest::inside_bounds(int var, const Place& at) {
       sum = sum ? sum + term : term;
     }
     const int number = static_cast<int>(b);
-    test = both(test, ir::lt(sum, scalar(Scalars::bound, -1, number, "bound" + std::to_string(b))));
+    test = both(test, ir::lt(sum, scalar(ScalarBinding::bound, -1, number, "bound" + std::to_string(b))));
   }
   return test;
 }

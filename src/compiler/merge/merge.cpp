@@ -82,24 +82,19 @@ Lowered Nest::build() {
   at.known.resize(in_.nodes.size());
   Stmts body;
   for (std::size_t l = 0; l < levels_.size(); ++l) {  // goes on where the call before has stopped
-    const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
+    const int b = buffer(BufferBinding::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     body.push_back(ir::declare("n" + std::to_string(l),
                                ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
   }
   body.push_back(in_.slots ? every_slot(at) : in_.blocks ? every_panel(at) : emit(0, at));
   if (!levels_.empty()) {
-    const int b = buffer(Buffers::out_sizes, -1, 0, "out_sizes", DType::i64, true);
+    const int b = buffer(BufferBinding::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     for (std::size_t l = 0; l < levels_.size(); ++l)
       body.push_back(
           ir::store(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)), size(static_cast<int>(l))));
   }
   Lowered out;
-  out.function.name = "kernel";
-  out.function.body = ir::block(std::move(body));
-  out.function.buffers = params_.buffers();
-  out.function.scalars = params_.scalar_names();
-  out.buffers = params_.buffer_bindings();
-  out.scalars = params_.scalar_bindings();
+  static_cast<BoundFunction&>(out) = params_.kernel(ir::block(std::move(body)));
   out.workspace = workspace_;
   out.holds_mask = holds_mask_;
   out.levels = levels_;

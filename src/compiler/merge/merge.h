@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/ir.h"
+#include "compiler/binding.h"
 #include "strata/expression.h"
 
 namespace strata::merging {
@@ -111,45 +111,8 @@ struct Input : Computation {
   DType crd = DType::i32;  ///< assembled: of coordinates
 };
 
-struct Buffers {
-  enum Kind : std::uint8_t {
-    pos,         ///< of an operand's level
-    crd,         ///< of an operand's level
-    values,      ///< of an operand
-    out_values,  ///< dense: the result; in a pattern: its values; assembled: the chunk's values
-    out_crd,     ///< assembled: the chunk's coordinates of a level
-    out_pos,     ///< assembled: i64, the chunk's ends of the children of each element one level up
-    out_counts,  ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
-    out_sizes,   ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have
-                 ///< been)
-    out_strips,  ///< by diagonals: i32, the strip of each diagonal from the lowest one on, that of column - row = 1 -
-                 ///< rows
-    out_met,     ///< u8, the chunk's: 1 for each strip that a value was put into
-    row_values,  ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
-    row_bits,    ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
-    row_mask     ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
-  } kind = pos;
-  int operand = -1, level = 0;
-  bool operator==(const Buffers&) const = default;
-};
-
-struct Scalars {
-  enum Kind : std::uint8_t {
-    extent,   ///< of variable `level`
-    bound,    ///< extent of bound `level`
-    stride,   ///< of a dense operand's level (operand -1: of the dense result along variable `level`)
-    offset,   ///< of a dense operand's first element
-    capacity  ///< of the chunk's arrays of a level of the result
-  } kind = extent;
-  int operand = -1, level = 0;
-  bool operator==(const Scalars&) const = default;
-};
-
 /// Call: begin and end cut the coordinates of variable 0, the panels of them, or the slots.
-struct Lowered {
-  ir::Function function;
-  std::vector<Buffers> buffers;
-  std::vector<Scalars> scalars;
+struct Lowered : BoundFunction {
   int workspace = -1;       ///< variable of the workspace
   bool holds_mask = false;  ///< the mask's bits stand beside it
   std::vector<int> levels;  ///< assembled: variable of each level of the result, without its dense tail

@@ -178,16 +178,17 @@ class Nest {
   void take(const Expr& coordinate, Stmts& out);
   void take_block(const Expr& coordinate, Stmts& out);
 
-  int buffer(Buffers::Kind kind, int operand, int level, const std::string& name, DType dtype, bool written = false) {
-    return params_.buffer({kind, operand, level}, name, dtype, 0, written);
+  int buffer(BufferBinding::Kind kind, int operand, int level, const std::string& name, DType dtype,
+             bool written = false) {
+    return params_.buffer({kind, operand, 0, level}, name, dtype, 0, written);
   }
-  Expr scalar(Scalars::Kind kind, int operand, int level, const std::string& name) {
-    return params_.scalar({kind, operand, level}, name);
+  Expr scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name) {
+    return params_.scalar({kind, operand, 0, level}, name);
   }
   Expr extent(int var) {
     const auto v = static_cast<std::size_t>(var);
     if (v < in_.constants.size() && in_.constants[v] > 0) return ir::int_const(in_.constants[v]);
-    return scalar(Scalars::extent, -1, var, letter(var) + "_extent");
+    return scalar(ScalarBinding::extent, -1, var, letter(var) + "_extent");
   }
   static std::string letter(int var) { return compiler::index_letter(var); }
   std::string name_of_operand(int k) const;
@@ -197,7 +198,7 @@ class Nest {
 
   const Input& in_;
   compiler::Names names_;
-  compiler::ParamsOf<Buffers, Scalars> params_;
+  compiler::Params params_;
   compiler::Arithmetic arithmetic_, total_;  ///< of the result, and of sums in a register: these keep more digits
   std::vector<int> last_var_,
       parent_;                 ///< per node of the tree: the last variable that it depends on, -1; its parent, -1

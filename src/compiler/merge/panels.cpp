@@ -7,7 +7,7 @@ namespace strata::merging {
 Stmt Nest::every_panel(const Place& at) {
   const std::string panel = names_.fresh("panel"), first = names_.fresh("row_begin"), last = names_.fresh("row_end"),
                     start = names_.fresh("start");
-  const int counts = buffer(Buffers::out_counts, -1, 0, "out_counts", DType::i64, true);
+  const int counts = buffer(BufferBinding::out_counts, -1, 0, "out_counts", DType::i64, true);
   first_ = ir::var(first);
   last_ = ir::var(last);
   Stmts out;
@@ -29,8 +29,8 @@ void Nest::insert_in_block(const Place& at, const Value& value, Stmts& out) {
   const Expr place = in_.blocks.column_major ? ir::var(inside) * in_.blocks.rows + ir::var(row)
                                              : ir::var(row) * in_.blocks.columns + ir::var(inside);
   mark(ir::var(block), out);
-  meet(buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true), ir::var(block) * in_.blocks.size() + place,
-       value, out);
+  meet(buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true),
+       ir::var(block) * in_.blocks.size() + place, value, out);
 }
 
 }  // namespace strata::merging

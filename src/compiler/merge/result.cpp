@@ -84,7 +84,7 @@ Expr Nest::places(int var) {
                      [&](const auto& t) { return t.first >= var && !counted[static_cast<std::size_t>(t.first)]; }))
       continue;
     for (const auto& [v, c] : terms) counted[static_cast<std::size_t>(v)] = 1;
-    out = out * scalar(Scalars::bound, -1, static_cast<int>(b), "bound" + std::to_string(b));
+    out = out * scalar(ScalarBinding::bound, -1, static_cast<int>(b), "bound" + std::to_string(b));
   }
   for (int v = var; v < in_.num_vars; ++v)
     if (!counted[static_cast<std::size_t>(v)]) out = out * extent(v);
@@ -94,23 +94,23 @@ Expr Nest::places(int var) {
 void Nest::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
   if (in_.pattern >= 0) {
-    const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
+    const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
     s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, at.position[static_cast<std::size_t>(in_.pattern)],
                                   e.value));
   } else if (in_.diagonals) {
     put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {
-    const int b = buffer(Buffers::out_values, -1, 0, "out", arithmetic_.part(), true);
+    const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
     Expr index = ir::int_const(0);
     for (int v = 0; v < in_.num_vars; ++v)
       if (!in_.summed[static_cast<std::size_t>(v)])
         index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
                                              : at.coordinate[static_cast<std::size_t>(v)] *
-                                                   scalar(Scalars::stride, -1, v, "out_stride_" + letter(v)));
+                                                   scalar(ScalarBinding::stride, -1, v, "out_stride_" + letter(v)));
     meet(b, index, at.passes ? arithmetic_.either(at.passes, e.value, constant(in_.absent)) : e.value, s);
   } else if (!tail_.empty()) {
-    const int b = workspace_ >= 0 ? buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true)
-                                  : buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+    const int b = workspace_ >= 0 ? buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true)
+                                  : buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
     Expr index = ir::int_const(0);
     for (int v : tail_) index = index * extent(v) + at.coordinate[static_cast<std::size_t>(v)];
     meet(b, ir::var("block") + index, e.value, s);
@@ -141,12 +141,13 @@ void Nest::meet(int b, const Expr& index, const Value& value, Stmts& out) {
 void Nest::append(int level, const Expr& coordinate, const Value* value, Stmts& out) {
   const std::string l = std::to_string(level);
   const Expr n = size(level);
-  const int c = buffer(Buffers::out_crd, -1, level, "out_crd" + l, in_.crd, true);
-  const int v = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+  const int c = buffer(BufferBinding::out_crd, -1, level, "out_crd" + l, in_.crd, true);
+  const int v = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
   Stmts s;
   s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
   s.push_back(arithmetic_.store(params_.param(v), v, in_.compute, n, *value));
-  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s))));
+  out.push_back(
+      ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, level, "capacity" + l)), ir::block(std::move(s))));
   out.push_back(ir::assign("n" + l, n + 1));
 }
 
@@ -161,8 +162,8 @@ void Nest::append_block(int var, const Place& at, const Expr& coordinate, Stmts&
   const int last = static_cast<int>(levels_.size()) - 1;
   const std::string l = std::to_string(last);
   const Expr n = size(last), filled = ir::var("filled", {DType::boolean, 1});
-  const int c = buffer(Buffers::out_crd, -1, last, "out_crd" + l, in_.crd, true);
-  const int b = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+  const int c = buffer(BufferBinding::out_crd, -1, last, "out_crd" + l, in_.crd, true);
+  const int b = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
   Stmts fits;
   fits.push_back(ir::let("block", n * block_size()));
   const std::string t = names_.fresh("t");
@@ -173,8 +174,8 @@ void Nest::append_block(int var, const Place& at, const Expr& coordinate, Stmts&
   fits.push_back(ir::branch(filled, ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate))));
   out.push_back(ir::declare("filled", ir::bool_const(false)));
   // What does not fit counts: there will be a second run with more room.
-  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, last, "capacity" + l)), ir::block(std::move(fits)),
-                           ir::assign("filled", ir::bool_const(true))));
+  out.push_back(ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, last, "capacity" + l)),
+                           ir::block(std::move(fits)), ir::assign("filled", ir::bool_const(true))));
   out.push_back(ir::branch(filled, ir::assign("n" + l, n + 1)));
 }
 
@@ -182,17 +183,17 @@ void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, S
   const std::string l = std::to_string(level);
   const Expr children = size(level + 1), n = size(level);
   if (level == 0 && in_.dense_top) {
-    const int b = buffer(Buffers::out_counts, -1, 0, "out_counts", DType::i64, true);
+    const int b = buffer(BufferBinding::out_counts, -1, 0, "out_counts", DType::i64, true);
     out.push_back(ir::store(params_.param(b), b, coordinate, children - start));
     return;
   }
-  const int c = buffer(Buffers::out_crd, -1, level, "out_crd" + l, in_.crd, true);
-  const int p = buffer(Buffers::out_pos, -1, level + 1, "out_pos" + std::to_string(level + 1), DType::i64, true);
+  const int c = buffer(BufferBinding::out_crd, -1, level, "out_crd" + l, in_.crd, true);
+  const int p = buffer(BufferBinding::out_pos, -1, level + 1, "out_pos" + std::to_string(level + 1), DType::i64, true);
   Stmts s;
   s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
   s.push_back(ir::store(params_.param(p), p, n, children));
   const Stmt fits =
-      ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
+      ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
   out.push_back(ir::branch(ir::gt(children, start), ir::block({fits, ir::assign("n" + l, n + 1)})));
 }
 

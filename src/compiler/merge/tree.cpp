@@ -172,11 +172,12 @@ Value Nest::combine(const Value& a, const Value& b) const {
 
 Expr Nest::dense_index(int k, const Place& at) {
   const auto& vars = operand(k).vars;
-  Expr index = scalar(Scalars::offset, k, 0, name_of_operand(k) + "_offset");
+  Expr index = scalar(ScalarBinding::offset, k, 0, name_of_operand(k) + "_offset");
   for (std::size_t l = 0; l < vars.size(); ++l) {
     Expr step = at.coordinate[static_cast<std::size_t>(vars[l])];
     if (static_cast<int>(l) != operand(k).contiguous)
-      step = step * scalar(Scalars::stride, k, static_cast<int>(l), name_of_operand(k) + "_stride" + std::to_string(l));
+      step = step *
+             scalar(ScalarBinding::stride, k, static_cast<int>(l), name_of_operand(k) + "_stride" + std::to_string(l));
     index = index + step;
   }
   return index;
@@ -186,7 +187,7 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
-  const int b = buffer(Buffers::values, k, 0, name_of_operand(k) + "_values", part_dtype(storage));
+  const int b = buffer(BufferBinding::values, k, 0, name_of_operand(k) + "_values", part_dtype(storage));
   const Expr index = o.dense               ? dense_index(k, at)
                      : o.type.shared_value ? ir::int_const(0)
                                            : at.position[static_cast<std::size_t>(k)];

@@ -76,7 +76,7 @@ Value Nest::plain_lanes_of(int n, const Place& at, Stmts& out) {
   if (last_var_[k] != in_.num_vars - 1)
     return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
   if (node.kind == Node::access) {
-    const int b = buffer(Buffers::values, node.operand, 0, name_of_operand(node.operand) + "_values",
+    const int b = buffer(BufferBinding::values, node.operand, 0, name_of_operand(node.operand) + "_values",
                          operand(node.operand).type.dtype);
     return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at),
                             in_.lanes, false);

@@ -15,9 +15,9 @@ void Nest::gather_block(int var, const Place& at, const Expr& coordinate, Stmts&
 
 /// One bit a coordinate, one a word of those, one a word of those: emptied in order, without a sort.
 Expr Nest::mark(const Expr& coordinate, Stmts& out) {
-  const int low = buffer(Buffers::row_bits, -1, 0, "row_bits", DType::i64, true);
-  const int middle = buffer(Buffers::row_bits, -1, 1, "row_words", DType::i64, true);
-  const int high = buffer(Buffers::row_bits, -1, 2, "row_groups", DType::i64, true);
+  const int low = buffer(BufferBinding::row_bits, -1, 0, "row_bits", DType::i64, true);
+  const int middle = buffer(BufferBinding::row_bits, -1, 1, "row_words", DType::i64, true);
+  const int high = buffer(BufferBinding::row_bits, -1, 2, "row_groups", DType::i64, true);
   const std::string word = names_.fresh("word"), bits = names_.fresh("bits");
   out.push_back(ir::let(word, shift_right(coordinate, 6)));
   out.push_back(ir::let(bits, ir::load(params_.param(low), low, ir::var(word))));
@@ -34,7 +34,7 @@ Expr Nest::mark(const Expr& coordinate, Stmts& out) {
 }
 
 void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
-  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
+  const int w = buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true);
   const Expr first = mark(coordinate, out);
   const Value old = arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false);
   Value next = combine(old, value);
@@ -43,17 +43,17 @@ void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
 }
 
 void Nest::take(const Expr& coordinate, Stmts& out) {
-  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
+  const int w = buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true);
   const Value v = named("value", arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false), out);
   append(static_cast<int>(levels_.size()) - 1, coordinate, &v, out);
   out.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, constant(in_.absent)));
 }
 
 void Nest::take_block(const Expr& coordinate, Stmts& out) {
-  const int w = buffer(Buffers::row_values, -1, 0, "row", arithmetic_.part(), true);
-  const int v = buffer(Buffers::out_values, -1, 0, "out_values", arithmetic_.part(), true);
+  const int w = buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true);
+  const int v = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
   const int last = static_cast<int>(levels_.size()) - 1;
-  const int c = buffer(Buffers::out_crd, -1, last, "out_crd" + std::to_string(last), in_.crd, true);
+  const int c = buffer(BufferBinding::out_crd, -1, last, "out_crd" + std::to_string(last), in_.crd, true);
   const Expr n = size(last), from = ir::var("from"), to = ir::var("to");
   const auto each = [&](const auto& make) {
     const std::string t = names_.fresh("t");
@@ -67,7 +67,7 @@ void Nest::take_block(const Expr& coordinate, Stmts& out) {
                              arithmetic_.load(params_.param(w), w, in_.compute, from + t, 1, false));
   }));
   out.push_back(ir::let("from", coordinate * block_size()));
-  out.push_back(ir::branch(ir::lt(n, scalar(Scalars::capacity, -1, last, "capacity" + std::to_string(last))),
+  out.push_back(ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, last, "capacity" + std::to_string(last))),
                            ir::block(std::move(fits))));
   out.push_back(each([&](const Expr& t) {
     return arithmetic_.store(params_.param(w), w, in_.compute, from + t, constant(in_.absent));
@@ -76,9 +76,9 @@ void Nest::take_block(const Expr& coordinate, Stmts& out) {
 }
 
 Stmt Nest::drain() {
-  const int bits[] = {buffer(Buffers::row_bits, -1, 0, "row_bits", DType::i64, true),
-                      buffer(Buffers::row_bits, -1, 1, "row_words", DType::i64, true),
-                      buffer(Buffers::row_bits, -1, 2, "row_groups", DType::i64, true)};
+  const int bits[] = {buffer(BufferBinding::row_bits, -1, 0, "row_bits", DType::i64, true),
+                      buffer(BufferBinding::row_bits, -1, 1, "row_words", DType::i64, true),
+                      buffer(BufferBinding::row_bits, -1, 2, "row_groups", DType::i64, true)};
   const std::string j = names_.fresh(letter(workspace_));
   const Expr coordinate = ir::var(j);
   Stmts each_one;

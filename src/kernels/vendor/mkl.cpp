@@ -169,13 +169,7 @@ template <class V> V value_of(const Scalar& s) {
 template <class I> i64 cut(const I* pos, i64 rows, i64 c, i64 n) {
   if (c == n) return rows;
   const i64 target = begin_of_share(static_cast<i64>(pos[rows]) + rows, c, n);
-  i64 lo = 0, hi = rows;
-  while (lo < hi) {
-    const i64 mid = lo + (hi - lo) / 2;
-    if (static_cast<i64>(pos[mid]) + mid < target) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
+  return partition_point(0, rows, [&](i64 row) { return static_cast<i64>(pos[row]) + row < target; });
 }
 
 void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha_,

@@ -1,5 +1,4 @@
-// Assembled results: each chunk appends to a piece of its own, with more room where it did not fit; pieces are
-// stitched.
+// Assembled results: how much room their chunks get, and their format.
 #include "backend/pool.h"
 #include "base/share.h"
 #include "ops/convert_elements.h"
@@ -104,32 +103,25 @@ int Run::bounding() const {
   return -1;
 }
 
-void Run::grow(Buffer& b, DType dtype, i64 used, i64 size) {
-  Buffer more = Buffer::allocate(dtype, size);
-  if (used > 0) std::memcpy(more.data, b.data, static_cast<std::size_t>(used) * size_of(dtype));
-  b = std::move(more);
-}
-
-void Run::reserve(Piece& p, std::vector<i64> capacity) const {
-  p.crd.resize(levels());
-  p.pos.resize(levels());
-  p.sizes.resize(levels());
-  for (std::size_t l = 0; l < levels(); ++l) {
-    if (l > 0 || !input_.dense_top) grow(p.crd[l], input_.crd, p.sizes[l], capacity[l]);
-    if (l > 0 && !(l == 1 && input_.dense_top)) grow(p.pos[l], DType::i64, p.sizes[l - 1], capacity[l - 1]);
-  }
-  if (p.values.size < capacity.back() * block())
-    grow(p.values, u_.compute, p.sizes.back() * block(), capacity.back() * block());
-  p.capacity = std::move(capacity);
+execution::Assembly Run::assembly() const {
+  execution::Assembly out;
+  out.levels = levels();
+  out.dense_top = input_.dense_top;
+  out.top_extent = top_extent();
+  out.crd = input_.crd;
+  out.values = u_.compute;
+  out.block = block();
+  return out;
 }
 
 Tensor Run::assembled() const {
   // Every row is computed alone, so how rows are gathered into pieces may follow the threads: one thread has nothing
   // to stitch.
-  const i64 windows = static_cast<i64>(chunks()), threads = thread_count();
+  const i64 windows = chunks(), threads = thread_count();
   const i64 n = threads == 1 ? 1 : std::min<i64>(windows, 4 * threads);
-  std::vector<Piece> pieces(static_cast<std::size_t>(n));
-  Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, top_extent()) : Buffer();
+  const execution::Assembly assembly = this->assembly();
+  std::vector<execution::Piece> pieces(static_cast<std::size_t>(n));
+  const Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, top_extent()) : Buffer();
   // Where it is known how many come at most, all values have one memory: if as many come, nothing is copied.
   const int bound = bounding();
   const auto most_before = [&](i64 window, std::size_t l) {
@@ -139,7 +131,7 @@ Tensor Run::assembled() const {
   const Buffer whole =
       bound >= 0 ? Buffer::allocate(u_.compute, most_before(windows, levels() - 1) * block()) : Buffer();
   parallel_for(n, [&](i64 c) {
-    Piece& p = pieces[static_cast<std::size_t>(c)];
+    execution::Piece& p = pieces[static_cast<std::size_t>(c)];
     const i64 first = begin_of_share(windows, c, n), last = begin_of_share(windows, c + 1, n);
     const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
     std::vector<i64> capacity;
@@ -154,84 +146,23 @@ Tensor Run::assembled() const {
                       most_before(first, levels() - 1) * block() * static_cast<i64>(size_of(u_.compute));
       p.values.size = capacity.back() * block();
     }
-    reserve(p, std::move(capacity));
+    assembly.reserve(p, std::move(capacity));
     for (i64 window = first; window < last; ++window) {
       if (window > first) poll_interrupt();
-      const std::vector<i64> before = p.sizes;
-      for (;;) {
-        call(static_cast<std::size_t>(window), &p, &w, nullptr, {}, counts.data);
-        std::vector<i64> needed = p.sizes;
-        bool fits = true;
-        for (std::size_t l = 0; l < levels(); ++l) {
-          fits = fits && needed[l] <= p.capacity[l];
-          needed[l] = needed[l] <= p.capacity[l] ? p.capacity[l] : needed[l] + needed[l] / 2;
-        }
-        if (fits) break;
-        p.sizes = before;  // once more, now that it is known how much is needed (unless an operand changes meanwhile)
-        reserve(p, std::move(needed));
-      }
-    }
-  });
-  return stitch(pieces, counts, whole);
-}
-
-Tensor Run::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffer& whole) const {
-  std::vector<std::vector<i64>> starts(levels(), std::vector<i64>(pieces.size() + 1, 0));
-  for (std::size_t l = 0; l < levels(); ++l)
-    for (std::size_t c = 0; c < pieces.size(); ++c) starts[l][c + 1] = starts[l][c] + pieces[c].sizes[l];
-  const i64 each = block(), stored = starts.back().back() * each;
-  const DType pos_dtype = index_dtype_for(starts.back().back());
-  RawArrays arrays;
-  const auto crd_width = static_cast<i64>(size_of(input_.crd)), width = static_cast<i64>(size_of(u_.compute));
-  const bool alone = pieces.size() == 1;
-  // Memory that is nearly full serves as it is.
-  const bool adopt = alone && 2 * stored >= pieces[0].values.size,
-             in_place = !adopt && stored > 0 && whole.size == stored;
-  for (std::size_t l = 0; l < levels(); ++l) {
-    const int level = static_cast<int>(l);
-    if (l == 0 && input_.dense_top) continue;
-    const i64 parents = l == 0 ? 1 : l == 1 && input_.dense_top ? top_extent() : starts[l - 1].back();
-    arrays.pos[level] = Buffer::allocate(pos_dtype, parents + 1);
-    arrays.pos[level].set_index(0, 0);
-    if (l == 0) arrays.pos[level].set_index(1, starts[0].back());
-    arrays.crd[level] =
-        adopt ? prefix(pieces[0].crd[l], starts[l].back()) : Buffer::allocate(input_.crd, starts[l].back());
-  }
-  arrays.values = adopt ? prefix(pieces[0].values, stored) : in_place ? whole : Buffer::allocate(u_.compute, stored);
-  if (input_.dense_top) {
-    i64 sum = 0;
-    const auto* n = static_cast<const i64*>(counts.data);
-    with_index(arrays.pos[1], [&](auto* to) {
-      for (i64 x = 0; x < top_extent(); ++x) to[x + 1] = static_cast<std::decay_t<decltype(*to)>>(sum += n[x]);
-    });
-  }
-  parallel_for(static_cast<i64>(pieces.size()), [&](i64 chunk) {
-    const auto c = static_cast<std::size_t>(chunk);
-    Piece& p = pieces[c];
-    for (std::size_t l = 0; l < levels(); ++l) {
-      const int level = static_cast<int>(l);
-      if (l == 0 && input_.dense_top) continue;
-      if (!adopt && p.sizes[l] > 0)
-        std::memcpy(static_cast<char*>(arrays.crd.at(level).data) + starts[l][c] * crd_width, p.crd[l].data,
-                    static_cast<std::size_t>(p.sizes[l] * crd_width));
-      if (l == 0 || (l == 1 && input_.dense_top)) continue;
-      const auto* ends = static_cast<const i64*>(p.pos[l].data);
-      with_index(arrays.pos.at(level), [&](auto* to) {
-        for (i64 k = 0; k < p.sizes[l - 1]; ++k)
-          to[starts[l - 1][c] + k + 1] = static_cast<std::decay_t<decltype(*to)>>(ends[k] + starts[l][c]);
+      assembly.append(p, [&] {
+        call(window, {.values = p.values.data,
+                      .crd = p.crd,
+                      .pos = p.pos,
+                      .counts = counts.data,
+                      .sizes = p.sizes.data(),
+                      .capacity = p.capacity.data(),
+                      .row_values = w.values.data,
+                      .row_mask = w.mask.data,
+                      .row_bits = {w.bits[0].data, w.bits[1].data, w.bits[2].data}});
       });
     }
-    if (!adopt && !in_place && p.sizes.back() > 0)
-      std::memcpy(static_cast<char*>(arrays.values.data) + starts.back()[c] * each * width, p.values.data,
-                  static_cast<std::size_t>(p.sizes.back() * each * width));
-    if (!adopt) p = {};
   });
-  return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
-}
-
-Buffer Run::prefix(Buffer b, i64 size) {
-  b.size = size;
-  return b;
+  return make_tensor(format(levels()), shape(), assembly.stitch(pieces, counts, whole), u_.fill, false);
 }
 
 Shape Run::shape() const {

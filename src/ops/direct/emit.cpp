@@ -6,52 +6,49 @@
 
 namespace strata::direct {
 
-using merging::Buffers;
-using merging::Scalars;
-
-std::string Run::meaning(const Buffers& b, const merging::Lowered& lowered) const {
+std::string Run::meaning(const BufferBinding& b, const merging::Lowered& lowered) const {
   const std::string level = std::to_string(b.level), above = std::to_string(b.level - 1);
   const std::string of = b.operand < 0 ? "" : " of " + u_.accesses[static_cast<std::size_t>(b.operand)].name;
   const std::string coordinates = o_.blocks ? std::to_string(o_.blocks.columns) + " coordinates" : "coordinate";
   const std::string each =
       lowered.workspace < 0 ? "" : " for each " + coordinates + " of index " + name_of_variable(lowered.workspace);
   switch (b.kind) {
-    case Buffers::pos: return "pos of level " + level + of;
-    case Buffers::crd: return "crd of level " + level + of;
-    case Buffers::values: return "values" + of;
-    case Buffers::out_values: return "values of the result";
-    case Buffers::out_crd: return "crd of level " + level + " of the result";
-    case Buffers::out_pos:
+    case BufferBinding::pos: return "pos of level " + level + of;
+    case BufferBinding::crd: return "crd of level " + level + of;
+    case BufferBinding::values: return "values" + of;
+    case BufferBinding::output: return "values of the result";
+    case BufferBinding::out_crd: return "crd of level " + level + " of the result";
+    case BufferBinding::out_pos:
       return "ends of the children in level " + level + " of each element of level " + above + " of the result";
-    case Buffers::out_counts: return "children of each coordinate of level 0 of the result";
-    case Buffers::out_sizes: return "elements of each level of the result, in and out";
-    case Buffers::out_strips: return "the strip of the result for each diagonal, from the lowest one on";
-    case Buffers::out_met: return "0 for each strip, set where a value was put into it";
-    case Buffers::row_values:
+    case BufferBinding::out_counts: return "children of each coordinate of level 0 of the result";
+    case BufferBinding::out_sizes: return "elements of each level of the result, in and out";
+    case BufferBinding::out_strips: return "the strip of the result for each diagonal, from the lowest one on";
+    case BufferBinding::out_met: return "0 for each strip, set where a value was put into it";
+    case BufferBinding::row_values:
       return (lowered.tail.empty() && !o_.blocks ? "a value" : "a block of values") + each + ": " +
              u_.absent.to_string() + ", as it is left";
-    case Buffers::row_bits:
+    case BufferBinding::row_bits:
       return (b.level == 0 ? "a bit" + each : "a bit for each of these before") + ", in whole words: 0, as it is left";
     default: return "a bit" + each + ", in whole words: 0, as it is left";
   }
 }
 
-std::string Run::meaning(const Scalars& s) const {
+std::string Run::meaning(const ScalarBinding& s) const {
   const std::string level = std::to_string(s.level);
   const std::string of = s.operand < 0 ? "" : " of " + u_.accesses[static_cast<std::size_t>(s.operand)].name;
   switch (s.kind) {
-    case Scalars::extent: return "extent of index " + name_of_variable(s.level);
-    case Scalars::bound: {
+    case ScalarBinding::extent: return "extent of index " + name_of_variable(s.level);
+    case ScalarBinding::bound: {
       std::string sum;
       for (const auto& [i, c] : u_.bounds[static_cast<std::size_t>(s.level)].terms)
         sum += (sum.empty() ? "" : " + ") + (c == 1 ? "" : std::to_string(c) + " * ") +
                u_.names[static_cast<std::size_t>(i)];
       return "what " + sum + " stays below";
     }
-    case Scalars::stride:
+    case ScalarBinding::stride:
       return "elements between neighbours along " +
              (s.operand < 0 ? "index " + name_of_variable(s.level) + " of the result" : "level " + level + of);
-    case Scalars::offset: return "elements before the first one" + of;
+    case ScalarBinding::offset: return "elements before the first one" + of;
     default: return "elements of level " + level + " of the result that there is room for";
   }
 }

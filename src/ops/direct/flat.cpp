@@ -9,6 +9,7 @@
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/run.h"
+#include "tensor/levels/index_view.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::direct {
@@ -109,12 +110,7 @@ Tensor Run::in_slots() {
   const i64 rows = dense ? part.ranges[0].size : above.pos.index(1);
   parallel_for(n, [&](i64 c) {
     const i64 begin = cuts_[static_cast<std::size_t>(c)], end = cuts_[static_cast<std::size_t>(c) + 1];
-    i64 first = 0, high = rows;  // the row of the first slot: the first that ends behind it
-    while (first < high) {
-      const i64 middle = first + (high - first) / 2;
-      if (last.pos.index(middle + 1) <= begin) first = middle + 1;
-      else high = middle;
-    }
+    const i64 first = partition_point(0, rows, [&](i64 row) { return last.pos.index(row + 1) <= begin; });
     std::vector<Buffer> of_slots(tensors_.size());
     for (std::size_t k = 0; k < tensors_.size(); ++k) {
       if (!input_.operands[k].each_slot) continue;
@@ -123,9 +119,10 @@ Tensor Run::in_slots() {
       with_width(size_of(tensors_[k].dtype()), [&]<class T>(T) {
         const T* row_values = static_cast<const T*>(from.values.data) + from.values_offset;
         T* to = static_cast<T*>(of_slots[k].data);
-        with_index(last.pos, [&](const auto* pos) {
+        with_index_type(last.pos.dtype, [&]<class P>(P) {
+          const auto* pos = static_cast<const P*>(last.pos.data);
           for (i64 q = first, at = begin; at < end; ++q) {
-            const i64 stop = std::min<i64>(end, pos[q + 1]), x = dense ? q : above.crd.index(q);
+            const i64 stop = std::min<i64>(end, static_cast<i64>(pos[q + 1])), x = dense ? q : above.crd.index(q);
             const T value = row_values[x * from.strides[0]];
             // Whole vectors: where the next row begins is overwritten by it.
             do {
@@ -137,7 +134,7 @@ Tensor Run::in_slots() {
         });
       });
     }
-    call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr, of_slots);
+    call(c, {.values = values.data}, of_slots);
   });
   return with_values(t, values);
 }

@@ -5,8 +5,8 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "execute/combine.h"
 #include "ops/convert_elements.h"
-#include "ops/direct/combine.h"
 
 namespace strata::direct {
 namespace {
@@ -73,7 +73,7 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
   std::int64_t n = 1;
   for (std::int64_t x : sum.shape()) n *= x;
   parallel_for(ceil_div(n, slice), [&](std::int64_t s) {
-    combine_some(sum.dtype(), *combine, to, from, s * slice, std::min(n, (s + 1) * slice), own == 1);
+    execution::combine_some(sum.dtype(), *combine, to, from, s * slice, std::min(n, (s + 1) * slice), own == 1);
   });
   return sum;
 }

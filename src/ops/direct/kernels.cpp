@@ -65,9 +65,9 @@ std::shared_ptr<const Kernel> kernel_for(const merging::Input& input) {
   if (auto found = cache().find(key)) return *found;
   auto made = std::make_shared<Kernel>();
   made->lowered = merging::lower(input);
-  planning::dump("graph", made->lowered.text);  // one text says both: the loops in their order, and what each walks
-  planning::dump("schedule", made->lowered.text);
-  made->executable = planning::make_executable(made->lowered.function, emit_c(made->lowered.function));
+  execution::dump("graph", made->lowered.text);  // one text says both: the loops in their order, and what each walks
+  execution::dump("schedule", made->lowered.text);
+  made->executable = execution::make_executable(made->lowered.function, emit_c(made->lowered.function));
   cache().insert(std::move(key), made);
   return made;
 }

@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "compiler/merge/merge.h"
-#include "plan/executable.h"
+#include "execute/executable.h"
 
 namespace strata::direct {
 
 struct Kernel {
   merging::Lowered lowered;
-  planning::Executable executable;
+  execution::Executable executable;
 };
 
 /// Lowers and compiles, or finds what was made before for an input of this structure.

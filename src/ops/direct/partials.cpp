@@ -2,7 +2,7 @@
 // order.
 #include "backend/pool.h"
 #include "base/checked.h"
-#include "ops/direct/combine.h"
+#include "execute/combine.h"
 #include "ops/direct/run.h"
 
 namespace strata::direct {
@@ -62,8 +62,9 @@ void Run::combine_partials(Buffer& results, i64 n) const {
   const i64 count = results.size / n;
   parallel_for(ceil_div(n, slice), [&](i64 s) {
     for (i64 p = 1; p < count; ++p)
-      combine_some(u_.compute, u_.combine, results.data, static_cast<const char*>(results.data) + p * n * width,
-                   s * slice, std::min(n, (s + 1) * slice));
+      execution::combine_some(u_.compute, u_.combine, results.data,
+                              static_cast<const char*>(results.data) + p * n * width, s * slice,
+                              std::min(n, (s + 1) * slice));
   });
   results.size = n;
 }

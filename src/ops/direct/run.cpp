@@ -15,9 +15,6 @@
 namespace strata::direct {
 namespace {
 
-using merging::Buffers;
-using merging::Scalars;
-
 constexpr i64 work_per_chunk = 16384;                               ///< visits and stored elements: some 20 us
 constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
 constexpr i64 largest_constant = 32;  ///< extents of blocks up to this stand in the kernel's text
@@ -96,6 +93,7 @@ void Run::prepare() {
                         .along_columns = o_.along == 1};
   else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
   input_.bounds = u_.bounds;
+  for (const auto& bound : u_.bounds) bounds_.push_back(bound.extent);
   for (auto& bound : input_.bounds)
     for (auto& [v, c] : bound.terms) v = var[static_cast<std::size_t>(v)];
   i64 largest = 0;
@@ -146,13 +144,7 @@ Tensor Run::stored(std::size_t k) const {
 i64 Run::first_position(const Part& part, i64 x) {
   if (part.format.level(0).kind == LevelKind::dense) return x;
   const LevelArrays& l = part.levels[0];
-  i64 low = 0, high = l.pos.index(1);
-  while (low < high) {
-    const i64 middle = low + (high - low) / 2;
-    if (l.crd.index(middle) < x) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return partition_point(0, l.pos.index(1), [&](i64 p) { return l.crd.index(p) < x; });
 }
 
 i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
@@ -191,15 +183,9 @@ void Run::cut() {
       const auto weight = [&](i64 row) {
         return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each);
       };
-      i64 low = 0, high = all;
       const i64 wanted =
           static_cast<i64>(static_cast<double>(weight(all)) * static_cast<double>(c) / static_cast<double>(n));
-      while (low < high) {
-        const i64 middle = low + (high - low) / 2;
-        if (weight(middle) < wanted) low = middle + 1;
-        else high = middle;
-      }
-      x = low;
+      x = partition_point(0, all, [&](i64 row) { return weight(row) < wanted; });
     }
     if (o_.blocks) x = ceil_div(x, o_.blocks.rows);
     if (cuts_.empty() || x > cuts_.back() || c == n) cuts_.push_back(x);
@@ -220,45 +206,16 @@ Run::Workspace Run::workspace() const {
   return w;
 }
 
-void Run::call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides,
-               void* counts, std::span<const Buffer> of_slots, Strips strips) const {
-  std::vector<void*> buffers;
-  std::vector<i64> scalars;
-  for (const auto& b : kernel_->lowered.buffers) {
-    const auto l = static_cast<std::size_t>(b.level);
-    const Part* part = b.operand >= 0 ? &tensors_[static_cast<std::size_t>(b.operand)].part() : nullptr;
-    switch (b.kind) {
-      case Buffers::pos: buffers.push_back(part->levels[l].pos.data); break;
-      case Buffers::crd: buffers.push_back(part->levels[l].crd.data); break;
-      case Buffers::values:
-        buffers.push_back(input_.operands[static_cast<std::size_t>(b.operand)].each_slot
-                              ? of_slots[static_cast<std::size_t>(b.operand)].data
-                              : part->values.data);
-        break;
-      case Buffers::out_values: buffers.push_back(piece ? piece->values.data : out); break;
-      case Buffers::out_crd: buffers.push_back(piece->crd[l].data); break;
-      case Buffers::out_pos: buffers.push_back(piece->pos[l].data); break;
-      case Buffers::out_counts: buffers.push_back(counts); break;
-      case Buffers::out_sizes: buffers.push_back(piece->sizes.data()); break;
-      case Buffers::out_strips: buffers.push_back(strips.table); break;
-      case Buffers::out_met: buffers.push_back(strips.met); break;
-      case Buffers::row_values: buffers.push_back(w->values.data); break;
-      case Buffers::row_bits: buffers.push_back(w->bits[l].data); break;
-      case Buffers::row_mask: buffers.push_back(w->mask.data); break;
-    }
+void Run::call(i64 chunk, const execution::Outputs& out, std::span<const Buffer> of_slots) const {
+  const BoundFunction& kernel = kernel_->lowered;
+  execution::Arguments args(kernel, {.operands = tensors_, .extents = extents_, .bounds = bounds_}, out);
+  for (std::size_t n = 0; n < kernel.buffers.size() && !of_slots.empty(); ++n) {
+    const BufferBinding& b = kernel.buffers[n];
+    if (b.kind == BufferBinding::values && input_.operands[static_cast<std::size_t>(b.operand)].each_slot)
+      args.buffer(n) = of_slots[static_cast<std::size_t>(b.operand)].data;
   }
-  for (const auto& s : kernel_->lowered.scalars) {
-    const auto l = static_cast<std::size_t>(s.level);
-    const Part* part = s.operand >= 0 ? &tensors_[static_cast<std::size_t>(s.operand)].part() : nullptr;
-    switch (s.kind) {
-      case Scalars::extent: scalars.push_back(extents_[l]); break;
-      case Scalars::bound: scalars.push_back(u_.bounds[l].extent); break;
-      case Scalars::stride: scalars.push_back(part ? part->strides[l] : out_strides[l]); break;
-      case Scalars::offset: scalars.push_back(part->values_offset); break;
-      case Scalars::capacity: scalars.push_back(piece->capacity[l]); break;
-    }
-  }
-  kernel_->executable.call(buffers.data(), scalars.data(), cuts_[chunk], cuts_[chunk + 1], static_cast<i64>(chunk));
+  const auto c = static_cast<std::size_t>(chunk);
+  kernel_->executable.call(args.buffers(), args.scalars(), cuts_[c], cuts_[c + 1], chunk);
 }
 
 Tensor Run::dense() const {
@@ -268,14 +225,13 @@ Tensor Run::dense() const {
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
   // Where several values meet in memory, it must hold what changes none of them.
   const bool parts = in_parts();
-  const i64 results = partials() > 1 ? static_cast<i64>(chunks()) : 1;
+  const i64 results = partials() > 1 ? chunks() : 1;
   // (In a semiring loops are left out where a factor says that nothing comes.)
   const bool stores_all = !u_.ring && u_.combine == merging::Combine::plus && u_.mask < 0 && u_.bounds.empty() &&
                           u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
                           std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
   Buffer out = stores_all ? Buffer::allocate(u_.compute, *n)
-                          : Buffer::filled(meets() || parts ? u_.absent : u_.fill,
-                                           parts ? static_cast<i64>(chunks()) : results * *n);
+                          : Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? chunks() : results * *n);
   std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
   if (strides.empty()) strides.assign(shape.size(), 1);
   for (std::size_t d = shape.size(); d-- > 0;) {
@@ -284,9 +240,9 @@ Tensor Run::dense() const {
     by_var[static_cast<std::size_t>(v)] = strides[d];
   }
   const auto width = static_cast<i64>(size_of(u_.compute));
-  parallel_for(static_cast<i64>(chunks()), [&](i64 c) {
+  parallel_for(chunks(), [&](i64 c) {
     char* to = static_cast<char*>(out.data) + (parts ? c * width : results > 1 ? c * *n * width : 0);
-    call(static_cast<std::size_t>(c), nullptr, nullptr, to, by_var, nullptr);
+    call(c, {.values = to, .strides = by_var});
   });
   if (parts) combine_parts(out);
   if (results > 1) combine_partials(out, *n);
@@ -299,8 +255,7 @@ Tensor Run::in_pattern() const {
   const i64 slots =
       tensors_[static_cast<std::size_t>(o_.pattern)].type().shared_value ? used_values(part) : part.values.size;
   const Buffer values = u_.bounds.empty() ? Buffer::allocate(u_.compute, slots) : Buffer::filled(u_.fill, slots);
-  parallel_for(static_cast<i64>(chunks()),
-               [&](i64 c) { call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr); });
+  parallel_for(chunks(), [&](i64 c) { call(c, {.values = values.data}); });
   return with_values(tensors_[static_cast<std::size_t>(o_.pattern)], values);
 }
 

@@ -4,24 +4,13 @@
 #include <memory>
 
 #include "base/checked.h"
+#include "execute/assembly.h"
 #include "ops/direct/kernels.h"
 #include "ops/direct/unit.h"
 
 namespace strata::direct {
 
 using i64 = std::int64_t;
-
-/// What one chunk of an assembled result appends to.
-struct Piece {
-  std::vector<Buffer> crd, pos;  ///< per level
-  Buffer values;
-  std::vector<i64> sizes, capacity;
-};
-
-/// Of a result by diagonals: which strip each has, and which were met.
-struct Strips {
-  void *table = nullptr, *met = nullptr;
-};
 
 class Run {
  public:
@@ -35,8 +24,8 @@ class Run {
   Tensor with_values(const Tensor& pattern, Buffer values) const;
 
  private:
-  std::string meaning(const merging::Buffers& b, const merging::Lowered& lowered) const;
-  std::string meaning(const merging::Scalars& s) const;
+  std::string meaning(const BufferBinding& b, const merging::Lowered& lowered) const;
+  std::string meaning(const ScalarBinding& s) const;
   const std::string& name_of_variable(int v) const {
     return u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(v)])];
   }
@@ -57,7 +46,7 @@ class Run {
   bool cuts(std::size_t k) const { return !input_.operands[k].dense && input_.operands[k].vars[0] == 0; }
   void cut();
 
-  std::size_t chunks() const { return cuts_.size() - 1; }
+  i64 chunks() const { return static_cast<i64>(cuts_.size()) - 1; }
 
   // --- calls -------------------------------------------------------------------------------------------------------
 
@@ -65,8 +54,8 @@ class Run {
     Buffer values, bits[3], mask;
   };
   Workspace workspace() const;
-  void call(std::size_t chunk, Piece* piece, const Workspace* w, void* out, std::span<const i64> out_strides,
-            void* counts, std::span<const Buffer> of_slots = {}, Strips strips = {}) const;
+  /// `of_slots`: per operand, values of the slots of the chunk, where input_ says each_slot.
+  void call(i64 chunk, const execution::Outputs& out, std::span<const Buffer> of_slots = {}) const;
 
   // --- dense results -----------------------------------------------------------------------------------------------
   Tensor dense() const;
@@ -110,19 +99,9 @@ class Run {
   /// none
   int bounding() const;
   bool needs(int node, int operand) const;
-  /// Larger arrays with the same beginning.
-  static void grow(Buffer& b, DType dtype, i64 used, i64 size);
-  void reserve(Piece& p, std::vector<i64> capacity) const;
+  execution::Assembly assembly() const;
   Tensor assembled() const;
-  /// `whole`: memory of all values, of which the pieces have parts; empty: each has its own.
-  Tensor stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffer& whole) const;
-  static Buffer prefix(Buffer b, i64 size);
 
-  template <class F>
-  static void with_index(const Buffer& b, const F& f) {
-    if (b.dtype == DType::i32) f(static_cast<std::int32_t*>(b.data));
-    else f(static_cast<i64*>(b.data));
-  }
   Shape shape() const;
   /// Levels in the order of the loops; behind so many of them a dense tail.
   Format format(std::size_t levels) const;
@@ -131,7 +110,7 @@ class Run {
   const Order& o_;
   merging::Input input_;
   std::vector<Tensor> tensors_;
-  std::vector<i64> extents_;  ///< per variable
+  std::vector<i64> extents_, bounds_;  ///< per variable; per bound
   std::shared_ptr<const Kernel> kernel_;
   std::vector<i64> cuts_;
 };

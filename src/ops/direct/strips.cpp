@@ -16,14 +16,12 @@ Tensor Run::by_diagonals() const {
   for (i64 k = 0; k < n; ++k)
     strip[o_.diagonals[static_cast<std::size_t>(k)] + rows - 1] = static_cast<std::int32_t>(k);
   Buffer values = Buffer::filled(u_.absent, (n + 1) * length);
-  Buffer met = Buffer::zeros(DType::u8, static_cast<i64>(chunks()) * (n + 1));
+  Buffer met = Buffer::zeros(DType::u8, chunks() * (n + 1));
   auto* flags = static_cast<std::uint8_t*>(met.data);
-  parallel_for(static_cast<i64>(chunks()), [&](i64 c) {
-    call(static_cast<std::size_t>(c), nullptr, nullptr, values.data, {}, nullptr, {},
-         {table.data, flags + c * (n + 1)});
-  });
+  parallel_for(chunks(),
+               [&](i64 c) { call(c, {.values = values.data, .strips = table.data, .met = flags + c * (n + 1)}); });
   const auto is_met = [&](i64 k) {
-    for (i64 c = 0; c < static_cast<i64>(chunks()); ++c)
+    for (i64 c = 0; c < chunks(); ++c)
       if (flags[c * (n + 1) + k]) return true;
     return false;
   };

@@ -6,7 +6,7 @@
 #include "base/tuple_text.h"
 #include "format/recognise.h"
 #include "ops/evaluate/dtypes.h"
-#include "plan/dense_view.h"
+#include "execute/dense_view.h"
 #include "plan/epoch.h"
 #include "plan/product.h"
 #include "strata/evaluate.h"
@@ -110,7 +110,7 @@ Tensor empty_matrix(DType dtype, std::int64_t rows, std::int64_t columns) {
 /// The same elements, rows side by side.
 Tensor with_rows_together(const Tensor& t) {
   const Tensor copy = empty_matrix(t.dtype(), t.shape()[0], t.shape()[1]);
-  planning::assign(planning::view_of(copy), planning::view_of(t));
+  execution::assign(execution::view_of(copy), execution::view_of(t));
   return copy;
 }
 
@@ -126,7 +126,7 @@ bool wants_moving(const Tensor& a, const Tensor& b, const MatmulOptions& options
 /// May a matrix of this shape be written into c as it lies? (What may not, Plan::run() refuses.)
 bool can_hold(const Tensor& c, std::int64_t rows, std::int64_t columns) {
   return c.shape() == Shape{rows, columns} && planning::is_plain_dense(c.type()) && !c.part().values.read_only &&
-         !planning::overlaps_itself(planning::view_of(c));
+         !execution::overlaps_itself(execution::view_of(c));
 }
 
 }  // namespace
@@ -207,10 +207,10 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar
   if (wants_turning(a, b, options) && can_hold(c, a.shape()[0], b.shape()[1])) {
     check_inner(a.shape(), b.shape(), options);
     const Tensor columns = empty_matrix(c.dtype(), b.shape()[1], a.shape()[0]);
-    const planning::DenseView scratch = planning::view_of(columns), written = planning::view_of(turned(c));
-    if (!beta.is_zero()) planning::assign(scratch, written);
+    const execution::DenseView scratch = execution::view_of(columns), written = execution::view_of(turned(c));
+    if (!beta.is_zero()) execution::assign(scratch, written);
     matmul_into(turned(b), turned(a), columns, alpha, beta, options);
-    return planning::assign(written, scratch);
+    return execution::assign(written, scratch);
   }
   const Pair operands = loaded(a, b, options);
   plan_matmul(operands[0], operands[1], options, c.dtype()).run(operands, c, alpha, beta);

@@ -136,13 +136,7 @@ template <class V, class P> class Union {
   i64 first_row(i64 piece) const {
     if (piece == 0 || piece == pieces_) return piece == 0 ? 0 : rows_;
     const i64 weight = before(0) + begin_of_share(most_, piece, pieces_);
-    i64 low = 0, high = rows_;
-    while (low < high) {
-      const i64 middle = low + (high - low) / 2;
-      if (before(middle) < weight) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return partition_point(0, rows_, [&](i64 row) { return before(row) < weight; });
   }
   /// A term from a row on.
   Rows<V, P> term(std::size_t k, i64 row) const {

@@ -52,6 +52,7 @@ inline Arguments gather(const Lowered& l, const LowerInput& in, std::span<const 
       case BufferBinding::output: a.buffers.push_back(out.part().values.data); break;
       case BufferBinding::alpha: a.buffers.push_back(alpha); break;
       case BufferBinding::beta: a.buffers.push_back(beta); break;
+      default: throw std::runtime_error("a binding of another kernel");
     }
   }
   for (const auto& s : l.scalars) {
@@ -81,6 +82,7 @@ inline Arguments gather(const Lowered& l, const LowerInput& in, std::span<const 
         v = part.ranges[level].lo + batch / below % part.ranges[level].size;
         break;
       }
+      default: throw std::runtime_error("a binding of another kernel");
     }
     a.scalars.push_back(v);
   }

@@ -1,10 +1,10 @@
-#include "plan/chunks.h"
+#include "execute/chunks.h"
 
 #include <algorithm>
 
 #include "base/share.h"
 
-namespace strata::planning {
+namespace strata::execution {
 namespace {
 
 using i64 = std::int64_t;
@@ -99,28 +99,13 @@ i64 Domain::cut(i64 c, i64 n) const {
   if (c <= 0) return 0;
   if (c >= n) return size_;
   const i64 target = begin_of_share(weight(size_), c, n);
-  i64 x = target;
-  if (weights_) {
-    i64 lo = 0, hi = size_;  // the first x that weighs at least the target
-    while (lo < hi) {
-      const i64 mid = lo + (hi - lo) / 2;
-      if (weight(mid) < target) lo = mid + 1;
-      else hi = mid;
-    }
-    x = lo;
-  }
+  i64 x = weights_ ? partition_point(0, size_, [&](i64 y) { return weight(y) < target; }) : target;
   x -= x % launch_.granule;
-  if (coordinates_ && x > 0) {  // on to where the coordinate changes: it never falls, so a search finds the place
+  if (coordinates_ && x > 0) {  // on to where the coordinate changes: it never falls
     const i64 before = read_index(coordinates_dtype_, coordinates_, x - 1);
-    i64 lo = x, hi = size_;
-    while (lo < hi) {
-      const i64 mid = lo + (hi - lo) / 2;
-      if (read_index(coordinates_dtype_, coordinates_, mid) == before) lo = mid + 1;
-      else hi = mid;
-    }
-    x = lo;
+    x = partition_point(x, size_, [&](i64 y) { return read_index(coordinates_dtype_, coordinates_, y) == before; });
   }
   return x;
 }
 
-}  // namespace strata::planning
+}  // namespace strata::execution

@@ -5,7 +5,7 @@
 #include "backend/kernel.h"
 #include "ir/ir.h"
 
-namespace strata::planning {
+namespace strata::execution {
 
 struct Executable {
   KernelPtr kernel;
@@ -22,4 +22,4 @@ Executable make_executable(const ir::Function& f, const std::string& source);
 /// To stderr, where settings().dump names this stage.
 void dump(const char* stage, const std::string& text);
 
-}  // namespace strata::planning
+}  // namespace strata::execution

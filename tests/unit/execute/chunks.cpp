@@ -1,13 +1,13 @@
 // Chunks cover the domain once, weigh about the same, and fall where the lowering allows.
 #include <doctest/doctest.h>
 
-#include "plan/chunks.h"
-#include "plan/dense_view.h"
-#include "support.h"
+#include "execute/chunks.h"
+#include "execute/dense_view.h"
+#include "unit/plan/support.h"
 
 using namespace strata;
 using namespace strata::testing;
-using planning::Domain;
+using execution::Domain;
 
 namespace {
 
@@ -113,26 +113,26 @@ TEST_CASE("dense views: scale, add, convert, overlap") {
         for (auto* array : {&a, &b})
           for (auto& x : array->v) x = x != Complex(0) ? 1 : 0;
       const Tensor ta = dense(a, t, order), tb = dense(b, t, (order + 1) % 4);
-      planning::add(planning::view_of(ta), planning::view_of(tb));
+      execution::add(execution::view_of(ta), execution::view_of(tb));
       DenseArray sum = a;
       for (std::size_t k = 0; k < sum.v.size(); ++k)
         sum.v[k] = t == DType::boolean ? Complex(a.v[k] != 0.0 || b.v[k] != 0.0) : a.v[k] + b.v[k];
       CHECK(read(ta).v == sum.v);
       if (t != DType::boolean) {
-        planning::scale(planning::view_of(ta), Scalar::of(2.0).as(t));
+        execution::scale(execution::view_of(ta), Scalar::of(2.0).as(t));
         for (auto& x : sum.v) x *= 2;
         CHECK(read(ta).v == sum.v);
       }
       const Tensor wide = dense(DenseArray({3, 4, 5}), is_complex(t) ? DType::c128 : DType::f32, order);
-      planning::assign(planning::view_of(wide), planning::view_of(ta));
+      execution::assign(execution::view_of(wide), execution::view_of(ta));
       CHECK(read(wide).v == sum.v);
-      planning::scale(planning::view_of(ta), Scalar::zero(t));
+      execution::scale(execution::view_of(ta), Scalar::zero(t));
       for (const auto& x : read(ta).v) CHECK(x == Complex(0));
-      CHECK(!planning::overlaps_itself(planning::view_of(ta)));
+      CHECK(!execution::overlaps_itself(execution::view_of(ta)));
     }
   Buffer memory = Buffer::zeros(DType::f64, 20);
   const auto overlaps = [&](Shape shape, std::vector<std::int64_t> strides) {
-    return planning::overlaps_itself(planning::view_of(borrow_dense(memory, shape, strides)));
+    return execution::overlaps_itself(execution::view_of(borrow_dense(memory, shape, strides)));
   };
   CHECK(overlaps({4, 3}, {1, 1}));
   CHECK(overlaps({3}, {0}));

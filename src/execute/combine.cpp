@@ -1,10 +1,10 @@
 // Two vectors of results become one.
-#include "ops/direct/combine.h"
+#include "execute/combine.h"
 
 #include <complex>
 #include <functional>
 
-namespace strata::direct {
+namespace strata::execution {
 namespace {
 
 using i64 = std::int64_t;
@@ -63,4 +63,4 @@ void combine_some(DType t, Combine combine, void* to, const void* from, i64 begi
   }
 }
 
-}  // namespace strata::direct
+}  // namespace strata::execution

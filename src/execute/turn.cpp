@@ -1,4 +1,4 @@
-#include "plan/turn.h"
+#include "execute/turn.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 
-namespace strata::planning {
+namespace strata::execution {
 namespace {
 
 using i64 = std::int64_t;
@@ -114,4 +114,4 @@ bool turn(const DenseView& to, const DenseView& from) {
   return true;
 }
 
-}  // namespace strata::planning
+}  // namespace strata::execution

@@ -1,4 +1,4 @@
-#include "plan/dense_view.h"
+#include "execute/dense_view.h"
 
 #include <algorithm>
 #include <array>
@@ -14,9 +14,9 @@
 
 #include "backend/pool.h"
 #include "base/share.h"
-#include "plan/turn.h"
+#include "execute/turn.h"
 
-namespace strata::planning {
+namespace strata::execution {
 namespace {
 
 using i64 = std::int64_t;
@@ -293,4 +293,4 @@ void assign(const DenseView& to, const DenseView& from) {
   });
 }
 
-}  // namespace strata::planning
+}  // namespace strata::execution

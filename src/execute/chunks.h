@@ -5,7 +5,7 @@
 #include "compiler/lower.h"
 #include "strata/tensor.h"
 
-namespace strata::planning {
+namespace strata::execution {
 
 /// Index array entry `i`, for any index dtype.
 inline std::int64_t read_index(DType t, const void* p, std::int64_t i) {
@@ -19,6 +19,14 @@ inline std::int64_t read_index(DType t, const void* p, std::int64_t i) {
     case DType::u32: return static_cast<const std::uint32_t*>(p)[i];
     default: return static_cast<std::int64_t>(static_cast<const std::uint64_t*>(p)[i]);
   }
+}
+
+/// Of a level without parents: coordinates of a dense one, positions of a compressed one. (Of batch 0.)
+inline std::int64_t iterations(const Part& part, int level) {
+  const auto l = static_cast<std::size_t>(level);
+  return part.format.level(level).kind == LevelKind::compressed
+             ? read_index(part.levels[l].pos.dtype, part.levels[l].pos.data, 1)
+             : part.ranges[l].size;
 }
 
 /// The domain of one batch of one part, and how to cut it.
@@ -49,4 +57,4 @@ class Domain {
   DType weights_dtype_ = DType::i32, coordinates_dtype_ = DType::i32;
 };
 
-}  // namespace strata::planning
+}  // namespace strata::execution

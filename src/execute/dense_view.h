@@ -3,7 +3,7 @@
 // computed alone, so results do not depend on how the work is cut.
 #include "strata/tensor.h"
 
-namespace strata::planning {
+namespace strata::execution {
 
 /// Strided dense memory by dimension; `data` is the element at all-zero coordinates.
 struct DenseView {
@@ -33,4 +33,4 @@ void add(const DenseView& v, const DenseView& w);
 /// to = from, converted as Scalar::as does. The same shape.
 void assign(const DenseView& to, const DenseView& from);
 
-}  // namespace strata::planning
+}  // namespace strata::execution

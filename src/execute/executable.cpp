@@ -1,4 +1,4 @@
-#include "plan/executable.h"
+#include "execute/executable.h"
 
 #include <atomic>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include "strata/error.h"
 #include "strata/settings.h"
 
-namespace strata::planning {
+namespace strata::execution {
 namespace {
 
 void say_once(const std::string& text) {
@@ -74,4 +74,4 @@ void Executable::call(void* const* buffers, const std::int64_t* scalars, std::in
   if (status != 0) throw InternalError("a generated kernel failed with status " + std::to_string(status));
 }
 
-}  // namespace strata::planning
+}  // namespace strata::execution

@@ -1,0 +1,67 @@
+#pragma once
+// What the parameters of a generated kernel stand for: who runs it binds them, see execute/arguments.h.
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace strata {
+
+/// What a kernel's buffer parameter stands for. Complex values are declared as twice as many floats: the pointer is the
+/// same.
+struct BufferBinding {
+  enum Kind : std::uint8_t {
+    pos,
+    crd,         ///< of `level` of `operand`'s part
+    values,      ///< of `operand`: the start of its values buffer (all-dense: the offset scalar is added by the kernel)
+    output,      ///< the result: dense memory (or the temporary, see wide_output), the values of one in a pattern, the
+                 ///< strips of one by diagonals; assembled: the chunk's values
+    alpha,       ///< one element of dtype `compute`
+    beta,        ///< one element of dtype `compute`; only bound where applies_beta
+    out_crd,     ///< assembled: the chunk's coordinates of a level
+    out_pos,     ///< assembled: i64, the chunk's ends of the children of each element one level up
+    out_counts,  ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
+    out_sizes,   ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have
+                 ///< been)
+    out_strips,  ///< by diagonals: i32, the strip of each diagonal from the lowest one on, that of column - row = 1 -
+                 ///< rows
+    out_met,     ///< u8, the chunk's: 1 for each strip that a value was put into
+    row_values,  ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
+    row_bits,    ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
+    row_mask     ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
+  } kind = pos;
+  int operand = 0, part = 0, level = 0;  ///< operand -1: the result, or the workspace
+  bool operator==(const BufferBinding&) const = default;
+};
+
+/// What an i64 parameter stands for.
+struct ScalarBinding {
+  enum Kind : std::uint8_t {
+    extent,       ///< of index, or loop variable, `level`
+    bound,        ///< the extent of bound `level` of a merging kernel
+    dim_extent,   ///< shape[level] of `operand`
+    level_lo,     ///< part.ranges[level].lo
+    level_size,   ///< part.ranges[level].size
+    level_slots,  ///< padded: k
+    stride,       ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output
+                  ///< dimension, or loop variable, `level`
+    offset,       ///< operand >= 0: values_offset; operand -1: of the output
+    walk_begin,   ///< 0, and
+    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the
+                  ///< other, or each into a zeroed copy of the output
+    lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
+    batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
+    capacity           ///< assembled: of the chunk's arrays of `level` of the result
+  } kind = extent;
+  int operand = 0, part = 0, level = 0;  ///< operand -1: the output
+  bool operator==(const ScalarBinding&) const = default;
+};
+
+/// Loop IR, and what it is called with, in the order of its parameters.
+struct BoundFunction {
+  ir::Function function;
+  std::vector<BufferBinding> buffers;
+  std::vector<ScalarBinding> scalars;
+};
+
+}  // namespace strata

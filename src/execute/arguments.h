@@ -1,0 +1,73 @@
+#pragma once
+// What a generated kernel is called with, as its bindings say: the one place that knows where each thing stands.
+#include <array>
+#include <span>
+#include <vector>
+
+#include "compiler/binding.h"
+#include "strata/tensor.h"
+
+namespace strata::execution {
+
+/// What a run reads. What no binding of the kernel asks for may stay empty.
+struct Inputs {
+  std::span<const Tensor> operands;
+  int walked = -1;             ///< the operand that a part is taken of; -1: all have one part
+  const Part* part = nullptr;  ///< ... this one
+  std::span<const std::int64_t> extents = {}, bounds = {};  ///< per index or loop variable; per bound
+  void *alpha = nullptr, *beta = nullptr;
+  std::int64_t (*lead)(const Part&) = nullptr;  ///< see ScalarBinding::lead
+
+  const Part& part_of(int operand) const {
+    return operand == walked ? *part : operands[static_cast<std::size_t>(operand)].part();
+  }
+};
+
+/// What a call writes to.
+struct Outputs {
+  void* values = nullptr;
+  std::span<const std::int64_t> strides = {};  ///< of dense memory: per dimension or loop variable
+  // --- assembled ---
+  std::span<const Buffer> crd = {}, pos = {};  ///< per level
+  void *counts = nullptr, *sizes = nullptr;
+  const std::int64_t* capacity = nullptr;
+  // --- the workspace ---
+  void *row_values = nullptr, *row_mask = nullptr;
+  std::array<void*, 3> row_bits = {};
+  // --- by diagonals ---
+  void *strips = nullptr, *met = nullptr;
+};
+
+/// On the stack but where a kernel has very many: a run allocates nothing.
+class Arguments {
+ public:
+  Arguments(const BoundFunction& kernel, const Inputs& in, const Outputs& out);
+
+  void* const* buffers() const { return buffers_.data(); }
+  const std::int64_t* scalars() const { return scalars_.data(); }
+  void*& buffer(std::size_t n) { return buffers_.data()[n]; }
+  std::int64_t& scalar(std::size_t n) { return scalars_.data()[n]; }
+
+  /// Other memory of a dense result.
+  void write_to(const BoundFunction& kernel, void* values, std::span<const std::int64_t> strides);
+  /// A batch of the operand that is walked; `first` has what batch 0 is called with. `output_step`: bytes from one
+  /// batch of the output to the next, 0 where all have one.
+  void move_to(std::int64_t batch, const BoundFunction& kernel, const Inputs& in, const Arguments& first,
+               std::int64_t output_step);
+
+ private:
+  template <class T> class List {
+   public:
+    explicit List(std::size_t n) : far_(n > near_.size() ? n : 0) {}
+    T* data() { return far_.empty() ? near_.data() : far_.data(); }
+    const T* data() const { return far_.empty() ? near_.data() : far_.data(); }
+
+   private:
+    std::array<T, 64> near_;
+    std::vector<T> far_;
+  };
+  List<void*> buffers_;
+  List<std::int64_t> scalars_;
+};
+
+}  // namespace strata::execution
