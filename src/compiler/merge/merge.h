@@ -39,12 +39,13 @@ struct Node {
   std::vector<char> needed = {};  ///< all: per argument; the others count with their value where they are absent
   /// all, in a user's semiring: what its two arguments make, in place of `op`; operands 0 and 1 are these.
   std::vector<Node> formula = {};
+  bool operator==(const Node&) const = default;
 };
 
-/// sum of coefficient * coordinate of variable < an extent: places beyond are stepped over.
+/// sum of coefficient * coordinate of variable < an extent, an argument of the kernel: places beyond are stepped over.
 struct Bound {
   std::vector<std::pair<int, std::int64_t>> terms;
-  std::int64_t extent = 0;
+  bool operator==(const Bound&) const = default;
 };
 
 /// The blocks of an assembled matrix, whatever its operands have: rows are gathered in panels.
@@ -53,6 +54,7 @@ struct Blocks {
   bool column_major = false;
   explicit operator bool() const { return rows > 0; }
   std::int64_t size() const { return rows * columns; }
+  bool operator==(const Blocks&) const = default;
 };
 
 /// A matrix by diagonals, whatever its operands have: a dense strip for each.
@@ -60,19 +62,35 @@ struct Diagonals {
   int row = -1, column = -1;   ///< variables; -1: the result is not by diagonals
   bool along_columns = false;  ///< places on a diagonal count columns, not rows
   explicit operator bool() const { return row >= 0; }
+  bool operator==(const Diagonals&) const = default;
 };
 
 /// How a loop over all coordinates is written down.
 enum class Hint : std::uint8_t { none, simd, unrolled };
 
+/// What the loops depend on of how an operand is stored. (Not on its shape: one kernel serves all.)
+struct Storage {
+  std::vector<LevelKind> levels = {};
+  DType dtype = DType::f64, pos_dtype = DType::i32, crd_dtype = DType::i32;
+  bool shared_value = false;
+
+  Storage() = default;
+  Storage(const TensorType& t)  // NOLINT(google-explicit-constructor): it is a type, seen by the loops
+      : dtype(t.dtype), pos_dtype(t.pos_dtype), crd_dtype(t.crd_dtype), shared_value(t.shared_value) {
+    for (int l = 0; l < t.format.num_levels(); ++l) levels.push_back(t.format.level(l).kind);
+  }
+  bool operator==(const Storage&) const = default;
+};
+
 struct Operand {
-  TensorType type;
+  Storage type;
   std::vector<int> vars;            ///< per level: loop variable; ascending for sparse operands
   bool dense = false;               ///< read at strides, has a value everywhere
   int contiguous = -1;              ///< dense: level whose stride is 1
   std::vector<double> fibers = {};  ///< per compressed level: children of one parent, about
   bool each_slot = false;           ///< slots: its values are those of the slots that the call is for, in their order
   int twin = -1;  ///< an operand before it that has the same variables, levels and arrays but for the values
+  bool operator==(const Operand&) const = default;
 };
 
 /// What is computed, whatever the order of the loops.
@@ -88,27 +106,30 @@ struct Computation {
   Scalar fill;                 ///< of the result, in the compute dtype: what it holds where nothing is put
   int mask = -1;               ///< operand that must be present, its value unread; a dense one must not be 0
   bool complement = false;     ///< ... absent; ... must be 0
+  bool operator==(const Computation&) const = default;
 };
 
-/// ... in one order of the loops, over operands stored for it.
+/// ... in one order of the loops, over operands stored for it. All that the kernel's text depends on, so that equal
+/// inputs have one kernel.
 struct Input : Computation {
   std::vector<Operand> operands;  ///< one per access, then the mask if there is one
   int num_vars = 0;
   std::vector<char> summed;             ///< per variable
   std::vector<std::int64_t> constants;  ///< per variable: an extent that the kernel is made for, or 0
   std::vector<Hint> hints;              ///< per variable; simd: the innermost one, of the result
-  std::vector<Bound> bounds;            ///< the extent is an argument of the kernel
-  int lanes = 1;                        ///< values of a vector, for sums over dense memory
-  bool dense_result = false;            ///< adds to strided memory, or stores where nothing is summed
-  int contiguous = -1;                  ///< dense result: variable whose stride is 1
-  Diagonals diagonals;                  ///< dense result: its memory is strips of diagonals
-  int pattern = -1;                     ///< the result has the pattern of this operand: a value in each of its slots
-  bool slots = false;                   ///< ... one loop over these; operands have a value in each
-  bool dense_top = false;               ///< assembled: the first level of the result is dense
+  std::vector<Bound> bounds;
+  int lanes = 1;              ///< values of a vector, for sums over dense memory
+  bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
+  int contiguous = -1;        ///< dense result: variable whose stride is 1
+  Diagonals diagonals;        ///< dense result: its memory is strips of diagonals
+  int pattern = -1;           ///< the result has the pattern of this operand: a value in each of its slots
+  bool slots = false;         ///< ... one loop over these; operands have a value in each
+  bool dense_top = false;     ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
   Blocks blocks;  ///< assembled, of two variables, no mask: rows of variable 0; `dense_top` counts panels of them
   DType crd = DType::i32;  ///< assembled: of coordinates
+  bool operator==(const Input&) const = default;
 };
 
 /// Call: begin and end cut the coordinates of variable 0, the panels of them, or the slots.

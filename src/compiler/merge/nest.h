@@ -194,7 +194,9 @@ class Nest {
   std::string name_of_operand(int k) const;
   bool has_level(int operand, int var, const Place& at) const;
   const Operand& operand(int k) const { return in_.operands[static_cast<std::size_t>(k)]; }
-  LevelKind kind(int operand, int level) const { return this->operand(operand).type.format.level(level).kind; }
+  LevelKind kind(int operand, int level) const {
+    return this->operand(operand).type.levels[static_cast<std::size_t>(level)];
+  }
 
   const Input& in_;
   compiler::Names names_;

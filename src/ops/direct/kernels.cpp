@@ -2,55 +2,38 @@
 
 #include "base/lru_cache.h"
 #include "compiler/emit/emit_c.h"
-#include "plan/epoch.h"
+#include "strata/settings.h"
 
 namespace strata::direct {
 namespace {
 
 /// All that decides about the text, and the settings that decide about the engine.
-std::string key_of(const merging::Input& in) {
-  std::string key;
-  const auto number = [&](auto n) { key += std::to_string(static_cast<std::int64_t>(n)) + ","; };
-  const auto scalar = [&](const Scalar& s) { key.append(reinterpret_cast<const char*>(s.bits), sizeof s.bits); };
-  number(in.num_vars);
-  for (char s : in.summed) number(s);
-  for (auto c : in.constants) number(c);
-  for (auto h : in.hints) number(h);
-  for (const auto& b : in.bounds) {
-    for (const auto& [v, c] : b.terms) number(v), number(c);
-    key += ';';
-  }
-  const auto node = [&](const auto& self, const merging::Node& n) -> void {
-    number(n.kind), number(n.op), number(n.operand), number(n.conjugate), number(n.dtype), number(n.compute),
-        number(n.no_sign);
-    scalar(n.value);
-    for (int a : n.arguments) number(a);
-    for (char c : n.needed) number(c);
-    for (const auto& f : n.formula) self(self, f);
-    key += ';';
-  };
-  for (const auto& n : in.nodes) node(node, n);
-  for (const auto& o : in.operands) {
-    number(o.dense), number(o.contiguous), number(o.twin), number(o.each_slot), number(o.type.shared_value),
-        number(o.type.dtype), number(o.type.pos_dtype), number(o.type.crd_dtype);
-    for (int l = 0; l < o.type.format.num_levels(); ++l) number(o.type.format.level(l).kind);
-    for (int v : o.vars) number(v);
-    for (double f : o.fibers) number(f);
-    key += ';';
-  }
-  number(in.combine), number(in.ring), number(in.compute), number(in.mask), number(in.complement);
-  number(in.lanes), number(in.dense_result), number(in.contiguous), number(in.pattern), number(in.slots),
-      number(in.dense_top), number(in.dense_tail), number(in.crd);
-  number(in.blocks.rows), number(in.blocks.columns), number(in.blocks.column_major);
-  number(in.diagonals.row), number(in.diagonals.column), number(in.diagonals.along_columns);
-  scalar(in.absent), scalar(in.fill);
-  number(in.others.has_value());
-  if (in.others) scalar(*in.others);
-  const auto epoch = planning::Epoch::now();
-  return key + epoch.engine + "," + epoch.jit + "," + epoch.cc;
-}
+struct Key {
+  merging::Input input;
+  std::string engine, jit, cc;
+  bool operator==(const Key&) const = default;
+};
 
-using Cache = LruCache<Kernel, std::string, std::shared_ptr<const Kernel>>;
+/// Of what mostly differs: equality looks at everything.
+struct Hash {
+  std::size_t operator()(const Key& k) const {
+    std::size_t h = k.input.nodes.size();
+    const auto mix = [&h](auto v) { h = (h ^ static_cast<std::size_t>(v)) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
+    for (const auto& n : k.input.nodes) mix(n.kind), mix(n.op), mix(n.operand), mix(n.dtype);
+    for (const auto& o : k.input.operands) {
+      mix(o.type.dtype), mix(o.type.crd_dtype), mix(o.dense);
+      for (auto l : o.type.levels) mix(l);
+      for (int v : o.vars) mix(v);
+      for (double f : o.fibers) mix(f);
+    }
+    for (char s : k.input.summed) mix(s);
+    for (auto c : k.input.constants) mix(c);
+    mix(k.input.combine), mix(k.input.mask), mix(k.input.pattern), mix(k.input.dense_result);
+    return h;
+  }
+};
+
+using Cache = LruCache<Kernel, Key, std::shared_ptr<const Kernel>, Hash>;
 Cache& cache() {
   static Cache& c = *new Cache(1024);  // never destroyed: expressions may be evaluated while the program ends
   return c;
@@ -61,7 +44,8 @@ Cache& cache() {
 }  // namespace
 
 std::shared_ptr<const Kernel> kernel_for(const merging::Input& input) {
-  std::string key = key_of(input);
+  const Settings& s = settings();
+  Key key{input, s.engine, s.jit, s.cc};
   if (auto found = cache().find(key)) return *found;
   auto made = std::make_shared<Kernel>();
   made->lowered = merging::lower(input);

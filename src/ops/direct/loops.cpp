@@ -24,7 +24,8 @@ void number(const Problem& p, Unit& unit) {
     if (constant != p.constants.end()) unit.constants[i] = constant->second;
   }
   for (const auto& bound : p.bounds) {
-    merging::Bound b{.terms = {}, .extent = bound.extent};
+    Bound b;
+    b.extent = bound.extent;
     for (const auto& [name, c] : bound.terms) b.terms.emplace_back(number_of(name), c);
     unit.bounds.push_back(std::move(b));
   }

@@ -92,7 +92,7 @@ void Run::prepare() {
                         .column = var[static_cast<std::size_t>(u_.output[1])],
                         .along_columns = o_.along == 1};
   else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
-  input_.bounds = u_.bounds;
+  input_.bounds.assign(u_.bounds.begin(), u_.bounds.end());
   for (const auto& bound : u_.bounds) bounds_.push_back(bound.extent);
   for (auto& bound : input_.bounds)
     for (auto& [v, c] : bound.terms) v = var[static_cast<std::size_t>(v)];

@@ -19,6 +19,11 @@ struct Access {
   int twin = -1;             ///< an access before it under the same indices, of the same elements with other values
 };
 
+/// Of indices, where merging speaks of variables.
+struct Bound : merging::Bound {
+  std::int64_t extent = 0;
+};
+
 /// `nodes`, `mask` and the rest of the computation count accesses.
 struct Unit : merging::Computation {
   std::vector<Access> accesses;         ///< in the order of Node::operand, the mask last
@@ -27,13 +32,13 @@ struct Unit : merging::Computation {
   std::vector<char> summed;             ///< per index
   std::vector<char> inside;             ///< per index: it counts within a block, inside all loops over blocks
   std::vector<std::int64_t> constants;  ///< per index: an extent that a kernel may be made for, or 0
-  std::vector<merging::Bound> bounds;   ///< indices where merging speaks of variables
-  std::vector<std::int64_t> strides;    ///< of a dense result, where it is not row-major; per dimension
-  std::int64_t size = 0;                ///< ... its elements
-  std::vector<int> output;              ///< indices of the result's dimensions
-  DType dtype = DType::f64;             ///< of the result: f16 and bf16 are computed in f32
-  bool everywhere = false;              ///< dense operands give the root a value at every place
-  bool drops_fill_in = false;           ///< fill-in is missing: it is no value of a semiring
+  std::vector<Bound> bounds;
+  std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major; per dimension
+  std::int64_t size = 0;              ///< ... its elements
+  std::vector<int> output;            ///< indices of the result's dimensions
+  DType dtype = DType::f64;           ///< of the result: f16 and bf16 are computed in f32
+  bool everywhere = false;            ///< dense operands give the root a value at every place
+  bool drops_fill_in = false;         ///< fill-in is missing: it is no value of a semiring
 
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
 };

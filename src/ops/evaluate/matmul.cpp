@@ -4,25 +4,16 @@
 
 #include "base/checked.h"
 #include "base/tuple_text.h"
+#include "execute/dense_view.h"
 #include "format/recognise.h"
 #include "ops/evaluate/dtypes.h"
-#include "execute/dense_view.h"
-#include "plan/epoch.h"
+#include "ops/evaluate/memo.h"
 #include "plan/product.h"
 #include "strata/evaluate.h"
 #include "strata/ops.h"
 
 namespace strata {
 namespace {
-
-/// The last few plans of this thread: products of small matrices in a loop should not pay for building a key.
-struct Memo {
-  TensorType a, b;
-  int flags = -1;
-  std::optional<DType> output, compute;
-  planning::Epoch epoch;
-  Plan plan;
-};
 
 /// NumPy's rule of the same kind: c may be narrower than the product, never of a lower kind (a float product in an
 /// integer c).
@@ -67,18 +58,16 @@ Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options,
   }
   const int flags =
       options.transpose_a | options.transpose_b << 1 | options.conjugate_a << 2 | options.conjugate_b << 3;
-  thread_local std::array<Memo, 4> memos;
-  thread_local std::size_t next = 0;
-  for (const Memo& m : memos)
-    if (m.flags == flags && m.output == plan.output_dtype && m.compute == plan.compute_dtype && m.a == a.type() &&
-        m.b == b.type() && m.epoch.is_now())
-      return m.plan;
+  const evaluation::Choices choices{.dtype = plan.output_dtype, .compute_dtype = plan.compute_dtype};
+  const Tensor* operands[] = {&a, &b};
+  thread_local evaluation::Memo<int> memo;
+  if (const auto* known = memo.find(flags, choices, [&](const auto&, std::size_t k) { return &operands[k]->type(); }))
+    return known->plan;
   check_inner(a.shape(), b.shape(), options);
-  const TensorType types[] = {a.type(), b.type()};
   planning::Epoch epoch = planning::Epoch::now();
+  std::vector<TensorType> types{a.type(), b.type()};
   Plan made = make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
-  memos[next++ % memos.size()] = {types[0],           types[1],         flags, plan.output_dtype,
-                                  plan.compute_dtype, std::move(epoch), made};
+  memo.insert({flags, choices, std::move(types), std::move(epoch), {}, made});
   return made;
 }
 

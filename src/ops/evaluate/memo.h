@@ -12,13 +12,13 @@ namespace strata::evaluation {
 
 /// What beside expression and operands decides about a plan.
 struct Choices {
-  std::optional<Format> format;
-  std::optional<DType> dtype, compute_dtype, result_dtype,
-      written;  ///< written: dtype of the memory that is written into
+  std::optional<Format> format = {};
+  std::optional<DType> dtype = {}, compute_dtype = {}, result_dtype = {};
+  std::optional<DType> written = {};  ///< dtype of the memory that is written into
   bool operator==(const Choices&) const = default;
 };
 
-/// The last few of one thread. Key: an Einsum, or what an assignment consists of.
+/// The last few of one thread. Key: an Einsum, what an assignment consists of, or what matmul() is told.
 template <class Key>
 class Memo {
  public:

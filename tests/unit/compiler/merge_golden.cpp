@@ -1,5 +1,8 @@
 // Loops over several sparse operands, as text. STRATA_GOLDEN=update renews the files; read the difference.
 #include "compiler/merge/merge.h"
+
+#include <functional>
+
 #include "golden.h"
 #include "strata/error.h"
 
@@ -9,14 +12,14 @@ using merging::Node;
 namespace {
 
 merging::Operand operand(const std::string& format, std::vector<int> vars) {
+  const Format f = parse_format(format, static_cast<int>(vars.size()));
   merging::Operand o;
-  o.type.format = parse_format(format, static_cast<int>(vars.size()));
-  o.type.shape.assign(vars.size(), 1000);
-  o.type.fill = Scalar::zero(o.type.dtype);
-  o.dense = o.type.format.is_all_dense();
+  o.dense = f.is_all_dense();
   if (o.dense) o.contiguous = static_cast<int>(vars.size()) - 1;
-  for (int l = 0; l < o.type.format.num_levels(); ++l)
-    if (o.type.format.level(l).kind == LevelKind::compressed) o.fibers.push_back(4);
+  for (int l = 0; l < f.num_levels(); ++l) {
+    o.type.levels.push_back(f.level(l).kind);
+    if (f.level(l).kind == LevelKind::compressed) o.fibers.push_back(4);
+  }
   o.vars = std::move(vars);
   return o;
 }
@@ -96,7 +99,7 @@ TEST_CASE("golden merges") {
   step.compute = DType::boolean;
   step.absent = step.fill = Scalar::zero(DType::boolean);
   for (auto& n : step.nodes) n.dtype = n.compute = DType::boolean, n.value = step.fill;
-  for (auto& o : step.operands) o.type.dtype = DType::boolean, o.type.fill = step.fill;
+  for (auto& o : step.operands) o.type.dtype = DType::boolean;
   step.dense_result = true;
   step.contiguous = 1;
   step.dense_top = false;
@@ -151,4 +154,59 @@ TEST_CASE("a result in a pattern has no slot for what lies outside of it") {
   outside.pattern = 0;
   outside.dense_top = false;
   CHECK_THROWS_AS(merging::lower(outside), InternalError);
+}
+
+TEST_CASE("kernels are known by all that they are made for") {
+  const auto csr = operand("CSR", {0, 1});
+  const merging::Input in = input({csr, csr}, Operator::add, {0, 0});
+  CHECK(in == input({csr, csr}, Operator::add, {0, 0}));
+  const std::function<void(merging::Input&)> changes[] = {
+      [](auto& i) { i.nodes[0].conjugate = true; },
+      [](auto& i) { i.nodes[0].no_sign = true; },
+      [](auto& i) { i.nodes[1].dtype = DType::f32; },
+      [](auto& i) { i.nodes[1].compute = DType::f32; },
+      [](auto& i) { i.nodes[1].value = Scalar::of(-0.0); },
+      [](auto& i) { i.nodes[2].op = Operator::maximum; },
+      [](auto& i) { i.nodes[2].needed[0] = true; },
+      [](auto& i) { i.nodes[2].formula.push_back(i.nodes[0]); },
+      [](auto& i) { i.combine = merging::Combine::maximum; },
+      [](auto& i) { i.absent = Scalar::of(-0.0); },
+      [](auto& i) { i.ring = true; },
+      [](auto& i) { i.others = i.absent; },
+      [](auto& i) { i.compute = DType::f32; },
+      [](auto& i) { i.fill = Scalar::of(1.0); },
+      [](auto& i) { i.mask = 1; },
+      [](auto& i) { i.complement = true; },
+      [](auto& i) { i.operands[0].type.levels[0] = LevelKind::compressed; },
+      [](auto& i) { i.operands[0].type.dtype = DType::f32; },
+      [](auto& i) { i.operands[0].type.pos_dtype = DType::i64; },
+      [](auto& i) { i.operands[0].type.crd_dtype = DType::i64; },
+      [](auto& i) { i.operands[0].type.shared_value = true; },
+      [](auto& i) { i.operands[0].vars = {1, 0}; },
+      [](auto& i) { i.operands[0].dense = true; },
+      [](auto& i) { i.operands[0].contiguous = 1; },
+      [](auto& i) { i.operands[0].fibers[0] = 16; },
+      [](auto& i) { i.operands[0].each_slot = true; },
+      [](auto& i) { i.operands[1].twin = 0; },
+      [](auto& i) { i.num_vars = 3; },
+      [](auto& i) { i.summed[1] = 1; },
+      [](auto& i) { i.constants = {0, 4}; },
+      [](auto& i) { i.hints = {merging::Hint::none, merging::Hint::simd}; },
+      [](auto& i) { i.bounds = {{{{0, 1}}}}; },
+      [](auto& i) { i.lanes = 8; },
+      [](auto& i) { i.dense_result = true; },
+      [](auto& i) { i.contiguous = 1; },
+      [](auto& i) { i.diagonals.along_columns = true; },
+      [](auto& i) { i.pattern = 0; },
+      [](auto& i) { i.slots = true; },
+      [](auto& i) { i.dense_top = false; },
+      [](auto& i) { i.dense_tail = 1; },
+      [](auto& i) { i.blocks.column_major = true; },
+      [](auto& i) { i.crd = DType::i64; },
+  };
+  for (const auto& change : changes) {
+    merging::Input other = in;
+    change(other);
+    CHECK(!(other == in));
+  }
 }
