@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "backend/pod_array.h"
-#include "backend/pool.h"
 #include "base/checked.h"
 #include "expr/chain.h"
-#include "kernels/isa/isa.h"
+#include "kernels/rows_times_matrices.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/unit.h"
-#include "ops/evaluate/front.h"
+#include "ops/evaluate/ways.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -20,7 +19,6 @@ namespace {
 using i64 = std::int64_t;
 
 constexpr i64 most_matrices = i64{1} << 24;
-constexpr i64 rows_of_task = 128;
 
 int place(const std::vector<std::string>& names, const std::string& name) {
   const auto at = std::find(names.begin(), names.end(), name);
@@ -64,26 +62,6 @@ PodArray<std::int32_t> matrices_of(const Tensor& t, const std::vector<int>& orde
   return keys;
 }
 
-struct Task {
-  i64 begin, end;  ///< of the rows in their order by matrix
-  i64 matrix;      ///< its first element
-};
-
-template <class V>
-void multiply(const kernels::Loops<V>& loops, const PodArray<i64>& rows, const std::vector<Task>& tasks, const V* x,
-              const V* w, i64 step, V* out, i64 depth, i64 columns) {
-  parallel_for(static_cast<i64>(tasks.size()), [&](i64 k) {
-    const Task& task = tasks[static_cast<std::size_t>(k)];
-    const V* from[rows_of_task];
-    V* to[rows_of_task];
-    for (i64 r = task.begin; r < task.end; ++r) {
-      from[r - task.begin] = x + rows[static_cast<std::size_t>(r)] * depth;
-      to[r - task.begin] = out + rows[static_cast<std::size_t>(r)] * columns;
-    }
-    loops.plain.fibres(task.end - task.begin, from, to, depth, w + task.matrix, step, columns);
-  });
-}
-
 }  // namespace
 
 std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
@@ -114,7 +92,7 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   if (options.result_dtype && *options.result_dtype != t.dtype()) return no("the result has another dtype");
   const auto in_rows = *plain_indices(rows), in_matrices = *plain_indices(matrices);
   const std::string& summed = a.value.node().name;
-  BlockProduct p{rows.node().name, matrices.node().name, {}, place(in_matrices, summed), -1};
+  BlockProduct p{rows.node().name, {}, {}, place(in_matrices, summed), -1};
   if (p.depth < 0 || place(in_rows, summed) != order->back() ||
       m.shape()[static_cast<std::size_t>(p.depth)] != t.shape()[static_cast<std::size_t>(order->back())])
     return no("the sum is not over the last level of the sparse operand");
@@ -136,31 +114,33 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
     if (place(in_rows, name) < 0) return no("an index occurs twice");
   if (a.indices != result || !(wanted_format(a, operands, options) == t.format()))
     return no("the result has not the pattern of the sparse operand");
+  p.matrices = direct::strided(m);
+  if (direct::dimension_strides(p.matrices)[static_cast<std::size_t>(p.columns)] != 1)
+    return no("the rows of the matrices are not contiguous");
+  p.count = 1;
+  for (std::size_t d = 0; d < p.choosing.size(); ++d)
+    if (p.choosing[d] >= 0) p.count = checked_mul(p.count, m.shape()[d]).value_or(INT64_MAX);
+  if (p.count > most_matrices) return no("there are more than 2^24 matrices");
   return p;
 }
 
 std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                    const EvaluateOptions& options) {
-  std::string why;
+                                    const EvaluateOptions& options, std::string& why) {
   const auto p = as_block_product(a, operands, options, why);
   if (!p) return std::nullopt;
   const Tensor& t = operands.at(p->rows);
-  const Tensor m = direct::strided(operands.at(p->matrices));
+  const Tensor& m = p->matrices;
   const auto order = *levels_of_rows(t);
   const std::vector<i64> strides = direct::dimension_strides(m);
-  i64 matrices = 1;
-  for (std::size_t d = 0; d < p->choosing.size(); ++d)
-    if (p->choosing[d] >= 0) matrices = checked_mul(matrices, m.shape()[d]).value_or(INT64_MAX);
-  if (strides[static_cast<std::size_t>(p->columns)] != 1 || matrices > most_matrices) return std::nullopt;
   planning::Trace::add("hand-written: rows times matrices", a.to_string() + "\n");
   // Rows by matrix: counted, then placed.
   const auto keys = matrices_of(t, order, *p);
-  PodArray<i64> starts(static_cast<std::size_t>(matrices) + 1), rows(keys.size());
+  PodArray<i64> starts(static_cast<std::size_t>(p->count) + 1), rows(keys.size());
   std::fill(starts.begin(), starts.end(), 0);
   for (std::size_t r = 0; r < keys.size(); ++r) ++starts[static_cast<std::size_t>(keys[r]) + 1];
-  for (std::size_t k = 0; k < static_cast<std::size_t>(matrices); ++k) starts[k + 1] += starts[k];
-  std::vector<Task> tasks;
-  for (i64 k = 0; k < matrices; ++k) {
+  for (std::size_t k = 0; k < static_cast<std::size_t>(p->count); ++k) starts[k + 1] += starts[k];
+  std::vector<kernels::RowsTask> tasks;
+  for (i64 k = 0; k < p->count; ++k) {
     const i64 begin = starts[static_cast<std::size_t>(k)], end = starts[static_cast<std::size_t>(k) + 1];
     if (begin == end) continue;
     // The key counts the choosing dimensions in the order of the levels.
@@ -171,7 +151,8 @@ std::optional<Tensor> block_product(const Assignment& a, const std::map<std::str
           at += rest % m.shape()[d] * strides[d];
           rest /= m.shape()[d];
         }
-    for (i64 b = begin; b < end; b += rows_of_task) tasks.push_back({b, std::min(end, b + rows_of_task), at});
+    for (i64 b = begin; b < end; b += kernels::rows_of_task)
+      tasks.push_back({b, std::min(end, b + kernels::rows_of_task), at});
   }
   for (std::size_t r = 0; r < keys.size(); ++r)
     rows[static_cast<std::size_t>(starts[static_cast<std::size_t>(keys[r])]++)] = static_cast<i64>(r);
@@ -184,13 +165,8 @@ std::optional<Tensor> block_product(const Assignment& a, const std::map<std::str
   type.shape[static_cast<std::size_t>(order.back())] = columns;
   part.ranges = part.format.level_ranges(type.shape);
   part.values = Buffer::allocate(t.dtype(), *size);
-  const auto run = [&]<class V>(const kernels::Loops<V>& loops) {
-    multiply<V>(loops, rows, tasks, static_cast<const V*>(t.part().values.data),
-                static_cast<const V*>(m.part().values.data), strides[static_cast<std::size_t>(p->depth)],
-                static_cast<V*>(part.values.data), depth, columns);
-  };
-  if (t.dtype() == DType::f64) run(kernels::loops().f64);
-  else run(kernels::loops().f32);
+  kernels::rows_times_matrices(t.dtype(), {rows.data(), rows.size()}, tasks, t.part().values.data, m.part().values.data,
+                               strides[static_cast<std::size_t>(p->depth)], part.values.data, depth, columns);
   return make_from_parts(std::move(type), {std::move(part)});
 }
 

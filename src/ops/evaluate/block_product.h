@@ -5,17 +5,19 @@ namespace strata::evaluation {
 
 /// Y(b,n,h) = X(b,n,d) * W(n,d,h): every row of a sparse tensor of rows times the matrix that its coordinates choose.
 struct BlockProduct {
-  std::string rows, matrices;  ///< the operands
+  std::string rows;            ///< the sparse operand
+  Tensor matrices;             ///< the dense one, with a stride per dimension
   std::vector<int> choosing;   ///< per dimension of `matrices`: the dimension of `rows` that counts it, or -1
   int depth = 0, columns = 0;  ///< dimensions of `matrices`: what is summed, and what the result's rows count
+  std::int64_t count = 0;      ///< of the matrices
 };
 
 /// The sum over the dense last level of one sparse operand, into a result of the same pattern. Otherwise nothing, and
 /// why.
 std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                              const EvaluateOptions& options, std::string& why);
-/// Its result by hand-written loops, rows with the same matrix together.
+/// Its result. Nothing where as_block_product() says nothing.
 std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                    const EvaluateOptions& options);
+                                    const EvaluateOptions& options, std::string& why);
 
 }  // namespace strata::evaluation

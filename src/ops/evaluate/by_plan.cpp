@@ -30,19 +30,9 @@ Tensor empty_dense(const TensorType& type) {
   return borrow_dense(Buffer::allocate(type.dtype, size), type.shape, strides);
 }
 
-}  // namespace
-
-bool Destination::scales() const { return !is_one(alpha) || !beta.is_zero(); }
-
-void check_kind(DType from, DType to) {
-  if (kind(to) < kind(from))
-    throw DTypeError({.what = "the output cannot hold the values of the result",
-                      .expected = "a dtype of the kind of " + std::string(name_of(from)),
-                      .got = std::string(name_of(to))});
-}
-
-std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                         const Format& result) {
+/// Why no plan serves; empty where one may.
+std::string refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                    const Format& result) {
   if (options.general) return "the general path is asked for";
   if (options.semiring != Semiring::plus_times) return "the semiring is " + options.semiring.to_string();
   if (options.mask) return "there is a mask";
@@ -71,14 +61,26 @@ PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOpt
   return how;
 }
 
-std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                             const Destination& to) {
+}  // namespace
+
+bool Destination::scales() const { return !is_one(alpha) || !beta.is_zero(); }
+
+void check_kind(DType from, DType to) {
+  if (kind(to) < kind(from))
+    throw DTypeError({.what = "the output cannot hold the values of the result",
+                      .expected = "a dtype of the kind of " + std::string(name_of(from)),
+                      .got = std::string(name_of(to))});
+}
+
+Planned plan_product(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                     const Format& result, const Destination& to) {
+  if (std::string why = refusal(e, operands, options, result); !why.empty()) return {{}, std::move(why)};
   const PlanOptions how = plan_options(operands, options, to);
   try {
     Plan plan = make_plan(e, operands, how);
     if (planning::Trace::on()) planning::Trace::add("a plan: " + plan.kernel_name(), plan.show());
-    return plan;
-  } catch (const Unsupported&) { return std::nullopt; }
+    return {std::move(plan), {}};
+  } catch (const Unsupported& problem) { return {{}, problem.problem().what}; }
 }
 
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/evaluate/front.h"
+#include "ops/evaluate/ways.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -32,8 +32,7 @@ std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std:
 }
 
 std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                const EvaluateOptions& options) {
-  std::string why;
+                                const EvaluateOptions& options, std::string& why) {
   const auto c = as_conversion(a, operands, options, why);
   if (!c) return std::nullopt;
   planning::Trace::add("a conversion: " + a.to_string(), "to " + c->format.to_string() + "\n");

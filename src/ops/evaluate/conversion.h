@@ -15,6 +15,6 @@ std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std:
                                         const EvaluateOptions& options, std::string& why);
 /// Its result, whose values are memory of its own. Nothing where as_conversion() says nothing.
 std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                const EvaluateOptions& options);
+                                const EvaluateOptions& options, std::string& why);
 
 }  // namespace strata::evaluation

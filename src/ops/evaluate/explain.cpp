@@ -1,42 +1,17 @@
 // Which way an expression goes, and what is generated for it.
 #include "expr/depth.h"
 #include "ops/direct/direct.h"
-#include "ops/evaluate/block_product.h"
-#include "ops/evaluate/conversion.h"
 #include "ops/evaluate/dtypes.h"
 #include "ops/evaluate/front.h"
 #include "ops/evaluate/index_values.h"
 #include "ops/evaluate/mask.h"
-#include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/padded.h"
-#include "ops/evaluate/pattern.h"
+#include "ops/evaluate/ways.h"
 #include "plan/trace.h"
 #include "strata/plan.h"
 
 namespace strata {
 namespace {
-
-std::string indented(const std::string& text) {
-  std::string out, line;
-  for (char c : text) {
-    line += c;
-    if (c != '\n') continue;
-    out += "    " + line;
-    line.clear();
-  }
-  return line.empty() ? out : out + "    " + line + "\n";
-}
-
-/// What a plan, which knows no names, calls the operands and the result: " (where A is W, B is s)"; "" where it calls
-/// them so too.
-std::string called(const std::vector<std::string>& names, const std::string& result) {
-  std::string out;
-  for (std::size_t k = 0; k <= names.size(); ++k) {
-    const std::string &own = k < names.size() ? names[k] : result, plan = operand_name(k);
-    if (own != plan) out += (out.empty() ? " (where " : ", ") + plan + " is " + own;
-  }
-  return out.empty() ? out : out + ")";
-}
 
 /// The first way that serves, behind those that do not.
 std::string ways(const Assignment& a, const std::map<std::string, Tensor>& operands,
@@ -52,38 +27,25 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
   if (e) {
     std::vector<TensorType> list;
     for (const auto& n : names) list.push_back(types.at(n));
-    why = evaluation::plan_refusal(*e, list, options, format);
-    if (why.empty() && names.size() > 2 && direct::pays_in_pairs(a, operands))
+    const auto [plan, refusal] = evaluation::plan_product(*e, list, options, format, {});
+    why = refusal;
+    if (plan && names.size() > 2 && direct::pays_in_pairs(a, operands)) {
       why = "pair by pair it takes less than half of the multiply-adds";
-    if (why.empty()) try {
-        const Plan plan = make_plan(*e, list, evaluation::plan_options(list, options, {}));
-        const std::string scaled =
-            factor.to_complex() == 1.0 ? "" : ", its sums multiplied by " + factor.to_string() + " as they are stored";
-        return out + "  a plan serves" + scaled + called(names, a.name) + ":\n" + indented(plan.explain());
-      } catch (const Unsupported& problem) { why = problem.problem().what; }
+    } else if (plan) {
+      const std::string scaled =
+          factor.to_complex() == 1.0 ? "" : ", its sums multiplied by " + factor.to_string() + " as they are stored";
+      return out + "  a plan serves" + scaled + evaluation::called(names, a.name) + ":\n" +
+             evaluation::indented(plan->explain());
+    }
   }
   out += "  a plan: no, " + why + "\n";
-  if (!options.general) {
-    EvaluateOptions own = options;
-    own.format = format;
-    if (const auto product = evaluation::product_in_pattern(a, operands, own, why))
-      return out + "  a plan in the pattern of the sparse operand serves" +
-             (e && !options.mask ? called(names, a.name) : "") + ":\n" + indented(product->plan.explain());
-    out += "  a plan in the pattern of the sparse operand: no, " + why + "\n";
-    if (const auto c = evaluation::as_conversion(a, operands, own, why))
-      return out + "  a conversion serves: there is nothing to compute\n";
-    out += "  a conversion: no, " + why + "\n";
-    if (evaluation::as_block_product(a, operands, own, why))
-      return out + "  rows times matrices, by hand-written loops, serves: rows with the same matrix together\n";
-    out += "  rows times matrices: no, " + why + "\n";
-    if (evaluation::as_matrix_sum(a, operands, own, why))
-      return out + "  a sum of matrices, by hand-written loops, serves: two at a time, a vector of either at a time\n";
-    out += "  a sum of matrices: no, " + why + "\n";
-    if (const auto text = direct::explain(a, operands, own, why))
-      return out + "  generated code for the whole expression serves:\n" + indented(*text);
-    out += "  generated code for the whole expression: no, " + why + "\n";
+  EvaluateOptions own = options;
+  own.format = format;
+  for (const evaluation::Way& way : evaluation::ways(options)) {
+    if (const auto text = way.explain({a, operands, own}, why)) return out + "  " + way.name + *text;
+    out += std::string("  ") + way.name + ": no, " + why + "\n";
   }
-  return out + "  the general path serves: right for every expression, some 0.4 us a product\n";
+  return out;
 }
 
 }  // namespace

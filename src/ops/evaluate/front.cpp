@@ -11,7 +11,7 @@
 #include "ops/evaluate/mask.h"
 #include "ops/evaluate/memo.h"
 #include "ops/evaluate/padded.h"
-#include "ops/evaluate/pattern.h"
+#include "ops/evaluate/ways.h"
 #include "plan/trace.h"
 #include "strata/ops.h"
 
@@ -52,13 +52,6 @@ std::vector<TensorType> types_of(std::span<const Tensor> operands) {
   std::vector<TensorType> out;
   for (const auto& t : operands) out.push_back(t.type());
   return out;
-}
-
-/// A product of tensors by a plan, where one can serve.
-std::optional<Plan> plan_of_product(const Einsum& e, std::span<const TensorType> types, const EvaluateOptions& options,
-                                    const Format& format, const Destination& to) {
-  if (!evaluation::plan_refusal(e, types, options, format).empty()) return std::nullopt;
-  return evaluation::plan_for(e, types, options, to);
 }
 
 /// Where a result is not scaled on its way into fresh memory, a product of many may go pair by pair.
@@ -111,23 +104,16 @@ Tensor without_plan(const Assignment& a, const std::map<std::string, Tensor>& op
   if (!to.out && !to.beta.is_zero())
     throw PlanError({.what = "beta needs memory to write into", .expected = "an output", .fix = "give out="});
   if (to.out) options.format.reset();
-  const auto compute = [&] {
-    std::string why;
-    const bool as_asked = options.general || options.schedule;
-    const auto product = as_asked ? std::nullopt : evaluation::product_in_pattern(a, operands, options, why);
-    if (!product) return evaluation::evaluate_sparse(a, operands, options);
-    if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", product->plan.show());
-    if (memo && product->lasting)
-      memo->insert({{a.value, a.indices},
-                    choices_of(options, to),
-                    types_of(product->operands),
-                    planning::Epoch::now(),
-                    product->names,
-                    product->plan,
-                    product->alpha});
-    return evaluation::run_in_pattern(product->plan, product->operands, product->alpha);
-  };
-  const Tensor result = compute();
+  std::optional<evaluation::PatternProduct> found;
+  const Tensor result = evaluation::by_first_way({a, operands, options, memo ? &found : nullptr});
+  if (found && found->lasting)
+    memo->insert({{a.value, a.indices},
+                  choices_of(options, to),
+                  types_of(found->operands),
+                  planning::Epoch::now(),
+                  found->names,
+                  found->plan,
+                  found->alpha});
   if (!to.out) return to.scales() ? evaluation::scaled(result, to.alpha) : result;
   evaluation::write(result, to);
   return *to.out;
@@ -177,8 +163,9 @@ Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operan
     if (in_place) whole.beta = Scalar::of(std::int64_t{1});
     const auto list = loaded(dtypes, names, given);
     const auto list_types = types_of(list);
-    if (const auto plan = plan_of_product(*e, list_types, dtypes.plan_options(),
-                                          format_of(a, types, options, to.out.has_value()), whole)) {
+    if (const auto plan = evaluation::plan_product(*e, list_types, dtypes.plan_options(),
+                                                   format_of(a, types, options, to.out.has_value()), whole)
+                              .plan) {
       if (memorable && all_same(list, given))
         memo.insert({.key = {a.value, a.indices},
                      .choices = choices_of(options, to),
@@ -224,8 +211,9 @@ Tensor run_here(const Einsum& e, std::span<const Tensor> operands, const Evaluat
     for (std::size_t k = 0; k < operands.size(); ++k) names.push_back(operand_name(k));
     const auto list = loaded(dtypes, names, {operands.begin(), operands.end()});
     const auto types = types_of(list);
-    if (const auto plan = plan_of_product(e, types, dtypes.plan_options(),
-                                          format_of(a, types_of(named), options, to.out.has_value()), to)) {
+    if (const auto plan = evaluation::plan_product(e, types, dtypes.plan_options(),
+                                                   format_of(a, types_of(named), options, to.out.has_value()), to)
+                              .plan) {
       if (memorable && all_same(list, operands))
         memo.insert({e, choices_of(options, to), types, planning::Epoch::now(), {}, *plan});
       return evaluation::run_plan(*plan, list, to);

@@ -27,31 +27,20 @@ void check_names(const Assignment& a, const std::map<std::string, T>& operands) 
                              .fix = "give " + name + "="});
 }
 
-/// Without a plan: by generated code for several sparse operands, or by the general path.
-Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                       const EvaluateOptions& options);
-
-/// The format that the result is to have: as asked for, or as result_format() says.
-Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                     const EvaluateOptions& options);
-
-/// Why hand-written loops of the evaluator do not serve, whatever the operands; null: they may.
-const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options);
-
 /// out = alpha * einsum + beta * out.
 struct Destination {
   std::optional<Tensor> out = {};  ///< a fresh row-major tensor otherwise
   Scalar alpha = Scalar::of(std::int64_t{1}), beta = Scalar::of(std::int64_t{0});
   bool scales() const;  ///< is alpha not 1, or beta not 0?
 };
-/// Why no plan serves; empty where one does: a product with at most one sparse operand and a dense result.
-std::string plan_refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                         const Format& result);
+/// A product with at most one sparse operand and a dense result, or why no plan serves.
+struct Planned {
+  std::optional<Plan> plan = {};
+  std::string why = {};
+};
 /// Of the options the dtypes count that Dtypes has settled: compute_dtype and result_dtype.
-PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to);
-/// The plan that serves such operands, if there is one.
-std::optional<Plan> plan_for(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                             const Destination& to);
+Planned plan_product(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+                     const Format& result, const Destination& to);
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to);
 /// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
 /// lower kind.

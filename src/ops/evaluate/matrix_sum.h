@@ -9,11 +9,12 @@ struct MatrixSum {
   std::vector<char> minus;  ///< per term; never the first
 };
 
-/// A sum of CSR matrices (or of CSC ones) of one dtype, into their format. Otherwise nothing, and why.
+/// A sum of CSR matrices (or of CSC ones) of one dtype, into their format, where the processor has the instructions for
+/// it. Otherwise nothing, and why.
 std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
                                        const EvaluateOptions& options, std::string& why);
-/// Its result by hand-written loops, where the processor has the instructions for them.
+/// Its result. Nothing where as_matrix_sum() says nothing.
 std::optional<Tensor> matrix_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                 const EvaluateOptions& options);
+                                 const EvaluateOptions& options, std::string& why);
 
 }  // namespace strata::evaluation

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ops/convert_elements.h"
-#include "ops/evaluate/front.h"
+#include "ops/evaluate/ways.h"
 #include "ops/reference/tree.h"
 #include "strata/evaluate.h"
 

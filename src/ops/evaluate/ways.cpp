@@ -1,13 +1,82 @@
-// Where no plan serves: the other ways to a result, in the order tried.
+#include "ops/evaluate/ways.h"
+
 #include "ops/direct/direct.h"
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
-#include "ops/evaluate/front.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/reference/reference.h"
+#include "plan/trace.h"
 #include "strata/settings.h"
 
 namespace strata::evaluation {
+namespace {
+
+using Why = std::string&;
+using Text = std::optional<std::string>;
+using Result = std::optional<Tensor>;
+
+/// A way that says the same however it serves: `as` looks whether it does.
+template <class F> Text fixed(const Request& r, Why why, const F& as, const char* text) {
+  return as(r.assignment, r.operands, r.options, why) ? Text(text) : std::nullopt;
+}
+
+Result in_pattern(const Request& r, Why why) {
+  auto product = product_in_pattern(r.assignment, r.operands, r.options, why);
+  if (!product) return std::nullopt;
+  if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", product->plan.show());
+  Tensor result = run_in_pattern(product->plan, product->operands, product->alpha);
+  if (r.found) *r.found = std::move(product);
+  return result;
+}
+
+Text explain_in_pattern(const Request& r, Why why) {
+  const auto product = product_in_pattern(r.assignment, r.operands, r.options, why);
+  if (!product) return std::nullopt;
+  return " serves" + (r.options.mask ? "" : called(product->names, r.assignment.name)) + ":\n" +
+         indented(product->plan.explain());
+}
+
+Text explain_generated(const Request& r, Why why) {
+  const auto text = direct::explain(r.assignment, r.operands, r.options, why);
+  return text ? Text(" serves:\n" + indented(*text)) : std::nullopt;
+}
+
+const Way table[] = {
+    {"a plan in the pattern of the sparse operand", in_pattern, explain_in_pattern},
+    {"a conversion", [](const Request& r, Why why) { return converted(r.assignment, r.operands, r.options, why); },
+     [](const Request& r, Why why) { return fixed(r, why, as_conversion, " serves: there is nothing to compute\n"); }},
+    {"rows times matrices",
+     [](const Request& r, Why why) { return block_product(r.assignment, r.operands, r.options, why); },
+     [](const Request& r, Why why) {
+       return fixed(r, why, as_block_product, ", by hand-written loops, serves: rows with the same matrix together\n");
+     }},
+    {"a sum of matrices",
+     [](const Request& r, Why why) { return matrix_sum(r.assignment, r.operands, r.options, why); },
+     [](const Request& r, Why why) {
+       return fixed(r, why, as_matrix_sum,
+                    ", by hand-written loops, serves: two at a time, a vector of either at a time\n");
+     }},
+    {"generated code for the whole expression",
+     [](const Request& r, Why why) { return direct::evaluate(r.assignment, r.operands, r.options, why); },
+     explain_generated},
+    {"the general path", [](const Request& r, Why) { return Result(reference(r.assignment, r.operands, r.options)); },
+     [](const Request&, Why) { return Text(" serves: right for every expression, some 0.4 us a product\n"); }},
+};
+
+}  // namespace
+
+std::span<const Way> ways(const EvaluateOptions& options) {
+  const std::span<const Way> all = table;
+  return options.general ? all.last(1) : all;
+}
+
+Tensor by_first_way(const Request& r) {
+  if (r.options.schedule && !r.options.general) return direct::evaluate_scheduled(r.assignment, r.operands, r.options);
+  std::string why;
+  for (const Way& way : ways(r.options))
+    if (auto result = way.result(r, why)) return *std::move(result);
+  throw InternalError("the general path refused: " + why);
+}
 
 const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options) {
   if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times)
@@ -16,16 +85,24 @@ const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& opt
   return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
 }
 
-Tensor evaluate_sparse(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                       const EvaluateOptions& options) {
-  if (options.general) return reference(a, operands, options);
-  if (options.schedule) return direct::evaluate_scheduled(a, operands, options);
-  if (auto result = converted(a, operands, options)) return *result;
-  if (auto result = block_product(a, operands, options)) return *result;
-  if (auto result = matrix_sum(a, operands, options)) return *result;
-  std::string why;
-  if (auto result = direct::evaluate(a, operands, options, why)) return *result;
-  return reference(a, operands, options);
+std::string indented(const std::string& text) {
+  std::string out, line;
+  for (char c : text) {
+    line += c;
+    if (c != '\n') continue;
+    out += "    " + line;
+    line.clear();
+  }
+  return line.empty() ? out : out + "    " + line + "\n";
+}
+
+std::string called(const std::vector<std::string>& names, const std::string& result) {
+  std::string out;
+  for (std::size_t k = 0; k <= names.size(); ++k) {
+    const std::string &own = k < names.size() ? names[k] : result, plan = operand_name(k);
+    if (own != plan) out += (out.empty() ? " (where " : ", ") + plan + " is " + own;
+  }
+  return out.empty() ? out : out + ")";
 }
 
 }  // namespace strata::evaluation

@@ -1,4 +1,4 @@
-#include "ops/piece_starts.h"
+#include "backend/piece_starts.h"
 
 #include <doctest/doctest.h>
 
