@@ -38,13 +38,13 @@ TensorType type_of(const std::string& name, int rank, const SymbolicOperand& ope
   return t;
 }
 
-/// Ones, at places of no meaning where the tensor is sparse.
-Tensor stand_in(const TensorType& t) {
+/// Ones, at places of no meaning where the tensor is sparse: some in each row, or on the diagonal.
+Tensor stand_in(const TensorType& t, bool diagonal) {
   const std::int64_t extent = t.shape.empty() ? 1 : t.shape[0];
   std::int64_t all = 1;
   for (auto n : t.shape) all *= n;
   const bool dense = t.format.is_all_dense();
-  const std::int64_t n = dense ? all : std::min(all, per_row * extent);
+  const std::int64_t n = dense ? all : diagonal ? extent : std::min(all, per_row * extent);
   std::minstd_rand random(1);
   std::vector<Buffer> coordinates;
   for (std::size_t d = 0; d < t.shape.size(); ++d) {
@@ -52,10 +52,17 @@ Tensor stand_in(const TensorType& t) {
     std::int64_t step = 1;
     for (std::size_t q = d + 1; q < t.shape.size(); ++q) step *= t.shape[q];
     for (std::int64_t k = 0; k < n; ++k)
-      b.set_index(k, dense ? k / step % t.shape[d] : static_cast<std::int64_t>(random()) % t.shape[d]);
+      b.set_index(k, dense      ? k / step % t.shape[d]
+                     : diagonal ? k % t.shape[d]
+                                : static_cast<std::int64_t>(random()) % t.shape[d]);
     coordinates.push_back(std::move(b));
   }
   return from_coo(coordinates, Buffer::filled(Scalar::one(t.dtype), n), t.shape, t.format);
+}
+Tensor stand_in(const TensorType& t) {
+  try {
+    return stand_in(t, false);
+  } catch (const TensorError&) { return stand_in(t, true); }  // a format that holds few in each block, as 2:4
 }
 
 /// Indices whose values are meant, as no operand has their names.

@@ -306,7 +306,7 @@ def test_other_files_are_refused_with_a_remedy(tmp_path):
         ("bar.mtx.tgz", "tar xf"),
         ("bar.tar.gz", "tar xf"),
         ("bar.zip", "unzip"),
-        ("bar.txt", ""),
+        ("bar.txt", "np.loadtxt"),
         ("bar", ""),
     ):
         with pytest.raises(st.FileError, match="'.mtx'") as e:

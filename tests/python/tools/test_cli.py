@@ -71,6 +71,12 @@ def test_show_of_any_expression():
     text = strata("show", "s(i) = sum(j, A(i,j)) - max(j, A(i,j))", "A=csr", "--dtype", "float32").stdout
     assert "it is not one product" in text and "f32" in text
     assert "it adds to what" not in strata("show", "y(i) += A(i,j) * B(j,i)", "A=csr", "B=csr").stderr
+    # A format that holds few elements in each block has its own stand-ins.
+    for few in ("structured(2, 4)", "(i, j) -> (j: dense, i / 4: dense, i % 4: structured(1))"):
+        assert (
+            "2 operands are sparse"
+            in strata("show", "C(i,j) = A(i,j) * B(i,j)", f"A={few}", "B=csr", "--explain").stdout
+        )
     wrong = strata("show", "s(i) = sum(j, A(i,j) - max(j, A(i,j))", "A=csr", check=False)
     assert wrong.returncode == 1 and "^" in wrong.stderr and "Traceback" not in wrong.stderr and wrong.stdout == ""
 
