@@ -84,6 +84,16 @@ nb::object apply(const LinearOperator& a, const LinearOperator::Apply& f, std::i
   return dense_result(y, Package::numpy);
 }
 
+/// A member that takes another matrix, without the GIL; the copy shares its state and keeps it alive.
+auto given_another(void (Factorization::*take)(const Tensor&)) {
+  return [take](Factorization& f, nb::handle a) {
+    const Tensor t = to_operand(a);
+    Factorization same = f;
+    NoGil no_gil;
+    (same.*take)(t);
+  };
+}
+
 void bind_factorization(nb::module_& m) {
   nb::class_<Factorization>(m, "Factorization",
                             "A matrix made ready to solve with: the state of strata.Solve, lu and others.")
@@ -107,24 +117,9 @@ void bind_factorization(nb::module_& m) {
             same.factorize();
           },
           "SingularError, IndefiniteError.")
-      .def(
-          "reset",
-          [](Factorization& f, nb::handle a) {
-            const Tensor t = to_operand(a);
-            Factorization same = f;
-            NoGil no_gil;
-            same.reset(t);
-          },
-          nb::arg("a"), "Other values; PlanError for another shape.")
-      .def(
-          "refactorize",
-          [](Factorization& f, nb::handle a) {
-            const Tensor t = to_operand(a);
-            Factorization same = f;
-            NoGil no_gil;
-            same.refactorize(t);
-          },
-          nb::arg("a"), "Both, in one step for other threads.")
+      .def("reset", given_another(&Factorization::reset), nb::arg("a"), "Other values; PlanError for another shape.")
+      .def("refactorize", given_another(&Factorization::refactorize), nb::arg("a"),
+           "Both, in one step for other threads.")
       .def(
           "solve",
           [](const Factorization& f, nb::handle b, int turn) {
