@@ -254,7 +254,7 @@ def main(argv):
         with progress("memory of training"):
             results["memory"] = memory([p for p in peers if "error" not in first[p]], threads[-1], pythons)
         records.write(path, results)
-    path.with_suffix(".md").write_text(page(results))
+    path.with_suffix(".md").write_text(page(records.read(path)))
     print(style.dim(f"{path}  {path.with_suffix('.md')}"))
     return 0
 
