@@ -69,11 +69,18 @@ Tensor conversion::with_dtype(const Tensor& t, DType dtype) {
   return make_from_parts(std::move(type), std::move(parts));
 }
 
+namespace {
+/// An all-dense result stores every element: zeros of the source with their sign.
+Zeros zeros_for(const Format& format, Zeros asked) {
+  return asked == Zeros::automatic && format.is_all_dense() ? Zeros::exact : asked;
+}
+}  // namespace
+
 Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptions& options) {
   check_rank(t, format);
   check_split(options.split, format);
   if (options.zeros == Zeros::drop) return drop(t, format, options, true);
-  return assemble(stored_elements(t, options.zeros), t.dtype(), t.fill(), t.shape(), format, options);
+  return assemble(stored_elements(t, zeros_for(format, options.zeros)), t.dtype(), t.fill(), t.shape(), format, options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
@@ -81,9 +88,9 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
   check_split(options.split, format);
   if (options.zeros == Zeros::drop) return drop(t, format, options);
   if (nothing_to_do(t, format, options)) return t;
-  if (options.zeros == Zeros::automatic && format.is_all_dense()) {
+  if (const Zeros zeros = zeros_for(format, options.zeros); zeros != options.zeros) {
     ConvertOptions as_stored = options;
-    as_stored.zeros = Zeros::exact;  // every element is stored there: with its sign
+    as_stored.zeros = zeros;
     return convert(t, format, as_stored);
   }
   if (options.dtype && *options.dtype != t.dtype() &&

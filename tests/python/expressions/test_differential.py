@@ -14,7 +14,7 @@ import strata as st
 BLOCKS, PER_BLOCK = 10, 100
 
 # Seeds that once failed.
-CONVERSIONS = []
+CONVERSIONS = [908002, 911113, 922562]
 EXPRESSIONS = []
 EVALUATIONS = [
     146414,
