@@ -37,6 +37,7 @@ void bind_draw(nb::module_& m);
 void bind_structure(nb::module_& m);
 void bind_solve(nb::module_& m);
 void bind_settings(nb::module_& m);
+void bind_attention(nb::module_& m);
 void bind_torch_calls(nb::module_& m);
 
 /// What an object of one of our classes holds. TensorError where its constructor never ran: a class whose __init__ does

@@ -29,6 +29,7 @@ NB_MODULE(_core, m) {
   bind_structure(m);
   bind_solve(m);
   bind_settings(m);
+  bind_attention(m);
   bind_torch_calls(m);
 }
 #undef PyInit__core

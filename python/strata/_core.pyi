@@ -1,5 +1,6 @@
 """The core of Strata. Use `import strata`."""
 
+from collections.abc import Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy
@@ -1318,6 +1319,11 @@ settings: Settings = ...
 
 def compiler_description() -> str:
     """Which compiler would compile a kernel now."""
+
+def attention(pos: object, crd: object, which: Sequence[int], q: object, k: object, v: object, scale: float, bias: object | None, bias_at: Sequence[int], hidden: object | None, out: object, one: object, top: object) -> None:
+    """
+    softmax(scale * q @ k.T + bias) @ v over what CSR patterns store, one after another; which[n]: the pattern of the n-th matrix. q: (n, L, E), k: (n, S, E), v: (n, S, D), f32 or f64, contiguous. bias: for the elements of patterns, those of the n-th matrix from bias_at[n] on; hidden: (n, S), added to the scores of each key. Written: out (n, L, D); one and top (n, L): 1 / the sum of exp(score - top), and the largest score. TensorError.
+    """
 
 def with_all_values(t: Tensor, values: object) -> Tensor:
     """

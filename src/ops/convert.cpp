@@ -80,7 +80,8 @@ Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptio
   check_rank(t, format);
   check_split(options.split, format);
   if (options.zeros == Zeros::drop) return drop(t, format, options, true);
-  return assemble(stored_elements(t, zeros_for(format, options.zeros)), t.dtype(), t.fill(), t.shape(), format, options);
+  return assemble(stored_elements(t, zeros_for(format, options.zeros)), t.dtype(), t.fill(), t.shape(), format,
+                  options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {

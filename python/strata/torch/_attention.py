@@ -29,7 +29,8 @@ def attention(q, k, v, pattern, bias=None, key_padding_mask=None, dropout_p=0.0,
     start : with a cache of keys: q holds the rows of the pattern from here on, k and v the keys that there are so far.
 
     A query that looks at nothing gives zeros, and has no gradient. Differentiable any number of times in q, k, v and bias. Scores
-    in float32, for float64 in float64; at most 2,097,152 of them (or a row) exist at a time. TensorError, DTypeError, ArgumentError.
+    in float32, for float64 in float64; at most 2,097,152 of them (or a row of each thread) exist at a time. TensorError, DTypeError,
+    ArgumentError.
     """
     q, k, v = operands_of(q, k, v)
     pattern = resolved(pattern, q, k, v)

@@ -71,30 +71,20 @@ def _part(x, task, of_queries):
 
 
 class _Attention(Function):
-    """By kernels, task by task. The gradient computes exp(score - top) again; `one` is what the sums of a row are multiplied by.
+    """By kernels: one for all rows, or with dropout task by task. The gradient computes exp(score - top) again; `one` is what the sums
+    of a row are multiplied by.
 
     Within the loops torch has nothing large to do: its threads spin for a while after each operation, on the cores that ours want next."""
 
     @staticmethod
     def forward(ctx, q, k, v, bias, how):
         c = _computed_in(q.dtype)
-        qs, kc, vc = ((q * how.scale).to(c).contiguous(), *(x.to(c).contiguous() for x in (k, v)))
         added = None if bias is None else bias.to(c)
-        one, found = qs.new_empty(*q.shape[:-1], 1), []
-        top = None if _are_small(qs, kc, added, how.hidden) else torch.empty_like(one)
-        for n, task in enumerate(how.tasks()):
-            p = task.pattern
-            scores = _scores(p, _part(qs, task, True), _part(kc, task, False), how.added(task, added))
-            if top is not None:
-                largest = torch.as_tensor(st.evaluate("m(i) = S(i,j)", S=p.with_values(scores), semiring="max-plus"))
-                _part(top, task, True)[:, 0] = torch.where(largest == -math.inf, 0, largest)
-            weights = _exponentials(p, scores, top, task)
-            total = torch.as_tensor(st.evaluate("z(i) = W(i,j)", W=p.with_values(weights)))
-            _part(one, task, True)[:, 0] = torch.where(total == 0, 0, 1 / total)
-            kept = how.kept(n, task, c)
-            weights = weights if kept is None else weights * kept
-            found.append(_kernels.mm(p, weights, _part(vc, task, False), False, False))
-        y = _put_together(found, one, v.shape[-1]).mul_(one)
+        if how.dropout_p:
+            y, one, top = _by_tasks(q, k, v, added, how, c)
+        else:
+            qc, kc, vc = (x.to(c).contiguous() for x in (q, k, v))
+            y, one, top = _kernels.attention(how.rows, how.lead, qc, kc, vc, how.scale, added, how.at, how.hidden)
         ctx.how = how
         ctx.save_for_backward(q, k, v, bias, y, one, top)
         return y.to(q.dtype)
@@ -141,6 +131,23 @@ class _Attention(Function):
 by_kernels = super(Function, _Attention).apply
 
 
+def _by_tasks(q, k, v, added, how, c):
+    """(result, what sums were multiplied by, the largest score of each row), with dropout."""
+    qs, kc, vc = ((q * how.scale).to(c).contiguous(), *(x.to(c).contiguous() for x in (k, v)))
+    one, found = qs.new_empty(*q.shape[:-1], 1), []
+    top = torch.empty_like(one)
+    for n, task in enumerate(how.tasks()):
+        p = task.pattern
+        scores = _scores(p, _part(qs, task, True), _part(kc, task, False), how.added(task, added))
+        largest = torch.as_tensor(st.evaluate("m(i) = S(i,j)", S=p.with_values(scores), semiring="max-plus"))
+        _part(top, task, True)[:, 0] = torch.where(largest == -math.inf, 0, largest)
+        weights = _exponentials(p, scores, top, task)
+        total = torch.as_tensor(st.evaluate("z(i) = W(i,j)", W=p.with_values(weights)))
+        _part(one, task, True)[:, 0] = torch.where(total == 0, 0, 1 / total)
+        found.append(_kernels.mm(p, weights * how.kept(n, task, c), _part(vc, task, False), False, False))
+    return _put_together(found, one, v.shape[-1]).mul_(one), one, top
+
+
 def _put_together(found, one, features):
     """What all tasks found for their queries, one after another."""
     y = torch.cat(found) if found else one.new_zeros(0)
@@ -177,13 +184,10 @@ def _scores(p, q, k, added):
 
 
 def _exponentials(p, scores, top, task):
-    """exp(score - the number of its row in `top`), or of the score alone."""
-    ones = p.ones_of(scores.dtype)
-    if top is None:
-        return p.values_of(st.evaluate("W(i,j) = P(i,j) * exp(S(i,j))", P=ones, S=p.with_values(scores)))
+    """exp(score - the number of its row in `top`)."""
     found = st.evaluate(
         "W(i,j) = P(i,j) * exp(S(i,j) - m(i))",
-        P=ones,
+        P=p.ones_of(scores.dtype),
         S=p.with_values(scores),
         m=_part(top, task, True)[:, 0].contiguous(),
     )
@@ -195,21 +199,6 @@ def _less_mean(p, weights, of_weights, mean):
     text = "D(i,j) = W(i,j) * (G(i,j) - m(i))"
     w, g = (p.with_values(x) for x in (weights, of_weights))
     return p.values_of(st.evaluate(text, W=w, G=g, m=mean.contiguous()))
-
-
-#: exponentials of scores up to this size neither overflow nor vanish, so that the largest of each row need not be looked for
-_SMALL = 40
-
-
-def _are_small(q, k, bias, hidden):
-    """Is no score large, by the lengths of queries and keys? (-inf has no weight, whatever else is there.)"""
-    if not q.numel() or not k.numel():
-        return True
-    bound = torch.linalg.vector_norm(q, dim=-1).max() * torch.linalg.vector_norm(k, dim=-1).max()
-    for added in (bias, hidden):
-        if added is not None and added.numel():
-            bound = bound + torch.where(added == -math.inf, 0, added).abs().max()
-    return bool(bound <= _SMALL)
 
 
 def composed(q, k, v, bias, how):

@@ -5,6 +5,7 @@ matrices side by side along a diagonal, or some rows of a large one, so that a c
 """
 
 import dataclasses
+import functools
 import math
 
 import torch
@@ -68,6 +69,10 @@ class Rows(Once):
         #: where the elements of each matrix start, and the end of all
         self.starts = self.pos[:: self.queries].tolist() if self.queries else [0] * (self.lead.numel() + 1)
         self._patterns = {}
+
+    @functools.cached_property
+    def narrow_crd(self):
+        return self.crd.to(torch.int32)  # there are fewer keys than that: they stand in memory
 
     @property
     def full(self):

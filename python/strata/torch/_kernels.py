@@ -29,3 +29,20 @@ def sampled(pattern, a, b):
     text = "R(i,j) = P(i,j) * a(i,k) * b(j,k)" if a.dim() == 2 else "R(i,j) = P(i,j) * a(i) * b(j)"
     out = st.evaluate(text, P=ones, a=a.detach(), b=b.detach())
     return pattern.gather(out) if isinstance(out, torch.Tensor) else pattern.values_of(out)
+
+
+def attention(rows, lead, q, k, v, scale, bias, at, hidden):
+    """(softmax(scale * q @ k.T + bias) @ v over what the patterns store, 1 / the sums of exp(score - top), `top`: the largest score),
+    these two of each row. rows: the patterns; lead: the dimensions in front of the products. bias: of elements, those of product n
+    from at[n] on, or None; hidden: (products, keys), added to the scores, or None."""
+    out = [q.new_empty(*q.shape[:-1], columns) for columns in (v.shape[-1], 1, 1)]
+    hidden = None if hidden is None else hidden.to(q.dtype).contiguous()
+    given = (q, k, v, scale, None if bias is None else bias.contiguous(), at or [], hidden)
+    _core.attention(
+        rows.pos,
+        rows.narrow_crd,
+        rows.which(lead),
+        *(x.detach() if isinstance(x, torch.Tensor) else x for x in given),
+        *out,
+    )
+    return out

@@ -39,5 +39,6 @@ i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const
           const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 template <class V> void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw,
                                i64 columns);
+template <class V> void attend(i64 begin, i64 end, const i64* pos, const i32* crd, const Attention<V>& a);
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -93,6 +93,18 @@ template <class V, class P> struct SumLoops {
                const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 };
 
+/// One product of an attention. Rows of queries, keys and values follow each other, and so do rows of the result.
+template <class V> struct Attention {
+  const V *q, *k, *v;
+  i64 features, columns;  ///< of a query and a key; of a value
+  V scale;
+  const V* bias;    ///< is added to the scores: one for each element of the pattern, or null
+  const V* hidden;  ///< the same for each key, or null
+  V* out;
+  V *one, *top;  ///< of each row: 1 / the sum of exp(score - top), 0 where there is none; its largest score
+  V* scratch;    ///< room for the features of a query, and for the longest row, each in whole vectors
+};
+
 template <class V> struct PlainLoops {
   /// Rows [begin, end) of diagonals: values[k * stride + i] (by_row) or values[k * stride + j] (by column) at (i, i +
   /// offset[k]).
@@ -100,6 +112,8 @@ template <class V> struct PlainLoops {
               const Dense<V>& d);
   /// out[r][0 .. columns) = sum over d of x[r][d] * w[d * ldw ..]: rows anywhere, w's rows of unit stride.
   void (*fibres)(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw, i64 columns);
+  /// Rows [begin, end) of softmax(scale * q @ k.T + bias) @ v, each over the keys that its row of a CSR pattern stores.
+  void (*attend)(i64 begin, i64 end, const i64* pos, const i32* crd, const Attention<V>& a);
 };
 
 template <class V> struct Loops {

@@ -9,10 +9,12 @@ namespace strata::kernels::STRATA_ISA {
 #define STRATA_INDEXED(V, P, C) \
   {csr<V, P, C>, complex_csr<V, P, C>, csc<V, P, C>, row_sums<V, P>, coo<V, C>, bitmap<V, P>, bsr<V, P, C>},
 #define STRATA_TILED(V, P, C) {tiled<V, P, C>},
-#define STRATA_LOOPS(V)                                                                                        \
-  {                                                                                                            \
-    STRATA_EACH_INDEX(STRATA_INDEXED, V)                                                                       \
-    STRATA_EACH_TILED_INDEX(STRATA_TILED, V) STRATA_UNITES(V, i32) STRATA_UNITES(V, i64) { dia<V>, fibres<V> } \
+#define STRATA_LOOPS(V)                                                                    \
+  {                                                                                        \
+    STRATA_EACH_INDEX(STRATA_INDEXED, V)                                                   \
+    STRATA_EACH_TILED_INDEX(STRATA_TILED, V) STRATA_UNITES(V, i32) STRATA_UNITES(V, i64) { \
+      dia<V>, fibres<V>, attend<V>                                                         \
+    }                                                                                      \
   }
 
 extern const LoopTable table;

@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: E402
 from masked_attention import masked  # noqa: E402
 
 import strata.torch as stt  # noqa: E402
-from strata.torch import _attention_function, _attention_rows  # noqa: E402
+from strata.torch import _attention_rows  # noqa: E402
 
 FORMATS = [
     *("CSR", "CSC", "COO", "DCSR", "DIA", "ELL", "delta(4)", "bitmap", "dense", "BSR(2, 2)", "BSR(2, 3)", "BSR(5, 4)"),
@@ -76,12 +76,11 @@ def test_formats_of_patterns_for_each_head(format):
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 2, 3)], ids=str)
 @pytest.mark.parametrize("heads", [(), (3,), (2, 1), (1, 3), (2, 3)], ids=str)
-@pytest.mark.parametrize("limits", [(1, 1 << 21, 40), (30, 1 << 21, -1), (1 << 16, 1 << 21, -1), (1, 7, -1)], ids=str)
+@pytest.mark.parametrize("limits", [(1, 1 << 21), (30, 1 << 21), (1 << 16, 1 << 21), (1, 7)], ids=str)
 def test_heads_batches_and_tasks(lead, heads, limits, monkeypatch):
-    """Products together, one by one, and cut by rows; with small scores and with what large ones need."""
+    """Products together, one by one, and cut by rows."""
     monkeypatch.setattr(_attention_rows, "TOGETHER", limits[0])
     monkeypatch.setattr(_attention_rows, "AT_ONCE", limits[1])
-    monkeypatch.setattr(_attention_function, "_SMALL", limits[2])
     q, k, v = operands(*lead)
     mask, bias = some(*heads, L, S), drawn((3, L, S))[0]
     same(stt.attention(q, k, v, mask), masked(q, k, v, mask), (q, k, v))
@@ -125,9 +124,7 @@ def test_a_sparse_bias():
         torch.testing.assert_close(bias.grad.to_dense(), torch.where(other & mask, want.grad, 0))
 
 
-@pytest.mark.parametrize("small", [40, -1])
-def test_padding(small, monkeypatch):
-    monkeypatch.setattr(_attention_function, "_SMALL", small)
+def test_padding():
     q, k, v = operands(2, 3)
     mask = some(3, L, S)
     padding = torch.arange(S) >= torch.tensor([[7], [0]])  # the second of the batch has no keys at all
@@ -139,6 +136,31 @@ def test_padding(small, monkeypatch):
     (numbers,) = drawn((2, S))
     want = masked(q, k, v, mask, numbers[:, None, None])
     same(stt.attention(q, k, v, mask, key_padding_mask=numbers), want, (q, k, v, numbers))
+
+
+@pytest.mark.parametrize("features", [(1, 1), (5, 3), (16, 8), (24, 33), (64, 64), (100, 80)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_features_of_any_number(features, dtype):
+    """Whole vectors of any instruction set, and what is left of them; rows of no keys, of one and of many."""
+    mask = torch.rand(2, 40, 70, generator=torch.Generator().manual_seed(1)) < torch.linspace(0, 1, 40)[:, None]
+    q, k, v = (torch.randn(3, 2, n, f, dtype=dtype) for n, f in zip((40, 70, 70), (features[0], *features)))
+    bias = torch.randn(2, 40, 70, dtype=dtype)
+    bias[:, :, ::3] = -math.inf
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-12
+    for added in (None, bias):
+        y, want = stt.attention(q, k, v, mask, added), masked(q, k, v, mask, added)
+        torch.testing.assert_close(y, want, rtol=tolerance, atol=tolerance)
+
+
+def test_numbers_that_are_not_finite():
+    """A key of NaN is NaN for the queries that look at it, and for no others; so is a score of infinity, as torch says."""
+    mask = torch.ones(4, 4).tril() != 0
+    q, k, v = torch.ones(4, 8), torch.randn(4, 8), torch.randn(4, 8)
+    k[2, 1] = math.nan
+    y = stt.attention(q, k, v, mask)
+    assert y.isnan().all(1).tolist() == [False, False, True, True] and not y[:2].isnan().any()
+    k[2] = math.inf
+    assert stt.attention(q, k, v, mask).isnan().any(1).tolist() == [False, False, True, True]
 
 
 @pytest.mark.parametrize("mask", [some(L, S), some(2, L, S)], ids=["shared", "heads"])
