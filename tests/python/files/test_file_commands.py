@@ -102,6 +102,7 @@ def test_convert_stops_without_a_trace(tmp_path):
         [sys.executable, "-m", "strata", "convert", tmp_path / "in.st", tmp_path / "out.mtx"],
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background has it ignored
     )
     until = time.monotonic() + 60
     while len(os.listdir(tmp_path)) == 2 and child.poll() is None and time.monotonic() < until:
