@@ -61,7 +61,8 @@ class _Groups:
     def extreme(self, values, largest):
         """Of all elements."""
         y = self.stored_extreme(values, largest)
-        return torch.where(self.missing() > 0, y.clamp(min=0) if largest else y.clamp(max=0), y)
+        # (Not clamp: newer releases of torch give equals no gradient there.)
+        return torch.where((self.missing() > 0) & (y < 0 if largest else y > 0), 0, y)
 
     def absent(self, group, n):
         """The place of the n-th absent element of a group."""
