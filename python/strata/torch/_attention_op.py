@@ -160,7 +160,11 @@ def _each(op):
 
     def vmap(info, in_dims, *arguments):
         pick = lambda x, d, n: (  # noqa: E731
-            x if d is None else [pick(*pair, n) for pair in zip(x, d)] if isinstance(x, (list, tuple)) else x.select(d, n)
+            x
+            if d is None
+            else [pick(*pair, n) for pair in zip(x, d)]
+            if isinstance(x, (list, tuple))
+            else x.select(d, n)
         )
         found = [op(*(pick(x, d, n) for x, d in zip(arguments, in_dims))) for n in range(info.batch_size)]
         found = tuple(map(torch.stack, zip(*found)))

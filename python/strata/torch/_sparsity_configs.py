@@ -381,7 +381,9 @@ class SparseSelfAttention(torch.nn.Module, Once):
             key_padding_mask = _as_numbers(
                 key_padding_mask.reshape(len(key_padding_mask), -1), self.key_padding_mask_mode
             )
-        return attention(query, key, value, self.known("_find_pattern", *fixed(query.shape[-2])), bias, key_padding_mask)
+        return attention(
+            query, key, value, self.known("_find_pattern", *fixed(query.shape[-2])), bias, key_padding_mask
+        )
 
 
 def _added(rpe, mask, mode):

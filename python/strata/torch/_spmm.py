@@ -45,7 +45,9 @@ def spmm(A, X, reduce="sum"):
     if reduce == "mean":
         y = matmul(A, X)
         divisors = rows.divisors(y.dtype)
-        return y.div_(divisors) if divisors.dtype == y.dtype else y / divisors  # new memory costs more than the division
+        return (
+            y.div_(divisors) if divisors.dtype == y.dtype else y / divisors
+        )  # new memory costs more than the division
     values, X = alike(rows.values(A), X)
     if not len(values):
         return X.new_zeros(A.shape[0], X.shape[1])

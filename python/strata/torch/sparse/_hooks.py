@@ -106,7 +106,9 @@ class At(Once):
     def is_in_graph(self):
         """Is the pattern there before torch.compile makes a graph, or found by code that it can follow?"""
         return (
-            isinstance(self.pattern, Pattern) or _is_of_lengths(self.pattern) or getattr(self.pattern, "in_graph", False)
+            isinstance(self.pattern, Pattern)
+            or _is_of_lengths(self.pattern)
+            or getattr(self.pattern, "in_graph", False)
         )
 
     def pattern_for(self, q, k, v):
