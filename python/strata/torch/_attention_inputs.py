@@ -9,6 +9,7 @@ import torch
 
 from ..errors import ArgumentError, DTypeError, TensorError, Unsupported
 from ._attention_rows import by_rows, index_type, rows_pattern, unwrapped
+from ._broadcast import broadcast_shapes
 from ._einsum import alike
 from ._elements import elements
 from ._matrix import is_sparse
@@ -136,7 +137,7 @@ def lead_of(q, k, v, heads, bias):
     if bias is not None and bias.dim() > 2:
         shapes.append(bias.shape[:-2])
     try:
-        return torch.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except RuntimeError:
         raise TensorError(
             "the dimensions in front do not fit",

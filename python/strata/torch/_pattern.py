@@ -282,7 +282,8 @@ class Once:
 def lasting():
     """For what is kept with a pattern: tensors made in here serve autograd too, under whatever mode (torch.export has one of tensors
     without memory) or transform of torch.func the first call came."""
-    with torch.inference_mode(False), temporarily_clear_interpreter_stack(), _disable_current_modes():
+    modes = _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
+    with torch.inference_mode(False), temporarily_clear_interpreter_stack(), modes:
         yield
 
 

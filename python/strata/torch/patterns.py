@@ -14,6 +14,7 @@ import strata as st
 from ..errors import ArgumentError
 from ._attention_inputs import Found, alike_pattern, causal_pattern, mask_pattern, resolved
 from ._attention_rows import by_rows, fixed, index_type, normal_format, rows_pattern
+from ._broadcast import broadcast_shapes
 from ._pattern import Once, Pattern
 from ._sparsifiers import Sparsifier
 from ._tensor import Tensor
@@ -224,7 +225,7 @@ class Routing(Sparsifier, Once):
 
     def pattern(self, x=None, *, q, k, v=None):
         """The Pattern, (..., L, S), with the dimensions in front of q and k."""
-        lead = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+        lead = broadcast_shapes(q.shape[:-2], k.shape[:-2])
         with torch.no_grad():
             q, k = (
                 torch.nn.functional.normalize(y.detach().expand(*lead, *y.shape[-2:]).float(), dim=-1) for y in (q, k)
