@@ -47,7 +47,8 @@ def attention(q, k, v, pattern, bias=None, key_padding_mask=None, dropout_p=0.0,
     pattern = resolved(pattern, q, k, v)
     one_operator = torch.compiler.is_compiling()
     if start is not None and not one_operator:
-        pattern, start = from_row(pattern, start, q.shape[-2], k.shape[-2]), None
+        told = from_row(pattern, start, k, v, bias, key_padding_mask, q.shape[-2])
+        (pattern, k, v, bias, key_padding_mask, _), start = told, None
     if start is None and pattern.shape[-2:] != (q.shape[-2], k.shape[-2]):
         raise TensorError(
             "the pattern does not fit queries and keys",

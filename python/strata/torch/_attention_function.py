@@ -83,7 +83,7 @@ class _Attention(Function):
         *tensors, y, one, top = ctx.saved_tensors
         needs = ctx.needs_input_grad[:4]
         if torch.is_grad_enabled():
-            return *again(ctx.how, tensors, needs, g), None
+            return *_again(ctx.how, tensors, needs, g), None
         return *backward(ctx.how, tensors, (y, one, top), g, needs), None
 
 
@@ -246,7 +246,7 @@ def row_softmax(values, pattern):
     return weights if rows.slot is None else torch.zeros_like(values).index_put((rows.slot,), weights)
 
 
-def again(how, tensors, needs, g):
+def _again(how, tensors, needs, g):
     """The gradients of composed(), themselves differentiable."""
     y = composed(*tensors, how)
     wanted = [x for x, need in zip(tensors, needs) if need]

@@ -222,21 +222,41 @@ def hidden_keys(mask, lead, keys):
     return found.to(torch.float32).expand(*lead, 1, keys).reshape(lead.numel(), keys)
 
 
-def from_row(pattern, start, queries, keys):
-    """The rows of a pattern from `start` on, as many as there are queries, without the keys that are not there yet."""
-    rows = by_rows(pattern)
+def from_row(pattern, start, k, v, bias, padding, queries):
+    """(the rows of a pattern from `start` on, k, v, bias, padding, columns): with the keys alone that these rows look at, which stand in
+    `columns`; None where they are most of those that are there so far."""
+    rows, keys = by_rows(pattern), k.shape[-2]
     if start < 0 or start + queries > rows.queries or keys > rows.keys:
         raise TensorError(
             "the pattern has no such rows",
             expected=f"start + queries up to {rows.queries}, keys up to {rows.keys}",
             got=f"{start} + {queries}, {keys} keys",
         )
-    ends, crds = [torch.zeros(1, dtype=torch.int64)], []
-    for matrix in range(rows.lead.numel()):
-        pos = rows.pos[matrix * rows.queries + start : matrix * rows.queries + start + queries + 1]
-        crd = rows.crd[int(pos[0]) : int(pos[-1])]
-        there = crd < keys
-        before = torch.cat([pos.new_zeros(1), there.cumsum(0)])
-        ends.append(before[pos - pos[0]][1:] + ends[-1][-1])
-        crds.append(crd[there])
-    return rows_pattern(torch.cat(ends), torch.cat(crds), (*rows.lead, queries, keys))
+    fits = all(x is None or not is_sparse(x) and x.shape[-1:] == (keys,) for x in (bias, padding))
+    key = start, queries, keys, fits
+    if rows.decoded is None or rows.decoded[0] != key:  # the layers of a model ask for the same rows
+        with lasting():
+            rows.decoded = key, _rows_from(rows, *key)
+    pattern, columns = rows.decoded[1]
+    if columns is not None:
+        k, v = (x.index_select(-2, columns) for x in (k, v))
+        bias, padding = (x if x is None else x.index_select(-1, columns) for x in (bias, padding))
+    return pattern, k, v, bias, padding, columns
+
+
+def _rows_from(rows, start, queries, keys, may_leave_out):
+    first = torch.arange(rows.lead.numel())[:, None] * rows.queries + start
+    numbers = (first + torch.arange(queries)).reshape(-1)
+    before = rows.pos[numbers]
+    lengths = rows.pos[numbers + 1] - before
+    ends = lengths.cumsum(0)
+    crd = rows.crd[torch.arange(int(lengths.sum())) + (before - ends + lengths).repeat_interleave(lengths)]
+    there = crd < keys
+    pos = torch.cat([ends.new_zeros(1), there.cumsum(0)])[torch.cat([ends.new_zeros(1), ends])]
+    crd, columns = crd[there], None
+    if may_leave_out:
+        columns = torch.unique(crd).to(torch.int64)
+        columns = None if 2 * len(columns) > keys else columns
+    if columns is not None:
+        crd, keys = torch.searchsorted(columns, crd.to(torch.int64)).to(crd.dtype), len(columns)
+    return rows_pattern(pos, crd, (*rows.lead, queries, keys)), columns

@@ -8,7 +8,7 @@ from torch.autograd import Function
 
 from ..errors import Unsupported
 from . import _ops
-from ._attention_function import How, again, backward, computed_in, forward
+from ._attention_function import How, backward, composed, computed_in, forward
 from ._attention_inputs import (
     Found,
     alike_pattern,
@@ -50,40 +50,42 @@ def in_graph(q, k, v, pattern, bias, padding, dropout_p, scale, start):
 
 
 def _prepared(q, k, v, bias, padding, seed, index, layout, start, scale, dropout_p):
-    """((q, k, v, the bias at the pattern), How): as the kernels want them."""
-    lead, (queries, keys) = q.shape[:-2], (q.shape[-2], k.shape[-2])
+    """((q, k, v, bias), the first three and the bias at the pattern as the kernels want them, How, which of the keys these are)"""
+    lead, (queries, keys), columns = q.shape[:-2], (q.shape[-2], k.shape[-2]), None
     if layout in _MAKERS:
         pattern = _MAKERS[layout]((*lead, queries, keys), *index)
     else:
         pattern = pattern_of(layout, index)
     if start >= 0:
-        pattern = from_row(pattern, start, queries, keys)
+        pattern, k, v, bias, padding, columns = from_row(pattern, start, k, v, bias, padding, queries)
     rows = by_rows(pattern)
     values, at = bias_at(bias, pattern, rows, lead)
     scale = 1 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
-    how = How(rows, lead, scale, at, hidden_keys(padding, lead, keys), dropout_p, 0 if seed is None else int(seed))
-    return (*(x.reshape(lead.numel(), *x.shape[-2:]) for x in (q, k, v)), values), how
+    hidden = hidden_keys(padding, lead, k.shape[-2])
+    how = How(rows, lead, scale, at, hidden, dropout_p, 0 if seed is None else int(seed))
+    products = [x.reshape(lead.numel(), *x.shape[-2:]) for x in (q, k, v)]
+    return (q, k, v, bias), (*products, values), how, columns
 
 
 def _kernel(q, k, v, bias, padding, seed, *rest):
     q, k, v, bias, padding = (x if x is None else _ops._plainly(x) for x in (q, k, v, bias, padding))
-    tensors, how = _prepared(q, k, v, bias, padding, seed, *rest)
-    y, one, top = forward(*tensors, how)
-    top = torch.zeros_like(one) if top is None else top
-    return tuple(x.reshape(*q.shape[:-1], x.shape[-1]) for x in (y, one, top))
+    _, tensors, how, _ = _prepared(q, k, v, bias, padding, seed, *rest)
+    return tuple(x.reshape(*q.shape[:-1], x.shape[-1]) for x in forward(*tensors, how))
 
 
 def _gradient_kernel(g, y, one, top, q, k, v, bias, padding, seed, index, layout, start, scale, dropout_p, needs):
-    g, q, k, v, bias, padding = (x if x is None else _ops._plainly(x) for x in (g, q, k, v, bias, padding))
-    tensors, how = _prepared(q, k, v, bias, padding, seed, index, layout, start, scale, dropout_p)
+    given = g, q, k, v, bias, padding = [x if x is None else _ops._plainly(x) for x in (g, q, k, v, bias, padding)]
+    used, tensors, how, columns = _prepared(q, k, v, bias, padding, seed, index, layout, start, scale, dropout_p)
     y, one, top, g = (x.reshape(-1, *x.shape[-2:]) for x in (y, one, top, g))
     found = backward(how, tensors, (y, one, top), g, needs)
     if found[3] is not None:
-        found[3] = bias_gradient(found[3], bias.shape, how.rows, how.lead)
-    return tuple(
-        like.new_empty(0) if x is None else x.reshape(like.shape)
-        for x, like in zip(found, (q, k, v, q if bias is None else bias))
-    )
+        found[3] = bias_gradient(found[3], used[3].shape, how.rows, how.lead)
+    found = [x if x is None else x.reshape(like.shape) for x, like in zip(found, used)]
+    if columns is not None:
+        for n, dim in ((1, -2), (2, -2), (3, -1)):
+            if found[n] is not None:
+                found[n] = torch.zeros_like(given[1 + n]).index_copy_(dim, columns, found[n])
+    return tuple(q.new_empty(0) if x is None else x for x in found)
 
 
 def _fake(q, k, v, *_):
@@ -119,11 +121,11 @@ class _AttentionOp(Function):
 def _again(inputs, index, how, needs, g):
     """The gradients by operators that are differentiable once more."""
     q, k, v, bias, padding, seed = inputs
-    tensors, prepared = _prepared(q, k, v, bias, padding, seed, index, *how)
-    found = again(prepared, tensors, needs, g.reshape(-1, *g.shape[-2:]))
-    if needs[3]:
-        found[3] = torch.autograd.grad(tensors[3], bias, found[3], create_graph=True)[0]
-    return [x if x is None else x.reshape(like.shape) for x, like in zip(found, inputs)]
+    _, tensors, prepared, _ = _prepared(q, k, v, bias, padding, seed, index, *how)
+    y = composed(*tensors, prepared).reshape(g.shape)
+    wanted = [x for x, need in zip((q, k, v, bias), needs) if need]
+    found = iter(torch.autograd.grad(y, wanted, g, create_graph=True, allow_unused=True))
+    return [next(found) if need else None for need in needs]
 
 
 class _GradientOp(Function):

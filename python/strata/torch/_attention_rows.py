@@ -74,6 +74,7 @@ class Rows(Once):
         #: where the elements of each matrix start, and the end of all
         self.starts = self.pos[:: self.queries].tolist() if self.queries else [0] * (self.lead.numel() + 1)
         self._patterns = {}
+        self.decoded = None  # of from_row(), what it found last
 
     @functools.cached_property
     def narrow_crd(self):
