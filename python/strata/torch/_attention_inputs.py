@@ -234,10 +234,11 @@ def from_row(pattern, start, k, v, bias, padding, queries):
         )
     fits = all(x is None or not is_sparse(x) and x.shape[-1:] == (keys,) for x in (bias, padding))
     key = start, queries, keys, fits
-    if rows.decoded is None or rows.decoded[0] != key:  # the layers of a model ask for the same rows
+    found = rows.decoded
+    if found is None or found[0] != key:  # the layers of a model ask for the same rows
         with lasting():
-            rows.decoded = key, _rows_from(rows, *key)
-    pattern, columns = rows.decoded[1]
+            found = rows.decoded = key, _rows_from(rows, *key)
+    pattern, columns = found[1]
     if columns is not None:
         k, v = (x.index_select(-2, columns) for x in (k, v))
         bias, padding = (x if x is None else x.index_select(-1, columns) for x in (bias, padding))
