@@ -347,6 +347,29 @@ def test_decoding_with_a_cache(heads):
         stt.attention(q, k, v, pattern, start=1)
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_decoding_reads_what_is_looked_at(compiled):
+    """Of a cache of 40 keys some ten, with bias, padding and all gradients; what lies elsewhere may be anything."""
+    n = 40
+    q, k, v = operands(2, 3, length=n, keys=n)
+    (bias,) = drawn((3, n, n))
+    mask = (torch.arange(n)[:, None] - torch.arange(n)).abs() < 4
+    mask[:, 0] = True
+    pattern, padding = stt.patterns.from_mask(mask), torch.arange(n) == torch.tensor([[0], [31]])
+    f = lambda q, k, v, b, p: stt.attention(q, k, v, pattern, b, p, start=30)  # noqa: E731
+    attend = torch.compile(f, fullgraph=True, backend="aot_eager") if compiled else f
+    now = (q[..., 30:32, :], k[..., :33, :], v[..., :33, :])
+    got = attend(*now, bias[:, 30:32, :33], padding[:, :33])
+    want = masked(*now, mask[30:32, :33], bias[:, 30:32, :33], padding[:, :33])
+    same(got, want, (q, k, v, bias))
+    with torch.no_grad():
+        k[..., 5:20, :] = math.nan
+        torch.testing.assert_close(attend(*now, bias[:, 30:32, :33], padding[:, :33]), want)
+    for bad in (bias[:, 30:32, :32], bias[:, 30:32]):
+        with pytest.raises(st.TensorError, match="bias does not fit"):
+            f(*now, bad, None)
+
+
 @pytest.mark.parametrize("format", ["CSR", "COO", "BSR(2, 3)", "bitmap"])
 def test_torchs_own_function(format):
     q, k, v = operands(2, 3)
