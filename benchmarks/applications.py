@@ -3,6 +3,7 @@ recommender's scores, an output that is pruned.
 
     python benchmarks/applications.py                   # with one thread, and two
     python benchmarks/applications.py --only graph --rounds 5
+    python benchmarks/applications.py --processor       # processor time, on one thread: for machines with other work
 
 Peers that are not installed are left out (docs/model-sparsity.md says who cannot be). Everyone is timed in turn, round after round; a
 line says the least time of each and the median of the ratios of all rounds. Results are compared before.
@@ -58,6 +59,33 @@ def graph(nodes=10_000, edges=200_000, features=64):
         C = tf.sparse.SparseTensor(index.t().numpy(), ones.numpy(), (nodes, nodes))
         t, m = tf.constant(x.numpy()), tf.constant(count.numpy(), tf.float32)
         yield "tf.sparse", lambda: torch.from_numpy((tf.sparse.sparse_dense_matmul(C, t) / m).numpy())
+
+
+def network(nodes=10_000, edges=200_000, features=128, hidden=64, classes=8):
+    """A graph network's step: two layers, each the mean over neighbours, and the gradients of both weights."""
+    flat = torch.randint(nodes * nodes, (edges,)).unique()
+    index, x = torch.stack([flat // nodes, flat % nodes]), torch.randn(nodes, features)
+    w1, w2 = torch.randn(features, hidden, requires_grad=True), torch.randn(hidden, classes, requires_grad=True)
+    labels = torch.randint(classes, (nodes,))
+    there = torch.sparse_coo_tensor(index, torch.ones(len(flat)), (nodes, nodes)).coalesce().to_sparse_csr()
+    mean = 1 / torch.bincount(index[0], minlength=nodes).clamp(min=1)[index[0]]
+    scaled = torch.sparse_coo_tensor(index, mean, (nodes, nodes)).coalesce().to_sparse_csr()
+
+    def step(means):
+        def run():
+            y = means(torch.relu(means(x @ w1)) @ w2)
+            return torch.autograd.grad(F.cross_entropy(y, labels), (w1, w2))[0]
+
+        return run
+
+    A = stt.from_torch(there)
+    yield "strata", step(lambda h: stt.spmm(A, h, reduce="mean"))
+    yield "torch.sparse, means in the matrix", step(lambda h: scaled @ h)
+    yield "torch.sparse, reduce", step(lambda h: torch.sparse.mm(there, h, "mean"))
+    if optional("torch_geometric"):
+        from torch_geometric.utils import spmm
+
+        yield "PyG", step(lambda h: spmm(there, h, "mean"))
 
 
 def layer(train, inputs=1024, outputs=1024, batch=256, density=0.1):
@@ -123,6 +151,7 @@ def pruned(rows=2048, columns=2048):
 
 JOBS = {
     "graph, mean over neighbours": graph,
+    "graph network, training step": network,
     "pruned layer, forward": lambda: layer(False),
     "pruned layer, training step": lambda: layer(True),
     "recommender, scores and gradients": recommender,
@@ -130,10 +159,10 @@ JOBS = {
 }
 
 
-def seconds(f):
-    start = time.perf_counter()
+def seconds(f, clock):
+    start = clock()
     f()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def main():
@@ -141,9 +170,11 @@ def main():
     options.add_argument("--rounds", type=int, default=11)
     options.add_argument("--threads", default="1,2")
     options.add_argument("--only", default="", help="jobs whose names hold this")
+    options.add_argument("--processor", action="store_true", help="processor time of one thread")
     options = options.parse_args()
+    clock = time.thread_time if options.processor else time.perf_counter
     print("| job | who | ms | times ours |\n|---|---|---|---|")
-    for threads in map(int, options.threads.split(",")):
+    for threads in [1] if options.processor else map(int, options.threads.split(",")):
         torch.set_num_threads(threads)
         st.settings.threads = threads
         for name, job in JOBS.items():
@@ -157,7 +188,7 @@ def main():
             times = {who: [] for who in entries}
             for _ in range(options.rounds):
                 for who, f in entries.items():
-                    times[who].append(seconds(f))
+                    times[who].append(seconds(f, clock))
             for who, found in times.items():
                 ratio = statistics.median(t / ours for t, ours in zip(found, times["strata"]))
                 title = f"{name}, {threads} thread{'s' if threads > 1 else ''}"

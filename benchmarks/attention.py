@@ -2,6 +2,7 @@
 
     python benchmarks/attention.py                  # all patterns, 1 and 2 threads
     python benchmarks/attention.py --length 1024 --rounds 3 --only local
+    python benchmarks/attention.py --processor      # processor time, on one thread: for machines with other work
 
 Everyone is timed in turn, round after round; a line says the least time of each and the median of the ratios of all rounds. Results
 are compared before. FlexAttention has no backward on the CPU; it needs a C++ compiler.
@@ -71,20 +72,20 @@ def trained(attend, operands, g):
     return lambda: torch.autograd.grad(attend(), operands, g)
 
 
-def seconds(f):
-    start = time.perf_counter()
+def seconds(f, clock):
+    start = clock()
     f()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def timed(title, entries, rounds):
+def timed(title, entries, rounds, clock):
     """entries: name -> function. Each in turn; the first one is ours."""
     times = {name: [] for name in entries}
     for f in entries.values():
         f()
     for _ in range(rounds):
         for name, f in entries.items():
-            times[name].append(seconds(f))
+            times[name].append(seconds(f, clock))
     ours = times["strata"]
     for name, found in times.items():
         ratio = statistics.median(t / mine for t, mine in zip(found, ours))
@@ -102,13 +103,15 @@ def main():
         "--no-flex", action="store_true", help="without FlexAttention, which is compiled for each pattern"
     )
     options.add_argument("--only", default="", help="patterns whose names hold this")
+    options.add_argument("--processor", action="store_true", help="processor time of one thread")
     options = options.parse_args()
+    clock = time.thread_time if options.processor else time.perf_counter
     draw = torch.Generator().manual_seed(0)
     shape = (1, options.heads, options.length, options.features)
     q, k, v, g = (torch.randn(shape, generator=draw) for _ in range(4))
     operands = [x.requires_grad_() for x in (q, k, v)]
     print("| case | who | ms | times ours |\n|---|---|---|---|")
-    for threads in map(int, options.threads.split(",")):
+    for threads in [1] if options.processor else map(int, options.threads.split(",")):
         torch.set_num_threads(threads)
         st.settings.threads = threads
         for name, (pattern, mask_mod) in patterns(options.length, options.heads):
@@ -121,9 +124,9 @@ def main():
             for who in set(entries) - {"torch, dense"}:
                 torch.testing.assert_close(entries[who](), want, rtol=1e-3, atol=1e-4)
             with torch.no_grad():
-                timed(f"{title}, forward", entries, options.rounds)
+                timed(f"{title}, forward", entries, options.rounds, clock)
             steps = {who: trained(f, operands, g) for who, f in entries.items() if who != "FlexAttention"}
-            timed(f"{title}, with backward", steps, options.rounds)
+            timed(f"{title}, with backward", steps, options.rounds, clock)
 
 
 if __name__ == "__main__":

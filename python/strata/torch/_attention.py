@@ -7,7 +7,18 @@ import torch.nn.functional as F
 
 from ..errors import ArgumentError, TensorError
 from ._attention_function import How, by_kernels, composed
-from ._attention_inputs import bias_at, from_row, hidden_keys, lead_of, of_keys, operands_of, resolved, sum_of
+from ._attention_inputs import (
+    Found,
+    bias_at,
+    from_row,
+    hidden_keys,
+    lead_of,
+    of_keys,
+    operands_of,
+    resolved,
+    sum_of,
+)
+from ._attention_op import in_graph
 from ._attention_rows import by_rows
 from ._contract import plain
 from ._matrix import implements, is_sparse
@@ -34,9 +45,11 @@ def attention(q, k, v, pattern, bias=None, key_padding_mask=None, dropout_p=0.0,
     """
     q, k, v = operands_of(q, k, v)
     pattern = resolved(pattern, q, k, v)
-    if start is not None:
-        pattern = from_row(pattern, start, q.shape[-2], k.shape[-2])
-    if pattern.shape[-2:] != (q.shape[-2], k.shape[-2]):
+    one_operator = torch.compiler.is_compiling()
+    if start is not None and not one_operator:
+        told = from_row(pattern, start, k, v, bias, key_padding_mask, q.shape[-2])
+        (pattern, k, v, bias, key_padding_mask, _), start = told, None
+    if start is None and pattern.shape[-2:] != (q.shape[-2], k.shape[-2]):
         raise TensorError(
             "the pattern does not fit queries and keys",
             expected=f"(..., {q.shape[-2]}, {k.shape[-2]})",
@@ -45,25 +58,31 @@ def attention(q, k, v, pattern, bias=None, key_padding_mask=None, dropout_p=0.0,
         )
     if not 0 <= dropout_p <= 1:
         raise ArgumentError("dropout_p is a share of the weights", expected="0 to 1", got=str(dropout_p))
-    rows = by_rows(pattern)
-    bare = bias is None and key_padding_mask is None and not dropout_p
-    if rows.full and bare and not rows.lead and q.shape[:-2] == k.shape[:-2] == v.shape[:-2] and pattern.shape.numel():
+    bare = bias is None and key_padding_mask is None and not dropout_p and start is None
+    if bare and _is_full(pattern) and q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
         with torch._C.DisableTorchFunctionSubclass():
             return F.scaled_dot_product_attention(q, k, v, scale=scale)
-    lead = lead_of(q, k, v, rows, bias)
-    scale = 1 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
+    lead = lead_of(q, k, v, pattern.shape[:-2], bias)
     if key_padding_mask is not None and key_padding_mask.is_floating_point() and key_padding_mask.requires_grad:
         bias, key_padding_mask = sum_of(bias, of_keys(key_padding_mask, lead, k.shape[-2])), None
+    q, k, v = (x.expand(*lead, *x.shape[-2:]) for x in (q, k, v))
+    if one_operator:
+        return in_graph(q, k, v, pattern, bias, key_padding_mask, dropout_p, scale, start)
+    rows, seed = by_rows(pattern), int(torch.randint(1 << 62, ())) if dropout_p else 0
     values, at = bias_at(bias, pattern, rows, lead)
-    how = How(rows, lead, scale, at, hidden_keys(key_padding_mask, lead, k.shape[-2]), dropout_p, _seed(dropout_p))
-    q, k, v = (x.expand(*lead, *x.shape[-2:]).reshape(lead.numel(), *x.shape[-2:]) for x in (q, k, v))
+    scale = 1 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
+    how = How(rows, lead, scale, at, hidden_keys(key_padding_mask, lead, k.shape[-2]), dropout_p, seed)
+    q, k, v = (x.reshape(lead.numel(), *x.shape[-2:]) for x in (q, k, v))
     tensors = (q, k, v) if values is None else (q, k, v, values)
     y = by_kernels(q, k, v, values, how) if plain(*tensors) else composed(q, k, v, values, how)
     return y.reshape(*lead, *y.shape[-2:])
 
 
-def _seed(dropout_p):
-    return int(torch.randint(1 << 62, ())) if dropout_p and not torch.compiler.is_compiling() else 0
+def _is_full(pattern):
+    """Is it one for all, that stores everything?"""
+    if isinstance(pattern, Found) or len(pattern.shape) > 2 or not pattern.shape.numel():
+        return False
+    return by_rows(pattern).full
 
 
 @implements(F.scaled_dot_product_attention)

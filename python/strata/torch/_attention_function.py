@@ -58,7 +58,7 @@ class How:
         """For each weight of the n-th task what dropout multiplies it by, or None."""
         if not self.dropout_p:
             return None
-        draw = None if torch.compiler.is_compiling() else torch.Generator().manual_seed(self.seed + n)
+        draw = torch.Generator().manual_seed(self.seed + n)
         kept = torch.rand(task.pattern.num_values, generator=draw) >= self.dropout_p
         return kept.to(dtype) / (1 - self.dropout_p) if self.dropout_p < 1 else kept.to(dtype)
 
@@ -71,64 +71,34 @@ def _part(x, task, of_queries):
 
 
 class _Attention(Function):
-    """By kernels: one for all rows, or with dropout task by task. The gradient computes exp(score - top) again; `one` is what the sums
-    of a row are multiplied by.
-
-    Within the loops torch has nothing large to do: its threads spin for a while after each operation, on the cores that ours want next."""
-
     @staticmethod
     def forward(ctx, q, k, v, bias, how):
-        c = _computed_in(q.dtype)
-        added = None if bias is None else bias.to(c)
-        if how.dropout_p:
-            y, one, top = _by_tasks(q, k, v, added, how, c)
-        else:
-            qc, kc, vc = (x.to(c).contiguous() for x in (q, k, v))
-            y, one, top = _kernels.attention(how.rows, how.lead, qc, kc, vc, how.scale, added, how.at, how.hidden)
+        y, one, top = forward(q, k, v, bias, how)
         ctx.how = how
         ctx.save_for_backward(q, k, v, bias, y, one, top)
         return y.to(q.dtype)
 
     @staticmethod
     def backward(ctx, g):
-        q, k, v, bias, y, one, top = ctx.saved_tensors
-        how, needs = ctx.how, ctx.needs_input_grad
+        *tensors, y, one, top = ctx.saved_tensors
+        needs = ctx.needs_input_grad[:4]
         if torch.is_grad_enabled():
-            return *_again(how, (q, k, v, bias), needs, g), None
-        c = y.dtype
-        qs, kc, vc = ((q * how.scale).to(c).contiguous(), *(x.to(c).contiguous() for x in (k, v)))
-        added = None if bias is None else bias.to(c)
-        of_q, of_k, of_v = [], _OfKeys(kc), _OfKeys(vc)
-        of_bias = torch.zeros_like(added) if needs[3] else None
-        gc = (g.to(c) * one).contiguous()
-        mean = (gc * y).sum(-1, keepdim=True)
-        for n, task in enumerate(how.tasks()):
-            p = task.pattern
-            qt, gt = _part(qs, task, True), _part(gc, task, True)
-            kt, vt = _part(kc, task, False), _part(vc, task, False)
-            weights = _exponentials(p, _scores(p, qt, kt, how.added(task, added)), top, task)
-            kept = how.kept(n, task, c)
-            if needs[2]:
-                dropped = weights if kept is None else weights * kept
-                of_v.add(task, _kernels.mm(p, dropped, gt, True, False))
-            if not any(needs[i] for i in (0, 1, 3)):
-                continue
-            of_weights = _kernels.sampled(p, gt, vt)
-            of_weights = of_weights if kept is None else of_weights * kept
-            of_scores = _less_mean(p, weights, of_weights, _part(mean, task, True)[:, 0])
-            if needs[0]:
-                of_q.append(_kernels.mm(p, of_scores, kt, False, False))
-            if needs[1]:
-                of_k.add(task, _kernels.mm(p, of_scores, qt, True, False))
-            if needs[3]:
-                how.add_bias_gradient(task, of_bias, of_scores)
-        of_q = _put_together(of_q, one, q.shape[-1]).mul_(how.scale) if needs[0] else None
-        of_k, of_v = (x.all() if need else None for x, need in zip((of_k, of_v), needs[1:]))
-        found = zip((of_q, of_k, of_v, of_bias), (q, k, v, bias))
-        return *(None if x is None else x.to(like.dtype) for x, like in found), None
+            return *_again(ctx.how, tensors, needs, g), None
+        return *backward(ctx.how, tensors, (y, one, top), g, needs), None
 
 
 by_kernels = super(Function, _Attention).apply
+
+
+def forward(q, k, v, bias, how):
+    """(y, one, top) in the dtype that is computed in: by one kernel for all rows, or with dropout task by task. `one`: what the sums of a
+    row are multiplied by; `top`: the largest score of each row."""
+    c = computed_in(q.dtype)
+    added = None if bias is None else bias.to(c)
+    if how.dropout_p:
+        return _by_tasks(q, k, v, added, how, c)
+    qc, kc, vc = (x.to(c).contiguous() for x in (q, k, v))
+    return _kernels.attention(how.rows, how.lead, qc, kc, vc, how.scale, added, how.at, how.hidden)
 
 
 def _by_tasks(q, k, v, added, how, c):
@@ -146,6 +116,43 @@ def _by_tasks(q, k, v, added, how, c):
         _part(one, task, True)[:, 0] = torch.where(total == 0, 0, 1 / total)
         found.append(_kernels.mm(p, weights * how.kept(n, task, c), _part(vc, task, False), False, False))
     return _put_together(found, one, v.shape[-1]).mul_(one), one, top
+
+
+def backward(how, tensors, found, g, needs):
+    """The gradients of q, k, v and the bias that are needed, None for others, task by task; exp(score - top) is computed again.
+
+    Within the loop torch has nothing large to do: its threads spin for a while after each operation, on the cores that ours want next."""
+    (q, k, v, bias), (y, one, top) = tensors, found
+    c = y.dtype
+    qs, kc, vc = ((q * how.scale).to(c).contiguous(), *(x.to(c).contiguous() for x in (k, v)))
+    added = None if bias is None else bias.to(c)
+    of_q, of_k, of_v = [], _OfKeys(kc), _OfKeys(vc)
+    of_bias = torch.zeros_like(added) if needs[3] else None
+    gc = (g.to(c) * one).contiguous()
+    mean = (gc * y).sum(-1, keepdim=True)
+    for n, task in enumerate(how.tasks()):
+        p = task.pattern
+        qt, gt = _part(qs, task, True), _part(gc, task, True)
+        kt, vt = _part(kc, task, False), _part(vc, task, False)
+        weights = _exponentials(p, _scores(p, qt, kt, how.added(task, added)), top, task)
+        kept = how.kept(n, task, c)
+        if needs[2]:
+            dropped = weights if kept is None else weights * kept
+            of_v.add(task, _kernels.mm(p, dropped, gt, True, False))
+        if not any(needs[i] for i in (0, 1, 3)):
+            continue
+        of_weights = _kernels.sampled(p, gt, vt)
+        of_weights = of_weights if kept is None else of_weights * kept
+        of_scores = _less_mean(p, weights, of_weights, _part(mean, task, True)[:, 0])
+        if needs[0]:
+            of_q.append(_kernels.mm(p, of_scores, kt, False, False))
+        if needs[1]:
+            of_k.add(task, _kernels.mm(p, of_scores, qt, True, False))
+        if needs[3]:
+            how.add_bias_gradient(task, of_bias, of_scores)
+    of_q = _put_together(of_q, one, q.shape[-1]).mul_(how.scale) if needs[0] else None
+    of_k, of_v = (x.all() if need else None for x, need in zip((of_k, of_v), needs[1:]))
+    return [None if x is None else x.to(like.dtype) for x, like in zip((of_q, of_k, of_v, of_bias), tensors)]
 
 
 def _put_together(found, one, features):
@@ -174,7 +181,7 @@ class _OfKeys:
         return torch.cat(self.found).reshape(self.like.shape) if self.found else torch.zeros_like(self.like)
 
 
-def _computed_in(dtype):
+def computed_in(dtype):
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
@@ -203,7 +210,7 @@ def _less_mean(p, weights, of_weights, mean):
 
 def composed(q, k, v, bias, how):
     """The same of operators that have every derivative and that every transform knows."""
-    c = _computed_in(q.dtype)
+    c = computed_in(q.dtype)
     qs, kc, vc = ((q * how.scale).to(c), k.to(c), v.to(c))
     added, found = None if bias is None else bias.to(c), []
     for n, task in enumerate(how.tasks()):
@@ -240,7 +247,7 @@ def row_softmax(values, pattern):
 
 
 def _again(how, tensors, needs, g):
-    """The gradients of composed, themselves differentiable."""
+    """The gradients of composed(), themselves differentiable."""
     y = composed(*tensors, how)
     wanted = [x for x, need in zip(tensors, needs) if need]
     found = iter(torch.autograd.grad(y, wanted, g, create_graph=True, allow_unused=True))

@@ -4,14 +4,16 @@ import functools
 import inspect
 import math
 
+import numpy as np
 import torch
 
 from ..errors import ArgumentError, DTypeError, TensorError, Unsupported
-from ._attention_rows import by_rows, index_type, rows_pattern
+from ._attention_rows import by_rows, index_type, rows_pattern, unwrapped
+from ._broadcast import broadcast_shapes
 from ._einsum import alike
 from ._elements import elements
 from ._matrix import is_sparse
-from ._pattern import Pattern
+from ._pattern import Pattern, lasting
 from ._tensor import from_torch
 
 
@@ -39,7 +41,7 @@ def resolved(pattern, q, k, v):
     """The Pattern that is meant at the site of an attention of q, k and v: see attention()."""
     if isinstance(pattern, type):
         pattern = _made(pattern, q.shape[-3] if q.dim() > 2 else 1)
-    if isinstance(pattern, Pattern):
+    if isinstance(pattern, (Pattern, Found)):
         return pattern
     if not isinstance(pattern, torch.Tensor):
         find = getattr(pattern, "pattern", pattern)
@@ -62,7 +64,18 @@ def resolved(pattern, q, k, v):
             got=str(pattern.dtype),
             fix="mask != 0; numbers that are added to the scores are a bias=",
         )
-    return mask_pattern(pattern)
+    return Found("mask", pattern.shape, pattern) if torch.compiler.is_compiling() else mask_pattern(pattern)
+
+
+class Found:
+    """A pattern that does not exist before a graph of torch.compile runs: what it is made of, `tensors`, and by which of MAKERS."""
+
+    def __init__(self, maker, shape, *tensors):
+        self.maker, self.shape, self.tensors = maker, shape, tensors
+
+    def causal(self):
+        """Of its pairs those whose key is not after the query."""
+        return self if self.maker.endswith("causal") else Found(f"{self.maker}, causal", self.shape, *self.tensors)
 
 
 @functools.lru_cache(maxsize=64)
@@ -73,11 +86,38 @@ def _made(cls, heads):
 
 def mask_pattern(mask):
     """The Pattern of a dense boolean mask, in CSR, matrix after matrix."""
-    mask = mask.detach()
-    pos = mask.new_zeros(mask.shape[:-1].numel() + 1, dtype=torch.int64)
-    torch.cumsum(mask.sum(-1).reshape(-1), 0, out=pos[1:])
-    crd = mask.nonzero()[:, -1].to(index_type(mask.shape[-1]))
-    return rows_pattern(pos, crd, mask.shape)
+    mask = unwrapped(mask)
+    rows, columns = mask.shape[:-1].numel(), mask.shape[-1]
+    with lasting():
+        flat = torch.from_numpy(np.flatnonzero(mask.numpy()))  # several times as fast as nonzero()
+        starts = torch.arange(rows + 1) * columns
+        pos = torch.searchsorted(flat, starts)
+        crd = flat - starts[:-1].repeat_interleave(pos.diff(), output_size=len(flat))
+    return rows_pattern(pos, crd.to(index_type(columns)), mask.shape)
+
+
+def causal_pattern(pattern):
+    """The pairs (query, key) of a pattern whose key is not after the query."""
+    rows = by_rows(pattern)
+    there = rows.crd <= torch.arange(len(rows.pos) - 1).repeat_interleave(rows.pos.diff()) % max(rows.queries, 1)
+    before = torch.cat([rows.pos.new_zeros(1), there.cumsum(0)])
+    return rows_pattern(before[rows.pos], rows.crd[there], pattern.shape)
+
+
+def alike_pattern(of_q, of_k, shape=None):
+    """The Pattern of the pairs of queries and keys with the same number; of several matrices of them, one after the other."""
+    shape = (len(of_q), len(of_k)) if shape is None else shape
+    of_q, of_k = (x.reshape(-1, x.shape[-1]) for x in (of_q, of_k))
+    (n, _), keys = of_q.shape, of_k.shape[1]
+    several = int(max(of_q.max(), of_k.max())) + 1 if of_q.numel() and of_k.numel() else 1
+    of_q, of_k = ((x + torch.arange(n)[:, None] * several).reshape(-1) for x in (of_q, of_k))
+    order = of_k.argsort(stable=True)
+    sizes = torch.bincount(of_k, minlength=n * several)
+    starts = sizes.cumsum(0) - sizes
+    count = sizes[of_q]
+    pos = torch.cat([count.new_zeros(1), count.cumsum(0)])
+    at = torch.arange(int(pos[-1])) + (starts[of_q] - pos[:-1]).repeat_interleave(count)
+    return rows_pattern(pos, (order[at] % max(keys, 1)).to(index_type(keys)), shape)
 
 
 def true_ones(mask):
@@ -92,12 +132,12 @@ def true_ones(mask):
     return rows_pattern(before[rows.pos], rows.crd[there], mask.shape)
 
 
-def lead_of(q, k, v, rows, bias):
-    shapes = [x.shape[:-2] for x in (q, k, v)] + [rows.lead]
+def lead_of(q, k, v, heads, bias):
+    shapes = [x.shape[:-2] for x in (q, k, v)] + [heads]
     if bias is not None and bias.dim() > 2:
         shapes.append(bias.shape[:-2])
     try:
-        return torch.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except RuntimeError:
         raise TensorError(
             "the dimensions in front do not fit",
@@ -112,36 +152,44 @@ def bias_at(bias, pattern, rows, lead):
     if bias is None:
         return None, None
     if bias.dtype == torch.bool:
-        bias = _where_true(bias)
+        bias = where_true(bias)
     if is_sparse(bias) and bias.pattern == pattern and rows.once:
         return rows.values(bias.values()), [rows.starts[p] for p in rows.which(lead)]
-    own = bias.shape[-2:]
-    if bias.dim() < 2 and not is_sparse(bias):
-        bias = bias.expand(1, rows.keys)
-        own = bias.shape
-    if any(have not in (1, want) for have, want in zip(own, (rows.queries, rows.keys))):
-        raise TensorError(
-            "the bias does not fit", expected=f"(..., {rows.queries}, {rows.keys})", got=str(tuple(bias.shape))
-        )
-    biases = rows.which(lead, bias.shape[:-2])
-    found, at, known, used = [], [], {}, 0
-    for pair in zip(rows.which(lead), biases):
-        if pair not in known:
-            known[pair] = used
-            found.append(_bias_of(bias, own, pair[1], *rows.places(pair[0])))
-            used += len(found[-1])
-        at.append(known[pair])
+    places, at = _bias_places(bias.shape, rows, lead)
+    flat = None if is_sparse(bias) else bias.reshape(-1)
+    found = [elements(bias, place) if flat is None else flat[place] for place in places]
     return torch.cat(found) if found else bias.new_zeros(0), at
 
 
-def _bias_of(bias, own, which, row, column):
-    row, column = (x if extent > 1 else torch.zeros_like(x) for x, extent in zip((row, column), own))
-    if is_sparse(bias):
-        return elements(bias, (which * own[0] + row) * own[1] + column)
-    return bias.reshape(bias.shape[:-2].numel(), *own)[which][row, column]
+def bias_gradient(g, shape, rows, lead):
+    """The gradient of a dense bias of this shape, from that of its values at the elements of a pattern."""
+    total, used = g.new_zeros(math.prod(shape)), 0
+    for place in _bias_places(shape, rows, lead)[0]:
+        total.index_add_(0, place, g[used : used + len(place)])
+        used += len(place)
+    return total.reshape(shape)
 
 
-def _where_true(mask):
+def _bias_places(shape, rows, lead):
+    """(for each pair of a pattern and a bias the row-major numbers of the bias's elements at those of the pattern, where they start for
+    each product)"""
+    own = (1, 1, *shape)[-2:]
+    if any(have not in (1, want) for have, want in zip(own, (rows.queries, rows.keys))):
+        raise TensorError(
+            "the bias does not fit", expected=f"(..., {rows.queries}, {rows.keys})", got=str(tuple(shape))
+        )
+    places, at, known, used = [], [], {}, 0
+    for pair in zip(rows.which(lead), rows.which(lead, shape[:-2])):
+        if pair not in known:
+            known[pair] = used
+            row, column = (x * (extent > 1) for x, extent in zip(rows.places(pair[0]), own))
+            places.append((pair[1] * own[0] + row) * own[1] + column)
+            used += len(places[-1])
+        at.append(known[pair])
+    return places, at
+
+
+def where_true(mask):
     if is_sparse(mask):
         raise Unsupported("a sparse bias of truth values hides nothing that it does not store", fix="pattern=mask")
     return torch.where(mask, 0.0, -math.inf)
@@ -174,21 +222,42 @@ def hidden_keys(mask, lead, keys):
     return found.to(torch.float32).expand(*lead, 1, keys).reshape(lead.numel(), keys)
 
 
-def from_row(pattern, start, queries, keys):
-    """The rows of a pattern from `start` on, as many as there are queries, without the keys that are not there yet."""
-    rows = by_rows(pattern)
+def from_row(pattern, start, k, v, bias, padding, queries):
+    """(the rows of a pattern from `start` on, k, v, bias, padding, columns): with the keys alone that these rows look at, which stand in
+    `columns`; None where they are most of those that are there so far."""
+    rows, keys = by_rows(pattern), k.shape[-2]
     if start < 0 or start + queries > rows.queries or keys > rows.keys:
         raise TensorError(
             "the pattern has no such rows",
             expected=f"start + queries up to {rows.queries}, keys up to {rows.keys}",
             got=f"{start} + {queries}, {keys} keys",
         )
-    ends, crds = [torch.zeros(1, dtype=torch.int64)], []
-    for matrix in range(rows.lead.numel()):
-        pos = rows.pos[matrix * rows.queries + start : matrix * rows.queries + start + queries + 1]
-        crd = rows.crd[int(pos[0]) : int(pos[-1])]
-        there = crd < keys
-        before = torch.cat([pos.new_zeros(1), there.cumsum(0)])
-        ends.append(before[pos - pos[0]][1:] + ends[-1][-1])
-        crds.append(crd[there])
-    return rows_pattern(torch.cat(ends), torch.cat(crds), (*rows.lead, queries, keys))
+    fits = all(x is None or not is_sparse(x) and x.shape[-1:] == (keys,) for x in (bias, padding))
+    key = start, queries, keys, fits
+    found = rows.decoded
+    if found is None or found[0] != key:  # the layers of a model ask for the same rows
+        with lasting():
+            found = rows.decoded = key, _rows_from(rows, *key)
+    pattern, columns = found[1]
+    if columns is not None:
+        k, v = (x.index_select(-2, columns) for x in (k, v))
+        bias, padding = (x if x is None else x.index_select(-1, columns) for x in (bias, padding))
+    return pattern, k, v, bias, padding, columns
+
+
+def _rows_from(rows, start, queries, keys, may_leave_out):
+    first = torch.arange(rows.lead.numel())[:, None] * rows.queries + start
+    numbers = (first + torch.arange(queries)).reshape(-1)
+    before = rows.pos[numbers]
+    lengths = rows.pos[numbers + 1] - before
+    ends = lengths.cumsum(0)
+    crd = rows.crd[torch.arange(int(lengths.sum())) + (before - ends + lengths).repeat_interleave(lengths)]
+    there = crd < keys
+    pos = torch.cat([ends.new_zeros(1), there.cumsum(0)])[torch.cat([ends.new_zeros(1), ends])]
+    crd, columns = crd[there], None
+    if may_leave_out:
+        columns = torch.unique(crd).to(torch.int64)
+        columns = None if 2 * len(columns) > keys else columns
+    if columns is not None:
+        crd, keys = torch.searchsorted(columns, crd.to(torch.int64)).to(crd.dtype), len(columns)
+    return rows_pattern(pos, crd, (*rows.lead, queries, keys)), columns

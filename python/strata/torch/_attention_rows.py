@@ -11,10 +11,13 @@ import math
 import torch
 
 from .._core import Format, Tensor
+from ..errors import Unsupported
 from ._pattern import Once, Pattern, lasting
 
 #: matrices are put together up to so many stored elements, and cut by rows above so many: the memory of a call's scores
 TOGETHER, AT_ONCE = 1 << 16, 1 << 21
+
+_inner = torch._C._functorch
 
 
 @dataclasses.dataclass
@@ -66,18 +69,16 @@ class Rows(Once):
         self.pos = pos.to(torch.int64)
         self.crd = crd if crd.dtype in (torch.int32, torch.int64) else crd.to(torch.int32)
         self.once = pattern.once
+        #: is everything stored?
+        self.full = len(self.crd) == self.lead.numel() * self.queries * self.keys
         #: where the elements of each matrix start, and the end of all
         self.starts = self.pos[:: self.queries].tolist() if self.queries else [0] * (self.lead.numel() + 1)
         self._patterns = {}
+        self.decoded = None  # of from_row(), what it found last
 
     @functools.cached_property
     def narrow_crd(self):
         return self.crd.to(torch.int32)  # there are fewer keys than that: they stand in memory
-
-    @property
-    def full(self):
-        """Is everything stored?"""
-        return len(self.crd) == self.lead.numel() * self.queries * self.keys
 
     def values(self, values):
         """One value for each slot of the pattern, in the order of the rows; differentiable."""
@@ -85,9 +86,6 @@ class Rows(Once):
 
     def places(self, matrix):
         """(row, column) of each element of one matrix."""
-        return self.known("_find_places", matrix) if torch.compiler.is_compiling() else self._find_places(matrix)
-
-    def _find_places(self, matrix):
         pos = self._pos(matrix, 0, self.queries)
         row = torch.arange(self.queries).repeat_interleave(pos.diff())
         return row, self.crd[self.starts[matrix] : self.starts[matrix + 1]].to(torch.int64)
@@ -195,8 +193,23 @@ def normal_format(rank):
 def rows_pattern(pos, crd, shape):
     """The Pattern of this shape in CSR, matrix after matrix: pos of all rows, columns that ascend within a row (unchecked)."""
     format, k = normal_format(len(shape)), len(shape) - 1
+    pos, crd = unwrapped(pos), unwrapped(crd)
     with lasting():
         pos, crd = pos.to(index_type(len(crd))).contiguous(), crd.contiguous()
         ones = torch.ones(1).expand(len(crd))
         made = Tensor(str(format), tuple(shape), pos={k: pos}, crd={k: crd}, values=ones, check=False)
         return Pattern(made, index=(pos, crd))
+
+
+def unwrapped(x):
+    """The tensor below the transforms of torch.func, without a gradient. Unsupported where vmap has one for each of a batch."""
+    while _inner.is_functorch_wrapped_tensor(x):
+        if not _inner.is_gradtrackingtensor(x):
+            raise Unsupported(
+                "a pattern is one for all calls of a vmap",
+                expected="a pattern that does not depend on the batch",
+                got="one for each",
+                fix="attention of a batch without vmap: patterns have batches as well",
+            )
+        x = _inner.get_unwrapped(x)
+    return x.detach() if x.requires_grad else x

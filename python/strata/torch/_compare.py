@@ -4,6 +4,7 @@ import functools
 
 import torch
 
+from ._broadcast import broadcast_shapes
 from ._elements import at, broadcast, combined, densely, elementwise, is_dense, moved, named
 from ._matrix import implements, is_sparse
 from ._tensor import Tensor
@@ -35,7 +36,7 @@ for _f in named(*BY_ELEMENT):
 def _both(func, a, b, *, out=None):
     """False where one is, as a product is 0: sparse beside a dense tensor too."""
     sparse, other = (a, b) if is_sparse(a) else (b, a)
-    if out is not None or not is_dense(other) or sparse.shape != torch.broadcast_shapes(a.shape, b.shape):
+    if out is not None or not is_dense(other) or sparse.shape != broadcast_shapes(a.shape, b.shape):
         return _by_element(func, a, b, out=out)
     return Tensor(func(at(a, sparse.pattern), at(b, sparse.pattern)), sparse.pattern)
 
@@ -67,7 +68,7 @@ def _chosen(choose, condition, a, b):
     sparse = [x for x in telling if is_sparse(x)]
     if not sparse or not all(map(_keeps_zero, telling)) or not all(x.pattern.once and x.dim() for x in sparse):
         return elementwise(choose, condition, a, b)
-    shape = torch.broadcast_shapes(*(x.shape for x in (condition, a, b) if isinstance(x, _T)))
+    shape = broadcast_shapes(*(x.shape for x in (condition, a, b) if isinstance(x, _T)))
     condition, a, b = (torch.broadcast_to(x, shape) if is_sparse(x) else x for x in (condition, a, b))
     pattern = combined("+", *(torch.broadcast_to(x, shape) for x in sparse))
     if pattern is None:

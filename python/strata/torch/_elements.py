@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 import strata as st
 
+from ._broadcast import broadcast_shapes
 from ._matrix import implements, is_sparse
 from ._pattern import Pattern, lasting
 from ._tensor import Tensor
@@ -125,7 +126,7 @@ def is_dense(x):
 
 def broadcast(*tensors):
     """Sparse tensors in the shape that they have together."""
-    shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+    shape = broadcast_shapes(*(x.shape for x in tensors))
     return [x if x.shape == shape else torch.broadcast_to(x, shape) for x in tensors]
 
 
@@ -160,7 +161,7 @@ def elementwise(f, *operands):
     absent = f(*(torch.zeros(1, dtype=x.dtype) if is_sparse(x) else x for x in operands))
     if not isinstance(absent, torch.Tensor) or absent.requires_grad or bool(absent != 0):
         return NotImplemented
-    shape = torch.broadcast_shapes(*(x.shape for x in sparse))
+    shape = broadcast_shapes(*(x.shape for x in sparse))
     operands = [torch.broadcast_to(x, shape) if is_sparse(x) and x.shape != shape else x for x in operands]
     pattern = combined("+", *filter(is_sparse, operands))
     if pattern is None:
@@ -182,10 +183,10 @@ def mul(a, b, *, out=None):
         a, b = broadcast(a, b)
         pattern = combined("*", a, b)
         return densely(torch.mul, (a, b)) if pattern is None else Tensor(at(a, pattern) * at(b, pattern), pattern)
-    if b.dim() > a.dim() or torch.broadcast_shapes(a.shape, b.shape) != a.shape:
+    if b.dim() > a.dim() or broadcast_shapes(a.shape, b.shape) != a.shape:
         if not (a.pattern.once and a.dim()):
             return NotImplemented
-        a = torch.broadcast_to(a, torch.broadcast_shapes(a.shape, b.shape))
+        a = torch.broadcast_to(a, broadcast_shapes(a.shape, b.shape))
     return Tensor(a.values() * at(b, a.pattern), a.pattern)
 
 
@@ -197,7 +198,7 @@ def div(a, b, *, rounding_mode=None, out=None):
     if not _is_number(b):
         if not a.dim() or is_sparse(b) and not b.pattern.once:
             return NotImplemented
-        shape = torch.broadcast_shapes(a.shape, b.shape)
+        shape = broadcast_shapes(a.shape, b.shape)
         a, b = torch.broadcast_to(a, shape), torch.broadcast_to(b, shape)
     return Tensor(torch.div(a.values(), at(b, a.pattern), rounding_mode=rounding_mode), a.pattern)
 

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _ops
+from ._broadcast import broadcast_shapes
 from ._elements import KEEP_ZERO, named
 from ._gradients import valued
 from ._sparsified import Sparsified
@@ -60,7 +61,7 @@ def _source(op, args, kwargs):
         return _rows(op, args, kwargs)
     if op not in _ELEMENTWISE:
         return None
-    shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+    shape = broadcast_shapes(*(x.shape for x in tensors))
 
     def part(a, b):
         cut = lambda x: x.expand(shape)[a:b] if isinstance(x, torch.Tensor) else x  # noqa: E731

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from ..errors import IndexError
+from ._broadcast import broadcast_shapes
 from ._elements import elements, named
 from ._matrix import implements, is_sparse
 from ._shapes import axis, broadcast, on_meta, rearranged
@@ -180,7 +181,7 @@ def take_along_dim(x, indices, dim=None):
     """Dense."""
     if dim is None:
         return gather(x.reshape(-1), 0, indices.reshape(-1))
-    dim, shape = axis(x, dim), torch.broadcast_shapes(_but(x.shape, dim), _but(indices.shape, dim))
+    dim, shape = axis(x, dim), broadcast_shapes(_but(x.shape, dim), _but(indices.shape, dim))
     x = broadcast(x, (*shape[:dim], x.shape[dim], *shape[dim + 1 :]))
     return gather(x, dim, indices.expand(*shape[:dim], indices.shape[dim], *shape[dim + 1 :]))
 
@@ -194,7 +195,7 @@ def masked_select(x, mask, *, out=None):
     """Dense, as torch has it."""
     if out is not None or not is_sparse(x):
         return NotImplemented
-    shape = torch.broadcast_shapes(x.shape, mask.shape)
+    shape = broadcast_shapes(x.shape, mask.shape)
     x, mask = broadcast(x, shape), mask if mask.shape == shape else mask.expand(shape)
     return elements(x, _true(mask))
 

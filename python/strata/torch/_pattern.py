@@ -11,6 +11,7 @@ import weakref
 
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _core
 from .._core import Format, Tensor
@@ -268,12 +269,21 @@ class Once:
 
     _know._dynamo_marked_constant = True
 
+    def forget(self):
+        """All of it."""
+        for name in [name for name in self.__dict__ if name.startswith("_find_")]:
+            del self.__dict__[name]
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_find_")}
+
 
 @contextlib.contextmanager
 def lasting():
-    """For what is kept with a pattern: tensors made in here serve autograd too, under whatever mode or transform of torch.func the
-    first call came."""
-    with torch.inference_mode(False), temporarily_clear_interpreter_stack():
+    """For what is kept with a pattern: tensors made in here serve autograd too, under whatever mode (torch.export has one of tensors
+    without memory) or transform of torch.func the first call came."""
+    modes = _disable_current_modes() if torch._C._len_torch_dispatch_stack() else contextlib.nullcontext()
+    with torch.inference_mode(False), temporarily_clear_interpreter_stack(), modes:
         yield
 
 

@@ -9,6 +9,7 @@ from ._attention import attention
 from ._attention_function import row_softmax
 from ._attention_inputs import resolved
 from ._attention_rows import by_rows, rows_pattern
+from ._broadcast import broadcast_shapes
 from ._contract import contract
 from ._einsum import alike
 from ._matrix import is_sparse
@@ -40,7 +41,7 @@ def sddmm(a, b, pattern):
             expected="(..., m, k), (..., n, k) and a pattern (..., m, n)",
             got=f"{tuple(a.shape)}, {tuple(b.shape)} and {tuple(pattern.shape)}",
         )
-    lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2], pattern.shape[:-2])
+    lead = broadcast_shapes(a.shape[:-2], b.shape[:-2], pattern.shape[:-2])
     pattern = expanded(pattern, lead)
     a, b = (x.expand(*lead, *x.shape[-2:]) for x in (a, b))
     letters = "abcdefgh"[: len(lead)]

@@ -6,6 +6,7 @@ import re
 import torch
 
 from ..errors import ExpressionError, TensorError
+from ._tensor import Tensor, from_torch
 
 
 def rearrange(x, equation, **sizes):
@@ -14,8 +15,11 @@ def rearrange(x, equation, **sizes):
         stt.rearrange(x, "bd->bnd", n=4)                     # a new axis, along which x is repeated
         stt.rearrange(x, "b (h d) -> b h d", h=8)            # split and merged, with names between spaces
 
-    x: a dense tensor or an stt.Tensor, which stays sparse. sizes: of new axes and of parts of a split one. Without spaces each letter is an
-    axis. Dense results are views where torch's are. ExpressionError, TensorError where sizes do not fit."""
+    x: a dense tensor, an stt.Tensor, which stays sparse, or a tensor of torch's sparse layouts, which becomes one. sizes: of new axes
+    and of parts of a split one. Without spaces each letter is an axis. Dense results are views where torch's are. ExpressionError,
+    TensorError where sizes do not fit."""
+    if not isinstance(x, Tensor) and x.layout != torch.strided:
+        x = from_torch(x)
     left, arrow, right = equation.partition("->")
     if not arrow:
         raise ExpressionError("rearrange takes two sides", expected="'bd->bnd'", got=repr(equation))

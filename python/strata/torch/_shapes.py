@@ -11,6 +11,7 @@ import torch
 
 import strata as st
 
+from ._broadcast import broadcast_shapes
 from ._elements import named, permuted
 from ._matrix import implements, is_sparse
 from ._pattern import Pattern, lasting
@@ -111,7 +112,7 @@ def broadcast(x, shape):
 
 @implements(torch.broadcast_tensors)
 def _broadcast_all(*tensors):
-    shape = torch.broadcast_shapes(*(x.shape for x in tensors))
+    shape = broadcast_shapes(*(x.shape for x in tensors))
     return [torch.broadcast_to(x, shape) for x in tensors]
 
 

@@ -26,10 +26,12 @@ class Sparsifier:
 
     kind : "streaming", "blocking" or "materializing".
     grad : the gradient of what was sparsified, where nobody says otherwise; see stt.sparsify.
+    in_graph : can torch.compile follow pattern()? Then an attention that it decides is a part of the graph.
     """
 
     kind = "materializing"
     grad = "stored"
+    in_graph = False
     #: what a model has to tell of a layer before its weight is pruned: "gram", or nothing; see stt.sparsify_
     wants = ()
 

@@ -3,17 +3,18 @@ that attends by them. https://www.deepspeed.ai/tutorials/sparse-attention
 """
 
 import math
-import weakref
 
 import torch
 
 from ..errors import ArgumentError
 from ._attention import attention
+from ._attention_rows import fixed
+from ._pattern import Once
 from ._sparsifiers import Sparsifier
 from .patterns import _some, from_block_mask
 
 
-class SparsityConfig(Sparsifier):
+class SparsityConfig(Sparsifier, Once):
     """Which blocks of keys the blocks of queries look at. Its layout is what its attributes say; subclasses set them, or write a
     make_layout(seq_len) of their own with setup_layout() and check_and_propagate_first_head_layout().
 
@@ -74,12 +75,10 @@ class SparsityConfig(Sparsifier):
 
     def pattern(self, x=None, *, q, k, v=None):
         """The Pattern for queries and keys of these lengths: of each head, or one for all. A layout is made once for each length."""
-        lengths = q.shape[-2], k.shape[-2]
-        made = _made.setdefault(self, {})
-        if lengths not in made:
-            layout = self.make_layout(max(lengths))
-            made[lengths] = layout_pattern(layout, self, *lengths)
-        return made[lengths]
+        return self.known("_find_pattern", *fixed(q.shape[-2], k.shape[-2]))
+
+    def _find_pattern(self, queries, keys):
+        return layout_pattern(self.make_layout(max(queries, keys)), self, queries, keys)
 
     def _check(self):
         if self.attention not in ("unidirectional", "bidirectional"):
@@ -117,10 +116,6 @@ class SparsityConfig(Sparsifier):
         """(start, end) of the blocks that all look at."""
         ends = self.global_block_end_indices or [start + 1 for start in self.global_block_indices]
         return [(0, self.num_global_blocks), *zip(self.global_block_indices, ends)]
-
-
-#: config -> {(queries, keys): Pattern}
-_made = weakref.WeakKeyDictionary()
 
 
 def layout_pattern(layout, config, queries, keys):
@@ -314,7 +309,7 @@ def _horizontal_is_bidirectional(config):
         )
 
 
-class SparseSelfAttention(torch.nn.Module):
+class SparseSelfAttention(torch.nn.Module, Once):
     """DeepSpeed's module: attention of queries, keys and values, (batch, heads, length, features), by a SparsityConfig.
 
         attend = stt.SparseSelfAttention(stt.BigBirdSparsityConfig(num_heads=4, generator=0))
@@ -337,7 +332,6 @@ class SparseSelfAttention(torch.nn.Module):
         self.sparsity_config = sparsity_config
         self.config_options, self.max_seq_length = options, max_seq_length
         self.key_padding_mask_mode, self.attn_mask_mode = key_padding_mask_mode, attn_mask_mode
-        self._patterns = {}
         self.register_buffer("master_layout", None)
         if not isinstance(self.sparsity_config, type):
             self.master_layout = self.sparsity_config.make_layout(max_seq_length)
@@ -353,11 +347,8 @@ class SparseSelfAttention(torch.nn.Module):
         loaded = state_dict.get(f"{prefix}master_layout")
         if loaded is not None and (self.master_layout is None or self.master_layout.shape != loaded.shape):
             self.master_layout = torch.empty_like(loaded)
-        self._patterns.clear()
+        self.forget()
         super()._load_from_state_dict(state_dict, prefix, *args)
-
-    def __getstate__(self):
-        return {**super().__getstate__(), "_patterns": {}}
 
     def get_layout(self, L):
         """The layout for sequences of this length, (num_heads, blocks, blocks). ArgumentError above max_seq_length."""
@@ -370,10 +361,8 @@ class SparseSelfAttention(torch.nn.Module):
         blocks = -(-L // self.sparsity_config.block)
         return self.master_layout[..., :blocks, :blocks].cpu()
 
-    def _pattern(self, L):
-        if L not in self._patterns:
-            self._patterns[L] = layout_pattern(self.get_layout(L), self.sparsity_config, L, L)
-        return self._patterns[L]
+    def _find_pattern(self, L):
+        return layout_pattern(self.get_layout(L), self.sparsity_config, L, L)
 
     def forward(self, query, key, value, rpe=None, key_padding_mask=None, attn_mask=None):
         """rpe: added to the scores, (..., length, length); key_padding_mask: (batch, length); attn_mask: (length, length)."""
@@ -392,7 +381,9 @@ class SparseSelfAttention(torch.nn.Module):
             key_padding_mask = _as_numbers(
                 key_padding_mask.reshape(len(key_padding_mask), -1), self.key_padding_mask_mode
             )
-        return attention(query, key, value, self._pattern(query.shape[-2]), bias, key_padding_mask)
+        return attention(
+            query, key, value, self.known("_find_pattern", *fixed(query.shape[-2])), bias, key_padding_mask
+        )
 
 
 def _added(rpe, mask, mode):

@@ -1,7 +1,5 @@
 """spmm: a sparse matrix times a dense one, with the sum, mean, largest or least of the products; and torch.sparse's names."""
 
-import weakref
-
 import torch
 
 import strata as st
@@ -12,7 +10,7 @@ from ._contract import contract, plain
 from ._einsum import alike
 from ._frames import as_written
 from ._matrix import addmm, implements, is_sparse, matmul
-from ._pattern import lasting
+from ._pattern import Once
 from ._reductions import log_softmax, softmax, total
 from ._tensor import Tensor
 
@@ -43,43 +41,49 @@ def spmm(A, X, reduce="sum"):
         )
     if reduce == "sum":
         return matmul(A, X)
-    rows = _Rows.of(A.pattern)
+    rows = A.pattern.derived("rows of a graph", _Rows)
     if reduce == "mean":
-        return matmul(A, X) / rows.lengths.clamp(min=1)[:, None]
+        y = matmul(A, X)
+        divisors = rows.divisors(y.dtype)
+        return (
+            y.div_(divisors) if divisors.dtype == y.dtype else y / divisors
+        )  # new memory costs more than the division
     values, X = alike(rows.values(A), X)
     if not len(values):
         return X.new_zeros(A.shape[0], X.shape[1])
     if plain(values, X) and not (torch.is_grad_enabled() and (values.requires_grad or X.requires_grad)):
         y = _extreme(*_exact(values, X), rows.pos, rows.crd, reduce == "min")
-        return torch.where(rows.lengths[:, None] > 0, y.to(X.dtype), 0)
+        return y.to(X.dtype).index_fill_(0, rows.empty, 0)
     at = torch.ops.strata.winners_v1(values.detach(), rows.pos, rows.crd, X.detach(), reduce == "min")
     chosen = at.clamp(min=0)
     return torch.where(at < 0, 0, values[chosen] * X.gather(0, rows.crd[chosen]))
 
 
-class _Rows:
+class _Rows(Once):
     """The stored elements of a matrix as CSR: `pos`, `crd`, the `lengths` of rows; what parts of a sum both store is one element."""
-
-    _known = weakref.WeakKeyDictionary()
 
     def __init__(self, pattern):
         _, flat = pattern.places()
         flat, self._place = torch.unique(flat, return_inverse=True)
+        if torch.equal(self._place, torch.arange(len(flat))):
+            self._place = None  # they stand in this order
         rows, columns = pattern.shape
         self.crd = flat % max(columns, 1)
         self.lengths = torch.bincount(flat // max(columns, 1), minlength=rows)
         self.pos = torch.cat([flat.new_zeros(1), self.lengths.cumsum(0)])
+        self.empty = (self.lengths == 0).nonzero()[:, 0]
 
-    @classmethod
-    def of(cls, pattern):
-        if pattern not in cls._known:
-            with lasting():
-                cls._known[pattern] = cls(pattern)
-        return cls._known[pattern]
+    def divisors(self, dtype):
+        """The lengths as a column, 1 for empty rows, in the dtype of what they divide."""
+        return self.known("_find_divisors", dtype)
+
+    def _find_divisors(self, dtype):
+        column = self.lengths.clamp(min=1)[:, None]
+        return column.to(dtype) if dtype.is_floating_point or dtype.is_complex else column
 
     def values(self, x):
         found = x.pattern.in_range(x.values())
-        return found.new_zeros(len(self.crd)).index_add(0, self._place, found)
+        return found if self._place is None else found.new_zeros(len(self.crd)).index_add(0, self._place, found)
 
 
 def _exact(*tensors):

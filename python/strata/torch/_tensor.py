@@ -43,6 +43,22 @@ class Tensor(torch.Tensor):
         """The stored values, 1-D, with their gradient."""
         return self._stored
 
+    # What is asked most, without a way through __torch_function__.
+
+    @property
+    def shape(self):
+        """As torch.Tensor's."""
+        return self._pattern.shape
+
+    @property
+    def dtype(self):
+        """Of the values."""
+        return self._stored.dtype
+
+    def dim(self):
+        """The number of dimensions."""
+        return len(self._pattern.shape)
+
     @property
     def pattern(self):
         """What is stored, without values."""

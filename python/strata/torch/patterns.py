@@ -12,9 +12,10 @@ import torch
 import strata as st
 
 from ..errors import ArgumentError
-from ._attention_inputs import mask_pattern, resolved
-from ._attention_rows import by_rows, index_type, normal_format, rows_pattern
-from ._pattern import Pattern
+from ._attention_inputs import Found, alike_pattern, causal_pattern, mask_pattern, resolved
+from ._attention_rows import by_rows, fixed, index_type, normal_format, rows_pattern
+from ._broadcast import broadcast_shapes
+from ._pattern import Once, Pattern
 from ._sparsifiers import Sparsifier
 from ._tensor import Tensor
 
@@ -101,7 +102,7 @@ def swin(height, width, window_size, shift_size=0):
     rows, columns = ((torch.arange(size) - shift_size) // window_size + 1 for size in (height, width))
     across = width // window_size + 2
     window = (rows[:, None] * across + columns).reshape(-1)
-    return _alike(window, window)
+    return alike_pattern(window, window)
 
 
 def random(queries, keys, density, generator=None):
@@ -180,7 +181,7 @@ def intersection(*patterns):
     return _combined(patterns, len(patterns))
 
 
-class Routing(Sparsifier):
+class Routing(Sparsifier, Once):
     """A sparsifier of attention: a query looks at the keys of its own cluster, found anew in each forward from the directions of
     queries and keys (the routing transformer: Roy, Saffar, Vaswani, Grangier, 2021).
 
@@ -194,6 +195,8 @@ class Routing(Sparsifier):
     Which pairs are chosen has no gradient. Subclasses may change assign().
     """
 
+    in_graph = True
+
     def __init__(self, num_clusters=8, iterations=3, causal=False, generator=None):
         self.num_clusters, self.iterations, self.causal, self.generator = num_clusters, iterations, causal, generator
 
@@ -201,7 +204,7 @@ class Routing(Sparsifier):
         """(the cluster of each query, of each key), numbers below num_clusters; q: (n, L, E), k: (n, S, E), directions."""
         both = torch.cat([q, k], 1)
         n, places, _ = both.shape
-        start = _some(1, places, min(self.num_clusters, places), self.generator)[0]
+        start = self._start(places)
         centres = both[:, start]
         for _ in range(self.iterations):
             cluster = (both @ centres.transpose(1, 2)).argmax(-1)
@@ -211,17 +214,30 @@ class Routing(Sparsifier):
         cluster = (both @ centres.transpose(1, 2)).argmax(-1)
         return cluster[:, : q.shape[1]], cluster[:, q.shape[1] :]
 
+    def _start(self, places):
+        """Some of so many, from which clusters start: those of a seed always the same."""
+        if isinstance(self.generator, int):
+            return self.known("_find_start", *fixed(places))
+        return self._find_start(places)
+
+    def _find_start(self, places):
+        return _some(1, places, min(self.num_clusters, places), self.generator)[0]
+
     def pattern(self, x=None, *, q, k, v=None):
         """The Pattern, (..., L, S), with the dimensions in front of q and k."""
-        lead = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+        lead = broadcast_shapes(q.shape[:-2], k.shape[:-2])
         with torch.no_grad():
             q, k = (
                 torch.nn.functional.normalize(y.detach().expand(*lead, *y.shape[-2:]).float(), dim=-1) for y in (q, k)
             )
             q, k = (y.reshape(-1, *y.shape[-2:]) for y in (q, k))
             of_q, of_k = self.assign(q, k)
-            found = _alike(of_q, of_k, (*lead, q.shape[1], k.shape[1]), self.causal)
-        return found
+        shape = (*lead, q.shape[1], k.shape[1])
+        if torch.compiler.is_compiling():
+            found = Found("alike", shape, of_q, of_k)
+            return found.causal() if self.causal else found
+        found = alike_pattern(of_q, of_k, shape)
+        return causal_pattern(found) if self.causal else found
 
 
 # How they are made
@@ -257,26 +273,6 @@ def _norm(step, p):
     if p == math.inf:
         return max(sizes)
     return sum(s != 0 for s in sizes) if p == 0 else sum(s**p for s in sizes) ** (1 / p)
-
-
-def _alike(of_q, of_k, shape=None, causal=False):
-    """The pairs of queries and keys with the same number; of several matrices of them, one after the other."""
-    shape = (len(of_q), len(of_k)) if shape is None else shape
-    of_q, of_k = (x.reshape(-1, x.shape[-1]) for x in (of_q, of_k))
-    (n, _), keys = of_q.shape, of_k.shape[1]
-    several = int(max(of_q.max(), of_k.max())) + 1 if of_q.numel() and of_k.numel() else 1
-    of_q, of_k = ((x + torch.arange(n)[:, None] * several).reshape(-1) for x in (of_q, of_k))
-    order = of_k.argsort(stable=True)
-    sizes = torch.bincount(of_k, minlength=n * several)
-    starts = sizes.cumsum(0) - sizes
-    count = sizes[of_q]
-    pos = torch.cat([count.new_zeros(1), count.cumsum(0)])
-    at = torch.arange(int(pos[-1])) + (starts[of_q] - pos[:-1]).repeat_interleave(count)
-    crd = order[at] % max(keys, 1)
-    if causal:
-        kept = crd <= (torch.arange(len(of_q)) % max(shape[-2], 1)).repeat_interleave(count)
-        pos, crd = torch.cat([pos[:1], kept.cumsum(0)])[pos], crd[kept]
-    return rows_pattern(pos, crd.to(index_type(keys)), shape)
 
 
 def _some(rows, of, each, generator):

@@ -160,3 +160,40 @@ def test_operators_refuse_what_is_no_matrix():
     for a, b in ((random(6, 2), random(8, 3)), (random(6), random(7)), (random(6, 2), random(8))):
         with pytest.raises(ExpressionError):
             torch.ops.strata._sampled_v1(a, b, index, pattern.layout, pattern.num_values)
+
+
+def test_shapes_broadcast_as_torchs():
+    from strata.torch._broadcast import broadcast_shapes
+
+    shapes = [(), (1,), (3,), (0,), (2, 1), (2, 3), (1, 3), (4, 1, 3), (2, 0)]
+    for a in shapes:
+        assert broadcast_shapes(a) == torch.Size(a)
+        for b in shapes:
+            for c in shapes:
+                try:
+                    want = torch.broadcast_shapes(a, b, c)
+                except RuntimeError:
+                    with pytest.raises(RuntimeError, match="do not broadcast"):
+                        broadcast_shapes(a, b, c)
+                else:
+                    assert broadcast_shapes(a, b, c) == want and isinstance(broadcast_shapes(a, b, c), torch.Size)
+
+
+FIRST_CALLS = """
+import sys, torch
+import strata.torch as stt
+A = stt.from_torch(torch.eye(3))
+(A @ torch.ones(3, 2)), A * torch.ones(3), A + A, A[:2], stt.spmm(A, torch.ones(3, 2), reduce="max")
+q = torch.randn(2, 3, 4, requires_grad=True)
+stt.attention(q, q, q, A).sum().backward()
+print("sympy" in sys.modules)
+"""
+
+
+def test_first_calls_import_no_symbolic_algebra():
+    """torch.broadcast_shapes would: two seconds at the first attention or product of elements."""
+    import subprocess
+    import sys
+
+    out = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True, check=True)
+    assert out.stdout == "False\n"

@@ -147,6 +147,9 @@ def test_rearrange(shape, equation, sizes, want):
             B.values().sum().backward()
             if A.nse:
                 assert float(A.grad.values()[0]) == y.numel() / x.numel()
+        for theirs in (x.to_sparse(), x.to_sparse_csr() if x.dim() == 2 else x.to_sparse()):
+            B = dropin.rearrange(theirs, equation, **sizes)
+            assert isinstance(B, stt.Tensor) and torch.equal(B.to_dense(), want(x))
 
 
 @pytest.mark.parametrize("equation, sizes, says", [

@@ -347,6 +347,29 @@ def test_decoding_with_a_cache(heads):
         stt.attention(q, k, v, pattern, start=1)
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_decoding_reads_what_is_looked_at(compiled):
+    """Of a cache of 40 keys some ten, with bias, padding and all gradients; what lies elsewhere may be anything."""
+    n = 40
+    q, k, v = operands(2, 3, length=n, keys=n)
+    (bias,) = drawn((3, n, n))
+    mask = (torch.arange(n)[:, None] - torch.arange(n)).abs() < 4
+    mask[:, 0] = True
+    pattern, padding = stt.patterns.from_mask(mask), torch.arange(n) == torch.tensor([[0], [31]])
+    f = lambda q, k, v, b, p: stt.attention(q, k, v, pattern, b, p, start=30)  # noqa: E731
+    attend = torch.compile(f, fullgraph=True, backend="aot_eager") if compiled else f
+    now = (q[..., 30:32, :], k[..., :33, :], v[..., :33, :])
+    got = attend(*now, bias[:, 30:32, :33], padding[:, :33])
+    want = masked(*now, mask[30:32, :33], bias[:, 30:32, :33], padding[:, :33])
+    same(got, want, (q, k, v, bias))
+    with torch.no_grad():
+        k[..., 5:20, :] = math.nan
+        torch.testing.assert_close(attend(*now, bias[:, 30:32, :33], padding[:, :33]), want)
+    for bad in (bias[:, 30:32, :32], bias[:, 30:32]):
+        with pytest.raises(st.TensorError, match="bias does not fit"):
+            f(*now, bad, None)
+
+
 @pytest.mark.parametrize("format", ["CSR", "COO", "BSR(2, 3)", "bitmap"])
 def test_torchs_own_function(format):
     q, k, v = operands(2, 3)
@@ -400,20 +423,25 @@ def _by_hand(q, k, v, mask):
     return torch.where(mask.any(-1, keepdim=True), torch.softmax(scores, -1) @ v, 0)
 
 
-def test_compiled():
-    """One graph, whose pattern is worked out while it is made; other batches have another."""
-    q, k, v = operands(2, 3)
-    mask = some(3, L, S)
-    bias, padding = (x.detach() for x in drawn((3, L, S), (2, S)))
-    torch._dynamo.reset()
-    pattern = stt.patterns.from_mask(mask)
-    f = lambda q, k, v: stt.attention(torch.tanh(q), k, v, pattern)  # noqa: E731
-    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
-    same(compiled(q, k, v), masked(torch.tanh(q), k, v, mask), (q, k, v))
-    fewer = [x[:1] for x in (q, k, v)]
-    same(compiled(*fewer), masked(torch.tanh(fewer[0]), *fewer[1:], mask), (q, k, v))
-    g = lambda q, k, v: stt.attention(q, k, v, pattern, bias, padding)  # noqa: E731
-    same(torch.compile(g, fullgraph=True, backend="aot_eager")(q, k, v), g(q, k, v), (q, k, v))
+@pytest.mark.parametrize("heads", [(), (3,)], ids=str)
+def test_transforms_of_masks_and_what_finds_them(heads):
+    """Masks that a transform has wrapped, too; a mask for each call of a vmap has no pattern."""
+    q, k, v = (x.detach() for x in operands(2, 3))
+    mask = some(*heads, L, S)
+    for f in (
+        lambda q: stt.attention(q, k, v, mask),
+        lambda q: stt.attention(q, k, v, mask & (q.detach()[..., :1, :1].sum() < 1e9)),
+        lambda q: stt.attention(q, k, v, stt.patterns.from_mask(mask)),
+    ):
+        got = torch.func.grad(lambda q: f(q).square().sum())(q)  # noqa: B023
+        want = torch.func.grad(lambda q: masked(q, k, v, mask).square().sum())(q)
+        torch.testing.assert_close(got, want)
+    routed = stt.patterns.Routing(3, generator=0)
+    found = stored(routed.pattern(q=q, k=k))
+    got = torch.func.grad(lambda q: stt.attention(q, k, v, routed).square().sum())(q)
+    torch.testing.assert_close(got, torch.func.grad(lambda q: masked(q, k, v, found).square().sum())(q))
+    with pytest.raises(st.Unsupported, match="one for all calls of a vmap"):
+        torch.vmap(lambda q: stt.attention(q, k[0], v[0], q[..., :1] < k[0, :, :, 0][:, None, :]))(q)
 
 
 @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])

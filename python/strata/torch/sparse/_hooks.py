@@ -6,8 +6,8 @@ import torch
 
 from ...errors import Unsupported
 from .._attention import attention
-from .._attention_inputs import resolved
-from .._attention_rows import by_rows, fixed, rows_pattern
+from .._attention_inputs import Found, causal_pattern, resolved
+from .._attention_rows import fixed
 from .._frames import as_written
 from .._pattern import Once, Pattern
 from .._sparsifiers import as_sparsifier
@@ -59,6 +59,8 @@ class At(Once):
             self.pattern = resolved(self.pattern, None, None, None)
         elif isinstance(self.pattern, type) and _is_of_lengths(self.pattern) and not hasattr(self.pattern, "pattern"):
             self.pattern = self.pattern()
+        elif isinstance(self.pattern, type) and getattr(self.pattern, "in_graph", False):
+            self.pattern = self.pattern()
         if isinstance(self.pattern, Pattern):
             self.pattern = self._in_format(self.pattern)
 
@@ -72,7 +74,7 @@ class At(Once):
 
     def enter(self, _):
         if not self.rests:
-            mode = (Attention if self.is_static() else Uncompiled)(self.attention)
+            mode = (Attention if self.is_in_graph() else Uncompiled)(self.attention)
             mode.__enter__()
             self.modes.append(mode)
 
@@ -98,12 +100,16 @@ class At(Once):
     def attention(self, q, k, v, *, bias, dropout_p, scale, is_causal):
         pattern = self.pattern_for(q, k, v)
         if is_causal:
-            pattern = pattern.derived("causal", _causal)
+            pattern = pattern.causal() if isinstance(pattern, Found) else pattern.derived("causal", causal_pattern)
         return attention(q, k, v, pattern, bias=bias, dropout_p=dropout_p, scale=scale)
 
-    def is_static(self):
-        """Does the pattern depend on lengths at most? A graph of torch.compile breaks where it depends on more."""
-        return isinstance(self.pattern, Pattern) or _is_of_lengths(self.pattern)
+    def is_in_graph(self):
+        """Is the pattern there before torch.compile makes a graph, or found by code that it can follow?"""
+        return (
+            isinstance(self.pattern, Pattern)
+            or _is_of_lengths(self.pattern)
+            or getattr(self.pattern, "in_graph", False)
+        )
 
     def pattern_for(self, q, k, v):
         """The Pattern of this call; what is made of it is kept."""
@@ -111,10 +117,10 @@ class At(Once):
             return self.pattern
         if _is_of_lengths(self.pattern):
             lengths = fixed(q.shape[-3] if q.dim() > 2 else 1, q.shape[-2], k.shape[-2])
-            return self.known("_of_lengths", *lengths)
+            return self.known("_find_of_lengths", *lengths)
         return self._in_format(resolved(self.pattern, q.detach(), k.detach(), v.detach()))
 
-    def _of_lengths(self, heads, rows, columns):
+    def _find_of_lengths(self, heads, rows, columns):
         if callable(getattr(self.pattern, "pattern", None)):
             q, k = torch.empty(heads, rows, 0), torch.empty(heads, columns, 0)
             return self._in_format(resolved(self.pattern, q, k, k))
@@ -124,7 +130,7 @@ class At(Once):
         return self._in_format(from_block_mask(layout, block, (rows, columns)))
 
     def _in_format(self, pattern):
-        if self.format is None or len(pattern.shape) != 2:
+        if self.format is None or len(pattern.shape) != 2 or isinstance(pattern, Found):
             return pattern
         return pattern.derived(str(format_of(self.format, 2)), self._formatted)
 
@@ -132,7 +138,7 @@ class At(Once):
         return Tensor(torch.ones(pattern.num_values), pattern).to(format_of(self.format, 2)).pattern
 
     def __getstate__(self):
-        return {**self.__dict__, "modes": [], "rests": False}
+        return {**super().__getstate__(), "modes": [], "rests": False}
 
 
 def _is_of_lengths(pattern):
@@ -140,14 +146,6 @@ def _is_of_lengths(pattern):
     cls = pattern if isinstance(pattern, type) else type(pattern)
     found = getattr(cls, "pattern", None)
     return hasattr(cls, "make_layout") and (found is None or found is SparsityConfig.pattern)
-
-
-def _causal(pattern):
-    """The pairs (query, key) of a pattern whose key is not after the query."""
-    rows = by_rows(pattern)
-    there = rows.crd <= torch.arange(len(rows.pos) - 1).repeat_interleave(rows.pos.diff()) % max(rows.queries, 1)
-    before = torch.cat([rows.pos.new_zeros(1), there.cumsum(0)])
-    return rows_pattern(before[rows.pos], rows.crd[there], pattern.shape)
 
 
 class _Step:

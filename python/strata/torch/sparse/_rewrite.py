@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
+from .._broadcast import broadcast_shapes
 from .._deferred import Deferred, values_of
 from .._frames import as_written
 from .._traced import is_understood
@@ -212,7 +213,7 @@ def _add(mode, func, a, b, *, alpha=1, out=None):
     scores = _how(x, Scores)
     if scores is None or alpha != 1 or out is not None or not _plain(bias) or not bias.is_floating_point():
         return NotImplemented
-    if torch.broadcast_shapes(x.shape, bias.shape) != x.shape:
+    if broadcast_shapes(x.shape, bias.shape) != x.shape:
         return NotImplemented
     both = bias if scores.bias is None else scores.bias + bias
     return _again(x, Scores(scores.q, scores.k_turned, lambda: scores.made() + bias, scores.scale, both))
