@@ -5,7 +5,7 @@ import dataclasses
 import math
 
 import torch
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 import strata as st
 
@@ -70,7 +70,7 @@ def _part(x, task, of_queries):
     return x[task.start : task.start + task.count].reshape(task.count * x.shape[1], x.shape[-1])
 
 
-class _Attention(Function):
+class _Attention(_SingleLevelFunction):
     @staticmethod
     def forward(ctx, q, k, v, bias, how):
         y, one, top = forward(q, k, v, bias, how)
@@ -87,7 +87,7 @@ class _Attention(Function):
         return *backward(ctx.how, tensors, (y, one, top), g, needs), None
 
 
-by_kernels = super(Function, _Attention).apply
+by_kernels = _Attention.apply
 
 
 def forward(q, k, v, bias, how):

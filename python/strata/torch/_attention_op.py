@@ -4,7 +4,7 @@ are dimensions of its operands, so that one graph serves all of them; patterns o
 import math
 
 import torch
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 from ..errors import Unsupported
 from . import _ops
@@ -98,7 +98,7 @@ def _gradient_fake(g, y, one, top, q, k, v, bias, *rest):
     return tuple(x.new_empty(x.shape if needed else (0,)) for x, needed in like)
 
 
-class _AttentionOp(Function):
+class _AttentionOp(_SingleLevelFunction):
     @staticmethod
     def forward(ctx, how, q, k, v, bias, padding, seed, *index):
         found = _ops._below(_op, _raw, q, k, v, bias, padding, seed, list(index), *how)
@@ -128,7 +128,7 @@ def _again(inputs, index, how, needs, g):
     return [next(found) if need else None for need in needs]
 
 
-class _GradientOp(Function):
+class _GradientOp(_SingleLevelFunction):
     @staticmethod
     def forward(ctx, count, needs, how, *tensors):
         (*operands, seed), index = tensors[:count], tensors[count:]
@@ -144,7 +144,7 @@ class _GradientOp(Function):
         )
 
 
-_apply, _apply_gradient = super(Function, _AttentionOp).apply, super(Function, _GradientOp).apply
+_apply, _apply_gradient = _AttentionOp.apply, _GradientOp.apply
 
 
 def _with_autograd(q, k, v, bias, padding, seed, index, *how):

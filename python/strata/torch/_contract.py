@@ -11,7 +11,7 @@ import functools
 import string
 
 import torch
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 from .._core import Format
 from .._tensor import _HAS_CRD, _HAS_POS
@@ -83,7 +83,7 @@ def _gradients(needs, spec, operands, patterns, out, g, contract):
         yield contract(",".join(inputs) + "->" + result, _swapped(tensors, k)[:-1], places, place)
 
 
-class _Contract(Function):
+class _Contract(_SingleLevelFunction):
     @staticmethod
     def forward(ctx, spec, patterns, out, ready, *operands):
         ctx.save_for_backward(*operands)
@@ -97,7 +97,7 @@ class _Contract(Function):
         return None, None, None, None, *_gradients(needs, spec, ctx.saved_tensors, patterns, out, g, contract)
 
 
-_apply = super(Function, _Contract).apply
+_apply = _Contract.apply
 
 
 # The operator takes the layouts of all patterns as one text, and their index arrays one after the other.
@@ -127,7 +127,7 @@ def _number_of_arrays(layout):
     return sum((level.kind in _HAS_POS) + (level.kind in _HAS_CRD) for level in levels)
 
 
-class _ContractOp(Function):
+class _ContractOp(_SingleLevelFunction):
     @staticmethod
     def forward(ctx, layouts, spec, count, *tensors):
         ctx.save_for_backward(*tensors)
@@ -156,7 +156,7 @@ class _ContractOp(Function):
         return sum(terms[1:], terms[0])
 
 
-_apply_op = super(Function, _ContractOp).apply
+_apply_op = _ContractOp.apply
 
 
 def _fake(operands, index, layouts, spec):

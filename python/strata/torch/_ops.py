@@ -11,7 +11,7 @@ import functools
 
 import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 from . import _kernels
 from ._frames import as_written
@@ -94,7 +94,7 @@ def _below(op, raw, *args):
     return raw(*args)
 
 
-class _Mm(Function):
+class _Mm(_SingleLevelFunction):
     """y = op(A(values)) x + c. Its gradients are one sampled product and one product. `matrix`: a Pattern where the result
     is there already, otherwise _Arrays, and the operators compute."""
 
@@ -134,7 +134,7 @@ class _Mm(Function):
         return sum(terms[1:], terms[0])
 
 
-class _Sampled(Function):
+class _Sampled(_SingleLevelFunction):
     """v = (a b^T) at the pattern: linear in each, and its gradients are products with the matrix of the gradient."""
 
     @staticmethod
@@ -165,8 +165,8 @@ class _Sampled(Function):
         return sum(terms[1:], terms[0])
 
 
-# (What Function.apply does beyond this, a test for functorch, is done here, by the kernels below.)
-_apply_mm, _apply_sampled = super(Function, _Mm).apply, super(Function, _Sampled).apply
+# (Classes of a single level: what a Function does beyond, a test for functorch, is done here, by the kernels below.)
+_apply_mm, _apply_sampled = _Mm.apply, _Sampled.apply
 
 
 def _recorded(apply, *args):

@@ -6,7 +6,7 @@ transform:
 """
 
 import torch
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 from . import _ops
 from ._pattern import pattern_of
@@ -20,7 +20,7 @@ def scatter(values, pattern):
     return _calls.scatter_v2(values, list(pattern.index), pattern.layout, values.shape[0])
 
 
-class _Linear(Function):
+class _Linear(_SingleLevelFunction):
     """`to_dense`: is it scatter? `size`: the number of values."""
 
     @staticmethod
@@ -43,7 +43,7 @@ class _Linear(Function):
         return (_calls.scatter_v2 if to_dense else _calls.gather_v2)(of_x, list(ctx.saved_tensors), layout, size)
 
 
-_apply = super(Function, _Linear).apply
+_apply = _Linear.apply
 
 
 def _scatter_autograd(values, index, layout, size):

@@ -130,7 +130,7 @@ def test_bert(text):
 
 
 @pytest.mark.parametrize("text", ["structured(2, 4)", "delta(4)", "BSR(16, 16)"])
-def test_gpt2_generates_the_same_tokens(text):
+def test_gpt2_generates_the_best_tokens(text):
     """Its layers multiply from the right: addmm(bias, x, weight). Without ties and with large random weights, tokens depend on
     every layer."""
     transformers = pytest.importorskip("transformers")
@@ -145,5 +145,7 @@ def test_gpt2_generates_the_same_tokens(text):
     unpruned = dense.generate(prompt, **options)
     with nothing_dense():
         tokens = model.generate(prompt, **options)
-    assert torch.equal(tokens, masked(dense, model).generate(prompt, **options))
+    logits = masked(dense, model)(tokens[:, :-1]).logits[:, prompt.shape[1] - 1 :]
+    chosen = logits.gather(2, tokens[:, prompt.shape[1] :, None])[..., 0]
+    torch.testing.assert_close(chosen, logits.amax(2), rtol=1e-3, atol=1e-3)  # the best, or as good to a rounding
     assert not torch.equal(tokens, unpruned) and len(tokens.unique()) > 12
