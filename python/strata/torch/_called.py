@@ -179,7 +179,9 @@ def _back_kernel(g, tensors, index, call):
 def _back_autograd(g, tensors, index, call):
     """Once is all that a kernel of one's own is asked to be differentiated in a graph."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (g, *tensors)):
-        raise Unsupported("kernels of one's own have one derivative in a graph", fix="do not compile what needs a second one")
+        raise Unsupported(
+            "kernels of one's own have one derivative in a graph", fix="do not compile what needs a second one"
+        )
     return _calls._called_back_v1(g, tensors, index, call)
 
 
@@ -190,8 +192,14 @@ def _has_gradients(x):
 def _unwatched():
     """Kernels of operators run where autograd does not listen; here it does again."""
     here = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-    hidden = [torch._C.DispatchKey.AutogradCPU, torch._C.DispatchKey.AutogradOther, torch._C.DispatchKey.ADInplaceOrView]
-    return torch._C._ForceDispatchKeyGuard(here[0], functools.reduce(lambda keys, key: keys.remove(key), hidden, here[1]))
+    hidden = [
+        torch._C.DispatchKey.AutogradCPU,
+        torch._C.DispatchKey.AutogradOther,
+        torch._C.DispatchKey.ADInplaceOrView,
+    ]
+    return torch._C._ForceDispatchKeyGuard(
+        here[0], functools.reduce(lambda keys, key: keys.remove(key), hidden, here[1])
+    )
 
 
 def _fake(tensors, index, call):

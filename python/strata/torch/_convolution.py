@@ -32,7 +32,7 @@ def convolve(rank, x, values, pattern, bias, stride, padding, dilation, groups):
     columns, extents = _patches(x, pattern.shape[2:], how)
     y = _product(values, pattern, groups, columns)
     if bias is not None:
-        y = y + bias.to(y.dtype)[:, None]
+        y = y + bias.to(y.dtype).unsqueeze(1)
     if len(x) == 1:
         return y.reshape(1, len(y), *extents)
     return y.reshape(len(y), len(x), *extents).movedim(1, 0).contiguous()
@@ -117,7 +117,7 @@ def _patches(x, kernel, how):
     each dimension. One copy at most; none for kernels of one element and single images."""
     n, channels, rank = len(x), x.shape[1], len(kernel)
     if any(any(padding) for _, padding, _ in how):
-        x = F.pad(x, [p for _, padding, _ in reversed(how) for p in padding])
+        x = torch.constant_pad_nd(x, [p for _, padding, _ in reversed(how) for p in padding])
     for d, (k, (stride, _, step)) in enumerate(zip(kernel, how), start=2):
         x = x.unfold(d, (k - 1) * step + 1, stride)
         if step > 1:

@@ -94,11 +94,11 @@ def slots_of(pattern, flat):
     if not len(stored):
         return torch.zeros_like(flat), torch.zeros(len(flat), dtype=torch.bool)
     if pattern.shape.numel() <= _TABLE * len(flat):
-        table = torch.full((pattern.shape.numel(),), -1, dtype=torch.int32)
-        table[stored] = torch.arange(len(stored), dtype=torch.int32)
-        found = table[flat].long()
-        there = found >= 0
-        found.clamp_(min=0)
+        table = torch.zeros(pattern.shape.numel(), dtype=torch.int32)
+        table.scatter_(0, stored, torch.arange(1, len(stored) + 1, dtype=torch.int32))
+        found = table.index_select(0, flat).long()
+        there = found > 0
+        found.sub_(1).clamp_(min=0)
     else:
         order, ascending = pattern.derived("in row-major order", _in_order)
         found = torch.searchsorted(ascending, flat).clamp(max=len(stored) - 1)
@@ -108,7 +108,7 @@ def slots_of(pattern, flat):
 
 
 #: with fewer elements for each that is sought, all of them are numbered; otherwise each is sought among those stored
-_TABLE = 8
+_TABLE = 16
 
 
 def _in_order(pattern):

@@ -144,6 +144,7 @@ def _at_lists(t, at, coords, adjacent):
 
 
 def _in_range(item, extent, d):
+    """A list as an array that counts from the front. IndexError."""
     at = item.numpy()
     if at.size and (at.min() < -extent or at.max() >= extent):
         raise IndexError(
@@ -151,7 +152,7 @@ def _in_range(item, extent, d):
             expected=f"{-extent} to {extent - 1}",
             got=str(at.min() if at.min() < -extent else at.max()),
         )
-    return np.where(at < 0, at + extent, at)
+    return np.where(at < 0, at + extent, at) if at.size and at.min() < 0 else at
 
 
 def _implements(*names):

@@ -18,7 +18,6 @@ from .._core import Format, Tensor
 from .._tensor import _HAS_CRD, _HAS_POS
 from ..errors import TensorError, Unsupported
 
-
 #: how much each pattern keeps of what is asked with many keys
 _REMEMBERED = 16
 
@@ -131,6 +130,11 @@ class Pattern:
             assert len(have) == _count(part)
         values = parts[0] if len(parts) == 1 else torch.cat(parts)
         return values if self.whole else self.at_slots(self.in_range(values))
+
+    @property
+    def is_dense(self):
+        """Is every element stored, in row-major order? Then the values are the dense tensor."""
+        return self.derived("dense", lambda self: self.format.is_all_dense and self.whole and _is_all(*self.places()))
 
     @property
     def once(self):
@@ -380,6 +384,10 @@ def _index_of(part):
             yield _core.memory_to_torch(part._raw(k, "pos"))
         if level.kind in _HAS_CRD:
             yield _core.memory_to_torch(part._raw(k, "crd"))
+
+
+def _is_all(slot, flat):
+    return slot is None and bool((flat == torch.arange(len(flat))).all())
 
 
 def _places(pattern):

@@ -17,6 +17,7 @@ from ._matrix import implements, is_sparse
 from ._pattern import Pattern, lasting
 from ._tensor import Tensor
 
+
 def rearranged(f, *tensors, key=None, twice=False):
     """f(*st.Tensors) moves, drops or repeats elements; here it does so with Tensors. Where f gives an array or a number, the
     result is dense. `key`: says what f does, so that the next call for these patterns finds what this one worked out; `twice`:

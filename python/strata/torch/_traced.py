@@ -172,7 +172,11 @@ def _embedded_bag(
     else:
         kept = torch.ones_like(index)[:, None]
     y = y.new_zeros(count, y.shape[1]).index_add(0, bag, y)
-    return y / kept.new_zeros(count, 1, dtype=torch.int64).index_add(0, bag, kept.long()).clamp(min=1) if mode == "mean" else y
+    return (
+        y / kept.new_zeros(count, 1, dtype=torch.int64).index_add(0, bag, kept.long()).clamp(min=1)
+        if mode == "mean"
+        else y
+    )
 
 
 #: functions of torch that graphs have products for: func -> f(*args, **kwargs), which may return NotImplemented

@@ -24,6 +24,8 @@ _PATTERNS = "_strata_patterns"
 _LISTENER = "_strata_listener"
 #: attribute of a module: {name of a weight: f(weight) -> what the module reads in its place}
 _READ = "_strata_read"
+#: attribute of a module: {name of the weight: (Tensor, its values, its pattern, its dtype)}, as it was read last
+_LAST = "_strata_last"
 #: attribute of a module: {name of a weight that sparsify_ left dense: why}
 _DENSE = "_strata_dense"
 
@@ -101,7 +103,14 @@ def _weight(module, name):
         if dense.requires_grad:
             dense.register_hook(lambda g: listener(module, name, g.detach()))
         return dense
-    return Tensor(values, pattern)
+    if type(values) is not torch.nn.Parameter:  # torch.func has put something in its place
+        return Tensor(values, pattern)
+    last = module.__dict__.setdefault(_LAST, {})
+    found = last.get(name)
+    if found is None or found[1] is not values or found[2] is not pattern or found[3] != values.dtype:
+        with torch.inference_mode(False):
+            found = last[name] = Tensor(values, pattern), values, pattern, values.dtype
+    return found[0]
 
 
 class Sparse:
@@ -169,7 +178,7 @@ class Sparse:
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
 
     def __reduce_ex__(self, protocol):
-        state = {k: v for k, v in self.__dict__.items() if k != _LISTENER}
+        state = {k: v for k, v in self.__dict__.items() if k not in (_LISTENER, _LAST)}
         return _made, (type(self) if type(self) not in _classes.values() else self._dense_class,), state
 
     def extra_repr(self):
