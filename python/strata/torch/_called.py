@@ -173,7 +173,8 @@ def _back_kernel(g, tensors, index, call):
         wanted = [x for x in given if x.requires_grad]
         found = iter(torch.autograd.grad(y, wanted, g, allow_unused=True) if y.requires_grad else [None] * len(wanted))
     found = [next(found) if x.requires_grad else x.new_empty(0) for x in given]
-    return [torch.zeros_like(x) if of_x is None else of_x.clone() for of_x, x in zip(found, given)]
+    row_major = dict(memory_format=torch.contiguous_format)
+    return [x.new_zeros(x.shape) if of_x is None else of_x.clone(**row_major) for of_x, x in zip(found, given)]
 
 
 def _back_autograd(g, tensors, index, call):
@@ -207,7 +208,7 @@ def _fake(tensors, index, call):
 
 
 def _back_fake(g, tensors, index, call):
-    return [torch.empty_like(x) if _has_gradients(x) else x.new_empty(0) for x in tensors]
+    return [x.new_empty(x.shape if _has_gradients(x) else 0) for x in tensors]
 
 
 def _vmap(info, in_dims, tensors, index, call):
