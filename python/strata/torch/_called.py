@@ -10,6 +10,7 @@ from torch.autograd import Function
 from .._core import Format
 from ..errors import TensorError, Unsupported
 from . import _ops
+from ._einsum import alike
 from ._pattern import pattern_of
 from ._register import KERNELS, NAMES
 from ._tensor import Tensor
@@ -19,9 +20,9 @@ _BACK = "called_back_v1(Tensor g, Tensor[] tensors, Tensor[] index, str call) ->
 _calls = torch.ops.strata
 
 
-def called(func, args, kwargs, is_weight):
+def called(func, args, kwargs, is_weight, is_product):
     """func(*args, **kwargs), dense, by a kernel that is registered for its operands; otherwise NotImplemented. is_weight(x): does x
-    stand for a sparse weight in a graph?"""
+    stand for a sparse weight in a graph? `is_product`: under autocast its operands get one dtype."""
     tensors, index, told = [], [], []
     for x in (*args, *kwargs.values()):
         if is_weight(x):
@@ -36,7 +37,11 @@ def called(func, args, kwargs, is_weight):
         else:
             told.append(("is", x))
     call = _text_of(NAMES[func], tuple(kwargs), *told)
-    return _calls.called_v1(tensors, index, call) if call else NotImplemented
+    if not call:
+        return NotImplemented
+    if is_product and torch.is_autocast_enabled("cpu"):
+        tensors = list(alike(*tensors))
+    return _calls.called_v1(tensors, index, call)
 
 
 def _text_of(name, keywords, *told):

@@ -87,7 +87,7 @@ class Traced:
         elif func is operator.matmul:
             func = torch.matmul
         if func in NAMES:
-            result = called(func, args, kwargs, _is_traced)
+            result = called(func, args, kwargs, _is_traced, func in PRODUCTS and func not in _LOOK_UPS)
             if result is not NotImplemented:
                 return result
         if func in PRODUCTS:
@@ -180,7 +180,8 @@ def _embedded_bag(
 
 
 #: functions of torch that graphs have products for: func -> f(*args, **kwargs), which may return NotImplemented
-PRODUCTS = {F.linear: _linear, F.embedding: _embedded, F.embedding_bag: _embedded_bag}
+_LOOK_UPS = {F.embedding: _embedded, F.embedding_bag: _embedded_bag}
+PRODUCTS = {F.linear: _linear, **_LOOK_UPS}
 for _f, _rank in RANKS.items():
     PRODUCTS[_f] = functools.partial(_convolution, _rank)
 for _f in (torch.matmul, _T.matmul, _T.__matmul__, operator.matmul, torch.mm, _T.mm, torch.mv, _T.mv):

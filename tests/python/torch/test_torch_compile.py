@@ -341,6 +341,24 @@ def test_registered_gradients_serve_in_graphs():
     torch.testing.assert_close(of_bias, 3 * want[names.index("bias")], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["Linear", "Embedding", "Conv2d"])
+def test_registered_kernels_in_graphs_under_autocast(name):
+    make, x, *_ = MODULES[name]
+    module = sparse(make)
+    op = {"Linear": F.linear, "Embedding": F.embedding, "Conv2d": F.conv2d}[name]
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    with torch.autocast("cpu", torch.bfloat16), Registered(op, module.weight.format) as mine:
+        want, of_want = module(x), gradients(module, module, x)
+        calls = mine.calls
+        got = compiled(x)
+        assert got.dtype == want.dtype and mine.calls > calls
+        torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-2)
+        for a, b in zip(gradients(compiled, module, x), of_want):
+            assert a.dtype == b.dtype
+            torch.testing.assert_close(a, b, rtol=5e-2, atol=0.1)
+
+
 def test_registered_kernels_that_do_not_serve_in_graphs():
     """Of another format; that pass; that give something else than the function."""
     module = sparse(lambda: nn.Linear(32, 16))
