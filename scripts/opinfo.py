@@ -33,10 +33,10 @@ SAMPLES = 12  # of each operator, those that come first
 #: what became of an operator's samples: all ran sparse, some did, all ran on a dense copy, all were refused; one came out wrong
 ALL, SOME, DENSE, REFUSED, WRONG, NONE = "all", "some", "dense", "refused", "wrong", "-"
 #: left out: softmax is of stored elements here, 0 / 0 stays absent, torch's own layouts give stored ones alone (all of these
-#: mean something else, and say so); lstsq varies from call to call
+#: mean something else, and say so); topk may name any of equal elements; lstsq varies from call to call
 OTHER = {
     *("softmax", "log_softmax", "masked.softmax", "masked.log_softmax", "div", "true_divide", "ones_like", "full_like"),
-    "linalg.lstsq",
+    *("linalg.lstsq", "topk"),
 }
 
 

@@ -3,40 +3,71 @@ with the patches of the input as columns."""
 
 import functools
 import math
-import re
 
 import torch
 import torch.nn.functional as F
 
-import strata as st
-
 from ..errors import ArgumentError, TensorError
+from . import _ops
 from ._einsum import alike
 from ._matrix import implements, is_sparse, product
-from ._pattern import Pattern, lasting
+from ._unfolded import unfolded
 
 
-def _convolution(rank, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    x = input
-    if is_sparse(x) or is_sparse(bias):
+def convolution(rank, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Of an input of `rank` extents besides batch and channels. weight: an stt.Tensor, or what stands for one in a graph."""
+    if is_sparse(input) or is_sparse(bias):
         return NotImplemented
+    return convolve(rank, input, weight.values(), weight.pattern, bias, stride, padding, dilation, groups)
+
+
+def convolve(rank, x, values, pattern, bias, stride, padding, dilation, groups):
+    """The same of a weight's values and pattern."""
     if x.dim() == rank + 1:
-        return _convolution(rank, x.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    pattern = weight.pattern
-    _check(x.shape, pattern.shape, groups, rank)
-    out, _, *kernel = pattern.shape
-    stride, dilation = _each(stride, rank, 1), _each(dilation, rank, 1)
-    values, x = alike(weight.values(), x)
-    matrix, gather = _as_matrix(pattern, groups)
-    columns, extents = _patches(x, kernel, stride, _padding(padding, kernel, stride, dilation), dilation)
-    y = product(gather(values), matrix, columns)
+        return convolve(rank, x.unsqueeze(0), values, pattern, bias, stride, padding, dilation, groups).squeeze(0)
+    given = (p if isinstance(p, (int, str)) else tuple(p) for p in (stride, padding, dilation))
+    geometry = _geometry if torch.compiler.is_compiling() else _known_geometry
+    how = geometry(rank, x.shape, pattern.shape, groups, *given)
+    values, x = alike(values, x)
+    columns, extents = _patches(x, pattern.shape[2:], how)
+    y = _product(values, pattern, groups, columns)
     if bias is not None:
-        y = y + bias.to(y.dtype)[:, None]
-    return y.reshape(out, len(x), *extents).movedim(1, 0).contiguous()
+        y = y + bias.to(y.dtype).unsqueeze(1)
+    if len(x) == 1:
+        return y.reshape(1, len(y), *extents)
+    return y.reshape(len(y), len(x), *extents).movedim(1, 0).contiguous()
 
 
-for _rank, _function in enumerate((F.conv1d, F.conv2d, F.conv3d), start=1):
-    implements(_function)(functools.partial(_convolution, _rank))
+def _product(values, pattern, groups, columns):
+    """The weight as a matrix times patches. A graph holds the arrays of the weight, so that it serves other patterns too."""
+    if torch.compiler.is_compiling():
+        layout = _ops.unfolded_layout(pattern.layout, groups)
+        return torch.ops.strata.mm_v1(values, list(pattern.index), layout, columns, False, False)
+    known = unfolded(pattern, groups)
+    return product(known.values(values), known.matrix, columns)
+
+
+RANKS = {F.conv1d: 1, F.conv2d: 2, F.conv3d: 3}
+for _function, _rank in RANKS.items():
+    implements(_function)(functools.partial(convolution, _rank))
+
+
+def _geometry(rank, x, weight, groups, stride, padding, dilation):
+    """((stride, (before, after), dilation) of each dimension). Of shapes and options. TensorError, ArgumentError."""
+    _check(x, weight, groups, rank)
+    stride, dilation = _each(stride, rank, 1), _each(dilation, rank, 1)
+    padding = _padding(padding, weight[2:], stride, dilation)
+    for d, (k, step, around) in enumerate(zip(weight[2:], dilation, padding), start=2):
+        if x[d] + sum(around) < (k - 1) * step + 1:
+            raise TensorError(
+                "the kernel is larger than the padded input",
+                expected=f"at least {(k - 1) * step + 1} in dimension {d}",
+                got=str(x[d] + sum(around)),
+            )
+    return tuple(zip(stride, padding, dilation))
+
+
+_known_geometry = functools.lru_cache(maxsize=1024)(_geometry)
 
 
 def _check(x, weight, groups, rank):
@@ -81,64 +112,16 @@ def _padding(padding, kernel, stride, dilation):
     return [(m // 2, m - m // 2) for m in missing]
 
 
-def _patches(x, kernel, stride, padding, dilation):
+def _patches(x, kernel, how):
     """(patches, extents): a matrix whose columns are what the kernel sees at each place, and how many places there are in
     each dimension. One copy at most; none for kernels of one element and single images."""
     n, channels, rank = len(x), x.shape[1], len(kernel)
-    if any(map(any, padding)):
-        x = F.pad(x, [p for pair in reversed(padding) for p in pair])
-    for d, (k, s, step) in enumerate(zip(kernel, stride, dilation), start=2):
-        if x.shape[d] < (k - 1) * step + 1:
-            raise TensorError(
-                "the kernel is larger than the padded input",
-                expected=f"at least {(k - 1) * step + 1} in dimension {d}",
-                got=str(x.shape[d]),
-            )
-        x = x.unfold(d, (k - 1) * step + 1, s)[..., ::step]
+    if any(any(padding) for _, padding, _ in how):
+        x = torch.constant_pad_nd(x, [p for _, padding, _ in reversed(how) for p in padding])
+    for d, (k, (stride, _, step)) in enumerate(zip(kernel, how), start=2):
+        x = x.unfold(d, (k - 1) * step + 1, stride)
+        if step > 1:
+            x = x[..., ::step]
     extents = x.shape[2 : 2 + rank]
     x = x.permute(*range(2 + rank, 2 + 2 * rank), 1, 0, *range(2, 2 + rank))
     return x.reshape(math.prod(kernel) * channels, n * math.prod(extents)), extents
-
-
-def _as_matrix(pattern, groups):
-    """(matrix, gather): the pattern with the kernel's dimensions and the channels, of all groups, as columns, and the function
-    that brings the values into its order."""
-    kept, key = pattern._derived, ("matrix", groups)
-    if key not in kept:
-        with lasting():
-            kept[key] = _new_matrix(pattern, groups)
-    return kept[key]
-
-
-def _new_matrix(pattern, groups):
-    out, inputs, *kernel = pattern.shape
-    taps = math.prod(kernel)
-    slot, flat = pattern.places()
-    tap, channel, row = flat % taps, flat // taps % inputs, flat // (taps * inputs)
-    channel = channel + row // (out // groups) * inputs
-    shape = (out, taps * inputs * groups)
-    at, which = torch.unique(row * shape[1] + tap * (inputs * groups) + channel, return_inverse=True)
-    numbers = torch.arange(len(at))
-    numbered = st.from_coo((at // shape[1], at % shape[1]), numbers + 1, shape, _matrix_format(pattern, groups))
-    matrix = Pattern(numbered)
-    assert matrix.num_values == len(at)
-    if not pattern.once:  # parts of a sum store the same elements; the matrix is CSR, in the order of `at`
-        return matrix, lambda v: v.new_zeros(len(at)).index_add(0, which, v if slot is None else v[slot])
-    order = torch.empty_like(which).index_copy_(0, which, numbers if slot is None else slot)
-    order = order[matrix.values_of(numbered) - 1]
-    if len(order) == pattern.num_values and bool((order == numbers).all()):
-        return matrix, lambda v: v
-    return matrix, lambda v: v.index_select(0, order)
-
-
-def _matrix_format(pattern, groups):
-    """BSR where blocks of (output, input) lie last and fit the channels; otherwise CSR."""
-    out, inputs, *_ = pattern.shape
-    if pattern.format.num_parts == 1 and pattern.format.num_levels > 2:
-        (o, i, *_), last = pattern.format.dims, pattern.format.levels[-2:]
-        found = re.fullmatch(rf"{o} % (\d+), {i} % (\d+)", ", ".join(level.expr for level in last))
-        if found and all(level.kind == "dense" for level in last):
-            r, c = map(int, found.groups())
-            if out // groups % r == inputs % c == 0:
-                return f"BSR({r}, {c})"
-    return "CSR"

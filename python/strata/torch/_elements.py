@@ -1,5 +1,7 @@
 """Work on elements: numbers, dense and sparse operands, functions that keep zero, and what only renames dimensions."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -7,7 +9,7 @@ import strata as st
 
 from ._broadcast import broadcast_shapes
 from ._matrix import implements, is_sparse
-from ._pattern import Pattern, lasting
+from ._pattern import Pattern
 from ._tensor import Tensor
 
 _T = torch.Tensor
@@ -91,25 +93,51 @@ def slots_of(pattern, flat):
     slot, stored = pattern.places()
     if not len(stored):
         return torch.zeros_like(flat), torch.zeros(len(flat), dtype=torch.bool)
-    order = torch.argsort(stored)
-    found = order[torch.searchsorted(stored[order], flat).clamp(max=len(stored) - 1)]
-    there = stored[found] == flat
+    if pattern.shape.numel() <= _TABLE * len(flat):
+        table = torch.zeros(pattern.shape.numel(), dtype=torch.int32)
+        table.scatter_(0, stored, torch.arange(1, len(stored) + 1, dtype=torch.int32))
+        found = table.index_select(0, flat).long()
+        there = found > 0
+        found.sub_(1).clamp_(min=0)
+    else:
+        order, ascending = pattern.derived("in row-major order", _in_order)
+        found = torch.searchsorted(ascending, flat).clamp(max=len(stored) - 1)
+        there = ascending[found] == flat
+        found = found if order is None else order[found]
     return found if slot is None else slot[found], there
+
+
+#: with fewer elements for each that is sought, all of them are numbered; otherwise each is sought among those stored
+_TABLE = 16
+
+
+def _in_order(pattern):
+    """(which of the stored elements come one after the other, their row-major numbers); None where they stand so."""
+    stored = pattern.places()[1]
+    if bool((stored.diff() > 0).all()):
+        return None, stored
+    stored, order = stored.sort()
+    return order, stored
 
 
 def moved(x, pattern):
     """x's values at the slots of another pattern, 0 where x stores nothing."""
     if x.pattern == pattern:
         return x.values()
-    return pattern.at_slots(elements(x, pattern.places()[1]))
+    flat = pattern.places()[1]
+    found = x.pattern.remembered("slots", lambda: slots_of(x.pattern, flat), pattern)
+    return pattern.at_slots(_of_slots(x, *found))
 
 
 def elements(x, flat):
     """The elements with these row-major numbers, 1-D and dense: 0 where x stores nothing."""
-    at, there = slots_of(x.pattern, flat)
-    if not x.pattern.num_values:
-        return x.values().new_zeros(len(flat))
-    return torch.where(there, x.values().index_select(0, at), x.values().new_zeros(()))
+    return _of_slots(x, *slots_of(x.pattern, flat))
+
+
+def _of_slots(x, at, there):
+    values = x.values()
+    found = values.index_select(0, at) if len(values) else values.new_zeros(len(at))
+    return torch.where(there, found, values.new_zeros(()))
 
 
 def at(x, pattern):
@@ -136,13 +164,16 @@ def combined(sign, first, *others):
     for x in others:
         if x.pattern == pattern:
             continue
-        with lasting():
-            one, two = pattern.ones_of(torch.float32), x.pattern.ones_of(torch.float32)
-            found = one + two if sign == "+" else one * two
-            if not isinstance(found, st.Tensor):
-                return None
-            pattern = Pattern(found)
+        (pattern,) = pattern.remembered(sign, functools.partial(_combined, sign, pattern, x.pattern), x.pattern)
+        if pattern is None:
+            break
     return pattern
+
+
+def _combined(sign, one, two):
+    one, two = one.ones_of(torch.float32), two.ones_of(torch.float32)
+    found = one + two if sign == "+" else one * two
+    return (Pattern(found) if isinstance(found, st.Tensor) else None,)
 
 
 def densely(f, operands):

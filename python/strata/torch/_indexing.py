@@ -1,6 +1,8 @@
 """A[...] and the functions that pick elements, with the keys and the shapes of torch."""
 
+import contextlib
 import functools
+import hashlib
 import operator
 
 import numpy as np
@@ -10,6 +12,7 @@ from ..errors import IndexError
 from ._broadcast import broadcast_shapes
 from ._elements import elements, named
 from ._matrix import implements, is_sparse
+from ._pattern import lasting
 from ._shapes import axis, broadcast, on_meta, rearranged
 
 _T = torch.Tensor
@@ -26,7 +29,20 @@ def getitem(x, key):
         return x[tuple(items)]
     shape = tuple(on_meta(_T.__getitem__, x, tuple(items)).shape)
     items = _spread(items, x.dim())
-    return rearranged(lambda t: _picked(t, items, shape), x, key=_remembered(items))
+    lists = [i for i in items if isinstance(i, _T)]
+    if len(lists) == x.dim() > 1 and x.pattern.once:
+        return _paired(x, lists).reshape(shape)
+    return rearranged(lambda t: _picked(t, items, shape), x, key=_key(items, lists), twice=bool(lists))
+
+
+def _paired(x, lists):
+    """The elements that lists of all dimensions name together; dense."""
+    flat = 0
+    with lasting():
+        for d, (item, extent) in enumerate(zip(lists, x.shape)):
+            flat = flat * extent + torch.from_numpy(_in_range(item, extent, d))
+        flat = flat.reshape(-1)
+    return elements(x, flat)
 
 
 def _items(shape, key):
@@ -84,11 +100,19 @@ def _spread(items, rank):
     return items[:at] + whole + items[at + 1 :]
 
 
-def _remembered(items):
-    """A key of what is easily told apart: numbers, slices and None."""
-    if any(isinstance(item, _T) for item in items):
-        return None
-    return "items", tuple((s.start, s.stop, s.step) if isinstance(s, slice) else s for s in items)
+def _key(items, lists):
+    """What tells keys apart: of lists a digest."""
+    with lasting() if lists else contextlib.nullcontext():
+        return "items", tuple(map(_told, items))
+
+
+def _told(item):
+    if isinstance(item, slice):
+        return item.start, item.stop, item.step
+    if isinstance(item, _T):
+        array = np.ascontiguousarray(item.numpy())
+        return "list", array.shape, hashlib.blake2b(array, digest_size=32).digest()
+    return item
 
 
 def _picked(t, items, shape):
@@ -120,6 +144,7 @@ def _at_lists(t, at, coords, adjacent):
 
 
 def _in_range(item, extent, d):
+    """A list as an array that counts from the front. IndexError."""
     at = item.numpy()
     if at.size and (at.min() < -extent or at.max() >= extent):
         raise IndexError(
@@ -127,7 +152,7 @@ def _in_range(item, extent, d):
             expected=f"{-extent} to {extent - 1}",
             got=str(at.min() if at.min() < -extent else at.max()),
         )
-    return np.where(at < 0, at + extent, at)
+    return np.where(at < 0, at + extent, at) if at.size and at.min() < 0 else at
 
 
 def _implements(*names):

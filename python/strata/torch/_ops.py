@@ -17,6 +17,7 @@ from . import _kernels
 from ._frames import as_written
 from ._pattern import numbers_of, pattern_of
 from ._row_order import LARGE, in_row_order
+from ._unfolded import extents, unfolded
 
 _library = torch.library.Library("strata", "DEF")
 # Version 1: compiled graphs are cached on disk under the name alone, so a new formula needs a new name.
@@ -185,11 +186,32 @@ def _sampled_autograd(a, b, index, layout, size):
 
 
 def _mm_kernel(values, index, layout, x, transpose, left):
-    return _kernels.mm(pattern_of(layout, index), _plainly(values), _plainly(x), transpose, left)
+    groups, layout = _groups_of(layout)
+    pattern, values = pattern_of(layout, index), _plainly(values)
+    if groups:
+        known = unfolded(pattern, groups)
+        pattern, values = known.matrix, known.values(values)
+    return _kernels.mm(pattern, values, _plainly(x), transpose, left)
 
 
 def _sampled_kernel(a, b, index, layout, size):
-    return _kernels.sampled(pattern_of(layout, index), _plainly(a), _plainly(b))
+    groups, layout = _groups_of(layout)
+    pattern = pattern_of(layout, index)
+    if not groups:
+        return _kernels.sampled(pattern, _plainly(a), _plainly(b))
+    known = unfolded(pattern, groups)
+    return known.back(_kernels.sampled(known.matrix, _plainly(a), _plainly(b)), size)
+
+
+def unfolded_layout(layout, groups):
+    """What the operators take as the layout of a convolution's weight where they are to see it as a matrix (see _unfolded)."""
+    return f"{groups}|{layout}"
+
+
+def _groups_of(layout):
+    """(groups of the convolution, or 0, the layout of the pattern)"""
+    groups, _, layout = layout.rpartition("|")
+    return int(groups or 0), layout
 
 
 def _plainly(x):
@@ -198,7 +220,9 @@ def _plainly(x):
 
 @functools.lru_cache(maxsize=256)
 def _shape_of(layout):
-    return numbers_of(layout.partition(" ")[0])
+    groups, layout = _groups_of(layout)
+    shape = numbers_of(layout.partition(" ")[0])
+    return extents(shape, groups) if groups else shape
 
 
 def _mm_fake(values, index, layout, x, transpose, left):

@@ -18,6 +18,9 @@ from .._core import Format, Tensor
 from .._tensor import _HAS_CRD, _HAS_POS
 from ..errors import TensorError, Unsupported
 
+#: how much each pattern keeps of what is asked with many keys
+_REMEMBERED = 16
+
 
 class Pattern:
     """A format, a shape and the index arrays of what is stored. Immutable; equal where all three are."""
@@ -25,7 +28,7 @@ class Pattern:
     __slots__ = (
         "__weakref__",
         "_derived",
-        "_hash",
+        "_digest",
         "_known",
         "_matrices",
         "_once",
@@ -78,9 +81,9 @@ class Pattern:
         #: the index arrays as torch tensors, pos before crd, level by level: over the memory of the pattern, where it is not
         #: packed. Nobody writes to them.
         self.index = tuple(index)
-        self._hash = self._once = self._places = None
+        self._digest = self._once = self._places = None
         self._ones, self._transposed, self._matrices = {}, {}, [None, None]
-        self._derived = {}  # of _shapes: what became of this pattern, by what was asked
+        self._derived = {}  # of remembered(): what was made of this pattern, by what was asked
         self._known = types.SimpleNamespace()  # of derived(); a graph would copy a dictionary when it first sees it
         _alive[_key(self.layout, self.index)] = self
 
@@ -129,6 +132,11 @@ class Pattern:
         return values if self.whole else self.at_slots(self.in_range(values))
 
     @property
+    def is_dense(self):
+        """Is every element stored, in row-major order? Then the values are the dense tensor."""
+        return self.derived("dense", lambda self: self.format.is_all_dense and self.whole and _is_all(*self.places()))
+
+    @property
     def once(self):
         """Does each stored element have one slot? (Parts of a sum may store the same one.)"""
         if self._once is None:
@@ -147,6 +155,19 @@ class Pattern:
         return True
 
     _derive._dynamo_marked_constant = True
+
+    def remembered(self, key, make, *others, twice=False):
+        """make(), kept with the pattern under a key and the contents of `others`, further patterns; of all that is kept so the
+        oldest goes. With `twice` it is kept from the second time on: of keys that may never come again."""
+        kept, key = self._derived, (key, *(other.digest for other in others))
+        found = kept.get(key)
+        if found is None:
+            with lasting():
+                found = make()
+            if key not in kept and len(kept) >= _REMEMBERED:
+                kept.pop(next(iter(kept)), None)
+            kept[key] = None if twice and key not in kept else found
+        return found
 
     @property
     def parts(self):
@@ -230,14 +251,19 @@ class Pattern:
             hash(self) == hash(other) and self.layout == other.layout and all(map(torch.equal, self.index, other.index))
         )
 
-    def __hash__(self):
-        if self._hash is None:
-            digest = hashlib.blake2b(self.layout.encode())
+    @property
+    def digest(self):
+        """32 bytes that tell patterns apart."""
+        if self._digest is None:
+            digest = hashlib.blake2b(self.layout.encode(), digest_size=32)
             with lasting():
                 for array in self.index:
                     digest.update(_core.memory_to_numpy(_core.memory(array)))
-            self._hash = int.from_bytes(digest.digest()[:8], "little", signed=True)
-        return self._hash
+            self._digest = digest.digest()
+        return self._digest
+
+    def __hash__(self):
+        return int.from_bytes(self.digest[:8], "little", signed=True)
 
     def __repr__(self):
         name = self.format.name or str(self.format)
@@ -358,6 +384,10 @@ def _index_of(part):
             yield _core.memory_to_torch(part._raw(k, "pos"))
         if level.kind in _HAS_CRD:
             yield _core.memory_to_torch(part._raw(k, "crd"))
+
+
+def _is_all(slot, flat):
+    return slot is None and bool((flat == torch.arange(len(flat))).all())
 
 
 def _places(pattern):

@@ -1,5 +1,7 @@
 """Kernels and formats of one's own."""
 
+import itertools
+
 import torch
 from torch.autograd import Function
 from torch.utils._pytree import tree_flatten, tree_unflatten
@@ -13,6 +15,8 @@ __all__ = ["register_format", "register_kernel", "unregister_kernel"]
 
 #: function of torch -> the kernels that are asked before its own implementation, the latest first
 KERNELS = {}
+#: the same functions -> their names, and a number that changes with each registration: what graphs are made for
+NAMES = {}
 
 
 def register_kernel(op, format, forward, backward=None):
@@ -28,7 +32,8 @@ def register_kernel(op, format, forward, backward=None):
     backward : backward(gradient, *args, **kwargs) -> the gradient of each tensor among the operands, in their order, or None; of a
         sparse one its values or an stt.Tensor. Without it the gradient is that of the operator's own implementation.
 
-    Graphs of torch.compile do not know it. ArgumentError.
+    A graph of torch.compile calls it as one operator: results are dense there, of the shape and dtype that op gives, and have one
+    derivative. ArgumentError.
     """
     if not callable(op) or not callable(forward):
         raise ArgumentError(
@@ -40,6 +45,7 @@ def register_kernel(op, format, forward, backward=None):
             KERNELS[alias] = []
             FUNCTIONS[alias] = _Asked(alias, FUNCTIONS.get(alias))
         KERNELS[alias].insert(0, (_formats(format), forward, backward))
+        _name(alias)
 
 
 def unregister_kernel(op, format):
@@ -51,11 +57,20 @@ def unregister_kernel(op, format):
         found |= len(left) < len(kernels)
         if left:
             KERNELS[alias] = left
+            _name(alias)
         elif KERNELS.pop(alias, None) is not None:
+            NAMES.pop(alias)
             own = FUNCTIONS.pop(alias).own
             if own is not None:
                 FUNCTIONS[alias] = own
     return found
+
+
+_changes = itertools.count()
+
+
+def _name(func):
+    NAMES[func] = f"{(torch.overrides.resolve_name(func) or repr(func)).replace(' ', '_')} {next(_changes)}"
 
 
 def _formats(format):

@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from ._pattern import Pattern, lasting
+from ._pattern import Pattern
 
 #: with fewer stored values, fewer bytes of the result or fewer columns it is found in the cache, in whatever order
 LARGE, BYTES, COLUMNS = 1 << 12, 1 << 17, 8
@@ -27,11 +27,8 @@ def in_row_order(pattern, values, x, transpose, left):
 
 def _of(pattern, transpose, left):
     """(the pattern with the rows of the result outermost, the slot of each of its values), or None where that changes nothing."""
-    key = ("row order", transpose, left)
-    if key not in pattern._derived:
-        with lasting():
-            pattern._derived[key] = _made(pattern, transpose != left)
-    return pattern._derived[key]
+    turned = transpose != left
+    return pattern.derived("turned row order" if turned else "row order", lambda pattern: _made(pattern, turned))
 
 
 def _made(pattern, turned):

@@ -17,24 +17,20 @@ from ._matrix import implements, is_sparse
 from ._pattern import Pattern, lasting
 from ._tensor import Tensor
 
-_REMEMBERED = 16  # derived patterns that each pattern keeps
 
-
-def rearranged(f, *tensors, key=None):
+def rearranged(f, *tensors, key=None, twice=False):
     """f(*st.Tensors) moves, drops or repeats elements; here it does so with Tensors. Where f gives an array or a number, the
-    result is dense. `key`: says what f does with one tensor, so that the next call finds what this one worked out."""
+    result is dense. `key`: says what f does, so that the next call for these patterns finds what this one worked out; `twice`:
+    a key that may never come again (see Pattern.remembered)."""
     if not all(x.pattern.once for x in tensors):
         return NotImplemented
-    kept = tensors[0].pattern._derived
-    plan = kept.get(key)
-    if plan is None:
+    patterns = [x.pattern for x in tensors]
+    plan = lambda: _plan(f, patterns)  # noqa: E731
+    if key is None:
         with lasting():
-            plan = _plan(f, [x.pattern for x in tensors])
-        if key is not None:
-            if len(kept) >= _REMEMBERED:
-                kept.pop(next(iter(kept)), None)
-            kept[key] = plan
-    made, at, padded = plan
+            made, at, padded = plan()
+    else:
+        made, at, padded = patterns[0].remembered(key, plan, *patterns[1:], twice=twice)
     values = [x.values() for x in tensors]
     if padded:
         values.insert(0, values[0].new_zeros(1))
@@ -280,7 +276,7 @@ def cat(tensors, dim=0, *, axis=None):
     """In the format of the first where that holds any pattern, otherwise CSR or COO."""
     dim = dim if axis is None else axis
     on_meta(torch.cat, tensors, dim)
-    return rearranged(lambda *ts: st.concatenate(ts, dim), *tensors)
+    return rearranged(lambda *ts: st.concatenate(ts, dim), *tensors, key=("cat", dim))
 
 
 @_joined("stack")
@@ -314,4 +310,4 @@ def column_stack(tensors):
 def block_diag(*tensors):
     if not all(is_sparse(x) and x.dim() == 2 for x in tensors):
         return NotImplemented
-    return rearranged(lambda *ts: st.block_diag(ts), *tensors)
+    return rearranged(lambda *ts: st.block_diag(ts), *tensors, key="block_diag")

@@ -80,8 +80,9 @@ class Tensor(torch.Tensor):
         return self._pattern.with_values(self._stored)
 
     def to_dense(self, dtype=None, *, masked_grad=None):
-        """All elements as an ordinary tensor; differentiable."""
-        dense = self._pattern.scatter(self._stored)
+        """All elements as an ordinary tensor; differentiable. In the format "dense" over the same memory."""
+        p, values = self._pattern, self._stored
+        dense = values.reshape(p.shape) if p.format.is_all_dense and p.is_dense else p.scatter(values)
         return dense if dtype is None else dense.to(dtype)
 
     def to_torch(self):
@@ -298,7 +299,7 @@ def _in_format(x, format, zeros):
 
 def from_torch(x, format=None, threshold=0):
     """A torch tensor as a Tensor: dense (differentiable: the gradient comes back at the stored elements), COO, CSR, CSC, BSR,
-    BSC, batched and hybrid ones, whose memory is shared. `format`: a name or st.Format; without one a sparse tensor keeps
+    BSC, batched and hybrid ones, whose memory is shared, as that of a dense one is in the format "dense". `format`: a name or st.Format; without one a sparse tensor keeps
     its own and a dense one becomes CSR (2-D) or COO. `threshold`: of a dense tensor, what is at most that large is absent.
     Elements stored twice are added first. TensorError, FormatError, DTypeError, Unsupported."""
     if isinstance(x, Tensor):
@@ -306,7 +307,8 @@ def from_torch(x, format=None, threshold=0):
     if x.layout == torch.strided:
         chosen = format or ("CSR" if x.dim() == 2 else f"COO({x.dim()})")
         pattern = Pattern(st.from_dense(st.from_torch(x.detach()), chosen, threshold))
-        return Tensor(pattern.gather(x), pattern)
+        whole = pattern.format.is_all_dense and pattern.is_dense and not threshold
+        return Tensor(x.reshape(-1) if whole else pattern.gather(x), pattern)
     if x.requires_grad and x.layout not in (torch.sparse_coo, torch.sparse_csr):
         raise Unsupported(
             f"torch has no gradients for tensors of {x.layout}",

@@ -2,12 +2,18 @@
 tensor, in the graph. What is traced are operators over the values and the index arrays, so that another pattern with as many
 slots needs no other graph."""
 
+import functools
 import operator
 
 import torch
 import torch.nn.functional as F
 
+from . import _embedding
+from ._called import called
+from ._convolution import RANKS, convolution
+from ._looked_up import rows
 from ._matrix import product
+from ._register import NAMES
 from ._scatter import scatter
 
 _T = torch.Tensor
@@ -68,6 +74,9 @@ class Traced:
         return self._values.requires_grad
 
     def __getattr__(self, name):
+        func = getattr(_T, name, None)
+        if func in NAMES:
+            return lambda *args, **kwargs: Traced.__torch_function__(func, (), (self, *args), kwargs)
         return getattr(self.to_dense(), name)
 
     @classmethod
@@ -75,12 +84,22 @@ class Traced:
         kwargs = kwargs or {}
         if func.__name__ == "__rmatmul__":
             func, args = torch.matmul, args[::-1]
+        elif func is operator.matmul:
+            func = torch.matmul
+        if func in NAMES:
+            result = called(func, args, kwargs, _is_traced, func in PRODUCTS and func not in _LOOK_UPS)
+            if result is not NotImplemented:
+                return result
         if func in PRODUCTS:
             result = PRODUCTS[func](*args, **kwargs)
             if result is not NotImplemented:
                 return result
         args = [_dense(x) for x in args]
         return func(*args, **{name: _dense(x) for name, x in kwargs.items()})
+
+
+def _is_traced(x):
+    return type(x) is Traced
 
 
 def _dense(x):
@@ -107,8 +126,64 @@ def _linear(x, weight, bias=None):
     return y if y is NotImplemented or bias is None else y + bias.to(y.dtype)
 
 
+def _convolution(rank, input, weight, bias=None, *args, **kwargs):
+    if type(weight) is not Traced or type(input) is Traced or type(bias) is Traced:
+        return NotImplemented
+    return convolution(rank, input, weight, bias, *args, **kwargs)
+
+
+def _looks_up(input, weight, max_norm, scale_grad_by_freq):
+    if type(weight) is not Traced or type(input) is Traced:
+        return False
+    _embedding.refuse_max_norm(max_norm)
+    return weight.dim() == 2 and not weight.turned and not scale_grad_by_freq
+
+
+def _embedded(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    if not _looks_up(input, weight, max_norm, scale_grad_by_freq):
+        return NotImplemented
+    index = input.reshape(-1).long()
+    return _embedding.shaped(rows(weight.values(), weight.pattern, index), index, input, weight, padding_idx)
+
+
+def _embedded_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
+    if mode not in ("sum", "mean") or not _looks_up(input, weight, max_norm, scale_grad_by_freq):
+        return NotImplemented
+    bag, count = _embedding.bags(input, offsets, mode, per_sample_weights, include_last_offset)
+    index = input.reshape(-1).long()
+    y = rows(weight.values(), weight.pattern, index)
+    if per_sample_weights is not None:
+        y = y * per_sample_weights.reshape(-1, 1).to(y.dtype)
+    if padding_idx is not None:
+        kept = (index != _embedding.padding_row(padding_idx, weight))[:, None]
+        y = torch.where(kept, y, 0)
+    else:
+        kept = torch.ones_like(index)[:, None]
+    y = y.new_zeros(count, y.shape[1]).index_add(0, bag, y)
+    return (
+        y / kept.new_zeros(count, 1, dtype=torch.int64).index_add(0, bag, kept.long()).clamp(min=1)
+        if mode == "mean"
+        else y
+    )
+
+
 #: functions of torch that graphs have products for: func -> f(*args, **kwargs), which may return NotImplemented
-PRODUCTS = {F.linear: _linear}
+_LOOK_UPS = {F.embedding: _embedded, F.embedding_bag: _embedded_bag}
+PRODUCTS = {F.linear: _linear, **_LOOK_UPS}
+for _f, _rank in RANKS.items():
+    PRODUCTS[_f] = functools.partial(_convolution, _rank)
 for _f in (torch.matmul, _T.matmul, _T.__matmul__, operator.matmul, torch.mm, _T.mm, torch.mv, _T.mv):
     PRODUCTS[_f] = _matmul
 for _f in (torch.addmm, _T.addmm, torch.addmv, _T.addmv):

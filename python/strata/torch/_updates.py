@@ -7,6 +7,7 @@ import re
 import weakref
 
 import torch
+import torch.nn.functional as F
 
 from ..errors import ArgumentError, Unsupported
 from ._elements import moved
@@ -35,6 +36,7 @@ class PatternUpdater:
 
     model, optimizer : the model has sparse weights; Parameters stay the same objects, and what the optimizer keeps for a weight
         moves with it. Weights that grow start at 0, and so does what is kept for them.
+        Of weights in formats of n:m each group keeps its n: as many grow in it as went.
     density : what share of each weight is stored, as a function of the step (stt.cubic_density(1, 0.1, 10_000)), or a number; None: as
         many as there are.
     drop_fraction : of the stored weights are replaced in an update; it falls to 0 by a cosine until `stop`, where that is given.
@@ -164,21 +166,28 @@ class PatternUpdater:
     def _update(self, module, name):
         pattern, parameter = module.__dict__[_PATTERNS][name], module._parameters[f"{name}_values"]
         stored = mask_of(pattern)
-        block = tuple(self.block or _block_of(pattern.format))
+        block, group = tuple(self.block or _block_of(pattern.format)), _group_of(pattern.format)
+        if group and (self.density is not None or not self.grow):
+            raise ArgumentError(
+                "a format of n:m stores n of each m, neither more nor fewer",
+                expected="grow='random' or 'gradient', and no density=",
+                got=f"{name} in {pattern.format.name or pattern.format}",
+                fix="choose other weights with filter=",
+            )
         area = math.prod(block)
         now = int(stored.sum())
         target = now if self.density is None else round(self.density(self.steps) * stored.numel())
         kept = min(now - round(self._fraction() * now), target) if self.grow else min(now, target)
         size = pattern.scatter(parameter.detach().abs()) if self.drop == "magnitude" else self._random(stored.shape)
         keep = _choose(size, stored, kept // area * area, block)
-        if self.grow and target > kept:
-            if self.grow == "random":
-                score = self._random(stored.shape)
+        if self.grow and (group or target > kept):
+            score = self._random(stored.shape) if self.grow == "random" else self._gradient(module, name)
+            if score is None:
+                return
+            if group:
+                keep = _filled(keep, score, group, block)
             else:
-                score = self._gradient(module, name)
-                if score is None:
-                    return
-            keep |= _choose(score, ~keep, (target - kept // area * area) // area * area, block)
+                keep |= _choose(score, ~keep, (target - kept // area * area) // area * area, block)
         self._move(module, name, _as_stored(keep, pattern))
 
     def _random(self, shape):
@@ -250,6 +259,37 @@ def _block_of(format):
         if found and level.kind == "dense":
             inside[found[1]] = int(found[2])
     return tuple(inside.get(d, 1) for d in format.dims) if inside else ()
+
+
+def _group_of(format):
+    """(dimension, n, m) of a format that stores n of each m along it; otherwise None."""
+    if format.num_parts == 1:
+        for level in format.levels:
+            found = re.fullmatch(r"(\w+) % (\d+)", level.expr)
+            if found and level.kind == "structured":
+                return format.dims.index(found[1]), level.arg, int(found[2])
+    return None
+
+
+def _filled(keep, score, group, block):
+    """A mask of what is kept and, in each group, of the largest scores beside it, so that n of m are there; by whole blocks."""
+    d, n, m = group
+    score = torch.where(_pooled(keep.float(), block) > 0, math.inf, _pooled(score, block)).movedim(d, -1)
+    extent = score.shape[-1]
+    score = F.pad(score, (0, -extent % m), value=-1.0).unflatten(-1, (-1, m))
+    found = torch.zeros_like(score, dtype=torch.bool).scatter_(-1, score.topk(n, -1).indices, True)
+    found = found.flatten(-2)[..., :extent].movedim(-1, d)
+    for d, (size, extent) in enumerate(zip(block, keep.shape)):
+        found = found.repeat_interleave(size, d).narrow(d, 0, extent)
+    return found
+
+
+def _pooled(x, block):
+    """The sums of blocks."""
+    for d, size in enumerate(block):
+        if size > 1:
+            x = F.pad(x.movedim(d, -1), (0, -x.shape[d] % size)).unflatten(-1, (-1, size)).sum(-1).movedim(-1, d)
+    return x
 
 
 def _as_wide_as_needed(format):

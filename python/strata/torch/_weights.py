@@ -3,10 +3,11 @@
 import re
 
 import torch
+import torch.nn.functional as F
 
 from .._core import Format
 from ..errors import ArgumentError, Error, TensorError
-from . import _matrix
+from . import _convolution, _matrix
 from ._channels import permute_channels_
 from ._layers import Chosen, own
 from ._layouts import is_registered
@@ -23,6 +24,8 @@ _PATTERNS = "_strata_patterns"
 _LISTENER = "_strata_listener"
 #: attribute of a module: {name of a weight: f(weight) -> what the module reads in its place}
 _READ = "_strata_read"
+#: attribute of a module: {name of the weight: (Tensor, its values, its pattern, its dtype)}, as it was read last
+_LAST = "_strata_last"
 #: attribute of a module: {name of a weight that sparsify_ left dense: why}
 _DENSE = "_strata_dense"
 
@@ -100,7 +103,14 @@ def _weight(module, name):
         if dense.requires_grad:
             dense.register_hook(lambda g: listener(module, name, g.detach()))
         return dense
-    return Tensor(values, pattern)
+    if type(values) is not torch.nn.Parameter:  # torch.func has put something in its place
+        return Tensor(values, pattern)
+    last = module.__dict__.setdefault(_LAST, {})
+    found = last.get(name)
+    if found is None or found[1] is not values or found[2] is not pattern or found[3] != values.dtype:
+        with torch.inference_mode(False):
+            found = last[name] = Tensor(values, pattern), values, pattern, values.dtype
+    return found[0]
 
 
 class Sparse:
@@ -168,7 +178,7 @@ class Sparse:
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
 
     def __reduce_ex__(self, protocol):
-        state = {k: v for k, v in self.__dict__.items() if k != _LISTENER}
+        state = {k: v for k, v in self.__dict__.items() if k not in (_LISTENER, _LAST)}
         return _made, (type(self) if type(self) not in _classes.values() else self._dense_class,), state
 
     def extra_repr(self):
@@ -180,20 +190,43 @@ class SparseLinear(Sparse):
     """nn.Linear needs no wrapper around its weight."""
 
     def forward(self, x):
-        state = self.__dict__
-        plain = "weight" in state[_PATTERNS] and _LISTENER not in state and _READ not in state and not KERNELS
-        if isinstance(x, Tensor) or not plain:
+        if isinstance(x, Tensor) or not _is_plain(self, F.linear):
             return super().forward(x)
         p = self._parameters
         return _matrix.linear(p["weight_values"], self.__dict__[_PATTERNS]["weight"], x, p["bias"])
 
 
+class SparseConvolution(Sparse):
+    """Nor does nn.Conv1d, Conv2d or Conv3d."""
+
+    def forward(self, x):
+        rank = len(self.kernel_size)
+        plain = self.padding_mode == "zeros" and _is_plain(self, (F.conv1d, F.conv2d, F.conv3d)[rank - 1])
+        if isinstance(x, Tensor) or not plain:
+            return super().forward(x)
+        p, pattern = self._parameters, self.__dict__[_PATTERNS]["weight"]
+        how = self.stride, self.padding, self.dilation, self.groups
+        return _convolution.convolve(rank, x, p["weight_values"], pattern, p["bias"], *how)
+
+
+def _is_plain(module, function):
+    """Is its `weight` sparse, and does nobody want to see it but the module itself, which gives it to a function of torch?"""
+    state = module.__dict__
+    return "weight" in state[_PATTERNS] and _LISTENER not in state and _READ not in state and function not in KERNELS
+
+
+_MIXINS = {torch.nn.Linear: SparseLinear}
+_MIXINS.update(dict.fromkeys((torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d), SparseConvolution))
 _classes = {}
 
 
 def _class_of(cls):
     if cls not in _classes:
-        mixin = SparseLinear if cls.forward is torch.nn.Linear.forward else Sparse
+        known = next((base for base in _MIXINS if issubclass(cls, base)), None)
+        alike = known is not None and all(
+            getattr(cls, name, None) is getattr(known, name, None) for name in ("forward", "_conv_forward")
+        )
+        mixin = _MIXINS[known] if alike else Sparse
         _classes[cls] = type(f"Sparse{cls.__name__}", (mixin, cls), {"__module__": cls.__module__, "_dense_class": cls})
     return _classes[cls]
 

@@ -13,6 +13,8 @@ from torch import nn  # noqa: E402
 from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 
 import strata.torch as stt  # noqa: E402
+from strata.torch import _called, _ops  # noqa: E402
+from strata.torch._register import NAMES  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::strata.torch.DensifiedWarning", "ignore:.*pin_memory")
 
@@ -79,24 +81,36 @@ def encoder(train):
 
 
 X = torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(0))
-MODULES = {  # module, input, products in the graph, dense copies in it
+MODULES = {  # module, input, products in the graph (of an embedding: look-ups), dense copies in it
     "Linear": (lambda: nn.Linear(32, 16), X, 1, 0),
     "Conv1D": (Conv1D, X, 1, 0),
     "products": (ManyProducts, X, 6, 0),
     "square": (Square, X[:, :, :5], 5, 0),
     "elements": (Elements, X[:1, :1], 0, 5),
-    "Embedding": (lambda: nn.Embedding(16, 32), torch.tensor([1, 3, 3]), 0, 1),
+    "Embedding": (lambda: nn.Embedding(16, 32, padding_idx=1), torch.tensor([1, 3, 3]), 1, 0),
+    "bags": (lambda: nn.EmbeddingBag(16, 32), torch.tensor([[1, 3, 3], [0, 15, 2]]), 1, 0),
+    "sums of bags": (lambda: nn.EmbeddingBag(16, 32, mode="sum", padding_idx=3), torch.tensor([[1, 3, 3]]), 1, 0),
+    "largest of bags": (lambda: nn.EmbeddingBag(16, 32, mode="max"), torch.tensor([[1, 3, 3]]), 0, 1),
     "encoder": (lambda: encoder(True), X, None, 0),  # exported below, evaluated
     "encoder, evaluated": (lambda: encoder(False), X, 4, 0),
     "cross attention": (Cross, X, 1, 1),
-    "Conv2d": (lambda: nn.Conv2d(3, 4, 3), torch.randn(2, 3, 8, 8), 0, 1),
+    "Conv1d": (lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1), X[:, :4], 1, 0),
+    "Conv2d": (
+        lambda: nn.Conv2d(4, 6, 3, padding="same", dilation=2, groups=2),
+        X[:, :4, :, None].expand(2, 4, 32, 7),
+        1,
+        0,
+    ),
+    "Conv2d of one image": (lambda: nn.Conv2d(4, 6, (3, 2), bias=False), X[0, :4, :, None].expand(4, 32, 7), 1, 0),
+    "Conv2d, reflecting": (lambda: nn.Conv2d(4, 6, 3, padding=1, padding_mode="reflect"), X.view(2, 4, 8, 5), 1, 0),
+    "Conv3d": (lambda: nn.Conv3d(4, 6, 2), X.view(2, 4, 2, 4, 5), 1, 0),
+    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(5, 6, 2), X, 0, 1),
 }
 
 
 def sparse(make, format="CSR"):
     torch.manual_seed(0)
     module, names = make(), r"(^|linear\d\.|proj\.|proj_)weight"
-    format = "COO(4)" if isinstance(module, nn.Conv2d) else format
     return stt.sparsify_(module, format, stt.Magnitude(0.3), filter=names)
 
 
@@ -120,9 +134,8 @@ def test_compiled_and_exported(name):
     exported = torch.export.export(module, (x,))
     torch.testing.assert_close(exported.module()(x), module(x))
     graph = str(exported.graph)
-    if name == "Conv2d" and not graph.count("scatter_v2.default]"):
-        return  # it has got a product of its own
-    assert (graph.count("mm_v1.default]"), graph.count("scatter_v2.default]")) == (products, copies)
+    counts = {op: graph.count(f"{op}.default]") for op in ("mm_v1", "rows_v1", "scatter_v2")}
+    assert (counts["mm_v1"] + counts["rows_v1"], counts["scatter_v2"]) == (products, copies)
 
 
 class Uses(nn.Module):
@@ -196,6 +209,201 @@ def test_func_compiled_where_the_graph_breaks(f):
     torch.testing.assert_close(torch.compile(g, backend="aot_eager")(A.values()), g(A.values()))
 
 
+@pytest.mark.parametrize("text", ["COO", "CSC", "bitmap", "structured(4, 4)", "BSR(2, 4)", "BSR(3, 3) + COO"])
+@pytest.mark.parametrize("name", ["Conv2d", "Embedding"])
+def test_formats_of_convolutions_and_embeddings(name, text):
+    make, x, *_ = MODULES[name]
+    module = sparse(make, text).double()
+    x = x.double() if x.is_floating_point() else x
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), module(x))
+    torch.testing.assert_close(gradients(compiled, module, x), gradients(module, module, x))
+
+
+@pytest.mark.parametrize("text", ["CSR", "BSR(2, 2)"])
+@pytest.mark.parametrize("name", ["Conv2d", "Embedding"])
+def test_func_of_convolutions_and_embeddings(name, text):
+    """Gradients of gradients, batches of values, forward mode: of what stands in the graph."""
+    make, x, *_ = MODULES[name]
+    module = sparse(make, text).double()
+    pattern, values = module.weight.pattern, module.weight_values.detach()
+    index = list(pattern.index)
+    if name == "Conv2d":
+        columns = torch.randn(module.weight[0].numel() * 2, 3, dtype=torch.float64)
+        layout = _ops.unfolded_layout(pattern.layout, 2)
+        f = lambda v: torch.ops.strata.mm_v1(v, index, layout, columns, False, False)  # noqa: E731
+        dense = lambda w: unfolded_by_hand(w, 2) @ columns  # noqa: E731
+        op, rest = torch.ops.strata.mm_v1, (index, layout, columns, False, False)
+    else:
+        f = lambda v: torch.ops.strata.rows_v1(v, index, pattern.layout, x)  # noqa: E731
+        dense = lambda w: w[x]  # noqa: E731
+        op, rest = torch.ops.strata.rows_v1, (index, pattern.layout, x)
+    torch.testing.assert_close(f(values), dense(pattern.scatter(values)))
+    g = lambda v: f(v).pow(3).sum()  # noqa: E731
+    h = lambda v: dense(pattern.scatter(v)).pow(3).sum()  # noqa: E731
+    torch.testing.assert_close(torch.func.grad(g)(values), torch.func.grad(h)(values))
+    torch.testing.assert_close(torch.func.hessian(g)(values), torch.func.hessian(h)(values))
+    both = torch.stack([values, 2 * values])
+    torch.testing.assert_close(torch.vmap(f)(both), torch.stack([f(values), f(2 * values)]))
+    torch.testing.assert_close(torch.func.jvp(f, (values,), (both[1],))[1], f(both[1]))
+    assert torch.autograd.gradgradcheck(f, values.requires_grad_())
+    torch.library.opcheck(op.default, (values, *rest))
+
+
+def unfolded_by_hand(w, groups):
+    """(outputs, places x channels of all groups)"""
+    out, inputs, *kernel = w.shape
+    wide = w.new_zeros(out, groups * inputs, *kernel)
+    for k in range(groups):
+        rows = slice(k * out // groups, (k + 1) * out // groups)
+        wide[rows, k * inputs : (k + 1) * inputs] = w[rows]
+    return wide.flatten(2).transpose(1, 2).reshape(out, -1)
+
+
+def test_a_row_that_is_not_there():
+    table = torch.compile(stt.nn.Embedding(6, 8, density=0.5), fullgraph=True, backend="aot_eager")
+    with pytest.raises(st.IndexError, match="does not have"):
+        table(torch.tensor([6]))
+
+
+class Registered:
+    """Kernels that count their calls, undone at the end."""
+
+    def __init__(self, op, format, backward=None):
+        self.op, self.format, self.calls = op, format, 0
+        stt.register_kernel(op, format, self.forward, backward)
+
+    def forward(self, *args, **kwargs):
+        self.calls += 1
+        assert any(isinstance(x, stt.Tensor) for x in args)
+        return self.op(*(x.to_dense() if isinstance(x, stt.Tensor) else x for x in args), **kwargs)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        stt.unregister_kernel(self.op, self.format)
+
+
+@pytest.mark.parametrize(
+    "make, op, format",
+    [
+        (lambda: nn.Linear(32, 16), F.linear, "CSR"),
+        (lambda: nn.Linear(32, 16), F.linear, "BSR(4, 4) + COO"),
+        (Conv1D, torch.addmm, "delta(4)"),
+        (Cross, F.linear, "CSR"),
+        (lambda: nn.Embedding(16, 32), F.embedding, "BSR(4, 4)"),
+        (lambda: nn.Conv1d(5, 4, 3, padding=1, stride=2), F.conv1d, "CSR"),
+        (
+            lambda: Uses(lambda x, w: w.t().sum(0, dtype=torch.float64) + torch.logcumsumexp(w, 1).sum()),
+            torch.sum,
+            "CSC",
+        ),
+        (lambda: Uses(lambda x, w: torch.logcumsumexp(w, dim=1)), torch.logcumsumexp, "CSR"),
+    ],
+)
+def test_registered_kernels_serve_in_graphs(make, op, format):
+    module = sparse(make, format if op is not torch.sum else "CSR")
+    if op is F.conv1d:
+        format = module.weight.format
+    x = torch.tensor([1, 3, 3]) if isinstance(module, nn.Embedding) else X
+    want, of_want = module(x), gradients(module, module, x)
+    torch._dynamo.reset()
+    graphs = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(module, fullgraph=True, backend=graphs)
+    torch.testing.assert_close(compiled(x), want)
+    with Registered(op, format) as mine:
+        calls = mine.calls
+        torch.testing.assert_close(compiled(x), want)
+        assert mine.calls > calls and graphs.frame_count == 2
+        torch.testing.assert_close(gradients(compiled, module, x), of_want, rtol=1e-4, atol=1e-4)
+        assert "called_v1" in str(torch.export.export(module, (x,)).graph)
+        calls = mine.calls
+    torch.testing.assert_close(compiled(x), want)
+    assert mine.calls == calls
+
+
+def test_registered_gradients_serve_in_graphs():
+    module = sparse(lambda: nn.Linear(32, 16))
+    want = gradients(module, module, X[0])
+
+    def backward(g, x, w, b):
+        assert isinstance(w, stt.Tensor)
+        return g @ w.to_dense(), 2 * w.pattern.gather(g.t() @ x), 3 * g.sum(0)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    with Registered(F.linear, "CSR", backward):
+        of_values, of_bias = (gradients(compiled, module, X[0])[k] for k in (1, 0))
+    names = [name for name, _ in module.named_parameters()]
+    torch.testing.assert_close(of_values, 2 * want[names.index("weight_values")], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(of_bias, 3 * want[names.index("bias")], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["Linear", "Embedding", "Conv2d"])
+def test_registered_kernels_in_graphs_under_autocast(name):
+    make, x, *_ = MODULES[name]
+    module = sparse(make)
+    op = {"Linear": F.linear, "Embedding": F.embedding, "Conv2d": F.conv2d}[name]
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    with torch.autocast("cpu", torch.bfloat16), Registered(op, module.weight.format) as mine:
+        want, of_want = module(x), gradients(module, module, x)
+        calls = mine.calls
+        got = compiled(x)
+        assert got.dtype == want.dtype and mine.calls > calls
+        torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-2)
+        for a, b in zip(gradients(compiled, module, x), of_want):
+            assert a.dtype == b.dtype
+            torch.testing.assert_close(a, b, rtol=5e-2, atol=0.1)
+
+
+def test_registered_kernels_that_do_not_serve_in_graphs():
+    """Of another format; that pass; that give something else than the function."""
+    module = sparse(lambda: nn.Linear(32, 16))
+    want = module(X)
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    with Registered(F.linear, "CSC") as mine:
+        torch.testing.assert_close(compiled(X), want)
+        assert not mine.calls
+    for forward, error in (
+        (lambda x, w, b: NotImplemented, None),
+        (lambda x, w, b: x[..., :16].double(), st.TensorError),
+        (lambda x, w, b: torch.ones(3), st.TensorError),
+    ):
+        stt.register_kernel(F.linear, "CSR", forward)
+        try:
+            if error is None:
+                torch.testing.assert_close(compiled(X), want)
+            else:
+                with pytest.raises(error, match="a graph counts on"):
+                    compiled(X)
+        finally:
+            stt.unregister_kernel(F.linear, "CSR")
+
+
+def test_operators_of_registered_kernels_keep_torchs_rules():
+    A = stt.from_torch(torch.randn(6, 5).double() * (torch.rand(6, 5) < 0.5), "CSR")
+    x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    with Registered(torch.matmul, "CSR"):
+        told = "sparse", A.pattern.layout, len(A.pattern.index), False
+        call = _called._text_of(NAMES[torch.matmul], (), told, ("dense",))
+        operands = [A.values().requires_grad_(), x], list(A.pattern.index), call
+        torch.library.opcheck(torch.ops.strata.called_v1.default, operands)
+        f = lambda v, x: torch.ops.strata.called_v1([v, x], operands[1], call)  # noqa: E731
+        assert torch.autograd.gradcheck(f, (A.values(), x))
+        y = f(A.values(), x).square().sum()
+        with pytest.raises(st.Unsupported, match="one derivative"):
+            torch.autograd.grad(y, A.values(), create_graph=True)
+        got = torch.vmap(f, (None, 0))(A.values().detach(), torch.stack([x, 2 * x]).detach())
+        torch.testing.assert_close(got[1], A.to_dense().detach() @ (2 * x.detach()))
+        assert not _called._text_of(NAMES[torch.matmul], (), told, ("is", 1j))
+    with pytest.raises(st.Unsupported, match="nobody has registered"):
+        f(A.values(), x)
+
+
 @pytest.mark.parametrize("text", ["COO", "DIA", "delta(4)", "BSR(5, 3)", "BSR(4, 4) + COO"])
 def test_formats(text):
     module = sparse(Conv1D, text)
@@ -217,10 +425,11 @@ def test_operators_keep_torchs_rules():
 
 
 @pytest.mark.parametrize("text", ["CSR", "COO", "BSR(4, 4)"])
-@pytest.mark.parametrize("module", ["Linear", "Conv1D"])
+@pytest.mark.parametrize("module", ["Linear", "Conv1D", "Embedding", "Conv1d"])
 def test_patterns_of_one_size_share_a_graph(text, module):
     """Also where the number of stored values falls, if the updater keeps the size."""
     torch.manual_seed(0)
+    X = MODULES[module][1]
     net = stt.sparsify_(MODULES[module][0](), text, stt.Random(0.5, (4, 4) if "BSR" in text else ()), filter="weight")
     updater = stt.PatternUpdater(
         net, torch.optim.SGD(net.parameters(), 0.01), every=1, density=lambda step: 0.5 - 0.05 * step, fixed_size=True
@@ -234,7 +443,7 @@ def test_patterns_of_one_size_share_a_graph(text, module):
         updater.optimizer.step()
         updater.step()
         seen.add(net.weight.nse)
-    assert graphs.frame_count == 1 and len(seen) == 5
+    assert graphs.frame_count == 1 and len(seen) > 1
     assert net.weight.nse < net.weight.pattern.num_values == len(net.weight_values)
 
 

@@ -13,7 +13,7 @@ from test_torch_tensor import random, sample, stored  # noqa: E402
 from torch import nn  # noqa: E402
 
 import strata.torch as stt  # noqa: E402
-from strata.torch import _convolution  # noqa: E402
+from strata.torch._unfolded import unfolded  # noqa: E402
 from strata.torch._weights import weight_format  # noqa: E402
 
 FORMATS = [
@@ -98,15 +98,15 @@ def test_elements_that_two_parts_store():
 )
 def test_the_matrix_keeps_blocks(text, groups, kept):
     pattern = stt.from_torch(sample((6, 4, 3, 2)), weight_format(text, 4)).pattern
-    matrix, gather = _convolution._as_matrix(pattern, groups)
+    matrix = unfolded(pattern, groups).matrix
     assert matrix.format == st.Format(kept) and matrix.nse == pattern.nse
-    assert _convolution._as_matrix(pattern, groups)[0] is matrix
+    assert unfolded(pattern, groups).matrix is matrix
 
 
 def test_values_in_the_matrixs_order_stay_where_they_are():
     values = stt.from_torch(sample((6, 4, 1, 1)), weight_format("CSR", 4)).values()
     pattern = stt.from_torch(sample((6, 4, 1, 1)), weight_format("CSR", 4)).pattern
-    assert _convolution._as_matrix(pattern, 1)[1](values) is values
+    assert unfolded(pattern, 1).values(values) is values
 
 
 def test_gradients_of_any_order():

@@ -102,7 +102,7 @@ def both(worker, folder):
         for rank in range(2)
     ]
     for p in processes:
-        _, said = p.communicate(timeout=120)
+        _, said = p.communicate(timeout=600)
         assert p.returncode == 0, said.decode()[-2000:]
     return [torch.load(f"{out}{rank}") for rank in range(2)]
 

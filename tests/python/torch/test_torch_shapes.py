@@ -7,6 +7,7 @@ from test_torch_tensor import FORMATS, random, sample, stored  # noqa: E402
 
 import strata as st  # noqa: E402
 import strata.torch as stt  # noqa: E402
+from strata.torch import _elements, _shapes  # noqa: E402
 
 T = torch.tensor
 MASK = sample(seed=3) > 0
@@ -176,6 +177,84 @@ def test_the_second_call_works_nothing_out(monkeypatch):
     for k in range(40):
         A[k % 6, : k % 8]
     assert len(A.pattern._derived) <= 16
+
+
+KEPT = {  # f(A, B), and from which call on nothing is worked out anew
+    "cat": (lambda A, B: torch.cat([A, B, A], 1), 2),
+    "stack": (lambda A, B: torch.stack([A, B]), 2),
+    "block_diag": (lambda A, B: torch.block_diag(A, B), 2),
+    "part": (lambda A, B: A[1:4, ::2], 2),
+    "list": (lambda A, B: A[[3, 0, 3]], 3),
+    "list of columns": (lambda A, B: A[:, T([[0, 2]])], 3),
+    "mask": (lambda A, B: A[ODD], 3),
+    "index_select": (lambda A, B: torch.index_select(A, 1, T([4, 4])), 3),
+    "sum": (lambda A, B: A + B, 2),
+    "product": (lambda A, B: A * B, 2),
+    "larger": (lambda A, B: torch.maximum(A, B) + torch.where(B > 1, A, 0), 2),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_was_worked_out_is_kept(name, monkeypatch):
+    """Also beside another pattern that is equal; a list is kept when it comes a second time."""
+    f, last = KEPT[name]
+    made, plan, union, slots = [], _shapes._plan, _elements._combined, _elements.slots_of
+    monkeypatch.setattr(_shapes, "_plan", lambda *args: made.append(1) or plan(*args))
+    monkeypatch.setattr(_elements, "_combined", lambda *args: made.append(1) or union(*args))
+    monkeypatch.setattr(_elements, "slots_of", lambda *args: made.append(1) or slots(*args))
+    first, second = stt.from_torch(sample(), "CSR"), stt.from_torch(sample(seed=1), "BSR(2, 2)")
+    for call in range(1, 5):
+        A = stt.Tensor(call * first.values(), first.pattern).requires_grad_()
+        B = stt.from_torch(sample(seed=1), "BSR(2, 2)") if name in ("cat", "block_diag") else second
+        dense = A.to_dense().detach().requires_grad_()
+        made.clear()
+        got, want = f(A, B), f(dense, B.to_dense())
+        assert bool(made) == (call < last)
+        torch.testing.assert_close(got.to_dense(), want)
+        (got * got).sum().backward()
+        (want * want).sum().backward()
+        torch.testing.assert_close(A.grad.to_dense(), torch.where(stored(A.pattern), dense.grad, 0))
+
+
+def test_what_is_kept_is_told_apart_and_bounded():
+    A = stt.from_torch(sample(), "CSR")
+    B, C = (stt.from_torch(sample(seed=k), "CSR") for k in (1, 2))
+    for _ in range(3):
+        for other in (B, C, A, B.t().reshape(6, 8)):
+            assert torch.equal(torch.cat([A, other]).to_dense(), torch.cat([sample(), other.to_dense()]))
+            assert torch.equal((A + other).to_dense(), sample() + other.to_dense())
+        for at in ([0, 1], [1, 0], [0], T([[0, 1]]), T([[0], [1]])):
+            assert torch.equal(A[at].to_dense(), sample()[at])
+    for k in range(100):
+        A[k % 6 :, k % 8]
+        A[[k % 6, k % 5]]
+    assert len(A.pattern._derived) <= 16
+
+
+@pytest.mark.parametrize("text", FORMATS)
+@pytest.mark.parametrize("few", [True, False])
+def test_elements_that_are_sought(text, few, monkeypatch):
+    """In a table of all elements, or among those stored."""
+    monkeypatch.setattr(_elements, "_TABLE", 0 if few else 1000)
+    A = stt.from_torch(sample(), text).requires_grad_()
+    dense = sample().requires_grad_()
+    rows, columns = T([[5, 0, -1], [0, 0, 3]]), T([[1], [-8]])
+    for f in (
+        lambda A: A.gather(1, T([[7, 0, 0], [1, 2, 3]])),
+        lambda A: A[rows, columns],
+        lambda A: A[rows, None, columns],
+        lambda A: A.take(T([0, 47, 13, 13])),
+        lambda A: A[MASK],
+    ):
+        A.grad = dense.grad = None
+        got, want = f(A), f(dense)
+        torch.testing.assert_close(got, want)
+        g = torch.linspace(1, 2, want.numel(), dtype=want.dtype).reshape(want.shape)
+        got.backward(g)
+        want.backward(g)
+        torch.testing.assert_close(A.grad.to_dense(), torch.where(stored(A.pattern), dense.grad, 0))
+    flags = stt.from_torch(sample() > 3, text)
+    assert torch.equal(flags[rows, columns], (sample() > 3)[rows, columns])
 
 
 def test_a_first_call_under_inference_mode():

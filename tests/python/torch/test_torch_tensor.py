@@ -127,6 +127,20 @@ def test_torchs_own_layouts_share_their_memory(layout):
             stt.from_torch(getattr(sample(), layout)(*blocks).requires_grad_())
 
 
+def test_dense_tensors_share_their_memory():
+    for x in (random(6, 8), random(2, 3, 4), random(5)):
+        A = stt.from_torch(x, "dense" if x.dim() == 2 else f"dense({x.dim()})")
+        dense = A.to_dense()
+        assert A.values().data_ptr() == x.data_ptr() == dense.data_ptr() and torch.equal(dense, x)
+    x = random(6, 8).requires_grad_()
+    A = stt.from_torch(x, "dense")
+    (A.to_dense() * sample()).sum().backward()
+    assert torch.equal(x.grad, sample())
+    other = stt.from_torch(x, "(i, j) -> (j: dense, i: dense)")
+    assert other.values().data_ptr() != x.data_ptr() and torch.equal(other.to_dense(), x)
+    assert torch.equal(stt.from_torch(x.detach().t(), "dense").to_dense(), x.detach().t())
+
+
 def test_twice_stored_elements_are_added():
     x = torch.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2), requires_grad=True)
     A = stt.from_torch(x)

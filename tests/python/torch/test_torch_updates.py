@@ -1,6 +1,7 @@
 """Patterns that change while training: what goes, what grows, and that optimizers follow."""
 
 import copy
+import math
 import pickle
 
 import pytest
@@ -114,6 +115,133 @@ def test_blocks_go_and_grow_whole():
     train(net, optimizer, updater, 4)
     blocks = mask(net[0]).view(6, 4, 4, 4).permute(0, 2, 1, 3).reshape(24, 16).sum(1)
     assert net[0].weight.nse == n and set(blocks.tolist()) == {0, 16}
+
+
+def in_groups(mask, dim, m):
+    return mask.movedim(dim, -1).unflatten(-1, (-1, m)).sum(-1)
+
+
+@pytest.mark.parametrize("grow", ["random", "gradient"])
+@pytest.mark.parametrize("sparsifier", [stt.NM(2, 4), stt.NM(1, 8), stt.GroupedNM(1, 4, 8)])
+def test_n_of_m_stay_n_of_m(grow, sparsifier):
+    torch.manual_seed(0)
+    net = stt.sparsify_(nn.Sequential(nn.Linear(16, 24), nn.ReLU(), nn.Linear(24, 4)), None, sparsifier, filter="0")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.0, momentum=0.9)
+    updater = stt.PatternUpdater(net, optimizer, grow=grow, every=1, drop_fraction=0.25)
+    before, weight, format = mask(net[0]), net[0].weight.detach().to_dense(), net[0].weight.format
+    dense = nn.Sequential(nn.Linear(16, 24), nn.ReLU(), nn.Linear(24, 4))
+    dense[0].weight.data, dense[0].bias, dense[2] = weight.clone(), net[0].bias, net[2]
+    draw = torch.Generator().manual_seed(1)
+    x, y = torch.randn(8, 16, generator=draw), torch.randn(8, 4, generator=draw)
+    (dense(x) - y).square().mean().backward()
+    assert train(net, optimizer, updater, 1) == 1
+    after, rows = mask(net[0]), getattr(sparsifier, "g", 1)
+    assert net[0].weight.format == format and (in_groups(after, 1, sparsifier.m) == sparsifier.n).all()
+    assert torch.equal(after, after.view(-1, rows, 16)[:, :1].expand(-1, rows, -1).reshape(24, 16))  # groups alike
+    gone, grown = before & ~after, after & ~before
+    assert gone.sum() == grown.sum() > 0 and (net[0].weight.detach().to_dense()[grown] == 0).all()
+    size = weight.abs().view(-1, rows, 16).sum(1)
+    gone, before, grown, after = (x.view(-1, rows, 16)[:, 0] for x in (gone, before, grown, after))
+    assert gone.sum() <= 0.25 * before.sum() + 1
+    if grow == "gradient":
+        rest = dense[0].weight.grad.abs().view(-1, rows, 16).sum(1)
+        smallest = torch.where(grown, rest, torch.inf).unflatten(1, (-1, sparsifier.m)).amin(-1)
+        largest = torch.where(after, -torch.inf, rest).unflatten(1, (-1, sparsifier.m)).amax(-1)
+        assert (smallest >= largest).all()
+    # what stays is larger than what went, but for what came back
+    assert size[gone].max() <= size[before].quantile(0.3)
+
+
+def test_n_of_m_of_a_convolution_and_of_a_ragged_weight():
+    torch.manual_seed(0)
+    for module, x in ((nn.Conv2d(6, 4, 3), torch.randn(2, 6, 5, 5)), (nn.Linear(10, 6), torch.randn(3, 10))):
+        net = stt.sparsify_(nn.Sequential(module), None, stt.NM(2, 4), filter="weight")
+        updater = stt.PatternUpdater(net, torch.optim.SGD(net.parameters(), 0.1), grow="gradient", every=1)
+        stored, pattern = net[0].weight.nse, net[0].weight.pattern
+        for _ in range(3):
+            net(x).square().sum().backward()
+            updater.optimizer.step()
+            updater.step()
+            whole = mask(net[0])
+            extent = whole.shape[1] // 4 * 4
+            assert (in_groups(whole[:, :extent], 1, 4) == 2).all() and (whole[:, extent:].sum(1) == 2).all()
+        assert net[0].weight.nse == stored and net[0].weight.pattern != pattern
+
+
+@pytest.mark.parametrize("how", [dict(grow=None), dict(density=0.25)])
+def test_n_of_m_neither_grows_nor_shrinks(how):
+    net = stt.sparsify_(nn.Sequential(nn.Linear(16, 24)), None, stt.NM(2, 4))
+    with pytest.raises(st.ArgumentError, match="n of each m"):
+        stt.PatternUpdater(net, None, every=1, **how).step()
+
+
+class MaskedRigL:
+    """RigL as its paper has it, over dense weights and masks: Evci, Gale, Menick, Castro, Elsen, ICML 2020."""
+
+    def __init__(self, net, masks, share, every, stop):
+        self.net, self.masks, self.share, self.every, self.stop, self.t = net, masks, share, every, stop, 0
+
+    def hide(self):
+        """Weights, gradients and momentum where nothing is stored."""
+        for layer, there in self.masks.items():
+            layer.weight.data *= there
+            if layer.weight.grad is not None:
+                layer.weight.grad *= there
+
+    def step(self, optimizer):
+        gradients = {layer: layer.weight.grad.clone() for layer in self.masks}
+        self.hide()
+        optimizer.step()
+        self.t += 1
+        if self.t % self.every or self.t >= self.stop:
+            return
+        share = self.share / 2 * (1 + math.cos(math.pi * self.t / self.stop))
+        for layer, there in self.masks.items():
+            weight, momentum = layer.weight.data, optimizer.state[layer.weight]["momentum_buffer"]
+            n = int(there.sum())
+            kept = n - round(share * n)
+            stays = torch.zeros_like(there).view(-1)
+            stays[torch.where(there, weight.abs(), -1).view(-1).topk(kept).indices] = True
+            new = stays.clone()
+            new[torch.where(stays, -1, gradients[layer].abs().view(-1)).topk(n - kept).indices] = True
+            new = new.view_as(there)
+            weight[~(new & there)] = 0
+            momentum[~(new & there)] = 0
+            self.masks[layer] = new
+
+
+def test_rigl_is_that_of_the_paper():
+    """Step for step: weights, momentum, patterns, over updates whose share falls."""
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        stt.nn.Linear(16, 24, density=0.3), nn.Tanh(), stt.nn.Linear(24, 12, density=0.2), nn.Tanh(), nn.Linear(12, 4)
+    ).double()
+    dense = nn.Sequential(nn.Linear(16, 24), nn.Tanh(), nn.Linear(24, 12), nn.Tanh(), nn.Linear(12, 4)).double()
+    with torch.no_grad():
+        for a, b in zip(net, dense):
+            if isinstance(a, nn.Linear):
+                b.weight.copy_(a.weight.to_dense() if isinstance(a.weight, stt.Tensor) else a.weight)
+                b.bias.copy_(a.bias)
+    theirs = MaskedRigL(dense, {dense[k]: mask(net[k]) for k in (0, 2)}, share=0.3, every=4, stop=21)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.05, momentum=0.9) for m in (net, dense)]
+    updater = stt.PatternUpdater(net, optimizers[0], grow="gradient", drop_fraction=0.3, every=4, stop=21)
+    draw, patterns = torch.Generator().manual_seed(1), set()
+    for _ in range(30):
+        x, y = (torch.randn(8, n, generator=draw, dtype=torch.float64) for n in (16, 4))
+        losses = []
+        for m, optimizer in zip((net, dense), optimizers):
+            optimizer.zero_grad()
+            losses.append((m(x) - y).square().mean())
+            losses[-1].backward()
+        optimizers[0].step()
+        updater.step()
+        theirs.step(optimizers[1])
+        torch.testing.assert_close(*losses)
+        for k in (0, 2):
+            assert torch.equal(mask(net[k]), theirs.masks[dense[k]])
+            torch.testing.assert_close(net[k].weight.detach().to_dense(), dense[k].weight.detach())
+            patterns.add(net[k].weight.pattern)
+    assert len(patterns) >= 2 * 4  # most updates change something
 
 
 def test_goes_on_after_saving():

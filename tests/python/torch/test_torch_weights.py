@@ -204,6 +204,31 @@ def test_sparse_from_the_start(how):
         stt.nn.Linear(3, 3, pattern=mask)
 
 
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_the_weight_is_made_once(mode):
+    """As long as its values, its pattern and its dtype are the same; and what one mode made serves in another."""
+    module = stt.sparsify_(torch.nn.Linear(8, 6), "CSR", stt.Magnitude(0.5))
+    x = torch.randn(2, 8)
+    with mode():
+        weight = module.weight
+        assert module.weight is weight and not weight.is_inference()
+    module.weight_values.data.mul_(2)
+    (x @ module.weight.t()).sum().backward()
+    assert module.weight is weight and torch.equal(weight.grad.values(), module.weight_values.grad)
+    assert torch.equal(weight.to_dense().detach(), module.weight.pattern.scatter(module.weight_values.detach()))
+    module.double()
+    assert module.weight.dtype == torch.float64 and module(x.double()).dtype == torch.float64
+    other = copy.deepcopy(module)
+    assert other.weight is not module.weight and other.weight.values() is other.weight_values
+    again = pickle.loads(pickle.dumps(module))
+    assert again.weight.values() is again.weight_values
+    module.weight = stt.from_torch(torch.eye(6, 8).double(), "CSC")
+    assert module.weight.format == st.Format("CSC") and module.weight.values() is module.weight_values
+    values = torch.zeros_like(module.weight_values)
+    assert not torch.func.functional_call(module, {"weight_values": values, "bias": torch.zeros(6)}, x.double()).any()
+    assert module.weight.values() is module.weight_values
+
+
 def test_tied_weights_stay_tied():
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
     model[1].weight = model[0].weight

@@ -4,11 +4,11 @@ import math
 
 import torch
 
-from .._weights import Sparse
+from .._weights import SparseConvolution
 from ._pattern import kept, start_sparse
 
 
-class _Convolution(Sparse):
+class _Convolution(SparseConvolution):
     def __init__(
         self,
         in_channels,
