@@ -63,6 +63,13 @@ nb::object in_dtype(nb::object values, nb::handle dtype) {
   }
 }
 
+/// Also a NumPy or torch array of no dimensions.
+bool is_number(nb::handle h) {
+  if (!PyNumber_Check(h.ptr()) || PyObject_Size(h.ptr()) >= 0) return false;
+  PyErr_Clear();
+  return true;
+}
+
 /// NumPy's warning for what NumPy warns of.
 void warn_imaginary(DType to) {
   const nb::object home = nb::hasattr(numpy(), "exceptions") ? nb::object(numpy().attr("exceptions")) : numpy();
@@ -148,10 +155,11 @@ void bind_convert(nb::module_& m) {
          nb::handle pos_dtype, nb::handle crd_dtype, nb::handle split, nb::handle fill) {
         std::vector<Buffer> lists;
         for (nb::handle c : coords) {
-          if (PyIndex_Check(c.ptr()) && !nb::hasattr(c, "__len__"))  // from_coo(rows, columns, values)
+          if (is_number(c))  // from_coo(rows, columns, values), or SciPy's order
             throw TensorError({.what = "the coordinates are one list, not one per dimension",
                                .expected = "a tuple of lists: from_coo((rows, columns), values, shape)",
-                               .got = nb::cast<std::string>(nb::repr(coords.type())) + " of numbers"});
+                               .got = nb::cast<std::string>(nb::repr(coords.type())) + " of numbers",
+                               .fix = "put the lists of rows and columns into one tuple, in front of the values"});
           lists.push_back(to_index_buffer(c, "coords"));
           if (lists.size() > static_cast<std::size_t>(max_dims)) break;
         }
@@ -159,7 +167,10 @@ void bind_convert(nb::module_& m) {
         if (lists.size() != s.size())
           throw TensorError({.what = "from_coo needs one list of coordinates per dimension",
                              .expected = std::to_string(s.size()) + " lists",
-                             .got = std::to_string(lists.size())});
+                             .got = std::to_string(lists.size()),
+                             .fix = !lists.empty() && lists[0].size == static_cast<std::int64_t>(s.size())
+                                        ? "a list for each dimension, not for each element: coords.T"
+                                        : ""});
         const Buffer v = to_buffer(in_dtype(nb::borrow(values), dtype), "values");
         const Format f = to_format(format, static_cast<int>(s.size()));
         const ConvertOptions o = to_options(dtype, pos_dtype, crd_dtype, split, nb::none());

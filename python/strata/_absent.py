@@ -124,6 +124,9 @@ MEMBERS = {
     "detach": "A: no gradients are recorded",
     "requires_grad": "A: no gradients are recorded",
     "backward": "A: no gradients are recorded",
+    "inverse": "st.solve(A, b), or st.lu(A), whose solve() takes right-hand sides",
+    "pinverse": 'st.solve(A, b, method="qr"), or np.linalg.pinv(A.to_dense())',
+    "logdet": "st.lu(A).logdet()",
     "coalesce": 'A.to("COO"), whose elements are sorted and each there once',
     "is_coalesced": "A.format.is_ordered and A.format.is_unique",
     "is_sparse": "not A.format.is_all_dense",
@@ -143,6 +146,26 @@ MEMBERS = {
     "sparse_dim": "A.format.levels",
     "unsqueeze": "A[None], A[:, None]",
     "view_as": "A.reshape(B.shape)",
+    # what anybody tries
+    "plot": "A.draw(), A.draw_storage(), A.draw_raw(), or st.spy(A) on axes of matplotlib",
+    "show": "A.draw(), A.draw_storage(), A.draw_raw()",
+    "display": "A.draw(), A.draw_storage(), A.draw_raw()",
+    "describe": "st.describe_structure(A)",
+    "info": "print(A), or st.describe_structure(A)",
+    "summary": "print(A), or st.describe_structure(A)",
+    "head": "A[:5]",
+    "is_symmetric": "st.equal(A, A.T)",
+    "issymmetric": "st.equal(A, A.T)",
+    "ishermitian": "st.equal(A, A.H)",
+    "sparsity": "1 - A.nse / A.size",
+    "to_csr": 'A.to("CSR")',
+    "to_csc": 'A.to("CSC")',
+    "to_coo": 'A.to("COO")',
+    "to_numpy_array": "A.to_dense()",
+    "to_array": "A.to_dense()",
+    "to_mtx": 'st.write("a.mtx", A)',
+    "to_npz": 'st.write("a.npz", A)',
+    "to_file": "st.save(path, A), or st.write(path, A)",
 }
 
 #: what others' packages have -> what to write
@@ -173,7 +196,7 @@ FUNCTIONS = {
     "save_npz": "st.write(path, A), with a name in .npz",
     "mmread": "st.read(path)",
     "mmwrite": "st.write(path, A)",
-    "inv": "st.lu(A), whose solve() takes right-hand sides",
+    "inv": "st.solve(A, b), or st.lu(A), whose solve() takes right-hand sides",
     "det": "st.lu(A).logdet()",
     "slogdet": "st.lu(A).logdet()",
     "lstsq": 'st.solve(A, b, method="qr"), or st.lsmr(A, b)',
@@ -183,6 +206,32 @@ FUNCTIONS = {
     "factorized": "st.lu(A).solve",
     "spilu": 'st.preconditioner(A, "ilu0")',
     "linalg": "st.solve(A, b), st.cg(A, b), st.eigsh(A, k), st.norm(A)",
+    # NumPy's and SciPy's linalg
+    "eig": "st.eigs(A, k), or np.linalg.eig(A.to_dense()) for all of them",
+    "eigh": "st.eigsh(A, k), or np.linalg.eigh(A.to_dense()) for all of them",
+    "eigvals": "st.eigs(A, k)[0], or np.linalg.eigvals(A.to_dense()) for all of them",
+    "eigvalsh": "st.eigsh(A, k)[0], or np.linalg.eigvalsh(A.to_dense()) for all of them",
+    "svd": "st.svds(A, k), or np.linalg.svd(A.to_dense()) for all of them",
+    "svdvals": "st.svds(A, k)[1], or np.linalg.svd(A.to_dense(), compute_uv=False) for all of them",
+    "pinv": 'st.solve(A, b, method="qr"), or np.linalg.pinv(A.to_dense())',
+    "pinvh": 'st.solve(A, b, method="qr"), or np.linalg.pinv(A.to_dense(), hermitian=True)',
+    "tensorsolve": "np.linalg.tensorsolve(A.to_dense(), b)",
+    "solve_triangular": "st.triangular_solve(A, b)",
+    "solve_banded": 'st.solve(A, b, method="banded"), A being the matrix in any format, such as st.diags(diagonals, offsets)',
+    "solveh_banded": 'st.solve(A, b, method="banded"), A being the matrix in any format, such as st.diags(diagonals, offsets)',
+    "eig_banded": "st.eigsh(A, k), A being the matrix in any format, such as st.diags(diagonals, offsets)",
+    "eigvals_banded": "st.eigsh(A, k)[0], A being the matrix in any format, such as st.diags(diagonals, offsets)",
+    "lu_factor": "st.lu(A)",
+    "lu_solve": "st.lu(A).solve(b)",
+    "cho_factor": "st.cholesky(A)",
+    "cho_solve": "st.cholesky(A).solve(b)",
+    "cholesky_banded": "st.cholesky(A), A being the matrix in any format",
+    "cho_solve_banded": "st.cholesky(A).solve(b), A being the matrix in any format",
+    "ldl": 'st.solve(A, b, method="ldlt"), which keeps no factors, or scipy.linalg.ldl(A.to_dense())',
+    "qr_multiply": "st.qr(A).solve(b) for least squares, or scipy.linalg.qr_multiply(A.to_dense(), c)",
+    "issymmetric": "st.equal(A, A.T)",
+    "ishermitian": "st.equal(A, A.H)",
+    "bandwidth": "st.describe_structure(A)",
     # NumPy
     "array": "st.asarray(x, format=)",
     "asanyarray": "st.asarray(x, format=)",
@@ -319,12 +368,13 @@ _ALIKE = {
     "np.unique(A, return_counts=True)": "unique_counts",
     "np.{0}(A.to_dense(), v)": "percentile quantile nanpercentile nanquantile searchsorted convolve correlate cross "
     "intersect1d union1d setdiff1d setxor1d",
-    "np.linalg.{0}(A.to_dense())": "cond eig eigh eigvals eigvalsh matrix_rank pinv svd svdvals tensorinv tensorsolve",
+    "np.linalg.{0}(A.to_dense())": "cond matrix_rank tensorinv",
     # a tensor is a linear operator
     "scipy.sparse.linalg.{0}(A)": "aslinearoperator onenormest",
     "scipy.sparse.linalg.{0}(A, b)": "bicg cgs gcrotmk lgmres qmr tfqmr",
     "scipy.sparse.linalg.{0}(A, X)": "lobpcg",
-    "scipy.sparse.linalg.{0}(A.to_scipy())": "expm is_sptriangular spbandwidth",
+    "st.expm_multiply(A, b), or scipy.sparse.linalg.{0}(A.to_scipy())": "expm",
+    "scipy.sparse.linalg.{0}(A.to_scipy())": "is_sptriangular spbandwidth",
     "scipy.sparse.linalg.{0}(f, A.to_scipy(), b)": "funm_multiply_krylov",
     "scipy.sparse.csgraph.{0}(A.to_scipy())": "bellman_ford breadth_first_order breadth_first_tree connected_components "
     "depth_first_order depth_first_tree dijkstra floyd_warshall johnson laplacian maximum_bipartite_matching maximum_flow "
@@ -392,10 +442,12 @@ OTHERWISE = {
     ): "A.fill is the value where nothing is stored; st.full(shape, x) is a tensor of one value",
     ("scipy.sparse", "random"): "st.random((m, n), density=), whose arguments are those of random_array",
     **{
-        ("numpy.linalg", name): f"`st.{name}(A{more})`, whose result has the factors"
-        for name, more in (("cholesky", ""), ("qr", ""))
+        (whose, name): f"`st.{name}(A)`, whose result has the factors"
+        for whose, names in (("numpy.linalg", "cholesky qr"), ("scipy.linalg", "cholesky qr lu"))
+        for name in names.split()
     },
     ("numpy.linalg", "solve"): "`st.solve(A, b)`",
+    ("scipy.linalg", "solve"): "`st.solve(A, b)`",
     ("torch.Tensor", "values"): "A.values, no call, is the array of stored values",
 }
 
@@ -423,6 +475,35 @@ def _getattr(self, name):
 
 
 Tensor.__getattr__ = _getattr
+
+
+#: to arrays, where nothing better is known
+DENSE = "t.to_dense() (all elements) or t.values (the stored ones)"
+#: modules whose functions are called as the tables above call them
+_KNOWN_MODULES = (
+    "numpy",
+    "numpy.linalg",
+    "scipy.linalg",
+    "scipy.sparse",
+    "scipy.sparse.linalg",
+    "scipy.sparse.csgraph",
+)
+#: of those, the ones whose functions take dense arrays
+_OF_DENSE = ("numpy", "numpy.linalg", "scipy.linalg")
+
+
+def way_of(module, name):
+    """What to write instead of another package's function of a tensor: way_of("numpy.linalg", "solve")."""
+    if module not in _KNOWN_MODULES or name == "asarray":
+        return DENSE
+    if (module, name) in OTHERWISE:
+        return OTHERWISE[module, name].replace("`", "")
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    if callable(vars(sys.modules[__package__]).get(name)):
+        return f"st.{name}(...)"
+    spelt = module.replace("numpy", "np")
+    return f"{spelt}.{name}(A.{'to_dense' if module in _OF_DENSE else 'to_scipy'}())"
 
 
 def of_package(name, names):

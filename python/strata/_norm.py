@@ -37,7 +37,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
             "this norm needs singular values",
             expected='None, "fro", 1, -1, inf or -inf',
             got=repr(ord),
-            fix="scipy.sparse.linalg.svds(t.to_scipy(), k=1, return_singular_vectors=False) for ord=2",
+            fix="st.svds(A, 1)[1] for ord=2",
         )
     raise ExpressionError(
         "there is no such norm",

@@ -68,7 +68,10 @@ def matrix_power(a, n):
         raise TensorError("a power needs a square matrix", expected="n x n", got=f"shape {a.shape}")
     if n < 0:
         raise Unsupported(
-            "a power of the inverse", expected="0 or more", got=str(n), fix="scipy.sparse.linalg.splu(A.to_scipy())"
+            "a power of the inverse",
+            expected="0 or more",
+            got=str(n),
+            fix="st.lu(A), whose solve() takes right-hand sides",
         )
     found = None
     while n:

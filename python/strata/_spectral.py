@@ -6,7 +6,7 @@ from . import _core
 from ._core import Tensor
 from ._create import asarray, eye
 from ._krylov import is_operator, preconditioner
-from ._solve import Factorization, solved_in
+from ._solve import Factorization, real_of, solved_in
 from .errors import TensorError, Unsupported
 
 
@@ -38,6 +38,24 @@ def _scipy_operator(A):
     )
 
 
+def _hermitian(op):
+    """The operator, if y^H A x is (A y)^H x for vectors chosen at random, which costs two products. TensorError."""
+    m, n = op.shape
+    if m == n and n > 0:
+        real = real_of(op.dtype)
+        x, y = np.random.default_rng(0).standard_normal((2, n)).astype(real)
+        there, back = (op.matvec(v).astype(np.result_type(op.dtype, np.float64)) for v in (x, y))
+        apart = abs(np.vdot(y, there) - np.vdot(back, x))
+        if apart > (1e-8 if real.itemsize > 4 else 1e-5) * np.linalg.norm(there) * np.linalg.norm(y):
+            raise TensorError(
+                "eigsh is for Hermitian matrices, and this is none",
+                expected="y^H A x = (A y)^H x",
+                got=f"a difference of {apart:.3g} for vectors chosen at random",
+                fix="st.eigs(A, k)",
+            )
+    return op
+
+
 def _shifted_inverse(A, sigma):
     """(A - sigma)^-1, factorized here."""
     if is_operator(A):
@@ -60,7 +78,7 @@ def eigsh(A, k=6, M=None, sigma=None, which="LM", *, method="arpack", X=None, **
     method : "lobpcg" uses scipy.sparse.linalg.lobpcg instead, from the block X (random unless given), with M as its preconditioner (or its name)
     options : SciPy's own (v0, ncv, maxiter, tol, ...)
 
-    Unsupported: SciPy is not there.
+    TensorError: the matrix is not Hermitian. Unsupported: SciPy is not there.
     """
     if method == "lobpcg":
         return _lobpcg(A, k, M, which, X, options)
@@ -68,11 +86,11 @@ def eigsh(A, k=6, M=None, sigma=None, which="LM", *, method="arpack", X=None, **
         raise TensorError("eigenvalues have two methods", expected="arpack or lobpcg", got=repr(method))
     if sigma is not None and M is None and options.get("mode", "normal") == "normal" and "OPinv" not in options:
         options["OPinv"] = _shifted_inverse(A, sigma)
-    return _linalg().eigsh(_scipy_operator(A), k, M, sigma, which, **options)
+    return _linalg().eigsh(_hermitian(_scipy_operator(A)), k, M, sigma, which, **options)
 
 
 def _lobpcg(A, k, M, which, X, options):
-    op = _scipy_operator(A)
+    op = _hermitian(_scipy_operator(A))
     if X is None:
         X = np.random.default_rng(0).standard_normal((op.shape[0], k)).astype(op.dtype)
     if isinstance(M, str):

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from . import _core
+from . import _absent, _core
 from ._advice import Advice, advise
 from ._core import Format, Tensor
 from .errors import DTypeError, TensorError, Unsupported
@@ -102,35 +102,60 @@ def to_package(self, like=None, *, copy=False):
     return f(self, like, copy=copy)
 
 
-def _asked_by_scipy(frame):
-    """(Is it SciPy that wants an array, is it for an operator of a sparse array of its own?)"""
-    scipy = False
-    while frame is not None:
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in ("numpy", "scipy"):
+def _function_of(frame):
+    """(module, name) of the public function of NumPy or SciPy that a frame belongs to, or None."""
+    module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+    if name.startswith("wrapper") and callable(
+        f := frame.f_locals.get("f")
+    ):  # SciPy's functions of batches stand in one
+        module, name = getattr(f, "__module__", None) or "", getattr(f, "__name__", "_")
+    home = ""
+    for part in module.split("."):  # the shortest name: np.median stands in numpy.lib
+        if part.startswith("_") or name.startswith(("_", "<")):
             break
-        scipy = scipy or package == "scipy"
-        name = frame.f_code.co_name
-        if name.startswith("__") and scipy:
-            return True, name != "__init__"
+        home += "." * bool(home) + part
+        if callable(getattr(sys.modules.get(home), name, None)):
+            return home, name
+    return None
+
+
+def _asked(frame):
+    """(Is it an operator of a sparse array of SciPy's that wants an array?, (module, name) of the function that does)"""
+    scipy, made, found = False, False, None
+    while frame is not None:
+        package, name = frame.f_globals.get("__name__", "").partition(".")[0], frame.f_code.co_name
+        if package in ("numpy", "scipy"):
+            scipy, made = scipy or package == "scipy", made or name == "__init__"
+            if scipy and name.startswith("__") and not made:
+                return True, None
+            found = _function_of(frame) or found
+        elif (package, name) != (__package__, "_array_function"):  # by way of which NumPy's functions are called
+            break
         frame = frame.f_back
-    return scipy, False
+    return False, found or ("scipy" if scipy else "numpy", "")
 
 
 @_method
 def __array__(self, dtype=None, copy=None):
-    scipy, operator = _asked_by_scipy(sys._getframe(1))
+    operator, asked = _asked(sys._getframe(1))
     if operator:
         # `s @ t`, `s * t`, `s == t` of a SciPy array s: an object is what SciPy takes for no array, and leaves it to
         # the tensor's own operator.
         found = np.empty((), dtype=object)
         found[()] = self
         return found
+    module, name = asked
+    if name:
+        got, way = f"{module.replace('numpy', 'np')}.{name} of a tensor", _absent.way_of(module, name)
+    elif module == "scipy":
+        got, way = "a SciPy function on t", "t.to_scipy()"
+    else:
+        got, way = "np.asarray(t), or a NumPy function on t", _absent.DENSE
     raise DTypeError(
         "a sparse tensor is not turned into a NumPy array behind your back",
         expected="an explicit call",
-        got="a SciPy function on t" if scipy else "np.asarray(t), or a NumPy function on t",
-        fix="write t.to_scipy()" if scipy else "write t.to_dense() (all elements) or t.values (the stored ones)",
+        got=got,
+        fix=f"write {way}",
     )
 
 

@@ -9,6 +9,7 @@
 #include "ops/convert_memory.h"
 #include "ops/drop_zeros.h"
 #include "ops/fast/fast.h"
+#include "ops/recast.h"
 
 namespace strata {
 namespace {
@@ -101,6 +102,7 @@ Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& opti
     return with_dtype(convert(t, format, same), *options.dtype);
   }
   try {
+    if (auto result = recast(t, format, options)) return *result;
     if (auto result = fast::convert(t, format, options)) return *result;
     if (const auto nearer = fast::towards(t, format, options.zeros)) {
       ConvertOptions all = options;

@@ -27,25 +27,11 @@ void check_coordinates_fit(const Elements& elements, std::size_t l, const Level&
   const LevelRange& r = elements.ranges()[l];
   const int index = static_cast<int>(l);
   if (level.kind == LevelKind::bitmap || packed_bits(level, r.size) || !storage::has_crd(level.kind)) return;
-  const std::string name(name_of(dtype));
-  if (r.lo < 0 && is_unsigned_int(dtype))
-    storage::fail(level, index, "coordinates start below zero", "a signed crd dtype", name);
-  if (level.kind == LevelKind::padded) {
-    if (r.lo < 0)
-      storage::fail(level, index, "padded levels mark unused slots by all ones, which is -1", "coordinates from 0 on",
-                    "from " + std::to_string(r.lo));
-    if (is_unsigned_int(dtype) && dtype != DType::u64 && r.size > all_ones(dtype))
-      storage::fail(level, index, "the mark of unused slots, all ones, would also be a coordinate", "a wider crd dtype",
-                    name);
-  }
+  if (all_coordinates_fit(level, index, r, dtype)) return;
   const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0;
-  if (r.lo >= low && (r.size == 0 || r.lo <= high - (r.size - 1))) return;
   for (std::int64_t e = 0; e < elements.size(); ++e) {
     poll_at(e + 1);
-    if (const auto c = elements.coordinate(l, e); c < low || c > high)
-      storage::fail(level, index, "a coordinate does not fit in " + name,
-                    std::to_string(low) + " to " + std::to_string(high), std::to_string(c),
-                    "ask for a wider crd dtype");
+    if (const auto c = elements.coordinate(l, e); c < low || c > high) coordinate_does_not_fit(level, index, c, dtype);
   }
 }
 
@@ -240,6 +226,33 @@ Part build_part(const Elements& elements, const Target& target) {
   return part;
 }
 
+bool all_coordinates_fit(const Level& level, int index, const LevelRange& r, DType dtype) {
+  const std::string name(name_of(dtype));
+  if (r.lo < 0 && is_unsigned_int(dtype))
+    storage::fail(level, index, "coordinates start below zero", "a signed crd dtype", name);
+  if (level.kind == LevelKind::padded) {
+    if (r.lo < 0)
+      storage::fail(level, index, "padded levels mark unused slots by all ones, which is -1", "coordinates from 0 on",
+                    "from " + std::to_string(r.lo));
+    if (is_unsigned_int(dtype) && dtype != DType::u64 && r.size > all_ones(dtype))
+      storage::fail(level, index, "the mark of unused slots, all ones, would also be a coordinate", "a wider crd dtype",
+                    name);
+  }
+  const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0;
+  return r.lo >= low && (r.size == 0 || r.lo <= high - (r.size - 1));
+}
+
+void coordinate_does_not_fit(const Level& level, int index, std::int64_t c, DType dtype) {
+  const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0;
+  storage::fail(level, index, "a coordinate does not fit in " + std::string(name_of(dtype)),
+                std::to_string(low) + " to " + std::to_string(high), std::to_string(c), "ask for a wider crd dtype");
+}
+
+void position_does_not_fit(const Level& level, int index, std::int64_t entry, DType dtype) {
+  storage::fail(level, index, "a position does not fit in " + std::string(name_of(dtype)),
+                "at most " + std::to_string(index_max(dtype)), std::to_string(entry), "ask for a wider pos dtype");
+}
+
 void narrow_positions(std::vector<Part>& parts, DType dtype) {
   if (dtype == DType::i64) return;
   const std::int64_t most = index_max(dtype);
@@ -249,10 +262,7 @@ void narrow_positions(std::vector<Part>& parts, DType dtype) {
       if (!storage::has_pos(p.format.level(static_cast<int>(l)).kind))
         continue;  // without batches it is there, and empty
       for (std::int64_t entry : pos.as<std::int64_t>())
-        if (entry > most)
-          storage::fail(p.format.level(static_cast<int>(l)), static_cast<int>(l),
-                        "a position does not fit in " + std::string(name_of(dtype)), "at most " + std::to_string(most),
-                        std::to_string(entry), "ask for a wider pos dtype");
+        if (entry > most) position_does_not_fit(p.format.level(static_cast<int>(l)), static_cast<int>(l), entry, dtype);
       pos = pos.cast(dtype);
     }
 }

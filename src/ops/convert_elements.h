@@ -132,6 +132,10 @@ Format dense_format(int rank);
 Format levels_in_order(std::span<const int> dims, bool dense_top, std::size_t dense_tail = 0);
 /// Can it hold any pattern? Fixed numbers of slots, and of batches, cannot.
 bool takes_any(const Format& format);
+/// Does crd of this dtype hold every coordinate of the level's range? TensorError where it could hold none of them.
+bool all_coordinates_fit(const Level& level, int index, const LevelRange& r, DType dtype);
+[[noreturn]] void coordinate_does_not_fit(const Level& level, int index, std::int64_t c, DType dtype);
+[[noreturn]] void position_does_not_fit(const Level& level, int index, std::int64_t entry, DType dtype);
 /// Casts 64-bit pos arrays to the type's pos_dtype (TensorError where a position does not fit).
 void narrow_positions(std::vector<Part>& parts, DType dtype);
 

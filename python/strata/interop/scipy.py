@@ -120,9 +120,12 @@ def _from_dia(a, fill=None):
             if data.shape[1] != n
             else "some of its diagonals lie outside the matrix"
         )
-        warn(f"a SciPy DIA array was copied: {reason}")
         offsets = offsets[inside]
-        fresh = np.zeros((len(offsets), n), dtype=data.dtype)
+        short = len(offsets) * n > 16 * data.size + (1 << 20)
+        warn(f"a SciPy DIA array was copied: {reason}" + (", and became COO" if short else ""))
+        if short:
+            return _from_short_diagonals(a.shape, data[inside], offsets, fill)
+        fresh = np.full((len(offsets), n), 0 if fill is None else fill, dtype=data.dtype)  # SciPy stores nothing there
         width = min(n, data.shape[1])
         fresh[:, :width] = data[inside][:, :width]
         data = fresh
@@ -136,6 +139,17 @@ def _from_dia(a, fill=None):
         values=data,
         fill=fill,
     )
+
+
+def _from_short_diagonals(shape, data, offsets, fill):
+    """As coordinates: whole diagonals would take many times the memory of what there is."""
+    from .._create import from_coo
+
+    columns = np.tile(np.arange(min(shape[1], data.shape[1]), dtype=np.int64), len(data))
+    rows = columns - np.repeat(offsets.astype(np.int64), len(columns) // max(len(data), 1))
+    values = data[:, : shape[1]].reshape(-1)
+    inside = (rows >= 0) & (rows < shape[0])
+    return from_coo((rows[inside], columns[inside]), values[inside], shape, fill=fill)
 
 
 def _from_other(a, fill=None):

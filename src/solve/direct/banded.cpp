@@ -1,6 +1,8 @@
 // LU of a band with partial pivoting. Exchanges of rows widen the upper band by the lower one; multipliers stay where
 // they were made, and exchanges are repeated while solving. (Golub and Van Loan, Matrix Computations, 4.3.)
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "backend/steps.h"
 #include "solve/factors.h"
@@ -19,6 +21,7 @@ template <class T> class Banded final : public Factors<T> {
     width_ = 2 * lower_ + upper_ + 1;
     band_.assign(static_cast<std::size_t>(n_ * width_), T{});
     exchanged_.resize(static_cast<std::size_t>(n_));
+    inverse_.resize(static_cast<std::size_t>(n_));
     for_each(a, [&](std::int64_t i, std::int64_t j, T v) {
       if (i - j <= lower_ && j - i <= upper_) *at(i, j) = v;
     });
@@ -32,7 +35,11 @@ template <class T> class Banded final : public Factors<T> {
       if (*at(best, j) == T{}) refuse_pivot(j, n_);
       if (best != j)
         for (std::int64_t c = j; c <= right; ++c) std::swap(*at(j, c), *at(best, c));
-      const T pivot = *at(j, j);
+      const T pivot = *at(j, j), inverse = T{1} / pivot;
+      // Substitution waits for each quotient; a reciprocal that is no normal number would lose digits.
+      using Real = decltype(std::abs(T{}));
+      const bool normal = std::abs(inverse) >= std::numeric_limits<Real>::min() && std::isfinite(std::abs(inverse));
+      inverse_[static_cast<std::size_t>(j)] = normal ? inverse : T{};
       for (std::int64_t i = j + 1; i <= last; ++i) *at(i, j) = *at(i, j) / pivot;
       for (std::int64_t c = j + 1; c <= right; ++c) {
         const T v = *at(j, c);
@@ -87,7 +94,7 @@ template <class T> class Banded final : public Factors<T> {
     for (std::int64_t j = n_; j-- > 0;) {
       poll_at(j + 1);
       const T* u = at(j, j);
-      const T v = x[j] = x[j] / u[0];
+      const T r = inverse_[static_cast<std::size_t>(j)], v = x[j] = r == T{} ? x[j] / u[0] : times(x[j], r);
       for (std::int64_t i = 1, end = std::min(lower_ + upper_, j); i <= end; ++i) x[j - i] -= times(u[-i], v);
     }
   }
@@ -98,7 +105,8 @@ template <class T> class Banded final : public Factors<T> {
       const T* u = at(j, j);
       T sum = x[j];
       for (std::int64_t i = 1, end = std::min(lower_ + upper_, j); i <= end; ++i) sum -= times(value(u[-i]), x[j - i]);
-      x[j] = sum / value(u[0]);
+      const T r = inverse_[static_cast<std::size_t>(j)];
+      x[j] = r == T{} ? sum / value(u[0]) : times(sum, value(r));
     }
     for (std::int64_t j = n_; j-- > 0;) {
       poll_at(j + 1);
@@ -111,7 +119,7 @@ template <class T> class Banded final : public Factors<T> {
   }
 
   std::int64_t n_ = 0, lower_, upper_, width_ = 1;
-  std::vector<T> band_;
+  std::vector<T> band_, inverse_;  ///< of pivots; 0: to be divided by
   std::vector<std::int64_t> exchanged_;
 };
 

@@ -1,5 +1,7 @@
 // Compressed: parent p owns crd[pos[p]] .. crd[pos[p + 1] - 1]. Source: Chou, Kjolstad, Amarasinghe, OOPSLA 2018.
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "backend/steps.h"
 #include "tensor/levels/level_storage.h"
@@ -36,6 +38,44 @@ template <class T> bool segment_ok(const char* crd, std::int64_t begin, std::int
   return !bad;
 }
 
+/// How many coordinates in [begin, end) are no larger than the one before them.
+template <class T> std::int64_t descents(const char* crd, std::int64_t begin, std::int64_t end, bool unique) {
+  const auto at = [crd](std::int64_t p) { return load_as<T>(crd + p * static_cast<std::int64_t>(sizeof(T))); };
+  std::int64_t total = 0;
+  for (std::int64_t from = begin; from < end;) {
+    const std::int64_t to = std::min(end, from + (std::int64_t{1} << 30));
+    std::uint32_t n = 0;  // as wide as most coordinates
+    if (unique)
+      for (; from < to; ++from) n += at(from) <= at(from - 1);
+    else
+      for (; from < to; ++from) n += at(from) < at(from - 1);
+    total += n;
+  }
+  return total;
+}
+
+/// The same of n ordered segments that lie one behind the other, in loops without branches: as many coordinates as do
+/// not ascend must be the first of a segment. False also where only a closer look can tell.
+template <class T> bool segments_ok(const LevelView& v, const std::int64_t* pos, std::int64_t n) {
+  using Unsigned = std::make_unsigned_t<T>;
+  constexpr std::int64_t least = std::numeric_limits<T>::min(), largest = std::numeric_limits<T>::max();
+  const std::int64_t begin = pos[0], end = pos[n];
+  if (begin < 0 || end > v.crd.size || !std::is_sorted(pos, pos + n + 1) || v.range.size == 0) return false;
+  // The range, as far as T reaches, compared in T's width.
+  const std::int64_t lo = std::max(v.range.lo, least), hi = std::min(v.range.lo + (v.range.size - 1), largest);
+  if (lo > hi) return false;
+  const auto first = static_cast<Unsigned>(lo);
+  const auto most = static_cast<Unsigned>(static_cast<std::uint64_t>(hi) - static_cast<std::uint64_t>(lo));
+  const auto at = [&](std::int64_t p) { return load_as<T>(v.crd.data + p * static_cast<std::int64_t>(sizeof(T))); };
+  bool bad = false;
+  for (std::int64_t p = begin; p < end; ++p) bad |= static_cast<Unsigned>(static_cast<Unsigned>(at(p)) - first) > most;
+  std::int64_t unexplained = begin < end ? descents<T>(v.crd.data, begin + 1, end, v.level.unique) : 0;
+  for (std::int64_t k = 1; k < n; ++k)
+    if (pos[k] > begin && pos[k] < pos[k + 1])
+      unexplained -= v.level.unique ? at(pos[k]) <= at(pos[k] - 1) : at(pos[k]) < at(pos[k] - 1);
+  return !bad && unexplained == 0;
+}
+
 void check_segment(const LevelView& v, std::int64_t parent, std::int64_t begin, std::int64_t end,
                    std::vector<std::int64_t>& sorted) {
   const bool ordered = v.level.ordered, unique = v.level.unique;
@@ -70,6 +110,11 @@ std::int64_t check(const CheckInput& in) {
     poll_at(p + 1024);
     const auto n = std::min<std::int64_t>(1024, in.parents() - p);
     v.pos.read(p, n + 1, pos.data());
+    const bool fine = v.level.ordered && with_index_type(v.crd.dtype, [&]<class T>(T) {
+                        using Signed = std::conditional_t<sizeof(T) == 8, std::int64_t, T>;  // as IndexView reads u64
+                        return segments_ok<Signed>(v, pos.data(), n);
+                      });
+    if (fine) continue;
     for (std::int64_t k = 0; k < n; ++k) {
       const auto a = pos[static_cast<std::size_t>(k)], b = pos[static_cast<std::size_t>(k + 1)];
       if (a < b) check_segment(v, p + k, a, b, sorted);

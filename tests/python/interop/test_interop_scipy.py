@@ -347,3 +347,19 @@ def test_full_blocks_go_to_the_first_part(shape):
     assert 0 < (count < 3).sum() < len(blocks)
     # A block costs 4 + 4 * 8 bytes, elements 2 * 4 + 8 each.
     assert [p.nse for p in t.parts] == [4 * (count >= 3).sum(), count[count < 3].sum()]
+
+
+def test_diagonals_shorter_than_the_matrix():
+    """What lies beyond the data is not stored; whole diagonals are not made of a few elements."""
+    data, offsets = np.array([[1.0, 2, 3], [4, 0, 6], [7, 8, 9]]), [0, -2, 1]
+    for shape, name in (((5, 5), None), ((3, 2), None), ((5, 2**33), "COO"), ((2**40, 1_000_000), "COO")):
+        a = sps.dia_array((data, offsets), shape=shape)
+        with pytest.warns(st.CopyWarning, match="columns and the matrix"):
+            t = st.from_scipy(a)
+        t.validate()
+        assert name is None or t.format == st.Format(name)
+        want = {(j - k, j): data[d, j] for d, k in enumerate(offsets) for j in range(min(3, shape[1]))}
+        assert {c: v for c, v in t.items() if v} == {(i, j): v for (i, j), v in want.items() if v and 0 <= i < shape[0]}
+        with pytest.warns(st.CopyWarning):
+            filled = st.from_scipy(a, fill=7)
+        assert filled.fill == 7 and filled[0, 0] == 1 and (shape[1] == 2 or filled[3, 4 if name is None else 9] == 7)

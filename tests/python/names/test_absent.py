@@ -96,3 +96,115 @@ def test_ways_of_torch_are_right():
     assert np.allclose(st.einsum("ij,ik,kj->ij", S, u, v).to_dense(), (u @ v) * (a != 0))
     assert {st.Format(f).rank for f in ("BSC(2, 2)", "structured(2, 4)")} == {2}
     assert A[:, :3].to("BSR(3, 3)").validate() is None
+
+
+#: (NumPy's and SciPy's calls of a matrix A and a right-hand side b, what the error says to write)
+CALLS_OF_LINALG = {
+    "np.linalg.solve(A, b)": "st.solve(A, b)",
+    "np.linalg.inv(A)": "st.solve(A, b), or st.lu(A)",
+    "np.linalg.det(A)": "st.lu(A).logdet()",
+    "np.linalg.slogdet(A)": "st.lu(A).logdet()",
+    "np.linalg.eig(A)": "st.eigs(A, k)",
+    "np.linalg.eigh(A)": "st.eigsh(A, k)",
+    "np.linalg.eigvals(A)": "st.eigs(A, k)[0]",
+    "np.linalg.eigvalsh(A)": "st.eigsh(A, k)[0]",
+    "np.linalg.svd(A)": "st.svds(A, k)",
+    "np.linalg.lstsq(A, b)": 'st.solve(A, b, method="qr")',
+    "np.linalg.pinv(A)": 'st.solve(A, b, method="qr")',
+    "np.linalg.cholesky(A)": "st.cholesky(A)",
+    "np.linalg.qr(A)": "st.qr(A)",
+    "np.linalg.cond(A)": "np.linalg.cond(A.to_dense())",
+    "np.linalg.matrix_rank(A)": "np.linalg.matrix_rank(A.to_dense())",
+    "np.linalg.tensorsolve(A, b)": "np.linalg.tensorsolve(A.to_dense(), b)",
+    "np.median(A)": "np.median(A.to_dense())",
+    "np.sort(A)": "np.sort(A.to_dense())",
+    "linalg.solve(A, b)": "st.solve(A, b)",
+    "linalg.inv(A)": "st.solve(A, b), or st.lu(A)",
+    "linalg.det(A)": "st.lu(A).logdet()",
+    "linalg.lstsq(A, b)": 'st.solve(A, b, method="qr")',
+    "linalg.solve_triangular(A, b)": "st.triangular_solve(A, b)",
+    "linalg.solve_banded((1, 1), A, b)": 'st.solve(A, b, method="banded")',
+    "linalg.solveh_banded(A, b)": 'st.solve(A, b, method="banded")',
+    "linalg.lu(A)": "st.lu(A)",
+    "linalg.lu_factor(A)": "st.lu(A)",
+    "linalg.cho_factor(A)": "st.cholesky(A)",
+    "linalg.cholesky(A)": "st.cholesky(A)",
+    "linalg.ldl(A)": 'st.solve(A, b, method="ldlt")',
+    "linalg.qr(A)": "st.qr(A)",
+    "linalg.eig(A)": "st.eigs(A, k)",
+    "linalg.eigh(A)": "st.eigsh(A, k)",
+    "linalg.eigvals(A)": "st.eigs(A, k)[0]",
+    "linalg.eigvalsh(A)": "st.eigsh(A, k)[0]",
+    "linalg.svd(A)": "st.svds(A, k)",
+    "linalg.svdvals(A)": "st.svds(A, k)[1]",
+    "linalg.pinv(A)": 'st.solve(A, b, method="qr")',
+    "linalg.expm(A)": "st.expm_multiply(A, b)",
+    "linalg.norm(A)": "st.norm(...)",
+    "linalg.issymmetric(A)": "st.equal(A, A.T)",
+    "linalg.sqrtm(A)": "scipy.linalg.sqrtm(A.to_dense())",
+    "linalg.schur(A)": "scipy.linalg.schur(A.to_dense())",
+    "linalg.null_space(A)": "scipy.linalg.null_space(A.to_dense())",
+    "linalg.polar(A)": "scipy.linalg.polar(A.to_dense())",
+    "sparse.csgraph.laplacian(A)": "scipy.sparse.csgraph.laplacian(A.to_scipy())",
+    "sparse.csgraph.connected_components(A)": "t.to_scipy()",
+    "sparse.vstack([A, A])": "st.vstack(...)",
+    "spatial.distance.pdist(A)": "t.to_dense()",
+    "np.asarray(A)": "t.to_dense()",
+}
+#: which SciPy makes a sparse array of first; it says that it could not, because of our error
+CALLS_OF_SPARSE = {
+    "linalg.spsolve(A, b)": "st.solve(A, b)",
+    "linalg.splu(A)": "st.lu(A)",
+    "linalg.spilu(A)": 'st.preconditioner(A, "ilu0")',
+    "linalg.factorized(A)": "st.lu(A).solve",
+    "linalg.spsolve_triangular(A, b)": "st.triangular_solve(A, b)",
+    "csr_array(A)": "t.to_scipy()",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("format", ["CSR", "BSR(2, 2)", "BSR(4, 4) + COO", "dense"])
+def test_linear_algebra_of_numpy_and_scipy_is_told_what_to_write(format):
+    import scipy
+    import scipy.sparse.csgraph
+    import scipy.spatial.distance
+
+    A = st.from_dense(np.array([[4.0, 1, 0], [1, 3, 1], [0, 1, 5]]), format)
+    known = dict(np=np, A=A, b=np.ones(3), linalg=scipy.linalg, sparse=scipy.sparse, spatial=scipy.spatial)
+    for call, way in CALLS_OF_LINALG.items():
+        with pytest.raises(st.DTypeError) as e:
+            eval(call, known)
+        assert e.value.fix.startswith(f"write {way}"), (call, e.value.fix)
+        name = call.partition("(")[0].rpartition(".")[2]
+        assert name in e.value.got or "t.to_" in way, (call, e.value.got)
+    known["linalg"] = scipy.sparse.linalg
+    for call, way in CALLS_OF_SPARSE.items():
+        with pytest.raises(ValueError) as e:
+            eval(call, known | {"csr_array": scipy.sparse.csr_array})
+        assert e.value.__cause__.fix == f"write {way}", call
+
+
+def test_the_ways_of_linear_algebra_are_right():
+    rng = np.random.default_rng(0)
+    a = np.where(rng.random((12, 12)) < 0.3, rng.standard_normal((12, 12)), 0)
+    a = a + a.T + 9 * np.eye(12)
+    A, b, k = st.from_dense(a, "CSR"), rng.standard_normal(12), 3
+    close = lambda got, want: np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    close(st.solve(A, b), np.linalg.solve(a, b))
+    close(st.lu(A).solve(np.eye(12)), np.linalg.inv(a))
+    close(st.lu(A).logdet(), np.linalg.slogdet(a))
+    close(np.sort(st.eigsh(A, k)[0]), np.linalg.eigvalsh(a)[-k:])
+    close(np.sort(st.svds(A, k)[1]), np.linalg.svd(a)[1][:k][::-1])
+    close(st.solve(A[:, :5], b, method="qr"), np.linalg.lstsq(a[:, :5], b)[0])
+    close(st.svds(A, 1)[1][0], np.linalg.norm(a, 2))
+    assert st.equal(A, A.T) and st.equal(A, A.H)
+    with pytest.raises(st.Unsupported, match=re.escape("st.svds(A, 1)[1]")):
+        np.linalg.norm(A, 2)
+    with pytest.raises(st.Unsupported, match=re.escape("st.lu(A)")):
+        np.linalg.matrix_power(A, -1)
+
+
+@pytest.mark.parametrize("name", ["inv", "inverse", "pinv", "pinverse", "det", "logdet", "solve", "lu", "eigh", "svd"])
+def test_linear_algebra_as_members(name):
+    with pytest.raises(AttributeError, match=r"write st\.(solve|lu|eigsh|svds)"):
+        getattr(st.eye(3), name)

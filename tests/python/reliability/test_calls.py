@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -178,3 +179,21 @@ def test_warnings_point_at_the_line_of_the_caller():
             except st.TensorError:
                 pass
         assert said[0].filename == __file__
+
+
+def test_from_coo_called_as_elsewhere():
+    i, j, v = np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([1.0, 2, 3])
+    lists = [[i, j, v], [i.tolist(), j.tolist(), v.tolist()], [i.astype("int8"), j, v.astype("float32")]]
+    calls = [lambda i, j, v: (i, j, v), lambda i, j, v: (i, j, v, (3, 3)), lambda i, j, v: (v, (i, j), (3, 3))]
+    for rows, columns, values in lists:
+        for call in calls:
+            with pytest.raises(st.TensorError, match="one list, not one per dimension") as e:
+                st.from_coo(*call(rows, columns, values))
+            assert "from_coo((rows, columns), values, shape)" in e.value.expected and "tuple" in e.value.fix
+    with pytest.raises(st.TensorError, match=re.escape("coords.T")):
+        st.from_coo(np.array([[0, 1], [1, 2], [2, 0]]), v, (3, 3))
+    with pytest.raises(st.ArgumentError, match="needs shape"):
+        st.from_coo((i, j), v)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(st.TensorError, match=re.escape("from_coo((rows, columns), values, shape)")):
+        st.from_coo(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.ones(2))

@@ -88,6 +88,7 @@ def test_scipy(kind):
             index[:] = first
         jobs = [lambda f=f: t.to(f) for f in FORMATS]
         jobs += [lambda: t[3:300, ::2], lambda: t[[5, 3, 200]], lambda: t[:, [7, 7, 100]], lambda: t.T.to("CSR")]
+        jobs += [lambda: t.to(crd_dtype="int16"), lambda: t.to(pos_dtype="int64", crd_dtype="int64")]
         while_changing(change_values, *jobs, seconds=1.0)
         while_changing(change_coordinates, *jobs, seconds=1.0, borrows=True)
     """)
@@ -105,8 +106,8 @@ def test_positions():
             m.indptr[:] = other
             m.indptr[:] = first
         jobs = [lambda f=f: t.to(f) for f in FORMATS]
-        while_changing(change, *jobs, lambda: t[3:300], lambda: t[[5, 3]], lambda: t[:, 2:9], seconds=1.5,
-                       borrows=True)
+        while_changing(change, *jobs, lambda: t[3:300], lambda: t[[5, 3]], lambda: t[:, 2:9],
+                       lambda: t.to(crd_dtype="int16"), lambda: t.to(pos_dtype="int64"), seconds=1.5, borrows=True)
     """)
 
 

@@ -179,6 +179,24 @@ def test_bands_beside_lapack(widths, dtype, format):
     assert "banded" in info.method or "tridiagonal" in info.method
 
 
+@pytest.mark.parametrize("turn", [{}, {"transpose": True}, {"adjoint": True}])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("widths", [(1, 1), (3, 2)])
+def test_bands_whose_pivots_have_no_reciprocal(widths, dtype, turn):
+    """Rows scaled by powers of two from 2^-1060 to 2^1020: reciprocals of their pivots overflow, or are subnormal."""
+    n, (lower, upper) = 40, widths
+    rng = np.random.default_rng(5)
+    dense = sum(np.diag(values(rng, n - abs(k), dtype), k) for k in range(-lower, upper + 1)) + 9 * np.eye(n)
+    x = values(rng, n, dtype)
+    for power in (-1024, -1000, 0, 1000, 1018):
+        scaled = dense * 2.0**power if power > -1024 else dense * 2.0**-1000 * 2.0**-24
+        turned = dense.T if turn else dense
+        b = (turned.conj() if turn.get("adjoint") else turned) @ x
+        b = b * 2.0**power if power > -1024 else b * 2.0**-1000 * 2.0**-24
+        got = st.solve(st.from_dense(scaled, "DIA"), b, method="banded", **turn)
+        np.testing.assert_allclose(got, x, rtol=1e-11 if power > -1024 else 1e-6)
+
+
 @pytest.mark.parametrize("format", ["(b, i, j) -> (b: dense, j - i: compressed, i: range)", "COO", "dense"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_batches_of_tridiagonals_beside_lapack(format, dtype):

@@ -81,3 +81,27 @@ def test_expm_multiply(format):
     c = sp.csr_array(a * 1j)
     assert np.allclose(st.expm_multiply(c, b), scipy.linalg.expm(c.toarray()) @ b)
     assert np.allclose(st.expm_multiply(linalg.aslinearoperator(a), b[:, 0], traceA=a.trace()), exact @ b[:, 0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_eigsh_of_what_is_not_hermitian_is_refused(format, dtype):
+    """SciPy's gives numbers that are no eigenvalues."""
+    a = system("positive", dtype).toarray()
+    for wrong in (0, 1e-2, 10.0, 1j):
+        if (np.iscomplexobj(wrong) and np.dtype(dtype).kind != "c") or (wrong == 1e-2 and np.finfo(dtype).eps > 1e-10):
+            continue
+        b = a.copy()
+        b[3, 17] += wrong  # and not [17, 3]
+        B = st.from_dense(b, "CSR").to(format)
+        if wrong:
+            for options in ({}, {"sigma": 0.5}, {"method": "lobpcg"}, {"return_eigenvectors": False}):
+                with pytest.raises(st.TensorError, match=r"st\.eigs\(A, k\)"):
+                    st.eigsh(B, 2, **options)
+            with pytest.raises(st.TensorError, match="none"):
+                st.eigsh(linalg.aslinearoperator(b), 2)
+        else:
+            got = np.sort(st.eigsh(B, 2, return_eigenvectors=False))
+            want = np.linalg.eigvalsh(a.astype("complex128"))[-2:]
+            np.testing.assert_allclose(got, want, rtol=1e-4)
+    assert st.eigs(B, 2)[0].shape == (2,)

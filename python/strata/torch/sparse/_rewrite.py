@@ -123,15 +123,16 @@ class Attention(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             with self:
                 return _over_our_products(*args, **kwargs)
-        if func.__name__ in _REVERSED:
-            func, args = _REVERSED[func.__name__], args[::-1]
+        name = getattr(func, "__wrapped__", func).__name__  # in graphs torch 2.15 says "wrapped" of some
+        if name in _REVERSED:
+            func, args = _REVERSED[name], args[::-1]
         known = _STEPS.get(func)
         if known is not None:
             found = known(self, func, *args, **kwargs)
             if found is not NotImplemented:
                 return found
-        if torch.compiler.is_compiling() and func.__name__ in _WRITTEN_IN_PYTHON and isinstance(args[0], _T):
-            return getattr(args[0], func.__name__)(*args[1:], **kwargs)  # as torch.compile knows them
+        if torch.compiler.is_compiling() and name in _WRITTEN_IN_PYTHON and isinstance(args[0], _T):
+            return getattr(args[0], name)(*args[1:], **kwargs)  # as torch.compile knows them
         return func(*args, **kwargs)
 
     def attention(self, *operands, **options):
