@@ -1,6 +1,6 @@
 // Attention over the keys that a pattern stores, for strata.torch; gradients are its business.
-#include "bind.h"
 #include "kernels/attention.h"
+#include "bind.h"
 
 namespace strata::bind {
 namespace {
@@ -57,7 +57,8 @@ void bind_attention(nb::module_& m) {
         const auto* columns = static_cast<const std::int32_t*>(elements(of_crd, DType::i32, of_crd.shape[0], "crd"));
         const Array of_out = to_array(out), of_one = to_array(one), of_top = to_array(top);
         void *y = elements(of_out, dtype, n * queries * of_v.shape[2], "out"),
-             *sums = elements(of_one, dtype, n * queries, "one"), *largest = elements(of_top, dtype, n * queries, "top");
+             *sums = elements(of_one, dtype, n * queries, "one"),
+             *largest = elements(of_top, dtype, n * queries, "top");
         std::optional<Array> of_bias, of_hidden;
         if (!bias.is_none()) {
           of_bias = to_array(bias);
@@ -76,7 +77,8 @@ void bind_attention(nb::module_& m) {
       nb::arg("top"),
       "softmax(scale * q @ k.T + bias) @ v over what CSR patterns store, one after another; which[n]: the pattern of "
       "the n-th matrix. q: (n, L, E), k: (n, S, E), v: (n, S, D), f32 or f64, contiguous. bias: for the elements of "
-      "patterns, those of the n-th matrix from bias_at[n] on; hidden: (n, S), added to the scores of each key. Written: "
+      "patterns, those of the n-th matrix from bias_at[n] on; hidden: (n, S), added to the scores of each key. "
+      "Written: "
       "out (n, L, D); one and top (n, L): 1 / the sum of exp(score - top), and the largest score. TensorError.");
 }
 

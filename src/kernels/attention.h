@@ -11,9 +11,9 @@ struct AttentionOperands {
   const void *q, *k, *v;
   std::int64_t queries, keys, features, columns;  ///< of a matrix; of queries and keys; of values
   double scale;
-  const void* bias;                      ///< for elements of patterns, added to the scores; or null
-  std::span<const std::int64_t> bias_at; ///< where the biases of each matrix start
-  const void* hidden;                    ///< for each key of each matrix, added to the scores; or null
+  const void* bias;                       ///< for elements of patterns, added to the scores; or null
+  std::span<const std::int64_t> bias_at;  ///< where the biases of each matrix start
+  const void* hidden;                     ///< for each key of each matrix, added to the scores; or null
 };
 
 /// CSR patterns of so many queries each, one after another; which of them each matrix has.

@@ -29,8 +29,8 @@ template <> struct Exponential<double> {
   static constexpr double ln2_high = 0.69314718036912382, ln2_low = 1.9082149292705877e-10;
 };
 
-/// Of numbers that are not above 0; of NaN, NaN. 2^n times a Taylor series on [-ln 2 / 2, ln 2 / 2], whose rest is below
-/// what rounding loses.
+/// Of numbers that are not above 0; of NaN, NaN. 2^n times a Taylor series on [-ln 2 / 2, ln 2 / 2], whose rest is
+/// below what rounding loses.
 template <class V> [[gnu::always_inline]] static inline Vec<V> exponential(Vec<V> x) {
   using E = Exponential<V>;
   const Vec<V> shifted = x * splat(static_cast<V>(1.4426950408889634)) + splat(E::round), n = shifted - splat(E::round);
@@ -74,8 +74,8 @@ template <class V> [[gnu::always_inline]] static inline Vec<V> add_neighbours(Ve
   else return __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3);
 }
 
-/// Lane l: the product of `q` with the row of features that rows[l] points to. q has a whole number of vectors, zeros at
-/// its end.
+/// Lane l: the product of `q` with the row of features that rows[l] points to. q has a whole number of vectors, zeros
+/// at its end.
 template <class V>
 [[gnu::always_inline]] static inline Vec<V> dot_products(const V* q, const V* const* rows, i64 features) {
   constexpr int L = lanes<V>;
@@ -138,8 +138,7 @@ static inline void weighted_values(i64 count, const i32* keys, const V* weights,
   for (; c + L <= columns; c += L) weighted_sum<1>(count, keys, weights, values, columns, c, one, out);
   if (c == columns) return;
   Vec<V> sum{};
-  for (i64 e = 0; e < count; ++e)
-    sum += splat(weights[e]) * load_first(values + keys[e] * columns + c, columns - c);
+  for (i64 e = 0; e < count; ++e) sum += splat(weights[e]) * load_first(values + keys[e] * columns + c, columns - c);
   V last[lanes<V>];
   store(last, sum * splat(one));
   for (i64 l = 0; c + l < columns; ++l) out[c + l] = last[l];

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 import strata as st
 
@@ -183,6 +182,7 @@ def test_dense_blocks_below_the_last_compressed_level(format):
 
 
 def test_one_value_for_all_slots():
+    torch = pytest.importorskip("torch")
     shared = torch.full((1,), 2.0, dtype=torch.float64).expand(3)
     A = st.Tensor("CSR", (3, 3), values=shared, pos={1: np.array([0, 1, 2, 3])}, crd={1: np.array([0, 2, 1])})
     a = A.to_dense()

@@ -6,7 +6,6 @@ import operator
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 import strata as st
 
@@ -148,6 +147,7 @@ def test_sums_that_wrap_meet_wider_numbers(case, dtype):
 
 def test_of_packages():
     """The gradient of an embedding, and SciPy's blocks that repeat."""
+    torch = pytest.importorskip("torch")
     weight = torch.arange(12.0).reshape(4, 3).requires_grad_()
     torch.nn.functional.embedding(torch.tensor([1, 1, 3]), weight, sparse=True).pow(2).sum().backward()
     gradient = weight.grad

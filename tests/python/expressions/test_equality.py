@@ -5,7 +5,6 @@ import operator
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 import strata as st
 
@@ -31,6 +30,7 @@ def array(seed, dtype="float64", shape=(5, 6)):
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("f", SIGN)
 def test_as_numpy(format, f):
+    torch = pytest.importorskip("torch")
     a, b = array(1), array(2)
     A = st.from_dense(a, format)
     for other in (0, 1, 2.5, np.float32(1), np.int64(3), b, b[0], b[:, :1], b.tolist(), torch.from_numpy(b)):
@@ -89,6 +89,7 @@ def test_no_operand():
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_equal(format):
+    torch = pytest.importorskip("torch")
     a = array(5)
     A = st.from_dense(a, format)
     b = a.copy()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 import strata as st
 
@@ -77,6 +76,7 @@ def test_another_dtype_is_structural(format):
 
 @pytest.mark.parametrize("mask", ["float64", "int32", "uint8", "complex64"])
 def test_a_dense_mask_is_boolean(mask):
+    torch = pytest.importorskip("torch")
     a = array(8)
     d = np.ones((6, 7))
     for wrong in (a.astype(mask), st.from_dense(a.astype(mask), "dense"), torch.from_numpy(a.astype(mask))):
@@ -94,6 +94,7 @@ def test_a_dense_mask_is_boolean(mask):
 
 
 def test_what_other_packages_store():
+    torch = pytest.importorskip("torch")
     truth = array(9) > 0
     d = np.random.default_rng(10).random((6, 7)) + 1
     rows, cols = (c.ravel() for c in np.indices(truth.shape))

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 
 import strata as st
 
@@ -72,6 +71,7 @@ def test_conversions(source, target):
 
 
 def test_signs_and_fills():
+    torch = pytest.importorskip("torch")
     values = np.array([-0.0, 0.0, np.nan, 1.0])
     for dtype in ("float16", "float32", "float64", "complex64", "complex128"):
         t = st.Tensor("CSR", (1, 4), {1: [0, 4]}, {1: [0, 1, 2, 3]}, values.astype(dtype))
