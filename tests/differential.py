@@ -194,7 +194,7 @@ def check_conversion(seed):
         b.validate()
         stored = {id(a): dense, id(b): dense}
         # Formats with fill-in do not tell zeros that are stored from those that they add.
-        drops = a.format.can_hold_fill and not b.format.is_all_dense and a.format.signature != b.format.signature
+        drops = a.format.can_hold_fill and not b.format.is_all_dense and a.format != b.format
         if drops:
             stored[id(b)] = np.where(dense == 0, dense.dtype.type(0), dense)
         if drops and a.format.num_parts > 1:  # each part drops or keeps its own

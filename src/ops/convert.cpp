@@ -81,8 +81,9 @@ Tensor convert_general(const Tensor& t, const Format& format, const ConvertOptio
   check_rank(t, format);
   check_split(options.split, format);
   if (options.zeros == Zeros::drop) return drop(t, format, options, true);
-  return assemble(stored_elements(t, zeros_for(format, options.zeros)), t.dtype(), t.fill(), t.shape(), format,
-                  options);
+  const bool same = t.num_parts() == 1 && nothing_to_do(t, format, options);
+  const Zeros zeros = same ? Zeros::keep : zeros_for(format, options.zeros);
+  return assemble(stored_elements(t, zeros), t.dtype(), t.fill(), t.shape(), format, options);
 }
 
 Tensor convert(const Tensor& t, const Format& format, const ConvertOptions& options) {
