@@ -1,6 +1,7 @@
 """SciPy's arrays beside tensors in every operator, and tensors in scipy.sparse.linalg."""
 
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ def test_refusals_name_the_call_that_works():
     ):
         with pytest.raises((st.DTypeError, ValueError, TypeError)) as e:
             call(t)
-        assert "to_scipy()" in said(e.value), said(e.value)
+        assert re.search(r"to_scipy\(\)|write st\.\w+", said(e.value)), said(e.value)
         assert "to_dense" not in said(e.value)
     assert sp.vstack([t.to_scipy(), t.to_scipy()]).shape == (6, 3)
     with pytest.raises(st.DTypeError, match="to_dense"):
