@@ -248,7 +248,11 @@ def row_softmax(values, pattern):
 
 def _again(how, tensors, needs, g):
     """The gradients of composed(), themselves differentiable."""
-    y = composed(*tensors, how)
-    wanted = [x for x, need in zip(tensors, needs) if need]
+    return gradients(composed(*tensors, how), tensors, needs, g)
+
+
+def gradients(y, inputs, needs, g):
+    """Those that are needed, None for others; they can be differentiated once more."""
+    wanted = [x for x, need in zip(inputs, needs) if need]
     found = iter(torch.autograd.grad(y, wanted, g, create_graph=True, allow_unused=True))
-    return [next(found) if need else None for need in needs[:4]]
+    return [next(found) if need else None for need in needs]

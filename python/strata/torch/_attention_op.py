@@ -8,7 +8,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from ..errors import Unsupported
 from . import _ops
-from ._attention_function import How, backward, composed, computed_in, forward
+from ._attention_function import How, backward, composed, computed_in, forward, gradients
 from ._attention_inputs import (
     Found,
     alike_pattern,
@@ -122,10 +122,7 @@ def _again(inputs, index, how, needs, g):
     """The gradients by operators that are differentiable once more."""
     q, k, v, bias, padding, seed = inputs
     _, tensors, prepared, _ = _prepared(q, k, v, bias, padding, seed, index, *how)
-    y = composed(*tensors, prepared).reshape(g.shape)
-    wanted = [x for x, need in zip((q, k, v, bias), needs) if need]
-    found = iter(torch.autograd.grad(y, wanted, g, create_graph=True, allow_unused=True))
-    return [next(found) if need else None for need in needs]
+    return gradients(composed(*tensors, prepared).reshape(g.shape), (q, k, v, bias), needs, g)
 
 
 class _GradientOp(_SingleLevelFunction):
