@@ -243,7 +243,7 @@ layouts what these allow.
 *dense*: on a dense copy, and right; *refused*: an error; *wrong*: a sample differed. torch's own layouts make no dense copies; many
 of their gradients are dense, which is not counted against them. Left out, as they mean something else: `softmax`, `log_softmax` (of
 the stored elements here), `div` (0 / 0 stays absent here), `ones_like`, `full_like` (of the stored elements in torch's own layouts);
-and `linalg.lstsq`, which varies from call to call. Made by `scripts/opinfo.py`."""
+and those whose results may vary: `topk` (which of equal elements) and `linalg.lstsq`. Made by `scripts/opinfo.py`."""
 
 
 def main(names):

@@ -75,10 +75,11 @@ def draw(title, curves):
         out.append(f'<path d="M50 {down(loss):.1f}H510" stroke="#ddd"/>')
         out.append(f'<text x="44" y="{down(loss) + 4:.1f}" text-anchor="end">{loss:.2f}</text>')
         out.append(f'<text x="{across(step):.1f}" y="310" text-anchor="middle">{step}</text>')
-    at = 0  # names stand at the ends of their lines, one below the other
-    for (name, curve), colour in sorted(zip(curves.items(), COLOURS), key=lambda c: -c[0][1][-1][1]):
+    lines = sorted(zip(curves.items(), COLOURS), key=lambda line: line[0][1][-1][1])  # the lowest first
+    at = 309  # names stand at the ends of their lines, one above the other, and above the axis
+    for (name, curve), colour in lines:
         points = "L".join(f"{across(step):.1f} {down(loss):.1f}" for step, loss in curve)
-        at = max(at + 15, down(curve[-1][1]) + 4)
+        at = min(at - 15, down(curve[-1][1]) + 4)
         out.append(f'<path d="M{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         out.append(f'<text x="516" y="{at:.1f}" fill="{colour}">{escape(name)}</text>')
     path = pathlib.Path(pathlib.Path(sys.argv[0]).stem + ".svg")

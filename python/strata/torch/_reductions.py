@@ -242,7 +242,7 @@ def topk(x, k, dim=-1, largest=True, sorted=True):
 
 @_reduction("prod")
 def prod(x, dim=None, keepdim=False, *, dtype=None):
-    """0 where an element is absent."""
+    """Of all elements: absent ones make it a zero of its sign, or NaN where a factor is infinite or NaN."""
     if not (dim is None or isinstance(dim, int)):
         return NotImplemented
     g = _Groups(x, dim)
@@ -252,7 +252,11 @@ def prod(x, dim=None, keepdim=False, *, dtype=None):
     order = (g.of * g.size + g.at).argsort()
     order = order[(g.missing() == 0)[g.of[order]]]
     whole = values[order].reshape(len(full), g.size).prod(1)
-    return g.shaped(values.new_zeros(g.count).index_put((full,), whole), keepdim)
+    zeros = g.sum(values * 0)
+    if values.is_floating_point():
+        odd = g.number(values.signbit()) % 2 == 1
+        zeros = torch.where(zeros.isnan(), zeros, torch.where(odd, -0.0, 0.0).to(zeros.dtype))
+    return g.shaped(zeros.index_put((full,), whole), keepdim)
 
 
 @_reduction("any")

@@ -150,8 +150,13 @@ def test_nothing_stored():
     assert A.max(1).indices.tolist() == [0, 0, 0] and A.topk(2).values.tolist() == [[0, 0]] * 3
 
 
-def test_an_absent_element_annihilates_a_product():
-    assert stt.from_torch(torch.tensor([[nan, 0.0], [inf, 2.0]]), "CSR").prod(1).tolist() == [0, inf]
+@pytest.mark.parametrize("format", ["CSR", "COO", "DIA"])
+def test_a_product_with_absent_elements_is_a_zero_of_its_sign_or_nan(format):
+    x = torch.tensor([[nan, 0, 1], [inf, 0, -2], [inf, 2, 1], [-1, 0, 2], [-1, 0.0, -2], [0, 0, 0]])
+    A = stt.from_torch(x, format)
+    for y, want in ((A.prod(1), x.prod(1)), (A.prod(0), x.prod(0)), (A.prod(), x.prod())):
+        torch.testing.assert_close(y, want, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(A.prod(1)[3:].signbit(), torch.tensor([True, False, False]))
 
 
 def test_dimensions_that_are_not_there():
