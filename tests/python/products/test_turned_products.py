@@ -1,0 +1,86 @@
+"""Many rows times a sparse matrix: computed in strips of rows, each turned, multiplied and turned back."""
+
+import numpy as np
+import pytest
+
+import strata as st
+
+FORMATS = ["CSR", "CSC", "COO", "BSR(4, 4)", "ELL", "DIA", "delta(4)", "structured(2, 4)", "CSR + COO"]
+
+
+def operands(rows, inner=24, columns=40, dtype=np.float64):
+    rng = np.random.default_rng(rows)
+    matrix = rng.integers(-3, 4, (inner, columns)) * (rng.random((inner, columns)) < 0.3)
+    return rng.integers(-3, 4, (rows, inner)).astype(dtype), matrix.astype(dtype)
+
+
+def stored(matrix, format):
+    if format == "structured(2, 4)":
+        matrix = matrix * np.tile([1, 0, 0, 1], matrix.shape[1] // 4).astype(matrix.dtype)
+    return st.from_dense(matrix, format), matrix
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("rows", [511, 512, 513, 700])
+def test_any_number_of_rows(format, rows):
+    x, matrix = operands(rows)
+    A, matrix = stored(matrix, format)
+    np.testing.assert_array_equal(x @ A, x @ matrix)
+    np.testing.assert_array_equal(x[::-1, ::-1] @ A, x[::-1, ::-1] @ matrix)
+    np.testing.assert_array_equal(np.asfortranarray(x) @ A, x @ matrix)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_into_what_is_there(order):
+    x, matrix = operands(600)
+    A = st.from_dense(matrix, "CSR")
+    c = np.ones((600, 40), order=order)
+    st.matmul(x, A, c, alpha=2, beta=3)
+    np.testing.assert_array_equal(c, 2 * x @ matrix + 3)
+    wide = np.full((600, 80), 7.0, order=order)
+    st.matmul(x, A, wide[:, ::2], beta=0)
+    np.testing.assert_array_equal(wide[:, ::2], x @ matrix)
+    assert (wide[:, 1::2] == 7).all()
+
+
+def test_into_memory_of_the_operand():
+    x, matrix = operands(600, 40, 40)
+    A, want = st.from_dense(matrix, "CSR"), x @ matrix
+    st.matmul(x, A, x, beta=0)
+    np.testing.assert_array_equal(x, want)
+    both = np.zeros(601 * 40)
+    both[40:] = operands(600, 40, 40)[0].ravel()
+    st.matmul(both[40:].reshape(600, 40), A, both[:-40].reshape(600, 40), beta=0)
+    np.testing.assert_array_equal(both[:-40].reshape(600, 40), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64", "bool", "complex64", "complex128"])
+def test_dtypes(dtype):
+    x, matrix = operands(600)
+    x, matrix = x.astype(dtype), matrix.astype(dtype)
+    y, want = x @ st.from_dense(matrix, "CSR"), x @ matrix
+    assert y.dtype == want.dtype
+    np.testing.assert_array_equal(y, want)
+    mixed = x.astype("float32" if dtype in ("float16", "int8", "bool") else dtype) @ st.from_dense(matrix, "CSR")
+    np.testing.assert_array_equal(mixed, x.astype(mixed.dtype) @ matrix.astype(mixed.dtype))
+
+
+def test_the_same_bits_with_any_number_of_threads():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((700, 96), np.float32)
+    matrix = rng.standard_normal((96, 130)).astype(np.float32) * (rng.random((96, 130)) < 0.2)
+    A, before, results = st.from_dense(matrix, "CSR"), st.settings.threads, []
+    try:
+        for threads in (1, 2, 5):
+            st.settings.threads = threads
+            results.append(x @ A)
+    finally:
+        st.settings.threads = before
+    np.testing.assert_allclose(results[0], x @ matrix, rtol=1e-4, atol=1e-4)
+    assert all(np.array_equal(r, results[0]) for r in results)
+
+
+def test_empty():
+    for rows, inner, columns in ((600, 0, 5), (600, 5, 0), (0, 5, 5)):
+        y = np.ones((rows, inner)) @ st.zeros((inner, columns))
+        np.testing.assert_array_equal(y, np.zeros((rows, columns)))
