@@ -69,7 +69,7 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
   }
 }
 
-i64 Domain::weight(i64 x) const { return weights_ ? x + read_index(weights_dtype_, weights_, x * factor_) : x; }
+i64 Domain::weight(i64 x) const { return x + read_index(weights_dtype_, weights_, x * factor_); }
 
 i64 Domain::work() const {
   const i64 per_element = std::max<i64>(1, free_work_ / 4);
@@ -96,10 +96,9 @@ i64 Domain::chunks() const {
 }
 
 i64 Domain::cut(i64 c, i64 n) const {
-  if (c <= 0) return 0;
-  if (c >= n) return size_;
-  const i64 target = begin_of_share(weight(size_), c, n);
-  i64 x = weights_ ? partition_point(0, size_, [&](i64 y) { return weight(y) < target; }) : target;
+  if (c <= 0 || c >= n) return c <= 0 ? 0 : size_;
+  i64 x =
+      weights_ ? begin_of_weighed_share(size_, c, n, [this](i64 y) { return weight(y); }) : begin_of_share(size_, c, n);
   x -= x % launch_.granule;
   if (coordinates_ && x > 0) {  // on to where the coordinate changes: it never falls
     const i64 before = read_index(coordinates_dtype_, coordinates_, x - 1);

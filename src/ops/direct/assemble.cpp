@@ -1,9 +1,7 @@
-// Assembled results: how much room their chunks get, and their format.
+// Assembled results: how much room their chunks get.
 #include "backend/pool.h"
 #include "base/share.h"
-#include "ops/convert_elements.h"
 #include "ops/direct/run.h"
-#include "strata/settings.h"
 
 namespace strata::direct {
 
@@ -41,8 +39,8 @@ double Run::expected_of(std::size_t k, i64 begin, i64 end) const {
   std::size_t above = vars.size();
   double each = 1;
   while (above > 1 && in_block(above - 1)) each *= static_cast<double>(std::max<i64>(1, part.ranges[--above].size));
-  double stored = cuts(k) ? static_cast<double>(stored_before(part, end, above) - stored_before(part, begin, above))
-                          : static_cast<double>(tensors_[k].nse()) / each;
+  double stored = is_cut(k) ? static_cast<double>(stored_before(part, end, above) - stored_before(part, begin, above))
+                            : static_cast<double>(tensors_[k].nse()) / each;
   for (std::size_t l = 0; l < levels(); ++l)
     if (std::find(vars.begin(), vars.end(), kernel_->lowered.levels[l]) == vars.end())
       stored *= l == 0 ? static_cast<double>(end - begin) : static_cast<double>(level_extent(l));
@@ -103,97 +101,51 @@ int Run::bounding() const {
   return -1;
 }
 
-execution::Assembly Run::assembly() const {
-  execution::Assembly out;
-  out.levels = levels();
-  out.dense_top = input_.dense_top;
-  out.top_extent = top_extent();
-  out.crd = input_.crd;
-  out.values = u_.compute;
-  out.block = block();
+i64 Run::block() const {
+  if (o_.blocks) return o_.blocks.size();
+  i64 out = 1;
+  for (int v : kernel_->lowered.tail) out *= extents_[static_cast<std::size_t>(v)];
   return out;
 }
 
-Tensor Run::assembled() const {
-  // Every row is computed alone, so how rows are gathered into pieces may follow the threads: one thread has nothing
-  // to stitch.
-  const i64 windows = chunks(), threads = thread_count();
-  const i64 n = threads == 1 ? 1 : std::min<i64>(windows, 4 * threads);
-  const execution::Assembly assembly = this->assembly();
-  std::vector<execution::Piece> pieces(static_cast<std::size_t>(n));
-  const Buffer counts = input_.dense_top ? Buffer::zeros(DType::i64, top_extent()) : Buffer();
+execution::AssembledResult Run::assembled(const std::vector<i64>& starts) const {
+  execution::AssembledResult r;
+  r.levels = levels();
+  r.dense_top = input_.dense_top;
+  r.top_extent = top_extent();
+  r.crd = input_.crd;
+  r.values = u_.compute;
+  r.block = block();
+  if (const int v = kernel_->lowered.workspace; v >= 0) {
+    r.workspace = extents_[static_cast<std::size_t>(v)];
+    if (o_.blocks) r.workspace = ceil_div(r.workspace, o_.blocks.columns);
+    r.holds_mask = kernel_->lowered.holds_mask;
+  }
   // Where it is known how many come at most, all values have one memory: if as many come, nothing is copied.
   const int bound = bounding();
-  const auto most_before = [&](i64 window, std::size_t l) {
-    return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), cuts_[static_cast<std::size_t>(window)],
+  const auto most_before = [&](i64 chunk, std::size_t l) {
+    return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), starts[static_cast<std::size_t>(chunk)],
                          l + 1);
   };
-  const Buffer whole =
-      bound >= 0 ? Buffer::allocate(u_.compute, most_before(windows, levels() - 1) * block()) : Buffer();
-  parallel_for(n, [&](i64 c) {
-    execution::Piece& p = pieces[static_cast<std::size_t>(c)];
-    const i64 first = begin_of_share(windows, c, n), last = begin_of_share(windows, c + 1, n);
-    const Workspace w = kernel_->lowered.workspace >= 0 ? workspace() : Workspace();
-    std::vector<i64> capacity;
-    if (bound < 0)
-      capacity =
-          first_capacity(row_of(cuts_[static_cast<std::size_t>(first)]), row_of(cuts_[static_cast<std::size_t>(last)]));
-    else
-      for (std::size_t l = 0; l < levels(); ++l) capacity.push_back(most_before(last, l) - most_before(first, l));
-    if (bound >= 0) {
-      p.values = whole;
-      p.values.data = static_cast<char*>(whole.data) +
-                      most_before(first, levels() - 1) * block() * static_cast<i64>(size_of(u_.compute));
-      p.values.size = capacity.back() * block();
+  // Every row is computed alone, so how rows are gathered into pieces may follow the threads: one thread has nothing
+  // to stitch.
+  const i64 chunks = static_cast<i64>(starts.size()) - 1, threads = thread_count(),
+            n = threads == 1 ? 1 : std::min<i64>(chunks, 4 * threads);
+  if (bound >= 0) r.whole = most_before(chunks, levels() - 1) * r.block;
+  for (i64 c = 0; c < n; ++c) {
+    auto& share = r.shares.emplace_back();
+    share.first = begin_of_share(chunks, c, n);
+    share.last = begin_of_share(chunks, c + 1, n);
+    if (bound < 0) {
+      share.capacity = first_capacity(row_of(starts[static_cast<std::size_t>(share.first)]),
+                                      row_of(starts[static_cast<std::size_t>(share.last)]));
+    } else {
+      for (std::size_t l = 0; l < levels(); ++l)
+        share.capacity.push_back(most_before(share.last, l) - most_before(share.first, l));
+      share.offset = most_before(share.first, levels() - 1) * r.block;
     }
-    assembly.reserve(p, std::move(capacity));
-    for (i64 window = first; window < last; ++window) {
-      if (window > first) poll_interrupt();
-      assembly.append(p, [&] {
-        call(window, {.values = p.values.data,
-                      .crd = p.crd,
-                      .pos = p.pos,
-                      .counts = counts.data,
-                      .sizes = p.sizes.data(),
-                      .capacity = p.capacity.data(),
-                      .row_values = w.values.data,
-                      .row_mask = w.mask.data,
-                      .row_bits = {w.bits[0].data, w.bits[1].data, w.bits[2].data}});
-      });
-    }
-  });
-  return make_tensor(format(levels()), shape(), assembly.stitch(pieces, counts, whole), u_.fill, false);
-}
-
-Shape Run::shape() const {
-  Shape out;
-  for (int i : u_.output) out.push_back(u_.extents[static_cast<std::size_t>(i)]);
-  return out;
-}
-
-Format Run::format(std::size_t levels) const {
-  std::vector<std::string> names;
-  for (int index : u_.output) names.push_back(u_.names[static_cast<std::size_t>(index)]);
-  FormatBuilder b(names);
-  if (o_.blocks) {
-    const bool first = o_.indices[0] == u_.output[0];
-    const int rows = b.dim(first ? 0 : 1), columns = b.dim(first ? 1 : 0);
-    b.level(b.div(rows, o_.blocks.rows), Level{});
-    b.level(b.div(columns, o_.blocks.columns), Level{.kind = LevelKind::compressed});
-    const int row_in = b.mod(rows, o_.blocks.rows), column_in = b.mod(columns, o_.blocks.columns);
-    b.level(o_.blocks.column_major ? column_in : row_in, Level{});
-    b.level(o_.blocks.column_major ? row_in : column_in, Level{});
-    return b.build();
   }
-  std::size_t l = 0;
-  for (int index : o_.indices) {
-    if (!u_.is_output(index)) continue;
-    const auto d = std::find(u_.output.begin(), u_.output.end(), index) - u_.output.begin();
-    const bool dense = (l == 0 && input_.dense_top) || l >= levels;
-    b.level(b.dim(static_cast<int>(d)), Level{.kind = dense ? LevelKind::dense : LevelKind::compressed});
-    ++l;
-  }
-  return b.build();
+  return r;
 }
 
 }  // namespace strata::direct

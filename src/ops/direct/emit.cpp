@@ -53,8 +53,7 @@ std::string Run::meaning(const ScalarBinding& s) const {
   }
 }
 
-std::string Run::emit(const std::string& expression) {
-  prepare();
+std::string Run::emit(const std::string& expression) const {
   const merging::Lowered lowered = merging::lower(input_);
   CFile file{.computes = expression,
              .notes = {},

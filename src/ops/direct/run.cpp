@@ -1,32 +1,25 @@
-// Operands brought into loop order, chunks cut, the kernel called; dense results.
+// Operands brought into loop order, and the result as a tensor.
 #include "ops/direct/run.h"
 
-#include "backend/pool.h"
-#include "base/checked.h"
-#include "base/share.h"
 #include "compiler/emit/emit_c.h"
 #include "compiler/lower.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/flat.h"
 #include "ops/direct/plain.h"
-#include "ops/reference/column.h"
 #include "strata/settings.h"
 
 namespace strata::direct {
 namespace {
 
-constexpr i64 work_per_chunk = 16384;                               ///< visits and stored elements: some 20 us
-constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
 constexpr i64 largest_constant = 32;  ///< extents of blocks up to this stand in the kernel's text
 constexpr i64 largest_sum = 128;      ///< ... and of innermost sums over dense memory
 
 }  // namespace
 
-std::string Run::describe(const Format& wanted, bool code) {
+std::string Run::describe(const Format& wanted, bool code) const {
   std::string out;
   for (std::size_t k = 0; k < u_.accesses.size(); ++k)
     if (o_.convert[k]) out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + "\n";
-  prepare();
   const merging::Lowered lowered = merging::lower(input_);
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
@@ -47,13 +40,12 @@ std::string Run::describe(const Format& wanted, bool code) {
 }
 
 std::optional<Tensor> Run::run() {
-  prepare();
   kernel_ = kernel_for(input_);
   if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
-  if (input_.slots) return in_slots();
-  cut();
-  if (o_.along >= 0) return by_diagonals();
-  return o_.pattern >= 0 ? in_pattern() : o_.dense_result ? dense() : assembled();
+  RawArrays arrays = execution::run(job());
+  if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
+  if (o_.dense_result && o_.along < 0) return dense_view(arrays.values, shape(), strides(), 0, u_.fill);
+  return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
 bool Run::counts_dense_alone(int index) const {
@@ -62,7 +54,7 @@ bool Run::counts_dense_alone(int index) const {
   });
 }
 
-void Run::prepare() {
+Run::Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {
   static_cast<merging::Computation&>(input_) = u_;
   input_.num_vars = static_cast<int>(o_.indices.size());
   input_.dense_result = o_.dense_result;
@@ -141,155 +133,58 @@ Tensor Run::stored(std::size_t k) const {
   return convert(a.tensor, *o_.convert[k], {.zeros = drops ? Zeros::automatic : Zeros::keep});
 }
 
-i64 Run::first_position(const Part& part, i64 x) {
-  if (part.format.level(0).kind == LevelKind::dense) return x;
-  const LevelArrays& l = part.levels[0];
-  return partition_point(0, l.pos.index(1), [&](i64 p) { return l.crd.index(p) < x; });
-}
-
-i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
-  i64 p = first_position(part, x);
-  for (std::size_t l = 1; l < levels; ++l)
-    p = part.format.level(static_cast<int>(l)).kind == LevelKind::compressed ? part.levels[l].pos.index(p)
-                                                                             : p * part.ranges[l].size;
-  return p;
-}
-
-void Run::cut() {
-  const i64 all = extents_[0];
-  cuts_ = {0, all};
-  const i64 results = partials();
-  if (input_.summed[0] && !in_parts() && results == 1) return;  // chunks would add to the same places
-  i64 heaviest = 0, work = static_cast<i64>(std::min(o_.visits, 1e15));
-  const Part* by = nullptr;
-  for (std::size_t k = 0; k < tensors_.size(); ++k) {
-    if (!cuts(k)) continue;
-    const i64 n = stored_before(tensors_[k].part(), all);
-    work += n;
-    if (n <= heaviest) continue;
-    heaviest = n;
-    by = &tensors_[k].part();
-  }
-  const i64 n =
-      results > 1 ? results
-                  : std::clamp<i64>(
-                        work / work_per_chunk, 1,
-                        std::max<i64>(1, std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all)));
-  cuts_.clear();
-  for (i64 c = 0; c <= n; ++c) {
-    i64 x = begin_of_share(all, c, n);
-    if (by && c > 0 && c < n) {  // equal stored elements, with some weight on rows that have none
-      const double each = static_cast<double>(heaviest) / 4 / static_cast<double>(all);
-      const auto weight = [&](i64 row) {
-        return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each);
-      };
-      const i64 wanted =
-          static_cast<i64>(static_cast<double>(weight(all)) * static_cast<double>(c) / static_cast<double>(n));
-      x = partition_point(0, all, [&](i64 row) { return weight(row) < wanted; });
-    }
-    if (o_.blocks) x = ceil_div(x, o_.blocks.rows);
-    if (cuts_.empty() || x > cuts_.back() || c == n) cuts_.push_back(x);
-  }
-}
-
-Run::Workspace Run::workspace() const {
-  Workspace w;
-  const i64 coordinates = extents_[static_cast<std::size_t>(kernel_->lowered.workspace)];
-  const i64 n = o_.blocks ? ceil_div(coordinates, o_.blocks.columns) : coordinates;
-  w.values = Buffer::filled(u_.absent, n * block());
-  if (kernel_->lowered.holds_mask) w.mask = Buffer::zeros(DType::i64, ceil_div(n, 64));
-  i64 words = n;
-  for (auto& b : w.bits) {
-    words = ceil_div(words, 64);
-    b = Buffer::zeros(DType::i64, words);
-  }
-  return w;
-}
-
-void Run::call(i64 chunk, const execution::Outputs& out, std::span<const Buffer> of_slots) const {
-  const BoundFunction& kernel = kernel_->lowered;
-  execution::Arguments args(kernel, {.operands = tensors_, .extents = extents_, .bounds = bounds_}, out);
-  for (std::size_t n = 0; n < kernel.buffers.size() && !of_slots.empty(); ++n) {
-    const BufferBinding& b = kernel.buffers[n];
-    if (b.kind == BufferBinding::values && input_.operands[static_cast<std::size_t>(b.operand)].each_slot)
-      args.buffer(n) = of_slots[static_cast<std::size_t>(b.operand)].data;
-  }
-  const auto c = static_cast<std::size_t>(chunk);
-  kernel_->executable.call(args.buffers(), args.scalars(), cuts_[c], cuts_[c + 1], chunk);
-}
-
-Tensor Run::dense() const {
-  Shape shape;
-  for (int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
-  const auto n = u_.strides.empty() ? checked_product(shape) : std::optional(u_.size);
-  if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
-  // Where several values meet in memory, it must hold what changes none of them.
-  const bool parts = in_parts();
-  const i64 results = partials() > 1 ? chunks() : 1;
-  // (In a semiring loops are left out where a factor says that nothing comes.)
-  const bool stores_all = !u_.ring && u_.combine == merging::Combine::plus && u_.mask < 0 && u_.bounds.empty() &&
-                          u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
-                          std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
-  Buffer out = stores_all ? Buffer::allocate(u_.compute, *n)
-                          : Buffer::filled(meets() || parts ? u_.absent : u_.fill, parts ? chunks() : results * *n);
-  std::vector<i64> strides = u_.strides, by_var(extents_.size(), 0);
-  if (strides.empty()) strides.assign(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    if (u_.strides.empty() && d + 1 < shape.size()) strides[d] = strides[d + 1] * shape[d + 1];
-    const auto v = std::find(o_.indices.begin(), o_.indices.end(), u_.output[d]) - o_.indices.begin();
-    by_var[static_cast<std::size_t>(v)] = strides[d];
-  }
-  const auto width = static_cast<i64>(size_of(u_.compute));
-  parallel_for(chunks(), [&](i64 c) {
-    char* to = static_cast<char*>(out.data) + (parts ? c * width : results > 1 ? c * *n * width : 0);
-    call(c, {.values = to, .strides = by_var});
-  });
-  if (parts) combine_parts(out);
-  if (results > 1) combine_partials(out, *n);
-  return dense_view(out, shape, strides, 0, u_.fill);
-}
-
-Tensor Run::in_pattern() const {
-  const Part& part = tensors_[static_cast<std::size_t>(o_.pattern)].part();
-  // What lies beyond the bounds of a block is not met.
-  const i64 slots =
-      tensors_[static_cast<std::size_t>(o_.pattern)].type().shared_value ? used_values(part) : part.values.size;
-  const Buffer values = u_.bounds.empty() ? Buffer::allocate(u_.compute, slots) : Buffer::filled(u_.fill, slots);
-  parallel_for(chunks(), [&](i64 c) { call(c, {.values = values.data}); });
-  return with_values(tensors_[static_cast<std::size_t>(o_.pattern)], values);
-}
-
-Tensor Run::with_values(const Tensor& pattern, Buffer values) const {
+Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values) {
   Part part = pattern.part();
   part.values = std::move(values);
   part.value_stride = 1;
   TensorType type = pattern.type();
-  type.dtype = u_.compute;
-  type.fill = u_.fill;
+  type.dtype = unit.compute;
+  type.fill = unit.fill;
   type.shared_value = false;
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-bool Run::in_parts() const { return u_.output.empty() && !u_.others && u_.combine != merging::Combine::first; }
+Shape Run::shape() const {
+  Shape out;
+  for (int i : u_.output) out.push_back(u_.extents[static_cast<std::size_t>(i)]);
+  return out;
+}
 
-void Run::combine_parts(Buffer& parts) const {
-  using evaluation::Monoid;
-  const auto monoid = [&]() -> Monoid {
-    switch (u_.combine) {
-      case merging::Combine::minimum: return Monoid::minimum;
-      case merging::Combine::maximum: return Monoid::maximum;
-      case merging::Combine::either: return Monoid::either;
-      case merging::Combine::both: return Monoid::both;
-      default: return Monoid::plus;
-    }
-  }();
-  const auto n = static_cast<std::size_t>(parts.size);
-  const std::int64_t starts[] = {0, parts.size};
-  auto whole =
-      evaluation::combine(monoid, evaluation::load(u_.compute, static_cast<const char*>(parts.data), n), starts);
-  evaluation::normalise(whole);
-  parts = Buffer::allocate(u_.compute, 1);
-  evaluation::store(whole, static_cast<char*>(parts.data));
+std::vector<i64> Run::strides() const {
+  if (!u_.strides.empty()) return u_.strides;
+  std::vector<i64> out(u_.output.size(), 1);
+  for (std::size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * u_.extents[static_cast<std::size_t>(u_.output[d])];
+  return out;
+}
+
+Format Run::format(std::size_t levels) const {
+  std::vector<std::string> names;
+  for (int index : u_.output) names.push_back(u_.names[static_cast<std::size_t>(index)]);
+  FormatBuilder b(names);
+  if (o_.along >= 0) {
+    b.level(b.sub(b.dim(1), b.dim(0)), Level{.kind = LevelKind::compressed});
+    b.level(b.dim(o_.along), Level{.kind = LevelKind::range});
+    return b.build();
+  }
+  if (o_.blocks) {
+    const bool first = o_.indices[0] == u_.output[0];
+    const int rows = b.dim(first ? 0 : 1), columns = b.dim(first ? 1 : 0);
+    b.level(b.div(rows, o_.blocks.rows), Level{});
+    b.level(b.div(columns, o_.blocks.columns), Level{.kind = LevelKind::compressed});
+    const int row_in = b.mod(rows, o_.blocks.rows), column_in = b.mod(columns, o_.blocks.columns);
+    b.level(o_.blocks.column_major ? column_in : row_in, Level{});
+    b.level(o_.blocks.column_major ? row_in : column_in, Level{});
+    return b.build();
+  }
+  std::size_t l = 0;
+  for (int index : o_.indices) {
+    if (!u_.is_output(index)) continue;
+    const auto d = std::find(u_.output.begin(), u_.output.end(), index) - u_.output.begin();
+    const bool dense = (l == 0 && input_.dense_top) || l >= levels;
+    b.level(b.dim(static_cast<int>(d)), Level{.kind = dense ? LevelKind::dense : LevelKind::compressed});
+    ++l;
+  }
+  return b.build();
 }
 
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {

@@ -1,0 +1,66 @@
+#pragma once
+// One kernel over several operands at work: what it is called with, where its outermost loop is cut, and which of four
+// kinds its result is of. Whoever makes a job has decided everything; running it decides nothing.
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "compiler/merge/merge.h"
+#include "execute/assembly.h"
+#include "execute/executable.h"
+
+namespace strata::execution {
+
+/// Strided memory.
+struct DenseResult {
+  std::int64_t size = 0;              ///< elements
+  std::vector<std::int64_t> strides;  ///< per loop variable
+  std::optional<Scalar> start;        ///< what it holds before; none: the kernel stores everywhere
+  bool apart = false;                 ///< each chunk has a result of its own: all are combined in their order
+  merging::Combine combine = merging::Combine::plus;
+};
+
+/// The values of a pattern that is there.
+struct SlotResult {
+  std::int64_t size = 0;
+  std::optional<Scalar> start;  ///< what slots hold that the kernel steps over; none: it steps over none
+  /// Chunks are of slots of this operand, a matrix by rows, and operands `of_rows` have a value for each row, which the
+  /// kernel reads slot by slot.
+  int pattern = -1;
+  std::vector<int> of_rows = {};
+};
+
+/// A strip for each diagonal of a matrix that a value may come to; those that none came to are left out.
+struct StripResult {
+  std::vector<std::int64_t> diagonals;  ///< column - row, ascending
+  std::int64_t rows = 0, columns = 0, length = 0;
+};
+
+/// Levels that are appended to, piece by piece.
+struct AssembledResult : Assembly {
+  struct Share {
+    std::int64_t first = 0, last = 0;    ///< these chunks, one after the other
+    std::vector<std::int64_t> capacity;  ///< per level, to begin with
+    std::int64_t offset = 0;             ///< of its values in `whole`
+  };
+  std::vector<Share> shares;
+  std::int64_t whole = -1;      ///< memory for so many values, of which the pieces have parts; -1: each has its own
+  std::int64_t workspace = -1;  ///< values, or blocks of them, between two rows; -1: none
+  bool holds_mask = false;      ///< a bit for each of them beside it
+};
+
+struct Job {
+  const BoundFunction& function;
+  const Executable& executable;
+  Inputs in;
+  Scalar absent;  ///< what combining leaves as it is; in the dtype of the result's values
+  std::vector<std::int64_t> cuts;
+  std::variant<DenseResult, SlotResult, StripResult, AssembledResult> result;
+
+  std::int64_t chunks() const { return static_cast<std::int64_t>(cuts.size()) - 1; }
+};
+
+/// The arrays of the result: its values alone where it is dense or in a pattern.
+RawArrays run(const Job& job);
+
+}  // namespace strata::execution
