@@ -4,21 +4,13 @@
 
 #include "compiler/lower.h"
 #include "strata/tensor.h"
+#include "tensor/levels/index_view.h"
 
 namespace strata::execution {
 
 /// Index array entry `i`, for any index dtype.
 inline std::int64_t read_index(DType t, const void* p, std::int64_t i) {
-  switch (t) {
-    case DType::i8: return static_cast<const std::int8_t*>(p)[i];
-    case DType::i16: return static_cast<const std::int16_t*>(p)[i];
-    case DType::i32: return static_cast<const std::int32_t*>(p)[i];
-    case DType::i64: return static_cast<const std::int64_t*>(p)[i];
-    case DType::u8: return static_cast<const std::uint8_t*>(p)[i];
-    case DType::u16: return static_cast<const std::uint16_t*>(p)[i];
-    case DType::u32: return static_cast<const std::uint32_t*>(p)[i];
-    default: return static_cast<std::int64_t>(static_cast<const std::uint64_t*>(p)[i]);
-  }
+  return with_index_type(t, [&]<class T>(T) { return static_cast<std::int64_t>(static_cast<const T*>(p)[i]); });
 }
 
 /// Of a level without parents: coordinates of a dense one, positions of a compressed one. (Of batch 0.)

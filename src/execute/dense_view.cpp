@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -14,12 +15,17 @@
 
 #include "backend/pool.h"
 #include "base/share.h"
+#include "base/sum_in_pairs.h"
+#include "compiler/merge/merge.h"
 #include "execute/turn.h"
+#include "tensor/levels/index_view.h"
+#include "tensor/values.h"
 
 namespace strata::execution {
 namespace {
 
 using i64 = std::int64_t;
+using merging::Combine;
 
 /// The index space of two views: dimensions of extent 1 dropped, outermost (widest stride of a) first, and neighbours
 /// merged where both sides allow it.
@@ -149,29 +155,31 @@ template <class T> void scale_as(const DenseView& v, const Scalar& beta) {
   T* data = reinterpret_cast<T*>(v.data);
   T factor;
   std::memcpy(&factor, beta.bits, sizeof(T));
-  const bool past_caches = v.size() >= streamed / static_cast<i64>(sizeof(T));
-  if (beta.is_zero())
-    for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
-      if (s == 1) clear(reinterpret_cast<char*>(data + o), static_cast<std::size_t>(n) * sizeof(T), past_caches);
-      else
-        for (i64 k = 0; k < n; ++k) data[o + k * s] = T{};
-    });
-  else
-    for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
-      for (i64 k = 0; k < n; ++k) data[o + k * s] = factor * data[o + k * s];
-    });
-}
-
-template <class T> void add_as(const DenseView& v, const DenseView& w) {
-  T* to = reinterpret_cast<T*>(v.data);
-  const T* from = reinterpret_cast<const T*>(w.data);
-  for_runs(v, w, [=](i64 o, i64 p, i64 n, i64 s, i64 t) {
-    if (s == 1 && t == 1)
-      for (i64 k = 0; k < n; ++k) to[o + k] = to[o + k] + from[p + k];
-    else
-      for (i64 k = 0; k < n; ++k) to[o + k * s] = to[o + k * s] + from[p + k * t];
+  for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
+    for (i64 k = 0; k < n; ++k) data[o + k * s] = factor * data[o + k * s];
   });
 }
+
+/// Calls f with a zero of the dtype, and with how two of its values combine: as generated code does it, integers wrap
+/// and NaN wins.
+template <class F> void with_combine(DType t, Combine how, const F& f) {
+  const bool least = how == Combine::minimum, most = how == Combine::maximum;
+  const auto ordered = [&](auto zero) {
+    if (least) f(zero, [](auto a, auto b) { return a <= b || a != a ? a : b; });
+    else f(zero, [](auto a, auto b) { return a >= b || a != a ? a : b; });
+  };
+  if (t == DType::boolean && (least || how == Combine::both)) return f(Bool{}, std::multiplies<>());
+  if (t == DType::boolean || !(least || most)) return with_arithmetic(t, [&](auto zero) { f(zero, std::plus<>()); });
+  if (t == DType::f64) return ordered(double{});
+  if (t == DType::f32) return ordered(float{});
+  with_index_type(t, ordered);
+}
+
+template <class T> T widened(T x) { return x; }
+double widened(float x) { return x; }
+Complex<double> widened(Complex<float> x) { return {x.re, x.im}; }
+template <class T, class W> T narrowed(W x) { return static_cast<T>(x); }
+template <> Complex<float> narrowed(Complex<double> x) { return {static_cast<float>(x.re), static_cast<float>(x.im)}; }
 
 template <class To, class From, class F> void map(const DenseView& to, const DenseView& from, const F& f) {
   To* t = reinterpret_cast<To*>(to.data);
@@ -180,10 +188,6 @@ template <class To, class From, class F> void map(const DenseView& to, const Den
     for (i64 k = 0; k < n; ++k) t[o + k * st] = f(s[p + k * ss]);
   });
 }
-
-template <std::size_t N> struct Bytes {
-  unsigned char b[N];
-};
 
 }  // namespace
 
@@ -253,27 +257,53 @@ std::pair<const char*, const char*> extent_of(const DenseView& v) {
   return {v.data + low * width, v.data + (high + 1) * width};
 }
 
+void fill(const DenseView& v, const Scalar& value) {
+  const bool zeros = value.same_bits(Scalar::zero(value.dtype));
+  with_width(size_of(v.dtype), [&]<class T>(T x) {
+    std::memcpy(&x, value.bits, sizeof x);
+    T* to = reinterpret_cast<T*>(v.data);
+    const bool past_caches = v.size() >= streamed / static_cast<i64>(sizeof x);
+    for_runs(v, v, [=](i64 o, i64, i64 n, i64 s, i64) {
+      if (zeros && s == 1)
+        return clear(reinterpret_cast<char*>(to + o), static_cast<std::size_t>(n) * sizeof x, past_caches);
+      for (i64 k = 0; k < n; ++k) to[o + k * s] = x;
+    });
+  });
+}
+
 void scale(const DenseView& v, const Scalar& beta) {
+  if (beta.is_zero()) return fill(v, Scalar::zero(v.dtype));
   if (v.dtype == beta.dtype && beta.same_bits(Scalar::one(v.dtype))) return;
   with_arithmetic(v.dtype, [&](auto zero) { scale_as<decltype(zero)>(v, beta); });
 }
 
-void add(const DenseView& v, const DenseView& w) {
-  with_arithmetic(v.dtype, [&](auto zero) { add_as<decltype(zero)>(v, w); });
+void combine(const DenseView& v, const DenseView& w, Combine how, bool w_first) {
+  with_combine(v.dtype, how, [&]<class T>(T, const auto& two) {
+    T* to = reinterpret_cast<T*>(v.data);
+    const T* from = reinterpret_cast<const T*>(w.data);
+    for_runs(v, w, [=](i64 o, i64 p, i64 n, i64 s, i64 t) {
+      if (w_first)
+        for (i64 k = 0; k < n; ++k) to[o + k * s] = two(from[p + k * t], to[o + k * s]);
+      else if (s == 1 && t == 1)
+        for (i64 k = 0; k < n; ++k) to[o + k] = two(to[o + k], from[p + k]);
+      else
+        for (i64 k = 0; k < n; ++k) to[o + k * s] = two(to[o + k * s], from[p + k * t]);
+    });
+  });
+}
+
+void combine_in_pairs(const Buffer& numbers, Combine how) {
+  with_combine(numbers.dtype, how, [&]<class T>(T, const auto& two) {
+    T* x = static_cast<T*>(numbers.data);
+    x[0] = narrowed<T>(sum_in_pairs(0, numbers.size, [&](i64 k) { return widened(x[k]); }, two));
+  });
 }
 
 void assign(const DenseView& to, const DenseView& from) {
   const auto pair = [](DType a, DType b) { return static_cast<int>(a) * dtype_count + static_cast<int>(b); };
   if (to.dtype == from.dtype) {
     if (turn(to, from)) return;
-    const auto same = [](auto x) { return x; };
-    switch (size_of(to.dtype)) {
-      case 1: return map<Bytes<1>, Bytes<1>>(to, from, same);
-      case 2: return map<std::uint16_t, std::uint16_t>(to, from, same);
-      case 4: return map<std::uint32_t, std::uint32_t>(to, from, same);
-      case 8: return map<std::uint64_t, std::uint64_t>(to, from, same);
-      default: return map<Bytes<16>, Bytes<16>>(to, from, same);
-    }
+    return with_width(size_of(to.dtype), [&]<class T>(T) { map<T, T>(to, from, [](T x) { return x; }); });
   }
   const int key = pair(to.dtype, from.dtype);
   if (key == pair(DType::f16, DType::f32)) return map<std::uint16_t, float>(to, from, f32_to_f16);

@@ -1,7 +1,11 @@
 #pragma once
-// Elementwise work on dense outputs: scaling by beta, adding partial results, widening and narrowing. Every element is
-// computed alone, so results do not depend on how the work is cut.
+// Elementwise work on dense outputs: scaling by beta, combining partial results, widening and narrowing. Every element
+// is computed alone, so results do not depend on how the work is cut.
 #include "strata/tensor.h"
+
+namespace strata::merging {
+enum class Combine : std::uint8_t;
+}
 
 namespace strata::execution {
 
@@ -26,10 +30,14 @@ bool overlaps_itself(const DenseView& v);
 /// The bytes [first, last) that the view touches.
 std::pair<const char*, const char*> extent_of(const DenseView& v);
 
+/// v = value everywhere, a value of its dtype.
+void fill(const DenseView& v, const Scalar& value);
 /// v = beta * v; beta 0 stores zeros and never reads. beta has v's dtype.
 void scale(const DenseView& v, const Scalar& beta);
-/// v += w; the same dtype and shape.
-void add(const DenseView& v, const DenseView& w);
+/// v = v (+) w, or w (+) v, as generated code combines values; the same dtype and shape.
+void combine(const DenseView& v, const DenseView& w, merging::Combine how, bool w_first = false);
+/// The first of them becomes what all make, in pairs and, of narrow floats, in double precision.
+void combine_in_pairs(const Buffer& numbers, merging::Combine how);
 /// to = from, converted as Scalar::as does. The same shape.
 void assign(const DenseView& to, const DenseView& from);
 

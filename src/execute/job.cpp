@@ -1,16 +1,16 @@
 #include "execute/job.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/share.h"
 #include "execute/chunks.h"
-#include "execute/combine.h"
+#include "execute/scatter.h"
 #include "strata/error.h"
 #include "tensor/levels/index_view.h"
+#include "tensor/values.h"
 
 namespace strata::execution {
 namespace {
@@ -44,15 +44,6 @@ void spread(const Part& pattern, const Part& rows, i64 first, i64 begin, i64 end
   }
 }
 
-/// Calls f with a type of so many bytes.
-template <class F> void with_width(std::size_t bytes, const F& f) {
-  if (bytes == 1) f(std::uint8_t{});
-  else if (bytes == 2) f(std::uint16_t{});
-  else if (bytes == 4) f(std::uint32_t{});
-  else if (bytes == 8) f(std::uint64_t{});
-  else f(std::array<std::uint64_t, 2>{});
-}
-
 /// One chunk of slots, for which the values of rows are spread out.
 void call_of_rows(const Job& job, const SlotResult& r, const Buffer& values, i64 chunk) {
   const Part& pattern = job.in.part_of(r.pattern);
@@ -78,13 +69,20 @@ void call_of_rows(const Job& job, const SlotResult& r, const Buffer& values, i64
 }
 
 RawArrays make(const Job& job, const DenseResult& r) {
-  const DType t = job.absent.dtype;
-  const i64 step = r.apart ? r.size * static_cast<i64>(size_of(t)) : 0;
+  const auto chunk = [&](i64 c, void* values) { call(job, {.values = values, .strides = r.strides}, c); };
+  const bool numbers = r.apart && r.size == 1;
   Buffer out =
-      r.start ? Buffer::filled(*r.start, r.apart ? job.chunks() * r.size : r.size) : Buffer::allocate(t, r.size);
-  parallel_for(job.chunks(),
-               [&](i64 c) { call(job, {.values = static_cast<char*>(out.data) + c * step, .strides = r.strides}, c); });
-  if (r.apart) combine_results(out, r.size, r.combine);
+      r.start ? Buffer::filled(*r.start, numbers ? job.chunks() : r.size) : Buffer::allocate(job.absent.dtype, r.size);
+  const auto width = static_cast<i64>(size_of(out.dtype));
+  if (r.apart && !numbers) {
+    DenseView all{
+        .data = static_cast<char*>(out.data), .dtype = out.dtype, .rank = 1, .shape = {r.size}, .strides = {1}};
+    scatter(all, job.chunks(), job.absent, r.combine, [&](i64 c, const DenseView& to) { chunk(c, to.data); });
+  } else {
+    parallel_for(job.chunks(), [&](i64 c) { chunk(c, static_cast<char*>(out.data) + (numbers ? c * width : 0)); });
+  }
+  if (numbers) combine_in_pairs(out, r.combine);
+  out.size = r.size;
   RawArrays arrays;
   arrays.values = std::move(out);
   return arrays;

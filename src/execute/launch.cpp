@@ -1,13 +1,14 @@
 #include "execute/launch.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "compiler/merge/merge.h"
 #include "execute/chunks.h"
+#include "execute/scatter.h"
 
 namespace strata::execution {
 namespace {
@@ -54,7 +55,7 @@ void call_in_slices(const LaunchedKernel& k, const Arguments& args, i64 slices, 
   }
 }
 
-/// Chunk 0 adds to the output, the others to zeroed copies that are then added in order. `run` is as call().
+/// Chunks add to the same output. `run` is as call().
 template <class F>
 void scatter(const LaunchedKernel& k, const Domain& domain, const DenseView& out, const Arguments& args, i64 copies,
              const F& run) {
@@ -67,20 +68,12 @@ void scatter(const LaunchedKernel& k, const Domain& domain, const DenseView& out
       if (begin < end) run(k, mine, begin, end, c);
     }
   };
-  if (copies == 1) return walk(0, args);
-  const i64 size = out.size(), width = static_cast<i64>(size_of(out.dtype));
-  Buffer scratch = Buffer::allocate(out.dtype, size * (copies - 1));
-  std::array<DenseView, most_copies> views;
-  run_chunks(copies, [&](i64 c) {
+  scatter(out, copies, Scalar::zero(out.dtype), merging::Combine::plus, [&](i64 c, const DenseView& to) {
     if (c == 0) return walk(c, args);
-    DenseView& mine = views[static_cast<std::size_t>(c)] =
-        contiguous_like(out, static_cast<char*>(scratch.data) + (c - 1) * size * width);
-    std::memset(mine.data, 0, static_cast<std::size_t>(size * width));
-    Arguments other = args;
-    other.write_to(k.lowered, mine.data, mine.strides);
-    walk(c, other);
+    Arguments mine = args;
+    mine.write_to(k.lowered, to.data, to.strides);
+    walk(c, mine);
   });
-  for (i64 c = 1; c < copies; ++c) add(out, views[static_cast<std::size_t>(c)]);
 }
 
 /// Windows that each walk the whole driver share out what a stored element costs, a vector at least each; results of

@@ -141,18 +141,12 @@ class CompiledRunner : public Runner {
   /// -0.0, which changes nothing that is added to it.
   void start(const DenseView& out, const Scalar& beta) const {
     if (!one_product_ || !beta.is_zero()) return scale(out, beta);
-    Scalar zero = Scalar::of(std::complex<double>(-0.0, -0.0)).as(out.dtype);
-    DenseView everywhere = out;
-    everywhere.data = reinterpret_cast<char*>(zero.bits);
-    std::fill_n(everywhere.strides, everywhere.rank, 0);
-    assign(out, everywhere);
+    fill(out, Scalar::of(std::complex<double>(-0.0, -0.0)).as(out.dtype));
   }
 
   /// Storage dtypes have no arithmetic of their own.
   static void scale_narrow(const DenseView& values, const Scalar& beta) {
-    if (beta.is_zero()) {
-      std::memset(values.data, 0, static_cast<std::size_t>(values.size()) * size_of(values.dtype));
-    } else if (beta.dtype == values.dtype) {
+    if (beta.is_zero() || beta.dtype == values.dtype) {
       scale(values, beta);
     } else {
       Buffer wide = Buffer::allocate(beta.dtype, values.size());

@@ -3,6 +3,7 @@
 
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "compiler/merge/merge.h"
 #include "execute/dense_view.h"
 #include "plan/user_kernels.h"
 
@@ -40,7 +41,7 @@ void fill_slowly(const Tensor& t, const execution::DenseView& to) {
       one.data = target;
       execution::DenseView other = one;
       other.data = reinterpret_cast<char*>(copy.bits);
-      add(one, other);
+      combine(one, other, merging::Combine::plus);
     } else {
       const double sum = Scalar::load(to.dtype, target).to_double() + Scalar::load(to.dtype, value).to_double();
       Scalar::of(sum).as(to.dtype).store(target);

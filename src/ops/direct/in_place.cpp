@@ -3,17 +3,14 @@
 
 #include <algorithm>
 
-#include "backend/pool.h"
-#include "base/checked.h"
-#include "execute/combine.h"
+#include "compiler/merge/merge.h"
+#include "execute/dense_view.h"
 #include "ops/convert_elements.h"
 
 namespace strata::direct {
 namespace {
 
 using merging::Combine;
-
-constexpr std::int64_t slice = 65536;  ///< values: some 20 us
 
 std::optional<Combine> addition(const Semiring& s, DType t) {
   const bool number = t == DType::f32 || t == DType::f64 || is_integer(t);
@@ -67,14 +64,7 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
     operands.emplace(names[own], sum);
     return std::nullopt;
   }
-  const auto width = static_cast<std::int64_t>(size_of(sum.dtype()));
-  char* to = static_cast<char*>(sum.part().values.data) + sum.part().values_offset * width;
-  const char* from = static_cast<const char*>(other.part().values.data) + other.part().values_offset * width;
-  std::int64_t n = 1;
-  for (std::int64_t x : sum.shape()) n *= x;
-  parallel_for(ceil_div(n, slice), [&](std::int64_t s) {
-    execution::combine_some(sum.dtype(), *combine, to, from, s * slice, std::min(n, (s + 1) * slice), own == 1);
-  });
+  execution::combine(execution::view_of(sum), execution::view_of(other), *combine, own == 1);
   return sum;
 }
 

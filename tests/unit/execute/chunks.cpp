@@ -1,6 +1,7 @@
 // Chunks cover the domain once, weigh about the same, and fall where the lowering allows.
 #include <doctest/doctest.h>
 
+#include "compiler/merge/merge.h"
 #include "execute/chunks.h"
 #include "execute/dense_view.h"
 #include "unit/plan/support.h"
@@ -113,7 +114,7 @@ TEST_CASE("dense views: scale, add, convert, overlap") {
         for (auto* array : {&a, &b})
           for (auto& x : array->v) x = x != Complex(0) ? 1 : 0;
       const Tensor ta = dense(a, t, order), tb = dense(b, t, (order + 1) % 4);
-      execution::add(execution::view_of(ta), execution::view_of(tb));
+      execution::combine(execution::view_of(ta), execution::view_of(tb), merging::Combine::plus);
       DenseArray sum = a;
       for (std::size_t k = 0; k < sum.v.size(); ++k)
         sum.v[k] = t == DType::boolean ? Complex(a.v[k] != 0.0 || b.v[k] != 0.0) : a.v[k] + b.v[k];
