@@ -8,11 +8,9 @@ namespace {
 using i64 = std::int64_t;
 
 void* address(const BufferBinding& b, const Inputs& in, const Outputs& out) {
+  if (const Buffer* array = array_of(b, in)) return array->data;
   const auto level = static_cast<std::size_t>(b.level);
   switch (b.kind) {
-    case BufferBinding::pos: return in.part_of(b.operand).levels[level].pos.data;
-    case BufferBinding::crd: return in.part_of(b.operand).levels[level].crd.data;
-    case BufferBinding::values: return in.part_of(b.operand).values.data;
     case BufferBinding::output: return out.values;
     case BufferBinding::alpha: return in.alpha;
     case BufferBinding::beta: return in.beta;
@@ -25,8 +23,8 @@ void* address(const BufferBinding& b, const Inputs& in, const Outputs& out) {
     case BufferBinding::row_values: return out.row_values;
     case BufferBinding::row_bits: return out.row_bits[level];
     case BufferBinding::row_mask: return out.row_mask;
+    default: return nullptr;
   }
-  return nullptr;
 }
 
 i64 number(const ScalarBinding& s, const Inputs& in, const Outputs& out) {
@@ -51,6 +49,13 @@ i64 number(const ScalarBinding& s, const Inputs& in, const Outputs& out) {
 }
 
 }  // namespace
+
+const Buffer* array_of(const BufferBinding& b, const Inputs& in) {
+  if (b.kind == BufferBinding::values) return &in.part_of(b.operand).values;
+  if (b.kind != BufferBinding::pos && b.kind != BufferBinding::crd) return nullptr;
+  const LevelArrays& l = in.part_of(b.operand).levels[static_cast<std::size_t>(b.level)];
+  return b.kind == BufferBinding::pos ? &l.pos : &l.crd;
+}
 
 Arguments::Arguments(const BoundFunction& kernel, const Inputs& in, const Outputs& out)
     : buffers_(kernel.buffers.size()), scalars_(kernel.scalars.size()) {

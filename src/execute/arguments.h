@@ -23,6 +23,9 @@ struct Inputs {
   }
 };
 
+/// The array of an operand that a parameter stands for; null where it stands for anything else.
+const Buffer* array_of(const BufferBinding& binding, const Inputs& in);
+
 /// What a call writes to.
 struct Outputs {
   void* values = nullptr;

@@ -28,12 +28,6 @@ class Run {
   std::optional<Tensor> run();
 
  private:
-  std::string meaning(const BufferBinding& b, const merging::Lowered& lowered) const;
-  std::string meaning(const ScalarBinding& s) const;
-  const std::string& name_of_variable(int v) const {
-    return u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(v)])];
-  }
-
   // --- what the kernel sees ----------------------------------------------------------------------------------------
   bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
   Tensor stored(std::size_t k) const;

@@ -61,7 +61,7 @@ def test_product(dtype, columns, tmp_path):
     y = np.full(x.shape, np.nan, dtype)
     one, zero = np.ones(1, dtype), np.zeros(1, dtype)
     given = {
-        "the result": y,
+        "values of the result": y,
         "one number, which scales the expression": one,
         "one number, which scales what the result held (0: it is not read)": zero,
         "pos of level 1 of A": a.indptr.astype(np.int32),
@@ -72,7 +72,7 @@ def test_product(dtype, columns, tmp_path):
         "elements before the first one of the result": 0,
         "extent of index k": columns,
         "elements between neighbours along level 0 of x": columns,
-        "elements between neighbours along dimension 0 of the result": columns,
+        "elements between neighbours along index i of the result": columns,
         "coordinates of level 0 of A": 1000,
         "extent of index i": 1000,
         "extent of index j": 1000,

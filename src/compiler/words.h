@@ -1,0 +1,21 @@
+#pragma once
+// What the parameters of a kernel stand for, in words: for the comment above its C text.
+#include "compiler/binding.h"
+
+namespace strata::compiler {
+
+/// Names, by the numbers that bindings have.
+struct Words {
+  std::vector<std::string> operands, indices;  ///< indices, or loop variables
+  std::vector<std::string> along;              ///< the result: index of each dimension, or variable
+  std::vector<std::string> bounds = {};        ///< the sum that stays below each
+  // --- the workspace ---
+  std::string value = {};   ///< "a value", "a block of values"
+  std::string each = {};    ///< " for each coordinate of index j"
+  std::string absent = {};  ///< what it holds between rows
+};
+
+std::vector<std::string> buffers_in_words(const BoundFunction& kernel, const Words& words);
+std::vector<std::string> scalars_in_words(const BoundFunction& kernel, const Words& words);
+
+}  // namespace strata::compiler
