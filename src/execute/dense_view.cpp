@@ -13,7 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "backend/pool.h"
+#include "backend/backend.h"
 #include "base/share.h"
 #include "base/sum_in_pairs.h"
 #include "compiler/merge/merge.h"
@@ -89,8 +89,7 @@ template <class F> void for_runs(const DenseView& va, const DenseView& vb, const
       at += count;
     }
   };
-  if (chunks == 1) return piece(0);
-  parallel_for(chunks, piece);
+  in_chunks(chunks, piece);
 }
 
 struct Bool {

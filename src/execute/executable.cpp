@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "backend/backend.h"
 #include "ir/interpret.h"
 #include "strata/error.h"
 #include "strata/settings.h"
@@ -69,8 +70,7 @@ Executable make_executable(const ir::Function& f, const std::string& source) {
 
 void Executable::call(void* const* buffers, const std::int64_t* scalars, std::int64_t begin, std::int64_t end,
                       std::int64_t chunk) const {
-  const std::int32_t status =
-      function ? function(buffers, scalars, begin, end, chunk) : kernel->run({buffers, scalars}, begin, end, chunk);
+  const std::int32_t status = backend().launch(*kernel, {buffers, scalars}, begin, end, chunk);
   if (status != 0) throw InternalError("a generated kernel failed with status " + std::to_string(status));
 }
 

@@ -1,8 +1,8 @@
 #include "execute/job.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "backend/backend.h"
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/share.h"
@@ -55,7 +55,7 @@ void call_of_rows(const Job& job, const SlotResult& r, const Buffer& values, i64
   std::vector<Buffer> spread_out;
   for (const int k : r.of_rows) {
     const DType t = job.in.operands[static_cast<std::size_t>(k)].dtype();
-    const Buffer& own = spread_out.emplace_back(Buffer::allocate(t, end - begin + at_once));
+    const Buffer& own = spread_out.emplace_back(backend().allocate(t, end - begin + at_once));
     with_width(size_of(t), [&]<class T>(T) {
       with_index_type(pos.dtype, [&]<class P>(P) {
         spread<T, P>(pattern, job.in.part_of(k), first, begin, end, static_cast<T*>(own.data));
@@ -72,14 +72,14 @@ RawArrays make(const Job& job, const DenseResult& r) {
   const auto chunk = [&](i64 c, void* values) { call(job, {.values = values, .strides = r.strides}, c); };
   const bool numbers = r.apart && r.size == 1;
   Buffer out =
-      r.start ? Buffer::filled(*r.start, numbers ? job.chunks() : r.size) : Buffer::allocate(job.absent.dtype, r.size);
+      r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size) : backend().allocate(job.absent.dtype, r.size);
   const auto width = static_cast<i64>(size_of(out.dtype));
   if (r.apart && !numbers) {
     DenseView all{
         .data = static_cast<char*>(out.data), .dtype = out.dtype, .rank = 1, .shape = {r.size}, .strides = {1}};
     scatter(all, job.chunks(), job.absent, r.combine, [&](i64 c, const DenseView& to) { chunk(c, to.data); });
   } else {
-    parallel_for(job.chunks(), [&](i64 c) { chunk(c, static_cast<char*>(out.data) + (numbers ? c * width : 0)); });
+    in_chunks(job.chunks(), [&](i64 c) { chunk(c, static_cast<char*>(out.data) + (numbers ? c * width : 0)); });
   }
   if (numbers) combine_in_pairs(out, r.combine);
   out.size = r.size;
@@ -90,8 +90,8 @@ RawArrays make(const Job& job, const DenseResult& r) {
 
 RawArrays make(const Job& job, const SlotResult& r) {
   RawArrays arrays;
-  arrays.values = r.start ? Buffer::filled(*r.start, r.size) : Buffer::allocate(job.absent.dtype, r.size);
-  parallel_for(job.chunks(), [&](i64 c) {
+  arrays.values = r.start ? backend().filled(*r.start, r.size) : backend().allocate(job.absent.dtype, r.size);
+  in_chunks(job.chunks(), [&](i64 c) {
     if (r.pattern >= 0) call_of_rows(job, r, arrays.values, c);
     else call(job, {.values = arrays.values.data}, c);
   });
@@ -101,15 +101,15 @@ RawArrays make(const Job& job, const SlotResult& r) {
 RawArrays make(const Job& job, const StripResult& r) {
   const auto n = static_cast<i64>(r.diagonals.size()), chunks = job.chunks();
   // All other diagonals have the strip behind the last one, which stays empty.
-  Buffer table = Buffer::allocate(DType::i32, r.rows + r.columns - 1);
+  Buffer table = backend().allocate(DType::i32, r.rows + r.columns - 1);
   auto* strip = static_cast<std::int32_t*>(table.data);
   std::fill(strip, strip + table.size, static_cast<std::int32_t>(n));
   for (i64 k = 0; k < n; ++k)
     strip[r.diagonals[static_cast<std::size_t>(k)] + r.rows - 1] = static_cast<std::int32_t>(k);
-  Buffer values = Buffer::filled(job.absent, (n + 1) * r.length);
-  const Buffer met = Buffer::zeros(DType::u8, chunks * (n + 1));
+  Buffer values = backend().filled(job.absent, (n + 1) * r.length);
+  const Buffer met = backend().filled(Scalar::zero(DType::u8), chunks * (n + 1));
   auto* flags = static_cast<std::uint8_t*>(met.data);
-  parallel_for(chunks,
+  in_chunks(chunks,
                [&](i64 c) { call(job, {.values = values.data, .strips = table.data, .met = flags + c * (n + 1)}, c); });
   const auto is_met = [&](i64 k) {
     for (i64 c = 0; c < chunks; ++c)
@@ -122,18 +122,16 @@ RawArrays make(const Job& job, const StripResult& r) {
     if (is_met(k)) kept.push_back(k);
   const auto count = static_cast<i64>(kept.size());
   RawArrays arrays;
-  arrays.pos[0] = Buffer::zeros(DType::i32, 2);
+  arrays.pos[0] = backend().filled(Scalar::zero(DType::i32), 2);
   arrays.pos[0].set_index(1, count);
-  Buffer& crd = arrays.crd[0] = Buffer::allocate(index_dtype_for(std::max(r.rows, r.columns)), count);
+  Buffer& crd = arrays.crd[0] = backend().allocate(index_dtype_for(std::max(r.rows, r.columns)), count);
   for (i64 k = 0; k < count; ++k)
     crd.set_index(k, r.diagonals[static_cast<std::size_t>(kept[static_cast<std::size_t>(k)])]);
   if (count < n) {
     const i64 bytes = r.length * static_cast<i64>(size_of(values.dtype));
-    const Buffer fewer = Buffer::allocate(values.dtype, count * r.length);
+    const Buffer fewer = backend().allocate(values.dtype, count * r.length);
     for (i64 k = 0; k < count; ++k)
-      std::memcpy(static_cast<char*>(fewer.data) + k * bytes,
-                  static_cast<const char*>(values.data) + kept[static_cast<std::size_t>(k)] * bytes,
-                  static_cast<std::size_t>(bytes));
+      backend().copy(static_cast<char*>(fewer.data) + k * bytes, static_cast<const char*>(values.data) + kept[static_cast<std::size_t>(k)] * bytes, bytes);
     values = fewer;
   }
   values.size = count * r.length;
@@ -148,11 +146,11 @@ struct Workspace {
 Workspace workspace(const Job& job, const AssembledResult& r) {
   Workspace w;
   if (r.workspace < 0) return w;
-  w.values = Buffer::filled(job.absent, r.workspace * r.block);
+  w.values = backend().filled(job.absent, r.workspace * r.block);
   i64 words = ceil_div(r.workspace, 64);
-  if (r.holds_mask) w.mask = Buffer::zeros(DType::i64, words);
+  if (r.holds_mask) w.mask = backend().filled(Scalar::zero(DType::i64), words);
   for (auto& b : w.bits) {
-    b = Buffer::zeros(DType::i64, words);
+    b = backend().filled(Scalar::zero(DType::i64), words);
     words = ceil_div(words, 64);
   }
   return w;
@@ -160,9 +158,9 @@ Workspace workspace(const Job& job, const AssembledResult& r) {
 
 RawArrays make(const Job& job, const AssembledResult& r) {
   std::vector<Piece> pieces(r.shares.size());
-  const Buffer counts = r.dense_top ? Buffer::zeros(DType::i64, r.top_extent) : Buffer();
-  const Buffer whole = r.whole >= 0 ? Buffer::allocate(r.values, r.whole) : Buffer();
-  parallel_for(static_cast<i64>(pieces.size()), [&](i64 c) {
+  const Buffer counts = r.dense_top ? backend().filled(Scalar::zero(DType::i64), r.top_extent) : Buffer();
+  const Buffer whole = r.whole >= 0 ? backend().allocate(r.values, r.whole) : Buffer();
+  in_chunks(static_cast<i64>(pieces.size()), [&](i64 c) {
     Piece& p = pieces[static_cast<std::size_t>(c)];
     const AssembledResult::Share& share = r.shares[static_cast<std::size_t>(c)];
     const Workspace w = workspace(job, r);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/backend.h"
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "compiler/merge/merge.h"
@@ -19,11 +20,6 @@ constexpr i64 most_copies = 8;
 
 void call(const LaunchedKernel& k, const Arguments& args, i64 begin, i64 end, i64 chunk) {
   k.call(args.buffers(), args.scalars(), begin, end, chunk);
-}
-
-template <class F> void run_chunks(i64 n, const F& f) {
-  if (n == 1) return f(i64{0});
-  parallel_for(n, [&f](i64 c) { f(c); });
 }
 
 /// How many results for shares of the walk pay, where one counts for `size` stored elements.
@@ -110,7 +106,7 @@ void launch_batch(const LaunchedKernel& k, const Part& part, const DenseView& ou
   if (n.kind == Launch::output_window && scatter_instead(k, part, out, args)) return;
   const i64 chunks = domain.chunks();
   if (chunks <= 1) return call_in_slices(k, args, domain.slices(), 0, domain.size(), 0);
-  run_chunks(chunks, [&](i64 c) {
+  in_chunks(chunks, [&](i64 c) {
     const i64 begin = domain.cut(c, chunks), end = domain.cut(c + 1, chunks);
     if (begin < end) call_in_slices(k, args, domain.slices() / chunks, begin, end, c);
   });
@@ -130,7 +126,7 @@ void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out, i64
     if (part.num_batches >= 8 || first.chunks() == 1) {
       const i64 groups =
           std::clamp<i64>(part.num_batches * std::max<i64>(1, first.chunks()), 1, std::min<i64>(part.num_batches, 256));
-      run_chunks(groups, [&](i64 g) {
+      in_chunks(groups, [&](i64 g) {
         Arguments mine = args;
         for (i64 batch = part.num_batches * g / groups; batch < part.num_batches * (g + 1) / groups; ++batch) {
           mine.move_to(batch, l, in, args, output_step);

@@ -1,6 +1,6 @@
 #pragma once
 // Chunks that add to the same places of a result.
-#include "backend/pool.h"
+#include "backend/backend.h"
 #include "execute/dense_view.h"
 
 namespace strata::execution {
@@ -11,11 +11,11 @@ template <class F>
 void scatter(const DenseView& out, std::int64_t copies, const Scalar& absent, merging::Combine how, const F& walk) {
   if (copies == 1) return walk(std::int64_t{0}, out);
   const std::int64_t size = out.size(), bytes = size * static_cast<std::int64_t>(size_of(out.dtype));
-  const Buffer scratch = Buffer::allocate(out.dtype, size * (copies - 1));
+  const Buffer scratch = backend().allocate(out.dtype, size * (copies - 1));
   const auto view = [&](std::int64_t c) {
     return c == 0 ? out : contiguous_like(out, static_cast<char*>(scratch.data) + (c - 1) * bytes);
   };
-  parallel_for(copies, [&](std::int64_t c) {
+  in_chunks(copies, [&](std::int64_t c) {
     const DenseView mine = view(c);
     if (c > 0) fill(mine, absent);
     walk(c, mine);

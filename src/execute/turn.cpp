@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "backend/pool.h"
+#include "backend/backend.h"
 #include "base/checked.h"
 
 namespace strata::execution {
@@ -89,7 +89,7 @@ void turn_as(const DenseView& to, const DenseView& from, int row, int column) {
   const i64 tasks = matrices * bands;
   if (to.size() < 1 << 15)
     for (i64 k = 0; k < tasks; ++k) task(k);
-  else parallel_for(tasks, task);
+  else in_chunks(tasks, task);
 }
 
 }  // namespace

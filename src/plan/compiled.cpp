@@ -46,7 +46,7 @@ class CompiledRunner : public Runner {
     const DenseView view = execution::view_of(out);
     if (!wide_parts_ && !(parts_.size() == 1 && parts_[0].lowered.wide_output)) return run_parts(operands, view, a, b);
     // Sums in memory are kept wide and rounded once.
-    Buffer scratch = Buffer::allocate(product_.compute, view.size());
+    Buffer scratch = backend().allocate(product_.compute, view.size());
     DenseView wide = view;
     wide.dtype = product_.compute;
     wide.data = static_cast<char*>(scratch.data);
@@ -149,7 +149,7 @@ class CompiledRunner : public Runner {
     if (beta.is_zero() || beta.dtype == values.dtype) {
       scale(values, beta);
     } else {
-      Buffer wide = Buffer::allocate(beta.dtype, values.size());
+      Buffer wide = backend().allocate(beta.dtype, values.size());
       DenseView w = values;
       w.dtype = beta.dtype;
       w.data = static_cast<char*>(wide.data);

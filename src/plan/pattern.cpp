@@ -138,7 +138,7 @@ Tensor fresh_in_pattern(const Choice& choice, std::span<const Tensor> operands) 
     const i64 size = part.value_stride == 0 ? most * count : part.values.size;
     const bool whole = count > 0 && least * count == size && all_inside(part, source.shape());
     part.format = source.num_parts() == 1 ? type.format : type.format.part(k);
-    part.values = whole ? Buffer::allocate(type.dtype, size) : Buffer::zeros(type.dtype, size);
+    part.values = whole ? backend().allocate(type.dtype, size) : backend().filled(Scalar::zero(type.dtype), size);
     part.value_stride = 1;
     part.values_batch_stride = batch_levels(part) > 0 && count > 0 ? size / count : 0;
     parts.push_back(std::move(part));

@@ -1,6 +1,7 @@
 // Plans: types are checked once, when the plan is made; a run checks that its operands are of these types.
 #include <algorithm>
 
+#include "backend/backend.h"
 #include "base/checked.h"
 #include "base/tuple_text.h"
 #include "execute/dense_view.h"
@@ -83,7 +84,7 @@ bool touches(const Tensor& t, std::pair<const char*, const char*> range) {
 /// Contiguous memory of the planned output type.
 Tensor fresh(const planning::Choice& c) {
   std::vector<Part> parts(1, c.fresh);
-  parts[0].values = Buffer::allocate(c.product.output.dtype, c.size);
+  parts[0].values = backend().allocate(c.product.output.dtype, c.size);
   return make_from_parts(c.product.output, std::move(parts));
 }
 
