@@ -21,12 +21,4 @@ constexpr std::int64_t partition_point(std::int64_t low, std::int64_t high, cons
   return low;
 }
 
-/// Where share `c` of `n` of [0, size) begins, where what lies before x weighs weight(x), which never falls.
-template <class F>
-constexpr std::int64_t begin_of_weighed_share(std::int64_t size, std::int64_t c, std::int64_t n, const F& weight) {
-  if (c <= 0 || c >= n) return c <= 0 ? 0 : size;
-  const std::int64_t before = begin_of_share(weight(size), c, n);
-  return partition_point(0, size, [&](std::int64_t x) { return weight(x) < before; });
-}
-
 }  // namespace strata

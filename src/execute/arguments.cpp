@@ -12,8 +12,8 @@ void* address(const BufferBinding& b, const Inputs& in, const Outputs& out) {
   const auto level = static_cast<std::size_t>(b.level);
   switch (b.kind) {
     case BufferBinding::output: return out.values;
-    case BufferBinding::alpha: return in.alpha;
-    case BufferBinding::beta: return in.beta;
+    case BufferBinding::alpha: return const_cast<unsigned char*>(in.alpha->bits);
+    case BufferBinding::beta: return const_cast<unsigned char*>(in.beta->bits);
     case BufferBinding::out_crd: return out.crd[level].data;
     case BufferBinding::out_pos: return out.pos[level].data;
     case BufferBinding::out_counts: return out.counts;

@@ -15,7 +15,7 @@ struct Inputs {
   int walked = -1;             ///< the operand that a part is taken of; -1: all have one part
   const Part* part = nullptr;  ///< ... this one
   std::span<const std::int64_t> extents = {}, bounds = {};  ///< per index or loop variable; per bound
-  void *alpha = nullptr, *beta = nullptr;
+  const Scalar *alpha = nullptr, *beta = nullptr;
   std::int64_t (*lead)(const Part&) = nullptr;  ///< see ScalarBinding::lead
 
   const Part& part_of(int operand) const {

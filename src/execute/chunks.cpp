@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/share.h"
-
 namespace strata::execution {
 namespace {
 
@@ -24,32 +22,26 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
   const auto stride = [&](const std::vector<i64>& strides, int l) {
     return strides.empty() ? 0 : batch * strides[static_cast<std::size_t>(l)];
   };
-  const auto pos = [&](int l) {
-    return rebased(part.levels[static_cast<std::size_t>(l)].pos, stride(part.pos_strides, l));
-  };
   const int level = launch.level;
   if (launch.kind == Launch::serial) {
     size_ = 1;
   } else if (launch.kind == Launch::output_window) {
     size_ = output_extent;
   } else {
-    const auto l = static_cast<std::size_t>(level);
-    size_ = part.format.level(level).kind == LevelKind::compressed ? read_index(part.levels[l].pos.dtype, pos(level), 1)
-                                                                   : part.ranges[l].size;
+    size_ = iterations(part, level, stride(part.pos_strides, level));
     if (launch.kind == Launch::outer_aligned) {
-      const Buffer& crd = part.levels[l].crd;
+      const Buffer& crd = part.levels[static_cast<std::size_t>(level)].crd;
       coordinates_ = rebased(crd, stride(part.crd_strides, level));
       coordinates_dtype_ = crd.dtype;
     }
   }
   // Of all-dense parts the values may be a window of a larger buffer: count by ranges.
-  i64 slots = part.values.size / std::max<i64>(1, part.num_batches);
+  stored_ = part.values.size / std::max<i64>(1, part.num_batches);
   if (!part.strides.empty()) {
-    slots = 1;
+    stored_ = 1;
     for (const auto& r : part.ranges)
-      if (__builtin_mul_overflow(slots, r.size, &slots)) slots = INT64_MAX / 2;
+      if (__builtin_mul_overflow(stored_, r.size, &stored_)) stored_ = INT64_MAX / 2;
   }
-  stored_ = slots;
   if (launch.weight_level >= 0) {
     for (int l = level + 1; l < launch.weight_level; ++l) {
       const Level& between = part.format.level(l);
@@ -57,8 +49,9 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
         factor_ *= part.ranges[static_cast<std::size_t>(l)].size;
       else if (between.kind == LevelKind::structured || between.kind == LevelKind::padded) factor_ *= between.arg;
     }
-    weights_ = pos(launch.weight_level);
-    weights_dtype_ = part.levels[static_cast<std::size_t>(launch.weight_level)].pos.dtype;
+    const Buffer& pos = part.levels[static_cast<std::size_t>(launch.weight_level)].pos;
+    weights_ = rebased(pos, stride(part.pos_strides, launch.weight_level));
+    weights_dtype_ = pos.dtype;
     // Below the weighted level each position may hold a whole block.
     i64 block = 1;
     for (int l = launch.weight_level + 1; l < part.format.num_levels(); ++l)

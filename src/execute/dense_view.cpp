@@ -19,6 +19,7 @@
 #include "compiler/merge/merge.h"
 #include "execute/turn.h"
 #include "tensor/levels/index_view.h"
+#include "tensor/row_major.h"
 #include "tensor/values.h"
 
 namespace strata::execution {
@@ -210,6 +211,25 @@ DenseView view_of(const Tensor& t) {
   return v;
 }
 
+DenseView view_of(DType dtype, void* data, i64 n) {
+  return {.data = static_cast<char*>(data), .dtype = dtype, .rank = 1, .shape = {n}, .strides = {1}};
+}
+
+DenseView permuted(const DenseView& v, std::span<const int> order) {
+  DenseView out = v;
+  for (int d = 0; d < v.rank; ++d) {
+    out.shape[d] = v.shape[order[static_cast<std::size_t>(d)]];
+    out.strides[d] = v.strides[order[static_cast<std::size_t>(d)]];
+  }
+  return out;
+}
+
+Tensor row_major_copy(const Tensor& t) {
+  Tensor copy = empty_dense(t.dtype(), t.shape());
+  assign(view_of(copy), view_of(t));
+  return copy;
+}
+
 DenseView contiguous_like(const DenseView& like, void* data) {
   DenseView v = like;
   v.data = static_cast<char*>(data);
@@ -273,7 +293,13 @@ void fill(const DenseView& v, const Scalar& value) {
 void scale(const DenseView& v, const Scalar& beta) {
   if (beta.is_zero()) return fill(v, Scalar::zero(v.dtype));
   if (v.dtype == beta.dtype && beta.same_bits(Scalar::one(v.dtype))) return;
-  with_arithmetic(v.dtype, [&](auto zero) { scale_as<decltype(zero)>(v, beta); });
+  if (v.dtype == beta.dtype) return with_arithmetic(v.dtype, [&](auto zero) { scale_as<decltype(zero)>(v, beta); });
+  const Buffer memory = backend().allocate(beta.dtype, v.size());
+  DenseView wide = contiguous_like(v, memory.data);
+  wide.dtype = beta.dtype;
+  assign(wide, v);
+  scale(wide, beta);
+  assign(v, wide);
 }
 
 void combine(const DenseView& v, const DenseView& w, Combine how, bool w_first) {

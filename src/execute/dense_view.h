@@ -22,6 +22,10 @@ struct DenseView {
 
 /// A plain dense tensor as a view.
 DenseView view_of(const Tensor& t);
+/// n elements side by side.
+DenseView view_of(DType dtype, void* data, std::int64_t n);
+/// Dimension d of the result is dimension order[d] of v.
+DenseView permuted(const DenseView& v, std::span<const int> order);
 /// View of contiguous memory that keeps the order of `like`'s dimensions by stride (so that unit stride stays where it
 /// is).
 DenseView contiguous_like(const DenseView& like, void* data);
@@ -32,12 +36,15 @@ std::pair<const char*, const char*> extent_of(const DenseView& v);
 
 /// v = value everywhere, a value of its dtype.
 void fill(const DenseView& v, const Scalar& value);
-/// v = beta * v; beta 0 stores zeros and never reads. beta has v's dtype.
+/// v = beta * v; beta 0 stores zeros and never reads. Narrow floats, which have no arithmetic of their own, are scaled
+/// in the dtype of beta; all others have it.
 void scale(const DenseView& v, const Scalar& beta);
 /// v = v (+) w, or w (+) v, as generated code combines values; the same dtype and shape.
 void combine(const DenseView& v, const DenseView& w, merging::Combine how, bool w_first = false);
 /// The first of them becomes what all make, in pairs and, of narrow floats, in double precision.
 void combine_in_pairs(const Buffer& numbers, merging::Combine how);
+/// The same elements, row by row.
+Tensor row_major_copy(const Tensor& t);
 /// to = from, converted as Scalar::as does. The same shape.
 void assign(const DenseView& to, const DenseView& from);
 

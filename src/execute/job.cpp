@@ -9,7 +9,6 @@
 #include "execute/chunks.h"
 #include "execute/scatter.h"
 #include "strata/error.h"
-#include "tensor/levels/index_view.h"
 #include "tensor/values.h"
 
 namespace strata::execution {
@@ -71,12 +70,11 @@ void call_of_rows(const Job& job, const SlotResult& r, const Buffer& values, i64
 RawArrays make(const Job& job, const DenseResult& r) {
   const auto chunk = [&](i64 c, void* values) { call(job, {.values = values, .strides = r.strides}, c); };
   const bool numbers = r.apart && r.size == 1;
-  Buffer out =
-      r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size) : backend().allocate(job.absent.dtype, r.size);
+  Buffer out = r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size)
+                       : backend().allocate(job.absent.dtype, r.size);
   const auto width = static_cast<i64>(size_of(out.dtype));
   if (r.apart && !numbers) {
-    DenseView all{
-        .data = static_cast<char*>(out.data), .dtype = out.dtype, .rank = 1, .shape = {r.size}, .strides = {1}};
+    const DenseView all = view_of(out.dtype, out.data, r.size);
     scatter(all, job.chunks(), job.absent, r.combine, [&](i64 c, const DenseView& to) { chunk(c, to.data); });
   } else {
     in_chunks(job.chunks(), [&](i64 c) { chunk(c, static_cast<char*>(out.data) + (numbers ? c * width : 0)); });
@@ -110,7 +108,7 @@ RawArrays make(const Job& job, const StripResult& r) {
   const Buffer met = backend().filled(Scalar::zero(DType::u8), chunks * (n + 1));
   auto* flags = static_cast<std::uint8_t*>(met.data);
   in_chunks(chunks,
-               [&](i64 c) { call(job, {.values = values.data, .strips = table.data, .met = flags + c * (n + 1)}, c); });
+            [&](i64 c) { call(job, {.values = values.data, .strips = table.data, .met = flags + c * (n + 1)}, c); });
   const auto is_met = [&](i64 k) {
     for (i64 c = 0; c < chunks; ++c)
       if (flags[c * (n + 1) + k]) return true;
@@ -131,7 +129,8 @@ RawArrays make(const Job& job, const StripResult& r) {
     const i64 bytes = r.length * static_cast<i64>(size_of(values.dtype));
     const Buffer fewer = backend().allocate(values.dtype, count * r.length);
     for (i64 k = 0; k < count; ++k)
-      backend().copy(static_cast<char*>(fewer.data) + k * bytes, static_cast<const char*>(values.data) + kept[static_cast<std::size_t>(k)] * bytes, bytes);
+      backend().copy(static_cast<char*>(fewer.data) + k * bytes,
+                     static_cast<const char*>(values.data) + kept[static_cast<std::size_t>(k)] * bytes, bytes);
     values = fewer;
   }
   values.size = count * r.length;

@@ -23,7 +23,7 @@ struct DenseResult {
 /// The values of a pattern that is there.
 struct SlotResult {
   std::int64_t size = 0;
-  std::optional<Scalar> start;  ///< what slots hold that the kernel steps over; none: it steps over none
+  std::optional<Scalar> start = {};  ///< what slots hold that the kernel steps over; none: it steps over none
   /// Chunks are of slots of this operand, a matrix by rows, and operands `of_rows` have a value for each row, which the
   /// kernel reads slot by slot.
   int pattern = -1;

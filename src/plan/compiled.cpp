@@ -2,12 +2,12 @@
 #include "plan/compiled.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "compiler/lower.h"
 #include "execute/launch.h"
 #include "plan/ordered_rows.h"
+#include "tensor/row_major.h"
 
 namespace strata::planning {
 namespace {
@@ -46,15 +46,8 @@ class CompiledRunner : public Runner {
     const DenseView view = execution::view_of(out);
     if (!wide_parts_ && !(parts_.size() == 1 && parts_[0].lowered.wide_output)) return run_parts(operands, view, a, b);
     // Sums in memory are kept wide and rounded once.
-    Buffer scratch = backend().allocate(product_.compute, view.size());
-    DenseView wide = view;
-    wide.dtype = product_.compute;
-    wide.data = static_cast<char*>(scratch.data);
-    i64 stride = 1;
-    for (int d = wide.rank - 1; d >= 0; --d) {
-      wide.strides[d] = stride;
-      stride *= wide.shape[d];
-    }
+    const Tensor scratch = empty_dense(product_.compute, out.shape());
+    const DenseView wide = execution::view_of(scratch);
     if (!b.is_zero()) assign(wide, view);
     start(wide, b);
     run_parts(operands, wide, a, Scalar::one(product_.compute));
@@ -96,15 +89,14 @@ class CompiledRunner : public Runner {
 
   static std::string describe(const Lowered& l) {
     const Launch& n = l.launch;
+    const std::string slices = "slices of level " + std::to_string(n.level);
     switch (n.kind) {
       case Launch::serial: return "one";
-      case Launch::outer_uniform: return "slices of level " + std::to_string(n.level);
-      case Launch::outer_weighted: return "slices of level " + std::to_string(n.level) + " with equal stored elements";
+      case Launch::outer_uniform: return slices;
+      case Launch::outer_weighted: return slices + " with equal stored elements";
       case Launch::outer_aligned:
         return "stored elements, cut where the coordinate of level " + std::to_string(n.level) + " changes";
-      case Launch::outer_scatter:
-        return "slices of level " + std::to_string(n.level) +
-               ", each into a copy of the output (at most 8) added in order";
+      case Launch::outer_scatter: return slices + ", each into a copy of the output (at most 8) added in order";
       default:
         return "windows of output dimension " + std::to_string(n.output_dim) +
                (n.preferred > 0 ? " of " + std::to_string(n.preferred) : "");
@@ -122,14 +114,9 @@ class CompiledRunner : public Runner {
                       const Scalar& beta) const {
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const Part& part = out.part(static_cast<int>(k));
-      DenseView values;
-      values.dtype = out.dtype();
-      values.data = static_cast<char*>(part.values.data);
-      values.rank = 1;
-      values.shape[0] = part.values.size;
-      values.strides[0] = 1;
+      const DenseView values = execution::view_of(out.dtype(), part.values.data, part.values.size);
       if (parts_[k].free_work == 0) {  // sums over nothing
-        scale_narrow(values, beta);
+        scale(values, beta);
         continue;
       }
       run_part(parts_[k], operands, static_cast<int>(k), values, alpha, beta,
@@ -144,34 +131,16 @@ class CompiledRunner : public Runner {
     fill(out, Scalar::of(std::complex<double>(-0.0, -0.0)).as(out.dtype));
   }
 
-  /// Storage dtypes have no arithmetic of their own.
-  static void scale_narrow(const DenseView& values, const Scalar& beta) {
-    if (beta.is_zero() || beta.dtype == values.dtype) {
-      scale(values, beta);
-    } else {
-      Buffer wide = backend().allocate(beta.dtype, values.size());
-      DenseView w = values;
-      w.dtype = beta.dtype;
-      w.data = static_cast<char*>(wide.data);
-      assign(w, values);
-      scale(w, beta);
-      assign(values, w);
-    }
-  }
-
   void run_part(const PartKernel& k, std::span<const Tensor> operands, int part, const DenseView& out,
                 const Scalar& alpha, const Scalar& beta, i64 output_step = 0) const {
-    alignas(16) unsigned char a[16], b[16];
-    std::memcpy(a, alpha.bits, 16);
-    std::memcpy(b, beta.bits, 16);
     if (!k.lowered.applies_beta) start(out, beta);
     execution::launch(k,
                       {.operands = operands,
                        .walked = driver_,
                        .part = &operands[static_cast<std::size_t>(driver_)].part(part),
                        .extents = extents_,
-                       .alpha = a,
-                       .beta = b,
+                       .alpha = &alpha,
+                       .beta = &beta,
                        .lead = lead_of},
                       out, output_step);
   }

@@ -20,6 +20,8 @@ struct KernelText {
 /// One per part of the driver; empty where the lowering refuses.
 std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why,
                                       const Target& target = host_target(), RowOrder order = RowOrder::any);
+/// The same for this machine. Unsupported where the lowering refuses.
+std::vector<KernelText> kernels_of(const Product& product, int driver);
 /// Iteration graph, schedule, loop IR and C text of these kernels.
 std::string show_kernels(std::span<const KernelText> parts);
 

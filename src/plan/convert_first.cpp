@@ -6,6 +6,7 @@
 #include "compiler/merge/merge.h"
 #include "execute/dense_view.h"
 #include "plan/user_kernels.h"
+#include "tensor/row_major.h"
 
 namespace strata::planning {
 namespace {
@@ -17,15 +18,8 @@ constexpr i64 largest_copy = i64{1} << 30;  // bytes of a dense copy that nobody
 /// zero.
 void fill_slowly(const Tensor& t, const execution::DenseView& to) {
   const i64 width = static_cast<i64>(size_of(to.dtype)), size = to.size();
-  const bool filled = !t.fill().is_zero();
-  if (!filled) {
-    std::memset(to.data, 0, static_cast<std::size_t>(size * width));
-  } else {
-    for (i64 k = 0; k < size; ++k) t.fill().store(to.data + k * width);
-  }
+  fill(to, t.fill().is_zero() ? Scalar::zero(to.dtype) : t.fill());
   std::vector<bool> present(static_cast<std::size_t>(size), false);
-  execution::DenseView one = to;
-  one.rank = 0;
   const bool direct = accumulator(to.dtype) == to.dtype;
   std::uint32_t seen = 0;
   for_each_stored(t, [&](std::span<const i64> coordinates, const void* value) {
@@ -38,10 +32,8 @@ void fill_slowly(const Tensor& t, const execution::DenseView& to) {
       present[static_cast<std::size_t>(at)] = true;
     } else if (direct) {  // a duplicate, or another part of a sum
       Scalar copy = Scalar::load(to.dtype, value);
-      one.data = target;
-      execution::DenseView other = one;
-      other.data = reinterpret_cast<char*>(copy.bits);
-      combine(one, other, merging::Combine::plus);
+      combine(execution::view_of(to.dtype, target, 1), execution::view_of(to.dtype, copy.bits, 1),
+              merging::Combine::plus);
     } else {
       const double sum = Scalar::load(to.dtype, target).to_double() + Scalar::load(to.dtype, value).to_double();
       Scalar::of(sum).as(to.dtype).store(target);
@@ -85,9 +77,7 @@ class ConvertFirst : public Preparation {
 
  private:
   static Tensor to_dense(const Conversion& c, const Tensor& t) {
-    RawArrays arrays;
-    arrays.values = Buffer::allocate(c.to.dtype, *checked_product(c.to.shape));
-    Tensor dense = make_tensor(c.to.format, c.to.shape, arrays, {}, false);
+    Tensor dense = empty_dense(c.to.dtype, c.to.shape);
     if (c.copy) {
       const Tensor in[] = {t};
       c.copy->run(in, dense, Scalar::of(1.0), Scalar::of(0.0));

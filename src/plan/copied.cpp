@@ -16,15 +16,11 @@ class Copied : public Runner {
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
     if (alpha.to_complex() != 1.0 || !beta.is_zero()) return scaled().run(operands, out, alpha, beta);
-    const execution::DenseView to = execution::view_of(out), own = execution::view_of(operands[0]);
-    execution::DenseView from = own;
     const auto& indices = product_.einsum.operands[0];
-    for (int d = 0; d < to.rank; ++d) {
-      const auto at = std::ranges::find(indices, product_.einsum.output[static_cast<std::size_t>(d)]) - indices.begin();
-      from.shape[d] = own.shape[at];
-      from.strides[d] = own.strides[at];
-    }
-    assign(to, from);
+    std::vector<int> order;
+    for (int i : product_.einsum.output)
+      order.push_back(static_cast<int>(std::ranges::find(indices, i) - indices.begin()));
+    assign(execution::view_of(out), permuted(execution::view_of(operands[0]), order));
   }
   std::string name() const override { return "dense_copy"; }
   std::vector<std::pair<std::string, std::string>> details() const override { return {{"engine", "hand-written"}}; }

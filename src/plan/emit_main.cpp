@@ -3,6 +3,7 @@
 #include "execute/arguments.h"
 #include "execute/chunks.h"
 #include "plan/compiled.h"
+#include "tensor/row_major.h"
 
 namespace strata::planning {
 
@@ -12,31 +13,25 @@ using i64 = std::int64_t;
 std::string emit_main(const std::string& name, const Einsum& e, std::span<const TensorType> types,
                       std::span<const Tensor> tensors, const Tensor& expected) {
   const auto [product, driver] = product_of(e, types);
-  std::string why;
-  const auto kernels = lower_product(product, driver, why);
+  const auto kernels = kernels_of(product, driver);
   const Part& part = tensors[static_cast<std::size_t>(driver)].part();
   if (kernels.size() != 1 || (part.strides.empty() && part.format.num_batch_levels() > 0))
     throw Unsupported({.what = "main() calls one kernel once", .expected = "an operand without batches"});
   const Lowered& k = kernels[0].lowered;
   std::vector<Shape> shapes;
   for (const Tensor& t : tensors) shapes.push_back(t.shape());
-  const std::vector<i64> extents = index_extents(e, shapes), strides = [&] {
-    std::vector<i64> out(expected.shape().size(), 1);
-    for (std::size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * expected.shape()[d];
-    return out;
-  }();
-  const execution::Inputs in{
-      .operands = tensors, .walked = driver, .part = &part, .extents = extents, .lead = [](const Part&) {
-        return i64{0};
-      }};
+  const std::vector<i64> extents = index_extents(e, shapes), strides = row_major_strides(expected.shape());
+  const Scalar one = Scalar::one(product.compute), zero = Scalar::zero(product.compute);
+  execution::Inputs in{.operands = tensors, .walked = driver, .part = &part, .extents = extents};
+  in.alpha = &one, in.beta = &zero;
+  in.lead = [](const Part&) { return i64{0}; };
   std::vector<CArgument> buffers;
   for (const auto& b : k.buffers) {
-    const DType wide = product.compute;
     if (const Buffer* array = array_of(b, in)) buffers.push_back({*array});
     else if (b.kind == BufferBinding::output)
-      buffers.push_back({Buffer::zeros(k.wide_output ? wide : expected.dtype(), expected.values().size), true});
-    else
-      buffers.push_back({Buffer::filled(b.kind == BufferBinding::alpha ? Scalar::one(wide) : Scalar::zero(wide), 1)});
+      buffers.push_back(
+          {Buffer::zeros(k.wide_output ? product.compute : expected.dtype(), expected.values().size), true});
+    else buffers.push_back({Buffer::filled(b.kind == BufferBinding::alpha ? one : zero, 1)});
   }
   const execution::Arguments args(k, in, {.strides = strides});
   const Launch& launch = k.launch;

@@ -1,7 +1,7 @@
 // The kernel of one product as a C file.
+#include "compiler/binding_text.h"
 #include "compiler/emit/c_file.h"
 #include "compiler/graph.h"
-#include "compiler/words.h"
 #include "plan/compiled.h"
 #include "plan/plan_impl.h"
 
@@ -9,20 +9,16 @@ namespace strata::planning {
 namespace {
 
 std::string domain(const Launch& launch, const std::string& driver) {
-  const std::string level = std::to_string(launch.level);
+  const std::string level = "level " + std::to_string(launch.level) + " of " + driver,
+                    part = "a part of " + level + " (dense: of its coordinates, compressed: of its positions)";
   switch (launch.kind) {
     case Launch::serial: return "0, 1: one call does it all";
     case Launch::output_window:
       return "a part of dimension " + std::to_string(launch.output_dim) + " of the result; any parts, side by side too";
-    case Launch::outer_scatter:
-      return "a part of level " + level + " of " + driver +
-             " (dense: of its coordinates, compressed: of its positions); one part after the other";
+    case Launch::outer_scatter: return part + "; one part after the other";
     case Launch::outer_aligned:
-      return "a part of the positions of level " + level + " of " + driver +
-             ", cut where its coordinate changes; side by side too";
-    default:
-      return "a part of level " + level + " of " + driver +
-             " (dense: of its coordinates, compressed: of its positions); any parts, side by side too";
+      return "a part of the positions of " + level + ", cut where its coordinate changes; side by side too";
+    default: return part + "; any parts, side by side too";
   }
 }
 
@@ -31,35 +27,23 @@ std::string domain(const Launch& launch, const std::string& driver) {
 std::string emit_product(const std::string& text, const Einsum& e, std::span<const TensorType> types,
                          std::span<const std::string> names) {
   const auto [product, driver] = product_of(e, types);
-  std::string why;
-  const auto kernels = lower_product(product, driver, why);
-  if (kernels.empty())
-    throw Unsupported({.what = "no kernel can be generated",
-                       .expected = "operands that one walk serves",
-                       .got = why,
-                       .fix = "convert what is named there to CSR, COO or dense"});
+  const auto kernels = kernels_of(product, driver);
   if (kernels.size() > 1)
     throw Unsupported({.what = "a sum of parts has a kernel for each",
                        .expected = "a format of one part",
                        .got = std::to_string(kernels.size()) + " parts",
                        .fix = "emit one for each part; all but the first add (beta 1)"});
   const Lowered& k = kernels[0].lowered;
-  CFile file{.computes = text,
-             .notes = {},
-             .effect = {},
-             .buffers = {},
-             .scalars = {},
-             .range = domain(k.launch, names[static_cast<std::size_t>(driver)]),
-             .chunk = "any number"};
+  CFile file{.computes = text, .range = domain(k.launch, names[static_cast<std::size_t>(driver)])};
   for (std::size_t n = 0; n < types.size(); ++n) file.notes.push_back("  " + names[n] + ": " + types[n].to_string());
   file.notes.push_back("The text holds for other extents too, but for those up to 128 that only dense operands have.");
   file.effect.push_back(k.applies_beta ? "result = alpha * expression + beta * result; returns 0"
                                        : "result = alpha * expression + result; returns 0");
-  compiler::Words words{.operands = {names.begin(), names.end()}, .indices = {}, .along = {}};
-  for (int i = 0; i < e.num_indices; ++i) words.indices.push_back(compiler::index_letter(i));
-  for (int i : product.einsum.output) words.along.push_back(compiler::index_letter(i));
-  file.buffers = buffers_in_words(k, words);
-  file.scalars = scalars_in_words(k, words);
+  compiler::BindingNames arguments{.operands = {names.begin(), names.end()}, .indices = {}, .along = {}};
+  for (int i = 0; i < e.num_indices; ++i) arguments.indices.push_back(compiler::index_letter(i));
+  for (int i : product.einsum.output) arguments.along.push_back(compiler::index_letter(i));
+  file.buffers = buffer_texts(k, arguments);
+  file.scalars = scalar_texts(k, arguments);
   return c_file(file, k.function, kernels[0].source);
 }
 

@@ -36,6 +36,17 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
   return parts;
 }
 
+std::vector<KernelText> kernels_of(const Product& product, int driver) {
+  std::string why;
+  auto kernels = lower_product(product, driver, why);
+  if (kernels.empty())
+    throw Unsupported({.what = "no kernel can be generated",
+                       .expected = "operands that one walk serves",
+                       .got = why,
+                       .fix = "convert what is named there to CSR, COO or dense"});
+  return kernels;
+}
+
 std::string show_kernels(std::span<const KernelText> parts) {
   std::string out;
   for (std::size_t k = 0; k < parts.size(); ++k) {

@@ -45,13 +45,7 @@ class PackFirst : public Preparation {
     RawArrays arrays;
     arrays.values = Buffer::allocate(p.type.dtype, *checked_product(p.type.shape));
     const Tensor copy = make_tensor(p.type.format, p.type.shape, arrays, {}, false);
-    const execution::DenseView to = execution::view_of(copy), own = execution::view_of(t);
-    execution::DenseView from = own;
-    for (int d = 0; d < own.rank; ++d) {
-      from.shape[d] = own.shape[p.order[static_cast<std::size_t>(d)]];
-      from.strides[d] = own.strides[p.order[static_cast<std::size_t>(d)]];
-    }
-    assign(to, from);
+    assign(execution::view_of(copy), permuted(execution::view_of(t), p.order));
     return copy;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/backend.h"
 #include "plan/align_first.h"
 #include "plan/compiled.h"
 #include "plan/pack_first.h"
@@ -12,11 +13,6 @@ namespace strata::planning {
 namespace {
 
 using i64 = std::int64_t;
-
-[[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
-  throw PlanError(
-      {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
-}
 
 /// perm[o]: the dimension of the operand that output dimension o is.
 std::vector<int> order_of(const Einsum& e, std::size_t operand) {

@@ -5,6 +5,11 @@
 
 namespace strata::planning {
 
+[[noreturn]] inline void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
+  throw PlanError(
+      {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
+}
+
 /// The operand whose pattern an output of this type has; -1: the output is dense.
 int pattern_operand(std::span<const TensorType> operands, const TensorType& output);
 /// The type of the result; PlanError where there is no such operand, or its indices are not the output's.

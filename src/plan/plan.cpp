@@ -13,11 +13,7 @@ namespace strata {
 namespace {
 
 using execution::DenseView;
-
-[[noreturn]] void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
-  throw PlanError(
-      {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
-}
+using planning::refuse;
 
 /// Would a kernel made for operands of type `planned` read an operand of type `t` rightly?
 bool serves(const TensorType& planned, const TensorType& t) {

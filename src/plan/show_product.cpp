@@ -23,14 +23,7 @@ std::string show_product(const Einsum& e, std::span<const TensorType> types, std
   std::string out;
   for (std::size_t k = 0; k < types.size(); ++k) out += (k ? ", " : "") + names[k] + ": " + types[k].to_string();
   out += "\n\n";
-  std::string why;
-  const auto kernels = lower_product(product, driver, why);
-  if (kernels.empty())
-    throw Unsupported({.what = "no kernel can be generated",
-                       .expected = "operands that one walk serves",
-                       .got = why,
-                       .fix = "convert what is named there to CSR, COO or dense"});
-  return out + show_kernels(kernels);
+  return out + show_kernels(kernels_of(product, driver));
 }
 
 }  // namespace strata::planning

@@ -1,13 +1,13 @@
 #include "solve/matrix.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
-#include "backend/steps.h"
+#include "execute/dense_view.h"
 #include "format/recognise.h"
 #include "ops/convert_elements.h"
 #include "strata/ops.h"
+#include "tensor/row_major.h"
 
 namespace strata::solving {
 namespace {
@@ -28,46 +28,21 @@ Tensor plain_dense(const Tensor& a, DType dtype) {
   Tensor d = a;
   if (!a.format().is_all_dense() || a.num_parts() != 1 || a.dtype() != dtype)
     d = convert(a, conversion::dense_format(a.rank()), {.dtype = dtype, .zeros = Zeros::keep});
-  const Part& part = d.part();
-  std::int64_t expected = 1;
-  bool plain = true;
-  for (int l = d.rank(); l-- > 0;) {
-    const auto at = static_cast<std::size_t>(l);
-    if (plain_dim(d.format(), l) != l || (part.ranges[at].size > 1 && part.strides[at] != expected)) plain = false;
-    expected *= part.ranges[at].size;
-  }
-  if (plain) return d;
-  // Strides of any kind: element by element, in row-major order.
-  const auto rank = static_cast<std::size_t>(d.rank());
-  std::vector<std::int64_t> strides(rank, 0), at(rank, 0);
-  for (int l = 0; l < d.rank(); ++l)
-    strides[static_cast<std::size_t>(plain_dim(d.format(), l))] = part.strides[static_cast<std::size_t>(l)];
-  std::int64_t size = 1;
-  for (const auto e : d.shape()) size *= e;
-  Buffer out = Buffer::allocate(dtype, size);
-  const std::size_t width = size_of(dtype);
-  const char* from = static_cast<const char*>(part.values.data);
-  std::int64_t offset = part.values_offset;
-  for (std::int64_t k = 0; k < size; ++k) {
-    poll_at(k);
-    std::memcpy(static_cast<char*>(out.data) + static_cast<std::size_t>(k) * width,
-                from + offset * static_cast<std::int64_t>(width), width);
-    for (std::size_t dim = rank; dim-- > 0;) {
-      offset += strides[dim];
-      if (++at[dim] < d.shape()[dim]) break;
-      offset -= strides[dim] * d.shape()[dim];
-      at[dim] = 0;
-    }
-  }
-  std::vector<std::int64_t> plain_strides(rank, 1);
-  for (std::size_t dim = rank; dim-- > 1;)
-    plain_strides[dim - 1] = plain_strides[dim] * std::max<std::int64_t>(d.shape()[dim], 1);
-  return borrow_dense(out, d.shape(), plain_strides);
+  return is_row_major(d) ? d : execution::row_major_copy(d);
 }
 
 template <class T> const T* dense_data(const Tensor& t) {
   const Part& part = t.part();
   return static_cast<const T*>(part.values.data) + part.values_offset;
+}
+
+/// Sides in memory where their rows, or their columns, lie side by side.
+template <class T> execution::DenseView view_of(const Sides<T>& x, const T* memory, bool by_rows) {
+  return {.data = reinterpret_cast<char*>(const_cast<T*>(memory)),
+          .dtype = dtype_of<T>(),
+          .rank = 3,
+          .shape = {x.batches, x.rows, x.columns},
+          .strides = {x.rows * x.columns, by_rows ? x.columns : 1, by_rows ? 1 : x.rows}};
 }
 
 }  // namespace
@@ -97,15 +72,8 @@ template <class T> std::vector<Matrix<T>> matrices_of(const Tensor& a) {
                        .fix = "iterate: cg, gmres, lsqr"});
   auto kept = std::make_shared<Tensor>(
       convert(a, columns_format(rank), {.dtype = dtype, .pos_dtype = DType::i32, .crd_dtype = DType::i32}));
-  const Part& part = kept->part();
-  if (part.value_stride != 1) {
-    const auto width = static_cast<std::int64_t>(sizeof(T));
-    Buffer values = Buffer::allocate(dtype, part.levels.back().crd.size);
-    for (std::int64_t p = 0; p < values.size; ++p)
-      std::memcpy(static_cast<char*>(values.data) + p * width,
-                  static_cast<const char*>(part.values.data) + p * part.value_stride * width, sizeof(T));
-    kept = std::make_shared<Tensor>(with_values(*kept, values));
-  }
+  if (kept->part().value_stride != 1)
+    kept = std::make_shared<Tensor>(with_values(*kept, with_own_values(kept->part(), dtype).values));
   const Part& done = kept->part();
   const auto* pos = static_cast<const std::int32_t*>(done.levels.back().pos.data);
   const auto* crd = static_cast<const std::int32_t*>(done.levels.back().crd.data);
@@ -178,32 +146,15 @@ template <class T> Sides<T> sides_of(const Tensor& b, std::int64_t batches, bool
   out.rows = b.shape()[vector ? rank - 1 : rank - 2];
   out.columns = vector ? 1 : b.shape()[rank - 1];
   const Tensor dense = plain_dense(b, dtype_of<T>());
-  const T* from = dense_data<T>(dense);
-  const std::int64_t size = batches * out.rows * out.columns;
-  if (out.columns == 1) {
-    out.values.assign(from, from + size);
-    return out;
-  }
-  out.values.resize(static_cast<std::size_t>(size));
-  for (std::int64_t k = 0; k < batches; ++k)
-    for (std::int64_t i = 0; i < out.rows; ++i)
-      for (std::int64_t c = 0; c < out.columns; ++c) out.column(k, c)[i] = from[(k * out.rows + i) * out.columns + c];
+  out.values.resize(static_cast<std::size_t>(batches * out.rows * out.columns));
+  assign(view_of(out, out.values.data(), false), view_of(out, dense_data<T>(dense), true));
   return out;
 }
 
 template <class T> Tensor tensor_of(const Sides<T>& x, const Shape& shape) {
-  Buffer out = Buffer::allocate(dtype_of<T>(), static_cast<std::int64_t>(x.values.size()));
-  T* to = static_cast<T*>(out.data);
-  if (x.columns == 1) std::copy(x.values.begin(), x.values.end(), to);
-  else
-    for (std::int64_t k = 0; k < x.batches; ++k)
-      for (std::int64_t c = 0; c < x.columns; ++c) {
-        const T* from = x.values.data() + (k * x.columns + c) * x.rows;
-        for (std::int64_t i = 0; i < x.rows; ++i) to[(k * x.rows + i) * x.columns + c] = from[i];
-      }
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<std::int64_t>(shape[d], 1);
-  return borrow_dense(out, shape, strides);
+  Tensor out = empty_dense(dtype_of<T>(), shape);
+  assign(view_of(x, dense_data<T>(out), true), view_of(x, x.values.data(), false));
+  return out;
 }
 
 #define STRATA_MATRICES(T)                                                                                        \

@@ -4,22 +4,43 @@
 #include <iterator>
 #include <numeric>
 
+#include "backend/backend.h"
 #include "backend/steps.h"
-#include "tensor/tensor_impl.h"
+#include "format/recognise.h"
+#include "tensor/row_major.h"
 
 namespace strata {
 
 std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges) {
-  std::vector<std::int64_t> strides(ranges.size(), 1);
+  Shape sizes;
+  for (const LevelRange& r : ranges) sizes.push_back(r.size);
+  return row_major_strides(sizes);
+}
+
+std::vector<std::int64_t> row_major_strides(std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> strides(shape.size(), 1);
   std::int64_t next = 1;
-  for (std::size_t l = ranges.size(); l-- > 0;) {
-    strides[l] = next;
-    const auto product = checked_mul(next, std::max<std::int64_t>(1, ranges[l].size));
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    strides[d] = next;
+    const auto product = checked_mul(next, std::max<std::int64_t>(1, shape[d]));
     if (!product)
       throw TensorError({.what = "a dense tensor of more elements than 64 bits count", .expected = {}, .got = {}});
     next = *product;
   }
   return strides;
+}
+
+Tensor empty_dense(DType dtype, const Shape& shape) {
+  return borrow_dense(backend().allocate(dtype, checked_product(shape).value_or(INT64_MAX)), shape,
+                      row_major_strides(shape));
+}
+
+bool is_row_major(const Tensor& t) {
+  const Format& f = t.format();
+  if (t.num_parts() != 1 || !f.is_all_dense() || f.num_levels() != t.rank()) return false;
+  for (int l = 0; l < t.rank(); ++l)
+    if (plain_dim(f, l) != l) return false;
+  return t.part().strides == row_major_strides(t.shape());
 }
 
 std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges,

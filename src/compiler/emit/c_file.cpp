@@ -55,7 +55,7 @@ std::string c_file(const CFile& file, const ir::Function& function, const std::s
   }
   for (std::size_t s = 0; s < file.scalars.size(); ++s)
     out += row("scalars[" + std::to_string(s) + "]", "", file.scalars[s]);
-  out += row("begin, end", "", file.range) + row("chunk", "", file.chunk) + " */\n";
+  out += row("begin, end", "", file.range) + row("chunk", "", "any number") + " */\n";
   return out + source;
 }
 

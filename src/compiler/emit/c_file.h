@@ -12,10 +12,10 @@ namespace strata {
 /// What a caller must know.
 struct CFile {
   std::string computes;
-  std::vector<std::string> notes;             ///< lines: operands, what the text holds for
-  std::vector<std::string> effect;            ///< lines: what a call does
-  std::vector<std::string> buffers, scalars;  ///< what they are, by position
-  std::string range, chunk;                   ///< what begin, end and chunk are
+  std::vector<std::string> notes = {};                  ///< lines: operands, what the text holds for
+  std::vector<std::string> effect = {};                 ///< lines: what a call does
+  std::vector<std::string> buffers = {}, scalars = {};  ///< what they are, by position
+  std::string range = {};                               ///< what begin and end are
 };
 std::string c_file(const CFile& file, const ir::Function& function, const std::string& source);
 /// The same file with another name for its function, which must be one of C (ExpressionError).

@@ -1,14 +1,15 @@
 #include "ops/direct/counted.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "base/checked.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/fold.h"
+#include "ops/direct/monoid.h"
 #include "ops/direct/ones.h"
 #include "ops/reference/semiring_arithmetic.h"
+#include "tensor/same_storage.h"
 
 namespace strata::direct {
 namespace {
@@ -49,28 +50,9 @@ class Terms {
   std::map<std::string, Tensor>& operands_;
 };
 
-bool same_bytes(const Buffer& a, const Buffer& b) {
-  return a.dtype == b.dtype && a.size == b.size &&
-         (a.size == 0 || std::memcmp(a.data, b.data, static_cast<std::size_t>(a.bytes())) == 0);
-}
-
 /// Do two tensors of one part store the same elements in the same places?
 bool same_pattern(const Tensor& a, const Tensor& b) {
-  if (!(a.format() == b.format()) || a.num_parts() != 1 || a.nse() != b.nse()) return false;
-  for (std::size_t l = 0; l < a.part().levels.size(); ++l)
-    if (!same_bytes(a.part().levels[l].pos, b.part().levels[l].pos) ||
-        !same_bytes(a.part().levels[l].crd, b.part().levels[l].crd))
-      return false;
-  return true;
-}
-
-evaluation::Monoid monoid_of(merging::Combine c) {
-  switch (c) {
-    case merging::Combine::either: return evaluation::Monoid::either;
-    case merging::Combine::both: return evaluation::Monoid::both;
-    case merging::Combine::maximum: return evaluation::Monoid::maximum;
-    default: return evaluation::Monoid::minimum;
-  }
+  return a.format() == b.format() && a.num_parts() == 1 && a.nse() == b.nse() && same_levels(a.part(), b.part());
 }
 
 }  // namespace

@@ -1,21 +1,14 @@
 // The kernel of a unit as a C file, with the meaning of what it is called with.
+#include "compiler/binding_text.h"
 #include "compiler/emit/c_file.h"
 #include "compiler/emit/emit_c.h"
-#include "compiler/words.h"
-#include "ops/direct/flat.h"
 #include "ops/direct/run.h"
 
 namespace strata::direct {
 
 std::string Run::emit(const std::string& expression) const {
   const merging::Lowered lowered = merging::lower(input_);
-  CFile file{.computes = expression,
-             .notes = {},
-             .effect = {},
-             .buffers = {},
-             .scalars = {},
-             .range = {},
-             .chunk = "any number"};
+  CFile file{.computes = expression};
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
     const Access& a = u_.accesses[k];
     const std::string line = "  " + a.name + ": " + tensors_[k].type().to_string() +
@@ -42,34 +35,24 @@ std::string Run::emit(const std::string& expression) const {
     file.effect.push_back("their numbers to what they were before, and call again.");
     if (input_.dense_top) file.effect.push_back("pos of level 1 of the result is the running sum of its children.");
   }
-  compiler::Words words;
-  for (const Access& a : u_.accesses) words.operands.push_back(a.name);
-  for (int i : o_.indices) words.indices.push_back(u_.names[static_cast<std::size_t>(i)]);
-  words.along = words.indices;
+  compiler::BindingNames names;
+  for (const Access& a : u_.accesses) names.operands.push_back(a.name);
+  for (int i : o_.indices) names.indices.push_back(u_.names[static_cast<std::size_t>(i)]);
+  names.along = names.indices;
   for (const Bound& bound : u_.bounds) {
-    std::string& sum = words.bounds.emplace_back();
+    std::string& sum = names.bounds.emplace_back();
     for (const auto& [i, c] : bound.terms)
       sum += (sum.empty() ? "" : " + ") + (c == 1 ? "" : std::to_string(c) + " * ") +
              u_.names[static_cast<std::size_t>(i)];
   }
-  words.value = lowered.tail.empty() && !o_.blocks ? "a value" : "a block of values";
+  names.value = lowered.tail.empty() && !o_.blocks ? "a value" : "a block of values";
   if (lowered.workspace >= 0)
-    words.each = " for each " + (o_.blocks ? std::to_string(o_.blocks.columns) + " coordinates" : "coordinate") +
-                 " of index " + words.indices[static_cast<std::size_t>(lowered.workspace)];
-  words.absent = u_.absent.to_string();
-  file.buffers = buffers_in_words(lowered, words);
-  file.scalars = scalars_in_words(lowered, words);
+    names.each = " for each " + (o_.blocks ? std::to_string(o_.blocks.columns) + " coordinates" : "coordinate") +
+                 " of index " + names.indices[static_cast<std::size_t>(lowered.workspace)];
+  names.absent = u_.absent.to_string();
+  file.buffers = buffer_texts(lowered, names);
+  file.scalars = scalar_texts(lowered, names);
   return c_file(file, lowered.function, emit_c(lowered.function));
-}
-
-std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) {
-  // Storage that loops do not walk has nothing but its slots.
-  if (order.slots == Order::alone &&
-      !storage_order(unit.accesses[static_cast<std::size_t>(order.pattern)].tensor.format()))
-    return emit_flat(unit, order, expression);
-  Order nested = order;  // who calls the text has tensors, and not their values slot by slot
-  nested.slots = Order::nested;
-  return Run(unit, nested).emit(expression);
 }
 
 }  // namespace strata::direct

@@ -1,4 +1,4 @@
-// Functions of stored values: exp(A), A * A, relu(A - 1), in A's pattern.
+// A unit at work; functions of stored values, exp(A), A * A, relu(A - 1), in one loop over them where that serves.
 #include "ops/direct/flat.h"
 
 #include "ops/convert_elements.h"
@@ -18,7 +18,7 @@ struct Flat {
   Order order;
 };
 
-/// The same computation over vectors of values.
+/// The same computation over vectors of values, which are added, multiplied, ... as dense ones are.
 Flat flattened(const Unit& u, const Order& o) {
   const i64 slots = used_values(pattern_of(u, o).part());
   Flat out{u, {}};
@@ -38,14 +38,11 @@ Flat flattened(const Unit& u, const Order& o) {
     a.dense = true;
     a.tensor = dense_view(p.values, {slots}, {a.tensor.type().shared_value ? 0 : p.value_stride}, 0, a.tensor.fill());
   }
-  out.order = {.indices = {0},
-               .convert = {},
-               .dense_result = true,
-               .blocks = {},
-               .diagonals = {},
-               .visits = static_cast<double>(slots),
-               .hints = {merging::Hint::none}};
-  out.order.convert.assign(f.accesses.size(), std::nullopt);
+  out.order.indices = {0};
+  out.order.convert.resize(f.accesses.size());
+  out.order.dense_result = true;
+  out.order.visits = static_cast<double>(slots);
+  out.order.hints = {merging::Hint::none};
   return out;
 }
 
@@ -73,23 +70,30 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
   return out;
 }
 
-std::optional<Tensor> run_flat(const Unit& unit, const Order& order) {
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order) {
+  if (order.slots != Order::alone) return Run(unit, order).run();
   const Flat flat = flattened(unit, order);
   const auto values = Run(flat.unit, flat.order).run();
-  if (!values) return std::nullopt;
-  return with_values(unit, pattern_of(unit, order), values->part().values);
+  return values ? std::optional(with_values(unit, pattern_of(unit, order), values->part().values)) : std::nullopt;
 }
 
-std::string emit_flat(const Unit& unit, const Order& order, const std::string& expression) {
-  const Flat flat = flattened(unit, order);
-  return Run(flat.unit, flat.order).emit(expression);
-}
-
-std::string describe_flat(const Unit& unit, const Order& order, bool code) {
+std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
+  if (order.slots != Order::alone) return Run(unit, order).describe(wanted, code);
   const Flat flat = flattened(unit, order);
   const std::string& name = unit.accesses[static_cast<std::size_t>(order.pattern)].name;
   const std::string out = "one loop over the slots of " + name + "\ninto the pattern of " + name + "\n";
   return code ? out + Run(flat.unit, flat.order).describe(conversion::dense_format(1), true) : out;
+}
+
+std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) {
+  // Storage that loops do not walk has nothing but its slots.
+  if (order.slots == Order::alone && !storage_order(pattern_of(unit, order).format())) {
+    const Flat flat = flattened(unit, order);
+    return Run(flat.unit, flat.order).emit(expression);
+  }
+  Order nested = order;  // who calls the text has tensors, and not their values slot by slot
+  nested.slots = Order::nested;
+  return Run(unit, nested).emit(expression);
 }
 
 }  // namespace strata::direct

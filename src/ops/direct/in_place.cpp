@@ -5,7 +5,8 @@
 
 #include "compiler/merge/merge.h"
 #include "execute/dense_view.h"
-#include "ops/convert_elements.h"
+#include "ops/reference/column.h"
+#include "tensor/row_major.h"
 
 namespace strata::direct {
 namespace {
@@ -13,26 +14,10 @@ namespace {
 using merging::Combine;
 
 std::optional<Combine> addition(const Semiring& s, DType t) {
-  const bool number = t == DType::f32 || t == DType::f64 || is_integer(t);
-  switch (s.kind()) {
-    case Semiring::plus_times: return number ? std::optional(Combine::plus) : std::nullopt;
-    case Semiring::min_plus: return number ? std::optional(Combine::minimum) : std::nullopt;
-    case Semiring::max_plus:
-    case Semiring::max_times: return number ? std::optional(Combine::maximum) : std::nullopt;
-    case Semiring::or_and: return t == DType::boolean ? std::optional(Combine::either) : std::nullopt;
-    default: return std::nullopt;
-  }
-}
-
-/// One block of row-major memory.
-bool is_packed(const Tensor& t) {
-  if (!(t.format() == conversion::dense_format(t.rank()))) return false;
-  std::int64_t step = 1;
-  for (int d = t.rank() - 1; d >= 0; --d) {
-    if (t.part().strides[static_cast<std::size_t>(d)] != step) return false;
-    step *= t.shape()[static_cast<std::size_t>(d)];
-  }
-  return true;
+  const auto kind = evaluation::addition(s).kind();
+  const bool number = t == DType::f32 || t == DType::f64 || is_integer(t), orders = kind <= evaluation::Monoid::maximum;
+  const bool known = kind == evaluation::Monoid::either ? t == DType::boolean : orders && number;
+  return known ? std::optional(static_cast<Combine>(kind)) : std::nullopt;
 }
 
 }  // namespace
@@ -57,8 +42,8 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
   const Tensor sum = operands.at(names[own]), other = operands.at(names[1 - own]);
   operands.erase(names[own]);
   const auto combine = addition(options.semiring, sum.dtype());
-  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_packed(sum) &&
-                     is_packed(other) && (!options.result_dtype || *options.result_dtype == sum.dtype());
+  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_row_major(sum) &&
+                     is_row_major(other) && (!options.result_dtype || *options.result_dtype == sum.dtype());
   if (!combine || !alike || !(*options.format == sum.format()) || sum.part().values.owner.use_count() != 1 ||
       sum.part().values.read_only) {
     operands.emplace(names[own], sum);

@@ -2,7 +2,7 @@
 #include <new>
 
 #include "backend/pool.h"
-#include "base/share.h"
+#include "execute/chunks.h"
 #include "ops/direct/run.h"
 #include "tensor/tensor_impl.h"
 
@@ -29,8 +29,8 @@ execution::Job Run::job() const {
                      .result = {}};
   if (o_.pattern >= 0) {
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
-    execution::SlotResult r{.size = t.part().values.size};
-    if (input_.slots || t.type().shared_value) r.size = used_values(t.part());
+    const bool used = input_.slots || t.type().shared_value;
+    execution::SlotResult r{.size = used ? used_values(t.part()) : t.part().values.size};
     if (!u_.bounds.empty()) r.start = u_.fill;  // what lies beyond the bounds of a block is not met
     if (input_.slots) {
       r.pattern = o_.pattern;
@@ -97,7 +97,7 @@ std::vector<i64> Run::cut(i64 partials) const {
   };
   std::vector<i64> out{0};
   for (i64 c = 1; c <= n; ++c) {
-    const i64 x = by ? begin_of_weighed_share(tops, c, n, weight) : begin_of_share(tops, c, n);
+    const i64 x = by ? execution::begin_of_weighed_share(tops, c, n, weight) : begin_of_share(tops, c, n);
     if (x > out.back() || c == n) out.push_back(x);
   }
   return out;

@@ -4,9 +4,9 @@
 #include "compiler/emit/emit_c.h"
 #include "compiler/lower.h"
 #include "ops/convert_elements.h"
-#include "ops/direct/flat.h"
 #include "ops/direct/plain.h"
 #include "strata/settings.h"
+#include "tensor/row_major.h"
 
 namespace strata::direct {
 namespace {
@@ -150,12 +150,7 @@ Shape Run::shape() const {
   return out;
 }
 
-std::vector<i64> Run::strides() const {
-  if (!u_.strides.empty()) return u_.strides;
-  std::vector<i64> out(u_.output.size(), 1);
-  for (std::size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * u_.extents[static_cast<std::size_t>(u_.output[d])];
-  return out;
-}
+std::vector<i64> Run::strides() const { return u_.strides.empty() ? row_major_strides(shape()) : u_.strides; }
 
 Format Run::format(std::size_t levels) const {
   std::vector<std::string> names;
@@ -185,13 +180,6 @@ Format Run::format(std::size_t levels) const {
     ++l;
   }
   return b.build();
-}
-
-std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
-  return order.slots == Order::alone ? describe_flat(unit, order, code) : Run(unit, order).describe(wanted, code);
-}
-std::optional<Tensor> run_unit(const Unit& unit, const Order& order) {
-  return order.slots == Order::alone ? run_flat(unit, order) : Run(unit, order).run();
 }
 
 }  // namespace strata::direct

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/direct/monoid.h"
 #include "ops/reference/tree.h"
 
 namespace strata::direct {
@@ -143,7 +144,7 @@ class Builder {
       return refuse("the additive identity is not that of min, max or +"), false;
     unit_.absent = ring_ ? to_scalar(identity(evaluation::addition(options_.semiring), t)) : Scalar::zero(t);
     if (!ring_ && reduction && *reduction != Operator::sum)
-      unit_.absent = to_scalar(identity(monoid_of(*reduction), t));
+      unit_.absent = to_scalar(identity(monoid_of(unit_.combine), t));
     unit_.fill = ring_ || reduction == Operator::sum || everywhere ? unit_.absent : fill.as(t);
     if (!ring_ && everywhere) unit_.fill = Scalar::zero(t);
     return true;
@@ -153,17 +154,7 @@ class Builder {
   bool has_own_identity(DType t) const {
     const auto given = to_scalar(identity(evaluation::addition(options_.semiring), t));
     if (unit_.combine == Combine::plus) return given.is_zero();
-    return given.same_bits(to_scalar(
-        identity(unit_.combine == Combine::minimum ? evaluation::Monoid::minimum : evaluation::Monoid::maximum, t)));
-  }
-
-  static evaluation::Monoid monoid_of(Operator reduction) {
-    switch (reduction) {
-      case Operator::any: return evaluation::Monoid::either;
-      case Operator::all: return evaluation::Monoid::both;
-      case Operator::reduce_max: return evaluation::Monoid::maximum;
-      default: return evaluation::Monoid::minimum;
-    }
+    return given.same_bits(to_scalar(identity(monoid_of(unit_.combine), t)));
   }
 
   /// Numbers of the node in both trees.

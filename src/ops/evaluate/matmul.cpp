@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/checked.h"
 #include "base/tuple_text.h"
 #include "execute/dense_view.h"
 #include "format/recognise.h"
@@ -13,6 +12,7 @@
 #include "plan/product.h"
 #include "strata/evaluate.h"
 #include "strata/ops.h"
+#include "tensor/row_major.h"
 
 namespace strata {
 namespace {
@@ -29,7 +29,7 @@ void check_kind(const Tensor& a, const Tensor& b, DType c) {
                       .fix = "give a c of dtype " + std::string(name_of(product))});
 }
 
-using evaluation::wants_turning, evaluation::turned_product, evaluation::with_rows_together;
+using evaluation::wants_turning, evaluation::turned_product;
 using Pair = std::array<Tensor, 2>;
 
 /// The operands as a plan takes them: cast to the dtype asked for, where that is another thing than casting what is
@@ -126,20 +126,14 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
   for (int d = 0; d < batch_a; ++d) e.operands[0].push_back(batches - batch_a + d);
   for (int d = 0; d < batch_b; ++d) e.operands[1].push_back(batches - batch_b + d);
   const int i = rank_a > 1 ? index("i") : -1, j = index("j"), k = rank_b > 1 ? index("k") : -1;
-  if (rank_a > 1) {
-    e.operands[0].push_back(options.transpose_a ? j : i);
-    e.operands[0].push_back(options.transpose_a ? i : j);
-    e.output.push_back(i);
-  } else {
-    e.operands[0].push_back(j);
-  }
-  if (rank_b > 1) {
-    e.operands[1].push_back(options.transpose_b ? k : j);
-    e.operands[1].push_back(options.transpose_b ? j : k);
-    e.output.push_back(k);
-  } else {
-    e.operands[1].push_back(j);
-  }
+  const auto side = [&](std::vector<int>& own, int outer, bool outer_first) {
+    if (outer >= 0 && outer_first) own.push_back(outer);
+    own.push_back(j);
+    if (outer >= 0 && !outer_first) own.push_back(outer);
+    if (outer >= 0) e.output.push_back(outer);
+  };
+  side(e.operands[0], i, !options.transpose_a);
+  side(e.operands[1], k, options.transpose_b);
   e.conjugate = {options.conjugate_a ? char{1} : char{0}, options.conjugate_b ? char{1} : char{0}};
   return e;
 }
@@ -157,13 +151,13 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
     return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands,
                     {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype});
   }
-  if (wants_moving(a, b, options)) return matmul(a, with_rows_together(b), options);
+  if (wants_moving(a, b, options)) return matmul(a, execution::row_major_copy(b), options);
   if (wants_turning(a, b, options)) {
     check_inner(a.shape(), b.shape(), options);
     const Pair operands = loaded(a, b, options);
     const std::array types{operands[0].type(), operands[1].type()};
-    const Tensor c = evaluation::empty_matrix(planning::dtypes_for(types, with_output(options, a, b).plan).output,
-                                              a.shape()[0], b.shape()[1]);
+    const Tensor c =
+        empty_dense(planning::dtypes_for(types, with_output(options, a, b).plan).output, {a.shape()[0], b.shape()[1]});
     turned_product(a, b, c, Scalar::of(1.0), Scalar::of(0.0), options);
     return c;
   }
@@ -173,7 +167,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
 
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
                  const MatmulOptions& options) {
-  if (wants_moving(a, b, options)) return matmul_into(a, with_rows_together(b), c, alpha, beta, options);
+  if (wants_moving(a, b, options)) return matmul_into(a, execution::row_major_copy(b), c, alpha, beta, options);
   if (wants_turning(a, b, options) && can_hold(c, a.shape()[0], b.shape()[1])) {
     check_inner(a.shape(), b.shape(), options);
     return turned_product(a, b, c, alpha, beta, options);
@@ -214,14 +208,7 @@ Tensor Matmul::execute() {
     plan_.run(operands, *c_, alpha_, beta_);
     return *c_;
   }
-  const TensorType out = plan_.output_type();
-  RawArrays arrays;
-  std::int64_t size = 1;
-  for (auto e : out.shape) size *= e;  // make_plan has checked the product
-  arrays.values = Buffer::allocate(out.dtype, size);
-  Tensor result = make_tensor(out.format, out.shape, std::move(arrays), {}, false);
-  plan_.run(operands, result, alpha_, Scalar::of(0.0));
-  return result;
+  return plan_.run(operands, alpha_);
 }
 
 void Matmul::reset_operands(std::optional<Tensor> a, std::optional<Tensor> b, std::optional<Tensor> c,

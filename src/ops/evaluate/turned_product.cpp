@@ -8,6 +8,7 @@
 #include "execute/dense_view.h"
 #include "kernels/caches.h"
 #include "plan/product.h"
+#include "tensor/row_major.h"
 
 namespace strata::evaluation {
 namespace {
@@ -56,18 +57,6 @@ Tensor turned(const Tensor& matrix) {
   return matrix.transpose(perm);
 }
 
-Tensor empty_matrix(DType dtype, i64 rows, i64 columns) {
-  const i64 strides[] = {columns, 1};
-  return borrow_dense(Buffer::allocate(dtype, checked_mul(rows, columns).value_or(INT64_MAX)), {rows, columns},
-                      strides);
-}
-
-Tensor with_rows_together(const Tensor& t) {
-  const Tensor copy = empty_matrix(t.dtype(), t.shape()[0], t.shape()[1]);
-  execution::assign(execution::view_of(copy), execution::view_of(t));
-  return copy;
-}
-
 bool wants_turning(const Tensor& a, const Tensor& b, const MatmulOptions& o) {
   return !(o.transpose_a || o.transpose_b || o.conjugate_a || o.conjugate_b) && b.rank() == 2 &&
          !b.format().is_all_dense() && a.rank() == 2 && a.format().is_all_dense() && a.shape()[0] >= worth_moving;
@@ -87,9 +76,9 @@ void turned_product(const Tensor& a, const Tensor& b, const Tensor& c, const Sca
     execution::assign(written, scratch);
   };
   const auto empty = [&](i64 rows) {
-    return Strip{empty_matrix(a.dtype(), b.shape()[0], rows), empty_matrix(c.dtype(), b.shape()[1], rows)};
+    return Strip{empty_dense(a.dtype(), {b.shape()[0], rows}), empty_dense(c.dtype(), {b.shape()[1], rows})};
   };
-  if (strip == 0) return product(turned(a), empty_matrix(c.dtype(), b.shape()[1], all), 0, all);
+  if (strip == 0) return product(turned(a), empty_dense(c.dtype(), {b.shape()[1], all}), 0, all);
   const DenseView from = execution::view_of(a);
   std::vector<std::optional<Strip>> held(static_cast<std::size_t>(max_threads));
   parallel_for(ceil_div(all, strip), [&](i64 k) {

@@ -5,11 +5,6 @@ namespace strata::evaluation {
 
 /// A dense matrix whose rows are the columns of this one, and the other way round; no element moves.
 Tensor turned(const Tensor& matrix);
-/// Row-major, holding nothing yet.
-Tensor empty_matrix(DType dtype, std::int64_t rows, std::int64_t columns);
-/// The same elements, rows side by side.
-Tensor with_rows_together(const Tensor& matrix);
-
 /// Is a @ b, dense times sparse, better computed as (b^T a^T)^T? Loops over a sparse matrix take a row of a dense one
 /// for each stored element. (6,300 against 77 ms of 256 rows by 4096 x 4096, 10 % full.)
 bool wants_turning(const Tensor& a, const Tensor& b, const MatmulOptions& options);

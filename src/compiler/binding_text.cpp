@@ -1,16 +1,16 @@
-#include "compiler/words.h"
+#include "compiler/binding_text.h"
 
 namespace strata::compiler {
 namespace {
 
 const std::string& at(const std::vector<std::string>& names, int n) { return names[static_cast<std::size_t>(n)]; }
 
-std::string of_whom(const Words& w, int operand) {
-  return " of " + (operand < 0 ? "the result" : at(w.operands, operand));
+std::string of_whom(const BindingNames& names, int operand) {
+  return " of " + (operand < 0 ? "the result" : at(names.operands, operand));
 }
 
-std::string in_words(const BufferBinding& b, const Words& w) {
-  const std::string level = std::to_string(b.level), of = of_whom(w, b.operand);
+std::string text_of(const BufferBinding& b, const BindingNames& names) {
+  const std::string level = std::to_string(b.level), of = of_whom(names, b.operand);
   switch (b.kind) {
     case BufferBinding::pos: return "pos of level " + level + of;
     case BufferBinding::crd:
@@ -25,26 +25,27 @@ std::string in_words(const BufferBinding& b, const Words& w) {
     case BufferBinding::out_sizes: return "elements of each level" + of + ", in and out";
     case BufferBinding::out_strips: return "the strip" + of + " for each diagonal, from the lowest one on";
     case BufferBinding::out_met: return "0 for each strip, set where a value was put into it";
-    case BufferBinding::row_values: return w.value + w.each + ": " + w.absent + ", as it is left";
+    case BufferBinding::row_values: return names.value + names.each + ": " + names.absent + ", as it is left";
     case BufferBinding::row_bits:
     case BufferBinding::row_mask:
-      return "a bit" + (b.level == 0 ? w.each : " for each of these before") + ", in whole words: 0, as it is left";
+      return "a bit" + (b.level == 0 ? names.each : " for each of these before") + ", in whole words: 0, as it is left";
   }
   return {};
 }
 
-std::string in_words(const ScalarBinding& s, const Words& w) {
-  const std::string level = std::to_string(s.level), of = of_whom(w, s.operand), of_level = " of level " + level + of;
+std::string text_of(const ScalarBinding& s, const BindingNames& names) {
+  const std::string level = std::to_string(s.level), of = of_whom(names, s.operand),
+                    of_level = " of level " + level + of;
   switch (s.kind) {
-    case ScalarBinding::extent: return "extent of index " + at(w.indices, s.level);
-    case ScalarBinding::bound: return "what " + at(w.bounds, s.level) + " stays below";
+    case ScalarBinding::extent: return "extent of index " + at(names.indices, s.level);
+    case ScalarBinding::bound: return "what " + at(names.bounds, s.level) + " stays below";
     case ScalarBinding::dim_extent: return "extent of dimension " + level + of;
     case ScalarBinding::level_lo: return "least coordinate" + of_level;
     case ScalarBinding::level_size: return "coordinates" + of_level;
     case ScalarBinding::level_slots: return "slots of one parent in level " + level + of;
     case ScalarBinding::stride:
       return "elements between neighbours along " +
-             (s.operand < 0 ? "index " + at(w.along, s.level) : "level " + level) + of;
+             (s.operand < 0 ? "index " + at(names.along, s.level) : "level " + level) + of;
     case ScalarBinding::offset: return "elements before the first one" + of;
     case ScalarBinding::walk_begin: return "0";
     case ScalarBinding::walk_end: return "iterations" + of_level;
@@ -55,15 +56,20 @@ std::string in_words(const ScalarBinding& s, const Words& w) {
   return {};
 }
 
-template <class Binding> std::vector<std::string> all_in_words(const std::vector<Binding>& bindings, const Words& w) {
+template <class Binding> std::vector<std::string> all_texts(const std::vector<Binding>& bindings,
+                                                            const BindingNames& names) {
   std::vector<std::string> out;
-  for (const auto& b : bindings) out.push_back(in_words(b, w));
+  for (const auto& b : bindings) out.push_back(text_of(b, names));
   return out;
 }
 
 }  // namespace
 
-std::vector<std::string> buffers_in_words(const BoundFunction& k, const Words& w) { return all_in_words(k.buffers, w); }
-std::vector<std::string> scalars_in_words(const BoundFunction& k, const Words& w) { return all_in_words(k.scalars, w); }
+std::vector<std::string> buffer_texts(const BoundFunction& k, const BindingNames& names) {
+  return all_texts(k.buffers, names);
+}
+std::vector<std::string> scalar_texts(const BoundFunction& k, const BindingNames& names) {
+  return all_texts(k.scalars, names);
+}
 
 }  // namespace strata::compiler

@@ -5,7 +5,7 @@
 namespace strata::compiler {
 
 /// Names, by the numbers that bindings have.
-struct Words {
+struct BindingNames {
   std::vector<std::string> operands, indices;  ///< indices, or loop variables
   std::vector<std::string> along;              ///< the result: index of each dimension, or variable
   std::vector<std::string> bounds = {};        ///< the sum that stays below each
@@ -15,7 +15,7 @@ struct Words {
   std::string absent = {};  ///< what it holds between rows
 };
 
-std::vector<std::string> buffers_in_words(const BoundFunction& kernel, const Words& words);
-std::vector<std::string> scalars_in_words(const BoundFunction& kernel, const Words& words);
+std::vector<std::string> buffer_texts(const BoundFunction& kernel, const BindingNames& names);
+std::vector<std::string> scalar_texts(const BoundFunction& kernel, const BindingNames& names);
 
 }  // namespace strata::compiler
