@@ -119,6 +119,10 @@ class Stored {
     if (level < 0) return true;  // nothing tells without walking
     const LevelView& v = views_[at(level)];
     const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n));
+    if (v.level.kind == LevelKind::structured) {  // which of m it is tells little without the group that they are in
+      const i64 groups = level > 0 && places_[at(level - 1)] ? views_[at(level - 1)].width() : 1, slots = v.width();
+      return is_often(n, each, [&](i64 k) { return v.coordinate(k) * groups + k / slots % groups; });
+    }
     if (v.bits > 0) return is_often(n, each, [&](i64 k) { return v.coordinate(k); });
     return with_index_type(v.crd.dtype, [&]<class C>(C) {
       return is_often(

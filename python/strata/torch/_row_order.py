@@ -9,7 +9,7 @@ import torch
 from ._pattern import Pattern
 
 #: with fewer stored values, fewer bytes of the result or fewer columns it is found in the cache, in whatever order
-LARGE, BYTES, COLUMNS = 1 << 12, 1 << 17, 8
+LARGE, BYTES, COLUMNS = 1 << 12, 1 << 17, 32
 
 
 def in_row_order(pattern, values, x, transpose, left):

@@ -1,18 +1,12 @@
-// Products that a plan serves, and writing into memory that a caller gives.
+// Where a result goes: fresh memory or a caller's, scaled.
 #include <algorithm>
 
-#include "base/checked.h"
 #include "base/tuple_text.h"
-#include "ops/convert_elements.h"
 #include "ops/evaluate/front.h"
-#include "plan/product.h"
-#include "plan/trace.h"
 #include "strata/ops.h"
 
 namespace strata::evaluation {
 namespace {
-
-constexpr std::int64_t long_sum = 1 << 16;  ///< elements; what shorter ones lose nobody sees
 
 bool is_one(const Scalar& s) { return s.to_complex() == std::complex<double>(1); }
 
@@ -30,37 +24,6 @@ Tensor empty_dense(const TensorType& type) {
   return borrow_dense(Buffer::allocate(type.dtype, size), type.shape, strides);
 }
 
-/// Why no plan serves; empty where one may.
-std::string refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                    const Format& result) {
-  if (options.general) return "the general path is asked for";
-  if (options.semiring != Semiring::plus_times) return "the semiring is " + options.semiring.to_string();
-  if (options.mask) return "there is a mask";
-  if (options.schedule) return "there is a schedule";
-  const auto sparse =
-      std::count_if(operands.begin(), operands.end(), [](const auto& t) { return !t.format.is_all_dense(); });
-  if (sparse > 1) return std::to_string(sparse) + " operands are sparse";
-  if (e.operands.size() == 1 && e.output.empty() && operands[0].dtype == DType::f64 &&
-      checked_product(operands[0].shape).value_or(long_sum) >= long_sum)
-    return "it is a long sum: loops that keep its digits serve";
-  if (!(result == conversion::dense_format(static_cast<int>(e.output.size()))))
-    return "the result is in " + result.to_string();
-  return {};
-}
-
-PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to) {
-  PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
-  if (!to.out && !options.result_dtype) return how;
-  DType product = operands.empty() ? DType::f64 : operands[0].dtype;
-  for (const auto& t : operands) product = promote(product, t.dtype);
-  if (options.result_dtype && !how.compute_dtype) how.compute_dtype = planning::accumulator(product);
-  if (to.out) {  // its dtype decides what is computed in, unless one was asked for
-    check_kind(options.result_dtype.value_or(product), to.out->dtype());
-    how.output_dtype = to.out->dtype();
-  }
-  return how;
-}
-
 }  // namespace
 
 bool Destination::scales() const { return !is_one(alpha) || !beta.is_zero(); }
@@ -72,15 +35,12 @@ void check_kind(DType from, DType to) {
                       .got = std::string(name_of(to))});
 }
 
-Planned plan_product(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                     const Format& result, const Destination& to) {
-  if (std::string why = refusal(e, operands, options, result); !why.empty()) return {{}, std::move(why)};
-  const PlanOptions how = plan_options(operands, options, to);
-  try {
-    Plan plan = make_plan(e, operands, how);
-    if (planning::Trace::on()) planning::Trace::add("a plan: " + plan.kernel_name(), plan.show());
-    return {std::move(plan), {}};
-  } catch (const Unsupported& problem) { return {{}, problem.problem().what}; }
+Destination times(Destination to, const Scalar& factor) {
+  const auto value = factor.to_complex();
+  if (value == 1.0) return to;
+  const auto alpha = to.alpha.to_complex() * value;
+  to.alpha = alpha.imag() == 0 ? Scalar::of(alpha.real()) : Scalar::of(alpha);
+  return to;
 }
 
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to) {
@@ -109,6 +69,12 @@ void write(const Tensor& result, const Destination& to) {
   const TensorType types[] = {dense[0].type()};
   make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false})
       .run(dense, out, to.alpha, to.beta);
+}
+
+Tensor delivered(const Tensor& result, const Destination& to) {
+  if (!to.out) return to.scales() ? scaled(result, to.alpha) : result;
+  write(result, to);
+  return *to.out;
 }
 
 Tensor scaled(const Tensor& t, const Scalar& alpha) {

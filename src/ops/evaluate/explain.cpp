@@ -14,35 +14,10 @@ namespace strata {
 namespace {
 
 /// The first way that serves, behind those that do not.
-std::string ways(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                 const std::map<std::string, TensorType>& types, const EvaluateOptions& options, const Format& format) {
-  std::string out;
-  std::vector<std::string> names;
-  Scalar factor = Scalar::of(std::int64_t{1});
-  const bool asked = options.dtype || options.compute_dtype || options.result_dtype;
-  const auto e = a.accumulate ? std::nullopt
-                 : asked      ? evaluation::as_einsum(a, types, names)
-                              : evaluation::as_scaled_einsum(a, types, names, factor);
-  std::string why = a.accumulate ? "it adds to what is there" : "it is not one product of tensors";
-  if (e) {
-    std::vector<TensorType> list;
-    for (const auto& n : names) list.push_back(types.at(n));
-    const auto [plan, refusal] = evaluation::plan_product(*e, list, options, format, {});
-    why = refusal;
-    if (plan && names.size() > 2 && direct::pays_in_pairs(a, operands)) {
-      why = "pair by pair it takes less than half of the multiply-adds";
-    } else if (plan) {
-      const std::string scaled =
-          factor.to_complex() == 1.0 ? "" : ", its sums multiplied by " + factor.to_string() + " as they are stored";
-      return out + "  a plan serves" + scaled + evaluation::called(names, a.name) + ":\n" +
-             evaluation::indented(plan->explain());
-    }
-  }
-  out += "  a plan: no, " + why + "\n";
-  EvaluateOptions own = options;
-  own.format = format;
-  for (const evaluation::Way& way : evaluation::ways(options)) {
-    if (const auto text = way.explain({a, operands, own}, why)) return out + "  " + way.name + *text;
+std::string ways(const evaluation::Request& request) {
+  std::string out, why;
+  for (const evaluation::Way& way : evaluation::ways(request.options())) {
+    if (const auto text = way.explain(request, why)) return out + "  " + way.name + *text;
     out += std::string("  ") + way.name + ": no, " + why + "\n";
   }
   return out;
@@ -52,13 +27,13 @@ std::string ways(const Assignment& a, const std::map<std::string, Tensor>& opera
 
 static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& given,
                                 const EvaluateOptions& asked) {
-  const evaluation::Dtypes dtypes(a, given, evaluation::with_true_mask(asked));
-  const auto operands = dtypes.asked() ? dtypes.cast(given) : given;
+  EvaluateOptions own = evaluation::with_true_mask(asked);
+  const evaluation::Dtypes dtypes(a, given, own);
   const EvaluateOptions& options = dtypes.options();
   std::map<std::string, TensorType> types;
   std::map<std::string, Shape> shapes;
-  for (const auto& [name, t] : operands) {
-    types.emplace(name, t.type());
+  for (const auto& [name, t] : given) {
+    types.emplace(name, t.type()).first->second.dtype = dtypes.of(name, t.dtype());
     shapes.emplace(name, t.shape());
   }
   static_cast<void>(index_extents(a, shapes));
@@ -76,8 +51,10 @@ static std::string explain_here(const Assignment& a, const std::map<std::string,
   if (options.mask)
     out += std::string("mask  ") + (options.complement_mask ? "complement of " : "") +
            options.mask->type().to_string() + "\n";
-  if (options.schedule && !options.general) return out + direct::explain_scheduled(a, operands, options);
-  return out + "ways, in the order tried\n" + ways(a, operands, types, options, format);
+  own.format = format;
+  const evaluation::Request request(a, given, own);
+  if (options.schedule && !options.general) return out + direct::explain_scheduled(a, request.operands(), options);
+  return out + "ways, in the order tried\n" + ways(request);
 }
 
 std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,

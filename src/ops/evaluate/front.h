@@ -33,18 +33,14 @@ struct Destination {
   Scalar alpha = Scalar::of(std::int64_t{1}), beta = Scalar::of(std::int64_t{0});
   bool scales() const;  ///< is alpha not 1, or beta not 0?
 };
-/// A product with at most one sparse operand and a dense result, or why no plan serves.
-struct Planned {
-  std::optional<Plan> plan = {};
-  std::string why = {};
-};
-/// Of the options the dtypes count that Dtypes has settled: compute_dtype and result_dtype.
-Planned plan_product(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
-                     const Format& result, const Destination& to);
+/// The same, of a product that has this factor in front.
+Destination times(Destination to, const Scalar& factor);
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to);
 /// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
 /// lower kind.
 void write(const Tensor& result, const Destination& to);
+/// The result of another way, where it is to go. As write() and scaled().
+Tensor delivered(const Tensor& result, const Destination& to);
 /// alpha * t, as t is stored. PlanError: t's dtype does not hold alpha.
 Tensor scaled(const Tensor& t, const Scalar& alpha);
 /// DTypeError where values of `from` lose their kind in `to` (complex, float, integer, truth value).

@@ -113,6 +113,17 @@ def test_a_full_row_among_short_ones(place):
     check(st.from_scipy(a) @ np.ones(n, "float32"), a.astype(float) @ np.ones(n), "float32")
 
 
+def test_columns_of_groups():
+    """Of n:m the group tells which column it is: here one of them is full, beside many short ones."""
+    n = 100000
+    d = np.zeros((n, 400), "float32")
+    d[:, 9] = 0.1
+    d[np.arange(n), np.arange(n) * 7919 % 400] = 0.1
+    A, x = st.from_dense(d, "structured(2, 4)"), np.ones(n, "float32")
+    for y in (A.T @ x, (A.T @ np.ones((n, 3), "float32"))[:, 1]):
+        np.testing.assert_allclose(y, d.sum(axis=0, dtype="float64"), rtol=1e-6)
+
+
 def test_infinities_stay_alone():
     """What finishes a long row multiplies no infinity by zero."""
     A = stored_as("CSR", "complex64")

@@ -14,6 +14,7 @@ def small(monkeypatch):
     for module in (_ops, _row_order):
         monkeypatch.setattr(module, "LARGE", 1)
     monkeypatch.setattr(_row_order, "BYTES", 1)
+    monkeypatch.setattr(_row_order, "COLUMNS", 8)
 
 
 @pytest.mark.parametrize(
