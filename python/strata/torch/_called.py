@@ -5,7 +5,7 @@ import functools
 import json
 
 import torch
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 from .._core import Format
 from ..errors import TensorError, Unsupported
@@ -142,7 +142,7 @@ class _Call:
 _told_as = functools.lru_cache(maxsize=256)(_Call)
 
 
-class _Recorded(Function):
+class _Recorded(_SingleLevelFunction):
     @staticmethod
     def forward(ctx, call, count, *tensors):
         ctx.save_for_backward(*tensors)
@@ -157,7 +157,7 @@ class _Recorded(Function):
         return None, None, *found, *[None] * (len(tensors) - count)
 
 
-_apply = super(Function, _Recorded).apply
+_apply = _Recorded.apply
 
 
 def _autograd(tensors, index, call):

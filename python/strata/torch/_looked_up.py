@@ -1,7 +1,7 @@
 """Rows of a sparse matrix by their numbers, dense, as a linear operator of the values and its adjoint: embeddings in graphs."""
 
 import torch
-from torch.autograd import Function
+from torch.autograd.function import _SingleLevelFunction
 
 from . import _ops
 from ._embedding import gradients_of_rows, rows_of
@@ -23,7 +23,7 @@ def _call(x, index, layout, numbers, size, back):
     return _calls.rows_v1(x, index, layout, numbers)
 
 
-class _Linear(Function):
+class _Linear(_SingleLevelFunction):
     """`back`: is it the adjoint? `size`: the number of values."""
 
     @staticmethod
@@ -46,7 +46,7 @@ class _Linear(Function):
         return _call(of_x, index, layout, numbers, size, back)
 
 
-_apply = super(Function, _Linear).apply
+_apply = _Linear.apply
 
 
 def _rows_autograd(values, index, layout, numbers):
