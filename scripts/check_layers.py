@@ -13,6 +13,7 @@ import sys
 # From the top: a folder includes only itself and what stands before it. A sub-folder is a room of its own.
 ORDER = [
     "base",
+    "machine",
     "backend",
     "backend/cpu/jit_library",
     "backend/cpu",

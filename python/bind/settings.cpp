@@ -9,6 +9,7 @@
 #include "base/setting_words.h"
 #include "bind.h"
 #include "kernels/vendor/mkl_library.h"
+#include "machine/machine.h"
 
 namespace strata::bind {
 namespace {
@@ -109,6 +110,19 @@ void bind_settings(nb::module_& m) {
   m.attr("settings") = nb::cast(&settings(), nb::rv_policy::reference);
   for (const char* prefix : {"prefix", "base_prefix"})  // where pip and conda put MKL
     kernels::mkl::look_in(nb::cast<std::string>(nb::module_::import_("sys").attr(prefix)) + "/lib");
+  m.def(
+      "machine",
+      [] {
+        const Machine& own = machine();
+        nb::dict d;
+        d["measured on"] = own.kind;
+        d["vectors"] = own.vector_bytes;
+        d["first level"] = own.first_level;
+        d["second level"] = own.second_level;
+        d["gathers"] = own.fast_gathers;
+        return d;
+      },
+      "What is known of this processor: bytes of its vectors and of a core's caches, and how kernels go about it.");
   m.def("compiler_description", &compiler_description, "Which compiler would compile a kernel now.");
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });  // whoever forks is the child's

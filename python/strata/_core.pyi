@@ -1317,6 +1317,11 @@ class Settings:
 
 settings: Settings = ...
 
+def machine() -> dict:
+    """
+    What is known of this processor: bytes of its vectors and of a core's caches, and how kernels go about it.
+    """
+
 def compiler_description() -> str:
     """Which compiler would compile a kernel now."""
 

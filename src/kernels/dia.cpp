@@ -25,7 +25,7 @@ struct Planes {
 /// rows of all planes as do.
 Planes planes_of(std::vector<i64> offsets, i64 rows, i64 row_bytes) {
   const Planes in_order{.rows = rows, .tile = rows};
-  const i64 holds = second_level() * 3 / 4 / row_bytes;  // rows of x
+  const i64 holds = machine().second_level * 3 / 4 / row_bytes;  // rows of x
   if (offsets.size() < 3 || rows <= holds) return in_order;
   std::ranges::sort(offsets);
   if (offsets.back() - offsets.front() <= holds) return in_order;
@@ -73,7 +73,7 @@ void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const auto run = [&]<class V>(const Loops<V>& l) {
     Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
-    d.near = columns * row_bytes <= second_level() / 2;
+    d.near = columns * row_bytes <= machine().second_level / 2;
     const Planes planes = d.columns > 1 ? planes_of(offsets, rows, row_bytes) : Planes{.rows = rows, .tile = rows};
     const auto work = [&](i64 begin, i64 end) {
       l.plain.dia(begin, end, offsets.data(), diagonals, static_cast<const V*>(part.values.data),

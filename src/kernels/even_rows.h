@@ -2,28 +2,11 @@
 // How many elements every row of a CSR matrix is given in a product with a vector, whatever it has.
 #include <algorithm>
 
-#include "base/processor.h"
 #include "base/share.h"
 #include "kernels/isa/isa.h"
+#include "machine/machine.h"
 
 namespace strata::kernels {
-
-/// What rows cost, in quarters of what a four of elements takes.
-struct RowCosts {
-  i64 masked;  ///< a four under a mask
-  i64 end;     ///< the end of a row that takes as many as it has,
-  i64 wrong;   ///< and a length of it that a core guessed wrong
-  i64 over;    ///< a row that is longer than it was given: entering the loop, and leaving it
-};
-
-/// As measured: with AVX-512 on Zen 4, else on Zen 3, where four doubles are two vectors and take two masks, and a core
-/// that waits for x has time for wrong guesses.
-inline RowCosts row_costs(i64 element_bytes, bool waits) {
-  if (is_zen4_or_later() || (element_bytes == 4 && !waits)) return {.masked = 5, .end = 4, .wrong = 20, .over = 40};
-  if (element_bytes == 4) return {.masked = 5, .end = 1, .wrong = 12, .over = 12};
-  return waits ? RowCosts{.masked = 9, .end = 4, .wrong = 12, .over = 12}
-               : RowCosts{.masked = 9, .end = 2, .wrong = 30, .over = 30};
-}
 
 /// Fours of elements (0: each row as many as it has) that take the least time, by up to 64 pairs of rows from all over
 /// the matrix.

@@ -86,38 +86,40 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
       rows_in_pieces(begin, end, pos, crd, values, d, pairs, plain_loop);
     };
     // Where x lies decides how a row is summed, and what is asked for.
-    const Asking how = asking();
+    const Machine& how = machine();
     const auto placed_vector = [&](Dense<V>& d, i64 x_bytes) {
       constexpr i64 short_row = line_bytes / 2;  // bytes of values
       const i64 value_bytes = stored * static_cast<i64>(size_of(a.dtype()));
-      if (how.vector_streamed > 0) d.stream = value_bytes + stored * static_cast<i64>(sizeof(C)) > how.vector_streamed;
+      if (how.streamed_bytes > 0) d.stream = value_bytes + stored * static_cast<i64>(sizeof(C)) > how.streamed_bytes;
       const bool waits = d.stream && !d.near && far_apart(crd, stored), short_rows = value_bytes <= rows * short_row;
-      d.scattered = waits && x_bytes > (short_rows ? how.vector_of_short_rows : how.vector_bytes);
-      d.second = how.vector_second;
+      d.scattered = waits && x_bytes > std::max(how.second_level,
+                                                short_rows ? how.vector_bytes_of_short_rows : how.vector_bytes_far);
+      d.second = how.vector_second_level;
       if (d.columns == 1 && !d.gathers && !d.scattered)
-        d.fours = fours_for_rows(rows, pos, row_costs(sizeof(V), waits));
+        d.fours = fours_for_rows(rows, pos, how.row_costs[sizeof(V) == 8][waits]);
     };
     const auto placed_by_order = [&](Dense<V>& d, i64 row_bytes, i64 x_bytes) {
       const SampledOrder s = row_order(rows, pos, crd, order_slack(row_bytes));
+      if (s.order != RowOrder::along && how.rows_by_order != ByOrder::always) return false;
       d.lead = s.lead;
       d.near = d.along = s.order == RowOrder::along;
       d.scattered = s.order == RowOrder::steps;
       d.twice = s.order == RowOrder::none && x_bytes > (row_bytes < 4 * line_bytes ? 2 * twice_bytes : twice_bytes);
+      return true;
     };
     const auto placed = [&](Dense<V> d) {
       const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V)), x_bytes = columns * row_bytes;
-      d.near = x_bytes <= second_level() / 2;
+      d.near = x_bytes <= machine().second_level / 2;
       d.gathers = fast_gathers();
       if (d.columns <= (pairs ? 2 : 1)) {
         placed_vector(d, x_bytes);
         return d;
       }
       if (!pairs && part.format.level(1).ordered) d.tile = tile_bytes(rows, stored, x_bytes).size;
-      if (how.by_order) {
-        if (!d.near && d.tile == 0) placed_by_order(d, row_bytes, x_bytes);
+      if (how.rows_by_order != ByOrder::never && !d.near && d.tile == 0 && placed_by_order(d, row_bytes, x_bytes))
         return d;
-      }
-      const bool wherever = how.wherever && reaches_far(rows, pos, crd, row_bytes);
+      if (how.rows_by_order == ByOrder::always) return d;
+      const bool wherever = how.scattered_anywhere && reaches_far(rows, pos, crd, row_bytes);
       d.scattered = x_bytes > how.scattered_bytes && (wherever || (d.stream && far_apart(crd, stored)));
       return d;
     };

@@ -1,7 +1,7 @@
 #include <unistd.h>
 
-#include "base/processor.h"
 #include "kernels/isa/isa.h"
+#include "machine/machine.h"
 #include "strata/error.h"
 
 namespace strata::kernels {
@@ -47,12 +47,9 @@ static const LoopTable& choose() {
 
 // Three streams 8 KB ahead fill a first level of 32 KB before they are read: measured on Zen 4, where CSR times a
 // vector is 5 to 17 % faster with 3 KB. Blocks of some KB are not (they have prefetch_blocks), and 48 KB hold both.
-const i64 stream_ahead = [] {
-  const long near = sysconf(_SC_LEVEL1_DCACHE_SIZE);  // 0 or -1: not known
-  return i64{near > 0 && near <= 32 << 10 ? 3072 : 8192};
-}();
+const i64 stream_ahead = machine().first_level <= 32 << 10 ? 3072 : 8192;
 
-bool fast_gathers() { return is_sapphire_rapids_or_later(); }
+bool fast_gathers() { return machine().fast_gathers; }
 
 const LoopTable& loops() {
   static const LoopTable& chosen = choose();

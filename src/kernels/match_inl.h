@@ -77,7 +77,7 @@ Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operand
   Dense<V> d;
   const i64 stored = static_cast<i64>(operands[static_cast<std::size_t>(m.sparse)].part().values.bytes());
   d.stream = stored > streamed_bytes;
-  d.beyond = stored > second_level();
+  d.beyond = stored > machine().second_level;
   d.x = reinterpret_cast<const V*>(first_element(x));
   d.ldx = dim_stride(x, m.dense_inner);
   d.out = reinterpret_cast<V*>(first_element(out));

@@ -29,9 +29,10 @@ inline Tile tile_bytes(i64 rows, i64 stored, i64 x_bytes) {
   if (rows == 0 || x_bytes <= 4 * smallest) return {};
   const double row = static_cast<double>(stored) / static_cast<double>(rows);
   const auto each = [&](i64 tile) { return row * static_cast<double>(tile) / static_cast<double>(x_bytes); };
-  if (x_bytes < second_level()) return each(smallest) >= 2 * enough_in_tile ? Tile{smallest, each(smallest)} : Tile{};
-  const i64 largest = second_level() / 4;
-  const double overflow = static_cast<double>(x_bytes) / static_cast<double>(second_level());
+  if (x_bytes < machine().second_level)
+    return each(smallest) >= 2 * enough_in_tile ? Tile{smallest, each(smallest)} : Tile{};
+  const i64 largest = machine().second_level / 4;
+  const double overflow = static_cast<double>(x_bytes) / static_cast<double>(machine().second_level);
   if (each(largest) < 8 || each(largest) * overflow * overflow < enough_in_tile) return {};
   i64 tile = smallest;
   while (tile < largest && each(tile) < enough_in_tile) tile *= 2;
@@ -79,11 +80,11 @@ template <class V, class P, class C> i64 panel_columns(i64 rows, i64 rows_of_x, 
                                                        bool ordered, i64 narrowest, const Dense<V>& d) {
   const i64 element = static_cast<i64>(sizeof(V)), stored = rows > 0 ? static_cast<i64>(pos[rows]) : 0,
             row = d.columns * element, x_bytes = rows_of_x * row;
-  const auto stays = [&](i64 bytes) { return rows_of_x * bytes <= second_level() / 2; };
+  const auto stays = [&](i64 bytes) { return rows_of_x * bytes <= machine().second_level / 2; };
   const auto tiles = [&](i64 bytes) {
     return ordered && tile_bytes(rows, stored, rows_of_x * bytes).elements >= enough_in_tile;
   };
-  if (x_bytes >= second_level() && !(x_bytes <= second_level() * 5 / 4 && tiles(row))) {
+  if (x_bytes >= machine().second_level && !(x_bytes <= machine().second_level * 5 / 4 && tiles(row))) {
     i64 bytes = 0;
     if (stays(512) || (tiles(512) && !stays(256))) bytes = 512;
     else if (stays(256) || tiles(256)) bytes = 256;

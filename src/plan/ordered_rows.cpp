@@ -89,7 +89,7 @@ bool may_share(const Product& p) {
 i64 ordered_row_bytes(const Product& p) {
   const auto driver = static_cast<std::size_t>(p.pattern_of);
   const TensorType& a = p.operands[driver];
-  if (!kernels::asking().by_order || !has_rows(a) || a.format.num_levels() != 2) return 0;
+  if (machine().rows_by_order == ByOrder::never || !has_rows(a) || a.format.num_levels() != 2) return 0;
   const int column = chosen_by(a, p.einsum.operands[driver], 1);
   i64 longest = 0;
   for (std::size_t k = 0; k < p.operands.size(); ++k) {
@@ -132,7 +132,8 @@ class OrderedRows : public Preparation {
     if (shares_ && sample(part)) return RowOrder::alike;
     if (row_bytes_ == 0) return RowOrder::any;
     return with_rows(part, [&](i64 rows, const auto* pos, const auto* crd) {
-      return row_order(rows, pos, crd, kernels::order_slack(row_bytes_)).order;
+      const RowOrder order = row_order(rows, pos, crd, kernels::order_slack(row_bytes_)).order;
+      return order == RowOrder::along || machine().rows_by_order == ByOrder::always ? order : RowOrder::any;
     });
   }
   const Runner& kernel_for(RowOrder order) const {

@@ -11,8 +11,8 @@
 #include "base/checked.h"
 #include "base/share.h"
 #include "execute/dense_view.h"
-#include "kernels/caches.h"
 #include "kernels/panels.h"
+#include "machine/machine.h"
 #include "plan/chosen.h"
 #include "plan/ordered_rows.h"
 #include "tensor/levels/index_view.h"
@@ -80,7 +80,7 @@ class SumInPanels : public Preparation {
   /// the second level gains less. (Both sides are copied: a row of them takes as long as some ten elements.)
   i64 enough() const {
     const i64 element = static_cast<i64>(size_of(whole_.compute));
-    const bool narrow = width_ * element < 256, just_over = rows() * length_ * element <= 2 * kernels::second_level();
+    const bool narrow = width_ * element < 256, just_over = rows() * length_ * element <= 2 * machine().second_level;
     return (narrow ? 2 : 1) * (just_over ? 2 : 1) * elements_a_row * rows();
   }
 
@@ -169,8 +169,8 @@ std::optional<std::pair<int, int>> choosing(const TensorType& driver, const std:
 /// from memory. (Measured for uniform matrices of 2,000 to 30,000 rows, 10 to 800 elements a row, sums of 128 to 1024.)
 i64 panel_bytes(i64 rows, i64 all_bytes) {
   for (i64 bytes : {512, 256})
-    if (rows * bytes <= kernels::second_level()) return bytes;
-  return rows * 128 <= kernels::second_level() * 5 / 4 || all_bytes >= 2 * kernels::far_bytes ? 128 : 0;
+    if (rows * bytes <= machine().second_level) return bytes;
+  return rows * 128 <= machine().second_level * 5 / 4 || all_bytes >= 2 * far_bytes ? 128 : 0;
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ RunnerPtr sum_in_panels(const Product& product, RunnerPtr inner) {
     length = type.shape.back();
     const auto size = checked_product(type.shape);
     if (!size || *size == 0) return inner;
-    const bool packed = *size >= kernels::second_level() / static_cast<i64>(size_of(t));
+    const bool packed = *size >= machine().second_level / static_cast<i64>(size_of(t));
     if (packed && std::ranges::find(ids, chooser->second) != ids.end()) rows = std::max(rows, *size / length);
     sides.push_back({k, packed});
   }

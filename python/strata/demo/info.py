@@ -4,7 +4,7 @@ import json
 import platform
 
 from .. import __version__, _core, settings
-from .._terminal import Style
+from .._terminal import Style, size
 from .._timing.machine import processor
 from .._timing.peers import installed
 from ..errors import ArgumentError
@@ -16,6 +16,7 @@ def facts():
         "python": platform.python_version(),
         "machine": platform.machine(),
         "processor": processor(),
+        "kernels": _core.machine(),
         "threads": settings.threads,
         "compiler": _core.compiler_description(),
         "engine": settings.engine,
@@ -35,8 +36,13 @@ def main(args):
         print(json.dumps(known, indent=2))
         return
     style = Style()
+    of = known["kernels"]
+    known["kernels"] = (
+        f"as measured on {of['measured on']}; vectors of {of['vectors']} bytes, caches of a core {size(of['first level'])} and "
+        f"{size(of['second level'])}"
+    )
     print(style.title(f"Strata {known['version']}"))
-    for name in ("processor", "threads", "compiler", "python"):
+    for name in ("processor", "kernels", "threads", "compiler", "python"):
         print(f"  {name:<10} {known[name]}")
     print(f"  {'peers':<10} " + (", ".join(f"{k} {v}" for k, v in known["peers"].items()) or "none installed"))
     print(style.title("Settings"))

@@ -6,7 +6,7 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "execute/dense_view.h"
-#include "kernels/caches.h"
+#include "machine/machine.h"
 #include "plan/product.h"
 #include "tensor/row_major.h"
 
@@ -42,7 +42,7 @@ i64 rows_of_strip(const Tensor& a, const Tensor& b, const Tensor& c) {
     matrix += b.part(k).values.bytes();
     for (const auto& level : b.part(k).levels) matrix += level.pos.bytes() + level.crd.bytes();
   }
-  const bool stays = rows * row <= kernels::second_level() / 2 && matrix <= kernels::second_level() / 2;
+  const bool stays = rows * row <= machine().second_level / 2 && matrix <= machine().second_level / 2;
   return stays && a.shape()[0] >= 8 * rows ? rows : 0;
 }
 
