@@ -22,7 +22,8 @@ constexpr RowCosts doubles_waiting{.masked = 9, .end = 4, .wrong = 12, .over = 1
 
 const Machine known[] = {
     // Granite and Emerald Rapids. Gathers of the processors before are slowed down by what protects them from reading
-    // stale data. A core's second level hands on what it drops to the third. SDDMM with rows 16 ahead is 5 to 20 % faster;
+    // stale data. A core's second level hands on what it drops to the third. SDDMM with rows 16 ahead is 5 to 20 %
+    // faster;
     // along diagonals by order 1.1 to 1.4 times as fast as so. Other orders: not measured.
     {.kind = "Intel from Sapphire Rapids on",
      .rows_by_order = ByOrder::along,
