@@ -1,6 +1,6 @@
 """A small transformer that is sparse from the start: a tenth of the weights, and RigL looks for better ones as it trains.
 
-    python examples/torch/train_rigl.py            # ten minutes on two cores
+    python examples/torch/train_rigl.py            # three minutes on two cores
     python examples/torch/train_rigl.py --short    # does it work?
 
 Evci, Gale, Menick, Castro, Elsen: "Rigging the Lottery: Making All Tickets Winners", ICML 2020. Beside it train a dense

@@ -1,6 +1,6 @@
 """A small transformer from dense to sparse: nine tenths of its weights go, one by one or by blocks, or two of each four.
 
-    python examples/torch/train_transformer.py            # ten minutes on two cores
+    python examples/torch/train_transformer.py            # three minutes on two cores
     python examples/torch/train_transformer.py --short    # does it work?
 
 It is trained dense first. Then copies of it train on, and lose weights little by little; one stays dense, to compare.
