@@ -203,6 +203,13 @@ Tensor Matmul::execute() {
   if (!planned_)
     throw PlanError(
         {.what = "execute() before plan()", .expected = "plan() once", .got = "no plan", .fix = "call plan() first"});
+  // What is better turned, or moved first, goes as in matmul(), which remembers its plans.
+  if (wants_moving(a_, b_, options_) || wants_turning(a_, b_, options_)) {
+    const Shape shape{a_.shape()[0], b_.shape()[1]};
+    const Tensor c = c_ ? *c_ : empty_dense(plan_.output_type().dtype, shape);
+    matmul_into(a_, b_, c, alpha_, beta_, options_);
+    return c;
+  }
   const Pair operands = loaded(a_, b_, options_);
   if (c_) {
     plan_.run(operands, *c_, alpha_, beta_);

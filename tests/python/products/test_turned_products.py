@@ -43,6 +43,25 @@ def test_into_what_is_there(order):
     assert (wide[:, 1::2] == 7).all()
 
 
+@pytest.mark.parametrize("rows", [9, 600])
+def test_planned_once(rows):
+    x, matrix = operands(rows)
+    A = st.from_dense(matrix, "CSR")
+    for left, right, a, b in ((x, A, x, matrix), (A.T, np.ascontiguousarray(x.T).T.T, matrix.T, x.T)):
+        with st.Matmul(left, right, alpha=3) as product:
+            product.plan()
+            np.testing.assert_array_equal(product.execute(), 3 * a @ b)
+            product.reset_operands(alpha=1)
+            first, again = product.execute(), product.execute()
+        np.testing.assert_array_equal(first, a @ b)
+        assert not np.shares_memory(first, again)
+        c = np.ones((a.shape[0], b.shape[1]))
+        with st.Matmul(left, right, c, beta=2) as product:
+            product.plan()
+            assert product.execute() is c
+        np.testing.assert_array_equal(c, a @ b + 2)
+
+
 def test_into_memory_of_the_operand():
     x, matrix = operands(600, 40, 40)
     A, want = st.from_dense(matrix, "CSR"), x @ matrix
