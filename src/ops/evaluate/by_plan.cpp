@@ -1,9 +1,8 @@
 // Where a result goes: fresh memory or a caller's, scaled.
-#include <algorithm>
-
 #include "base/tuple_text.h"
 #include "ops/evaluate/front.h"
 #include "strata/ops.h"
+#include "tensor/row_major.h"
 
 namespace strata::evaluation {
 namespace {
@@ -11,18 +10,6 @@ namespace {
 bool is_one(const Scalar& s) { return s.to_complex() == std::complex<double>(1); }
 
 int kind(DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; }
-
-/// A tensor like this one, in memory of its own.
-Tensor empty_dense(const TensorType& type) {
-  std::vector<std::int64_t> strides(type.shape.size());
-  std::int64_t step = 1, size = 1;
-  for (std::size_t d = strides.size(); d-- > 0;) {
-    strides[d] = step;
-    step *= std::max<std::int64_t>(type.shape[d], 1);  // make_plan has checked the product
-    size *= type.shape[d];
-  }
-  return borrow_dense(Buffer::allocate(type.dtype, size), type.shape, strides);
-}
 
 }  // namespace
 
@@ -45,7 +32,7 @@ Destination times(Destination to, const Scalar& factor) {
 
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to) {
   if (!to.out && is_one(to.alpha)) return plan.run(operands);
-  const Tensor out = to.out ? *to.out : empty_dense(plan.output_type());
+  const Tensor out = to.out ? *to.out : empty_dense(plan.output_type().dtype, plan.output_type().shape);
   plan.run(operands, out, to.alpha, to.beta);
   return out;
 }

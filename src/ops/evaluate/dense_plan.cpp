@@ -99,8 +99,7 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
   std::vector<Tensor> own;
   for (const auto& n : names) own.push_back(r.given.at(n));
   std::vector<Tensor> operands = loaded(r.dtypes, names, own);
-  std::vector<TensorType> list;
-  for (const Tensor& t : operands) list.push_back(t.type());
+  const std::vector<TensorType> list = types_of(operands);
   const EvaluateOptions options = r.dtypes.plan_options();
   why = refusal(*e, list, options, wanted_format(r, types));
   if (!why.empty()) return std::nullopt;

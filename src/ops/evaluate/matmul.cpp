@@ -29,7 +29,7 @@ void check_kind(const Tensor& a, const Tensor& b, DType c) {
                       .fix = "give a c of dtype " + std::string(name_of(product))});
 }
 
-using evaluation::wants_turning, evaluation::turned_product;
+using evaluation::is_plain, evaluation::wants_turning, evaluation::turned_product;
 using Pair = std::array<Tensor, 2>;
 
 /// The operands as a plan takes them: cast to the dtype asked for, where that is another thing than casting what is
@@ -73,8 +73,6 @@ Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options,
   memo.insert({flags, choices, std::move(types), std::move(epoch), {}, made});
   return made;
 }
-
-bool is_plain(const MatmulOptions& o) { return !(o.transpose_a || o.transpose_b || o.conjugate_a || o.conjugate_b); }
 
 bool is_sparse_matrix(const Tensor& t) { return t.rank() == 2 && !t.format().is_all_dense(); }
 

@@ -58,8 +58,8 @@ Tensor turned(const Tensor& matrix) {
 }
 
 bool wants_turning(const Tensor& a, const Tensor& b, const MatmulOptions& o) {
-  return !(o.transpose_a || o.transpose_b || o.conjugate_a || o.conjugate_b) && b.rank() == 2 &&
-         !b.format().is_all_dense() && a.rank() == 2 && a.format().is_all_dense() && a.shape()[0] >= worth_moving;
+  return is_plain(o) && b.rank() == 2 && !b.format().is_all_dense() && a.rank() == 2 && a.format().is_all_dense() &&
+         a.shape()[0] >= worth_moving;
 }
 
 void turned_product(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,

@@ -17,12 +17,6 @@ using Why = std::string&;
 using Text = std::optional<std::string>;
 using Result = std::optional<Tensor>;
 
-std::vector<TensorType> types_of(std::span<const Tensor> operands) {
-  std::vector<TensorType> out;
-  for (const auto& t : operands) out.push_back(t.type());
-  return out;
-}
-
 /// A way that says the same however it serves: `as` looks whether it does.
 template <class F> Text fixed(const Request& r, Why why, const F& as, const char* text) {
   return as(r.assignment, r.operands(), r.options(), why) ? Text(text) : std::nullopt;
@@ -128,6 +122,12 @@ const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& opt
     return "there is a mask, a schedule, a semiring or something to add to";
   const std::string& engine = settings().engine;
   return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
+}
+
+std::vector<TensorType> types_of(std::span<const Tensor> operands) {
+  std::vector<TensorType> out;
+  for (const auto& t : operands) out.push_back(t.type());
+  return out;
 }
 
 std::string indented(const std::string& text) {

@@ -66,6 +66,8 @@ const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& opt
 Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands,
                      const EvaluateOptions& options);
 
+std::vector<TensorType> types_of(std::span<const Tensor> operands);
+
 /// Four spaces before each line.
 std::string indented(const std::string& text);
 /// What a plan, which knows no names, calls the operands and the result: " (where A is W, B is s)"; "" where it calls
