@@ -60,7 +60,7 @@ HEADERS = {
     "expression": "expr",
     "semiring": "expr",
     "schedule": "expr",
-    "evaluate": "ops",
+    "evaluate": "plan",
     "build": "ops",
     "operators": "ops",
     "strata": "draw",

@@ -44,6 +44,7 @@ class Plan {
 
   struct Impl;
   explicit Plan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;

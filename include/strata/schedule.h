@@ -36,6 +36,7 @@ class Schedule {
     std::optional<Format> format = {};                 ///< precompute
     ResultAssembly assembly = ResultAssembly::append;  ///< assemble
     std::string to_string() const;
+    bool operator==(const Verb&) const = default;
   };
 
   /// index = outer * size + inner. ExpressionError: size < 1.
@@ -54,6 +55,7 @@ class Schedule {
   Schedule& assemble(ResultAssembly how);
 
   const std::vector<Verb>& verbs() const { return verbs_; }
+  bool operator==(const Schedule&) const = default;
   /// The text that parses back.
   std::string to_string() const;
 

@@ -133,10 +133,7 @@ Source without_fill(const Tensor& t) {
   return {kept, all.at_most};
 }
 
-/// CSR or COO.
-Format lists_of(const Tensor& t) {
-  return parse_format(t.rank() == 2 && !fast::mostly_empty(t.shape()[0], t.nse()) ? "CSR" : "COO", t.rank());
-}
+Format lists_of(const Tensor& t) { return lists_for(t.shape(), t.nse()); }
 
 Tensor per_part(const Tensor& t, const ConvertOptions& options) {
   std::vector<Tensor> parts;
@@ -178,7 +175,10 @@ Tensor unlike_fill(const Tensor& t) {
   return t;
 }
 
-Tensor unlike_fill_in_lists(const Tensor& t) { return convert(t, lists_of(t), {.zeros = Zeros::drop}); }
+Format lists_for(const Shape& shape, i64 stored) {
+  const auto rank = static_cast<int>(shape.size());
+  return parse_format(rank == 2 && !fast::mostly_empty(shape[0], stored) ? "CSR" : "COO", rank);
+}
 
 }  // namespace conversion
 

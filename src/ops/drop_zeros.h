@@ -9,7 +9,7 @@ Tensor drop(const Tensor& t, const Format& format, const ConvertOptions& options
 
 /// Where a boolean tensor is not its fill: as what is stored of this one, but for fill-in.
 Tensor unlike_fill(const Tensor& truth);
-/// The same as what is stored of a tensor of one list of elements, or one for each row.
-Tensor unlike_fill_in_lists(const Tensor& truth);
+/// One list of elements, or one for each row: CSR or COO.
+Format lists_for(const Shape& shape, std::int64_t stored);
 
 }  // namespace strata::conversion

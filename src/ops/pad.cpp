@@ -30,19 +30,10 @@ std::vector<Slice> slices_of(const Tensor& t, std::span<const i64> least, const 
   return out;
 }
 
-std::vector<int> dimensions(const Tensor& t) {
-  std::vector<int> out(t.shape().size());
+std::vector<int> dimensions(int rank) {
+  std::vector<int> out(static_cast<std::size_t>(rank));
   std::iota(out.begin(), out.end(), 0);
   return out;
-}
-
-/// As of a slice; and rows that are moved as a whole have no more elements than before.
-Format format_of_window(const Tensor& t) {
-  const Format& f = t.format();
-  const bool rows = f.num_parts() == 1 && f.is_identity() && std::ranges::all_of(f.levels(), [](const Level& l) {
-                      return l.kind != LevelKind::structured && l.kind != LevelKind::batch;
-                    });
-  return rows ? f : slicing::format_of_part(t, dimensions(t));
 }
 
 /// Row after row of what lies in both.
@@ -102,24 +93,33 @@ Tensor dense_window(const Tensor& t, std::span<const i64> least, const Shape& sh
   RawArrays arrays;
   arrays.values = Buffer::filled(t.fill(), *size);
   if (*size > 0) RowCopy(whole, least, shape, static_cast<char*>(arrays.values.data)).run();
-  return convert(make_tensor(whole.format(), shape, std::move(arrays), t.fill(), false), format_of_window(t));
+  return convert(make_tensor(whole.format(), shape, std::move(arrays), t.fill(), false), format_of_window(t.format()));
 }
 
 }  // namespace
+
+Format format_of_window(const Format& f) {
+  const bool rows = f.num_parts() == 1 && f.is_identity() && std::ranges::all_of(f.levels(), [](const Level& l) {
+                      return l.kind != LevelKind::structured && l.kind != LevelKind::batch;
+                    });
+  return rows ? f : slicing::format_of_part(f, dimensions(f.rank()));
+}
+
+Format format_of_sparse_window(int rank) { return conversion::levels_in_order(dimensions(rank), false); }
 
 Tensor window(const Tensor& t, std::span<const i64> least, const Shape& shape) {
   const std::vector<Slice> slices = slices_of(t, least, shape);
   if (std::ranges::all_of(least, [](i64 x) { return x == 0; }) && shape == t.shape()) return t;
   if (t.format().is_all_dense()) return dense_window(t, least, shape);
   return while_it_changes(t, [&](const Tensor& source) {
-    return slicing::elements_of(source, slices, format_of_window(t), Zeros::automatic);
+    return slicing::elements_of(source, slices, format_of_window(t.format()), Zeros::automatic);
   });
 }
 
 Tensor sparse_window(const Tensor& t, std::span<const i64> least, const Shape& shape) {
   const std::vector<Slice> slices = slices_of(t, least, shape);
   return while_it_changes(t, [&](const Tensor& source) {
-    return slicing::elements_of(source, slices, conversion::levels_in_order(dimensions(t), false), Zeros::keep);
+    return slicing::elements_of(source, slices, format_of_sparse_window(t.rank()), Zeros::keep);
   });
 }
 

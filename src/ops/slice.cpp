@@ -69,9 +69,9 @@ class Taken {
 
 }  // namespace
 
-Format slicing::format_of_part(const Tensor& t, std::span<const int> order) {
-  if (static_cast<int>(order.size()) == t.rank() && conversion::takes_any(t.format())) return t.format();
-  return t.format().is_all_dense() ? conversion::dense_format(static_cast<int>(order.size()))
+Format slicing::format_of_part(const Format& f, std::span<const int> order) {
+  if (static_cast<int>(order.size()) == f.rank() && conversion::takes_any(f)) return f;
+  return f.is_all_dense() ? conversion::dense_format(static_cast<int>(order.size()))
                                    : conversion::levels_in_order(order, false);
 }
 
@@ -116,7 +116,7 @@ static Tensor sliced(const Tensor& t, std::span<const Slice> slices) {
     whole = whole && is_whole(left[d], from.shape()[d]);
     if (left[d].keeps) order.push_back(static_cast<int>(order.size()));
   }
-  return whole ? from : elements_of(from, left, format_of_part(t, order), Zeros::automatic);
+  return whole ? from : elements_of(from, left, format_of_part(t.format(), order), Zeros::automatic);
 }
 
 Tensor slice(const Tensor& t, std::span<const Slice> slices) {

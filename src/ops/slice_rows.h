@@ -40,7 +40,7 @@ template <class F> void each_row(i64 rows, const F& f) {
 
 /// The format of a part whose dimensions are these of the tensor's, numbered anew: the tensor's own where all are there
 /// and it can hold any pattern, else a compressed level per dimension (of dense tensors dense ones).
-Format format_of_part(const Tensor& t, std::span<const int> order);
+Format format_of_part(const Format& f, std::span<const int> order);
 
 /// What slices take of the stored elements, in another format. They may reach beyond the tensor.
 Tensor elements_of(const Tensor& t, std::span<const Slice> slices, const Format& format, Zeros zeros);

@@ -14,4 +14,8 @@ Tensor window(const Tensor& t, std::span<const std::int64_t> least, const Shape&
 /// stored.
 Tensor sparse_window(const Tensor& t, std::span<const std::int64_t> least, const Shape& shape);
 
+/// Their formats: as of a slice, and rows that are moved as a whole have no more elements than before.
+Format format_of_window(const Format& f);
+Format format_of_sparse_window(int rank);
+
 }  // namespace strata

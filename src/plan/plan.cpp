@@ -167,6 +167,18 @@ void check_operands(const Plan::Impl& p, std::span<const Tensor> operands) {
 }
 }  // namespace
 
+Plan planning::fitted(const Plan& plan, std::span<const Tensor> operands) {
+  const auto& types = plan.operand_types();
+  bool fits = types.size() == operands.size();
+  for (std::size_t k = 0; fits && k < types.size(); ++k) fits = serves(types[k], operands[k].type());
+  if (fits) return plan;
+  std::vector<TensorType> now;
+  for (const Tensor& t : operands) now.push_back(t.type());
+  const Product& p = plan.impl().choice->product;
+  return make_plan(plan.expression(), now,
+                   {.compute_dtype = p.compute, .output_dtype = p.output.dtype, .pattern = p.pattern_of >= 0});
+}
+
 const Einsum& Plan::expression() const { return planned(impl_).expression; }
 const std::vector<TensorType>& Plan::operand_types() const { return planned(impl_).types; }
 TensorType Plan::output_type() const { return planned(impl_).choice->product.output; }

@@ -26,6 +26,10 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
 
 std::string explain(const Einsum& e, const Choice& choice);
 
+/// The plan, where it serves these operands; otherwise the same for their types: how positions and coordinates of what
+/// was made on the way are stored is known when they are counted.
+Plan fitted(const Plan& plan, std::span<const Tensor> operands);
+
 }  // namespace planning
 
 struct Plan::Impl {

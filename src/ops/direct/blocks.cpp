@@ -7,6 +7,7 @@
 #include "expr/chain.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
+#include "ops/lazy_convert.h"
 
 namespace strata::direct {
 namespace {
@@ -110,12 +111,17 @@ class Splitter {
     return out;
   }
 
-  std::vector<i64> strides(const std::vector<i64>& given, const Names& indices) const {
+  /// Per dimension: the size of its blocks, or 0.
+  std::vector<i64> sizes(const Names& indices) const {
     std::vector<i64> out;
-    for (std::size_t d = 0; d < indices.size(); ++d) {
-      const Split* s = find(indices[d]);
-      out.push_back(s ? given[d] * s->size : given[d]);
-      if (s) out.push_back(given[d]);
+    for (const auto& i : indices) out.push_back(find(i) ? find(i)->size : 0);
+    return out;
+  }
+  static std::vector<i64> strides(const std::vector<i64>& given, const std::vector<i64>& sizes) {
+    std::vector<i64> out;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      out.push_back(sizes[d] ? given[d] * sizes[d] : given[d]);
+      if (sizes[d]) out.push_back(given[d]);
     }
     return out;
   }
@@ -138,14 +144,10 @@ class Splitter {
     return Expression(std::move(n));
   }
 
-  Tensor split_tensor(const Tensor& given, const Names& indices) {
-    if (given.format().is_all_dense()) {
-      const Tensor t = strided(given);
-      return dense_view(t.part().values, shape(t.shape(), indices), strides(dimension_strides(t), indices),
-                        t.part().values_offset, t.fill());
-    }
+  Lazy split_tensor(const Lazy& given, const Names& indices) {
+    if (given.format().is_all_dense()) return split_dense(given, indices);
     const bool drops = given_.options.semiring != Semiring::plus_times;
-    Tensor t = given;
+    Lazy t = given;
     auto format = drops && t.format().can_hold_fill() ? std::nullopt : split_format(t.format(), indices);
     if (!format && asked_) {
       t = convert(t, in_splits(t.format(), indices), {.zeros = drops ? Zeros::automatic : Zeros::keep});
@@ -158,9 +160,26 @@ class Splitter {
     TensorType type = t.type();
     type.format = *format;
     type.shape = shape(t.shape(), indices);
-    Part part = t.part();
-    part.format = *format;
-    return make_from_parts(std::move(type), {std::move(part)});
+    const auto make = [to = *format, shape = type.shape](Lazy::Inputs& in) {
+      TensorType as_cut = in[0].type();
+      as_cut.format = to;
+      as_cut.shape = shape;
+      Part part = in[0].part();
+      part.format = to;
+      return make_from_parts(std::move(as_cut), {std::move(part)});
+    };
+    return Lazy::made(std::move(type), {.inputs = {t}, .make = make}, t);
+  }
+
+  Lazy split_dense(const Lazy& given, const Names& indices) const {
+    const Lazy t = strided(given);
+    const Shape cut = shape(t.shape(), indices);
+    const auto make = [cut, sizes = sizes(indices)](Lazy::Inputs& in) {
+      return dense_view(in[0].part().values, cut, strides(dimension_strides(in[0]), sizes), in[0].part().values_offset,
+                        in[0].fill());
+    };
+    return Lazy::made(view_type(cut, t.dtype(), strides(dimension_strides(t), sizes(indices)), t.fill()), t.stats(),
+                      {.inputs = {t}, .make = make});
   }
 
   // --- formats ----------------------------------------------------------------------------------------------------
@@ -281,14 +300,14 @@ class Splitter {
     const Format plain = conversion::dense_format(static_cast<int>(out.shape.size()));
     out.strides = given_.strides.empty() ? row_major_strides(plain.level_ranges(out.shape)) : given_.strides;
     out.problem.size = given_.strides.empty() ? *n : given_.size;
-    out.problem.strides = strides(out.strides, given_.assignment.indices);
+    out.problem.strides = strides(out.strides, sizes(given_.assignment.indices));
   }
 
   const Problem& given_;
   std::map<std::string, Split> splits_;
   std::set<std::string> loose_;  ///< indices whose places within a block some operand stores one by one
   bool asked_ = false;
-  std::map<std::string, Tensor> made_;
+  Operands made_;
   bool ok_ = true;
 };
 

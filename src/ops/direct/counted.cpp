@@ -19,7 +19,7 @@ constexpr double worth = 1;  ///< times the estimated cost
 /// A product that is 1 where a tree has a term.
 class Terms {
  public:
-  explicit Terms(std::map<std::string, Tensor>& operands) : operands_(operands) {}
+  explicit Terms(Operands& operands) : operands_(operands) {}
 
   /// Nothing where the tree has a value everywhere, or the union of several.
   std::optional<Expression> of(const Expression& e) {
@@ -40,14 +40,14 @@ class Terms {
 
  private:
   std::optional<Expression> ones(const Expression& access) {
-    const Tensor& t = operands_.at(access.node().name);
+    const Lazy& t = operands_.at(access.node().name);
     if (t.format().is_all_dense() || t.num_parts() > 1) return std::nullopt;
     const std::string name = "#ones " + access.node().name;  // no user's name looks so
     if (!operands_.contains(name)) operands_.emplace(name, ones_of(t, DType::i64));
     return Expression::access(name, access.node().indices);
   }
 
-  std::map<std::string, Tensor>& operands_;
+  Operands& operands_;
 };
 
 /// Do two tensors of one part store the same elements in the same places?
@@ -113,14 +113,21 @@ std::string Counted::describe(bool code) const {
   return out;
 }
 
-std::optional<Tensor> Counted::run() const {
-  const auto found = values.run(format, {});
+std::vector<Lazy> Counted::inputs() const {
+  std::vector<Lazy> out = values.inputs();
+  if (counts) std::ranges::copy(counts->inputs(), std::back_inserter(out));
+  return out;
+}
+
+std::optional<Tensor> Counted::run(std::span<const Tensor> inputs) const {
+  const std::size_t first = values.unit.accesses.size();
+  const auto found = values.run(inputs.first(first), format, {});
   if (!found) return std::nullopt;
   TensorType type = found->type();
   type.fill = fill.as(type.dtype);
   Part part = found->part();
   if (counts) {
-    const auto number = counts->run(format, {});
+    const auto number = counts->run(inputs.subspan(first), format, {});
     if (!number || !same_pattern(*found, *number)) return std::nullopt;
     const auto n = static_cast<std::size_t>(found->nse());
     evaluation::Column there = evaluation::load(type.dtype, static_cast<const char*>(part.values.data), n);

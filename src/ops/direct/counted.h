@@ -18,8 +18,10 @@ struct Counted {
   std::int64_t places = 0;      ///< terms of each reduction, absent ones too
 
   std::string describe(bool code) const;
-  /// The result in `format`; nothing where the loops cannot run.
-  std::optional<Tensor> run() const;
+  /// The operands of `values`, then those of `counts`.
+  std::vector<Lazy> inputs() const;
+  /// The result in `format`; nothing where the loops cannot run, or count other elements.
+  std::optional<Tensor> run(std::span<const Tensor> inputs) const;
 };
 
 /// Nothing where `usual`, the one nest for the problem, is no slower, or the terms cannot be counted.

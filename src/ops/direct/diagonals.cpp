@@ -15,7 +15,7 @@ class Diagonals {
   explicit Diagonals(const Problem& given) : given_(given), indices_(given.assignment.indices) {}
 
   std::optional<Blocked> make() {
-    const EvaluateOptions& o = given_.options;
+    const Asked& o = given_.options;
     if (indices_.size() != 2 || o.mask || o.semiring != Semiring::plus_times || given_.wishes.given)
       return std::nullopt;
     along_ = diagonals_of(*o.format);
@@ -59,7 +59,7 @@ class Diagonals {
   /// A number, a vector along the diagonals, or a matrix that is stored by them.
   Expression access(const Expression& e) {
     const std::vector<std::string> indices = *plain_indices(e);
-    const Tensor& t = given_.operands.at(e.node().name);
+    const Lazy& t = given_.operands.at(e.node().name);
     const bool sparse = indices == indices_ && diagonals_of(t.format()) == along_ && t.format().level(0).unique &&
                         t.format().level(0).ordered && lies_inside(t);
     const bool dense =
@@ -72,24 +72,28 @@ class Diagonals {
   }
 
   /// Is most of its diagonals inside of the matrix? (All of them are walked.)
-  bool lies_inside(const Tensor& t) const {
+  bool lies_inside(const Lazy& t) const {
     constexpr i64 few = 65536;
-    const double slots = static_cast<double>(t.part().levels[0].pos.index(1)) * static_cast<double>(shape_[1]);
-    return slots <= 2 * static_cast<double>(t.nse()) + few;
+    return t.stats().slots <= 2 * t.stats().stored + few;
   }
 
-  Tensor of_diagonals(const Tensor& t) {
+  Lazy of_diagonals(const Lazy& t) const {
     TensorType type = t.type();
     type.format = format_;
     type.shape = shape_;
     type.crd_dtype = index_dtype_for(shape_[0]);
-    Part part = t.part();
-    part.format = format_;
-    part.ranges = format_.level_ranges(shape_);
-    Buffer& crd = crd_[part.levels[0].crd.data];  // tensors that share their pattern still do
-    if (!crd.data) crd = moved(part.levels[0].crd, type.crd_dtype, -first_);
-    part.levels[0].crd = crd;
-    return make_from_parts(std::move(type), {std::move(part)});
+    const auto make = [to = format_, shape = shape_, first = first_](Lazy::Inputs& in) {
+      TensorType by_diagonals = in[0].type();
+      by_diagonals.format = to;
+      by_diagonals.shape = shape;
+      by_diagonals.crd_dtype = index_dtype_for(shape[0]);
+      Part part = in[0].part();
+      part.format = to;
+      part.ranges = to.level_ranges(shape);
+      part.levels[0].crd = moved(part.levels[0].crd, by_diagonals.crd_dtype, -first);
+      return make_from_parts(std::move(by_diagonals), {std::move(part)});
+    };
+    return Lazy::made(std::move(type), {.inputs = {t}, .make = make}, t);
   }
 
   const Problem& given_;
@@ -99,8 +103,7 @@ class Diagonals {
   Shape shape_;
   std::vector<std::string> names_;
   Format format_;
-  std::map<std::string, Tensor> made_;
-  std::map<const void*, Buffer> crd_;
+  Operands made_;
   bool ok_ = true;
 };
 

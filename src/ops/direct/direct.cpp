@@ -10,14 +10,14 @@
 #include "ops/direct/loops.h"
 #include "ops/direct/quotient.h"
 #include "ops/direct/whole.h"
-#include "plan/trace.h"
+#include "ops/direct/steps.h"
 #include "strata/ops.h"
 
 namespace strata::direct {
 namespace {
 
 /// The sums at the root, and a cheaper order of contraction of what stands below them.
-Contraction contracted(const Expression& value, const std::map<std::string, Tensor>& operands,
+Contraction contracted(const Expression& value, const Operands& operands,
                        const std::map<std::string, std::int64_t>& extents) {
   std::vector<std::string> names;
   bool implicit = true;
@@ -32,7 +32,7 @@ Contraction contracted(const Expression& value, const std::map<std::string, Tens
     Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
     const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
     if (inner.op() != Operator::access) return f;
-    const Tensor& t = operands.at(inner.node().name);
+    const Lazy& t = operands.at(inner.node().name);
     f.rows = static_cast<double>(t.nse());
     f.dtype = t.dtype();
     return f;
@@ -78,8 +78,8 @@ bool stays_integer(const Expression& e, DType own) {
 }
 
 /// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
-std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                const EvaluateOptions& options, std::string& why) {
+std::optional<Problem> make_sum(const Assignment& a, const Operands& operands,
+                                const Asked& options, std::string& why) {
   const DType own = operands.at(a.name).dtype();
   const auto names = a.value.operands();
   const bool one = std::ranges::all_of(names, [&](const auto& name) { return operands.at(name).dtype() == own; });
@@ -91,13 +91,13 @@ std::optional<Problem> make_sum(const Assignment& a, const std::map<std::string,
   sum.name = "#" + a.name;  // no user's name looks so
   sum.accumulate = false;
   sum.value = a.total();
-  EvaluateOptions how = options;
+  Asked how = options;
   if (!how.result_dtype) how.result_dtype = own;
   return make_problem(sum, operands, how, why);
 }
 
-std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                const EvaluateOptions& options, std::string& why) {
+std::optional<Prepared> prepare(const Assignment& a, const Operands& operands,
+                                const Asked& options, std::string& why) {
   auto problem = a.accumulate ? make_sum(a, operands, options, why) : make_problem(a, operands, options, why);
   if (!problem) return std::nullopt;
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
@@ -113,18 +113,20 @@ std::optional<Prepared> prepare(const Assignment& a, const std::map<std::string,
   return p;
 }
 
-/// The last of several assignments, and the operands that those before it made.
+/// The last of several assignments, over operands that those before it make.
 struct Rest {
   Assignment assignment;
-  std::map<std::string, Tensor> operands;
+  Operands operands;
+  std::vector<Lazy> all_rows = {};  ///< what was taken for granted (see Lifted)
+  std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing = {};
 };
 
 /// Reductions inside first, or elementwise work before the product that it stands in. `steps`: explanations of them.
-std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* steps) {
+std::optional<Rest> first_steps(const Prepared& p, bool rows_are_full, std::vector<std::string>* steps) {
   const Problem& problem = p.problem;
   if (has_reduction(p.body)) {
-    Lifted lift = lifted(p.body, problem.assignment.indices, problem.operands, problem.options, steps);
-    Rest rest{problem.assignment, std::move(lift.operands)};
+    Lifted lift = lifted(p.body, problem.assignment.indices, problem.operands, problem.options, rows_are_full, steps);
+    Rest rest{problem.assignment, std::move(lift.operands), std::move(lift.all_rows), std::move(lift.not_nothing)};
     rest.assignment.value = lift.value;
     for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
       rest.assignment.value =
@@ -133,28 +135,66 @@ std::optional<Rest> first_steps(const Prepared& p, std::vector<std::string>* ste
   }
   if (const auto fold = folded(problem.assignment, problem.operands, problem.options)) {
     Rest rest{fold->product, problem.operands};
-    const EvaluateOptions how{.format = fold->format};
-    if (steps) steps->push_back(strata::explain(fold->work, rest.operands, how));
-    rest.operands.emplace(fold->work.name, strata::evaluate(fold->work, rest.operands, how));
+    const Asked how{.format = fold->format};
+    if (steps) steps->push_back(explained(fold->work, rest.operands, how));
+    rest.operands.emplace(fold->work.name, planned(fold->work, rest.operands, how));
     return rest;
   }
   return std::nullopt;
 }
 
-/// The same into `rest`; false where a number is a sum of no terms.
-bool first_steps(const Prepared& p, std::optional<Rest>& rest, std::string& why,
-                 std::vector<std::string>* steps = nullptr) {
-  try {
-    rest = first_steps(p, steps);
-    return true;
-  } catch (const SumOfNothing&) {
-    why = "a number in it is the sum of no terms, and so absent";
-    return false;
+/// The last step.
+Lazy finish(const Rest& rest, const Asked& options) {
+  auto plain = [rest, options] { return planned(rest.assignment, rest.operands, options); };
+  auto sum = added_in_place(rest.assignment, rest.operands, options, plain);
+  return sum ? *sum : plain();
+}
+
+/// `then` where `holds` is true of these; otherwise what `otherwise` makes.
+Lazy guarded(const Lazy& then, std::vector<Lazy> looked_at, std::function<bool(std::span<const Tensor>)> holds,
+             std::function<Lazy()> otherwise) {
+  Lazy::Step step{.inputs = std::move(looked_at),
+                  .make = [holds = std::move(holds)](Lazy::Inputs& in) {
+                    return holds(in) ? std::optional(in[0]) : std::nullopt;
+                  },
+                  .otherwise = std::move(otherwise),
+                  .then = std::make_shared<const Lazy>(then)};
+  return Lazy::made(then.type(), then.stats(), std::move(step), &then);
+}
+
+/// Steps before the last one, behind guards for what they take for granted.
+std::optional<Lazy> in_steps(const Prepared& p, const std::function<Lazy()>& general) {
+  const auto rest = first_steps(p, true, nullptr);
+  if (!rest) return std::nullopt;
+  const Asked& options = p.problem.options;
+  Lazy out = finish(*rest, options);
+  if (!rest->all_rows.empty()) {
+    const auto full = [](std::span<const Tensor> rows) {
+      return std::ranges::all_of(rows, [](const Tensor& t) { return t.size() == t.nse(); });
+    };
+    out = guarded(out, rest->all_rows, full, [p] { return finish(*first_steps(p, false, nullptr), p.problem.options); });
   }
+  if (!rest->not_nothing.empty()) {
+    // A number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
+    std::vector<Lazy> looked_at;
+    std::vector<char> one;
+    for (const auto& [number, operand] : rest->not_nothing) {
+      looked_at.push_back(number);
+      looked_at.push_back(operand.value_or(number));
+      one.push_back(operand.has_value());
+    }
+    const auto terms = [one](std::span<const Tensor> in) {
+      for (std::size_t k = 0; k < one.size(); ++k)
+        if (in[2 * k].get({})->is_zero() && (!one[k] || in[2 * k + 1].nse() == 0)) return false;
+      return true;
+    };
+    out = guarded(out, std::move(looked_at), terms, general);
+  }
+  return out;
 }
 
 std::string numbered(const std::vector<std::string>& steps) {
-  std::string out = "in " + std::to_string(steps.size()) + " steps (all but the last were carried out to tell):\n";
+  std::string out = "in " + std::to_string(steps.size()) + " steps:\n";
   for (std::size_t k = 0; k < steps.size(); ++k) {
     bool first = true;
     for (std::size_t at = 0; at < steps[k].size(); first = false) {
@@ -169,57 +209,93 @@ std::string numbered(const std::vector<std::string>& steps) {
 
 }  // namespace
 
-std::optional<Tensor> evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                               const EvaluateOptions& options, std::string& why) {
-  const auto p = prepare(a, operands, options, why);
-  if (!p) return std::nullopt;
-  const Problem& problem = p->problem;
-  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options)) {
-    Tensor result = strata::evaluate(*quotient, problem.operands, problem.options);
-    if (!holds_infinity(result)) return result;
-  }
-  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
-    return strata::evaluate(whole->assignment, whole->operands, problem.options);
-  std::optional<Rest> rest;
-  if (!first_steps(*p, rest, why)) return std::nullopt;
-  if (rest) {
-    if (auto sum = added_in_place(rest->assignment, rest->operands, problem.options)) return sum;
-    return strata::evaluate(rest->assignment, rest->operands, problem.options);
-  }
-  const auto loops = make_loops(problem, why);
-  if (!loops) return std::nullopt;
-  if (const auto counted = as_counted(problem, *loops)) {
-    if (planning::Trace::on())
-      planning::Trace::add("generated code: " + loops->assignment.to_string(), counted->describe(true));
-    if (const auto result = counted->run())
-      return convert(*result, *problem.options.format,
-                     {.dtype = problem.options.result_dtype.value_or(loops->unit.dtype), .zeros = Zeros::keep});
-  }
-  if (planning::Trace::on())
-    planning::Trace::add("generated code: " + loops->assignment.to_string(), loops->describe(true));
-  auto result = loops->run(*problem.options.format, problem.options.result_dtype);
-  if (!result) why = "there is no compiler";
-  return result;
+namespace {
+
+/// One nest of loops, or two where a reduction counts what is absent.
+std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>& general, std::string& why) {
+  auto made = make_loops(problem, why);
+  if (!made) return std::nullopt;
+  const auto loops = std::make_shared<const Loops>(std::move(*made));
+  const Format wanted = *problem.options.format;
+  const auto dtype = problem.options.result_dtype;
+  auto otherwise = general;
+  if (loops->order.along >= 0)
+    otherwise = [problem, general, wanted, dtype] {
+      std::string unused;
+      auto plain = make_loops(problem, unused, false);
+      return plain ? as_step(std::make_shared<const Loops>(std::move(*plain)), wanted, dtype, general, "generated code: ")
+                   : general();
+    };
+  auto usual = [=] { return as_step(loops, wanted, dtype, otherwise, "generated code: "); };
+  auto counting = as_counted(problem, *loops);
+  if (!counting) return usual();
+  const auto counted = std::make_shared<const Counted>(std::move(*counting));
+  const DType own = dtype.value_or(loops->unit.dtype);
+  Lazy::Step step{.inputs = counted->inputs(),
+                  .make = [counted, wanted, own](Lazy::Inputs& in) -> std::optional<Tensor> {
+                    const auto result = counted->run(in);
+                    if (!result) return std::nullopt;
+                    return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
+                  },
+                  .otherwise = usual,
+                  .code = [counted, loops] {
+                    return std::pair("generated code: " + loops->assignment.to_string(), counted->describe(true));
+                  }};
+  TensorType type = loops->type(wanted, dtype);
+  auto stats = planning::stats_for(type, counted->values.order.visits);
+  return Lazy::made(std::move(type), std::move(stats), std::move(step));
 }
 
-std::optional<std::string> explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                   const EvaluateOptions& options, std::string& why) {
+}  // namespace
+
+std::optional<Lazy> plan(const Assignment& a, const Operands& operands, const Asked& options,
+                         const std::function<Lazy()>& general, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
   const Problem& problem = p->problem;
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return planned(*whole, problem.options);
+  const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Lazy> {
+    if (auto steps = in_steps(q, general)) return steps;
+    return by_loops(q.problem, general, reason);
+  };
+  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options)) {
+    const Lazy first = planned(*quotient, problem.operands, problem.options);
+    // (The guard looks at what it guards.)
+    return Lazy::made(first.type(), first.stats(),
+                      {.inputs = {first},
+                       .make = [](Lazy::Inputs& in) -> std::optional<Tensor> {
+                         if (holds_infinity(in[0])) return std::nullopt;
+                         return std::move(in[0]);
+                       },
+                       .otherwise =
+                           [p = *p, as_written, general] {
+                             std::string unused;
+                             return as_written(p, unused).value_or(general());
+                           }});
+  }
+  return as_written(*p, why);
+}
+
+std::optional<std::string> explain(const Assignment& a, const Operands& operands, const Asked& options,
+                                   std::string& why) {
+  const auto p = prepare(a, operands, options, why);
+  if (!p) return std::nullopt;
+  const Problem& problem = p->problem;
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return "over the stored values alone:\n" + explained(whole->assignment, whole->operands, problem.options);
   if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
     return "as a quotient of sums (and as it is written where that gives an infinity):\n" +
-           strata::explain(*quotient, problem.operands, problem.options);
-  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
-    return "over the stored values alone:\n" + strata::explain(whole->assignment, whole->operands, problem.options);
+           explained(*quotient, problem.operands, problem.options);
   std::vector<std::string> steps;
-  std::optional<Rest> rest;
-  if (!first_steps(*p, rest, why, &steps)) return std::nullopt;
-  if (rest) {
-    const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options).has_value();
+  if (const auto rest = first_steps(*p, true, &steps)) {
+    const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options, {}).has_value();
     steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n"
-                             : strata::explain(rest->assignment, rest->operands, problem.options));
-    return numbered(steps);
+                             : explained(rest->assignment, rest->operands, problem.options));
+    std::string out = numbered(steps);
+    if (!rest->all_rows.empty()) out += "guard: every row of the sparse factor has an element; otherwise rows without one are left out\n";
+    if (!rest->not_nothing.empty()) out += "guard: no number among the steps is 0; otherwise by the general path\n";
+    return out;
   }
   const auto loops = make_loops(problem, why);
   if (!loops) return std::nullopt;
@@ -227,7 +303,7 @@ std::optional<std::string> explain(const Assignment& a, const std::map<std::stri
   return loops->describe();
 }
 
-bool pays_in_pairs(const Assignment& a, const std::map<std::string, Tensor>& operands) {
+bool pays_in_pairs(const Assignment& a, const Operands& operands) {
   constexpr double enough = 1 << 16;  // some 20 us: what planning a second product takes
   if (a.accumulate) return false;
   std::map<std::string, Shape> shapes;
@@ -236,7 +312,7 @@ bool pays_in_pairs(const Assignment& a, const std::map<std::string, Tensor>& ope
   return c.together >= enough && 2 * c.apart <= c.together;
 }
 
-std::string emit(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::string emit(const Assignment& a, const Operands& operands, const Asked& options) {
   std::string why;
   const auto p = prepare(a, operands, options, why);
   const bool steps =

@@ -6,12 +6,12 @@
 
 namespace strata::direct {
 
-std::string Run::emit(const std::string& expression) const {
+std::string LoopNest::emit(const std::string& expression) const {
   const merging::Lowered lowered = merging::lower(input_);
   CFile file{.computes = expression};
-  for (std::size_t k = 0; k < tensors_.size(); ++k) {
+  for (std::size_t k = 0; k < stored_.size(); ++k) {
     const Access& a = u_.accesses[k];
-    const std::string line = "  " + a.name + ": " + tensors_[k].type().to_string() +
+    const std::string line = "  " + a.name + ": " + stored_[k].type.to_string() +
                              (o_.convert[k] ? " (first converted to that)" : "") +
                              (a.name.starts_with('#') ? ": 0, 1, 2, ..." : "");
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);

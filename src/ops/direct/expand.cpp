@@ -113,9 +113,14 @@ Affine affine(const Expression& e, const Shape& shape, const std::map<std::strin
 
 double copies(const Affine& a) { return Solver(a).copies(); }
 
+Format expanded_format(const Affine& a) {
+  if (const auto order = order_of_expanded(a)) return conversion::levels_in_order(*order, false);
+  return compressed(static_cast<int>(a.names.size()));
+}
+
 Tensor expanded(const Tensor& given, const Affine& a, bool drops_fill_in) {
   // Sorted, and each element once.
-  const Tensor t = is_in_order(given) ? given
+  const Tensor t = is_in_order(given.format()) ? given
                                       : convert(given, compressed(given.rank()),
                                                 {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
   if (auto ordered = expanded_in_order(t, a)) return *ordered;

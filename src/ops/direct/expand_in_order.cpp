@@ -66,8 +66,21 @@ std::optional<std::vector<Dimension>> dimensions(const Affine& a) {
   return out;
 }
 
-/// What is walked, and the order of the result's levels: per dimension the index that counts, then the others; of the
-/// last one the others first, since every shift of a row is in order by itself.
+/// The index of each level of the result: per dimension the one that counts, then the others; of the last one the others
+/// first, since every shift of a row is in order by itself.
+std::vector<int> levels_of(const std::vector<Dimension>& dimensions) {
+  std::vector<int> out;
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    const Dimension& x = dimensions[d];
+    const bool last = d + 1 == dimensions.size();
+    if (!last) out.push_back(static_cast<int>(x.index));
+    for (auto o : x.others) out.push_back(static_cast<int>(o));
+    if (last) out.push_back(static_cast<int>(x.index));
+  }
+  return out;
+}
+
+/// What is walked.
 struct Source {
   const Part& part;
   std::size_t width;  ///< of a value
@@ -76,13 +89,8 @@ struct Source {
   std::vector<PodArray<i64>> crd = {};  ///< of the operand's levels
 
   Source(const Tensor& t, std::vector<Dimension> all)
-      : part(t.part()), width(size_of(t.dtype())), dimensions(std::move(all)) {
+      : part(t.part()), width(size_of(t.dtype())), dimensions(std::move(all)), order(levels_of(dimensions)) {
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
-      const Dimension& x = dimensions[d];
-      const bool last = d + 1 == dimensions.size();
-      if (!last) order.push_back(static_cast<int>(x.index));
-      for (auto o : x.others) order.push_back(static_cast<int>(o));
-      if (last) order.push_back(static_cast<int>(x.index));
       auto& to = crd.emplace_back();
       const Buffer& stored = part.levels[d].crd;
       const bool dense = is_dense(d);
@@ -312,12 +320,17 @@ template <class I> class Walk {
 
 }  // namespace
 
-bool is_in_order(const Tensor& t) {
-  const auto order = storage_order(t.format());
+bool is_in_order(const Format& f) {
+  const auto order = storage_order(f);
   if (!order || !std::is_sorted(order->begin(), order->end())) return false;
-  for (int l = 0; l < t.format().num_levels(); ++l)
-    if (t.format().level(l).kind != LevelKind::compressed && (l > 0 || t.rank() == 1)) return false;
+  for (int l = 0; l < f.num_levels(); ++l)
+    if (f.level(l).kind != LevelKind::compressed && (l > 0 || f.rank() == 1)) return false;
   return true;
+}
+
+std::optional<std::vector<int>> order_of_expanded(const Affine& a) {
+  const auto found = dimensions(a);
+  return found ? std::optional(levels_of(*found)) : std::nullopt;
 }
 
 std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a) {

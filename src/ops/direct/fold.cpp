@@ -23,10 +23,10 @@ bool find_access(const Expression& e, std::optional<Expression>& found) {
 }
 
 /// What is known of a tree without reductions before any element is looked at.
-int add_facts(evaluation::Tree& tree, const Expression& e, const std::map<std::string, Tensor>& operands) {
+int add_facts(evaluation::Tree& tree, const Expression& e, const Operands& operands) {
   if (e.op() == Operator::constant) return tree.add_constant(e);
   if (e.op() == Operator::access) {
-    const Tensor& t = operands.at(e.node().name);
+    const Lazy& t = operands.at(e.node().name);
     evaluation::Leaf leaf;
     leaf.dense = t.format().is_all_dense();
     leaf.values = std::make_shared<evaluation::Column>(evaluation::zeros(t.dtype(), 0));
@@ -40,21 +40,21 @@ int add_facts(evaluation::Tree& tree, const Expression& e, const std::map<std::s
 
 }  // namespace
 
-std::optional<Expression> carrier_of(const Expression& factor, const std::map<std::string, Tensor>& operands) {
+std::optional<Expression> carrier_of(const Expression& factor, const Operands& operands) {
   std::optional<Expression> access;
   if (!find_access(factor, access) || !access) return std::nullopt;
-  const Tensor& t = operands.at(access->node().name);
+  const Lazy& t = operands.at(access->node().name);
   if (t.format().is_all_dense() || !t.fill().is_zero() || !stores_all(t.format())) return std::nullopt;
   return factor.op() == Operator::access || hides(factor, operands) ? access : std::nullopt;
 }
 
-bool hides(const Expression& factor, const std::map<std::string, Tensor>& operands) {
+bool hides(const Expression& factor, const Operands& operands) {
   if (has_reduction(factor)) return false;
   evaluation::Tree facts({}, Semiring::plus_times);
   return facts.node(add_facts(facts, factor, operands)).annihilates();
 }
 
-std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands) {
+std::optional<Work> work_of(const std::vector<Expression>& factors, const Operands& operands) {
   const auto is_dense = [&](const Expression& access) {
     return operands.at(access.node().name).format().is_all_dense();
   };
@@ -62,16 +62,16 @@ std::optional<Work> work_of(const std::vector<Expression>& factors, const std::m
   for (const Expression& f : factors)
     if (!sparse) sparse = carrier_of(f, operands);
   if (!sparse) return std::nullopt;
-  const Tensor& pattern = operands.at(sparse->node().name);
+  const Lazy& pattern = operands.at(sparse->node().name);
   const auto own = sparse->free_indices();
   std::optional<Expression> work, rest;
   std::size_t parts = 0;
   for (const Expression& f : factors) {
     // All that is sparse has the same elements. Other dtypes would round or wrap differently in another order.
     for (const auto& name : f.operands()) {
-      const Tensor& t = operands.at(name);
+      const Lazy& t = operands.at(name);
       if (t.dtype() != pattern.dtype()) return std::nullopt;
-      if (!t.format().is_all_dense() && !are_twins(pattern, t)) return std::nullopt;
+      if (!t.format().is_all_dense() && !t.is_twin_of(pattern)) return std::nullopt;
     }
     const auto free = f.free_indices();
     const bool inside = std::all_of(free.begin(), free.end(),
@@ -87,7 +87,7 @@ std::optional<Work> work_of(const std::vector<Expression>& factors, const std::m
   return Work{*work, own, pattern.format(), rest};
 }
 
-Assignment Work::as_operand(const std::map<std::string, Tensor>& operands) const {
+Assignment Work::as_operand(const Operands& operands) const {
   Assignment out;
   out.name = "#work" + std::to_string(operands.size());
   out.indices = indices;
@@ -95,8 +95,8 @@ Assignment Work::as_operand(const std::map<std::string, Tensor>& operands) const
   return out;
 }
 
-std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                             const EvaluateOptions& options) {
+std::optional<Folded> folded(const Assignment& a, const Operands& operands,
+                             const Asked& options) {
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
   const auto [sums, factors] = chain_of(a.value);
   const auto work = work_of(factors, operands);

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 
 namespace strata::direct {
 
 /// The access of a sparse operand without whose elements a factor is missing too, and 0: A(i,j), but also A(i,j) != 0,
 /// abs(A(i,j)).
-std::optional<Expression> carrier_of(const Expression& factor, const std::map<std::string, Tensor>& operands);
+std::optional<Expression> carrier_of(const Expression& factor, const Operands& operands);
 
 /// Is a product with this factor, which holds no reduction, missing wherever the factor is?
-bool hides(const Expression& factor, const std::map<std::string, Tensor>& operands);
+bool hides(const Expression& factor, const Operands& operands);
 
 /// Two or more factors of a product whose indices are those of one sparse operand: work on its elements alone.
 struct Work {
@@ -23,9 +23,9 @@ struct Work {
   Format format;                     ///< that operand's
   std::optional<Expression> rest;    ///< the other factors: dense operands
   /// The work as an operand of its own, with a name that no user's looks like.
-  Assignment as_operand(const std::map<std::string, Tensor>& operands) const;
+  Assignment as_operand(const Operands& operands) const;
 };
-std::optional<Work> work_of(const std::vector<Expression>& factors, const std::map<std::string, Tensor>& operands);
+std::optional<Work> work_of(const std::vector<Expression>& factors, const Operands& operands);
 
 /// A(i,j) * exp(E(i,j)) * V(j,d): the work is done once an element, into A's pattern, and what is left is a product
 /// that a plan serves.
@@ -35,7 +35,7 @@ struct Folded {
 };
 
 /// `options` have the result's format, which is dense. Nothing where the expression is of another kind.
-std::optional<Folded> folded(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                             const EvaluateOptions& options);
+std::optional<Folded> folded(const Assignment& a, const Operands& operands,
+                             const Asked& options);
 
 }  // namespace strata::direct

@@ -5,6 +5,7 @@
 
 #include "compiler/merge/merge.h"
 #include "execute/dense_view.h"
+#include "ops/convert_elements.h"
 #include "ops/reference/column.h"
 #include "tensor/row_major.h"
 
@@ -20,10 +21,14 @@ std::optional<Combine> addition(const Semiring& s, DType t) {
   return known ? std::optional(static_cast<Combine>(kind)) : std::nullopt;
 }
 
+bool may_be_row_major(const TensorType& t) {
+  return t.strides.empty() && t.format == conversion::dense_format(static_cast<int>(t.shape.size()));
+}
+
 }  // namespace
 
-std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, Tensor>& operands,
-                                     const EvaluateOptions& options) {
+std::optional<Lazy> added_in_place(const Assignment& a, const Operands& operands, const Asked& options,
+                                   std::function<Lazy()> otherwise) {
   const Expression& e = a.value;
   if (e.op() != Operator::add || options.mask || a.accumulate) return std::nullopt;
   std::vector<std::string> names;
@@ -39,18 +44,24 @@ std::optional<Tensor> added_in_place(const Assignment& a, std::map<std::string, 
   }
   const std::size_t own = names[1][0] == '#' ? 1 : 0;  // no user's name begins so
   if (names[own][0] != '#' || names[0] == names[1]) return std::nullopt;
-  const Tensor sum = operands.at(names[own]), other = operands.at(names[1 - own]);
-  operands.erase(names[own]);
+  const Lazy &sum = operands.at(names[own]), &other = operands.at(names[1 - own]);
   const auto combine = addition(options.semiring, sum.dtype());
-  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && is_row_major(sum) &&
-                     is_row_major(other) && (!options.result_dtype || *options.result_dtype == sum.dtype());
-  if (!combine || !alike || !(*options.format == sum.format()) || sum.part().values.owner.use_count() != 1 ||
-      sum.part().values.read_only) {
-    operands.emplace(names[own], sum);
+  const bool alike = sum.dtype() == other.dtype() && sum.shape() == other.shape() && may_be_row_major(sum.type()) &&
+                     may_be_row_major(other.type()) && (!options.result_dtype || *options.result_dtype == sum.dtype());
+  if (!combine || !alike || !(*options.format == sum.format()) || sum.position() >= 0 || other.is_made_of(sum))
     return std::nullopt;
-  }
-  execution::combine(execution::view_of(sum), execution::view_of(other), *combine, own == 1);
-  return sum;
+  Lazy::Step step{.inputs = {other},
+                  .make = [combine = *combine, first = own == 1](Lazy::Inputs& in) -> std::optional<Tensor> {
+                    Tensor& to = in[1];
+                    if (!is_row_major(to) || !is_row_major(in[0]) || to.part().values.owner.use_count() != 1 ||
+                        to.part().values.read_only)
+                      return std::nullopt;
+                    execution::combine(execution::view_of(to), execution::view_of(in[0]), combine, first);
+                    return std::move(to);
+                  },
+                  .otherwise = std::move(otherwise),
+                  .consumed = std::make_shared<const Lazy>(sum)};
+  return Lazy::made(sum.type(), sum.stats(), std::move(step));
 }
 
 }  // namespace strata::direct

@@ -50,7 +50,7 @@ execution::Job Run::job() const {
     const i64 rows = u_.extents[static_cast<std::size_t>(u_.output[0])],
               columns = u_.extents[static_cast<std::size_t>(u_.output[1])];
     job.result = execution::StripResult{
-        .diagonals = o_.diagonals, .rows = rows, .columns = columns, .length = o_.along == 0 ? rows : columns};
+        .diagonals = diagonals_, .rows = rows, .columns = columns, .length = o_.along == 0 ? rows : columns};
   } else if (o_.dense_result) {
     job.result = dense(in_parts() || partials > 1);
   } else {

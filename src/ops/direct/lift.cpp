@@ -10,6 +10,7 @@
 #include "ops/direct/ones.h"
 #include "ops/direct/places.h"
 #include "ops/direct/problem.h"
+#include "ops/direct/steps.h"
 
 namespace strata::direct {
 namespace {
@@ -18,9 +19,9 @@ namespace {
 class Lift {
  public:
   /// `output`: the indices of the whole result.
-  Lift(const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-       const std::vector<std::string>& output, std::vector<std::string>* steps)
-      : operands_(operands), options_(options), output_(output), steps_(steps) {
+  Lift(const Operands& operands, const Asked& options, const std::vector<std::string>& output, bool rows_are_full,
+       std::vector<std::string>* steps)
+      : operands_(operands), options_(options), output_(output), rows_are_full_(rows_are_full), steps_(steps) {
     // In a semiring what sums start from stands for what is missing; of `any` the first value counts, and there is
     // none.
     zeros_are_values_ = options.format->is_all_dense() && options.semiring.kind() != Semiring::any;
@@ -73,7 +74,9 @@ class Lift {
   void looks_for_quotients(const Expression& body) {
     divides_ = options_.semiring == Semiring::plus_times && has_quotient(body);
   }
-  std::map<std::string, Tensor> take_operands() { return std::move(operands_); }
+  Lifted take(Expression value) {
+    return {std::move(value), std::move(operands_), std::move(all_rows_), std::move(not_nothing_)};
+  }
 
  private:
   /// Is this the same where an argument is absent and where it is 0? In a dense result; an absent factor, or numerator,
@@ -96,11 +99,11 @@ class Lift {
     for (const auto& i : sparse->free_indices())
       if (std::ranges::find(free, i) != free.end()) kept.push_back(i);
     if (kept.empty()) return std::nullopt;
-    const Tensor rows = projected({operands_.at(sparse->node().name), sparse->free_indices()}, kept);
+    const Lazy rows = projected({operands_.at(sparse->node().name), sparse->free_indices()}, kept);
     const Expression access = Expression::plain_access("#rows" + std::to_string(operands_.size()), kept);
-    const bool all = rows.size() == rows.nse();
-    if (!all) operands_.emplace(access.node().name, rows);
-    return std::pair(access, all);
+    if (rows_are_full_) all_rows_.push_back(rows);
+    else operands_.emplace(access.node().name, rows);
+    return std::pair(access, rows_are_full_);
   }
 
   /// The access to a factor that was computed once.
@@ -200,9 +203,9 @@ class Lift {
     return under(chain_of(e).sums, work->rest ? at->second * *work->rest : at->second);
   }
 
-  void carry_out(const Assignment& a, const EvaluateOptions& options) {
-    if (steps_) steps_->push_back(strata::explain(a, operands_, options));
-    operands_.emplace(a.name, strata::evaluate(a, operands_, options));
+  void carry_out(const Assignment& a, const Asked& options) {
+    if (steps_) steps_->push_back(explained(a, operands_, options));
+    operands_.emplace(a.name, planned(a, operands_, options));
   }
 
   /// A reduction that occurs twice is carried out once.
@@ -248,7 +251,7 @@ class Lift {
     for (const Done& d : done_)
       if (d.reduction == e && d.places == places_ && d.dense == dense) return d.access;
     inner.value = e;
-    EvaluateOptions options;
+    Asked options;
     options.semiring = options_.semiring;
     // What is missing stays missing: in a dense tensor it would become a value.
     const auto rank = inner.indices.size();
@@ -261,28 +264,29 @@ class Lift {
       options.format = conversion::levels_in_order(dims, rank > 1);
     }
     carry_out(inner, options);
-    if (rank == 0 && divides_ && !everywhere(e) && may_sum_nothing(e, operands_.at(inner.name))) throw SumOfNothing();
+    if (rank == 0 && divides_ && !everywhere(e)) note_number(e, operands_.at(inner.name));
     const Expression access = inner.target();
     done_.push_back({e, places_, dense, access});
     return access;
   }
 
-  /// Of a number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
-  bool may_sum_nothing(const Expression& e, const Tensor& number) const {
-    if (!number.get({})->is_zero()) return false;
+  void note_number(const Expression& e, const Lazy& number) {
     const auto factors = chain_of(e).factors;
     const bool one = factors.size() == 1 && factors[0].op() == Operator::access;
-    return !one || operands_.at(factors[0].node().name).nse() == 0;
+    not_nothing_.emplace_back(number, one ? std::optional(operands_.at(factors[0].node().name)) : std::nullopt);
   }
 
   static bool has_quotient(const Expression& e) {
     return is_quotient(e.op()) || std::ranges::any_of(e.node().arguments, has_quotient);
   }
 
-  std::map<std::string, Tensor> operands_;
-  const EvaluateOptions& options_;
+  Operands operands_;
+  const Asked& options_;
   const std::vector<std::string>& output_;
+  const bool rows_are_full_;
   std::vector<std::string>* steps_;
+  std::vector<Lazy> all_rows_;
+  std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing_;
   bool zeros_are_values_ = false, divides_ = false;
   Places places_;
   std::vector<Done> done_;
@@ -293,13 +297,12 @@ class Lift {
 
 }  // namespace
 
-Lifted lifted(const Expression& body, const std::vector<std::string>& indices,
-              const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-              std::vector<std::string>* steps) {
-  Lift lift(operands, options, indices, steps);
+Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const Operands& operands,
+              const Asked& options, bool rows_are_full, std::vector<std::string>* steps) {
+  Lift lift(operands, options, indices, rows_are_full, steps);
   lift.looks_for_quotients(body);
   Expression value = lift.apply(lift.shared_work(lift.shared(lift.with_carriers(lift.times_mask(body)))));
-  return {std::move(value), lift.take_operands()};
+  return lift.take(std::move(value));
 }
 
 }  // namespace strata::direct

@@ -4,24 +4,24 @@
 #include <string>
 #include <vector>
 
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 
 namespace strata::direct {
 
 /// An elementwise tree, and the operands that it names: among them the reductions that stood in it.
 struct Lifted {
   Expression value;
-  std::map<std::string, Tensor> operands;
+  Operands operands;
+  std::vector<Lazy> all_rows;  ///< what was taken for full: true in each row that has an element
+  /// Numbers under a quotient that were taken for sums of some terms (one that has none is absent, which no operand
+  /// without indices can say), and the operand whose elements they are, where it is one.
+  std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing;
 };
 
-/// Thrown where a number under a quotient is the sum of no terms: it is absent, which no operand without indices can
-/// say, and the general path knows.
-struct SumOfNothing {};
-
 /// `body` is a tree of an assignment with these indices, `options` have its result's format. `steps`: an explanation of
-/// each reduction is added, in the order in which they are carried out.
-Lifted lifted(const Expression& body, const std::vector<std::string>& indices,
-              const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-              std::vector<std::string>* steps = nullptr);
+/// each reduction is added, in the order in which they are carried out. `rows_are_full`: no row of a sparse factor below a
+/// quotient of sums is empty; otherwise results in such rows are left out.
+Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const Operands& operands,
+              const Asked& options, bool rows_are_full, std::vector<std::string>* steps = nullptr);
 
 }  // namespace strata::direct

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "strata/ops.h"
+#include "ops/lazy_convert.h"
 
 namespace strata::direct {
 namespace {
@@ -59,18 +59,18 @@ void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
   }
 }
 
-std::optional<Loops> make_loops(const Problem& problem, std::string& why) {
+std::optional<Loops> make_loops(const Problem& problem, std::string& why, bool strips) {
   std::vector<Blocked> cuts;
   cut_blocks(problem, cuts);
   const bool cut = !cuts.empty();
-  auto loops = make_loops(problem, std::move(cuts), why);
+  auto loops = make_loops(problem, std::move(cuts), why, strips);
   if (!loops && cut)
-    loops = make_loops(problem, std::vector<Blocked>(),
-                       why);  // what counts absent elements wants whole rows: blocks are converted
+    loops = make_loops(problem, std::vector<Blocked>(), why,
+                       strips);  // what counts absent elements wants whole rows: blocks are converted
   return loops;
 }
 
-std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why) {
+std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why, bool strips) {
   const Problem& p = cuts.empty() ? problem : cuts.back().problem;
   auto unit = make_unit(p.assignment, p.operands, p.options, why);
   if (!unit) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cut
     unit->others.reset();
     unit->fill = unit->absent;
   }
-  auto order = choose_order(*unit, *p.options.format, p.wishes, why);
+  auto order = choose_order(*unit, *p.options.format, p.wishes, strips, why);
   if (!order) return std::nullopt;
   widen_sums(*unit, *order);
   Loops out{.cuts = {},
@@ -95,8 +95,42 @@ std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_st
 
 std::string Loops::describe(bool code) const { return describe_unit(unit, order, format, code); }
 
-std::optional<Tensor> Loops::run(const Format& wanted, std::optional<DType> dtype) const {
-  auto result = run_unit(unit, order);
+std::vector<Lazy> Loops::inputs() const {
+  std::vector<Lazy> out;
+  for (const Access& a : unit.accesses) out.push_back(a.tensor);
+  return out;
+}
+
+TensorType Loops::type(const Format& wanted, std::optional<DType> dtype) const {
+  TensorType built;
+  if (cuts.empty())
+    for (const int i : unit.output) built.shape.push_back(unit.extents[static_cast<std::size_t>(i)]);
+  else built.shape = cuts.front().shape;
+  built.dtype = unit.dtype;
+  built.fill = unit.fill.as(unit.dtype);
+  TensorType out = converted_type(built, order.visits, wanted, dtype);
+  if (wanted.is_all_dense() && wanted.is_identity()) out.pos_dtype = out.crd_dtype = DType::i32;
+  if (const Lazy* t = pattern(wanted)) {
+    out.pos_dtype = t->type().pos_dtype;
+    out.crd_dtype = t->type().crd_dtype;
+  }
+  return out;
+}
+
+const Lazy* Loops::pattern(const Format& wanted) const {
+  if (order.pattern < 0) return nullptr;
+  const Lazy& t = unit.accesses[static_cast<std::size_t>(order.pattern)].tensor;
+  return (cuts.empty() ? t.format() : cuts.front().format) == wanted ? &t : nullptr;
+}
+
+planning::Stats Loops::stats(const TensorType& type) const {
+  const Lazy* t = pattern(type.format);
+  return t ? t->stats() : planning::stats_for(type, order.visits);
+}
+
+std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& wanted,
+                                 std::optional<DType> dtype) const {
+  auto result = run_unit(unit, order, inputs);
   if (!result) return std::nullopt;
   if (!cuts.empty() && !(result->format() == format)) result = convert(*result, format, {.zeros = Zeros::keep});
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
@@ -108,6 +142,19 @@ std::optional<Tensor> Loops::run(const Format& wanted, std::optional<DType> dtyp
   const DType own = dtype.value_or(unit.dtype);
   if (result->format() == wanted && result->dtype() == own) return result;
   return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
+}
+
+Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::optional<DType> dtype,
+             std::function<Lazy()> otherwise, const std::string& title, const std::string& before) {
+  TensorType type = loops->type(wanted, dtype);
+  auto stats = loops->stats(type);
+  Lazy::Step step{.inputs = loops->inputs(),
+                  .make = [loops, wanted, dtype](Lazy::Inputs& in) { return loops->run(in, wanted, dtype); },
+                  .otherwise = std::move(otherwise),
+                  .code = [loops, title, before] {
+                    return std::pair(title + loops->assignment.to_string(), before + loops->describe(true));
+                  }};
+  return Lazy::made(std::move(type), std::move(stats), std::move(step), loops->pattern(wanted));
 }
 
 }  // namespace strata::direct

@@ -16,14 +16,28 @@ struct Loops {
   std::string describe(bool code = false) const;
   /// The kernel as a C file.
   std::string emit() const;
-  /// The result over whole indices. Nothing where only the interpreter could run it and nobody asked for that.
-  std::optional<Tensor> run(const Format& wanted, std::optional<DType> dtype) const;
+  /// The operands of its accesses.
+  std::vector<Lazy> inputs() const;
+  /// The result over whole indices. Nothing where run_unit() says nothing.
+  std::optional<Tensor> run(std::span<const Tensor> inputs, const Format& wanted, std::optional<DType> dtype) const;
+  /// What that will be, and about how many elements it has.
+  TensorType type(const Format& wanted, std::optional<DType> dtype) const;
+  planning::Stats stats(const TensorType& type) const;
+  /// Whose pattern the result has; null: none's.
+  const Lazy* pattern(const Format& wanted) const;
 };
 
 /// Cuts the blocks that operands have after `cuts`.
 void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts);
 /// Nothing where it cannot be done, and `why`. `cuts` have been made of the problem, down to the last block.
-std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why);
-std::optional<Loops> make_loops(const Problem& problem, std::string& why);
+/// `strips`: may the result be gathered by diagonals?
+std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why,
+                                bool strips = true);
+std::optional<Loops> make_loops(const Problem& problem, std::string& why, bool strips = true);
+
+/// These loops as a step; `otherwise` where they cannot run. `title` stands before the assignment, `before` before the
+/// loops, in what is shown of them.
+Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::optional<DType> dtype,
+             std::function<Lazy()> otherwise, const std::string& title, const std::string& before = "");
 
 }  // namespace strata::direct

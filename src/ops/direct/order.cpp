@@ -26,17 +26,6 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   return out;
 }
 
-bool are_twins(const Tensor& a, const Tensor& b) {
-  const TensorType &s = a.type(), &t = b.type();
-  if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype ||
-      a.num_parts() != 1)
-    return false;
-  const Part &p = a.part(), &q = b.part();
-  for (std::size_t l = 0; l < p.levels.size(); ++l)
-    if (p.levels[l].pos.data != q.levels[l].pos.data || p.levels[l].crd.data != q.levels[l].crd.data) return false;
-  return true;
-}
-
 namespace {
 
 constexpr double convert_cost = 15;  ///< ns an element to store an operand in another order
@@ -48,13 +37,13 @@ constexpr double stride_cost = 0.5;  ///< ns an access to dense memory that the 
 constexpr double most_orders = 5040;
 constexpr double few_rows = 16;            ///< from which other rows are chosen: not worth another storage of those
 constexpr std::int64_t most_block = 4096;  ///< places of a block that a workspace has for each
-constexpr double few_places = 1 << 20, most_places = 4;  ///< of diagonals, and beside each visit
 constexpr double poor_block_cost =
     0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
 
 class Model {
  public:
-  Model(const Unit& unit, const Format& wanted, const Wishes& wishes) : u_(unit), wanted_(wanted), wishes_(wishes) {
+  Model(const Unit& unit, const Format& wanted, const Wishes& wishes, bool strips)
+      : u_(unit), wanted_(wanted), wishes_(wishes) {
     dense_result_ = wanted.is_all_dense();
     for (const Access& a : u_.accesses) {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
@@ -66,7 +55,7 @@ class Model {
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
     along_ = diagonals_of(wanted);
-    if (along_ >= 0 && starts_at_zero()) diagonals_ = diagonals_of_result(u_);
+    if (strips && along_ >= 0 && starts_at_zero()) diagonals_ = about_diagonals(u_);
   }
 
   /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
@@ -87,10 +76,10 @@ class Model {
     const int first = pattern();
     if (first < 0 || wishes_.given || !u_.bounds.empty()) return {};
     if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
-    const Tensor& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
+    const Lazy& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
     const Format& f = t.format();
     if (f.num_batch_levels() > 0 || !f.is_unique() || (u_.drops_fill_in && f.can_hold_fill()) ||
-        used_values(t.part()) == 0)
+        t.stats().slots == 0)
       return {};
     Order out = into(first);
     out.indices = u_.output;
@@ -298,13 +287,12 @@ class Model {
       }
     }
     if (diagonals_ && u_.is_output(order.front())) {
-      const double strips =
-          static_cast<double>(diagonals_->size() + 1) * extent(u_.output[static_cast<std::size_t>(along_)]);
-      if (strips <= few_places + most_places * entries) {
-        out.diagonals = *diagonals_;
+      const double length = extent(u_.output[static_cast<std::size_t>(along_)]);
+      if (strips_fit(*diagonals_, length, entries)) {
         out.along = along_;
+        out.diagonals = *diagonals_;
         out.dense_result = true;
-        return cost + entries * insert_cost + strips * step_cost;
+        return cost + entries * insert_cost + (*diagonals_ + 1) * length * step_cost;
       }
     }
     double block = 1;
@@ -372,9 +360,10 @@ class Model {
     for (const Access& a : u_.accesses) {
       if (!a.dense || !a.tensor.format().is_identity() || a.tensor.num_parts() != 1) continue;
       const FormatSpec& s = a.tensor.format().spec();
+      const auto strides = planning::assumed_strides(a.tensor.type());
       for (int l = 0; l < a.tensor.format().num_levels(); ++l) {
         const auto d = static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(a.tensor.format().level(l).expr)].a);
-        if (a.indices[d] == index) out += a.tensor.part().strides[static_cast<std::size_t>(l)] > 1;
+        if (a.indices[d] == index) out += strides[static_cast<std::size_t>(l)] > 1;
       }
     }
     return out;
@@ -436,8 +425,7 @@ class Model {
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices
   int along_ = -1;
-  std::optional<std::vector<std::int64_t>>
-      diagonals_;  ///< of the result, where the wanted format has them: its places count dimension along_
+  std::optional<double> diagonals_;  ///< of the result, where the wanted format has them: its places count along_
   std::optional<BlockedRows> blocks_;  ///< of the wanted format, where rows are gathered into them
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;
@@ -445,8 +433,14 @@ class Model {
 
 }  // namespace
 
-std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, std::string& why) {
-  Model model(unit, wanted, wishes);
+bool strips_fit(double diagonals, double length, double visits) {
+  constexpr double few_places = 1 << 20, most_places = 4;  // of all strips, and beside each visit
+  return (diagonals + 1) * length <= few_places + most_places * visits;
+}
+
+std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, bool strips,
+                                  std::string& why) {
+  Model model(unit, wanted, wishes, strips);
   auto order = model.in_pattern();
   if (order && !wishes.given) order->slots = slots_of(unit, *order);
   if (!order) order = model.of_values();

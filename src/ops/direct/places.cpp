@@ -6,6 +6,7 @@
 #include "expr/chain.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/ones.h"
+#include "ops/direct/steps.h"
 #include "ops/direct/unit.h"
 
 namespace strata::direct {
@@ -27,7 +28,7 @@ bool narrows(const Expression& e) {
 
 /// What keeps the dtype of a product with this expression: the dtype of all of its operands (the loops then have one),
 /// or bool, which every other dtype takes in.
-DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& operands) {
+DType dtype_of_ones(const Expression& e, const Operands& operands) {
   const auto names = e.operands();
   const DType first = operands.at(names.front()).dtype();
   const bool same = std::ranges::all_of(names, [&](const auto& n) { return operands.at(n).dtype() == first; });
@@ -36,7 +37,7 @@ DType dtype_of_ones(const Expression& e, const std::map<std::string, Tensor>& op
 
 }  // namespace
 
-Tensor projected(const Places& places, const std::vector<std::string>& indices) {
+Lazy projected(const Places& places, const std::vector<std::string>& indices) {
   std::vector<int> dims(indices.size());
   std::iota(dims.begin(), dims.end(), 0);
   Assignment any;
@@ -45,12 +46,12 @@ Tensor projected(const Places& places, const std::vector<std::string>& indices) 
   any.value = Expression::plain_access("#ones", places.indices);
   for (const auto& i : places.indices)
     if (!contains(indices, i)) any.value = Expression::reduce(Operator::sum, i, any.value, true);
-  const std::map<std::string, Tensor> operands{{"#ones", ones_of(*places.tensor, DType::boolean)}};
-  return strata::evaluate(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
+  const Operands operands{{"#ones", ones_of(*places.tensor, DType::boolean)}};
+  return planned(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
 }
 
-bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& options,
-                 std::map<std::string, Tensor>& operands) {
+bool restrict_to(const Places& places, Assignment& step, Asked& options,
+                 Operands& operands) {
   if (!places.tensor || step.indices.size() < 2) return false;
   std::vector<std::string> shared, others;
   for (const auto& i : places.indices)
@@ -67,7 +68,7 @@ bool restrict_to(const Places& places, Assignment& step, EvaluateOptions& option
     for (const auto& i : shared) everywhere *= static_cast<double>(extents.at(i));
     if (everywhere < worth * static_cast<double>(places.tensor->nse())) return false;
   }
-  const Tensor pattern = all ? *places.tensor : projected(places, shared);
+  const Lazy pattern = all ? *places.tensor : projected(places, shared);
   step.indices = shared;
   if (others.empty()) {
     // Where it stores something, not where that is true.

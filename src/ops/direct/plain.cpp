@@ -15,23 +15,51 @@ using Extents = std::map<std::string, i64>;
 
 constexpr double most_copies = 1e9;  ///< elements that an operand may become
 
-/// Dense memory seen through the access.
-Tensor view(const Tensor& given, const Affine& a) {
-  const Tensor t = strided(given);
-  std::vector<i64> strides(a.names.size(), 0);
-  const std::vector<i64> own = dimension_strides(t);
-  i64 offset = t.part().values_offset;
+/// Strides and offset of dense memory seen through the access.
+struct Seen {
+  std::vector<i64> strides;
+  i64 offset = 0;
+};
+Seen through(const Affine& a, const std::vector<i64>& own) {
+  Seen out{.strides = std::vector<i64>(a.names.size(), 0)};
   for (std::size_t d = 0; d < a.terms.size(); ++d) {
-    const i64 stride = own[d];
-    offset += a.constants[d] * stride;
-    for (const auto& term : a.terms[d]) strides[term.index] += term.coefficient * stride;
+    out.offset += a.constants[d] * own[d];
+    for (const auto& term : a.terms[d]) out.strides[term.index] += term.coefficient * own[d];
   }
-  return dense_view(t.part().values, a.extents, strides, offset, t.fill());
+  return out;
+}
+
+Lazy view(const Lazy& given, const Affine& a) {
+  const Lazy t = strided(given);
+  return Lazy::made(view_type(a.extents, t.dtype(), through(a, dimension_strides(t)).strides, t.fill()),
+                    planning::stats_for(view_type(a.extents, t.dtype(), {}, t.fill()), 0),
+                    {.inputs = {t}, .make = [a](Lazy::Inputs& in) {
+                       const Seen seen = through(a, dimension_strides(in[0]));
+                       return dense_view(in[0].part().values, a.extents, seen.strides,
+                                         in[0].part().values_offset + seen.offset, in[0].fill());
+                     }});
+}
+
+/// The elements once for each way to write their coordinates.
+Lazy copied(const Lazy& t, const Affine& a, bool drops_fill_in) {
+  TensorType type = t.type();
+  type.format = expanded_format(a);
+  type.shape = a.extents;
+  type.shared_value = false;
+  type.strides.clear();
+  i64 largest = 0;
+  for (const i64 n : a.extents) largest = std::max(largest, n);
+  type.crd_dtype = index_dtype_for(largest);
+  const double stored = copies(a) * t.stats().stored;
+  type.pos_dtype = index_dtype_for(static_cast<i64>(std::min(stored, 9e18)));
+  return Lazy::made(type, planning::stats_for(type, stored), {.inputs = {t}, .make = [a, drops_fill_in](Lazy::Inputs& in) {
+                      return expanded(in[0], a, drops_fill_in);
+                    }});
 }
 
 class Rewriter {
  public:
-  Rewriter(const std::map<std::string, Tensor>& operands, const Extents& extents, bool drops_fill_in, std::string& why)
+  Rewriter(const Operands& operands, const Extents& extents, bool drops_fill_in, std::string& why)
       : operands_(operands), extents_(extents), drops_fill_in_(drops_fill_in), why_(why) {}
 
   std::optional<Expression> apply(const Expression& e) {
@@ -46,7 +74,7 @@ class Rewriter {
     }
     return changed ? Expression(std::move(n)) : e;
   }
-  std::map<std::string, Tensor> take() { return std::move(operands_); }
+  Operands take() { return std::move(operands_); }
 
  private:
   bool is_plain(const Expression& e, const Shape& shape) const {
@@ -60,7 +88,7 @@ class Rewriter {
   }
 
   std::optional<Expression> access(const Expression& e) {
-    const Tensor t = operands_.at(e.node().name);
+    const Lazy t = operands_.at(e.node().name);
     if (is_plain(e, t.shape())) return e;
     const Affine a = affine(e, t.shape(), extents_);
     const std::string name = e.to_string();  // no operand is called so
@@ -80,14 +108,14 @@ class Rewriter {
           why_ = "'" + name + "' would be too large as a tensor of its own";
           return std::nullopt;
         }
-        operands_.emplace(name, expanded(t, a, drops_fill_in_));
+        operands_.emplace(name, copied(t, a, drops_fill_in_));
       }
     }
     std::vector<AffineIndex> indices(a.names.begin(), a.names.end());
     return Expression::access(name, std::move(indices));
   }
 
-  std::map<std::string, Tensor> operands_;
+  Operands operands_;
   const Extents& extents_;
   bool drops_fill_in_;
   std::string& why_;
@@ -100,22 +128,44 @@ Tensor strided(const Tensor& t) {
   return plain ? t : convert(t, conversion::dense_format(t.rank()));
 }
 
-std::vector<i64> dimension_strides(const Tensor& strided) {
-  const FormatSpec& s = strided.format().spec();
-  std::vector<i64> out(strided.shape().size());
-  for (int l = 0; l < strided.format().num_levels(); ++l)
-    out[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(strided.format().level(l).expr)].a)] =
-        strided.part().strides[static_cast<std::size_t>(l)];
+Lazy strided(const Lazy& t) {
+  const bool plain = t.num_parts() == 1 && t.format().is_identity() && t.format().num_batch_levels() == 0;
+  if (plain) return t;
+  TensorType type = view_type(t.shape(), t.dtype(), {}, t.fill());
+  return Lazy::made(type, t.stats(), {.inputs = {t}, .make = [](Lazy::Inputs& in) { return strided(in[0]); }});
+}
+
+namespace {
+std::vector<i64> by_dimension(const Format& f, const std::vector<i64>& strides) {
+  const FormatSpec& s = f.spec();
+  std::vector<i64> out(strides.size());
+  for (int l = 0; l < f.num_levels(); ++l)
+    out[static_cast<std::size_t>(s.exprs[static_cast<std::size_t>(f.level(l).expr)].a)] =
+        strides[static_cast<std::size_t>(l)];
   return out;
+}
+}  // namespace
+
+std::vector<i64> dimension_strides(const Tensor& strided) {
+  return by_dimension(strided.format(), strided.part().strides);
+}
+std::vector<i64> dimension_strides(const Lazy& strided) {
+  return by_dimension(strided.format(), planning::assumed_strides(strided.type()));
+}
+
+TensorType view_type(const Shape& shape, DType dtype, const std::vector<i64>& strides, const Scalar& fill) {
+  TensorType type;
+  type.format = conversion::dense_format(static_cast<int>(shape.size()));
+  type.shape = shape;
+  type.dtype = dtype;
+  type.fill = fill;
+  if (!strides.empty()) type.strides = stride_record(type.format.level_ranges(shape), strides);
+  return type;
 }
 
 Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i64>& strides, i64 offset,
                   const Scalar& fill) {
-  TensorType type;
-  type.format = conversion::dense_format(static_cast<int>(shape.size()));
-  type.shape = shape;
-  type.dtype = values.dtype;
-  type.fill = fill;
+  TensorType type = view_type(shape, values.dtype, strides, fill);
   Part part;
   part.format = type.format;
   part.ranges = type.format.level_ranges(shape);
@@ -127,7 +177,7 @@ Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i6
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-std::optional<Plain> with_plain_accesses(const Assignment& a, const std::map<std::string, Tensor>& operands,
+std::optional<Plain> with_plain_accesses(const Assignment& a, const Operands& operands,
                                          const Extents& extents, bool drops_fill_in, std::string& why) {
   Rewriter rewriter(operands, extents, drops_fill_in, why);
   auto value = rewriter.apply(a.value);

@@ -14,10 +14,10 @@ using Offsets = std::vector<i64>;  ///< ascending
 
 constexpr i64 most_diagonals = 4096, longest_table = i64{1} << 28;
 
-/// Between two indices: where the one is x, the other is x + an offset.
-struct Edge {
+/// Between two indices: where the one is x, the other is x + an offset. `O`: the offsets, or about how many they are.
+template <class O> struct Edge {
   int from = 0, to = 0;
-  Offsets offsets;
+  O offsets;
 };
 
 std::optional<Offsets> listed(const std::vector<char>& seen, i64 lowest) {
@@ -74,6 +74,7 @@ Offsets united(const Offsets& a, const Offsets& b) {
   std::ranges::set_union(a, b, std::back_inserter(out));
   return out;
 }
+double united(double a, double b) { return std::max(a, b); }
 
 std::optional<Offsets> summed(const Offsets& a, const Offsets& b) {
   if (static_cast<i64>(a.size() * b.size()) > most_diagonals * 16) return std::nullopt;
@@ -84,37 +85,47 @@ std::optional<Offsets> summed(const Offsets& a, const Offsets& b) {
   out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
+/// (Of bands: what lies side by side has as many sums.)
+std::optional<double> summed(double a, double b) { return a + b - 1; }
 
-/// What the node's having a value says of indices: all of these hold.
-std::vector<Edge> edges(const Unit& u, int node) {
+Offsets negated(const Offsets& a) {
+  Offsets out;
+  for (auto o = a.rbegin(); o != a.rend(); ++o) out.push_back(-*o);
+  return out;
+}
+double negated(double a) { return a; }
+
+/// What the node's having a value says of indices: all of these hold. `offsets_of(k)`: of access k.
+template <class O, class F> std::vector<Edge<O>> edges(const Unit& u, int node, const F& offsets_of) {
+  using Edges = std::vector<Edge<O>>;
   const merging::Node& n = u.nodes[static_cast<std::size_t>(node)];
   const auto is_constant = [&](int a) { return u.nodes[static_cast<std::size_t>(a)].kind == merging::Node::constant; };
   switch (n.kind) {
     case merging::Node::access: {
       const Access& a = u.accesses[static_cast<std::size_t>(n.operand)];
       if (a.dense || a.indices.size() != 2) return {};
-      auto offsets = offsets_of(a.tensor);
+      auto offsets = offsets_of(static_cast<std::size_t>(n.operand));
       if (!offsets) return {};
       return {{a.indices[0], a.indices[1], std::move(*offsets)}};
     }
-    case merging::Node::map: return edges(u, n.arguments[0]);
+    case merging::Node::map: return edges<O>(u, n.arguments[0], offsets_of);
     case merging::Node::all: {
-      std::vector<Edge> out;
+      Edges out;
       for (std::size_t k = 0; k < n.arguments.size(); ++k)
         if (n.needed[k])
-          for (Edge& e : edges(u, n.arguments[k])) out.push_back(std::move(e));
+          for (auto& e : edges<O>(u, n.arguments[k], offsets_of)) out.push_back(std::move(e));
       return out;
     }
     case merging::Node::any: {  // what all arguments say
-      std::vector<Edge> out;
+      Edges out;
       bool first = true;
       for (int a : n.arguments) {
         if (is_constant(a)) continue;
-        const auto mine = edges(u, a);
+        const auto mine = edges<O>(u, a, offsets_of);
         if (first) out = mine;
-        std::vector<Edge> both;
-        for (const Edge& e : out)
-          for (const Edge& m : mine)
+        Edges both;
+        for (const auto& e : out)
+          for (const auto& m : mine)
             if (e.from == m.from && e.to == m.to) both.push_back({e.from, e.to, united(e.offsets, m.offsets)});
         if (!first) out = std::move(both);
         first = false;
@@ -125,28 +136,45 @@ std::vector<Edge> edges(const Unit& u, int node) {
   }
 }
 
-}  // namespace
-
-std::optional<std::vector<i64>> diagonals_of_result(const Unit& unit) {
+/// The offsets from row to column of the result, by the shortest way; `none`: that of an index to itself.
+template <class O, class F> std::optional<O> from_row_to_column(const Unit& unit, const F& offsets_of, const O& none) {
   const int row = unit.output[0], column = unit.output[1];
-  std::vector<Edge> all = edges(unit, static_cast<int>(unit.nodes.size()) - 1);
-  for (std::size_t k = all.size(); k-- > 0;) {  // both ways
-    Edge back{all[k].to, all[k].from, {}};
-    for (auto o = all[k].offsets.rbegin(); o != all[k].offsets.rend(); ++o) back.offsets.push_back(-*o);
-    all.push_back(std::move(back));
-  }
-  // The shortest way from row to column.
-  std::vector<std::optional<Offsets>> reached(unit.extents.size());
-  reached[static_cast<std::size_t>(row)] = Offsets{0};
+  auto all = edges<O>(unit, static_cast<int>(unit.nodes.size()) - 1, offsets_of);
+  for (std::size_t k = all.size(); k-- > 0;)  // both ways
+    all.push_back({all[k].to, all[k].from, negated(all[k].offsets)});
+  std::vector<std::optional<O>> reached(unit.extents.size());
+  reached[static_cast<std::size_t>(row)] = none;
   for (std::deque<int> next{row}; !next.empty(); next.pop_front())
-    for (const Edge& e : all) {
+    for (const auto& e : all) {
       auto& to = reached[static_cast<std::size_t>(e.to)];
       if (e.from != next.front() || to) continue;
       to = summed(*reached[static_cast<std::size_t>(e.from)], e.offsets);
       if (!to) return std::nullopt;
       next.push_back(e.to);
     }
-  const auto& found = reached[static_cast<std::size_t>(column)];
+  return reached[static_cast<std::size_t>(column)];
+}
+
+}  // namespace
+
+std::optional<double> about_diagonals(const Unit& unit) {
+  const auto about = [&](std::size_t k) -> std::optional<double> {
+    const Lazy& t = unit.accesses[k].tensor;
+    const Format& f = t.format();
+    const auto& children = t.stats().children;
+    if (diagonals_of(f) >= 0) return children.empty() ? std::nullopt : std::optional(std::max(1.0, children[0]));
+    if (!rows_of(f, LevelKind::compressed) && !listed_rows_of(f) && !coordinates_of(f)) return std::nullopt;
+    // As if they were full; who has more is found out when the plan runs.
+    return std::max(1.0, t.stats().stored / static_cast<double>(std::max<i64>(1, std::max(t.shape()[0], t.shape()[1]))));
+  };
+  const auto found = from_row_to_column<double>(unit, about, 1.0);
+  return found && *found <= most_diagonals ? found : std::nullopt;
+}
+
+std::optional<std::vector<i64>> diagonals_of_result(const Unit& unit, std::span<const Tensor> operands) {
+  const int row = unit.output[0], column = unit.output[1];
+  const auto found =
+      from_row_to_column<Offsets>(unit, [&](std::size_t k) { return offsets_of(operands[k]); }, Offsets{0});
   if (!found || static_cast<i64>(found->size()) > most_diagonals) return std::nullopt;
   Offsets inside;
   for (i64 o : *found)

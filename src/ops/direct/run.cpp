@@ -5,6 +5,7 @@
 #include "compiler/lower.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/plain.h"
+#include "ops/lazy_convert.h"
 #include "strata/settings.h"
 #include "tensor/row_major.h"
 
@@ -16,7 +17,7 @@ constexpr i64 largest_sum = 128;      ///< ... and of innermost sums over dense 
 
 }  // namespace
 
-std::string Run::describe(const Format& wanted, bool code) const {
+std::string LoopNest::describe(const Format& wanted, bool code) const {
   std::string out;
   for (std::size_t k = 0; k < u_.accesses.size(); ++k)
     if (o_.convert[k]) out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + "\n";
@@ -27,7 +28,8 @@ std::string Run::describe(const Format& wanted, bool code) const {
   if (o_.pattern >= 0) {
     out += "into the pattern of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name + "\n";
   } else if (o_.along >= 0) {
-    out += "into " + std::to_string(o_.diagonals.size()) + " diagonals\n";
+    out += "into about " + std::to_string(static_cast<i64>(o_.diagonals)) + " diagonals\n" +
+           "guard: they are few beside the work; otherwise elements come row by row and are converted\n";
   } else if (o_.dense_result) {
     out += "into a dense result\n";
   } else {
@@ -40,6 +42,12 @@ std::string Run::describe(const Format& wanted, bool code) const {
 }
 
 std::optional<Tensor> Run::run() {
+  if (o_.along >= 0) {
+    auto found = diagonals_of_result(u_, tensors_);
+    const auto length = static_cast<double>(u_.extents[static_cast<std::size_t>(u_.output[static_cast<std::size_t>(o_.along)])]);
+    if (!found || !strips_fit(static_cast<double>(found->size()), length, o_.visits)) return std::nullopt;
+    diagonals_ = *std::move(found);
+  }
   kernel_ = kernel_for(input_);
   if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
   RawArrays arrays = execution::run(job());
@@ -48,13 +56,56 @@ std::optional<Tensor> Run::run() {
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
-bool Run::counts_dense_alone(int index) const {
+bool LoopNest::counts_dense_alone(int index) const {
   return std::all_of(u_.accesses.begin(), u_.accesses.end(), [&](const Access& a) {
     return a.dense || std::find(a.indices.begin(), a.indices.end(), index) == a.indices.end();
   });
 }
 
-Run::Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {
+Stored stored_as(const Tensor& t) {
+  if (t.format().is_all_dense()) return {t.type(), t.part().strides, {}};
+  Stored out{t.type(), {}, {}};
+  i64 n = 1;
+  for (int l = 0; l < t.format().num_levels(); ++l) {
+    const auto at = static_cast<std::size_t>(l);
+    n = t.format().level(l).kind == LevelKind::compressed ? t.part().levels[at].pos.index(n)
+                                                          : n * t.part().ranges[at].size;
+    out.children.push_back(static_cast<double>(n));
+  }
+  return out;
+}
+
+namespace {
+
+std::vector<Stored> likely(const Unit& u, const Order& o) {
+  std::vector<Stored> out;
+  for (std::size_t k = 0; k < u.accesses.size(); ++k) {
+    const Lazy& t = u.accesses[k].tensor;
+    if (u.accesses[k].dense) {
+      const Lazy d = strided(t);
+      out.push_back({d.type(), planning::assumed_strides(d.type()), {}});
+    } else if (o.convert[k]) {
+      const TensorType type = converted_type(t.type(), t.stats().stored, *o.convert[k]);
+      out.push_back({type, {}, planning::stats_for(type, t.stats().stored).children});
+    } else {
+      out.push_back({t.type(), {}, t.stats().children});
+    }
+  }
+  return out;
+}
+
+std::vector<Stored> as_stored(std::span<const Tensor> tensors) {
+  std::vector<Stored> out;
+  for (const Tensor& t : tensors) out.push_back(stored_as(t));
+  return out;
+}
+
+}  // namespace
+
+LoopNest::LoopNest(const Unit& unit, const Order& order) : LoopNest(unit, order, likely(unit, order)) {}
+
+LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> stored)
+    : u_(unit), o_(order), stored_(std::move(stored)) {
   static_cast<merging::Computation&>(input_) = u_;
   input_.num_vars = static_cast<int>(o_.indices.size());
   input_.dense_result = o_.dense_result;
@@ -94,43 +145,56 @@ Run::Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {
   input_.crd = index_dtype_for(largest);
   for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
     const Access& a = u_.accesses[k];
-    Tensor t = a.dense ? strided(a.tensor) : stored(k);
-    merging::Operand operand{.type = t.type(), .vars = {}, .dense = a.dense};
-    const Format& f = t.format();
-    i64 parents = 1;
+    const auto& [type, strides, children] = stored_[k];
+    merging::Operand operand{.type = type, .vars = {}, .dense = a.dense};
+    const Format& f = type.format;
+    double parents = 1;
     for (int l = 0; l < f.num_levels(); ++l) {
-      if (a.dense && t.part().strides[static_cast<std::size_t>(l)] == 1) operand.contiguous = l;
+      const auto at = static_cast<std::size_t>(l);
+      if (a.dense && strides[at] == 1) operand.contiguous = l;
       const auto d = static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a);
       operand.vars.push_back(var[static_cast<std::size_t>(a.indices[d])]);
-      if (f.level(l).kind != LevelKind::compressed) {
-        parents *= t.shape()[d];
-        continue;
+      if (a.dense) continue;
+      const double positions = at < children.size() ? children[at] : parents;
+      if (f.level(l).kind == LevelKind::compressed) {
+        // Powers of 4: a kernel's text should not change with every matrix.
+        double fiber = 1;
+        while (fiber * 4 * parents <= positions) fiber *= 4;
+        operand.fibers.push_back(fiber);
       }
-      const i64 children = t.part().levels[static_cast<std::size_t>(l)].pos.index(parents);
-      // Powers of 4: a kernel's text should not change with every matrix.
-      double fiber = 1;
-      while (fiber * 4 * static_cast<double>(parents) <= static_cast<double>(children)) fiber *= 4;
-      operand.fibers.push_back(fiber);
-      parents = children;
+      parents = positions;
     }
     operand.twin = o_.shared(u_, k);
     if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
-    if (!a.dense && t.part().value_stride != 1 && !t.type().shared_value)
-      t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
-    tensors_.push_back(std::move(t));
     input_.operands.push_back(std::move(operand));
   }
 }
 
-Tensor Run::stored(std::size_t k) const {
-  const Access& a = u_.accesses[k];
-  if (!o_.convert[k]) return a.tensor;
-  for (std::size_t p = 0; p < k; ++p)  // a tensor that occurs twice
-    if (o_.convert[p] && *o_.convert[p] == *o_.convert[k] && u_.accesses[p].tensor.same_object(a.tensor) &&
-        (static_cast<int>(k) == u_.mask) == (static_cast<int>(p) == u_.mask))
-      return tensors_[p];
-  const bool drops = u_.drops_fill_in || static_cast<int>(k) == u_.mask;
-  return convert(a.tensor, *o_.convert[k], {.zeros = drops ? Zeros::automatic : Zeros::keep});
+Run::Run(const Unit& unit, const Order& order, std::span<const Tensor> operands)
+    : Run(unit, order, in_loop_order(unit, order, operands)) {}
+
+Run::Run(const Unit& unit, const Order& order, std::vector<Tensor> stored)
+    : LoopNest(unit, order, as_stored(stored)), tensors_(std::move(stored)) {}
+
+std::vector<Tensor> Run::in_loop_order(const Unit& u, const Order& o, std::span<const Tensor> operands) {
+  std::vector<Tensor> out;
+  const auto stored = [&](std::size_t k) {
+    if (!o.convert[k]) return operands[k];
+    const bool mask = static_cast<int>(k) == u.mask;
+    for (std::size_t p = 0; p < k; ++p)  // a tensor that occurs twice
+      if (o.convert[p] && *o.convert[p] == *o.convert[k] && operands[p].same_object(operands[k]) &&
+          mask == (static_cast<int>(p) == u.mask))
+        return out[p];
+    return convert(operands[k], *o.convert[k], {.zeros = u.drops_fill_in || mask ? Zeros::automatic : Zeros::keep});
+  };
+  for (std::size_t k = 0; k < u.accesses.size(); ++k) {
+    const bool dense = u.accesses[k].dense;
+    Tensor t = dense ? strided(operands[k]) : stored(k);
+    if (!dense && t.part().value_stride != 1 && !t.type().shared_value)
+      t = make_from_parts(t.type(), {with_own_values(t.part(), t.dtype())});
+    out.push_back(std::move(t));
+  }
+  return out;
 }
 
 Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values) {
@@ -152,7 +216,7 @@ Shape Run::shape() const {
 
 std::vector<i64> Run::strides() const { return u_.strides.empty() ? row_major_strides(shape()) : u_.strides; }
 
-Format Run::format(std::size_t levels) const {
+Format LoopNest::format(std::size_t levels) const {
   std::vector<std::string> names;
   for (int index : u_.output) names.push_back(u_.names[static_cast<std::size_t>(index)]);
   FormatBuilder b(names);

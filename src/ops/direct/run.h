@@ -16,21 +16,49 @@ using i64 = std::int64_t;
 /// A tensor like this one, with the values and the fill of the unit's result.
 Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values);
 
-class Run {
+/// What loops see of an operand as it is stored for them.
+struct Stored {
+  TensorType type;
+  std::vector<i64> strides;     ///< of a dense one, per level
+  std::vector<double> children;  ///< positions of each level of another, about
+};
+Stored stored_as(const Tensor& t);
+
+/// The loops, and what stands before and behind them.
+class LoopNest {
  public:
-  /// Brings operands into loop order.
-  Run(const Unit& unit, const Order& order);
-  /// The loops that would run, and what stands before and behind them.
+  /// Over operands that are what the unit's accesses will be.
+  LoopNest(const Unit& unit, const Order& order);
   std::string describe(const Format& wanted, bool code) const;
   /// The kernel as a C file for an expression that is written so.
   std::string emit(const std::string& expression) const;
+
+ protected:
+  LoopNest(const Unit& unit, const Order& order, std::vector<Stored> stored);
+
+  bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
+  /// Do several values meet in the memory of a dense result?
+  bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
+  /// Levels in the order of the loops; behind so many of them a dense tail.
+  Format format(std::size_t levels) const;
+
+  const Unit& u_;
+  const Order& o_;
+  merging::Input input_;
+  std::vector<Stored> stored_;
+  std::vector<i64> extents_, bounds_;  ///< per variable; per bound
+};
+
+class Run : LoopNest {
+ public:
+  /// Brings operands into loop order.
+  Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
   /// Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run();
 
  private:
-  // --- what the kernel sees ----------------------------------------------------------------------------------------
-  bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
-  Tensor stored(std::size_t k) const;
+  Run(const Unit& unit, const Order& order, std::vector<Tensor> stored);
+  static std::vector<Tensor> in_loop_order(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 
   // --- chunks ------------------------------------------------------------------------------------------------------
   /// First position of the outermost level whose coordinate is at least x.
@@ -48,8 +76,6 @@ class Run {
   execution::Job job() const;
   execution::DenseResult dense(bool apart) const;
   execution::AssembledResult assembled(const std::vector<i64>& starts) const;
-  /// Do several values meet in the memory of a dense result?
-  bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
   /// A single number of several chunks: each makes its own.
   bool in_parts() const { return u_.output.empty() && !u_.others && u_.combine != merging::Combine::first; }
   /// Where chunks add to the same places: how many of them have results of their own.
@@ -79,14 +105,9 @@ class Run {
   Shape shape() const;
   /// Of a dense result, per dimension.
   std::vector<i64> strides() const;
-  /// Levels in the order of the loops; behind so many of them a dense tail.
-  Format format(std::size_t levels) const;
 
-  const Unit& u_;
-  const Order& o_;
-  merging::Input input_;
   std::vector<Tensor> tensors_;
-  std::vector<i64> extents_, bounds_;  ///< per variable; per bound
+  std::vector<i64> diagonals_;  ///< of the result, where it is strips of them
   std::shared_ptr<const Kernel> kernel_;
 };
 

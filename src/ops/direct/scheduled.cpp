@@ -5,13 +5,12 @@
 #include "ops/direct/direct.h"
 #include "ops/direct/loops.h"
 #include "ops/direct/precompute.h"
-#include "plan/trace.h"
+#include "ops/direct/steps.h"
 
 namespace strata::direct {
 namespace {
 
 using Names = std::vector<std::string>;
-using Operands = std::map<std::string, Tensor>;
 using Verb = Schedule::Verb;
 
 bool contains(const Names& list, const std::string& s) { return std::find(list.begin(), list.end(), s) != list.end(); }
@@ -31,7 +30,7 @@ std::string joined(const Names& names) {
 
 class Scheduler {
  public:
-  Scheduler(const Assignment& a, const Operands& operands, const EvaluateOptions& options)
+  Scheduler(const Assignment& a, const Operands& operands, const Asked& options)
       : schedule_(*options.schedule), operands_(operands) {
     if (a.accumulate) unsupported("it adds to what is there");
     problem_.assignment = a;
@@ -48,7 +47,7 @@ class Scheduler {
   /// What is left behind the workspaces.
   const Assignment& assignment() const { return problem_.assignment; }
   const Operands& operands() const { return operands_; }
-  const EvaluateOptions& options() const { return problem_.options; }
+  const Asked& options() const { return problem_.options; }
 
   Loops apply() {
     make_problem();
@@ -99,16 +98,16 @@ class Scheduler {
           refuse(v, "precompute names an operand that is not there",
                  "operands of the expression, or workspaces made before", name);
       problem_.assignment.value = with_workspace(problem_.assignment.value, w);
-      EvaluateOptions how;
+      Asked how;
       how.semiring = problem_.options.semiring;
       how.format = v.format;
-      operands_.emplace(w.name, strata::evaluate(w, operands_, how));
+      operands_.emplace(w.name, planned(w, operands_, how));
       before_ += "first " + w.to_string() + ", " + operands_.at(w.name).type().to_string() + "\n";
     }
   }
 
   void make_problem() {
-    const EvaluateOptions options = problem_.options;
+    const Asked options = problem_.options;
     const Assignment a = problem_.assignment;
     Operands used;
     for (const auto& name : a.value.operands()) used.emplace(name, operands_.at(name));
@@ -262,27 +261,24 @@ class Scheduler {
 
 }  // namespace
 
-Tensor evaluate_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                          const EvaluateOptions& options) {
+Lazy planned_as_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {
   Scheduler scheduler(a, operands, options);
   if (scheduler.leaves_loops_open())
-    return strata::evaluate(scheduler.assignment(), scheduler.operands(), scheduler.options());
-  const Loops loops = scheduler.apply();
-  if (planning::Trace::on())
-    planning::Trace::add("as scheduled: " + loops.assignment.to_string(), scheduler.before() + loops.describe(true));
-  if (auto result = loops.run(*scheduler.options().format, options.result_dtype)) return *result;
-  EvaluateOptions open = options;  // without a compiler there are no loops to arrange
+    return planned(scheduler.assignment(), scheduler.operands(), scheduler.options());
+  auto loops = std::make_shared<const Loops>(scheduler.apply());
+  const Format format = *scheduler.options().format;
+  Asked open = options;  // without a compiler there are no loops to arrange
   open.schedule.reset();
-  return strata::evaluate(a, operands, open);
+  return as_step(std::move(loops), format, options.result_dtype, [a, operands, open] { return planned(a, operands, open); },
+                 "as scheduled: ", scheduler.before());
 }
 
-std::string explain_scheduled(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                              const EvaluateOptions& options) {
+std::string explain_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {
   Scheduler scheduler(a, operands, options);
   const std::string schedule = "schedule  " + options.schedule->to_string() + "\n";
   if (scheduler.leaves_loops_open())
     return schedule + scheduler.before() + "then " +
-           strata::explain(scheduler.assignment(), scheduler.operands(), scheduler.options());
+           explained(scheduler.assignment(), scheduler.operands(), scheduler.options());
   const Loops loops = scheduler.apply();
   return schedule + scheduler.before() + loops.describe();
 }

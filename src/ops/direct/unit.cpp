@@ -56,7 +56,7 @@ std::optional<Ring> ring_of(const Semiring& s) {
 /// Builds the kernel's tree and, for the facts of dtypes and fills, the general path's beside it.
 class Builder {
  public:
-  Builder(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
+  Builder(const Assignment& a, const Operands& operands, const Asked& options,
           std::string& why)
       : assignment_(a), operands_(operands), options_(options), why_(why) {}
 
@@ -176,7 +176,7 @@ class Builder {
   }
 
   Added access(evaluation::Tree& tree, const Expression& e, bool conjugate) {
-    const Tensor& t = operands_.at(e.node().name);
+    const Lazy& t = operands_.at(e.node().name);
     Access a{
         .name = e.node().name, .tensor = t, .indices = numbers(e.node().indices), .dense = t.format().is_all_dense()};
     if (ring_ && !a.dense && !t.fill().is_zero()) {
@@ -195,7 +195,7 @@ class Builder {
     const int fact = tree.add_leaf(std::move(leaf), a.indices);
     for (std::size_t p = 0; p < unit_.accesses.size() && a.twin < 0; ++p) {
       const Access& before = unit_.accesses[p];
-      if (!a.dense && !before.dense && before.indices == a.indices && are_twins(before.tensor, a.tensor))
+      if (!a.dense && !before.dense && before.indices == a.indices && a.tensor.is_twin_of(before.tensor))
         a.twin = static_cast<int>(p);
     }
     unit_.accesses.push_back(std::move(a));
@@ -337,7 +337,7 @@ class Builder {
   }
 
   bool add_mask() {
-    const Tensor& m = *options_.mask;
+    const Lazy& m = *options_.mask;
     if (static_cast<std::size_t>(m.rank()) != unit_.output.size()) return refuse("the mask has another rank"), false;
     for (std::size_t d = 0; d < unit_.output.size(); ++d)
       if (m.shape()[d] != unit_.extents[static_cast<std::size_t>(unit_.output[d])])
@@ -351,8 +351,8 @@ class Builder {
   }
 
   const Assignment& assignment_;
-  const std::map<std::string, Tensor>& operands_;
-  const EvaluateOptions& options_;
+  const Operands& operands_;
+  const Asked& options_;
   std::string& why_;
   std::map<std::string, int> numbers_;
   Unit unit_;
@@ -362,8 +362,8 @@ class Builder {
 
 }  // namespace
 
-std::optional<Unit> make_unit(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                              const EvaluateOptions& options, std::string& why) {
+std::optional<Unit> make_unit(const Assignment& a, const Operands& operands,
+                              const Asked& options, std::string& why) {
   return Builder(a, operands, options, why).build();
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 // What one kernel computes: a sum, over some indices, of an elementwise tree.
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "compiler/merge/merge.h"
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 #include "strata/schedule.h"
 
 namespace strata::direct {
@@ -13,7 +14,7 @@ namespace strata::direct {
 /// An operand under an access; the mask is one too.
 struct Access {
   std::string name;
-  Tensor tensor;
+  Lazy tensor;
   std::vector<int> indices;  ///< per dimension: number of the index, each once
   bool dense = false;        ///< a value everywhere
   int twin = -1;             ///< an access before it under the same indices, of the same elements with other values
@@ -44,11 +45,8 @@ struct Unit : merging::Computation {
 };
 
 /// The unit of an assignment of plain accesses without inner reductions, or why it is none.
-std::optional<Unit> make_unit(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                              const EvaluateOptions& options, std::string& why);
-
-/// Do two sparse tensors of one part differ in their values alone?
-bool are_twins(const Tensor& a, const Tensor& b);
+std::optional<Unit> make_unit(const Assignment& a, const Operands& operands,
+                              const Asked& options, std::string& why);
 
 /// What a user asks of the loops.
 struct Wishes {
@@ -75,8 +73,8 @@ struct Order {
   } slots = nested;        ///< ... by loops; one over all, of stored values alone, or of values of their rows too
   int dense_tail = 0;      ///< of the result's last indices: a dense block below each element
   merging::Blocks blocks;  ///< the result is assembled in these
-  std::vector<std::int64_t> diagonals;  ///< dense result: strips of these diagonals, ascending,
-  int along = -1;                       ///< ... whose places count this dimension
+  int along = -1;          ///< dense result: strips of its diagonals, whose places count this dimension
+  double diagonals = 0;    ///< ... about so many
   double visits = 0;                    ///< about how often the innermost body runs
   double cost = 0;                      ///< ... and how many ns all takes
   std::vector<merging::Hint> hints;     ///< per index
@@ -88,16 +86,23 @@ struct Order {
   }
 };
 
-/// The diagonals (column - row) that elements of the result may lie on, ascending; nothing where that is not known, or
-/// there are many.
-std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit);
+/// About how many diagonals the result has; nothing where no operands give it any.
+std::optional<double> about_diagonals(const Unit& unit);
+/// The diagonals (column - row) that its elements may lie on, ascending, of these operands of its accesses; nothing where
+/// that is not known, or there are many.
+std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit, std::span<const Tensor> operands);
+/// Are strips of so many diagonals of this length small beside the work?
+bool strips_fit(double diagonals, double length, double visits);
 
-/// The order that promises the least work and grants the wishes; `wanted`: the format of the result.
-std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, std::string& why);
+/// The order that promises the least work and grants the wishes; `wanted`: the format of the result. `strips`: may it be
+/// gathered by diagonals?
+std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, bool strips,
+                                  std::string& why);
 
-/// Runs the unit; the result in a format that lies at hand, in dtype `compute`. Nothing where only the interpreter
-/// could run it and nobody asked for that.
-std::optional<Tensor> run_unit(const Unit& unit, const Order& order);
+/// Runs the unit on the operands of its accesses; the result in a format that lies at hand, in dtype `compute`. Nothing
+/// where only the interpreter could run it and nobody asked for that, or where it has more diagonals than strips are
+/// worth.
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 /// The same as text; `code`: with loop IR and C text.
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);
 /// The kernel as a C file for an expression that is written so.

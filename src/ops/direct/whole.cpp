@@ -5,6 +5,7 @@
 #include "ops/direct/ones.h"
 #include "ops/direct/plain.h"
 #include "ops/direct/problem.h"
+#include "ops/direct/steps.h"
 #include "ops/direct/unit.h"
 #include "tensor/tensor_impl.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr i64 enough = 4096;  ///< values, some 5 us of a loop over rows: below, one more step costs more than it saves
+constexpr double enough = 4096;  ///< values, some 5 us of a loop over rows: below, one more step costs more than it saves
 const std::string slot = "slot", missing = "#missing";
 std::string values_of(const std::string& name) { return "#values " + name; }  // no user's name looks so
 
@@ -26,10 +27,19 @@ template <class F> Expression with_accesses(const Expression& e, const F& f) {
   return Expression(std::move(node));
 }
 
+/// A vector of them.
+Lazy stored_values(const Lazy& t) {
+  TensorType type = view_type({static_cast<i64>(t.stats().slots)}, t.dtype(), {}, t.fill());
+  return Lazy::made(type, planning::stats_for(type, t.stats().slots), {.inputs = {t}, .make = [](Lazy::Inputs& in) {
+                      const Part& p = in[0].part();
+                      return dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, in[0].fill());
+                    }});
+}
+
 }  // namespace
 
-std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                         const EvaluateOptions& options) {
+std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& operands,
+                                         const Asked& options) {
   if (!a.indices.empty() || a.accumulate || options.mask || options.schedule ||
       options.semiring != Semiring::plus_times)
     return std::nullopt;
@@ -46,44 +56,59 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std
   bool serves = true;
   const auto over_values = with_accesses(body, [&](const Expression& e) {
     const std::string& name = e.node().name;
-    const Tensor& t = operands.at(name);
+    const Lazy& t = operands.at(name);
     if (e.node().indices.empty()) {
       out.operands.insert_or_assign(name, t);
       return e;
     }
     if (!first) first = e;
-    const Tensor& pattern = operands.at(first->node().name);
+    const Lazy& pattern = operands.at(first->node().name);
     const bool values_alone = !t.format().is_all_dense() && stores_all(t.format()) && !t.type().shared_value;
     if (!values_alone || e.node().indices != first->node().indices ||
-        !(name == first->node().name || are_twins(pattern, t))) {
+        !(name == first->node().name || t.is_twin_of(pattern))) {
       serves = false;
       return e;
     }
-    const Part& p = t.part();
-    out.operands.insert_or_assign(values_of(name),
-                                  dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, t.fill()));
+    out.operands.insert_or_assign(values_of(name), stored_values(t));
     return Expression::plain_access(values_of(name), std::vector{slot});
   });
   if (!serves || !first || first->node().indices.size() != reductions.size()) return std::nullopt;
-  const Tensor& pattern = operands.at(first->node().name);
-  const i64 slots = used_values(pattern.part());
-  if (slots < enough || slots != pattern.nse()) return std::nullopt;
-  double places = 1;  // beyond 2^53 as good as exact: no memory holds as many values
-  for (const i64 n : pattern.shape()) places *= static_cast<double>(n);
+  const Lazy& pattern = operands.at(first->node().name);
+  if (pattern.stats().slots < enough || !pattern.stats().each_slot) return std::nullopt;
   out.assignment.value = Expression::reduce(op, slot, over_values, implicit);
-  if (places == static_cast<double>(slots)) return out;
+  if (pattern.stats().full) return out;
 
   // What the loops over rows and columns would count for what is missing.
   std::string why;
   const auto unit = make_unit(a, operands, options, why);
   if (!unit) return std::nullopt;
   if (unit->others) {
-    out.operands.insert_or_assign(
-        missing, dense_view(Buffer::filled(*unit->others, 1), {}, {}, 0, Scalar::zero(unit->others->dtype)));
+    const auto make = [others = *unit->others](Lazy::Inputs&) {
+      return dense_view(Buffer::filled(others, 1), {}, {}, 0, Scalar::zero(others.dtype));
+    };
+    const TensorType number = view_type({}, unit->others->dtype, {}, Scalar::zero(unit->others->dtype));
+    out.operands.insert_or_assign(missing, Lazy::made(number, planning::stats_for(number, 1), {.make = make}));
     const Operator two = op == Operator::reduce_max || op == Operator::any ? Operator::maximum : Operator::minimum;
     out.assignment.value = Expression::binary(two, out.assignment.value, Expression::access(missing));
   }
   return out;
+}
+
+Lazy planned(const Whole& whole, const Asked& options) {
+  const Lazy likely = planned(whole.assignment, whole.operands, options);
+  Lazy::Step step;
+  std::vector<std::string> names;
+  for (const auto& [name, t] : whole.operands) {
+    names.push_back(name);
+    step.inputs.push_back(t);
+  }
+  step.make = [a = whole.assignment, names, asked = planning::options_of(options, {})](Lazy::Inputs& in) {
+    std::map<std::string, Tensor> operands;
+    for (std::size_t k = 0; k < names.size(); ++k) operands.emplace(names[k], in[k]);
+    return strata::evaluate(a, operands, asked);
+  };
+  if (likely.position() < 0) step.code = likely.step().code;
+  return Lazy::made(likely.type(), likely.stats(), std::move(step));
 }
 
 }  // namespace strata::direct

@@ -4,20 +4,21 @@
 #include <optional>
 #include <string>
 
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 
 namespace strata::direct {
 
 /// The same reduction over the values alone.
 struct Whole {
   Assignment assignment;
-  std::map<std::string, Tensor> operands;
+  Operands operands;
 };
 
 /// s = max(i, max(j, f(A(i,j)))) as the maximum of f over A's values, a vector, and of what counts where an element is
 /// missing: one loop without rows and coordinates, in whole vectors of memory. Of sparse operands that differ in their
 /// values alone and have many; nothing where the expression is of another kind. `a`: with plain accesses.
-std::optional<Whole> reduction_of_values(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                         const EvaluateOptions& options);
+std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& operands, const Asked& options);
+/// Its result: planned once more when the values are counted.
+Lazy planned(const Whole& whole, const Asked& options);
 
 }  // namespace strata::direct

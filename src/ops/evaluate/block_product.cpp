@@ -10,7 +10,6 @@
 #include "ops/direct/plain.h"
 #include "ops/direct/unit.h"
 #include "ops/evaluate/ways.h"
-#include "plan/trace.h"
 #include "strata/ops.h"
 
 namespace strata::evaluation {
@@ -27,12 +26,12 @@ int place(const std::vector<std::string>& names, const std::string& name) {
 }
 
 /// Levels that are dense or compressed, the last one dense; the dimension of each.
-std::optional<std::vector<int>> levels_of_rows(const Tensor& t) {
-  if (t.num_parts() != 1 || t.rank() < 2 || !t.fill().is_zero()) return std::nullopt;
-  const auto order = direct::storage_order(t.format());
-  const int levels = t.format().num_levels();
-  if (!order || t.format().level(levels - 1).kind != LevelKind::dense ||
-      t.format().level(levels - 2).kind != LevelKind::compressed || t.part().value_stride != 1)
+std::optional<std::vector<int>> levels_of_rows(const TensorType& t) {
+  if (t.format.num_parts() != 1 || t.shape.size() < 2 || !t.fill.is_zero() || t.shared_value) return std::nullopt;
+  const auto order = direct::storage_order(t.format);
+  const int levels = t.format.num_levels();
+  if (!order || t.format.level(levels - 1).kind != LevelKind::dense ||
+      t.format.level(levels - 2).kind != LevelKind::compressed)
     return std::nullopt;
   return order;
 }
@@ -64,8 +63,8 @@ PodArray<std::int32_t> matrices_of(const Tensor& t, const std::vector<int>& orde
 
 }  // namespace
 
-std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                             const EvaluateOptions& options, std::string& why) {
+std::optional<BlockProduct> as_block_product(const Assignment& a, const Operands& operands,
+                                             const Asked& options, std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
@@ -84,8 +83,8 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   if (sparse < 0 || sparse > 1) return no("not one of two operands is sparse");
   const Expression rows = product.argument(static_cast<std::size_t>(sparse)),
                    matrices = product.argument(static_cast<std::size_t>(1 - sparse));
-  const Tensor &t = operands.at(rows.node().name), &m = operands.at(matrices.node().name);
-  const auto order = levels_of_rows(t);
+  const Lazy &t = operands.at(rows.node().name), &m = operands.at(matrices.node().name);
+  const auto order = levels_of_rows(t.type());
   if (!order) return no("the sparse operand has no dense last level below compressed ones");
   if (t.dtype() != m.dtype() || (t.dtype() != DType::f32 && t.dtype() != DType::f64))
     return no("not both operands are float32, or float64");
@@ -124,15 +123,11 @@ std::optional<BlockProduct> as_block_product(const Assignment& a, const std::map
   return p;
 }
 
-std::optional<Tensor> block_product(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                    const EvaluateOptions& options, std::string& why) {
-  const auto p = as_block_product(a, operands, options, why);
-  if (!p) return std::nullopt;
-  const Tensor& t = operands.at(p->rows);
-  const Tensor& m = p->matrices;
-  const auto order = *levels_of_rows(t);
+namespace {
+
+Tensor computed(const BlockProduct* p, const Tensor& t, const Tensor& m) {
+  const auto order = *levels_of_rows(t.type());
   const std::vector<i64> strides = direct::dimension_strides(m);
-  planning::Trace::add("hand-written: rows times matrices", a.to_string() + "\n");
   // Rows by matrix: counted, then placed.
   const auto keys = matrices_of(t, order, *p);
   PodArray<i64> starts(static_cast<std::size_t>(p->count) + 1), rows(keys.size());
@@ -168,6 +163,29 @@ std::optional<Tensor> block_product(const Assignment& a, const std::map<std::str
   kernels::rows_times_matrices(t.dtype(), {rows.data(), rows.size()}, tasks, t.part().values.data, m.part().values.data,
                                strides[static_cast<std::size_t>(p->depth)], part.values.data, depth, columns);
   return make_from_parts(std::move(type), {std::move(part)});
+}
+
+}  // namespace
+
+std::optional<Lazy> block_product(const Assignment& a, const Operands& operands, const Asked& options,
+                                  const std::function<Lazy()>& otherwise, std::string& why) {
+  const auto p = as_block_product(a, operands, options, why);
+  if (!p) return std::nullopt;
+  const Lazy& t = operands.at(p->rows);
+  TensorType type = t.type();
+  type.shape = Shape(t.shape());
+  const auto last = static_cast<std::size_t>(levels_of_rows(type)->back());
+  type.shape[last] = p->matrices.shape()[static_cast<std::size_t>(p->columns)];
+  Lazy::Step step{.inputs = {t, p->matrices},
+                  .make = [p = *p](Lazy::Inputs& in) -> std::optional<Tensor> {
+                    const bool contiguous =
+                        direct::dimension_strides(in[1])[static_cast<std::size_t>(p.columns)] == 1;
+                    if (in[0].part().value_stride != 1 || !contiguous) return std::nullopt;
+                    return computed(&p, in[0], in[1]);
+                  },
+                  .otherwise = otherwise,
+                  .code = [text = a.to_string()] { return std::pair("hand-written: rows times matrices", text + "\n"); }};
+  return Lazy::made(std::move(type), std::move(step), t);
 }
 
 }  // namespace strata::evaluation

@@ -13,8 +13,6 @@ int kind(DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_floa
 
 }  // namespace
 
-bool Destination::scales() const { return !is_one(alpha) || !beta.is_zero(); }
-
 void check_kind(DType from, DType to) {
   if (kind(to) < kind(from))
     throw DTypeError({.what = "the output cannot hold the values of the result",

@@ -1,5 +1,5 @@
 #pragma once
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 
 namespace strata::evaluation {
 
@@ -11,10 +11,10 @@ struct Conversion {
 };
 
 /// One operand as it is, its dimensions in any order: nothing to compute. Otherwise nothing, and why.
-std::optional<Conversion> as_conversion(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                        const EvaluateOptions& options, std::string& why);
+std::optional<Conversion> as_conversion(const Assignment& a, const Operands& operands,
+                                        const Asked& options, std::string& why);
 /// Its result, whose values are memory of its own. Nothing where as_conversion() says nothing.
-std::optional<Tensor> converted(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                const EvaluateOptions& options, std::string& why);
+std::optional<Lazy> converted(const Assignment& a, const Operands& operands,
+                                const Asked& options, std::string& why);
 
 }  // namespace strata::evaluation

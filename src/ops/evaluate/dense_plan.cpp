@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t long_sum = 1 << 16;  ///< elements; what shorter ones lose nobody sees
 
 /// Why no plan serves, by what is asked for alone; empty where one may.
-std::string refusal(const Einsum& e, std::span<const TensorType> operands, const EvaluateOptions& options,
+std::string refusal(const Einsum& e, std::span<const TensorType> operands, const Asked& options,
                     const Format& result) {
   if (options.general) return "the general path is asked for";
   if (options.semiring != Semiring::plus_times) return "the semiring is " + options.semiring.to_string();
@@ -31,15 +31,15 @@ std::string refusal(const Einsum& e, std::span<const TensorType> operands, const
   return {};
 }
 
-PlanOptions plan_options(std::span<const TensorType> operands, const EvaluateOptions& options, const Destination& to) {
+PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options, const planning::DestinationType& to) {
   PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
-  if (!to.out && !options.result_dtype) return how;
+  if (!to.dtype && !options.result_dtype) return how;
   DType product = operands.empty() ? DType::f64 : operands[0].dtype;
   for (const auto& t : operands) product = promote(product, t.dtype);
   if (options.result_dtype && !how.compute_dtype) how.compute_dtype = planning::accumulator(product);
-  if (to.out) {  // its dtype decides what is computed in, unless one was asked for
-    check_kind(options.result_dtype.value_or(product), to.out->dtype());
-    how.output_dtype = to.out->dtype();
+  if (to.dtype) {  // it decides what is computed in, unless one was asked for
+    check_kind(options.result_dtype.value_or(product), *to.dtype);
+    how.output_dtype = to.dtype;
   }
   return how;
 }
@@ -56,22 +56,15 @@ std::map<std::string, TensorType> types_of(const Request& r) {
 }
 
 Format wanted_format(const Request& r, const std::map<std::string, TensorType>& types) {
-  if (r.to.out) return conversion::dense_format(static_cast<int>(r.assignment.indices.size()));
+  if (r.to.dtype) return conversion::dense_format(static_cast<int>(r.assignment.indices.size()));
   return r.options().format ? *r.options().format : result_format(r.assignment, types, r.options()).format;
 }
 
-/// Does it add to the memory that it writes into?
-bool is_in_place(const Request& r) {
-  if (!r.assignment.accumulate || !r.to.out || r.to.scales() || !r.to.out->format().is_all_dense()) return false;
-  const Tensor &before = r.given.at(r.assignment.name), &out = *r.to.out;
-  return out.type() == before.type() && out.part().values.data == before.part().values.data;
-}
-
 /// Operands of a product as a plan takes them.
-std::vector<Tensor> loaded(const Dtypes& dtypes, std::span<const std::string> names, std::vector<Tensor> operands) {
+std::vector<Lazy> loaded(const Dtypes& dtypes, std::span<const std::string> names, std::vector<Lazy> operands) {
   if (operands.empty()) return operands;
   DType product = operands[0].dtype();
-  for (const Tensor& t : operands) product = promote(product, t.dtype());
+  for (const Lazy& t : operands) product = promote(product, t.dtype());
   for (std::size_t k = 0; k < operands.size(); ++k) operands[k] = dtypes.loaded(names[k], operands[k], product);
   return operands;
 }
@@ -83,7 +76,7 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
     why = std::move(reason);
     return std::nullopt;
   };
-  const bool in_place = is_in_place(r);
+  const bool in_place = r.to.adds_in_place;
   if (r.assignment.accumulate && !in_place) return no("it adds to what is there");
   const auto types = types_of(r);
   std::vector<std::string> names;
@@ -96,25 +89,24 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
     e = r.dtypes.asked() ? as_einsum(r.assignment, types, names) : as_scaled_einsum(r.assignment, types, names, factor);
   }
   if (!e) return no("it is not one product of tensors");
-  std::vector<Tensor> own;
+  std::vector<Lazy> own;
   for (const auto& n : names) own.push_back(r.given.at(n));
-  std::vector<Tensor> operands = loaded(r.dtypes, names, own);
+  std::vector<Lazy> operands = loaded(r.dtypes, names, own);
   const std::vector<TensorType> list = types_of(operands);
-  const EvaluateOptions options = r.dtypes.plan_options();
+  const Asked options = r.dtypes.plan_options();
   why = refusal(*e, list, options, wanted_format(r, types));
   if (!why.empty()) return std::nullopt;
   // Where a result is not scaled on its way into fresh memory, a product of many may go pair by pair.
-  if (names.size() > 2 && (r.to.out || !r.to.scales()) && direct::pays_in_pairs(r.assignment, r.given))
+  if (names.size() > 2 && (r.to.dtype || !r.to.scales) && direct::pays_in_pairs(r.assignment, r.given))
     return no("pair by pair it takes less than half of the multiply-adds");
   try {
     DensePlan found{.plan = make_plan(*e, list, plan_options(list, options, r.to)),
                     .names = std::move(names),
                     .operands = std::move(operands),
                     .factor = factor,
-                    .to = times(r.to, factor)};
-    if (in_place) found.to.beta = Scalar::of(std::int64_t{1});
-    found.lasting = !in_place && std::ranges::equal(own, found.operands,
-                                                    [](const Tensor& a, const Tensor& b) { return a.same_object(b); });
+                    .adds = in_place};
+    found.lasting = !in_place && own.size() <= 2 && std::ranges::equal(own, found.operands,
+                                                    [](const Lazy& a, const Lazy& b) { return a.same_object(b); });
     return found;
   } catch (const Unsupported& problem) { return no(problem.problem().what); }
 }

@@ -7,10 +7,10 @@ namespace strata::evaluation {
 struct DensePlan {
   Plan plan;
   std::vector<std::string> names;  ///< of the operands in the plan's order
-  std::vector<Tensor> operands;    ///< as the plan takes them
+  std::vector<Lazy> operands;      ///< as the plan takes them
   Scalar factor;                   ///< what numbers among the factors come to: sums are multiplied by it
-  Destination to;                  ///< with that
-  bool lasting = false;            ///< does it serve others of these types too?
+  bool adds = false;               ///< to what the memory that it is written into holds
+  bool lasting = false;            ///< found by types alone: it serves others of these types too
 };
 /// Nothing where the expression is of another kind, or no plan serves; and `why`.
 std::optional<DensePlan> dense_plan(const Request& request, std::string& why);

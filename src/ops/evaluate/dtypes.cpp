@@ -92,7 +92,29 @@ Tensor added(const Tensor& t, DType dtype) {
   return same ? t : convert_general(t, t.format(), {.zeros = kept_zeros(t)});
 }
 
-Dtypes::Dtypes(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options)
+Lazy cast(const Lazy& t, DType dtype) {
+  if (t.dtype() == dtype) return t;
+  TensorType type = t.type();
+  type.dtype = dtype;
+  type.fill = type.fill.as(dtype);
+  if (t.format().is_all_dense()) type.strides.clear();
+  Lazy::Step step{.inputs = {t}, .make = [dtype](Lazy::Inputs& in) { return cast(in[0], dtype); }};
+  return adds_otherwise(t.type(), dtype) ? Lazy::made(std::move(type), t.stats(), std::move(step))
+                                         : Lazy::made(std::move(type), std::move(step), t);
+}
+
+Lazy loaded_as(const Lazy& t, DType dtype) {
+  const bool same = planning::accumulator(dtype) == dtype && !adds_otherwise(t.type(), dtype);
+  return same ? t : cast(t, dtype);
+}
+
+Lazy added(const Lazy& t, DType dtype) {
+  if (t.dtype() == dtype || !adds_otherwise(t.type(), dtype)) return t;
+  return Lazy::made(t.type(), t.stats(),
+                    {.inputs = {t}, .make = [dtype](Lazy::Inputs& in) { return added(in[0], dtype); }});
+}
+
+Dtypes::Dtypes(const Assignment& a, const Operands& operands, const Asked& options)
     : options_(options) {
   asked_ = options.dtype || options.compute_dtype;
   if (!asked_) return;
@@ -131,21 +153,21 @@ Dtypes::Dtypes(const Assignment& a, const std::map<std::string, Tensor>& operand
   }
 }
 
-EvaluateOptions Dtypes::plan_options() const {
-  EvaluateOptions out = options_;
+Asked Dtypes::plan_options() const {
+  Asked out = options_;
   if (compute_) out.compute_dtype = exact_ ? *compute_ : planning::accumulator(*compute_);
   return out;
 }
 
 DType Dtypes::of(const std::string& name, DType own) const { return cast_.contains(name) ? *compute_ : own; }
 
-std::map<std::string, Tensor> Dtypes::cast(const std::map<std::string, Tensor>& operands) const {
-  std::map<std::string, Tensor> out;
+Operands Dtypes::cast(const Operands& operands) const {
+  Operands out;
   for (const auto& [name, t] : operands) out.emplace(name, evaluation::cast(t, of(name, t.dtype())));
   return out;
 }
 
-Tensor Dtypes::loaded(const std::string& name, const Tensor& t, DType product) const {
+Lazy Dtypes::loaded(const std::string& name, const Lazy& t, DType product) const {
   if (!compute_) return added(t, product);
   const DType to = of(name, t.dtype());
   return t.dtype() == to ? t : loaded_as(t, to);

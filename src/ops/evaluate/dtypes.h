@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 
 namespace strata::evaluation {
 
@@ -15,33 +15,36 @@ void check_cast(DType from, DType to, const std::string& what);
 /// The same tensor in another dtype, in its own storage. Where its own dtype would lose what a sum of duplicates, or of
 /// parts, comes to, they are added in it first: a tensor is what its elements are.
 Tensor cast(const Tensor& t, DType dtype);
+Lazy cast(const Lazy& t, DType dtype);
 /// The operand of a plan that computes in `dtype`: as it is where the plan's own cast of what it loads is the same.
 Tensor loaded_as(const Tensor& t, DType dtype);
+Lazy loaded_as(const Lazy& t, DType dtype);
 
 /// Duplicates added in the tensor's own dtype, where a product that computes in `dtype` would add them otherwise.
 Tensor added(const Tensor& t, DType dtype);
+Lazy added(const Lazy& t, DType dtype);
 
 /// What the options ask for, of an expression over these operands.
 class Dtypes {
  public:
   /// DTypeError: an operand that may not be cast, an expression whose values the dtype does not hold. PlanError: sums
   /// in a dtype without arithmetic of its own.
-  Dtypes(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
+  Dtypes(const Assignment& a, const Operands& operands, const Asked& options);
 
   /// Is there a dtype that is computed in, or cast to?
   bool asked() const { return asked_; }
   /// What is left to ask for where operands have been cast: a dtype of the result.
-  const EvaluateOptions& options() const { return options_; }
+  const Asked& options() const { return options_; }
   /// The same for a plan, whose operands are loaded().
-  EvaluateOptions plan_options() const;
+  Asked plan_options() const;
   /// An operand of this name and dtype becomes:
   DType of(const std::string& name, DType own) const;
-  std::map<std::string, Tensor> cast(const std::map<std::string, Tensor>& operands) const;
+  Operands cast(const Operands& operands) const;
   /// The operands of a plan; `product`: what it promotes to where nothing is asked for.
-  Tensor loaded(const std::string& name, const Tensor& t, DType product) const;
+  Lazy loaded(const std::string& name, const Lazy& t, DType product) const;
 
  private:
-  EvaluateOptions options_;
+  Asked options_;
   bool asked_ = false;
   std::optional<DType> compute_;  ///< what operands are cast to
   bool exact_ = false;            ///< sums too are kept in it: it was asked for as compute_dtype

@@ -1,13 +1,14 @@
 // Which way an expression goes, and what is generated for it.
 #include "expr/depth.h"
 #include "ops/direct/direct.h"
+#include "ops/direct/steps.h"
 #include "ops/evaluate/dtypes.h"
 #include "ops/evaluate/front.h"
 #include "ops/evaluate/index_values.h"
 #include "ops/evaluate/mask.h"
 #include "ops/evaluate/padded.h"
+#include "ops/evaluate/planning.h"
 #include "ops/evaluate/ways.h"
-#include "plan/trace.h"
 #include "strata/plan.h"
 
 namespace strata {
@@ -25,11 +26,11 @@ std::string ways(const evaluation::Request& request) {
 
 }  // namespace
 
-static std::string explain_here(const Assignment& a, const std::map<std::string, Tensor>& given,
-                                const EvaluateOptions& asked) {
-  EvaluateOptions own = evaluation::with_true_mask(asked);
+static std::string explain_here(const Assignment& a, const evaluation::Operands& given,
+                                const evaluation::Asked& asked) {
+  evaluation::Asked own = asked;
   const evaluation::Dtypes dtypes(a, given, own);
-  const EvaluateOptions& options = dtypes.options();
+  const evaluation::Asked& options = dtypes.options();
   std::map<std::string, TensorType> types;
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : given) {
@@ -39,7 +40,7 @@ static std::string explain_here(const Assignment& a, const std::map<std::string,
   static_cast<void>(index_extents(a, shapes));
   std::string out = a.to_string() + "\n";
   for (const auto& name : a.value.operands()) out += "  " + name + "  " + types.at(name).to_string() + "\n";
-  const ResultFormat inferred = result_format(a, types, options);
+  const ResultFormat inferred = planning::result_format(a, types, options);
   const Format format = options.format.value_or(inferred.format);
   const std::string name = format.name();
   out += "result  " +
@@ -57,24 +58,52 @@ static std::string explain_here(const Assignment& a, const std::map<std::string,
   return out + "ways, in the order tried\n" + ways(request);
 }
 
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                    const EvaluateOptions& options) {
+std::string direct::explained(const Assignment& a, const Operands& operands, const Asked& asked) {
   if (const auto whole = evaluation::with_index_values(a, operands))
-    return explain(whole->assignment, whole->operands, options);
+    return explained(whole->assignment, whole->operands, asked);
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     evaluation::check_names(a, operands);
-    const auto inside = evaluation::with_padding(a, operands, options);
+    const auto inside = evaluation::with_padding(a, operands, asked);
     return inside ? a.to_string() + "\npadded first, and then\n" +
                         explain_here(inside->assignment, inside->operands, inside->options)
-                  : explain_here(a, operands, options);
+                  : explain_here(a, operands, asked);
   });
 }
 
+namespace {
+
+/// Operands and mask of a call, and what was asked.
+struct Call {
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+  evaluation::Question question;
+
+  Call(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+    for (const auto& [name, t] : operands) {
+      names.push_back(name);
+      tensors.push_back(t);
+    }
+    if (options.mask) tensors.push_back(*options.mask);
+    const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
+    question = evaluation::question_of(a, planning::asked_of(options, mask), {});
+  }
+};
+
+}  // namespace
+
+std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
+                    const EvaluateOptions& options) {
+  const Call call(a, operands, options);
+  auto seen = evaluation::see(evaluation::describe(call.names, call.tensors), call.question.has_mask);
+  return direct::explained(a, seen.operands,
+                           evaluation::with_true_mask(evaluation::asked_of(call.question, std::move(seen.mask))));
+}
+
 std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {  // as a whole: a trace belongs to one thread
-    const planning::Trace trace;
-    static_cast<void>(evaluate(a, operands, options));
-    return trace.text();
+  return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {
+    evaluation::check_names(a, operands);
+    const Call call(a, operands, options);
+    return evaluation::plan_for(a, call.question, evaluation::describe(call.names, call.tensors)).program->code();
   });
 }
 

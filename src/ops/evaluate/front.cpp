@@ -1,16 +1,10 @@
-// The front door of expressions: which way one goes.
+// The front door of expressions.
 #include "ops/evaluate/front.h"
 
 #include <algorithm>
 
 #include "expr/depth.h"
-#include "ops/evaluate/index_values.h"
-#include "ops/evaluate/mask.h"
-#include "ops/evaluate/memo.h"
-#include "ops/evaluate/padded.h"
-#include "ops/evaluate/pattern.h"
-#include "ops/evaluate/ways.h"
-#include "plan/trace.h"
+#include "ops/evaluate/planning.h"
 #include "strata/ops.h"
 
 namespace strata {
@@ -18,7 +12,6 @@ namespace {
 
 using evaluation::check_names;
 using evaluation::Destination;
-using evaluation::with_true_mask;
 
 void check_scales(const Destination& to, const EvaluateOptions& options) {
   if (to.scales() && options.semiring != Semiring::plus_times)
@@ -27,128 +20,91 @@ void check_scales(const Destination& to, const EvaluateOptions& options) {
                      .got = "semiring " + options.semiring.to_string()});
 }
 
-/// What may be remembered: masks, semirings and schedules never lead to a plan, and what is to be shown is made anew.
-bool may_have_plan(const EvaluateOptions& o) {
-  return !planning::Trace::on() && !o.mask && !o.general && !o.schedule && o.semiring == Semiring::plus_times;
-}
-evaluation::Choices choices_of(const EvaluateOptions& o, const Destination& to) {
-  return {o.format, o.dtype, o.compute_dtype, o.result_dtype, to.out ? std::optional(to.out->dtype()) : std::nullopt};
-}
-
-/// What makes an assignment; the name of its result does not count.
-struct AssignmentKey {
-  Expression value;
-  std::vector<std::string> indices;
-  bool operator==(const AssignmentKey&) const = default;
-};
-
-std::map<std::string, Tensor> by_name(std::span<const Tensor> operands) {
-  std::map<std::string, Tensor> out;
-  for (std::size_t k = 0; k < operands.size(); ++k) out.emplace(operand_name(k), operands[k]);
-  return out;
+/// Does it add to the memory that it writes into?
+bool adds_in_place(const Assignment& a, const std::map<std::string, Tensor>& operands, const Destination& to) {
+  if (!a.accumulate || !to.out || to.scales() || !to.out->format().is_all_dense()) return false;
+  const Tensor &before = operands.at(a.name), &out = *to.out;
+  return out.type() == before.type() && out.part().values.data == before.part().values.data;
 }
 
-/// What has served is looked for before all else next time.
-template <class Key>
-void remember(evaluation::Memo<Key>& memo, Key key, const EvaluateOptions& options, const Destination& to,
-              evaluation::Remembered found) {
-  memo.insert({.key = std::move(key),
-               .choices = choices_of(options, to),
-               .types = std::move(found.types),
-               .epoch = planning::Epoch::now(),
-               .names = std::move(found.names),
-               .plan = std::move(found.plan),
-               .alpha = found.alpha,
-               .factor = found.factor});
+planning::DestinationType target_of(const Destination& to) {
+  return {.dtype = to.out ? std::optional(to.out->dtype()) : std::nullopt, .scales = to.scales()};
 }
 
-Tensor run_here(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-                const Destination& to) {
-  check_names(a, operands);
-  check_scales(to, options);
-  thread_local evaluation::Memo<AssignmentKey> memo;
-  const bool memorable = !a.accumulate && may_have_plan(options);
-  if (memorable) {
-    const auto type = [&](const auto& entry, std::size_t k) {
-      const auto it = operands.find(entry.names[k]);
-      return it == operands.end() ? nullptr : &it->second.type();
-    };
-    if (const auto* known = memo.find({a.value, a.indices}, choices_of(options, to), type)) {
-      std::vector<Tensor> list;
-      for (const auto& n : known->names) list.push_back(operands.at(n));
-      const Plan plan = known->plan;
-      return known->alpha ? evaluation::delivered(evaluation::run_in_pattern(plan, list, Scalar(*known->alpha)), to)
-                          : evaluation::run_plan(plan, list, evaluation::times(to, known->factor));
-    }
-  }
-  if (const auto whole = evaluation::with_index_values(a, operands))
-    return run_here(whole->assignment, whole->operands, options, to);
-  if (const auto inside = evaluation::with_padding(a, operands, options))
-    return run_here(inside->assignment, inside->operands, inside->options, to);
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
-  static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
-  const evaluation::Request request(a, operands, options, to);
-  Tensor result = evaluation::by_first_way(request);
-  if (memorable && request.found) remember(memo, {a.value, a.indices}, options, to, *std::move(request.found));
-  return result;
+/// What stands for the mask in a question is that there is one.
+planning::Asked asked_of(const EvaluateOptions& options) {
+  return planning::asked_of(options, options.mask ? std::optional(planning::Lazy()) : std::nullopt);
+}
+
+Tensor run(const planning::Program& program, std::span<const Tensor> tensors, const Destination& to) {
+  if (to.out || to.scales())
+    if (auto done = program.deliver(tensors, to)) return *std::move(done);
+  return evaluation::delivered(program.run(tensors), to);
 }
 
 Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
            const Destination& to) {
-  return on_a_large_stack(stack_for(a.value.depth()), [&] { return run_here(a, operands, options, to); });
-}
-
-Tensor run_here(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                const Destination& to) {
-  if (e.operands.size() != operands.size())
-    throw ExpressionError({.what = "the expression and the operands differ in number",
-                           .expected = std::to_string(e.operands.size()),
-                           .got = std::to_string(operands.size())});
-  check_scales(to, options);
-  thread_local evaluation::Memo<Einsum> memo;
-  const bool memorable = may_have_plan(options);
-  if (memorable) {
-    const auto type = [&](const auto&, std::size_t k) { return &operands[k].type(); };
-    if (const auto* known = memo.find(e, choices_of(options, to), type))
-      return evaluation::run_plan(Plan(known->plan), operands, to);
-  }
-  std::vector<Shape> shapes;
-  for (const auto& t : operands) shapes.push_back(t.shape());
-  static_cast<void>(index_extents(e, shapes));
-  const auto named = by_name(operands);
-  const Assignment a = to_assignment(e);
-  const evaluation::Request request(a, named, options, to, &e);
-  Tensor result = evaluation::by_first_way(request);
-  // (Of a product in a pattern the operands may stand in another order.)
-  if (memorable && request.found && !request.found->alpha) remember(memo, e, options, to, *std::move(request.found));
-  return result;
+  return on_a_large_stack(stack_for(a.value.depth()), [&] {
+    check_names(a, operands);
+    check_scales(to, options);
+    std::vector<std::string> names;
+    std::vector<Tensor> tensors;
+    for (const auto& [name, t] : operands) {
+      names.push_back(name);
+      tensors.push_back(t);
+    }
+    if (options.mask) tensors.push_back(*options.mask);
+    planning::DestinationType target = target_of(to);
+    target.adds_in_place = adds_in_place(a, operands, to);
+    const auto question = evaluation::question_of(a, asked_of(options), target);
+    auto program = evaluation::known_program(question, names, tensors);
+    if (!program) program = evaluation::new_program(a, question, names, tensors);
+    return run(*program, tensors, to);
+  });
 }
 
 Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options, const Destination& to) {
-  return on_a_large_stack(stack_for(static_cast<int>(operands.size())),
-                          [&] { return run_here(e, operands, options, to); });
+  return on_a_large_stack(stack_for(static_cast<int>(operands.size())), [&] {
+    if (e.operands.size() != operands.size())
+      throw ExpressionError({.what = "the expression and the operands differ in number",
+                             .expected = std::to_string(e.operands.size()),
+                             .got = std::to_string(operands.size())});
+    check_scales(to, options);
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < operands.size(); ++k) names.push_back(operand_name(k));
+    std::vector<Tensor> tensors(operands.begin(), operands.end());
+    if (options.mask) tensors.push_back(*options.mask);
+    const auto question = evaluation::question_of({}, asked_of(options), target_of(to), &e);
+    auto program = evaluation::known_program(question, names, tensors);
+    if (!program) {
+      std::vector<Shape> shapes;
+      for (const auto& t : operands) shapes.push_back(t.shape());
+      static_cast<void>(index_extents(e, shapes));
+      program = evaluation::new_program(to_assignment(e), question, names, tensors);
+    }
+    return run(*program, tensors, to);
+  });
 }
 
 }  // namespace
 
 Tensor evaluate(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  return run(a, operands, with_true_mask(options), {});
+  return run(a, operands, options, {});
 }
 Tensor evaluate(std::string_view text, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
   return evaluate(parse_assignment(text), operands, options);
 }
 Tensor evaluate(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
                 const Scalar& alpha) {
-  return run(e, operands, with_true_mask(options), {.alpha = alpha});
+  return run(e, operands, options, {.alpha = alpha});
 }
 void evaluate_into(const Assignment& a, const std::map<std::string, Tensor>& operands, const Tensor& out,
                    const EvaluateOptions& options, const Scalar& alpha, const Scalar& beta) {
-  run(a, operands, with_true_mask(options), {out, alpha, beta});
+  run(a, operands, options, {out, alpha, beta});
 }
 void evaluate_into(const Einsum& e, std::span<const Tensor> operands, const Tensor& out, const EvaluateOptions& options,
                    const Scalar& alpha, const Scalar& beta) {
-  run(e, operands, with_true_mask(options), {out, alpha, beta});
+  run(e, operands, options, {out, alpha, beta});
 }
 
 Tensor einsum(std::string_view text, std::span<const Tensor> operands, const EvaluateOptions& options) {

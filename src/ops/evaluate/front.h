@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 #include "strata/plan.h"
 
 namespace strata::evaluation {
@@ -27,12 +27,8 @@ void check_names(const Assignment& a, const std::map<std::string, T>& operands) 
                              .fix = "give " + name + "="});
 }
 
-/// out = alpha * einsum + beta * out.
-struct Destination {
-  std::optional<Tensor> out = {};  ///< a fresh row-major tensor otherwise
-  Scalar alpha = Scalar::of(std::int64_t{1}), beta = Scalar::of(std::int64_t{0});
-  bool scales() const;  ///< is alpha not 1, or beta not 0?
-};
+using planning::Destination;
+
 /// The same, of a product that has this factor in front.
 Destination times(Destination to, const Scalar& factor);
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to);

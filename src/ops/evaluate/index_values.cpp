@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tensor/tensor_impl.h"
+
 namespace strata::evaluation {
 namespace {
 
@@ -17,7 +19,7 @@ template <class F> Expression replaced(const Expression& e, const std::vector<st
   return Expression(std::move(n));
 }
 
-Tensor counting(std::int64_t extent) {
+Tensor count_to(std::int64_t extent) {
   Buffer b = Buffer::allocate(DType::i64, extent);
   auto* to = static_cast<std::int64_t*>(b.data);
   std::iota(to, to + extent, std::int64_t{0});
@@ -25,9 +27,19 @@ Tensor counting(std::int64_t extent) {
   return borrow_dense(std::move(b), {extent}, stride);
 }
 
+Lazy counting(std::int64_t extent) {
+  TensorType type;
+  type.format = dense_format(std::vector<int>{0});
+  type.shape = {extent};
+  type.dtype = DType::i64;
+  type.fill = Scalar::zero(DType::i64);
+  return Lazy::made(type, planning::stats_for(type, static_cast<double>(extent)),
+                    {.make = [extent](Lazy::Inputs&) { return count_to(extent); }});
+}
+
 }  // namespace
 
-std::optional<WithIndexValues> with_index_values(const Assignment& a, const std::map<std::string, Tensor>& operands) {
+std::optional<WithIndexValues> with_index_values(const Assignment& a, const Operands& operands) {
   std::vector<std::string> names = index_values(a);
   std::erase_if(names, [&](const std::string& name) { return operands.contains(name); });
   if (names.empty()) return std::nullopt;

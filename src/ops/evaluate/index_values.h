@@ -5,17 +5,17 @@
 #include <string>
 
 #include "strata/expression.h"
-#include "strata/tensor.h"
+#include "plan/asked.h"
 
 namespace strata::evaluation {
 
 struct WithIndexValues {
   Assignment assignment;
-  std::map<std::string, Tensor> operands;
+  Operands operands;
 };
 
 /// Each index that stands for its value, and has no operand of its name, as a dense vector of int64: 0, 1, 2, ...
 /// Nothing where there is none. ExpressionError where such an index has no value.
-std::optional<WithIndexValues> with_index_values(const Assignment& a, const std::map<std::string, Tensor>& operands);
+std::optional<WithIndexValues> with_index_values(const Assignment& a, const Operands& operands);
 
 }  // namespace strata::evaluation

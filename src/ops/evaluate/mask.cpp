@@ -2,10 +2,11 @@
 
 #include "ops/direct/ones.h"
 #include "ops/drop_zeros.h"
+#include "ops/lazy_convert.h"
 
 namespace strata::evaluation {
 
-EvaluateOptions with_true_mask(EvaluateOptions o) {
+Asked with_true_mask(Asked o) {
   if (!o.mask) return o;
   const bool dense = o.mask->format().is_all_dense();
   if (dense && o.mask->dtype() != DType::boolean)
@@ -15,9 +16,11 @@ EvaluateOptions with_true_mask(EvaluateOptions o) {
                        .fix = "write mask != 0"});
   if (dense || o.mask->dtype() != DType::boolean) return o;
   if (o.mask->fill().is_zero()) {
-    o.mask = conversion::unlike_fill(*o.mask);
+    const auto make = [](Lazy::Inputs& in) { return conversion::unlike_fill(in[0]); };
+    o.mask = Lazy::made(o.mask->type(), o.mask->stats(), {.inputs = {*o.mask}, .make = make});
   } else {
-    o.mask = direct::ones_of(conversion::unlike_fill_in_lists(*o.mask), DType::boolean);
+    const Format lists = conversion::lists_for(o.mask->shape(), o.mask->nse());
+    o.mask = direct::ones_of(convert(*o.mask, lists, {.zeros = Zeros::drop}), DType::boolean);
     o.complement_mask = !o.complement_mask;
   }
   return o;

@@ -70,7 +70,7 @@ Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options,
   planning::Epoch epoch = planning::Epoch::now();
   std::vector<TensorType> types{a.type(), b.type()};
   Plan made = make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
-  memo.insert({flags, choices, std::move(types), std::move(epoch), {}, made});
+  memo.insert({flags, choices, std::move(types), std::move(epoch), made});
   return made;
 }
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "plan/epoch.h"
-#include "plan/trace.h"
 #include "strata/evaluate.h"
 #include "strata/plan.h"
 
@@ -27,16 +26,12 @@ class Memo {
     Choices choices;
     std::vector<TensorType> types;
     planning::Epoch epoch;
-    std::vector<std::string> names;  ///< of the operands in the plan's order, where they have names
     Plan plan;
-    std::optional<Scalar> alpha = {};             ///< of a product in a pattern
-    Scalar factor = Scalar::of(std::int64_t{1});  ///< of any other: what the expression's numbers come to
   };
 
   /// `type(k)`: of the k-th operand of an entry.
   template <class TypeOf>
   const Entry* find(const Key& key, const Choices& choices, const TypeOf& type) const {
-    if (planning::Trace::on()) return nullptr;  // it is to be seen how a plan is found
     for (const auto& e : entries_) {
       if (!e || !(e->key == key) || !(e->choices == choices) || !e->epoch.is_now()) continue;
       bool same = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "ops/lazy_convert.h"
 #include "ops/window.h"
 
 namespace strata::evaluation {
@@ -15,9 +16,21 @@ struct Reach {
   std::int64_t least = 0, extent = 0;
 };
 
+/// `listed`: what lies outside is absent, of a dense tensor too.
+Lazy window_of(const Lazy& t, const std::vector<std::int64_t>& least, const Shape& shape, bool listed) {
+  TensorType from = t.type();
+  from.shape = shape;
+  TensorType type = converted_type(from, t.stats().stored,
+                                   listed ? format_of_sparse_window(t.rank()) : format_of_window(t.format()));
+  auto stats = planning::stats_for(type, t.stats().stored);
+  return Lazy::made(std::move(type), std::move(stats), {.inputs = {t}, .make = [least, shape, listed](Lazy::Inputs& in) {
+                      return listed ? sparse_window(in[0], least, shape) : window(in[0], least, shape);
+                    }});
+}
+
 class Padding {
  public:
-  Padding(const Assignment& a, const std::map<std::string, Tensor>& operands, const Semiring& semiring)
+  Padding(const Assignment& a, const Operands& operands, const Semiring& semiring)
       : text_(a.text), operands_(operands), ring_(semiring != Semiring::plus_times) {
     std::map<std::string, Shape> shapes;
     for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
@@ -31,12 +44,12 @@ class Padding {
     return Expression(std::move(n));
   }
 
-  std::map<std::string, Tensor> windows;        ///< by their names
+  Operands windows;        ///< by their names
   std::map<std::string, Format> dense_windows;  ///< of those that are sparse for the sake of a semiring, as they were
 
  private:
   Expression access(Expression::Node n) {
-    const Tensor& t = operands_.at(n.name);
+    const Lazy& t = operands_.at(n.name);
     std::vector<std::int64_t> least;
     Shape shape;
     std::string name = n.name + "[";
@@ -55,7 +68,7 @@ class Padding {
     n.name = name + "]";  // no user's name looks so
     if (!windows.contains(n.name)) {
       const bool values = ring_ && t.format().is_all_dense();
-      windows.emplace(n.name, values ? sparse_window(t, least, shape) : window(t, least, shape));
+      windows.emplace(n.name, window_of(t, least, shape, values));
       if (values) dense_windows.emplace(n.name, t.format());
     }
     return Expression(std::move(n));
@@ -77,7 +90,7 @@ class Padding {
   }
 
   const std::string& text_;
-  const std::map<std::string, Tensor>& operands_;
+  const Operands& operands_;
   const bool ring_;
   Extents extents_;
 };
@@ -89,8 +102,8 @@ bool has_padding(const Expression& e) {
   return std::ranges::any_of(n.indices, &AffineIndex::padded) || std::ranges::any_of(n.arguments, has_padding);
 }
 
-std::optional<WithPadding> with_padding(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                        const EvaluateOptions& options) {
+std::optional<WithPadding> with_padding(const Assignment& a, const Operands& operands,
+                                        const Asked& options) {
   if (!has_padding(a.value)) return std::nullopt;
   Padding padding(a, operands, options.semiring);
   WithPadding out{a, operands, options};

@@ -10,7 +10,6 @@
 #include "ops/direct/flat.h"
 #include "ops/direct/ones.h"
 #include "ops/evaluate/dtypes.h"
-#include "plan/trace.h"
 #include "strata/plan.h"
 #include "strata/settings.h"
 #include "tensor/is_fill.h"
@@ -30,11 +29,11 @@ bool one_sum(const Flat& f) {
 }
 
 /// Dense operands under a sparse mask are a product with ones in its pattern.
-bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+bool times_mask(Assignment& a, Operands& operands, const Asked& options) {
   if (!direct::is_factor(options, a.indices.size())) return false;
   std::optional<DType> dtype;
   for (const auto& name : a.value.operands()) {
-    const Tensor& t = operands.at(name);
+    const Lazy& t = operands.at(name);
     if (!t.format().is_all_dense()) return false;
     dtype = dtype ? promote(*dtype, t.dtype()) : t.dtype();
   }
@@ -52,7 +51,7 @@ bool times_mask(Assignment& a, std::map<std::string, Tensor>& operands, const Ev
 }
 
 /// Rows times numbers, where rows are short: generated code has one loop over all slots for that.
-bool scales_short_rows(const Flat& f, const Tensor& t, std::size_t walked) {
+bool scales_short_rows(const Flat& f, const Lazy& t, std::size_t walked) {
   const Format& format = t.format();
   if (!f.summed.empty() || format.num_levels() != 2 || format.num_parts() != 1 ||
       format.level(1).kind != LevelKind::compressed)
@@ -69,8 +68,8 @@ bool scales_short_rows(const Flat& f, const Tensor& t, std::size_t walked) {
 
 }  // namespace
 
-std::optional<PatternProduct> product_in_pattern(const Assignment& given, const std::map<std::string, Tensor>& named,
-                                                 const EvaluateOptions& options, std::string& why) {
+std::optional<PatternProduct> product_in_pattern(const Assignment& given, const Operands& named,
+                                                 const Asked& options, std::string& why) {
   const auto refuse = [&](const char* text) {
     why = text;
     return std::nullopt;
@@ -79,7 +78,7 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   if (given.indices.empty()) return refuse("the result is a number");
   if (options.semiring != Semiring::plus_times) return refuse("it is over a semiring");
   Assignment a = given;
-  std::map<std::string, Tensor> operands = named;
+  Operands operands = named;
   if (options.mask && !times_mask(a, operands, options)) return refuse("there is a mask");
   bool floats = true;
   for (const auto& name : a.value.operands()) {
@@ -91,14 +90,14 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   if (!one_sum(*flat)) return refuse("its sums stand in different factors");
   Einsum& e = flat->einsum;
 
-  std::vector<Tensor> list;
+  std::vector<Lazy> list;
   std::vector<TensorType> types;
   std::map<std::string, TensorType> by_name;
   std::map<std::string, Shape> shapes;
   std::size_t walked = flat->names.size(), sparse = 0;
   DType dtype = operands.at(flat->names[0]).dtype();
   for (std::size_t k = 0; k < flat->names.size(); ++k) {
-    const Tensor& t = operands.at(flat->names[k]);
+    const Lazy& t = operands.at(flat->names[k]);
     if (e.operands[k].size() != t.shape().size()) return refuse("ranks differ");  // the general path says it properly
     if (!t.format().is_all_dense()) {
       walked = k;
@@ -138,7 +137,7 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
   if (!((options.format ? *options.format : result_format(a, by_name, options).format) == format))
     return refuse("the result is in another format");
 
-  const Tensor before = std::exchange(list[walked], added(list[walked], dtype));
+  const Lazy before = std::exchange(list[walked], added(list[walked], dtype));
   types[walked] = list[walked].type();
   PlanOptions how;
   how.pattern = true;

@@ -1,5 +1,5 @@
 #pragma once
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 #include "strata/plan.h"
 
 namespace strata::evaluation {
@@ -9,13 +9,13 @@ namespace strata::evaluation {
 struct PatternProduct {
   Plan plan;
   std::vector<std::string> names;  ///< of the operands in the plan's order
-  std::vector<Tensor> operands;
+  std::vector<Lazy> operands;
   Scalar alpha;
   bool lasting = false;  ///< found by types alone: it serves others of these types too
 };
 /// Nothing where the expression is of another kind, or nothing compiles here; and `why`.
-std::optional<PatternProduct> product_in_pattern(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                                 const EvaluateOptions& options, std::string& why);
+std::optional<PatternProduct> product_in_pattern(const Assignment& a, const Operands& operands,
+                                                 const Asked& options, std::string& why);
 /// alpha * the product, in fresh memory.
 Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const Scalar& alpha);
 

@@ -5,7 +5,7 @@
 #include "ops/convert_elements.h"
 #include "ops/evaluate/ways.h"
 #include "ops/reference/tree.h"
-#include "strata/evaluate.h"
+#include "plan/asked.h"
 
 namespace strata {
 namespace {
@@ -376,6 +376,13 @@ Format compressed_format(const Choice& c, const std::vector<std::string>& indice
 
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                            const EvaluateOptions& options) {
+  std::optional<planning::Lazy> mask;
+  if (options.mask) mask = planning::Lazy::given(0, options.mask->type(), {});
+  return planning::result_format(a, operands, planning::asked_of(options, std::move(mask)));
+}
+
+ResultFormat planning::result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
+                                     const Asked& options) {
   const int rank = static_cast<int>(a.indices.size());
   if (rank == 0) return {Format(), "the result is a single number"};
   Choice c = Chooser(a, operands, options.semiring).choose(a.total());
@@ -394,8 +401,8 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
   }
 }
 
-Format evaluation::wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                                 const EvaluateOptions& options) {
+Format evaluation::wanted_format(const Assignment& a, const Operands& operands,
+                                 const Asked& options) {
   if (options.format) return *options.format;
   std::map<std::string, TensorType> types;
   for (const auto& [name, t] : operands) types.emplace(name, t.type());

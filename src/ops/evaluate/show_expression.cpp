@@ -1,23 +1,23 @@
-// Expressions without data: stand-ins of the same formats are as good.
+// Expressions without data: planning looks at types.
 #include <algorithm>
-#include <cmath>
-#include <random>
 
 #include "base/suggest.h"
 #include "compiler/emit/c_file.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/direct.h"
+#include "ops/direct/steps.h"
 #include "ops/evaluate/front.h"
 #include "ops/evaluate/index_values.h"
+#include "ops/evaluate/mask.h"
 #include "ops/evaluate/padded.h"
 #include "plan/compiled.h"
+#include "plan/program.h"
 #include "strata/ops.h"
 
 namespace strata {
 namespace {
 
-constexpr std::int64_t most_values = 1 << 20;  ///< of a dense stand-in
-constexpr std::int64_t per_row = 16;
+constexpr double per_row = 16;  ///< elements of a sparse operand
 
 /// How often each operand is indexed.
 void collect_ranks(const Expression& e, std::map<std::string, int>& ranks) {
@@ -38,33 +38,6 @@ TensorType type_of(const std::string& name, int rank, const SymbolicOperand& ope
   return t;
 }
 
-/// Ones, at places of no meaning where the tensor is sparse: some in each row, or on the diagonal.
-Tensor stand_in(const TensorType& t, bool diagonal) {
-  const std::int64_t extent = t.shape.empty() ? 1 : t.shape[0];
-  std::int64_t all = 1;
-  for (auto n : t.shape) all *= n;
-  const bool dense = t.format.is_all_dense();
-  const std::int64_t n = dense ? all : diagonal ? extent : std::min(all, per_row * extent);
-  std::minstd_rand random(1);
-  std::vector<Buffer> coordinates;
-  for (std::size_t d = 0; d < t.shape.size(); ++d) {
-    Buffer b = Buffer::allocate(DType::i64, n);
-    std::int64_t step = 1;
-    for (std::size_t q = d + 1; q < t.shape.size(); ++q) step *= t.shape[q];
-    for (std::int64_t k = 0; k < n; ++k)
-      b.set_index(k, dense      ? k / step % t.shape[d]
-                     : diagonal ? k % t.shape[d]
-                                : static_cast<std::int64_t>(random()) % t.shape[d]);
-    coordinates.push_back(std::move(b));
-  }
-  return from_coo(coordinates, Buffer::filled(Scalar::one(t.dtype), n), t.shape, t.format);
-}
-Tensor stand_in(const TensorType& t) {
-  try {
-    return stand_in(t, false);
-  } catch (const TensorError&) { return stand_in(t, true); }  // a format that holds few in each block, as 2:4
-}
-
 /// Indices whose values are meant, as no operand has their names.
 std::vector<std::string> index_values_of(const Assignment& a, const auto& operands) {
   auto out = index_values(a);
@@ -77,7 +50,6 @@ struct Symbolic {
   Assignment assignment;
   std::map<std::string, TensorType> types;
   std::optional<Format> format;  ///< of the result
-  int most = 0;                  ///< the largest number of dimensions
   int sparse = 0;                ///< operands
   /// As an einsum over `names`, where it is one product of tensors.
   std::optional<Einsum> einsum(std::vector<std::string>& names) const {
@@ -114,24 +86,10 @@ Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOpe
                            .text = std::string(text),
                            .where = {0, text.size()}});
   }
-  out.most = static_cast<int>(a.indices.size());
   for (const auto& [name, rank] : ranks) {
     const auto it = operands.find(name);
     out.types.emplace(name, type_of(name, rank, it == operands.end() ? SymbolicOperand{} : it->second, extent, text));
-    out.most = std::max(out.most, rank);
     out.sparse += !out.types.at(name).format.is_all_dense();
-  }
-  return out;
-}
-
-/// Tensors for what several sparse operands become: of smaller extents, where they would be large.
-std::map<std::string, Tensor> stand_ins(const std::map<std::string, TensorType>& types, int most, std::int64_t extent) {
-  while (extent > 2 && std::pow(static_cast<double>(extent), most) > static_cast<double>(most_values))
-    extent = extent * 9 / 10;
-  std::map<std::string, Tensor> out;
-  for (auto [name, t] : types) {
-    t.shape.assign(t.shape.size(), extent);
-    out.emplace(name, stand_in(t));
   }
   return out;
 }
@@ -149,25 +107,30 @@ std::vector<TensorType> in_order(const Symbolic& s, const std::vector<std::strin
   return out;
 }
 
-struct WithData {
-  std::map<std::string, Tensor> tensors;
-  EvaluateOptions options;
+/// What planning sees of a tensor of this type.
+planning::Lazy seen(int position, const TensorType& t) {
+  const double rows = t.shape.empty() ? 1 : static_cast<double>(t.shape[0]);
+  return planning::Lazy::given(position, t, planning::stats_for(t, per_row * rows));
+}
+
+struct Seen {
+  planning::Operands operands;
+  planning::Asked asked;
 };
 
-/// Tensors for all operands, and the options with a mask of the result's shape.
-WithData with_data(const Symbolic& s, const SymbolicOptions& options, std::int64_t extent) {
-  WithData out{.tensors = {},
-               .options = {.format = s.format,
-                           .semiring = options.semiring,
-                           .complement_mask = options.complement_mask,
-                           .schedule = options.schedule}};
-  auto types = s.types;
-  const std::string mask = "#mask";  // no operand's name
+/// The operands by their types, and the options with a mask of the result's shape.
+Seen see(const Symbolic& s, const SymbolicOptions& options, std::int64_t extent) {
+  Seen out{.operands = {},
+           .asked = {.format = s.format,
+                     .semiring = options.semiring,
+                     .complement_mask = options.complement_mask,
+                     .schedule = options.schedule}};
+  int position = 0;
+  for (const auto& [name, t] : s.types) out.operands.emplace(name, seen(position++, t));
   if (options.mask)
-    types.emplace(mask, type_of("mask", static_cast<int>(s.assignment.indices.size()), {*options.mask, DType::boolean},
-                                extent, s.assignment.text));
-  out.tensors = stand_ins(types, s.most, extent);
-  if (options.mask) out.options.mask = out.tensors.extract(mask).mapped();
+    out.asked.mask = seen(position, type_of("mask", static_cast<int>(s.assignment.indices.size()),
+                                            {*options.mask, DType::boolean}, extent, s.assignment.text));
+  out.asked = evaluation::with_true_mask(std::move(out.asked));
   return out;
 }
 
@@ -179,9 +142,10 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
   std::vector<std::string> names;
   const auto e = s.einsum(names);
   if (code && is_product(s, e, options)) return planning::show_product(*e, in_order(s, names), names);
-  const WithData all = with_data(s, options, extent);
-  return explain(s.assignment, all.tensors, all.options) +
-         (code ? "\n" + show(s.assignment, all.tensors, all.options) : "");
+  const Seen all = see(s, options, extent);
+  const std::string how = direct::explained(s.assignment, all.operands, all.asked);
+  if (!code) return how;
+  return how + "\n" + planning::Program(direct::planned(s.assignment, all.operands, all.asked)).code();
 }
 
 namespace {
@@ -239,10 +203,10 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
                        .expected = "accesses that stay inside",
                        .got = s.assignment.to_string(),
                        .fix = "pad the operand first, and leave '?' out"});
-  const WithData all = with_data(s, options, extent);
-  if (const auto whole = evaluation::with_index_values(s.assignment, all.tensors))
-    return rename_function(direct::emit(whole->assignment, whole->operands, all.options), emit.name);
-  return rename_function(direct::emit(s.assignment, all.tensors, all.options), emit.name);
+  const Seen all = see(s, options, extent);
+  if (const auto whole = evaluation::with_index_values(s.assignment, all.operands))
+    return rename_function(direct::emit(whole->assignment, whole->operands, all.asked), emit.name);
+  return rename_function(direct::emit(s.assignment, all.operands, all.asked), emit.name);
 }
 
 }  // namespace strata

@@ -1,13 +1,16 @@
 #include "ops/evaluate/ways.h"
 
+#include <algorithm>
+
 #include "ops/direct/direct.h"
 #include "ops/evaluate/block_product.h"
 #include "ops/evaluate/conversion.h"
 #include "ops/evaluate/dense_plan.h"
 #include "ops/evaluate/matrix_sum.h"
 #include "ops/evaluate/pattern.h"
+#include "ops/reference/facts.h"
 #include "ops/reference/reference.h"
-#include "plan/trace.h"
+#include "plan/plan_impl.h"
 #include "strata/settings.h"
 
 namespace strata::evaluation {
@@ -15,7 +18,7 @@ namespace {
 
 using Why = std::string&;
 using Text = std::optional<std::string>;
-using Result = std::optional<Tensor>;
+using Result = std::optional<Lazy>;
 
 /// A way that says the same however it serves: `as` looks whether it does.
 template <class F> Text fixed(const Request& r, Why why, const F& as, const char* text) {
@@ -25,11 +28,18 @@ template <class F> Text fixed(const Request& r, Why why, const F& as, const char
 Result by_plan(const Request& r, Why why) {
   auto found = dense_plan(r, why);
   if (!found) return std::nullopt;
-  if (planning::Trace::on()) planning::Trace::add("a plan: " + found->plan.kernel_name(), found->plan.show());
-  Tensor result = run_plan(found->plan, found->operands, found->to);
-  if (found->lasting)
-    r.found = Remembered{std::move(found->plan), std::move(found->names), types_of(found->operands), {}, found->factor};
-  return result;
+  const auto run = [plan = found->plan, factor = found->factor, adds = found->adds](Lazy::Inputs& in, Destination to) {
+    to = times(to, factor);
+    if (adds) to.beta = Scalar::of(std::int64_t{1});
+    return run_plan(planning::fitted(plan, in), in, to);
+  };
+  Lazy::Step step{.inputs = found->operands,
+                  .make = [run](Lazy::Inputs& in) { return run(in, {}); },
+                  .deliver = [run](Lazy::Inputs& in, const Destination& to) { return run(in, to); },
+                  .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); }};
+  const TensorType type = found->plan.output_type();
+  r.by_types = found->lasting;
+  return Lazy::made(type, planning::stats_for(type, 0), std::move(step));
 }
 
 Text explain_by_plan(const Request& r, Why why) {
@@ -44,12 +54,16 @@ Text explain_by_plan(const Request& r, Why why) {
 Result in_pattern(const Request& r, Why why) {
   auto product = product_in_pattern(r.assignment, r.operands(), r.options(), why);
   if (!product) return std::nullopt;
-  if (planning::Trace::on()) planning::Trace::add("in the pattern of the sparse operand", product->plan.show());
-  Tensor result = run_in_pattern(product->plan, product->operands, product->alpha);
-  if (product->lasting)
-    r.found = Remembered{std::move(product->plan), std::move(product->names), types_of(product->operands),
-                         product->alpha, Scalar::of(std::int64_t{1})};
-  return result;
+  const Plan plan = product->plan;
+  Lazy::Step step{
+      .inputs = product->operands,
+      .make = [plan, alpha = product->alpha](
+                  Lazy::Inputs& in) { return run_in_pattern(planning::fitted(plan, in), in, alpha); },
+      .code = [plan] { return std::pair(std::string("in the pattern of the sparse operand"), plan.show()); }};
+  r.by_types = product->lasting;
+  const auto sparse =
+      std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
+  return Lazy::made(plan.output_type(), std::move(step), *sparse);
 }
 
 Text explain_in_pattern(const Request& r, Why why) {
@@ -59,72 +73,118 @@ Text explain_in_pattern(const Request& r, Why why) {
          indented(product->plan.explain());
 }
 
+constexpr const char *rows_times_matrices = "rows times matrices", *sum_of_matrices = "a sum of matrices",
+                     *generated_code = "generated code for the whole expression";
+
+Result generated(const Request& r, Why why) {
+  return direct::plan(r.assignment, r.operands(), r.options(), r.by_ways_behind(generated_code), why);
+}
+
 Text explain_generated(const Request& r, Why why) {
   const auto text = direct::explain(r.assignment, r.operands(), r.options(), why);
   return text ? Text(" serves:\n" + indented(*text)) : std::nullopt;
 }
 
+Result general(const Request& r, Why) {
+  std::map<std::string, TensorType> types;
+  Lazy::Step step;
+  std::vector<std::string> names;
+  for (const auto& [name, t] : r.operands()) {
+    types.emplace(name, t.type());
+    names.push_back(name);
+    step.inputs.push_back(t);
+  }
+  if (r.options().mask) step.inputs.push_back(*r.options().mask);
+  step.make = [a = r.assignment, names, asked = r.options()](Lazy::Inputs& in) {
+    std::map<std::string, Tensor> operands;
+    for (std::size_t k = 0; k < names.size(); ++k) operands.emplace(names[k], in[k]);
+    return reference(a, operands, planning::options_of(asked, asked.mask ? std::optional(in.back()) : std::nullopt));
+  };
+  step.code = [text = r.assignment.to_string()] {
+    return std::pair(std::string("the general path (nothing is generated)"), text + "\n");
+  };
+  TensorType type = type_of_result(r.assignment, types, r.options());
+  double stored = 0;
+  for (const auto& [name, t] : r.operands()) stored = std::max(stored, t.stats().stored);
+  auto stats = planning::stats_for(type, stored);
+  return Lazy::made(std::move(type), std::move(stats), std::move(step));
+}
+
 const Way table[] = {
-    {"a plan", by_plan, explain_by_plan, true},
+    {"a plan", by_plan, explain_by_plan},
     {"a plan in the pattern of the sparse operand", in_pattern, explain_in_pattern},
     {"a conversion", [](const Request& r, Why why) { return converted(r.assignment, r.operands(), r.options(), why); },
      [](const Request& r, Why why) { return fixed(r, why, as_conversion, " serves: there is nothing to compute\n"); }},
-    {"rows times matrices",
-     [](const Request& r, Why why) { return block_product(r.assignment, r.operands(), r.options(), why); },
+    {rows_times_matrices,
+     [](const Request& r, Why why) {
+       return block_product(r.assignment, r.operands(), r.options(), r.by_ways_behind(rows_times_matrices), why);
+     },
      [](const Request& r, Why why) {
        return fixed(r, why, as_block_product, ", by hand-written loops, serves: rows with the same matrix together\n");
      }},
-    {"a sum of matrices",
-     [](const Request& r, Why why) { return matrix_sum(r.assignment, r.operands(), r.options(), why); },
+    {sum_of_matrices,
+     [](const Request& r, Why why) {
+       return matrix_sum(r.assignment, r.operands(), r.options(), r.by_ways_behind(sum_of_matrices), why);
+     },
      [](const Request& r, Why why) {
        return fixed(r, why, as_matrix_sum,
                     ", by hand-written loops, serves: two at a time, a vector of either at a time\n");
      }},
-    {"generated code for the whole expression",
-     [](const Request& r, Why why) { return direct::evaluate(r.assignment, r.operands(), r.options(), why); },
-     explain_generated},
-    {"the general path",
-     [](const Request& r, Why) { return Result(reference(r.assignment, r.operands(), r.options())); },
+    {generated_code, generated, explain_generated},
+    {"the general path", general,
      [](const Request&, Why) { return Text(" serves: right for every expression, some 0.4 us a product\n"); }},
 };
 
+/// By the first of these that serves.
+Lazy by_first(const Request& r, std::span<const Way> candidates) {
+  std::string why;
+  for (const Way& way : candidates)
+    if (auto result = way.plan(r, why)) return *std::move(result);
+  throw InternalError("the general path refused: " + why);
+}
+
 }  // namespace
 
-std::span<const Way> ways(const EvaluateOptions& options) {
+std::span<const Way> ways(const Asked& options) {
   const std::span<const Way> all = table;
   return options.general ? all.last(1) : all;
 }
 
-Request::Request(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-                 const Destination& destination, const Einsum* e)
-    : assignment(a), given(operands), einsum(e), to(destination), dtypes(a, operands, options) {
+Request::Request(const Assignment& a, const Operands& operands, const Asked& asked, const planning::DestinationType& target,
+                 const Einsum* e)
+    : assignment(a), given(operands), einsum(e), to(target), dtypes(a, operands, asked) {
   options_ = dtypes.options();
-  if (to.out) options_.format.reset();
+  if (to.dtype) options_.format.reset();
 }
 
-const std::map<std::string, Tensor>& Request::operands() const {
+const Operands& Request::operands() const {
   if (!dtypes.asked()) return given;
   if (!cast_) cast_ = dtypes.cast(given);
   return *cast_;
 }
 
-Tensor by_first_way(const Request& r) {
-  if (r.options().schedule && !r.options().general)
-    return delivered(direct::evaluate_scheduled(r.assignment, r.operands(), r.options()), r.to);
-  std::string why;
-  for (const Way& way : ways(r.options()))
-    if (auto result = way.result(r, why)) return way.delivers ? *std::move(result) : delivered(*result, r.to);
-  throw InternalError("the general path refused: " + why);
+std::function<Lazy()> Request::by_ways_behind(std::string_view way) const {
+  const std::span<const Way> all = table;
+  const auto at = std::ranges::find(all, way, &Way::name) - all.begin();
+  return [a = assignment, operands = operands(), asked = options(), rest = all.subspan(static_cast<std::size_t>(at) + 1)] {
+    return by_first(Request(a, operands, asked), rest);
+  };
 }
 
-const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options) {
+Lazy by_first_way(const Request& r) {
+  if (r.options().schedule && !r.options().general)
+    return direct::planned_as_scheduled(r.assignment, r.operands(), r.options());
+  return by_first(r, ways(r.options()));
+}
+
+const char* hand_written_refusal(const Assignment& a, const Asked& options) {
   if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times)
     return "there is a mask, a schedule, a semiring or something to add to";
   const std::string& engine = settings().engine;
   return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
 }
 
-std::vector<TensorType> types_of(std::span<const Tensor> operands) {
+std::vector<TensorType> types_of(std::span<const Lazy> operands) {
   std::vector<TensorType> out;
   for (const auto& t : operands) out.push_back(t.type());
   return out;

@@ -8,65 +8,54 @@
 
 namespace strata::evaluation {
 
-/// What serves others of these types too.
-struct Remembered {
-  Plan plan;
-  std::vector<std::string> names;  ///< of the operands in the plan's order
-  std::vector<TensorType> types;   ///< theirs
-  std::optional<Scalar> alpha;     ///< of a product in a pattern
-  Scalar factor;                   ///< of any other: what the expression's numbers come to
-};
-
 /// An expression, what is asked of its result, and where that goes.
 class Request {
  public:
   /// What it is given must outlive it. `einsum`: the same, of operands that are called A, B, ... in their order.
   /// DTypeError, PlanError: as Dtypes.
-  Request(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
-          const Destination& to = {}, const Einsum* einsum = nullptr);
+  Request(const Assignment& a, const Operands& operands, const Asked& asked, const planning::DestinationType& to = {},
+          const Einsum* einsum = nullptr);
 
   const Assignment& assignment;
-  const std::map<std::string, Tensor>& given;  ///< operands as they came
+  const Operands& given;  ///< operands as they came
   const Einsum* einsum;
-  const Destination to;
+  const planning::DestinationType to;
   const Dtypes dtypes;
+  mutable bool by_types = false;  ///< set by a way that looked at types alone, never at statistics
 
   /// What every way but a plan with a dense result computes with: operands in the dtype asked for, and what is left to
   /// ask for then.
-  const std::map<std::string, Tensor>& operands() const;
-  const EvaluateOptions& options() const { return options_; }
-
-  /// Where a way leaves what serves again.
-  mutable std::optional<Remembered> found;
+  const Operands& operands() const;
+  const Asked& options() const { return options_; }
+  /// By the ways behind this one: what takes over where a guard does not hold. It owns what it needs.
+  std::function<Lazy()> by_ways_behind(std::string_view way) const;
 
  private:
-  EvaluateOptions options_;
-  mutable std::optional<std::map<std::string, Tensor>> cast_;
+  Asked options_;
+  mutable std::optional<Operands> cast_;
 };
 
 struct Way {
   const char* name;
-  /// The result; nothing where the way does not serve, and why.
-  std::optional<Tensor> (*result)(const Request&, std::string& why);
+  /// The step that makes the result; nothing where the way does not serve, and why.
+  std::optional<Lazy> (*plan)(const Request&, std::string& why);
   /// How it goes about it, behind its name; nothing where it does not serve, and why.
   std::optional<std::string> (*explain)(const Request&, std::string& why);
-  bool delivers = false;  ///< is the result scaled, and where it is to go?
 };
 
 /// In the order tried. The last one, the general path, always serves, and is the only one where options ask for it.
-std::span<const Way> ways(const EvaluateOptions& options);
+std::span<const Way> ways(const Asked& options);
 
-/// By the first way that serves, or as a schedule says; where it is to go.
-Tensor by_first_way(const Request& request);
+/// By the first way that serves, or as a schedule says.
+Lazy by_first_way(const Request& request);
 
 /// Why hand-written loops do not serve, whatever the operands; null: they may.
-const char* hand_written_refusal(const Assignment& a, const EvaluateOptions& options);
+const char* hand_written_refusal(const Assignment& a, const Asked& options);
 
 /// The format that the result is to have: as asked for, or as result_format() says.
-Format wanted_format(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                     const EvaluateOptions& options);
+Format wanted_format(const Assignment& a, const Operands& operands, const Asked& options);
 
-std::vector<TensorType> types_of(std::span<const Tensor> operands);
+std::vector<TensorType> types_of(std::span<const Lazy> operands);
 
 /// Four spaces before each line.
 std::string indented(const std::string& text);

@@ -9,7 +9,6 @@
 #include "ops/reference/assemble.h"
 #include "ops/reference/groups.h"
 #include "ops/reference/semiring_arithmetic.h"
-#include "plan/trace.h"
 
 namespace strata::evaluation {
 namespace {
@@ -317,7 +316,6 @@ class Evaluator {
 }  // namespace
 
 Tensor reference(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-  planning::Trace::add("the general path (nothing is generated)", a.to_string() + "\n");
   return Evaluator(a, operands, options).run();
 }
 

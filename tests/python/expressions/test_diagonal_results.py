@@ -34,7 +34,8 @@ def check(text, operands, want, came, fmt):
     i, j = np.nonzero(came)
     assert np.array_equal(got.crd(0), np.unique(j - i))
     told = st.explain(text, operands, format=fmt)
-    assert " diagonals" in told and "then converts" not in told, told
+    last = told.rsplit("generated code", 1)[-1]  # a product of many may go in steps
+    assert " diagonals" in last and "then converts" not in last, told
     before = st.settings.threads
     for threads in (1, 2, 7):
         st.settings.threads = threads
@@ -102,7 +103,7 @@ def test_matrices_of_too_many_diagonals_are_converted():
     a = sp.random(3000, 3000, 0.001, "csr", rng=np.random.default_rng(8))
     A = st.from_scipy(a)
     told = st.explain("R(i,k) = A(i,j) * B(j,k)", A=A, B=A, format="DIA")
-    assert "then converts to" in told
+    assert "guard: they are few beside the work; otherwise elements come row by row" in told
     small = st.from_scipy(a[:200, :200])
     got = st.evaluate("R(i,k) = A(i,j) * B(j,k)", A=small, B=small, format="DIA")
     assert np.allclose(got.to_numpy(), (a[:200, :200] @ a[:200, :200]).toarray())

@@ -106,7 +106,7 @@ def test_each_step_is_explained():
     q, k, v = (rng.standard_normal((60, n)) for n in (8, 8, 5))
     weight = "A(i,j) * exp(sum(k, Q(i,k) * K(j,k)))"
     how = st.explain(f"Y(i,d) = sum(j, {weight} * V(j,d)) / sum(j, {weight})", A=A, Q=q, K=k, V=v)
-    lines = how[how.index("steps (all but the last were carried out to tell):") :].splitlines()
+    lines = how[how.index("in 5 steps:") :].splitlines()
     steps = [line[4:] for line in lines if line[:7] in [f"    {n}. " for n in range(1, 10)]]
     assert "in 5 steps" in how and len(steps) == 5
     assert steps[0].startswith("1. #4(i,j) = sum(k, Q(i,k) * K(j,k))")

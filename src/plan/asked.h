@@ -1,0 +1,49 @@
+#pragma once
+// What is asked of a result: EvaluateOptions, of tensors that are not there yet.
+#include "plan/lazy.h"
+#include "strata/evaluate.h"
+
+namespace strata::planning {
+
+using Operands = std::map<std::string, Lazy>;
+
+struct Asked {
+  std::optional<Format> format = {};
+  std::optional<DType> dtype = {}, compute_dtype = {}, result_dtype = {};
+  Semiring semiring = Semiring::plus_times;
+  std::optional<Lazy> mask = {};
+  bool complement_mask = false;
+  std::optional<Schedule> schedule = {};
+  bool general = false;
+};
+
+/// The same of these options, with this mask in place of theirs.
+inline Asked asked_of(const EvaluateOptions& o, std::optional<Lazy> mask) {
+  return {o.format, o.dtype, o.compute_dtype, o.result_dtype, o.semiring, std::move(mask), o.complement_mask, o.schedule,
+          o.general};
+}
+/// ... and back, for what computes with them.
+inline EvaluateOptions options_of(const Asked& o, std::optional<Tensor> mask) {
+  return {o.format, o.dtype, o.compute_dtype, o.result_dtype, o.semiring, std::move(mask), o.complement_mask, o.schedule,
+          o.general};
+}
+
+/// As strata::result_format().
+ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands, const Asked& options);
+
+/// The memory that a result is to go to, as far as planning asks.
+struct DestinationType {
+  std::optional<DType> dtype = {};  ///< of that memory; none: it is fresh
+  bool scales = false;              ///< is the result multiplied, or added to what is there?
+  bool adds_in_place = false;       ///< `C += ...` into C's own memory
+  bool operator==(const DestinationType&) const = default;
+};
+
+}  // namespace strata::planning
+
+namespace strata::direct {
+using planning::Asked, planning::Lazy, planning::Operands;
+}
+namespace strata::evaluation {
+using planning::Asked, planning::Lazy, planning::Operands;
+}

@@ -1,0 +1,74 @@
+#include "plan/program.h"
+
+#include "strata/error.h"
+
+namespace strata::planning {
+namespace {
+
+/// What has been made so far in one run.
+class Frame {
+ public:
+  explicit Frame(std::span<const Tensor> given) : given_(given) {}
+
+  Tensor value(const Lazy& x) {
+    if (x.position() >= 0) return given_[static_cast<std::size_t>(x.position())];
+    for (const auto& [lazy, tensor] : made_)
+      if (lazy.same_object(x)) return tensor;
+    Tensor out = fresh(x);
+    made_.emplace_back(x, out);
+    return out;
+  }
+  /// The same, remembered by nobody.
+  Tensor fresh(const Lazy& x) {
+    if (x.position() >= 0) return value(x);
+    auto inputs = inputs_of(x);
+    auto out = x.step().make(inputs);
+    if (out && x.step().then) return value(*x.step().then);
+    if (out) return *std::move(out);
+    if (!x.step().otherwise) throw InternalError("a step without an alternative made nothing");
+    return value(x.step().otherwise());
+  }
+  Lazy::Inputs inputs_of(const Lazy& x) {
+    Lazy::Inputs out;
+    out.reserve(x.step().inputs.size() + 1);
+    for (const Lazy& i : x.step().inputs) out.push_back(value(i));
+    if (x.step().consumed) out.push_back(fresh(*x.step().consumed));
+    return out;
+  }
+
+ private:
+  std::span<const Tensor> given_;
+  std::vector<std::pair<Lazy, Tensor>> made_;
+};
+
+void collect(const Lazy& x, std::vector<Lazy>& seen, std::string& out) {
+  if (x.position() >= 0) return;
+  for (const Lazy& s : seen)
+    if (s.same_object(x)) return;
+  seen.push_back(x);
+  for (const Lazy& i : x.step().inputs) collect(i, seen, out);
+  if (x.step().consumed) collect(*x.step().consumed, seen, out);
+  if (x.step().then) collect(*x.step().then, seen, out);
+  if (!x.step().code) return;
+  const auto [title, text] = x.step().code();
+  out += (out.empty() ? "" : "\n") + ("=== " + title) + "\n" + text;
+}
+
+}  // namespace
+
+Tensor Program::run(std::span<const Tensor> given) const { return Frame(given).fresh(result_); }
+
+std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Destination& to) const {
+  if (result_.position() >= 0 || !result_.step().deliver) return std::nullopt;
+  auto inputs = Frame(given).inputs_of(result_);
+  return result_.step().deliver(inputs, to);
+}
+
+std::string Program::code() const {
+  std::string out;
+  std::vector<Lazy> seen;
+  collect(result_, seen, out);
+  return out;
+}
+
+}  // namespace strata::planning

@@ -1,0 +1,25 @@
+#pragma once
+// A plan's steps, which run as often as wanted on operands of its types.
+#include <span>
+
+#include "plan/lazy.h"
+
+namespace strata::planning {
+
+class Program {
+ public:
+  explicit Program(Lazy result) : result_(std::move(result)) {}
+  const TensorType& type() const { return result_.type(); }
+  const Lazy& result() const { return result_; }
+  /// `given` by position, of the types that were planned for.
+  Tensor run(std::span<const Tensor> given) const;
+  /// The same into a destination: nothing where the last step only makes fresh tensors.
+  std::optional<Tensor> deliver(std::span<const Tensor> given, const Destination& to) const;
+  /// What is generated for each step, in the order in which they run.
+  std::string code() const;
+
+ private:
+  Lazy result_;
+};
+
+}  // namespace strata::planning

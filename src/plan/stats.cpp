@@ -1,0 +1,88 @@
+#include "plan/stats.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/tensor_impl.h"
+
+namespace strata::planning {
+namespace {
+
+/// Positions level by level, as far as pos says them.
+std::vector<double> children_of(const Part& part) {
+  std::vector<double> out;
+  if (part.num_batches != 1) return out;
+  std::int64_t n = 1;
+  for (int l = 0; l < part.format.num_levels(); ++l) {
+    const auto at = static_cast<std::size_t>(l);
+    switch (part.format.level(l).kind) {
+      case LevelKind::dense:
+      case LevelKind::range: n *= part.ranges[at].size; break;
+      case LevelKind::compressed: n = part.levels[at].pos.index(n); break;
+      case LevelKind::singleton: break;
+      default: return out;
+    }
+    out.push_back(rounded(static_cast<double>(n)));
+  }
+  return out;
+}
+
+}  // namespace
+
+double rounded(double count) { return count <= 0 ? 0 : std::exp2(std::round(std::log2(count))); }
+
+double places_of(const Shape& shape) {
+  double out = 1;
+  for (const auto n : shape) out *= static_cast<double>(n);
+  return out;
+}
+
+Stats stats_of(const Tensor& t) {
+  if (t.format().is_all_dense()) return stats_for(t.type(), places_of(t.shape()));
+  const auto stored = static_cast<double>(t.nse());
+  Stats out{.stored = rounded(stored), .slots = 0, .children = {}};
+  double slots = 0;
+  for (int k = 0; k < t.num_parts(); ++k) slots += static_cast<double>(used_values(t.part(k)));
+  out.slots = rounded(slots);
+  out.each_slot = slots == stored;
+  out.full = stored == places_of(t.shape());
+  if (t.num_parts() == 1) out.children = children_of(t.part());
+  return out;
+}
+
+Stats stats_for(const TensorType& type, double stored) {
+  const double all = places_of(type.shape);
+  Stats out{.stored = rounded(std::min(stored, all)), .slots = 0, .children = {}};
+  out.full = stored >= all;
+  out.slots = out.stored;
+  if (type.format.is_all_dense()) return {.stored = rounded(all), .slots = rounded(all), .children = {}, .full = true};
+  if (type.format.num_parts() != 1) return out;
+  // Elements fall where they like: a level has as many positions as it has places, or as there are elements.
+  double places = 1, slots = 1;
+  const auto ranges = type.format.level_ranges(type.shape);
+  for (int l = 0; l < type.format.num_levels(); ++l) {
+    const auto size = static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
+    places *= std::max(1.0, size);
+    const LevelKind kind = type.format.level(l).kind;
+    const bool whole = kind == LevelKind::dense || kind == LevelKind::range;
+    slots = whole ? slots * size : std::min({places, std::max(stored, 1.0)});
+    out.children.push_back(rounded(slots));
+  }
+  out.slots = std::max(out.stored, rounded(slots));
+  out.each_slot = !type.format.can_hold_fill();
+  return out;
+}
+
+bool share_pattern(const Tensor& a, const Tensor& b) {
+  if (a.same_object(b)) return a.num_parts() == 1;
+  const TensorType &s = a.type(), &t = b.type();
+  if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype ||
+      a.num_parts() != 1)
+    return false;
+  const Part &p = a.part(), &q = b.part();
+  for (std::size_t l = 0; l < p.levels.size(); ++l)
+    if (p.levels[l].pos.data != q.levels[l].pos.data || p.levels[l].crd.data != q.levels[l].crd.data) return false;
+  return true;
+}
+
+}  // namespace strata::planning

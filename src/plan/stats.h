@@ -1,0 +1,31 @@
+#pragma once
+// What is known of a tensor's elements beside its type: counts, never places or values.
+#include <vector>
+
+#include "strata/tensor.h"
+
+namespace strata::planning {
+
+/// Counts are rounded to powers of two, so that a plan does not change with every element.
+struct Stats {
+  double stored = 0;             ///< elements
+  double slots = 0;              ///< values in use: padding and what lies outside of the tensor count too
+  std::vector<double> children;  ///< of one part: positions of each level, down to the first one that packs its own
+  bool each_slot = true;         ///< is every slot an element of its own?
+  bool full = false;             ///< is every place an element?
+  bool operator==(const Stats&) const = default;
+};
+
+/// To the nearest power of two; 0 stays 0.
+double rounded(double count);
+/// Places of a tensor of this shape; beyond 2^53 as good as exact, since no memory holds as many values.
+double places_of(const Shape& shape);
+
+Stats stats_of(const Tensor& t);
+/// Of a tensor of this type that has about so many elements.
+Stats stats_for(const TensorType& type, double stored);
+
+/// Do two tensors of one part differ in their values alone? Looks at addresses.
+bool share_pattern(const Tensor& a, const Tensor& b);
+
+}  // namespace strata::planning
