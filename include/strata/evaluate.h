@@ -6,6 +6,7 @@
 
 #include "strata/expr.h"
 #include "strata/expression.h"
+#include "strata/plan.h"
 #include "strata/schedule.h"
 #include "strata/semiring.h"
 #include "strata/tensor.h"
@@ -67,15 +68,43 @@ struct ResultFormat {
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                            const EvaluateOptions& options = {});
 
-/// The operands, the result's format and why it is that, and the ways to the result in the order tried: what refused
-/// and why, and how the one that serves goes about it. Nothing is computed, but for the steps before the last one of an
-/// expression that takes several. ExpressionError.
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                    const EvaluateOptions& options = {});
-/// Evaluates, and gives what was generated for that: iteration graph or loops, schedule, loop IR and C text of each
-/// step.
-std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                 const EvaluateOptions& options = {});
+/// A type of this format, shape and dtype around 0, with the narrowest positions and coordinates that hold so many
+/// elements.
+TensorType tensor_type(std::string_view format, Shape shape, DType dtype = DType::f64, std::int64_t nse = 0);
+
+/// What planning looks at: a type, and about how many elements are stored. A tensor has both.
+struct PlanOperand {
+  PlanOperand(Tensor t) : type(t.type()), tensor(std::move(t)) {}  // NOLINT(google-explicit-constructor): it is one
+  /// `nse`: elements, about; 16 a row where not given, of a dense operand all.
+  explicit PlanOperand(TensorType t, std::optional<std::int64_t> elements = {}) : type(std::move(t)), nse(elements) {}
+  TensorType type;
+  std::optional<std::int64_t> nse = {};
+  std::optional<Tensor> tensor = {};
+};
+/// By name.
+class PlanOperands {
+ public:
+  PlanOperands(std::initializer_list<std::pair<const std::string, PlanOperand>> operands) : operands_(operands) {}
+  PlanOperands(std::map<std::string, PlanOperand> operands)  // NOLINT(google-explicit-constructor)
+      : operands_(std::move(operands)) {}
+  PlanOperands(const std::map<std::string, Tensor>& operands);  // NOLINT(google-explicit-constructor)
+  const std::map<std::string, PlanOperand>& by_name() const { return operands_; }
+
+ private:
+  std::map<std::string, PlanOperand> operands_;
+};
+
+/// Plans an expression once, to run on operands of these types as often as wanted; a mask among the options stays the
+/// plan's. Whatever the operands store, a run is right: what was taken for granted of them is looked at, and planned anew
+/// where it does not hold. ExpressionError, DTypeError, TensorError, ScheduleError.
+Plan make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options = {});
+
+/// The operands, the result's format and why it is that, about how much work and memory it takes, and the ways to the
+/// result in the order tried: what refused and why, and how the one that serves goes about it. Nothing is computed.
+/// ExpressionError.
+std::string explain(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options = {});
+/// What is generated for it: iteration graph or loops, schedule, loop IR and C text of each step. Nothing is computed.
+std::string show(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options = {});
 
 /// An operand that has a type but no data.
 struct SymbolicOperand {

@@ -20,26 +20,29 @@ struct PlanOptions {
   bool pattern = false;
 };
 
-/// A chosen way to compute out = alpha * einsum + beta * out for operands of given types. Thread safe, shareable.
+/// A chosen way to compute out = alpha * expression + beta * out for operands of given types. Thread safe, shareable.
 class Plan {
  public:
   Plan() = default;
-  const Einsum& expression() const;
+  std::string expression() const;  ///< in index notation
   const std::vector<TensorType>& operand_types() const;
-  TensorType output_type() const;  ///< dense, row-major; or in the pattern of an operand (PlanOptions::pattern)
+  /// Of a product: dense, row-major; or in the pattern of an operand (PlanOptions::pattern). Of an expression: as
+  /// evaluate() has it; how positions and coordinates are stored is decided when they are counted.
+  TensorType output_type() const;
 
-  /// Runs on operands whose types match the plan's (PlanError otherwise). `out` is all-dense with any strides and is
-  /// written in place: out = alpha * einsum + beta * out (beta 0 never reads out). A result in the pattern of an
-  /// operand is an earlier result over that operand's own arrays; its values are written.
+  /// Runs on operands whose types match the plan's (PlanError otherwise), in the order in which the expression names
+  /// them. `out` is all-dense with any strides and is written in place: out = alpha * expression + beta * out (beta 0
+  /// never reads out). A product's result in the pattern of an operand is an earlier result over that operand's own
+  /// arrays; its values are written.
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const;
-  /// Into a fresh row-major tensor; a result in the pattern of an operand has values of its own and shares the other
-  /// arrays.
+  /// Into a fresh tensor; a result in the pattern of an operand has values of its own and shares the other arrays.
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha = Scalar::of(1.0)) const;
 
   /// Every candidate in the order tried, with the reason it was refused or chosen.
   std::string explain() const;
   /// Iteration graph, schedule, loop IR and C text, as far as this plan has them.
   std::string show() const;
+  /// The kernel of a product; of another expression the way that it goes.
   std::string kernel_name() const;
 
   struct Impl;

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
 #include "expr/depth.h"
+#include "ops/evaluate/planning.h"
 
 namespace strata::bind {
 
@@ -94,6 +98,15 @@ nb::object result_of(const Tensor& t, Package package) {
 
 }  // namespace
 
+PlanOperand plan_operand(nb::handle h) {
+  return nb::isinstance<PlanOperand>(h) ? held<PlanOperand>(h) : PlanOperand(to_operand(h));
+}
+PlanOperands plan_operands(const nb::dict& operands) {
+  std::map<std::string, PlanOperand> out;
+  for (auto [name, value] : operands) out.emplace(name_of_operand(name), plan_operand(value));
+  return PlanOperands(std::move(out));
+}
+
 nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
                            const Scalar& alpha, Package package) {
   Tensor out;
@@ -133,6 +146,70 @@ void bind_evaluate(nb::module_& m) {
       .def("__hash__", [](const Semiring& s) { return std::hash<std::string>{}(s.to_string()); })
       .def("__str__", &Semiring::to_string)
       .def("__repr__", [](const Semiring& s) { return "<strata.Semiring " + s.to_string() + ">"; });
+  nb::class_<PlanOperand>(
+      m, "TensorType",
+      "What planning looks at of a tensor that need not exist: st.plan(), st.explain() and st.show() take it for one.\n\n"
+      "    TensorType('CSR', (10**9, 10**9), 'float64', nse=10**10)\n\n"
+      "format : a Format or its text\nshape : of the tensor\ndtype : of its values\n"
+      "nse : how many elements it stores, about; 16 a row where not given\n"
+      "pos_dtype, crd_dtype : int32 or int64; the narrowest that hold what there is where not given\n"
+      "fill : the value of absent elements\n\nFormatError, DTypeError, TensorError.")
+      .def(
+          "__init__",
+          [](PlanOperand* self, nb::handle format, nb::handle shape, nb::handle dtype, nb::handle nse,
+             nb::handle pos_dtype, nb::handle crd_dtype, nb::handle fill) {
+            const Shape extents = to_shape(shape);
+            const auto elements = nse.is_none() ? std::nullopt : std::optional(nb::cast<std::int64_t>(nse));
+            const Format f = to_format(format, static_cast<int>(extents.size()));
+            TensorType type = tensor_type(f.to_string(), extents, to_dtype(dtype), elements.value_or(0));
+            type.format = f;
+            if (!pos_dtype.is_none()) type.pos_dtype = to_dtype(pos_dtype);
+            if (!crd_dtype.is_none()) type.crd_dtype = to_dtype(crd_dtype);
+            if (!fill.is_none()) type.fill = to_scalar(fill, type.dtype, "the fill");
+            new (self) PlanOperand(std::move(type), elements);
+          },
+          nb::arg("format"), nb::arg("shape"), nb::arg("dtype") = "float64", nb::kw_only(), nb::arg("nse") = nb::none(),
+          nb::arg("pos_dtype") = nb::none(), nb::arg("crd_dtype") = nb::none(), nb::arg("fill") = nb::none())
+      .def_prop_ro("format", [](const PlanOperand& o) { return o.type.format; }, "How the elements are stored.")
+      .def_prop_ro("shape", [](const PlanOperand& o) { return from_shape(o.type.shape); }, "The extent of each dimension.")
+      .def_prop_ro("dtype", [](const PlanOperand& o) { return from_dtype(o.type.dtype); }, "The dtype of the values.")
+      .def_prop_ro(
+          "nse", [](const PlanOperand& o) { return o.nse; }, "About how many elements are stored; None: 16 a row.")
+      .def("__repr__", [](const PlanOperand& o) {
+        return "<strata.TensorType " + o.type.to_string() + (o.nse ? ", nse " + std::to_string(*o.nse) : "") + ">";
+      });
+  m.def(
+      "plan_expression",
+      [](const std::string& spec, nb::handle operands, nb::handle format, nb::handle semiring, nb::handle mask,
+         bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
+        nb::dict named;
+        Assignment a;
+        if (nb::isinstance<nb::dict>(operands)) {
+          named = nb::borrow<nb::dict>(operands);
+          a = parse_assignment(spec);
+          check_names(spec, needed(a, named), named);
+        } else {
+          std::vector<int> ranks;
+          for (nb::handle h : operands) {
+            const std::string name = operand_name(ranks.size());
+            named[name.c_str()] = h;
+            ranks.push_back(static_cast<int>(plan_operand(h).type.shape.size()));
+          }
+          a = to_assignment(parse_einsum(spec, ranks));
+        }
+        const PlanOperands given = plan_operands(named);
+        EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
+                                             static_cast<int>(a.indices.size()));
+        options.schedule = to_schedule(schedule);
+        NoGil no_gil;
+        return make_plan(a, given, options);
+      },
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
+      nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
+      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
+      "Plans index notation over {name: operand}, or an einsum over a sequence of them: tensors, arrays or types.");
+  m.def("programs_made", &evaluation::programs_made,
+        "How many times an expression was planned since the process began: what is remembered does not count.");
   m.def(
       "evaluate",
       [](const std::string& spec, nb::dict operands, nb::handle out, nb::handle format, nb::handle semiring,
@@ -214,11 +291,16 @@ void bind_evaluate(nb::module_& m) {
                   bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
           const Assignment a = parse_assignment(spec);
           check_names(spec, needed(a, operands), operands);
-          const Named named(operands);
+          const PlanOperands named = plan_operands(operands);
           EvaluateOptions options = options_of({format, semiring, mask, complement_mask, dtype, compute_dtype},
                                                static_cast<int>(a.indices.size()));
           options.schedule = to_schedule(schedule);
-          return nb::module_::import_("strata._text").attr("Text")(text_of(a, named.tensors, options));
+          std::string text;
+          {
+            NoGil no_gil;
+            text = text_of(a, named, options);
+          }
+          return nb::module_::import_("strata._text").attr("Text")(text);
         },
         nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
         nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
@@ -258,7 +340,8 @@ void bind_evaluate(nb::module_& m) {
       "result_format",
       [](const std::string& spec, nb::dict operands) {
         std::map<std::string, TensorType> types;
-        for (auto [name, value] : operands) types.emplace(name_of_operand(name), to_operand(value).type());
+        const PlanOperands given = plan_operands(operands);
+        for (const auto& [name, operand] : given.by_name()) types.emplace(name, operand.type);
         const Assignment a = parse_assignment(spec);
         check_names(spec, needed(a, operands), operands);
         const ResultFormat r = on_a_large_stack(stack_for(a.value.depth()), [&] { return result_format(a, types); });

@@ -13,6 +13,9 @@ void bind_schedule(nb::module_& m);
 Semiring to_semiring(nb::handle h);
 /// A Schedule, a text, or None.
 std::optional<Schedule> to_schedule(nb::handle h);
+/// A tensor, an array, or a TensorType; several by name.
+PlanOperand plan_operand(nb::handle h);
+PlanOperands plan_operands(const nb::dict& operands);
 /// By the general path: a tensor, or an array where the result is dense.
 nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
                            const Scalar& alpha, Package package);

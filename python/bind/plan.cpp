@@ -1,12 +1,15 @@
 // einsum, plans, and users' kernels.
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "backend/stack.h"
 #include "bind.h"
 #include "evaluate.h"
 #include "ops/evaluate/dtypes.h"
 #include "plan/plans_made.h"
 #include "strata/evaluate.h"
+#include "strata/ops.h"
 
 namespace strata::bind {
 namespace {
@@ -46,13 +49,9 @@ PlanOptions plan_options(nb::handle dtype, nb::handle compute_dtype) {
   return o;
 }
 
-Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const PlanOptions& options) {
+Plan plan_of(const std::string& spec, std::vector<TensorType> types, const PlanOptions& options) {
   std::vector<int> ranks;
-  std::vector<TensorType> types;
-  for (const auto& t : operands) {
-    ranks.push_back(t.rank());
-    types.push_back(t.type());
-  }
+  for (const auto& t : types) ranks.push_back(static_cast<int>(t.shape.size()));
   std::vector<std::string> names;
   const bool notation = spec.find('=') != std::string::npos;
   const Einsum e = notation ? parse_index_notation(spec, names) : parse_einsum(spec, ranks);
@@ -62,15 +61,50 @@ Plan plan_of(const std::string& spec, std::span<const Tensor> operands, const Pl
         throw ExpressionError({.what = "operand " + names[k] + " has " + std::to_string(ranks[k]) + " dimensions",
                                .expected = std::to_string(e.operands[k].size()) + " dimensions",
                                .got = std::to_string(ranks[k])});
-  if (e.operands.size() != operands.size())
+  if (e.operands.size() != types.size())
     throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands",
                            .expected = std::to_string(e.operands.size()),
-                           .got = std::to_string(operands.size())});
+                           .got = std::to_string(types.size())});
   if (const auto asked = options.compute_dtype ? options.compute_dtype : options.output_dtype)
     for (std::size_t k = 0; k < types.size(); ++k)
       evaluation::check_cast(types[k].dtype, *asked, "operand " + std::to_string(k));
   NoGil no_gil;
   return make_plan(e, types, options);
+}
+
+/// The types of a product with a dense result and at most one sparse operand, in order; nothing where it is another
+/// expression.
+std::optional<std::vector<TensorType>> types_of_product(const std::string& spec, nb::handle operands) {
+  std::vector<TensorType> out;
+  std::map<std::string, TensorType> by_name;
+  const auto add = [&](std::string name, nb::handle h) {
+    by_name.emplace(std::move(name), out.emplace_back(plan_operand(h).type));
+  };
+  Assignment a;
+  if (nb::isinstance<nb::dict>(operands)) {
+    a = parse_assignment(spec);
+    std::vector<std::string> names;
+    try {
+      static_cast<void>(parse_index_notation(spec, names));
+    } catch (const Error&) { return std::nullopt; }  // no product: evaluate() knows what it is
+    const auto given = nb::borrow<nb::dict>(operands);
+    if (a.accumulate || nb::len(given) != names.size()) return std::nullopt;
+    for (const auto& n : names) {
+      if (!given.contains(n.c_str())) return std::nullopt;
+      add(n, given[n.c_str()]);
+    }
+  } else {
+    std::vector<int> ranks;
+    for (nb::handle h : operands) {
+      add(operand_name(out.size()), h);
+      ranks.push_back(static_cast<int>(out.back().shape.size()));
+    }
+    a = to_assignment(parse_einsum(spec, ranks));
+    if (a.value.operands().size() != out.size()) return out;  // which says what is wrong
+  }
+  const auto sparse = std::ranges::count_if(out, [](const TensorType& t) { return !t.format.is_all_dense(); });
+  if (sparse > 1 || !result_format(a, by_name).format.is_all_dense()) return std::nullopt;
+  return out;
 }
 
 /// Runs into `out` where one is given, otherwise into a fresh array of the package of the dense operands.
@@ -96,8 +130,8 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
     NoGil no_gil;
     result = plan.run(operands, a);
   }
-  if (!result.format().is_all_dense()) return nb::cast(result);
-  return dense_result(result, package);
+  if (!result.format().is_all_dense() || !result.format().is_identity()) return nb::cast(result);
+  return dense_result(to_dense(result), package);
 }
 
 /// A Python function as a kernel: gets sparse operands as tensors, dense ones and the output as NumPy arrays over their
@@ -152,26 +186,40 @@ void bind_plan(nb::module_& m) {
           "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
       .def_prop_ro("kernel_name", &Plan::kernel_name, "The kernel that was chosen, as explain() calls it.")
       .def_prop_ro(
-          "expression", [](const Plan& p) { return p.expression().to_string(); },
+          "expression", [](const Plan& p) { return p.expression(); },
           "What it computes, in index notation.")
       .def_prop_ro(
           "output_shape", [](const Plan& p) { return from_shape(p.output_type().shape); }, "The shape of the result.")
       .def_prop_ro(
           "output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); }, "The dtype of the result.")
       .def("__repr__",
-           [](const Plan& p) { return "<strata.Plan " + p.expression().to_string() + " by " + p.kernel_name() + ">"; });
+           [](const Plan& p) { return "<strata.Plan " + p.expression() + " by " + p.kernel_name() + ">"; });
 
   m.def(
       "plan",
       [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype, bool pattern) {
         PlanOptions options = plan_options(dtype, compute_dtype);
         options.pattern = pattern;
-        return plan_of(spec, to_operands(operands), options);
+        std::vector<TensorType> types;
+        for (const Tensor& t : to_operands(operands)) types.push_back(t.type());
+        return plan_of(spec, std::move(types), options);
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
       nb::arg("compute_dtype") = nb::none(), nb::arg("pattern") = false,
       "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
       "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
+  m.def(
+      "plan_product",
+      [](const std::string& spec, nb::handle operands, nb::handle dtype, nb::handle compute_dtype) -> nb::object {
+        auto types = types_of_product(spec, operands);
+        if (!types) return nb::none();
+        try {
+          return nb::cast(plan_of(spec, *std::move(types), plan_options(dtype, compute_dtype)));
+        } catch (const Unsupported&) { return nb::none(); }
+      },
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
+      nb::arg("compute_dtype") = nb::none(),
+      "The plan of one product with a dense result, over {name: operand} or a sequence; None for another expression.");
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,

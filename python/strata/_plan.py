@@ -5,21 +5,59 @@ from ._text import check_text
 from .errors import ExpressionError
 
 
-def plan(spec, *tensors, dtype=None, compute_dtype=None, **named):
-    """Plans an expression for operands of these types, which it looks at, never at data.
+def plan(
+    spec,
+    *tensors,
+    format=None,
+    semiring=None,
+    mask=None,
+    complement_mask=False,
+    dtype=None,
+    compute_dtype=None,
+    schedule=None,
+    **named,
+):
+    """Plans an expression once, to run it as often as wanted on operands of these types.
 
         plan("ij,j->i", A, x).explain()
         plan("y(i) = A(i,j) * x(j)", A=A, x=x).run(A, x)
+        plan("C(i,k) = A(i,j) * B(j,k)", A=A, B=A).run(A, A)             # sparse, as evaluate() has it
+        plan("ij,ij->ij", TensorType("CSR", (10**6, 10**6), nse=10**7), TensorType("COO", (10**6, 10**6)))
 
-    dtype : of the result; compute_dtype : to accumulate in
+    tensors : the operands of an einsum; of index notation in the order in which it names them, or by name. Tensors,
+        arrays, or a TensorType for what is not there yet
+    format, semiring, mask, complement_mask, dtype, compute_dtype, schedule : as for evaluate(); the mask stays the plan's
 
-    ExpressionError, DTypeError, Unsupported.
+    Planning looks at types and at how much is stored, never at values. Whatever the operands store, a run is right: what
+    was taken for granted of them (whose patterns are the same, which rows are empty) is looked at, and what stands
+    behind a guard takes over where it does not hold.
+
+    ExpressionError, DTypeError, TensorError, ScheduleError, Unsupported.
     """
     check_text(spec, "plan")
-    if "=" in spec and not tensors:
-        tensors = _core.operands_by_name(spec, named)
-    elif named:
+    notation = "=" in spec
+    if named and not notation:
         raise ExpressionError(
             "an einsum takes its operands by position", expected='plan("ij,j->i", A, x)', got=", ".join(named)
         )
-    return _core.plan(spec, *tensors, dtype=dtype, compute_dtype=compute_dtype)
+    options = {"dtype": dtype, "compute_dtype": compute_dtype}
+    asked = {
+        "format": format,
+        "semiring": semiring,
+        "mask": mask,
+        "complement_mask": complement_mask,
+        "schedule": schedule,
+    }
+    if notation and tensors:
+        named = _by_position(spec, tensors)
+    operands = named if notation else tensors
+    plain = not complement_mask and all(value is None for value in (format, semiring, mask, schedule))
+    product = _core.plan_product(spec, operands, **options) if plain else None
+    return _core.plan_expression(spec, operands, **asked, **options) if product is None else product
+
+
+def _by_position(spec, tensors):
+    names = _core.expression_operands(spec)
+    if len(names) != len(tensors):
+        raise ExpressionError(f"'{spec}' names {len(names)} operands", expected=str(len(names)), got=str(len(tensors)))
+    return dict(zip(names, tensors))

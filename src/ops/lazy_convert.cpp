@@ -22,10 +22,11 @@ planning::Lazy convert(const planning::Lazy& t, const Format& format, const Conv
   const double stored = t.stats().stored;
   TensorType type = converted_type(t.type(), stored, format, options.dtype);
   auto stats = planning::stats_for(type, stored);
-  return planning::Lazy::made(std::move(type), std::move(stats),
-                              {.inputs = {t}, .make = [format, options](planning::Lazy::Inputs& in) {
-                                 return convert(in[0], format, options);
-                               }});
+  planning::Lazy::Step step{
+      .inputs = {t},
+      .make = [format, options](planning::Lazy::Inputs& in) { return convert(in[0], format, options); },
+      .work = stored};
+  return planning::Lazy::made(std::move(type), std::move(stats), std::move(step));
 }
 
 }  // namespace strata

@@ -34,6 +34,7 @@ class Lazy {
     std::function<Tensor(Inputs&, const Destination&)> deliver = {};
     /// What is generated for it: a title, and the text. Nothing where there is nothing to show.
     std::function<std::pair<std::string, std::string>()> code = {};
+    double work = 0;  ///< innermost iterations that `make` takes, about
   };
 
   Lazy() = default;

@@ -15,17 +15,6 @@ namespace {
 using execution::DenseView;
 using planning::refuse;
 
-/// Would a kernel made for operands of type `planned` read an operand of type `t` rightly?
-bool serves(const TensorType& planned, const TensorType& t) {
-  if (planned == t) return true;
-  TensorType same = t;
-  same.strides = planned.strides;
-  if (!(planned == same) || planned.strides.empty() || t.strides.size() != planned.strides.size()) return false;
-  for (std::size_t l = 0; l < t.strides.size(); ++l)  // a general stride may be any
-    if (planned.strides[l] != TensorType::Stride::general && planned.strides[l] != t.strides[l]) return false;
-  return true;
-}
-
 /// A factor must keep its value in the dtype that sums are kept in; floats may round.
 void check_factor(const char* name, const Scalar& s, DType compute) {
   if (s.dtype == compute || is_complex(compute)) return;
@@ -86,7 +75,42 @@ Tensor fresh(const planning::Choice& c) {
 
 }  // namespace
 
+/// One product, by one kernel.
+struct ProductPlan final : Plan::Impl {
+  Einsum einsum;  ///< as written; the choice's is in normal form
+  planning::ChoicePtr choice;
+
+  std::string expression() const override { return einsum.to_string(); }
+  TensorType output_type() const override { return choice->product.output; }
+  std::string kernel_name() const override { return choice->runner->name(); }
+  std::string explain() const override { return planning::explain(einsum, *choice); }
+  std::string show() const override {
+    const std::string text = choice->runner->show();
+    return text.empty() ? "nothing was generated: '" + kernel_name() +
+                              "' is written by hand (settings().engine = \"jit\" generates)\n"
+                        : text;
+  }
+  void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override;
+  Tensor run(std::span<const Tensor> operands, const Scalar& alpha) const override;
+  void check(std::span<const Tensor> operands) const;
+};
+
 namespace planning {
+
+bool serves(const TensorType& planned, const TensorType& t) {
+  if (planned == t) return true;
+  TensorType same = t;
+  same.strides = planned.strides;
+  if (!(planned == same) || planned.strides.empty() || t.strides.size() != planned.strides.size()) return false;
+  for (std::size_t l = 0; l < t.strides.size(); ++l)  // a general stride may be any
+    if (planned.strides[l] != TensorType::Stride::general && planned.strides[l] != t.strides[l]) return false;
+  return true;
+}
+
+void refuse_operand(const std::string& name, const TensorType& planned, const TensorType& got) {
+  refuse("operand " + name + " is not what the plan was made for", planned.to_string(), got.to_string(),
+         "make a plan for these types, or convert the operand");
+}
 
 void check_accumulator(DType compute) {
   if (accumulator(compute) != compute && compute != DType::boolean)
@@ -130,18 +154,18 @@ static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, con
   const Shape shape = output_shape(e, shapes);
   if (options.pattern) {
     const auto dtypes = planning::dtypes_for(operands, options);
-    auto impl = std::make_shared<Plan::Impl>();
+    auto impl = std::make_shared<ProductPlan>();
     const TensorType output = planning::type_in_pattern(e, operands, shape, dtypes.output);
     impl->choice = planning::choice_for(e, operands, output, dtypes.compute);
-    impl->expression = e;
+    impl->einsum = e;
     impl->types.assign(operands.begin(), operands.end());
     return Plan(std::move(impl));
   }
   if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", tuple_text(shape));
   const auto dtypes = planning::dtypes_for(operands, options);
-  auto impl = std::make_shared<Plan::Impl>();
+  auto impl = std::make_shared<ProductPlan>();
   impl->choice = planning::choice_for(e, operands, planning::dense_type(shape, dtypes.output), dtypes.compute);
-  impl->expression = e;
+  impl->einsum = e;
   impl->types.assign(operands.begin(), operands.end());
   return Plan(std::move(impl));
 }
@@ -157,51 +181,52 @@ const Plan::Impl& planned(const std::shared_ptr<const Plan::Impl>& impl) {
   return *impl;
 }
 
-void check_operands(const Plan::Impl& p, std::span<const Tensor> operands) {
-  if (operands.size() != p.types.size())
-    refuse("the plan has another number of operands", std::to_string(p.types.size()), std::to_string(operands.size()));
-  for (std::size_t k = 0; k < operands.size(); ++k)
-    if (!serves(p.types[k], operands[k].type()))
-      refuse("operand " + std::to_string(k) + " is not what the plan was made for", p.types[k].to_string(),
-             operands[k].type().to_string(), "make a plan for these types, or convert the operand");
-}
 }  // namespace
 
 Plan planning::fitted(const Plan& plan, std::span<const Tensor> operands) {
-  const auto& types = plan.operand_types();
-  bool fits = types.size() == operands.size();
-  for (std::size_t k = 0; fits && k < types.size(); ++k) fits = serves(types[k], operands[k].type());
+  const auto& product = static_cast<const ProductPlan&>(plan.impl());
+  bool fits = product.types.size() == operands.size();
+  for (std::size_t k = 0; fits && k < operands.size(); ++k) fits = serves(product.types[k], operands[k].type());
   if (fits) return plan;
   std::vector<TensorType> now;
   for (const Tensor& t : operands) now.push_back(t.type());
-  const Product& p = plan.impl().choice->product;
-  return make_plan(plan.expression(), now,
+  const Product& p = product.choice->product;
+  return make_plan(product.einsum, now,
                    {.compute_dtype = p.compute, .output_dtype = p.output.dtype, .pattern = p.pattern_of >= 0});
 }
 
-const Einsum& Plan::expression() const { return planned(impl_).expression; }
+std::string Plan::expression() const { return planned(impl_).expression(); }
 const std::vector<TensorType>& Plan::operand_types() const { return planned(impl_).types; }
-TensorType Plan::output_type() const { return planned(impl_).choice->product.output; }
-std::string Plan::kernel_name() const { return planned(impl_).choice->runner->name(); }
-std::string Plan::explain() const { return planning::explain(planned(impl_).expression, *planned(impl_).choice); }
-
-std::string Plan::show() const {
-  const std::string text = planned(impl_).choice->runner->show();
-  return text.empty() ? "nothing was generated: '" + kernel_name() +
-                            "' is written by hand (settings().engine = \"jit\" generates)\n"
-                      : text;
-}
+TensorType Plan::output_type() const { return planned(impl_).output_type(); }
+std::string Plan::kernel_name() const { return planned(impl_).kernel_name(); }
+std::string Plan::explain() const { return planned(impl_).explain(); }
+std::string Plan::show() const { return planned(impl_).show(); }
 
 void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const {
-  const Impl& p = planned(impl_);
-  check_operands(p, operands);
-  const planning::Choice* choice = p.choice.get();
-  check_factor("alpha", alpha, choice->product.compute);
-  check_factor("beta", beta, choice->product.compute);
-  if (choice->product.pattern_of >= 0) return planning::run_in_pattern(*choice, operands, out, alpha, beta);
-  check_output(choice->product.output, out);
+  planned(impl_).run(operands, out, alpha, beta);
+}
+Tensor Plan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
+  return planned(impl_).run(operands, alpha);
+}
+
+void ProductPlan::check(std::span<const Tensor> operands) const {
+  if (operands.size() != types.size())
+    refuse("the plan has another number of operands", std::to_string(types.size()), std::to_string(operands.size()));
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (!planning::serves(types[k], operands[k].type()))
+      planning::refuse_operand(std::to_string(k), types[k], operands[k].type());
+}
+
+void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+                      const Scalar& beta) const {
+  check(operands);
+  const planning::Choice* used = choice.get();
+  check_factor("alpha", alpha, used->product.compute);
+  check_factor("beta", beta, used->product.compute);
+  if (used->product.pattern_of >= 0) return planning::run_in_pattern(*used, operands, out, alpha, beta);
+  check_output(used->product.output, out);
   planning::ChoicePtr other;
-  const TensorType& wanted = choice->product.output;
+  const TensorType& wanted = used->product.output;
   const DenseView view = execution::view_of(out);
   const auto range = execution::extent_of(view);
   if (range.first == range.second) return;  // no elements
@@ -209,32 +234,31 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
     if (execution::overlaps_itself(view))
       refuse("elements of the output share memory", "memory of its own for each element", out.type().to_string(),
              "pass a copy");
-    other = planning::choice_for(p.expression, p.types, output_key(out.type()), choice->product.compute);
-    choice = other.get();
+    other = planning::choice_for(einsum, types, output_key(out.type()), used->product.compute);
+    used = other.get();
   }
   if (std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) { return touches(t, range); })) {
-    const Tensor copy = fresh(*p.choice);  // the output lies over an operand: results may only land there at the end
+    const Tensor copy = fresh(*choice);  // the output lies over an operand: results may only land there at the end
     const DenseView scratch = execution::view_of(copy);
     if (!beta.is_zero()) execution::assign(scratch, view);
-    p.choice->runner->run(operands, copy, alpha, beta);
+    choice->runner->run(operands, copy, alpha, beta);
     execution::assign(view, scratch);
     return;
   }
-  choice->runner->run(operands, out, alpha, beta);
+  used->runner->run(operands, out, alpha, beta);
 }
 
-Tensor Plan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
-  const Impl& p = planned(impl_);
-  check_operands(p, operands);
-  check_factor("alpha", alpha, p.choice->product.compute);
+Tensor ProductPlan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
+  check(operands);
+  check_factor("alpha", alpha, choice->product.compute);
   const Scalar zero = Scalar::of(0.0);
-  if (p.choice->product.pattern_of >= 0) {
-    Tensor out = planning::fresh_in_pattern(*p.choice, operands);
-    p.choice->runner->run(operands, out, alpha, zero);
+  if (choice->product.pattern_of >= 0) {
+    Tensor out = planning::fresh_in_pattern(*choice, operands);
+    choice->runner->run(operands, out, alpha, zero);
     return out;
   }
-  Tensor out = fresh(*p.choice);
-  if (p.choice->size > 0) p.choice->runner->run(operands, out, alpha, zero);
+  Tensor out = fresh(*choice);
+  if (choice->size > 0) choice->runner->run(operands, out, alpha, zero);
   return out;
 }
 

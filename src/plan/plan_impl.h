@@ -26,16 +26,32 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
 
 std::string explain(const Einsum& e, const Choice& choice);
 
-/// The plan, where it serves these operands; otherwise the same for their types: how positions and coordinates of what
-/// was made on the way are stored is known when they are counted.
-Plan fitted(const Plan& plan, std::span<const Tensor> operands);
+/// The plan of a product, where it serves these operands; otherwise the same for their types: how positions and
+/// coordinates of what was made on the way are stored is known when they are counted.
+Plan fitted(const Plan& product, std::span<const Tensor> operands);
+
+/// Would a kernel made for operands of type `planned` read an operand of type `t` rightly?
+bool serves(const TensorType& planned, const TensorType& t);
+/// PlanError: operand `name` of a plan has another type.
+[[noreturn]] void refuse_operand(const std::string& name, const TensorType& planned, const TensorType& got);
 
 }  // namespace planning
 
+/// One kind of plan.
 struct Plan::Impl {
-  Einsum expression;  ///< as written; the choice's is in normal form
   std::vector<TensorType> types;
-  planning::ChoicePtr choice;
+  Impl() = default;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  virtual ~Impl() = default;
+  virtual std::string expression() const = 0;
+  virtual TensorType output_type() const = 0;
+  virtual std::string kernel_name() const = 0;
+  virtual std::string explain() const = 0;
+  virtual std::string show() const = 0;
+  virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
+                   const Scalar& beta) const = 0;
+  virtual Tensor run(std::span<const Tensor> operands, const Scalar& alpha) const = 0;
 };
 
 }  // namespace strata

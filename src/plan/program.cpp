@@ -41,17 +41,16 @@ class Frame {
   std::vector<std::pair<Lazy, Tensor>> made_;
 };
 
-void collect(const Lazy& x, std::vector<Lazy>& seen, std::string& out) {
+/// Calls f for each step, those that it needs first.
+template <class F> void each_step(const Lazy& x, std::vector<Lazy>& seen, const F& f) {
   if (x.position() >= 0) return;
   for (const Lazy& s : seen)
     if (s.same_object(x)) return;
   seen.push_back(x);
-  for (const Lazy& i : x.step().inputs) collect(i, seen, out);
-  if (x.step().consumed) collect(*x.step().consumed, seen, out);
-  if (x.step().then) collect(*x.step().then, seen, out);
-  if (!x.step().code) return;
-  const auto [title, text] = x.step().code();
-  out += (out.empty() ? "" : "\n") + ("=== " + title) + "\n" + text;
+  for (const Lazy& i : x.step().inputs) each_step(i, seen, f);
+  if (x.step().consumed) each_step(*x.step().consumed, seen, f);
+  if (x.step().then) each_step(*x.step().then, seen, f);
+  f(x.step());
 }
 
 }  // namespace
@@ -64,10 +63,21 @@ std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Dest
   return result_.step().deliver(inputs, to);
 }
 
+double Program::work() const {
+  double out = 0;
+  std::vector<Lazy> seen;
+  each_step(result_, seen, [&](const Lazy::Step& s) { out += s.work; });
+  return out;
+}
+
 std::string Program::code() const {
   std::string out;
   std::vector<Lazy> seen;
-  collect(result_, seen, out);
+  each_step(result_, seen, [&](const Lazy::Step& s) {
+    if (!s.code) return;
+    const auto [title, text] = s.code();
+    out += (out.empty() ? "" : "\n") + ("=== " + title) + "\n" + text;
+  });
   return out;
 }
 

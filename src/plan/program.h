@@ -15,6 +15,8 @@ class Program {
   Tensor run(std::span<const Tensor> given) const;
   /// The same into a destination: nothing where the last step only makes fresh tensors.
   std::optional<Tensor> deliver(std::span<const Tensor> given, const Destination& to) const;
+  /// Innermost iterations of all steps, about.
+  double work() const;
   /// What is generated for each step, in the order in which they run.
   std::string code() const;
 

@@ -73,6 +73,22 @@ Stats stats_for(const TensorType& type, double stored) {
   return out;
 }
 
+double bytes_of(const TensorType& type, const Stats& stats) {
+  double out = type.shared_value ? 0 : stats.slots * static_cast<double>(size_of(type.dtype));
+  if (type.format.is_all_dense() || type.format.num_parts() != 1) return out;
+  const auto pos = static_cast<double>(size_of(type.pos_dtype)), crd = static_cast<double>(size_of(type.crd_dtype));
+  double parents = 1;
+  for (int l = 0; l < type.format.num_levels(); ++l) {
+    const auto at = static_cast<std::size_t>(l);
+    const double positions = at < stats.children.size() ? stats.children[at] : stats.slots;
+    const LevelKind kind = type.format.level(l).kind;
+    if (kind == LevelKind::compressed) out += parents * pos;
+    if (kind != LevelKind::dense && kind != LevelKind::range) out += positions * crd;
+    parents = positions;
+  }
+  return out;
+}
+
 bool share_pattern(const Tensor& a, const Tensor& b) {
   if (a.same_object(b)) return a.num_parts() == 1;
   const TensorType &s = a.type(), &t = b.type();

@@ -25,6 +25,9 @@ Stats stats_of(const Tensor& t);
 /// Of a tensor of this type that has about so many elements.
 Stats stats_for(const TensorType& type, double stored);
 
+/// About how many bytes its arrays have.
+double bytes_of(const TensorType& type, const Stats& stats);
+
 /// Do two tensors of one part differ in their values alone? Looks at addresses.
 bool share_pattern(const Tensor& a, const Tensor& b);
 

@@ -240,7 +240,8 @@ std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>
                   .otherwise = usual,
                   .code = [counted, loops] {
                     return std::pair("generated code: " + loops->assignment.to_string(), counted->describe(true));
-                  }};
+                  },
+                  .work = counted->values.order.visits * (counted->counts ? 2 : 1)};
   TensorType type = loops->type(wanted, dtype);
   auto stats = planning::stats_for(type, counted->values.order.visits);
   return Lazy::made(std::move(type), std::move(stats), std::move(step));

@@ -153,7 +153,8 @@ Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::opti
                   .otherwise = std::move(otherwise),
                   .code = [loops, title, before] {
                     return std::pair(title + loops->assignment.to_string(), before + loops->describe(true));
-                  }};
+                  },
+                  .work = loops->order.visits};
   return Lazy::made(std::move(type), std::move(stats), std::move(step), loops->pattern(wanted));
 }
 

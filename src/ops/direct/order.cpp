@@ -336,8 +336,12 @@ class Model {
     return false;
   }
 
-  /// Is a workspace so long small beside the work?
-  static bool fits(double length, double entries) { return length <= 65536 + 64 * std::min(entries, 1e6); }
+  /// Is a workspace so long small beside the work, or beside the operands?
+  bool fits(double length, double entries) const {
+    double stored = 0;
+    for (const double n : stored_) stored = std::max(stored, n);
+    return length <= std::max(stored, 65536 + 64 * std::min(entries, 1e6));
+  }
 
   /// Is the result a sum over whole indices, and 0 where nothing comes?
   bool starts_at_zero() const {

@@ -184,7 +184,8 @@ std::optional<Lazy> block_product(const Assignment& a, const Operands& operands,
                     return computed(&p, in[0], in[1]);
                   },
                   .otherwise = otherwise,
-                  .code = [text = a.to_string()] { return std::pair("hand-written: rows times matrices", text + "\n"); }};
+                  .code = [text = a.to_string()] { return std::pair("hand-written: rows times matrices", text + "\n"); },
+                  .work = t.stats().slots * static_cast<double>(type.shape[last])};
   return Lazy::made(std::move(type), std::move(step), t);
 }
 

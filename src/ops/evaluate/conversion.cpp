@@ -63,7 +63,8 @@ std::optional<Lazy> converted(const Assignment& a, const Operands& operands, con
                   },
                   .code = [text = a.to_string(), format = c->format] {
                     return std::pair("a conversion: " + text, "to " + format.to_string() + "\n");
-                  }};
+                  },
+                  .work = t.stats().stored};
   return Lazy::made(std::move(type), std::move(stats), std::move(step));
 }
 

@@ -101,6 +101,7 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
     return no("pair by pair it takes less than half of the multiply-adds");
   try {
     DensePlan found{.plan = make_plan(*e, list, plan_options(list, options, r.to)),
+                    .einsum = *e,
                     .names = std::move(names),
                     .operands = std::move(operands),
                     .factor = factor,

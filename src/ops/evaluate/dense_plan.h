@@ -6,6 +6,7 @@ namespace strata::evaluation {
 /// One product, at most one of whose operands is sparse, into dense memory.
 struct DensePlan {
   Plan plan;
+  Einsum einsum;
   std::vector<std::string> names;  ///< of the operands in the plan's order
   std::vector<Lazy> operands;      ///< as the plan takes them
   Scalar factor;                   ///< what numbers among the factors come to: sums are multiplied by it

@@ -1,4 +1,6 @@
 // Which way an expression goes, and what is generated for it.
+#include <cstdio>
+
 #include "expr/depth.h"
 #include "ops/direct/direct.h"
 #include "ops/direct/steps.h"
@@ -70,40 +72,48 @@ std::string direct::explained(const Assignment& a, const Operands& operands, con
   });
 }
 
-namespace {
-
-/// Operands and mask of a call, and what was asked.
-struct Call {
-  std::vector<std::string> names;
-  std::vector<Tensor> tensors;
-  evaluation::Question question;
-
-  Call(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
-    for (const auto& [name, t] : operands) {
-      names.push_back(name);
-      tensors.push_back(t);
-    }
-    if (options.mask) tensors.push_back(*options.mask);
-    const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
-    question = evaluation::question_of(a, planning::asked_of(options, mask), {});
-  }
-};
-
-}  // namespace
-
-std::string explain(const Assignment& a, const std::map<std::string, Tensor>& operands,
-                    const EvaluateOptions& options) {
-  const Call call(a, operands, options);
-  auto seen = evaluation::see(evaluation::describe(call.names, call.tensors), call.question.has_mask);
-  return direct::explained(a, seen.operands,
-                           evaluation::with_true_mask(evaluation::asked_of(call.question, std::move(seen.mask))));
+/// "1.5e+10", "12".
+static std::string about(double n) {
+  char text[32];
+  std::snprintf(text, sizeof text, n < 1e6 ? "%.0f" : "%.1e", n);
+  return text;
+}
+static std::string bytes(double n) {
+  const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
+  std::size_t u = 0;
+  for (; n >= 1000 && u + 1 < std::size(units); ++u) n /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, n < 10 && u > 0 ? "%.1f %s" : "%.0f %s", n, units[u]);
+  return text;
 }
 
-std::string show(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options) {
+std::string evaluation::explained(const Assignment& a, const Planned& planned) {
+  auto seen = see(planned.given, planned.question.has_mask);
+  double read = 0;
+  for (const auto& [name, t] : seen.operands) read += planning::bytes_of(t.type(), t.stats());
+  const planning::Lazy& result = planned.program->result();
+  return direct::explained(a, seen.operands, with_true_mask(asked_of(planned.question, std::move(seen.mask)))) +
+         "about " + about(planned.program->work()) + " innermost iterations; operands of " + bytes(read) +
+         ", a result of " + bytes(planning::bytes_of(result.type(), result.stats())) + "\n";
+}
+
+static evaluation::Question question(const Assignment& a, const EvaluateOptions& options) {
+  const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
+  return evaluation::question_of(a, planning::asked_of(options, mask), {});
+}
+
+std::string explain(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
+  return on_a_large_stack(stack_for(a.value.depth()), [&] {
+    evaluation::check_names(a, operands.by_name());
+    return evaluation::explained(
+        a, evaluation::plan_for(a, question(a, options), evaluation::describe(operands, options.mask)));
+  });
+}
+
+std::string show(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
   return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {
-    evaluation::check_names(a, operands);
-    const Call call(a, operands, options);
-    return evaluation::plan_for(a, call.question, evaluation::describe(call.names, call.tensors)).program->code();
+    evaluation::check_names(a, operands.by_name());
+    return evaluation::plan_for(a, question(a, options), evaluation::describe(operands, options.mask)).program->code();
   });
 }
 

@@ -83,6 +83,7 @@ std::optional<Lazy> matrix_sum(const Assignment& a, const Operands& operands, co
     step.inputs.push_back(operands.at(name));
     stored += operands.at(name).stats().stored;
   }
+  step.work = stored;
   const TensorType type = step.inputs[0].type();
   return Lazy::made(type, planning::stats_for(type, stored), std::move(step));
 }

@@ -154,6 +154,7 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
       return refuse("it scales short rows, for which one loop over all slots is faster");
     const bool real = flat->factor.imag() == 0, as_given = list[walked].same_object(before);
     return PatternProduct{.plan = std::move(plan),
+                          .einsum = e,
                           .names = std::move(flat->names),
                           .operands = std::move(list),
                           .alpha = real ? Scalar::of(flat->factor.real()) : Scalar::of(flat->factor),

@@ -8,6 +8,7 @@ namespace strata::evaluation {
 /// operand's own pattern: SDDMM, scaling, gradients. By compiled code.
 struct PatternProduct {
   Plan plan;
+  Einsum einsum;
   std::vector<std::string> names;  ///< of the operands in the plan's order
   std::vector<Lazy> operands;
   Scalar alpha;

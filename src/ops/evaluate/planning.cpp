@@ -19,20 +19,26 @@ std::atomic<std::int64_t> made{0};
 struct Result {
   Lazy lazy;
   bool by_types = false;
+  std::string way;
 };
+
+Result on_statistics(Result r) {
+  r.by_types = false;
+  return r;
+}
 
 Result planned(const Assignment& a, const Operands& operands, const Asked& asked, const planning::DestinationType& to,
             const Einsum* einsum) {
   if (const auto whole = with_index_values(a, operands))
-    return {planned(whole->assignment, whole->operands, asked, to, nullptr).lazy};
+    return on_statistics(planned(whole->assignment, whole->operands, asked, to, nullptr));
   if (const auto inside = with_padding(a, operands, asked))
-    return {planned(inside->assignment, inside->operands, inside->options, to, nullptr).lazy};
+    return on_statistics(planned(inside->assignment, inside->operands, inside->options, to, nullptr));
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
   const Request request(a, operands, asked, to, einsum);
   Lazy lazy = by_first_way(request);
-  return {std::move(lazy), request.by_types};
+  return {std::move(lazy), request.by_types, std::move(request.way)};
 }
 
 /// The last programs of a thread.
@@ -101,6 +107,35 @@ Given describe(std::vector<std::string> names, std::span<const Tensor> tensors) 
   return out;
 }
 
+Given describe(const PlanOperands& operands, const std::optional<Tensor>& mask) {
+  std::vector<Tensor> tensors;
+  std::vector<std::size_t> at;  // of each tensor
+  Given out;
+  for (const auto& [name, o] : operands.by_name()) {
+    out.names.push_back(name);
+    out.types.push_back(o.type);
+    const double rows = o.type.shape.empty() ? 1 : static_cast<double>(o.type.shape[0]);
+    out.stats.push_back(planning::stats_for(o.type, o.nse ? static_cast<double>(*o.nse) : 16 * rows));
+    out.twins.push_back(static_cast<int>(out.twins.size()));
+    if (!o.tensor) continue;
+    tensors.push_back(*o.tensor);
+    at.push_back(out.names.size() - 1);
+  }
+  if (mask) {
+    tensors.push_back(*mask);
+    at.push_back(out.names.size());
+    out.types.push_back(mask->type());
+    out.stats.emplace_back();
+    out.twins.push_back(static_cast<int>(out.twins.size()));
+  }
+  const Given there = describe({}, tensors);
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    out.stats[at[k]] = there.stats[k];
+    out.twins[at[k]] = static_cast<int>(at[static_cast<std::size_t>(there.twins[k])]);
+  }
+  return out;
+}
+
 Seen see(const Given& given, bool has_mask) {
   std::vector<Lazy> all;
   for (std::size_t k = 0; k < given.types.size(); ++k) {
@@ -123,7 +158,7 @@ Planned plan_for(const Assignment& a, const Question& q, Given given) {
   const Asked asked = with_true_mask(asked_of(q, std::move(seen.mask)));
   made.fetch_add(1, std::memory_order_relaxed);
   auto result = planned(a, seen.operands, asked, q.to, q.einsum ? &*q.einsum : nullptr);
-  return {q, std::move(given), planning::Epoch::now(), result.by_types,
+  return {q, std::move(given), planning::Epoch::now(), result.by_types, std::move(result.way),
           std::make_shared<const planning::Program>(std::move(result.lazy))};
 }
 

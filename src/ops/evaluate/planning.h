@@ -33,6 +33,8 @@ struct Given {
   bool operator==(const Given&) const = default;
 };
 Given describe(std::vector<std::string> names, std::span<const Tensor> tensors);
+/// The same of operands by name, and a mask.
+Given describe(const PlanOperands& operands, const std::optional<Tensor>& mask);
 
 /// All that a plan depends on: nothing else is looked at when one is made.
 struct Planned {
@@ -40,6 +42,7 @@ struct Planned {
   Given given;
   planning::Epoch epoch;
   bool by_types = false;  ///< statistics and twins were not asked for
+  std::string way;        ///< that it goes
   std::shared_ptr<const planning::Program> program;
 };
 
@@ -54,6 +57,9 @@ std::shared_ptr<const planning::Program> new_program(const Assignment& a, const 
                                                      std::span<const Tensor> tensors);
 /// How many programs were made since the process began.
 std::int64_t programs_made();
+
+/// What explain() says of a plan.
+std::string explained(const Assignment& a, const Planned& planned);
 
 /// The operands as planning sees them; the mask apart.
 struct Seen {

@@ -25,6 +25,24 @@ template <class F> Text fixed(const Request& r, Why why, const F& as, const char
   return as(r.assignment, r.operands(), r.options(), why) ? Text(text) : std::nullopt;
 }
 
+/// Innermost iterations of a product: of its sparse operand's slots, or of everything.
+double work_of(const Einsum& e, std::span<const Lazy> operands) {
+  std::vector<double> extents(static_cast<std::size_t>(e.num_indices), 1);
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    for (std::size_t d = 0; d < e.operands[k].size(); ++d) {
+      auto& n = extents[static_cast<std::size_t>(e.operands[k][d])];
+      n = std::max(n, static_cast<double>(operands[k].shape()[d]));
+    }
+  double out = 1;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].format().is_all_dense()) continue;
+    out = operands[k].stats().slots;
+    for (const int i : e.operands[k]) extents[static_cast<std::size_t>(i)] = 1;
+  }
+  for (const double n : extents) out *= n;
+  return out;
+}
+
 Result by_plan(const Request& r, Why why) {
   auto found = dense_plan(r, why);
   if (!found) return std::nullopt;
@@ -36,9 +54,11 @@ Result by_plan(const Request& r, Why why) {
   Lazy::Step step{.inputs = found->operands,
                   .make = [run](Lazy::Inputs& in) { return run(in, {}); },
                   .deliver = [run](Lazy::Inputs& in, const Destination& to) { return run(in, to); },
-                  .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); }};
+                  .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); },
+                  .work = work_of(found->einsum, found->operands)};
   const TensorType type = found->plan.output_type();
   r.by_types = found->lasting;
+  r.way = found->plan.kernel_name();
   return Lazy::made(type, planning::stats_for(type, 0), std::move(step));
 }
 
@@ -59,8 +79,10 @@ Result in_pattern(const Request& r, Why why) {
       .inputs = product->operands,
       .make = [plan, alpha = product->alpha](
                   Lazy::Inputs& in) { return run_in_pattern(planning::fitted(plan, in), in, alpha); },
-      .code = [plan] { return std::pair(std::string("in the pattern of the sparse operand"), plan.show()); }};
+      .code = [plan] { return std::pair(std::string("in the pattern of the sparse operand"), plan.show()); },
+      .work = work_of(product->einsum, product->operands)};
   r.by_types = product->lasting;
+  r.way = plan.kernel_name();
   const auto sparse =
       std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
   return Lazy::made(plan.output_type(), std::move(step), *sparse);
@@ -105,7 +127,10 @@ Result general(const Request& r, Why) {
   };
   TensorType type = type_of_result(r.assignment, types, r.options());
   double stored = 0;
-  for (const auto& [name, t] : r.operands()) stored = std::max(stored, t.stats().stored);
+  for (const auto& [name, t] : r.operands()) {
+    stored = std::max(stored, t.stats().stored);
+    step.work += t.stats().stored;
+  }
   auto stats = planning::stats_for(type, stored);
   return Lazy::made(std::move(type), std::move(stats), std::move(step));
 }
@@ -139,7 +164,10 @@ const Way table[] = {
 Lazy by_first(const Request& r, std::span<const Way> candidates) {
   std::string why;
   for (const Way& way : candidates)
-    if (auto result = way.plan(r, why)) return *std::move(result);
+    if (auto result = way.plan(r, why)) {
+      if (r.way.empty()) r.way = way.name;
+      return *std::move(result);
+    }
   throw InternalError("the general path refused: " + why);
 }
 
@@ -163,9 +191,9 @@ const Operands& Request::operands() const {
   return *cast_;
 }
 
-std::function<Lazy()> Request::by_ways_behind(std::string_view way) const {
+std::function<Lazy()> Request::by_ways_behind(std::string_view name) const {
   const std::span<const Way> all = table;
-  const auto at = std::ranges::find(all, way, &Way::name) - all.begin();
+  const auto at = std::ranges::find(all, name, &Way::name) - all.begin();
   return [a = assignment, operands = operands(), asked = options(), rest = all.subspan(static_cast<std::size_t>(at) + 1)] {
     return by_first(Request(a, operands, asked), rest);
   };

@@ -22,13 +22,14 @@ class Request {
   const planning::DestinationType to;
   const Dtypes dtypes;
   mutable bool by_types = false;  ///< set by a way that looked at types alone, never at statistics
+  mutable std::string way;        ///< that serves; a product's kernel
 
   /// What every way but a plan with a dense result computes with: operands in the dtype asked for, and what is left to
   /// ask for then.
   const Operands& operands() const;
   const Asked& options() const { return options_; }
   /// By the ways behind this one: what takes over where a guard does not hold. It owns what it needs.
-  std::function<Lazy()> by_ways_behind(std::string_view way) const;
+  std::function<Lazy()> by_ways_behind(std::string_view name) const;
 
  private:
   Asked options_;
