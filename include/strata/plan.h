@@ -38,6 +38,11 @@ class Plan {
   /// Into a fresh tensor; a result in the pattern of an operand has values of its own and shares the other arrays.
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha = Scalar::of(1.0)) const;
 
+  /// The same over the pattern of an earlier result, whose arrays the new one shares. PlanError: it has another pattern,
+  /// or none.
+  Tensor run_in_pattern_of(const Tensor& previous, std::span<const Tensor> operands,
+                           const Scalar& alpha = Scalar::of(1.0)) const;
+
   /// Every candidate in the order tried, with the reason it was refused or chosen.
   std::string explain() const;
   /// Iteration graph, schedule, loop IR and C text, as far as this plan has them.

@@ -118,7 +118,8 @@ class PlannedProduct {
       NoGil no_gil;
       out = m->execute();
     }
-    return c.is_valid() ? c : dense_result(out, package_);
+    if (c.is_valid()) return c;
+    return out.format().is_all_dense() ? dense_result(out, package_) : nb::cast(out);
   }
   void reset(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta) {
     static_cast<void>(alive());

@@ -134,6 +134,24 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
   return dense_result(to_dense(result), package);
 }
 
+nb::object run_reusing(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha,
+                       nb::handle beta, nb::handle reuse) {
+  if (!out.is_none() || !beta.is_none())
+    throw PlanError({.what = "a result that reuses a pattern is a fresh tensor", .expected = "reuse=, or out= and beta="});
+  if (!is_tensor(reuse))
+    throw PlanError({.what = "reuse takes an earlier result",
+                     .expected = "a sparse tensor that run() gave",
+                     .got = Py_TYPE(reuse.ptr())->tp_name});
+  const Scalar a = to_scalar(alpha);
+  const Tensor previous = to_operand(reuse);
+  Tensor result;
+  {
+    NoGil no_gil;
+    result = plan.run_in_pattern_of(previous, operands, a);
+  }
+  return nb::cast(result);
+}
+
 /// A Python function as a kernel: gets sparse operands as tensors, dense ones and the output as NumPy arrays over their
 /// memory.
 UserKernel user_kernel(const std::string& name, const std::string& expression, nb::handle formats, nb::handle dtype,
@@ -171,13 +189,18 @@ void bind_plan(nb::module_& m) {
       "A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.")
       .def(
           "run",
-          [](const Plan& p, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta) {
-            return run_plan(p, to_operands(operands), out, alpha, beta, package_of(handles(operands)));
+          [](const Plan& p, nb::args operands, nb::handle out, nb::handle alpha, nb::handle beta, nb::handle reuse) {
+            const auto given = to_operands(operands);
+            if (!reuse.is_none()) return run_reusing(p, given, out, alpha, beta, reuse);
+            return run_plan(p, given, out, alpha, beta, package_of(handles(operands)));
           },
           nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
-          nb::arg("beta") = nb::none(),
-          "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without "
-          "`out` the result is a fresh array.")
+          nb::arg("beta") = nb::none(), nb::arg("reuse") = nb::none(),
+          "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise), in the order "
+          "in which the expression names them. Without `out` the result is a fresh array, or a tensor where it is "
+          "sparse.\n\n"
+          "reuse : an earlier sparse result, whose pattern the new one shares: operands of the same patterns have other "
+          "values. PlanError where the pattern differs.")
       .def(
           "explain", [](const Plan& p) { return text(p.explain()); },
           "Every candidate in the order tried, with the reason it was refused or chosen.")

@@ -134,7 +134,8 @@ class Matmul:
             mm.execute()
 
     a, b : sparse tensors, NumPy arrays or torch tensors
-    c : array to write into, returned by execute(); without it each execute() returns a fresh array
+    c : array to write into, returned by execute(); without it each execute() returns a fresh array, or a sparse tensor where
+        a and b are sparse
     alpha, beta : numbers; beta is 1 with c unless given
     transpose_a, transpose_b, conjugate_a, conjugate_b : what op() does
     dtype, compute_dtype : of a fresh result; to accumulate in

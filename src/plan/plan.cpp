@@ -8,6 +8,7 @@
 #include "expr/depth.h"
 #include "plan/pattern.h"
 #include "plan/plan_impl.h"
+#include "tensor/same_storage.h"
 
 namespace strata {
 namespace {
@@ -207,6 +208,34 @@ void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar
 }
 Tensor Plan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
   return planned(impl_).run(operands, alpha);
+}
+
+Tensor Plan::run_in_pattern_of(const Tensor& previous, std::span<const Tensor> operands, const Scalar& alpha) const {
+  const TensorType wanted = output_type();
+  if (wanted.format.is_all_dense())
+    refuse("a dense result has no pattern to reuse", "a plan with a sparse result", wanted.to_string(), "run(out=)");
+  const auto differs = [&](const std::string& what, const std::string& expected, const std::string& got) {
+    refuse("the result has another pattern than the one to be reused: " + what, expected, got, "run without reuse");
+  };
+  if (previous.shape() != wanted.shape) differs("its shape", tuple_text(wanted.shape), tuple_text(previous.shape()));
+  Tensor result = planned(impl_).run(operands, alpha);
+  if (!(previous.format() == result.format()))
+    differs("its format", result.format().to_string(), previous.format().to_string());
+  std::vector<Part> parts;
+  for (int k = 0; k < result.num_parts(); ++k) {
+    const Part &before = previous.part(k), &now = result.part(k);
+    if (previous.type().pos_dtype != result.type().pos_dtype || !same_levels(before, now))
+      differs("its elements", std::to_string(result.nse()) + " elements where the operands give them",
+              std::to_string(previous.nse()) + ", in other places");
+    parts.push_back(before);
+    parts.back().values = now.values;
+    parts.back().value_stride = now.value_stride;
+    parts.back().values_batch_stride = now.values_batch_stride;
+  }
+  TensorType type = result.type();
+  type.pos_dtype = previous.type().pos_dtype;
+  type.crd_dtype = previous.type().crd_dtype;
+  return make_from_parts(std::move(type), std::move(parts));
 }
 
 void ProductPlan::check(std::span<const Tensor> operands) const {

@@ -190,6 +190,14 @@ Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::o
 }
 
 const Plan& Matmul::plan() {
+  if (may_be_sparse(a_, b_)) {
+    check_inner(a_.shape(), b_.shape(), options_);
+    plan_ = make_plan(to_assignment(matmul_einsum(a_.rank(), b_.rank(), options_)),
+                      {{operand_name(0), a_}, {operand_name(1), b_}},
+                      {.dtype = options_.plan.output_dtype, .compute_dtype = options_.plan.compute_dtype});
+    planned_ = true;
+    return plan_;
+  }
   const Pair operands = loaded(a_, b_, options_);
   plan_ = c_ ? plan_matmul(operands[0], operands[1], options_, c_->dtype())
              : plan_matmul(operands[0], operands[1], with_output(options_, a_, b_));
@@ -208,7 +216,7 @@ Tensor Matmul::execute() {
     matmul_into(a_, b_, c, alpha_, beta_, options_);
     return c;
   }
-  const Pair operands = loaded(a_, b_, options_);
+  const Pair operands = may_be_sparse(a_, b_) ? Pair{a_, b_} : loaded(a_, b_, options_);
   if (c_) {
     plan_.run(operands, *c_, alpha_, beta_);
     return *c_;

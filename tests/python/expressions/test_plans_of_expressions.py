@@ -81,7 +81,7 @@ def test_a_plan_does_what_evaluate_does_and_again_on_other_tensors(case, fmt):
     operands = used(text, make(3, fmt))
     plan = st.plan(text, **options, **operands)
     check_equal(plan.run(*operands.values()), st.evaluate(text, **options, **operands))
-    assert plan.output_shape == np.shape(plan.run(*operands.values()))
+    assert plan.output_shape == plan.run(*operands.values()).shape
     before = st._core.programs_made()
     results = []
     for seed in (20, 40, 60):
@@ -309,3 +309,60 @@ def test_a_type_says_what_it_is():
         st.TensorType("CXR", (4, 8))
     with pytest.raises(st.TensorError):
         st.TensorType("CSR", (4, -8))
+
+
+# --- patterns that are kept --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fmt", ["CSR", "COO", "CSC", "BSR(2, 3)"])
+@pytest.mark.parametrize("text", ["C(i,k) = A(i,j) * B(j,k)", "C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,j) * B(i,j)"])
+def test_a_result_reuses_the_pattern_of_an_earlier_one(text, fmt):
+    A, B = (spgemm if "k" in text else same_shape)(1).values()
+    plan = st.plan(text, A=A, B=B, format=fmt)
+    first = plan.run(A, B)
+    others = [t.with_values(np.random.default_rng(3).standard_normal(len(t.values))) for t in (A, B)]
+    again = plan.run(*others, reuse=first)
+    check_equal(again, plan.run(*others))
+    kinds = [level.kind for level in first.format.levels]
+    level = kinds.index("compressed")
+    assert np.shares_memory(again.crd(level), first.crd(level))
+    check_equal(plan.run(A, B, alpha=2, reuse=first), plan.run(A, B, alpha=2))
+
+
+def test_a_pattern_that_is_not_the_result_s_is_refused():
+    A, B = spgemm(1).values()
+    plan = st.plan("C(i,k) = A(i,j) * B(j,k)", A=A, B=B)
+    first = plan.run(A, B)
+    other = matrix(ROWS, INNER, 50)
+    with pytest.raises(st.PlanError, match="another pattern than the one to be reused: its elements"):
+        plan.run(other, B, reuse=first)
+    with pytest.raises(st.PlanError, match="its format"):
+        plan.run(A, B, reuse=first.to("COO"))
+    with pytest.raises(st.PlanError, match="its shape"):
+        plan.run(A, B, reuse=A)
+    with pytest.raises(st.PlanError, match="reuse takes an earlier result"):
+        plan.run(A, B, reuse=np.ones((ROWS, COLUMNS)))
+    with pytest.raises(st.PlanError, match="a fresh tensor"):
+        plan.run(A, B, out=np.zeros((ROWS, COLUMNS)), reuse=first)
+    with pytest.raises(st.PlanError, match="no pattern to reuse"):
+        st.plan("y(i) = A(i,j) * x(j)", A=A, x=np.ones(INNER)).run(A, np.ones(INNER), reuse=A)
+
+
+def test_a_planned_matmul_of_two_sparse_matrices_is_sparse():
+    A, B = spgemm(1).values()
+    want = A.to_scipy() @ B.to_scipy()
+    with st.Matmul(A, B, alpha=2) as mm:
+        assert "generated code" in mm.plan().kernel_name
+        got = mm.execute()
+        assert got.format == "CSR"
+        np.testing.assert_array_equal(got.to_numpy(), 2 * want.toarray())
+        mm.reset_operands(a=A.with_values(A.values * 3))
+        np.testing.assert_array_equal(mm.execute().to_numpy(), 6 * want.toarray())
+    c = np.ones((ROWS, COLUMNS))
+    with st.Matmul(A, B, c, beta=-1) as mm:
+        mm.plan()
+        assert mm.execute() is c
+    np.testing.assert_array_equal(c, want.toarray() - 1)
+    with st.Matmul(B, A, transpose_a=True, transpose_b=True) as mm:
+        mm.plan()
+        np.testing.assert_array_equal(mm.execute().to_numpy(), want.toarray().T)
