@@ -896,9 +896,11 @@ class Plan:
     A chosen way to compute an expression for operands of given types. Immutable, shareable between threads.
     """
 
-    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None) -> Any:
+    def run(self, *operands, out: object | None = None, alpha: object = 1, beta: object | None = None, reuse: object | None = None) -> Any:
         """
-        alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise). Without `out` the result is a fresh array.
+        alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise), in the order in which the expression names them. Without `out` the result is a fresh array, or a tensor where it is sparse.
+
+        reuse : an earlier sparse result, whose pattern the new one shares: operands of the same patterns have other values. PlanError where the pattern differs.
         """
 
     def explain(self) -> Any:
@@ -932,6 +934,11 @@ class Plan:
 def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None, pattern: bool = False) -> Plan:
     """
     Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
+    """
+
+def plan_product(spec: str, operands: object, *, dtype: object | None = None, compute_dtype: object | None = None) -> Any:
+    """
+    The plan of one product with a dense result, over {name: operand} or a sequence; None for another expression.
     """
 
 def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:
@@ -1047,6 +1054,52 @@ class Semiring:
     def __str__(self) -> str: ...
 
     def __repr__(self) -> str: ...
+
+class TensorType:
+    """
+    What planning looks at of a tensor that need not exist: st.plan(), st.explain() and st.show() take it for one.
+
+        TensorType('CSR', (10**9, 10**9), 'float64', nse=10**10)
+
+    format : a Format or its text
+    shape : of the tensor
+    dtype : of its values
+    nse : how many elements it stores, about; 16 a row where not given
+    pos_dtype, crd_dtype : int32 or int64; the narrowest that hold what there is where not given
+    fill : the value of absent elements
+
+    FormatError, DTypeError, TensorError.
+    """
+
+    def __init__(self, format: object, shape: object, dtype: object = 'float64', *, nse: object | None = None, pos_dtype: object | None = None, crd_dtype: object | None = None, fill: object | None = None) -> None: ...
+
+    @property
+    def format(self) -> Format:
+        """How the elements are stored."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each dimension."""
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+
+    @property
+    def nse(self) -> int | None:
+        """About how many elements are stored; None: 16 a row."""
+
+    def __repr__(self) -> str: ...
+
+def plan_expression(spec: str, operands: object, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Plan:
+    """
+    Plans index notation over {name: operand}, or an einsum over a sequence of them: tensors, arrays or types.
+    """
+
+def programs_made() -> int:
+    """
+    How many times an expression was planned since the process began: what is remembered does not count.
+    """
 
 def evaluate(spec: str, operands: dict, *, out: object | None = None, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None, general: bool = False) -> Any:
     """

@@ -172,8 +172,9 @@ def explain(
 
         print(explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))
 
-    Returns text. Nothing is computed, but for the steps before the last one of an expression that takes several.
-    ExpressionError, ScheduleError.
+    operands : tensors, arrays, or a TensorType for what is not there
+
+    Returns text. Nothing is computed. ExpressionError, ScheduleError.
     """
     return _core.explain(
         spec,
@@ -203,9 +204,11 @@ def show(
     **named,
 ):
     """What is generated for evaluate() with these operands: loops or iteration graph and schedule, loop IR and C text of
-    each step. It is carried out to tell.
+    each step. Nothing is computed.
 
         print(show("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))
+
+    operands : tensors, arrays, or a TensorType for what is not there
 
     Returns text, which a notebook shows in colours. ExpressionError, ScheduleError.
     """

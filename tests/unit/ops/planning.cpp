@@ -1,0 +1,118 @@
+// Plans of expressions: what they depend on is what they are remembered by, and all that they look at is counted.
+#include "ops/evaluate/planning.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "strata/ops.h"
+#include "strata/settings.h"
+
+using namespace strata;
+using evaluation::Given, evaluation::Question;
+
+namespace {
+
+Tensor csr(std::int64_t rows, std::int64_t each, double value = 1) {
+  std::vector<std::int64_t> pos{0}, crd;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t k = 0; k < each; ++k) crd.push_back((i + k) % rows);
+    std::sort(crd.end() - each, crd.end());
+    pos.push_back(static_cast<std::int64_t>(crd.size()));
+  }
+  const std::vector<double> values(crd.size(), value);
+  return Tensor::csr(rows, rows, pos, crd, values);
+}
+
+const char* const text = "C(i,k) = A(i,j) * B(j,k)";
+
+Question question(const EvaluateOptions& options = {}, const char* of = text,
+                  const planning::DestinationType& to = {}) {
+  const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
+  return evaluation::question_of(parse_assignment(of), planning::asked_of(options, mask), to);
+}
+
+/// Is a program that was made for the first question found for the second one, of these tensors? (In a thread of its own,
+/// which remembers no other.)
+bool found(const Question& first, const Question& second, const std::vector<Tensor>& made_for,
+           const std::vector<Tensor>& asked_for, const char* of = text) {
+  const std::vector<std::string> names{"A", "B"};
+  bool out = false;
+  std::thread([&] {
+    const auto made = evaluation::new_program(parse_assignment(of), first, names, made_for);
+    out = evaluation::known_program(second, names, asked_for) == made;
+  }).join();
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a program is found for the same question, and for no other") {
+  const std::vector<Tensor> ab{csr(64, 3), csr(64, 5)};
+  const Question same = question();
+  CHECK(found(same, question(), ab, ab));
+  const auto other = [&](const EvaluateOptions& options) { return !found(same, question(options), ab, ab); };
+  CHECK(other({.format = parse_format("COO", 2)}));
+  CHECK(other({.dtype = DType::f32}));
+  CHECK(other({.compute_dtype = DType::f32}));
+  CHECK(other({.result_dtype = DType::f32}));
+  CHECK(other({.semiring = Semiring::min_plus}));
+  CHECK(other({.mask = csr(64, 3)}));
+  CHECK(!found(question({.mask = csr(64, 3)}), question({.mask = csr(64, 3), .complement_mask = true}),
+               {ab[0], ab[1], csr(64, 3)}, {ab[0], ab[1], csr(64, 3)}));
+  CHECK(other({.schedule = parse_schedule("reorder(i, j, k)")}));
+  CHECK(other({.general = true}));
+  CHECK(!found(same, question({}, "C(i,k) = A(i,j) * B(k,j)"), ab, ab));
+  CHECK(!found(same, question({}, "C(k,i) = A(i,j) * B(j,k)"), ab, ab));
+  CHECK(!found(same, question({}, text, {.dtype = DType::f64}), ab, ab));
+  CHECK(!found(same, question({}, text, {.scales = true}), ab, ab));
+  CHECK(!found(same, question({}, text, {.adds_in_place = true}), ab, ab));
+}
+
+TEST_CASE("a program is found for operands of the same types and counts, and for no others") {
+  const std::vector<Tensor> ab{csr(64, 3), csr(64, 5)};
+  const Question q = question();
+  CHECK(found(q, q, ab, {csr(64, 3, 7), csr(64, 5, -1)}));
+  CHECK(!found(q, q, ab, {convert(ab[0], "COO"), ab[1]}));                                         // format
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.dtype = DType::f32}), ab[1]}));        // dtype
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.pos_dtype = DType::i64}), ab[1]}));    // of positions
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.crd_dtype = DType::i64}), ab[1]}));    // of coordinates
+  CHECK(!found(q, q, ab, {csr(65, 3), csr(65, 5)}));                                                // shape
+  CHECK(!found(q, q, ab, {csr(64, 20), ab[1]}));                                                    // stored elements
+  CHECK(!found(q, q, ab, {ab[0], ab[0]}));                                                          // one pattern
+  CHECK(!found(q, q, {csr(64, 64), ab[1]}, {csr(64, 63), ab[1]}));                                  // every place
+  const std::string before = settings().engine;
+  static_cast<void>(evaluation::new_program(parse_assignment(text), q, {"A", "B"}, ab));
+  settings().engine = "interpreter";
+  CHECK(evaluation::known_program(q, {"A", "B"}, ab) == nullptr);  // settings
+  settings().engine = before;
+  CHECK(evaluation::known_program(q, {"A", "B"}, ab) != nullptr);
+}
+
+TEST_CASE("types and counts are all that a plan sees") {
+  const TensorType huge = tensor_type("CSR", {1'000'000'000, 1'000'000'000}, DType::f64, 10'000'000'000);
+  CHECK(huge.pos_dtype == DType::i64);
+  CHECK(huge.crd_dtype == DType::i32);
+  const PlanOperands operands{{"A", PlanOperand(huge, 10'000'000'000)}, {"B", PlanOperand(huge, 10'000'000'000)}};
+  const std::string told = explain(parse_assignment(text), operands);
+  CHECK(told.find("generated code for the whole expression serves") != std::string::npos);
+  CHECK(told.find("innermost iterations") != std::string::npos);
+  CHECK(show(parse_assignment(text), operands).find("--- C ---") != std::string::npos);
+  const Plan plan = make_plan(parse_assignment(text), operands);
+  CHECK(plan.output_type().format == parse_format("CSR", 2));
+  CHECK(plan.operand_types().size() == 2);
+}
+
+TEST_CASE("a plan runs on tensors of its types, and keeps a pattern") {
+  const Tensor a = csr(64, 3), b = csr(64, 5);
+  const Plan plan = make_plan(parse_assignment(text), {{"A", a}, {"B", b}});
+  const Tensor c = plan.run(std::array{a, b});
+  CHECK(same_storage(c, evaluate(text, {{"A", a}, {"B", b}})));
+  const Tensor again = plan.run_in_pattern_of(c, std::array{csr(64, 3, 2), b});
+  CHECK(again.part().levels[1].crd.data == c.part().levels[1].crd.data);
+  CHECK(same_storage(again, evaluate(text, {{"A", csr(64, 3, 2)}, {"B", b}})));
+  CHECK_THROWS_AS(plan.run_in_pattern_of(c, std::array{csr(64, 4), b}), PlanError);
+  CHECK_THROWS_AS(plan.run(std::array{a}), PlanError);
+  CHECK_THROWS_AS(plan.run(std::array{a, convert(b, "COO")}), PlanError);
+}
