@@ -76,8 +76,8 @@ TEST_CASE("a program is found for operands of the same types and counts, and for
   CHECK(found(q, q, ab, {csr(64, 3, 7), csr(64, 5, -1)}));
   CHECK(!found(q, q, ab, {convert(ab[0], "COO"), ab[1]}));                                         // format
   CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.dtype = DType::f32}), ab[1]}));        // dtype
-  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.pos_dtype = DType::i64}), ab[1]}));    // of positions
-  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.crd_dtype = DType::i64}), ab[1]}));    // of coordinates
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.pos_dtype = DType::i32}), ab[1]}));    // of positions
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.crd_dtype = DType::i32}), ab[1]}));    // of coordinates
   CHECK(!found(q, q, ab, {csr(65, 3), csr(65, 5)}));                                                // shape
   CHECK(!found(q, q, ab, {csr(64, 20), ab[1]}));                                                    // stored elements
   CHECK(!found(q, q, ab, {ab[0], ab[0]}));                                                          // one pattern
