@@ -67,9 +67,15 @@ i64 Run::first_position(const Part& part, i64 x) {
 
 i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   i64 p = first_position(part, x);
-  for (std::size_t l = 1; l < levels; ++l)
-    p = part.format.level(static_cast<int>(l)).kind == LevelKind::compressed ? part.levels[l].pos.index(p)
-                                                                             : p * part.ranges[l].size;
+  for (std::size_t l = 1; l < levels; ++l) {
+    const Level& level = part.format.level(static_cast<int>(l));
+    switch (level.kind) {
+      case LevelKind::dense: p *= part.ranges[l].size; break;
+      case LevelKind::padded: p *= level.arg; break;
+      case LevelKind::singleton: break;
+      default: p = part.levels[l].pos.index(p);
+    }
+  }
   return p;
 }
 

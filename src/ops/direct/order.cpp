@@ -26,6 +26,36 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   return out;
 }
 
+std::optional<std::vector<int>> loop_order(const Format& f) {
+  if (f.num_parts() != 1) return std::nullopt;
+  std::vector<int> out;
+  bool listed = false;  // do positions that follow one another share coordinates so far?
+  for (int l = 0; l < f.num_levels(); ++l) {
+    const Level& level = f.level(l);
+    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
+    if (e.op != ExprNode::dim || !level.ordered) return std::nullopt;
+    switch (level.kind) {
+      case LevelKind::dense:
+        if (listed) return std::nullopt;
+        break;
+      case LevelKind::compressed:
+        if (listed) return std::nullopt;
+        listed = !level.unique;
+        break;
+      case LevelKind::singleton:
+        if (l == 0) return std::nullopt;
+        if (l + 1 == f.num_levels() || f.level(l + 1).kind != LevelKind::singleton) {
+          if (listed && !level.unique) return std::nullopt;
+          listed = false;
+        }
+        break;
+      default: return std::nullopt;
+    }
+    out.push_back(e.a);
+  }
+  return listed ? std::nullopt : std::optional(out);
+}
+
 bool are_twins(const Tensor& a, const Tensor& b) {
   const TensorType &s = a.type(), &t = b.type();
   if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype ||
@@ -58,7 +88,7 @@ class Model {
     dense_result_ = wanted.is_all_dense();
     for (const Access& a : u_.accesses) {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
-      kept_.push_back(a.dense ? std::nullopt : storage_order(a.tensor.format()));
+      kept_.push_back(a.dense ? std::nullopt : loop_order(a.tensor.format()));
       // Fill-in is missing in a semiring and in a mask.
       const bool drops = u_.drops_fill_in || static_cast<int>(stored_.size()) - 1 == u_.mask;
       if (kept_.back() && drops && a.tensor.format().can_hold_fill()) kept_.back().reset();
@@ -266,7 +296,7 @@ class Model {
         // Beside a workspace the mask's row is held as bits.
         const bool held =
             static_cast<int>(k) == u_.mask && static_cast<int>(v) == workspace && level[k] + 1 == sequence[k].size();
-        cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
+        cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind != LevelKind::dense;
         fibers[k] = fiber(k);
       }
       const auto set = merging::iteration_set(u_, [&](int k) {

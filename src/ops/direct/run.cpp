@@ -14,6 +14,23 @@ namespace {
 constexpr i64 largest_constant = 32;  ///< extents of blocks up to this stand in the kernel's text
 constexpr i64 largest_sum = 128;      ///< ... and of innermost sums over dense memory
 
+/// How many coordinates each level has: about, where elements are in a list, or have unused slots beside them.
+std::vector<double> elements_of_levels(const Tensor& t) {
+  const Part& part = t.part();
+  std::vector<double> out;
+  double places = 1;
+  i64 parents = 1;  // positions
+  for (std::size_t l = 0; l < part.levels.size(); ++l) {
+    const Level& level = part.format.level(static_cast<int>(l));
+    places *= static_cast<double>(part.ranges[l].size);
+    if (level.kind == LevelKind::dense) parents *= part.ranges[l].size;
+    else if (level.kind == LevelKind::padded) parents *= level.arg;
+    else if (level.kind != LevelKind::singleton) parents = part.levels[l].pos.index(parents);
+    out.push_back(std::min(places, static_cast<double>(parents)));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string Run::describe(const Format& wanted, bool code) const {
@@ -97,21 +114,18 @@ Run::Run(const Unit& unit, const Order& order) : u_(unit), o_(order) {
     Tensor t = a.dense ? strided(a.tensor) : stored(k);
     merging::Operand operand{.type = t.type(), .vars = {}, .dense = a.dense};
     const Format& f = t.format();
-    i64 parents = 1;
+    const std::vector<double> elements = a.dense ? std::vector<double>() : elements_of_levels(t);
     for (int l = 0; l < f.num_levels(); ++l) {
-      if (a.dense && t.part().strides[static_cast<std::size_t>(l)] == 1) operand.contiguous = l;
+      const auto level = static_cast<std::size_t>(l);
+      if (a.dense && t.part().strides[level] == 1) operand.contiguous = l;
       const auto d = static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a);
       operand.vars.push_back(var[static_cast<std::size_t>(a.indices[d])]);
-      if (f.level(l).kind != LevelKind::compressed) {
-        parents *= t.shape()[d];
-        continue;
-      }
-      const i64 children = t.part().levels[static_cast<std::size_t>(l)].pos.index(parents);
+      if (a.dense || f.level(l).kind == LevelKind::dense) continue;
       // Powers of 4: a kernel's text should not change with every matrix.
+      const double parents = l > 0 ? elements[level - 1] : 1;
       double fiber = 1;
-      while (fiber * 4 * static_cast<double>(parents) <= static_cast<double>(children)) fiber *= 4;
+      while (fiber * 4 * parents <= elements[level]) fiber *= 4;
       operand.fibers.push_back(fiber);
-      parents = children;
     }
     operand.twin = o_.shared(u_, k);
     if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;

@@ -61,6 +61,9 @@ struct Wishes {
 
 /// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.
 std::optional<std::vector<int>> storage_order(const Format& f);
+/// ... where loops over several operands walk all levels in place: their coordinates ascend, and no two elements share
+/// all of them.
+std::optional<std::vector<int>> loop_order(const Format& f);
 
 /// In which order the indices are looped over, and how the operands must be stored for that.
 struct Order {

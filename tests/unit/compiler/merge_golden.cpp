@@ -17,8 +17,8 @@ merging::Operand operand(const std::string& format, std::vector<int> vars) {
   o.dense = f.is_all_dense();
   if (o.dense) o.contiguous = static_cast<int>(vars.size()) - 1;
   for (int l = 0; l < f.num_levels(); ++l) {
-    o.type.levels.push_back(f.level(l).kind);
-    if (f.level(l).kind == LevelKind::compressed) o.fibers.push_back(4);
+    o.type.levels.push_back(merging::level_in_loops(f, l));
+    if (f.level(l).kind != LevelKind::dense) o.fibers.push_back(4);
   }
   o.vars = std::move(vars);
   return o;
@@ -177,7 +177,8 @@ TEST_CASE("kernels are known by all that they are made for") {
       [](auto& i) { i.fill = Scalar::of(1.0); },
       [](auto& i) { i.mask = 1; },
       [](auto& i) { i.complement = true; },
-      [](auto& i) { i.operands[0].type.levels[0] = LevelKind::compressed; },
+      [](auto& i) { i.operands[0].type.levels[0].kind = LevelKind::compressed; },
+      [](auto& i) { i.operands[0].type.levels[1].unique = false; },
       [](auto& i) { i.operands[0].type.dtype = DType::f32; },
       [](auto& i) { i.operands[0].type.pos_dtype = DType::i64; },
       [](auto& i) { i.operands[0].type.crd_dtype = DType::i64; },
