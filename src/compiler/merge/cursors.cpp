@@ -10,7 +10,7 @@ namespace strata::merging {
 namespace {
 
 constexpr std::int64_t long_stride = 16;  ///< elements of a long fiber of which one is looked at
-constexpr std::int64_t run_stride = 8;    ///< ... of a run of equal coordinates
+constexpr std::int64_t run_stride = 16;    ///< ... of a run of equal coordinates
 
 /// 1 where it holds.
 Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
@@ -174,9 +174,17 @@ void Nest::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
     out.push_back(ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::eq(crd(c, q), coordinate)),
                                  ir::assign(c.next, next + step)));
   };
-  // Coordinates ascend: what lies between two that are the same is the same too.
+  // Coordinates ascend: what lies between two that are the same is the same too. The last ones are counted, without a
+  // jump for each, which would be guessed wrong in every run.
   while_equal(run_stride - 1, run_stride);
+  Expr rest = next;
+  for (std::int64_t k = 0; k + 1 < run_stride; ++k) rest = rest + one_if(ir::eq(crd(c, next + k), coordinate));
+  Stmts close;
+  std::swap(close, out);
   while_equal(0, 1);
+  const Stmt one_by_one = out.back();
+  out = std::move(close);
+  out.push_back(ir::branch(ir::lt(next + (run_stride - 2), c.end), ir::assign(c.next, rest), one_by_one));
 }
 
 }  // namespace strata::merging
