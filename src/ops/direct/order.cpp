@@ -49,6 +49,12 @@ std::optional<std::vector<int>> loop_order(const Format& f) {
           listed = false;
         }
         break;
+      case LevelKind::delta:
+      case LevelKind::bitmap:
+      case LevelKind::padded:
+        // As the first level they would be cut where a chunk begins, and only coordinates in an array can be searched.
+        if (listed || l == 0 || !level.unique) return std::nullopt;
+        break;
       default: return std::nullopt;
     }
     out.push_back(e.a);

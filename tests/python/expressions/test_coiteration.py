@@ -10,8 +10,8 @@ import strata as st
 
 FORMATS = ["CSR", "COO", "DCSR", "CSF", "ELL", "delta(4)", "bitmap"]
 PAIRS = list(itertools.product(FORMATS, FORMATS))
-IN_PLACE = {"CSR", "COO", "DCSR", "CSF"}
-FOUND_AT_ONCE = {"CSR"}  # rows that another operand chooses
+IN_PLACE = {"CSR", "COO", "DCSR", "CSF", "ELL", "delta(4)", "bitmap"}
+FOUND_AT_ONCE = {"CSR", "ELL", "delta(4)", "bitmap"}  # rows that another operand chooses
 ROWS, COLUMNS = 23, 150  # bitmaps: three words a row
 
 
