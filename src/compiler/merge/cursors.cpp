@@ -58,7 +58,7 @@ levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
 
 Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
-  Cursor c{.operand = k, .level = at.level[o], .p = {}, .begin = {}, .end = {}, .has = {}, .next = {}, .steps = {}};
+  Cursor c{.operand = k, .level = at.level[o], .p = {}, .begin = {}, .end = {}, .has = {}, .next = {}, .has_unused = false, .steps = {}};
   const levels::CursorInputs in = cursor_inputs(var, k, at);
   const std::string stem = in.stem;
   const auto named = [&](const char* what, const Expr& e) {
@@ -74,8 +74,8 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   } else if (in.level.kind == LevelKind::padded) {
     const Expr slots = scalar(ScalarBinding::level_slots, k, c.level, name_of_operand(k) + "_slots");
     c.begin = named("_begin", parent * slots);
-    const Expr all = named("_slots", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
-    c.end = end_of_used(c, all, extent(var), out);
+    c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
+    c.has_unused = true;
   } else {
     c.begin = named("_begin", in.pos(parent));
     c.end = named("_end", in.pos(parent + 1));
@@ -110,21 +110,25 @@ Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, cons
   return lo;
 }
 
-Expr Nest::end_of_used(const Cursor& c, const Expr& end, const Expr& size, Stmts& out) {
+Expr Nest::is_used(int var, const Cursor& c, const Expr& position) {
+  // All ones: -1 where they are signed (or fill all 64 bits), beyond every extent where they are not.
+  const DType t = operand(c.operand).type.crd_dtype;
+  const Expr e = crd(c, position);
+  return is_unsigned_int(t) && size_of(t) < 8 ? ir::lt(e, extent(var)) : ir::ge(e, ir::int_const(0));
+}
+
+void Nest::leave_out_unused(int var, Cursor& c, Stmts& out) {
+  if (!c.has_unused) return;
+  c.has_unused = false;
   const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
   const Expr lo = ir::var(low), hi = ir::var(high), mid = ir::var(middle);
-  // Signed all ones read as -1, unsigned ones as a value beyond every extent.
-  const auto used = [&](const Expr& q) {
-    return ir::logical_and(ir::ge(crd(c, q), ir::int_const(0)), ir::lt(crd(c, q), size));
-  };
-  out.push_back(ir::declare(high, end));
-  // Most rows are full, or nearly so.
-  out.push_back(ir::declare(low, ir::select(ir::lt(c.begin, end), end - 1, end)));
-  const Stmt half = ir::branch(used(mid), ir::assign(low, mid + 1), ir::assign(high, mid));
-  const Stmt search = ir::block({ir::assign(low, c.begin), ir::assign(high, end - 1),
-    ir::while_loop(ir::lt(lo, hi), ir::block({ir::let(middle, lo + ir::floor_div(hi - lo, 2)), half}))});
-  out.push_back(ir::branch(ir::logical_and(ir::lt(lo, end), ir::logical_not(used(lo))), search));
-  return hi;
+  // Most rows are full: the last slot is asked first.
+  const Expr full = ir::logical_and(ir::lt(c.begin, c.end), is_used(var, c, c.end - 1));
+  out.push_back(ir::declare(high, c.end));
+  out.push_back(ir::declare(low, ir::select(full, c.end, c.begin)));
+  const Stmt half = ir::branch(is_used(var, c, mid), ir::assign(low, mid + 1), ir::assign(high, mid));
+  out.push_back(ir::while_loop(ir::lt(lo, hi), ir::block({ir::let(middle, lo + ir::floor_div(hi - lo, 2)), half})));
+  c.end = hi;
 }
 
 void Nest::start(const Cursor& c, Stmts& out) {

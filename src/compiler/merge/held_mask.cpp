@@ -14,7 +14,8 @@ bool Nest::can_hold_mask() const {
 Stmt Nest::with_mask_held(const Place& at, Stmt loops) {
   Stmts out;
   const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
-  const Cursor spread = open(workspace_, in_.mask, at, out);
+  Cursor spread = open(workspace_, in_.mask, at, out);
+  leave_out_unused(workspace_, spread, out);
   const auto each = [&](const Cursor& c, const auto& make) {
     const std::string p = c.steps ? c.p : names_.fresh(c.p), at_mask = names_.fresh("masked");
     Stmts body;

@@ -65,6 +65,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
     if (!contains(driving, k) && cost(k) <= search_factor * cost(driving[0])) driving.push_back(k);
   if (cursors.size() > 1 && driving.size() == 1) line += ", " + name_of_operand(driving[0]) + " drives";
   lines_.push_back(line);
+  if (cursors.size() > 1)
+    for (Cursor& c : cursors) leave_out_unused(var, c, out);
   if (driving.size() > 1) {
     out.push_back(merge(var, at, cursors, driving, set));
   } else {
@@ -114,6 +116,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
   find_next(leading, coordinate, body);
   const auto needed = required(set);
   Expr more = ir::lt(p, leading.end);
+  if (leading.has_unused) more = ir::logical_and(more, is_used(var, leading, p));
   for (std::size_t k = 0; k < cursors.size(); ++k) {
     if (k == driver) continue;
     Cursor& c = cursors[k];
@@ -126,7 +129,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
     if (contains(needed, c.operand)) more = ir::logical_and(more, ir::lt(ir::var(c.p), c.end));
   }
   body.push_back(enter(var, at, coordinate, cursors, set));
-  if (alone && leading.next.empty()) {
+  if (alone && leading.next.empty() && !leading.has_unused) {
     if (leading.steps)
       for (const auto& state : leading.steps->state) out.push_back(ir::declare(state.name, state.initial));
     out.push_back(ir::loop(leading.p, leading.begin, leading.end, ir::block(std::move(body))));

@@ -60,6 +60,7 @@ class Nest {
     Expr begin, end;
     Expr has;          ///< does it stand at the loop's coordinate? null: certainly
     std::string next;  ///< first position with another coordinate, known inside the loop; "": every one has another
+    bool has_unused = false;  ///< of a padded level, up to the last slot: the unused ones are still to be left out
     std::optional<levels::Steps> steps;  ///< how to get from one coordinate to the next, where no array has them
   };
 
@@ -68,8 +69,10 @@ class Nest {
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
   Expr crd(const Cursor& c, const Expr& position);
   Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
-  /// Of the slots of a padded level: where those begin that are not used.
-  Expr end_of_used(const Cursor& c, const Expr& end, const Expr& size, Stmts& out);
+  /// Of a padded level: is this slot in use?
+  Expr is_used(int var, const Cursor& c, const Expr& position);
+  /// Ends a padded level where its unused slots begin.
+  void leave_out_unused(int var, Cursor& c, Stmts& out);
   /// Its variables, at the first position.
   void start(const Cursor& c, Stmts& out);
   /// To the coordinate of the position, where there is one.

@@ -62,6 +62,23 @@ std::optional<std::vector<int>> loop_order(const Format& f) {
   return listed ? std::nullopt : std::optional(out);
 }
 
+std::string reason_to_convert(const Unit& u, const Order& o, std::size_t k) {
+  const Access& a = u.accesses[k];
+  const Format& f = a.tensor.format();
+  if (f.num_parts() != 1) return "it is a sum of parts";
+  if (!f.is_identity()) return "its levels are blocks or diagonals, not its indices";
+  if (!f.is_ordered()) return "its coordinates do not ascend";
+  if (!f.is_unique()) return "it may hold an element twice";
+  const auto dims = loop_order(f);
+  if (!dims) return "its levels cannot be walked beside others";
+  if ((u.drops_fill_in || static_cast<int>(k) == u.mask) && f.can_hold_fill()) return "its fill-in is missing here";
+  std::vector<int> order;
+  for (int i : o.indices)
+    if (const auto d = std::ranges::find(a.indices, i); d != a.indices.end())
+      order.push_back(static_cast<int>(d - a.indices.begin()));
+  return order == *dims ? "its rows are walked again and again" : "the loops run in another order";
+}
+
 bool are_twins(const Tensor& a, const Tensor& b) {
   const TensorType &s = a.type(), &t = b.type();
   if (!(s.format == t.format) || s.shape != t.shape || s.pos_dtype != t.pos_dtype || s.crd_dtype != t.crd_dtype ||
@@ -78,6 +95,8 @@ namespace {
 constexpr double convert_cost = 15;  ///< ns an element to store an operand in another order
 constexpr double rows_cost = 4;      ///< ... in that which it has, by rows
 constexpr double step_cost = 1.5;    ///< ns an iteration
+constexpr double run_cost = 0.3;     ///< ns an element of a list, to find where its coordinates end
+constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
 constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
 constexpr double insert_cost = 3;    ///< ns an insertion into a workspace
 constexpr double stride_cost = 0.5;  ///< ns an access to dense memory that the innermost loop does not run along
@@ -251,7 +270,8 @@ class Model {
     // Operands: as they are, or converted to this order.
     const std::size_t n = u_.accesses.size();
     std::vector<std::vector<int>> sequence(n);  // indices of each sparse operand in loop order
-    std::vector<Format> formats(n);
+    std::vector<Format> formats(n), rows(n);     // as walked; rows of a compressed level each
+    std::vector<double> to_rows(n), more(n, 0);  // ns to store it so; ns that its levels take more than those
     out.convert.assign(n, std::nullopt);
     for (std::size_t k = 0; k < n; ++k) {
       const Access& a = u_.accesses[k];
@@ -268,10 +288,12 @@ class Model {
       // Rows that another operand chooses, again and again, are found at once below a dense level.
       const bool chosen = top && sequence[k][0] != order[0] && formats[k].level(0).kind == LevelKind::compressed &&
                           extent(order[0]) > few_rows && is_chosen(k, sequence[k][0]);
+      rows[k] = conversion::levels_in_order(dims, top);
+      to_rows[k] = (top && first_dim(a.tensor.format()) == dims[0] ? rows_cost : convert_cost) * stored_[k];
       if (kept_[k] == dims && !chosen) continue;
-      formats[k] = conversion::levels_in_order(dims, top);
-      out.convert[k] = formats[k];
-      cost += (top && first_dim(a.tensor.format()) == dims[0] ? rows_cost : convert_cost) * stored_[k];
+      formats[k] = rows[k];
+      out.convert[k] = rows[k];
+      cost += to_rows[k];
     }
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
@@ -304,6 +326,9 @@ class Model {
             static_cast<int>(k) == u_.mask && static_cast<int>(v) == workspace && level[k] + 1 == sequence[k].size();
         cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind != LevelKind::dense;
         fibers[k] = fiber(k);
+        if (cursor[k])
+          more[k] += entries * cost_beside_rows(formats[k], static_cast<int>(level[k]), fibers[k],
+                                                stored_[k] / elements(k, level[k]));
       }
       const auto set = merging::iteration_set(u_, [&](int k) {
         if (!cursor[static_cast<std::size_t>(k)]) return -1;
@@ -320,6 +345,10 @@ class Model {
       cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+      if (more[k] > to_rows[k]) out.convert[k] = rows[k];
+      cost += std::min(more[k], to_rows[k]);
     }
     out.visits = entries;
     cost += entries * (step_cost + stride_cost * strided(order.back()));
@@ -358,6 +387,17 @@ class Model {
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())])
       cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
+  }
+
+  /// Of walking the children of one position in this level, where a compressed one would take less; `fiber`: how many
+  /// coordinates they have, `below`: elements.
+  static double cost_beside_rows(const Format& f, int level, double fiber, double below) {
+    switch (f.level(level).kind) {
+      case LevelKind::delta: return delta_cost * fiber;
+      case LevelKind::bitmap: return bitmap_cost * fiber;
+      case LevelKind::compressed: return f.level(level).unique ? 0 : run_cost * below;
+      default: return 0;
+    }
   }
 
   /// The dimension by which a matrix is stored, where it becomes rows of that without a sort; or -1.

@@ -91,6 +91,9 @@ struct Order {
   }
 };
 
+/// Why the order converts this access first.
+std::string reason_to_convert(const Unit& unit, const Order& order, std::size_t access);
+
 /// The diagonals (column - row) that elements of the result may lie on, ascending; nothing where that is not known, or
 /// there are many.
 std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit);

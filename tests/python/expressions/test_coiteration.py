@@ -10,8 +10,6 @@ import strata as st
 
 FORMATS = ["CSR", "COO", "DCSR", "CSF", "ELL", "delta(4)", "bitmap"]
 PAIRS = list(itertools.product(FORMATS, FORMATS))
-IN_PLACE = {"CSR", "COO", "DCSR", "CSF", "ELL", "delta(4)", "bitmap"}
-FOUND_AT_ONCE = {"CSR", "ELL", "delta(4)", "bitmap"}  # rows that another operand chooses
 ROWS, COLUMNS = 23, 150  # bitmaps: three words a row
 
 
@@ -59,13 +57,16 @@ def same(a, b):
         assert a.nse == b.nse and a.format == b.format
 
 
-def check(text, named, monkeypatch=None, **options):
-    result = st.evaluate(text, named, **options)
+def check(text, named, compiled=False, **options):
+    """By the interpreter, which starts at once, against the general path; by compiled code where that is asked for."""
+    st.settings.engine = "interpreter"
+    try:
+        result = st.evaluate(text, named, **options)
+    finally:
+        st.settings.engine = "auto"
     same(result, st._core.evaluate(text, named, general=True, **options))
-    if monkeypatch:
-        monkeypatch.setattr(st.settings, "engine", "interpreter")
+    if compiled:
         same(st.evaluate(text, named, **options), result)
-        monkeypatch.setattr(st.settings, "engine", "auto")
     return result
 
 
@@ -75,7 +76,7 @@ def dtype_of(*which):
 
 
 @pytest.mark.parametrize("f, g", PAIRS)
-def test_elementwise(f, g, monkeypatch):
+def test_elementwise(f, g):
     rng = np.random.default_rng(FORMATS.index(f) * 7 + FORMATS.index(g))
     where = [places(rng, (ROWS, COLUMNS)) for _ in range(3)]
     dtype = dtype_of(f, g)
@@ -84,9 +85,9 @@ def test_elementwise(f, g, monkeypatch):
     both, either = slots(A) & slots(B), slots(A) | slots(B)
     with np.errstate(all="ignore"):
         product, total = np.where(both, a * b, 0), np.where(either, a + b, 0)
-    out = check("C(i,j) = A(i,j) * B(i,j)", dict(A=A, B=B), monkeypatch)
+    out = check("C(i,j) = A(i,j) * B(i,j)", dict(A=A, B=B), compiled=True)
     assert np.array_equal(dense(out), product.astype(dense(out).dtype), equal_nan=True)
-    out = check("C(i,j) = A(i,j) + B(i,j)", dict(A=A, B=B), monkeypatch)
+    out = check("C(i,j) = A(i,j) + B(i,j)", dict(A=A, B=B), compiled=True)
     assert np.array_equal(dense(out), total.astype(dense(out).dtype), equal_nan=True)
     check("C(i,j) = A(i,j) - 2 * B(i,j)", dict(A=A, B=B))
     # The operand that drives stands first or second.
@@ -97,30 +98,33 @@ def test_elementwise(f, g, monkeypatch):
 
 
 @pytest.mark.parametrize("f, g", PAIRS)
-def test_sums_of_three(f, g, monkeypatch):
+def test_sums_of_three(f, g):
     rng = np.random.default_rng(100 + FORMATS.index(f) * 7 + FORMATS.index(g))
     for h in FORMATS[FORMATS.index(f) % 2 :: 2]:
-        named = {n: stored(rng, places(rng, (ROWS, COLUMNS)), dtype_of(f, g, h), x) for n, x in zip("ABC", (f, g, h))}
-        check("R(i,j) = A(i,j) + B(i,j) + C(i,j)", named, monkeypatch if h == f else None)
+        named = {
+            n: stored(rng, places(rng, (ROWS, COLUMNS)), dtype_of(f, g, h), x)
+            for n, x in zip("ABC", (f, g, h), strict=True)
+        }
+        check("R(i,j) = A(i,j) + B(i,j) + C(i,j)", named, compiled=h == FORMATS[0])
         check("R(i,j) = (A(i,j) + C(i,j)) * B(i,j)", named)
         check("R(i,j) = A(i,j) * B(i,j) * C(i,j)", named)
 
 
 @pytest.mark.parametrize("f, g", PAIRS)
-def test_matrix_products(f, g, monkeypatch):
+def test_matrix_products(f, g):
     rng = np.random.default_rng(200 + FORMATS.index(f) * 7 + FORMATS.index(g))
     dtype = dtype_of(f, g)
     where = [places(rng, (ROWS, 70)), places(rng, (70, COLUMNS))]
     A, B = (stored(rng, w, dtype, x, special=False) for w, x in zip(where, (f, g), strict=True))
-    out = check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), monkeypatch)
+    out = check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), compiled=True)
     assert np.array_equal(dense(out), dense(A) @ dense(B))
     if not np.issubdtype(dtype, np.complexfloating):
         for ring in ("min-plus", "max-times"):
-            check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), monkeypatch, semiring=ring)
+            check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), compiled=True, semiring=ring)
         check("y(i) = max(j, A(i,j) * D(i,j))", dict(A=A, D=A.to(g)))
         check("y(j) = max(i, A(i,j) * D(i,j))", dict(A=A, D=A.to(g)))
     mask = stored(rng, places(rng, (ROWS, COLUMNS), 0.3), np.float64, g, special=False)
-    check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), monkeypatch, mask=mask)
+    check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), compiled=True, mask=mask)
     check("C(i,k) = A(i,j) * B(j,k)", dict(A=A, B=B), mask=mask, complement_mask=True)
     turned = stored(rng, places(rng, (COLUMNS, 70)), dtype, g, special=False)
     check("C(i,k) = A(i,j) * B(k,j)", dict(A=A, B=turned))
@@ -142,22 +146,22 @@ def test_elementwise_under_masks_and_in_semirings(f, g):
 
 
 @pytest.mark.parametrize("f", FORMATS)
-def test_beside_dense_operands(f, monkeypatch):
+def test_beside_dense_operands(f):
     """A result in the pattern of one operand, rows and columns of numbers, functions of what is absent."""
     rng = np.random.default_rng(400 + FORMATS.index(f))
     A = stored(rng, places(rng, (ROWS, COLUMNS)), np.float64, f)
     x, y = rng.random(COLUMNS), rng.random(ROWS)
     D = rng.random((ROWS, COLUMNS))
-    check("C(i,j) = A(i,j) * x(j)", dict(A=A, x=x), monkeypatch)
-    check("C(i,j) = A(i,j) * y(i) * x(j)", dict(A=A, x=x, y=y), monkeypatch)
-    check("C(i,j) = A(i,j) * D(i,j)", dict(A=A, D=D), monkeypatch)
-    check("C(i,j) = D(i,j) - A(i,j)", dict(A=A, D=D), monkeypatch)
+    check("C(i,j) = A(i,j) * x(j)", dict(A=A, x=x), compiled=True)
+    check("C(i,j) = A(i,j) * y(i) * x(j)", dict(A=A, x=x, y=y), compiled=True)
+    check("C(i,j) = A(i,j) * D(i,j)", dict(A=A, D=D), compiled=True)
+    check("C(i,j) = D(i,j) - A(i,j)", dict(A=A, D=D), compiled=True)
     check("C(i,j) = exp(A(i,j)) + A(i,j)", dict(A=A))
     check("y(i) = max(j, A(i,j) * x(j))", dict(A=A, x=x))
     check("y(i) = min(j, A(i,j) + D(i,j))", dict(A=A, D=D))
 
 
-def test_lists_of_more_dimensions(monkeypatch):
+def test_lists_of_more_dimensions():
     rng = np.random.default_rng(5)
     shape = (9, 8, 40)
 
@@ -181,7 +185,7 @@ def test_lists_of_more_dimensions(monkeypatch):
     for f, g in itertools.product(formats, formats):
         A, B = tensor(f), tensor(g)
         for text in ("R(i,j,k) = A(i,j,k) + B(i,j,k)", "R(i,j,k) = A(i,j,k) * B(i,j,k)", "R(i,j) = A(i,j,k) * B(i,j,k)"):
-            result = check(text, dict(A=A, B=B), monkeypatch if f == "COO(3)" else None)
+            result = check(text, dict(A=A, B=B), compiled=f == "COO(3)")
             a, b = dense(A), dense(B)
             want = a + b if "+" in text else a * b
             assert np.array_equal(dense(result), want if "i,j,k) =" in text else want.sum(2))
@@ -201,19 +205,43 @@ def test_many_chunks(f, g, threads):
     assert st.evaluate("r = A(i,j) * B(i,j)", A=A, B=B) == (a * b).sum()
 
 
+def converted(text, A, B, **options):
+    """Which of A and B are converted first, and why."""
+    lines = [line.strip() for line in st.explain(text, A=A, B=B, **options).splitlines()]
+    return {n: line.split(": ")[-1] for n in "AB" for line in lines if line.startswith(f"first {n} to ")}
+
+
 @pytest.mark.parametrize("f, g", PAIRS)
-def test_nothing_is_converted_in_place(f, g):
+def test_nothing_is_converted(f, g):
     rng = np.random.default_rng(7)
     A, B = (stored(rng, places(rng, (60, 60)), np.float64, x, special=False) for x in (f, g))
+    assert converted("C(i,j) = A(i,j) * B(i,j)", A, B) == {}
+    assert converted("C(i,j) = A(i,j) + B(i,j)", A, B) == {}
+    assert converted("C(i,j) = A(i,j) * B(i,j)", A, B, mask=A.to("CSR")) == {}
+    # The rows of B are chosen by A: they must be found at once.
+    again = {"B": "its rows are walked again and again"} if g in ("COO", "DCSR", "CSF") else {}
+    few = stored(rng, np.eye(60, dtype=bool), np.float64, f, special=False)
+    assert converted("C(i,k) = A(i,j) * B(j,k)", few, B) == again
 
-    def converted(text):
-        lines = st.explain(text, A=A, B=B).splitlines()
-        return {n for n in "AB" if any(line.strip().startswith(f"first {n} to ") for line in lines)}
 
-    moved = {n for n, x in (("A", f), ("B", g)) if x not in IN_PLACE}
-    assert converted("C(i,j) = A(i,j) * B(i,j)") == moved
-    assert converted("C(i,j) = A(i,j) + B(i,j)") == moved
-    assert converted("C(i,k) = A(i,j) * B(j,k)") == moved | ({"B"} - ({"B"} if g in FOUND_AT_ONCE else set()))
+@pytest.mark.parametrize("f", FORMATS)
+def test_what_is_slow_to_walk_is_converted_once(f):
+    rng = np.random.default_rng(8)
+    A, B = (stored(rng, places(rng, (90, 90), 0.9), np.float64, x, special=False) for x in ("CSR", f))
+    why = converted("C(i,k) = A(i,j) * B(j,k)", A, B)
+    assert why == ({} if f in ("CSR", "ELL") else {"B": "its rows are walked again and again"})
+
+
+def test_reasons_to_convert():
+    rng = np.random.default_rng(9)
+    A = stored(rng, places(rng, (60, 60)), np.float64, "CSR", special=False)
+    product = "C(i,j) = A(i,j) * B(i,j)"
+    assert converted(product, A, A.to("CSC")) == {"B": "the loops run in another order"}
+    assert converted(product, A, A.to("delta(4)"), semiring="min-plus") == {"B": "its fill-in is missing here"}
+    assert converted(product, A, A.to("DIAI")) == {"B": "its levels are blocks or diagonals, not its indices"}
+    assert converted(product, A, A.to("(i, j) -> (i : bitmap, j : compressed)")) == {
+        "B": "its levels cannot be walked beside others"
+    }
 
 
 def test_lists_that_are_not_in_order_are_sorted_first():
