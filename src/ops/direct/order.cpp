@@ -72,11 +72,8 @@ std::string reason_to_convert(const Unit& u, const Order& o, std::size_t k) {
   const auto dims = loop_order(f);
   if (!dims) return "its levels cannot be walked beside others";
   if ((u.drops_fill_in || static_cast<int>(k) == u.mask) && f.can_hold_fill()) return "its fill-in is missing here";
-  std::vector<int> order;
-  for (int i : o.indices)
-    if (const auto d = std::ranges::find(a.indices, i); d != a.indices.end())
-      order.push_back(static_cast<int>(d - a.indices.begin()));
-  return order == *dims ? "its rows are walked again and again" : "the loops run in another order";
+  const auto met = [&](int d) { return std::ranges::find(o.indices, a.indices[static_cast<std::size_t>(d)]); };
+  return std::ranges::is_sorted(*dims, {}, met) ? "its rows are walked again and again" : "the loops run in another order";
 }
 
 bool are_twins(const Tensor& a, const Tensor& b) {
@@ -270,30 +267,23 @@ class Model {
     // Operands: as they are, or converted to this order.
     const std::size_t n = u_.accesses.size();
     std::vector<std::vector<int>> sequence(n);  // indices of each sparse operand in loop order
-    std::vector<Format> formats(n), rows(n);     // as walked; rows of a compressed level each
-    std::vector<double> to_rows(n), more(n, 0);  // ns to store it so; ns that its levels take more than those
+    std::vector<Format> formats(n);
+    std::vector<double> more(n, 0);  // ns that its levels take more than compressed ones
     out.convert.assign(n, std::nullopt);
     for (std::size_t k = 0; k < n; ++k) {
       const Access& a = u_.accesses[k];
       if (a.dense) continue;
-      std::vector<int> dims(a.indices.size());
-      std::iota(dims.begin(), dims.end(), 0);
-      const auto place = [&](int d) {
-        return std::find(order.begin(), order.end(), a.indices[static_cast<std::size_t>(d)]) - order.begin();
-      };
-      std::sort(dims.begin(), dims.end(), [&](int x, int y) { return place(x) < place(y); });
+      const std::vector<int> dims = dims_in(order, a);
       for (int d : dims) sequence[k].push_back(a.indices[static_cast<std::size_t>(d)]);
       formats[k] = a.tensor.format();
-      const bool top = dims.size() > 1 && extent(sequence[k][0]) <= 4 * stored_[k] + 1024;
+      const bool top = has_dense_top(k, dims);
       // Rows that another operand chooses, again and again, are found at once below a dense level.
       const bool chosen = top && sequence[k][0] != order[0] && formats[k].level(0).kind == LevelKind::compressed &&
                           extent(order[0]) > few_rows && is_chosen(k, sequence[k][0]);
-      rows[k] = conversion::levels_in_order(dims, top);
-      to_rows[k] = (top && first_dim(a.tensor.format()) == dims[0] ? rows_cost : convert_cost) * stored_[k];
       if (kept_[k] == dims && !chosen) continue;
-      formats[k] = rows[k];
-      out.convert[k] = rows[k];
-      cost += to_rows[k];
+      formats[k] = conversion::levels_in_order(dims, top);
+      out.convert[k] = formats[k];
+      cost += cost_to_convert(k, dims);
     }
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
@@ -346,9 +336,13 @@ class Model {
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
     }
+    // Where in place is dearer than once in rows.
     for (std::size_t k = 0; k < n; ++k) {
-      if (more[k] > to_rows[k]) out.convert[k] = rows[k];
-      cost += std::min(more[k], to_rows[k]);
+      if (more[k] == 0) continue;
+      const std::vector<int> dims = dims_in(order, u_.accesses[k]);
+      const double once = cost_to_convert(k, dims);
+      cost += std::min(more[k], once);
+      if (more[k] > once) out.convert[k] = conversion::levels_in_order(dims, has_dense_top(k, dims));
     }
     out.visits = entries;
     cost += entries * (step_cost + stride_cost * strided(order.back()));
@@ -387,6 +381,25 @@ class Model {
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())])
       cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
+  }
+
+  /// Dimensions as the loops meet their indices.
+  static std::vector<int> dims_in(const std::vector<int>& order, const Access& a) {
+    std::vector<int> out(a.indices.size());
+    std::iota(out.begin(), out.end(), 0);
+    const auto place = [&](int d) {
+      return std::find(order.begin(), order.end(), a.indices[static_cast<std::size_t>(d)]) - order.begin();
+    };
+    std::sort(out.begin(), out.end(), [&](int x, int y) { return place(x) < place(y); });
+    return out;
+  }
+  bool has_dense_top(std::size_t k, const std::vector<int>& dims) const {
+    return dims.size() > 1 &&
+           extent(u_.accesses[k].indices[static_cast<std::size_t>(dims[0])]) <= 4 * stored_[k] + 1024;
+  }
+  double cost_to_convert(std::size_t k, const std::vector<int>& dims) const {
+    const bool by_rows = has_dense_top(k, dims) && first_dim(u_.accesses[k].tensor.format()) == dims[0];
+    return (by_rows ? rows_cost : convert_cost) * stored_[k];
   }
 
   /// Of walking the children of one position in this level, where a compressed one would take less; `fiber`: how many
