@@ -31,7 +31,9 @@ execution::Job Run::job() const {
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
     const bool used = input_.slots || t.type().shared_value;
     execution::SlotResult r{.size = used ? used_values(t.part()) : t.part().values.size};
-    if (!u_.bounds.empty()) r.start = u_.fill;  // what lies beyond the bounds of a block is not met
+    // What lies beyond the bounds of a block is not met, nor are slots that are not used.
+    const auto is_padded = [](const Level& l) { return l.kind == LevelKind::padded; };
+    if (!u_.bounds.empty() || std::ranges::any_of(t.format().levels(), is_padded)) r.start = u_.fill;
     if (input_.slots) {
       r.pattern = o_.pattern;
       for (std::size_t k = 0; k < tensors_.size(); ++k)

@@ -90,6 +90,7 @@ def test_elementwise(f, g):
     out = check("C(i,j) = A(i,j) + B(i,j)", dict(A=A, B=B), compiled=True)
     assert np.array_equal(dense(out), total.astype(dense(out).dtype), equal_nan=True)
     check("C(i,j) = A(i,j) - 2 * B(i,j)", dict(A=A, B=B))
+    check("C(i,j) = A(i,j) * B(i,j) + A(i,j)", dict(A=A, B=B))  # A is walked once
     # The operand that drives stands first or second.
     few = stored(rng, where[2] & (rng.random(where[2].shape) < 0.02), dtype, f)
     check("C(i,j) = A(i,j) * B(i,j)", dict(A=few, B=B))

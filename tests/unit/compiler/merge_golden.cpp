@@ -58,6 +58,13 @@ TEST_CASE("golden merges") {
   check("csr_times_csr_elementwise", input({csr, csr}, Operator::multiply, {0, 0}));
   check("spgemm", input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0}));
 
+  // Levels that are no rows of a compressed one: ends of runs, coordinates that follow from those before, unused slots.
+  const auto coo = operand("COO", {0, 1}), ell = operand("ELL(4)", {0, 1});
+  check("coo_add", input({coo, coo}, Operator::add, {0, 0}));
+  check("coo_times_ell_elementwise", input({coo, ell}, Operator::multiply, {0, 0}));
+  check("delta_add_bitmap", input({operand("delta(4)", {0, 1}), operand("bitmap", {0, 1})}, Operator::add, {0, 0}));
+  check("ell_times_delta", input({ell, operand("delta(4)", {1, 2})}, Operator::multiply, {0, 1, 0}));
+
   merging::Input in_blocks = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
   in_blocks.blocks = {.rows = 4, .columns = 3};
   check("spgemm_into_blocks", in_blocks);
