@@ -10,7 +10,7 @@ namespace strata::merging {
 namespace {
 
 constexpr std::int64_t long_stride = 16;  ///< elements of a long fiber of which one is looked at
-constexpr std::int64_t run_stride = 16;    ///< ... of a run of equal coordinates
+constexpr std::int64_t run_stride = 16;   ///< ... of a run of equal coordinates
 
 /// 1 where it holds.
 Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
@@ -32,33 +32,34 @@ Level level_in_loops(const Format& f, int l) {
 levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
   const auto o = static_cast<std::size_t>(k);
   const int l = at.level[o];
-  const std::string name = name_of_operand(k), suffix = std::to_string(l);
   levels::CursorInputs in;
   in.level = level(k, l);
   in.lo = ir::int_const(0);
   // Only what the kind reads becomes a parameter.
   in.size = in.level.kind == LevelKind::bitmap ? extent(var) : ir::int_const(0);
-  in.pos = [this, k, l, name, suffix, present = at.present[o]](const Expr& p) {
-    const int b = buffer(BufferBinding::pos, k, l, name + "_pos" + suffix, operand(k).type.pos_dtype);
+  in.pos = [this, k, l, present = at.present[o]](const Expr& p) {
+    const int b =
+        buffer(BufferBinding::pos, k, l, name_of_operand(k) + "_pos" + std::to_string(l), operand(k).type.pos_dtype);
     const Expr e = ir::cast(DType::i64, ir::load(params_.param(b), b, p));
     return present ? ir::select(present, e, ir::int_const(0)) : e;
   };
-  in.crd = [this, k, l, name, suffix, level = in.level](const Expr& p) {
-    const bool packed = level.kind == LevelKind::delta, bitmap = level.kind == LevelKind::bitmap;
-    const DType t = packed ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
-    const int b = buffer(BufferBinding::crd, k, l, name + "_crd" + suffix, t, false,
-                         packed ? static_cast<int>(level.arg) : 0);
-    const Expr e = ir::load(params_.param(b), b, p);
-    return bitmap ? e : ir::cast(DType::i64, e);
-  };
+  in.crd = [this, k, l](const Expr& p) { return crd(k, l, p); };
   in.fresh = [this](const std::string& stem) { return names_.fresh(stem); };
-  in.stem = letter(var) + name;
+  in.stem = letter(var) + name_of_operand(k);
   return in;
 }
 
 Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
-  Cursor c{.operand = k, .level = at.level[o], .p = {}, .begin = {}, .end = {}, .has = {}, .next = {}, .has_unused = false, .steps = {}};
+  Cursor c{.operand = k,
+           .level = at.level[o],
+           .p = {},
+           .begin = {},
+           .end = {},
+           .has = {},
+           .next = {},
+           .has_unused = false,
+           .steps = {}};
   const levels::CursorInputs in = cursor_inputs(var, k, at);
   const std::string stem = in.stem;
   const auto named = [&](const char* what, const Expr& e) {
@@ -93,11 +94,13 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   return c;
 }
 
-Expr Nest::crd(const Cursor& c, const Expr& position) {
-  const int b =
-      buffer(BufferBinding::crd, c.operand, c.level, name_of_operand(c.operand) + "_crd" + std::to_string(c.level),
-             operand(c.operand).type.crd_dtype);
-  return ir::cast(DType::i64, ir::load(params_.param(b), b, position));
+Expr Nest::crd(int k, int l, const Expr& position) {
+  const bool packed = kind(k, l) == LevelKind::delta, bitmap = kind(k, l) == LevelKind::bitmap;
+  const DType t = packed ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
+  const int b = buffer(BufferBinding::crd, k, l, name_of_operand(k) + "_crd" + std::to_string(l), t, false,
+                       packed ? static_cast<int>(level(k, l).arg) : 0);
+  const Expr e = ir::load(params_.param(b), b, position);
+  return bitmap ? e : ir::cast(DType::i64, e);
 }
 
 Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
@@ -173,22 +176,16 @@ void Nest::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
   if (c.next.empty()) return;
   const Expr next = ir::var(c.next);
   out.push_back(ir::declare(c.next, c.has ? ir::var(c.p) : ir::var(c.p) + 1));
-  const auto while_equal = [&](std::int64_t further, std::int64_t step) {
-    const Expr q = further > 0 ? next + further : next;
-    out.push_back(ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::eq(crd(c, q), coordinate)),
-                                 ir::assign(c.next, next + step)));
+  const auto while_equal = [&](const Expr& q, std::int64_t step) {
+    return ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::eq(crd(c, q), coordinate)),
+                          ir::assign(c.next, next + step));
   };
   // Coordinates ascend: what lies between two that are the same is the same too. The last ones are counted, without a
   // jump for each, which would be guessed wrong in every run.
-  while_equal(run_stride - 1, run_stride);
-  Expr rest = next;
-  for (std::int64_t k = 0; k + 1 < run_stride; ++k) rest = rest + one_if(ir::eq(crd(c, next + k), coordinate));
-  Stmts close;
-  std::swap(close, out);
-  while_equal(0, 1);
-  const Stmt one_by_one = out.back();
-  out = std::move(close);
-  out.push_back(ir::branch(ir::lt(next + (run_stride - 2), c.end), ir::assign(c.next, rest), one_by_one));
+  out.push_back(while_equal(next + (run_stride - 1), run_stride));
+  Expr behind = next;
+  for (std::int64_t k = 0; k + 1 < run_stride; ++k) behind = behind + one_if(ir::eq(crd(c, next + k), coordinate));
+  out.push_back(ir::branch(ir::lt(next + (run_stride - 2), c.end), ir::assign(c.next, behind), while_equal(next, 1)));
 }
 
 }  // namespace strata::merging

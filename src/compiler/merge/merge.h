@@ -3,8 +3,9 @@
 // together.
 //
 // Loop variables are numbered from the outside in. Every sparse operand is stored in loop order, in levels whose
-// coordinates ascend (see cursors.cpp); whoever calls has converted what was not. A loop iterates over what its operands
-// store: where all must be present one drives and the others seek, where any may be, the least coordinate is next.
+// coordinates ascend (see cursors.cpp); whoever calls has converted what was not. A loop iterates over what its
+// operands store: where all must be present one drives and the others seek, where any may be, the least coordinate is
+// next.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -67,7 +67,9 @@ class Nest {
   // --- cursors.cpp ---
   Cursor open(int var, int operand, const Place& at, Stmts& out);
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
-  Expr crd(const Cursor& c, const Expr& position);
+  /// crd[position], unpacked; of a bitmap the word there.
+  Expr crd(int operand, int level, const Expr& position);
+  Expr crd(const Cursor& c, const Expr& position) { return crd(c.operand, c.level, position); }
   Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
   /// Of a padded level: is this slot in use?
   Expr is_used(int var, const Cursor& c, const Expr& position);

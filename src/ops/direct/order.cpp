@@ -73,7 +73,8 @@ std::string reason_to_convert(const Unit& u, const Order& o, std::size_t k) {
   if (!dims) return "its levels cannot be walked beside others";
   if ((u.drops_fill_in || static_cast<int>(k) == u.mask) && f.can_hold_fill()) return "its fill-in is missing here";
   const auto met = [&](int d) { return std::ranges::find(o.indices, a.indices[static_cast<std::size_t>(d)]); };
-  return std::ranges::is_sorted(*dims, {}, met) ? "its rows are walked again and again" : "the loops run in another order";
+  return std::ranges::is_sorted(*dims, {}, met) ? "its rows are walked again and again"
+                                                : "the loops run in another order";
 }
 
 bool are_twins(const Tensor& a, const Tensor& b) {
@@ -89,10 +90,10 @@ bool are_twins(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-constexpr double convert_cost = 15;  ///< ns an element to store an operand in another order
-constexpr double rows_cost = 4;      ///< ... in that which it has, by rows
-constexpr double step_cost = 1.5;    ///< ns an iteration
-constexpr double run_cost = 0.3;     ///< ns an element of a list, to find where its coordinates end
+constexpr double convert_cost = 15;                  ///< ns an element to store an operand in another order
+constexpr double rows_cost = 4;                      ///< ... in that which it has, by rows
+constexpr double step_cost = 1.5;                    ///< ns an iteration
+constexpr double run_cost = 0.3;                     ///< ns an element of a list, to find where its coordinates end
 constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
 constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
 constexpr double insert_cost = 3;    ///< ns an insertion into a workspace

@@ -37,8 +37,8 @@ std::string Run::describe(const Format& wanted, bool code) const {
   std::string out;
   for (std::size_t k = 0; k < u_.accesses.size(); ++k)
     if (o_.convert[k])
-      out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + ": " + reason_to_convert(u_, o_, k) +
-             "\n";
+      out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + ": " +
+             reason_to_convert(u_, o_, k) + "\n";
   const merging::Lowered lowered = merging::lower(input_);
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];

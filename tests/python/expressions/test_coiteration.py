@@ -135,9 +135,7 @@ def test_matrix_products(f, g):
 @pytest.mark.parametrize("f, g", PAIRS)
 def test_elementwise_under_masks_and_in_semirings(f, g):
     rng = np.random.default_rng(300 + FORMATS.index(f) * 7 + FORMATS.index(g))
-    A, B, M = (
-        stored(rng, places(rng, (ROWS, COLUMNS)), np.float64, x, special=n < 2) for n, x in enumerate((f, g, f))
-    )
+    A, B, M = (stored(rng, places(rng, (ROWS, COLUMNS)), np.float64, x, special=n < 2) for n, x in enumerate((f, g, f)))
     for text in ("C(i,j) = A(i,j) + B(i,j)", "C(i,j) = A(i,j) * B(i,j)"):
         check(text, dict(A=A, B=B), mask=M)
         check(text, dict(A=A, B=B), mask=M, complement_mask=True)
@@ -185,7 +183,11 @@ def test_lists_of_more_dimensions():
     ]
     for f, g in itertools.product(formats, formats):
         A, B = tensor(f), tensor(g)
-        for text in ("R(i,j,k) = A(i,j,k) + B(i,j,k)", "R(i,j,k) = A(i,j,k) * B(i,j,k)", "R(i,j) = A(i,j,k) * B(i,j,k)"):
+        for text in (
+            "R(i,j,k) = A(i,j,k) + B(i,j,k)",
+            "R(i,j,k) = A(i,j,k) * B(i,j,k)",
+            "R(i,j) = A(i,j,k) * B(i,j,k)",
+        ):
             result = check(text, dict(A=A, B=B), compiled=f == "COO(3)")
             a, b = dense(A), dense(B)
             want = a + b if "+" in text else a * b
