@@ -6,34 +6,19 @@
 #include "tensor/tensor_impl.h"
 
 namespace strata::planning {
-namespace {
-
-/// Positions level by level, as far as pos says them.
-std::vector<double> children_of(const Part& part) {
-  std::vector<double> out;
-  if (part.num_batches != 1) return out;
-  std::int64_t n = 1;
-  for (int l = 0; l < part.format.num_levels(); ++l) {
-    const auto at = static_cast<std::size_t>(l);
-    switch (part.format.level(l).kind) {
-      case LevelKind::dense:
-      case LevelKind::range: n *= part.ranges[at].size; break;
-      case LevelKind::compressed: n = part.levels[at].pos.index(n); break;
-      case LevelKind::singleton: break;
-      default: return out;
-    }
-    out.push_back(rounded(static_cast<double>(n)));
-  }
-  return out;
-}
-
-}  // namespace
-
 double rounded(double count) { return count <= 0 ? 0 : std::exp2(std::round(std::log2(count))); }
 
 double places_of(const Shape& shape) {
   double out = 1;
   for (const auto n : shape) out *= static_cast<double>(n);
+  return out;
+}
+
+std::vector<double> positions_of(const Part& part) {
+  std::vector<double> out;
+  if (part.format.num_batch_levels() > 0) return out;
+  const auto counts = level_counts(part, level_views(part));  // behind one position of the root
+  for (std::size_t l = 1; l < counts.size(); ++l) out.push_back(static_cast<double>(counts[l]));
   return out;
 }
 
@@ -46,7 +31,8 @@ Stats stats_of(const Tensor& t) {
   out.slots = rounded(slots);
   out.each_slot = slots == stored;
   out.full = stored == places_of(t.shape());
-  if (t.num_parts() == 1) out.children = children_of(t.part());
+  if (t.num_parts() == 1)
+    for (const double n : positions_of(t.part())) out.children.push_back(rounded(n));
   return out;
 }
 

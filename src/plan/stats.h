@@ -10,7 +10,7 @@ namespace strata::planning {
 struct Stats {
   double stored = 0;             ///< elements
   double slots = 0;              ///< values in use: padding and what lies outside of the tensor count too
-  std::vector<double> children;  ///< of one part: positions of each level, down to the first one that packs its own
+  std::vector<double> children;  ///< of one part: positions of each level
   bool each_slot = true;         ///< is every slot an element of its own?
   bool full = false;             ///< is every place an element?
   bool operator==(const Stats&) const = default;
@@ -21,6 +21,8 @@ double rounded(double count);
 /// Places of a tensor of this shape; beyond 2^53 as good as exact, since no memory holds as many values.
 double places_of(const Shape& shape);
 
+/// Positions of each level, to the element; of batches none.
+std::vector<double> positions_of(const Part& part);
 Stats stats_of(const Tensor& t);
 /// Of a tensor of this type that has about so many elements.
 Stats stats_for(const TensorType& type, double stored);

@@ -7,26 +7,34 @@ bool Nest::can_hold_mask() const {
   if (workspace_ < 0 || in_.mask < 0 || operand(in_.mask).dense) return false;
   const auto& vars = operand(in_.mask).vars;
   const int last = static_cast<int>(vars.size()) - 1;
-  return vars.back() == workspace_ && kind(in_.mask, last) == LevelKind::compressed &&
+  return vars.back() == workspace_ && kind(in_.mask, last) != LevelKind::dense &&
          (last == 0 || vars[static_cast<std::size_t>(last) - 1] < drained_);
 }
 
 Stmt Nest::with_mask_held(const Place& at, Stmt loops) {
   Stmts out;
   const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
-  const Cursor c = open(workspace_, in_.mask, at, out);
-  const auto each = [&](const auto& make) {
-    const std::string p = names_.fresh(c.p), at_mask = names_.fresh("masked");
-    out.push_back(
-        ir::loop(p, c.begin, c.end, ir::block({ir::let(at_mask, crd(c, ir::var(p))), make(ir::var(at_mask))})));
+  Cursor spread = open(workspace_, in_.mask, at, out);
+  leave_out_unused(workspace_, spread, out);
+  const auto each = [&](const Cursor& c, const auto& make) {
+    const std::string p = c.steps ? c.p : names_.fresh(c.p), at_mask = names_.fresh("masked");
+    Stmts body;
+    if (c.steps) {
+      for (const auto& state : c.steps->state) out.push_back(ir::declare(state.name, state.initial));
+      body.push_back(c.steps->step);
+    }
+    body.push_back(ir::let(at_mask, c.steps ? c.steps->coordinate : crd(c, ir::var(p))));
+    body.push_back(make(ir::var(at_mask)));
+    out.push_back(ir::loop(p, c.begin, c.end, ir::block(std::move(body))));
   };
-  each([&](const Expr& coordinate) {
+  each(spread, [&](const Expr& coordinate) {
     const Expr word = shift_right(coordinate, 6);
     return ir::store(params_.param(bits), bits, word,
                      ir::binary(ir::Op::bit_or, ir::load(params_.param(bits), bits, word), bit_of(coordinate)));
   });
   out.push_back(std::move(loops));
-  each([&](const Expr& coordinate) {
+  const Cursor wipe = spread.steps ? open(workspace_, in_.mask, at, out) : spread;  // with state of its own
+  each(wipe, [&](const Expr& coordinate) {
     return ir::store(params_.param(bits), bits, shift_right(coordinate, 6), ir::int_const(0));
   });
   return ir::block(std::move(out));

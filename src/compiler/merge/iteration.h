@@ -15,7 +15,7 @@ struct Set {
   std::string to_string(const std::function<std::string(int)>& name) const;
 };
 
-/// The set of one variable; `cursor(operand)`: whose compressed level stands for the operand there, its own or a
+/// The set of one variable; `cursor(operand)`: whose level stands for the operand there, its own or a
 /// twin's; -1 for none.
 Set iteration_set(const Computation& input, const std::function<int(int)>& cursor);
 /// Cursors that together meet every coordinate of the set: the smaller side of an intersection, all sides of a union.

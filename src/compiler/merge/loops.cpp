@@ -9,13 +9,8 @@ namespace strata::merging {
 
 namespace {
 
-constexpr double search_factor = 8;  ///< fibers longer than this many times the driver's are searched
-
-Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
 Expr truth(const Expr& e) { return e ? e : ir::bool_const(true); }
 bool contains(const std::vector<int>& list, int k) { return std::find(list.begin(), list.end(), k) != list.end(); }
-/// 1 where it holds.
-Expr step(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
 
 }  // namespace
 
@@ -28,53 +23,11 @@ bool Nest::has_level(int k, int var, const Place& at) const {
   return !operand(k).dense && l < vars.size() && vars[l] == var;
 }
 
-Expr Nest::crd(const Cursor& c, const Expr& position) {
-  const int b =
-      buffer(BufferBinding::crd, c.operand, c.level, name_of_operand(c.operand) + "_crd" + std::to_string(c.level),
-             operand(c.operand).type.crd_dtype);
-  return ir::cast(DType::i64, ir::load(params_.param(b), b, position));
-}
-
 double Nest::cost(int k) const {
   const auto& fibers = operand(k).fibers;
   double last = 1;
   for (double f : fibers) last = f;
   return last;
-}
-
-Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
-  const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
-  out.push_back(ir::declare(low, begin));
-  out.push_back(ir::declare(high, end));
-  const Expr lo = ir::var(low), hi = ir::var(high), mid = ir::var(middle);
-  const Stmt half = ir::branch(ir::lt(crd(c, mid), value), ir::assign(low, mid + 1), ir::assign(high, mid));
-  out.push_back(ir::while_loop(ir::lt(lo, hi), ir::block({ir::let(middle, lo + ir::floor_div(hi - lo, 2)), half})));
-  return lo;
-}
-
-Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
-  const auto o = static_cast<std::size_t>(k);
-  Cursor c{.operand = k, .level = at.level[o], .p = {}, .begin = {}, .end = {}, .has = {}};
-  const std::string stem = letter(var) + name_of_operand(k);
-  const int b = buffer(BufferBinding::pos, k, c.level, name_of_operand(k) + "_pos" + std::to_string(c.level),
-                       operand(k).type.pos_dtype);
-  const auto pos = [&](const Expr& p) {
-    const Expr e = ir::cast(DType::i64, ir::load(params_.param(b), b, p));
-    return at.present[o] ? ir::select(at.present[o], e, ir::int_const(0)) : e;
-  };
-  const std::string first = names_.fresh(stem + "_begin"), last = names_.fresh(stem + "_end");
-  out.push_back(ir::let(first, pos(at.position[o])));
-  out.push_back(ir::let(last, pos(at.position[o] + 1)));
-  c.begin = ir::var(first);
-  c.end = ir::var(last);
-  if (var == 0) {
-    const Expr from = lower_bound(c, c.begin, c.end, first_, out);
-    const Expr to = lower_bound(c, from, c.end, last_, out);
-    c.begin = from;
-    c.end = to;
-  }
-  c.p = names_.fresh("p" + stem);
-  return c;
 }
 
 Stmt Nest::emit(int var, const Place& at) {
@@ -91,7 +44,7 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   std::vector<Cursor> cursors;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k)
     if (operand(k).twin < 0 && has_level(k, var, at) &&
-        kind(k, at.level[static_cast<std::size_t>(k)]) == LevelKind::compressed)
+        kind(k, at.level[static_cast<std::size_t>(k)]) != LevelKind::dense)
       cursors.push_back(open(var, k, at, out));
   const Set set = iteration_set(in_, [&](int k) {
     const int own = operand(k).twin < 0 ? k : operand(k).twin;
@@ -112,6 +65,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
     if (!contains(driving, k) && cost(k) <= search_factor * cost(driving[0])) driving.push_back(k);
   if (cursors.size() > 1 && driving.size() == 1) line += ", " + name_of_operand(driving[0]) + " drives";
   lines_.push_back(line);
+  if (cursors.size() > 1)
+    for (Cursor& c : cursors) leave_out_unused(var, c, out);
   if (driving.size() > 1) {
     out.push_back(merge(var, at, cursors, driving, set));
   } else {
@@ -128,12 +83,12 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   Stmts out, body, after;
   const std::string v = names_.fresh(letter(var));
   for (Cursor& c : cursors) {
-    out.push_back(ir::declare(c.p, c.begin));
+    start(c, out);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
-    const Expr p = ir::var(c.p);
-    body.push_back(ir::let(has, ir::logical_and(ir::lt(p, c.end), ir::eq(crd(c, p), ir::var(v)))));
+    body.push_back(ir::let(has, stands_at(c, ir::var(v))));
     c.has = ir::var(has, {DType::boolean, 1});
-    after.push_back(ir::assign(c.p, p + step(c.has)));
+    find_next(c, ir::var(v), body);
+    after.push_back(advance(c));
   }
   body.push_back(enter(var, at, ir::var(v), cursors, {}));
   body.insert(body.end(), after.begin(), after.end());
@@ -149,41 +104,41 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   return ir::block(std::move(out));
 }
 
-void Nest::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
-  const Expr p = ir::var(c.p);
-  // Long fibers beside short ones are skipped in strides first.
-  if (cost(c.operand) > search_factor * cost(driver.operand)) {
-    constexpr std::int64_t stride = 16;
-    out.push_back(ir::while_loop(ir::logical_and(ir::lt(p + stride, c.end), ir::lt(crd(c, p + stride), coordinate)),
-                                 ir::assign(c.p, p + stride)));
-  }
-  out.push_back(
-      ir::while_loop(ir::logical_and(ir::lt(p, c.end), ir::lt(crd(c, p), coordinate)), ir::assign(c.p, p + 1)));
-}
-
 Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set) {
   Stmts out, body;
   const std::string v = names_.fresh(letter(var));
   const Expr coordinate = ir::var(v), p = ir::var(cursors[driver].p);
-  body.push_back(ir::let(v, crd(cursors[driver], p)));
+  const Cursor& leading = cursors[driver];
+  const bool alone = cursors.size() == 1;
+  // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
+  if (alone && leading.steps) body.push_back(leading.steps->step);
+  body.push_back(ir::let(v, here(leading)));
+  find_next(leading, coordinate, body);
   const auto needed = required(set);
-  Expr more = ir::lt(p, cursors[driver].end);
+  Expr more = ir::lt(p, leading.end);
+  if (leading.has_unused) more = ir::logical_and(more, is_used(var, leading, p));
   for (std::size_t k = 0; k < cursors.size(); ++k) {
     if (k == driver) continue;
     Cursor& c = cursors[k];
-    out.push_back(ir::declare(c.p, c.begin));
-    seek(c, coordinate, cursors[driver], body);
+    start(c, out);
+    seek(c, coordinate, leading, body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
-    body.push_back(
-        ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
+    body.push_back(ir::let(has, stands_at(c, coordinate)));
     c.has = ir::var(has, {DType::boolean, 1});
+    find_next(c, coordinate, body);
     if (contains(needed, c.operand)) more = ir::logical_and(more, ir::lt(ir::var(c.p), c.end));
   }
-  const bool alone = cursors.size() == 1;
   body.push_back(enter(var, at, coordinate, cursors, set));
-  if (alone) return ir::loop(cursors[driver].p, cursors[driver].begin, cursors[driver].end, ir::block(std::move(body)));
-  body.push_back(ir::assign(cursors[driver].p, p + 1));
-  out.insert(out.begin(), ir::declare(cursors[driver].p, cursors[driver].begin));
+  if (alone && leading.next.empty() && !leading.has_unused) {
+    if (leading.steps)
+      for (const auto& state : leading.steps->state) out.push_back(ir::declare(state.name, state.initial));
+    out.push_back(ir::loop(leading.p, leading.begin, leading.end, ir::block(std::move(body))));
+    return ir::block(std::move(out));
+  }
+  body.push_back(advance(leading));
+  Stmts first;
+  start(leading, first);
+  out.insert(out.begin(), first.begin(), first.end());
   out.push_back(ir::while_loop(more, ir::block(std::move(body))));
   return ir::block(std::move(out));
 }
@@ -193,7 +148,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
 Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving,
                  const Set& set) {
   Stmts out;
-  for (const Cursor& c : cursors) out.push_back(ir::declare(c.p, c.begin));
+  for (const Cursor& c : cursors) start(c, out);
   const auto needed = required(set);
   const bool all_needed = std::all_of(driving.begin(), driving.end(), [&](int k) { return contains(needed, k); });
   const bool innermost = var + 1 == in_.num_vars;
@@ -211,11 +166,11 @@ Stmt Nest::rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t w
     cursors[k].has = ir::bool_const(k == which);
     at.readable[static_cast<std::size_t>(cursors[k].operand)] = k == which;
   }
-  const Cursor& c = cursors[which];
-  const Expr p = ir::var(c.p);
+  Cursor c = cursors[which];
+  c.has = nullptr;
   const std::string v = names_.fresh(letter(var));
-  return ir::while_loop(ir::lt(p, c.end), ir::block({ir::let(v, crd(c, p)), enter(var, at, ir::var(v), cursors, set),
-                                                     ir::assign(c.p, p + 1)}));
+  Stmts body{ir::let(v, here(c)), enter(var, at, ir::var(v), cursors, set), advance(c)};
+  return ir::while_loop(ir::lt(ir::var(c.p), c.end), ir::block(std::move(body)));
 }
 
 Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
@@ -234,7 +189,7 @@ Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std
     if (always || all_inside) certain = both(certain, inside);
     else possible = possible ? ir::logical_or(possible, inside) : inside;
     const std::string head = names_.fresh("at_" + name_of_operand(c.operand));
-    const Expr here = crd(c, p);
+    const Expr here = this->here(c);
     const bool guarded = !always && !all_inside;
     body.push_back(ir::let(
         head, guarded ? ir::select(inside, here, ir::int_const(std::numeric_limits<std::int64_t>::max())) : here));
@@ -249,15 +204,16 @@ Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std
     const std::string has = names_.fresh("has_" + name_of_operand(c->operand));
     body.push_back(ir::let(has, ir::eq(head, coordinate)));
     c->has = ir::var(has, {DType::boolean, 1});
-    after.push_back(ir::assign(c->p, ir::var(c->p) + step(c->has)));
+    find_next(*c, coordinate, body);
+    after.push_back(advance(*c));
   }
   for (Cursor& c : cursors) {
     if (c.has) continue;
     seek(c, coordinate, *heads.front().first, body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
-    body.push_back(
-        ir::let(has, ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(crd(c, ir::var(c.p)), coordinate))));
+    body.push_back(ir::let(has, stands_at(c, coordinate)));
     c.has = ir::var(has, {DType::boolean, 1});
+    find_next(c, coordinate, body);
   }
   body.push_back(enter(var, at, coordinate, cursors, set));
   body.insert(body.end(), after.begin(), after.end());
@@ -324,6 +280,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
     if (operand(k).twin >= 0) {  // which stands before it
       const auto twin = static_cast<std::size_t>(operand(k).twin);
       at.position[o] = at.position[twin];
+      at.next[o] = at.next[twin];
       at.present[o] = at.present[twin];
       at.readable[o] = at.readable[twin];
       ++at.level[o];
@@ -332,6 +289,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
     const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& x) { return x.operand == k; });
     if (c != cursors.end()) {
       at.position[o] = ir::var(c->p);
+      at.next[o] = c->next.empty() ? nullptr : ir::var(c->next);
       at.present[o] = contains(certain, k) ? nullptr : c->has;
       changed = true;
     } else {

@@ -76,6 +76,7 @@ Lowered Nest::build() {
   Place at;
   at.coordinate.resize(static_cast<std::size_t>(in_.num_vars));
   at.position.assign(in_.operands.size(), ir::int_const(0));
+  at.next.resize(in_.operands.size());
   at.present.resize(in_.operands.size());
   at.level.resize(in_.operands.size());
   at.readable.resize(in_.operands.size());

@@ -2,9 +2,10 @@
 // Lowering of an elementwise tree over several sparse operands, summed over some indices: one nest that walks them
 // together.
 //
-// Loop variables are numbered from the outside in. Every sparse operand is stored in loop order in dense and compressed
-// (unique, ordered) levels; whoever calls has converted what was not. A loop iterates over what its operands store:
-// where all must be present one drives and the others seek, where any may be, the least coordinate is next.
+// Loop variables are numbered from the outside in. Every sparse operand is stored in loop order, in levels whose
+// coordinates ascend (see cursors.cpp); whoever calls has converted what was not. A loop iterates over what its
+// operands store: where all must be present one drives and the others seek, where any may be, the least coordinate is
+// next.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -68,16 +69,20 @@ struct Diagonals {
 /// How a loop over all coordinates is written down.
 enum class Hint : std::uint8_t { none, simd, unrolled };
 
+/// What loops see of a level: not of which dimension it is, nor how many slots its rows have. Nonunique: positions that
+/// follow one another may share a coordinate, and the next level tells them apart.
+Level level_in_loops(const Format& f, int level);
+
 /// What the loops depend on of how an operand is stored. (Not on its shape: one kernel serves all.)
 struct Storage {
-  std::vector<LevelKind> levels = {};
+  std::vector<Level> levels = {};
   DType dtype = DType::f64, pos_dtype = DType::i32, crd_dtype = DType::i32;
   bool shared_value = false;
 
   Storage() = default;
   Storage(const TensorType& t)  // NOLINT(google-explicit-constructor): it is a type, seen by the loops
       : dtype(t.dtype), pos_dtype(t.pos_dtype), crd_dtype(t.crd_dtype), shared_value(t.shared_value) {
-    for (int l = 0; l < t.format.num_levels(); ++l) levels.push_back(t.format.level(l).kind);
+    for (int l = 0; l < t.format.num_levels(); ++l) levels.push_back(level_in_loops(t.format, l));
   }
   bool operator==(const Storage&) const = default;
 };

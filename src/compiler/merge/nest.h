@@ -7,6 +7,7 @@
 #include "compiler/merge/iteration.h"
 #include "compiler/params.h"
 #include "compiler/value.h"
+#include "format/levels/steps.h"
 
 namespace strata::merging {
 
@@ -23,6 +24,11 @@ inline Expr bit_of(const Expr& e) {
   return ir::binary(ir::Op::shift_left, ir::int_const(1), ir::binary(ir::Op::bit_and, e, ir::int_const(word_bits - 1)));
 }
 
+/// Fibers longer than this many times the driver's are searched.
+constexpr double search_factor = 8;
+
+inline Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
+
 struct Element {
   Expr present;  ///< null: certainly
   Value value;
@@ -32,6 +38,7 @@ struct Element {
 struct Place {
   std::vector<Expr> coordinate;  ///< per variable, null below
   std::vector<Expr> position;    ///< per operand: in the level entered last
+  std::vector<Expr> next;        ///< per operand: first position of that level with another coordinate; null: the next
   std::vector<Expr> present;     ///< per operand: is there an element so far? null: certainly
   std::vector<int> level;        ///< per operand: the level entered next
   bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
@@ -46,13 +53,41 @@ class Nest {
   Lowered build();
 
  private:
-  /// The children of one position of a compressed level.
+  /// The children of one position of a level that has not all coordinates.
   struct Cursor {
     int operand = -1, level = 0;
     std::string p;  ///< the variable that counts
     Expr begin, end;
-    Expr has;  ///< does it stand at the loop's coordinate? null: certainly
+    Expr has;          ///< does it stand at the loop's coordinate? null: certainly
+    std::string next;  ///< first position with another coordinate, known inside the loop; "": every one has another
+    bool has_unused = false;  ///< of a padded level, up to the last slot: the unused ones are still to be left out
+    std::optional<levels::Steps> steps;  ///< how to get from one coordinate to the next, where no array has them
   };
+
+  // --- cursors.cpp ---
+  Cursor open(int var, int operand, const Place& at, Stmts& out);
+  levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
+  /// crd[position], unpacked; of a bitmap the word there.
+  Expr crd(int operand, int level, const Expr& position);
+  Expr crd(const Cursor& c, const Expr& position) { return crd(c.operand, c.level, position); }
+  Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
+  /// Of a padded level: is this slot in use?
+  Expr is_used(int var, const Cursor& c, const Expr& position);
+  /// Ends a padded level where its unused slots begin.
+  void leave_out_unused(int var, Cursor& c, Stmts& out);
+  /// Its variables, at the first position.
+  void start(const Cursor& c, Stmts& out);
+  /// To the coordinate of the position, where there is one.
+  Stmt step(const Cursor& c);
+  /// The coordinate where it stands, which must be inside.
+  Expr here(const Cursor& c);
+  Expr stands_at(const Cursor& c, const Expr& coordinate);
+  /// Behind the coordinate where it stands, if it has it; `next` is known.
+  Stmt advance(const Cursor& c);
+  /// On to this coordinate, or behind it.
+  void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
+  /// Looks for the end of the positions with the loop's coordinate; there are none where it has not that.
+  void find_next(const Cursor& c, const Expr& coordinate, Stmts& out);
 
   // --- held_mask.cpp ---
   bool can_hold_mask() const;
@@ -72,8 +107,6 @@ class Nest {
                    bool all_inside);
   /// What one cursor has left when the others are through.
   Stmt rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t which, const Set& set);
-  Cursor open(int var, int operand, const Place& at, Stmts& out);
-  void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
   /// The body of the loop at this coordinate, behind the test that the set demands.
   Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set);
   /// Is the place inside the bounds that are complete with this variable? null: there are none
@@ -81,8 +114,6 @@ class Nest {
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Cursor>& cursors) const;
-  Expr crd(const Cursor& c, const Expr& position);
-  Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
   double cost(int operand) const;
 
   // --- chosen.cpp ---
@@ -179,8 +210,8 @@ class Nest {
   void take_block(const Expr& coordinate, Stmts& out);
 
   int buffer(BufferBinding::Kind kind, int operand, int level, const std::string& name, DType dtype,
-             bool written = false) {
-    return params_.buffer({kind, operand, 0, level}, name, dtype, 0, written);
+             bool written = false, int packed_bits = 0) {
+    return params_.buffer({kind, operand, 0, level}, name, dtype, packed_bits, written);
   }
   Expr scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name) {
     return params_.scalar({kind, operand, 0, level}, name);
@@ -194,9 +225,10 @@ class Nest {
   std::string name_of_operand(int k) const;
   bool has_level(int operand, int var, const Place& at) const;
   const Operand& operand(int k) const { return in_.operands[static_cast<std::size_t>(k)]; }
-  LevelKind kind(int operand, int level) const {
+  const Level& level(int operand, int level) const {
     return this->operand(operand).type.levels[static_cast<std::size_t>(level)];
   }
+  LevelKind kind(int operand, int level) const { return this->level(operand, level).kind; }
 
   const Input& in_;
   compiler::Names names_;

@@ -9,8 +9,6 @@ namespace strata::merging {
 
 namespace {
 
-Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
-
 /// The exact result of what f16 and bf16 hold is of their kind again.
 bool is_exact(Operator op) {
   return op == Operator::minimum || op == Operator::maximum || op == Operator::negate || op == Operator::absolute ||

@@ -32,4 +32,20 @@ Cursor open_bitmap(const CursorInputs& in, ir::Expr parent) {
   return cursor;
 }
 
+/// There is a set bit for each position: the search for the next one needs no end.
+Steps steps_of_bitmap(const CursorInputs& in, const ir::Expr& parent) {
+  using namespace ir;
+  const std::string w = in.fresh("w" + in.stem), bits = in.fresh("bits"), first = in.fresh("f" + in.stem),
+                    c = in.fresh(in.stem);
+  const Expr rest = var(bits, {DType::u64, 1}), none = constant(Scalar::zero(DType::u64)),
+             one = constant(Scalar::one(DType::u64));
+  return {.before = let(first, parent * floor_div(in.size + 63, 64)),
+          .state = {{w, var(first)}, {bits, none}, {c, in.lo - 1}},
+          .step = block({while_loop(eq(rest, none), block({assign(bits, in.crd(var(w))), assign(w, var(w) + 1)})),
+                         assign(c, in.lo + ((var(w) - 1 - var(first)) * 64 +
+                                            cast(DType::i64, unary(Op::count_trailing_zeros, rest)))),
+                         assign(bits, binary(Op::bit_and, rest, rest - one))}),
+          .coordinate = var(c)};
+}
+
 }  // namespace strata::levels

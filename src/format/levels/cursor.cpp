@@ -20,6 +20,14 @@ Cursor open(const CursorInputs& in, ir::Expr parent, const Window& window) {
   throw InternalError("a batch level has no cursor");
 }
 
+std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent, const ir::Expr& position) {
+  switch (in.level.kind) {
+    case LevelKind::delta: return steps_of_delta(in, position);
+    case LevelKind::bitmap: return steps_of_bitmap(in, parent);
+    default: return std::nullopt;
+  }
+}
+
 Cursor::Counted counted_in_window(const CursorInputs& in, const Window& window) {
   ir::Expr begin = in.lo, end = in.lo + in.size;
   if (window.begin)

@@ -13,11 +13,19 @@ Cursor open_delta(const CursorInputs& in, ir::Expr parent) {
   Cursor cursor;
   cursor.counted = {in.fresh("p" + in.stem), in.pos(parent), in.pos(parent + 1)};
   cursor.position = ir::var(cursor.counted->variable);
-  const std::string c = in.fresh(in.stem);
-  cursor.state = {{c, in.lo - 1}};
-  cursor.enter = ir::assign(c, ir::var(c) + in.crd(cursor.position) + 1);
-  cursor.coordinate = ir::var(c);
+  const Steps steps = steps_of_delta(in, cursor.position);
+  cursor.state = steps.state;
+  cursor.enter = steps.step;
+  cursor.coordinate = steps.coordinate;
   return cursor;
+}
+
+Steps steps_of_delta(const CursorInputs& in, const ir::Expr& position) {
+  const std::string c = in.fresh(in.stem);
+  return {.before = nullptr,
+          .state = {{c, in.lo - 1}},
+          .step = ir::assign(c, ir::var(c) + in.crd(position) + 1),
+          .coordinate = ir::var(c)};
 }
 
 }  // namespace strata::levels

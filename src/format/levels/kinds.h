@@ -1,6 +1,6 @@
 #pragma once
 // The table by kind: one function and one file each.
-#include "format/levels/cursor.h"
+#include "format/levels/steps.h"
 
 namespace strata::levels {
 
@@ -12,6 +12,9 @@ Cursor open_delta(const CursorInputs& in, ir::Expr parent);
 Cursor open_structured(const CursorInputs& in, ir::Expr parent);
 Cursor open_padded(const CursorInputs& in, ir::Expr parent);
 Cursor open_bitmap(const CursorInputs& in, ir::Expr parent);
+
+Steps steps_of_delta(const CursorInputs& in, const ir::Expr& position);
+Steps steps_of_bitmap(const CursorInputs& in, const ir::Expr& parent);
 
 /// The part of [lo, lo + size) that lies in the window.
 Cursor::Counted counted_in_window(const CursorInputs& in, const Window& window);

@@ -142,6 +142,9 @@ execution::AssembledResult Run::assembled(const std::vector<i64>& starts) const 
     } else {
       for (std::size_t l = 0; l < levels(); ++l)
         share.capacity.push_back(most_before(share.last, l) - most_before(share.first, l));
+      // (Of a list the first level has a position for each element, not for each coordinate.)
+      share.capacity[0] = std::min(share.capacity[0], starts[static_cast<std::size_t>(share.last)] -
+                                                          starts[static_cast<std::size_t>(share.first)]);
       share.offset = most_before(share.first, levels() - 1) * r.block;
     }
   }

@@ -31,7 +31,9 @@ execution::Job Run::job() const {
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
     const bool used = input_.slots || t.type().shared_value;
     execution::SlotResult r{.size = used ? used_values(t.part()) : t.part().values.size};
-    if (!u_.bounds.empty()) r.start = u_.fill;  // what lies beyond the bounds of a block is not met
+    // What lies beyond the bounds of a block is not met, nor are slots that are not used.
+    const auto is_padded = [](const Level& l) { return l.kind == LevelKind::padded; };
+    if (!u_.bounds.empty() || std::ranges::any_of(t.format().levels(), is_padded)) r.start = u_.fill;
     if (input_.slots) {
       r.pattern = o_.pattern;
       for (std::size_t k = 0; k < tensors_.size(); ++k)
@@ -67,9 +69,15 @@ i64 Run::first_position(const Part& part, i64 x) {
 
 i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   i64 p = first_position(part, x);
-  for (std::size_t l = 1; l < levels; ++l)
-    p = part.format.level(static_cast<int>(l)).kind == LevelKind::compressed ? part.levels[l].pos.index(p)
-                                                                             : p * part.ranges[l].size;
+  for (std::size_t l = 1; l < levels; ++l) {
+    const Level& level = part.format.level(static_cast<int>(l));
+    switch (level.kind) {
+      case LevelKind::dense: p *= part.ranges[l].size; break;
+      case LevelKind::padded: p *= level.arg; break;
+      case LevelKind::singleton: break;
+      default: p = part.levels[l].pos.index(p);
+    }
+  }
   return p;
 }
 

@@ -22,7 +22,7 @@ struct Hash {
     for (const auto& n : k.input.nodes) mix(n.kind), mix(n.op), mix(n.operand), mix(n.dtype);
     for (const auto& o : k.input.operands) {
       mix(o.type.dtype), mix(o.type.crd_dtype), mix(o.dense);
-      for (auto l : o.type.levels) mix(l);
+      for (const auto& l : o.type.levels) mix(l.kind), mix(l.unique);
       for (int v : o.vars) mix(v);
       for (double f : o.fibers) mix(f);
     }

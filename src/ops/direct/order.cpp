@@ -26,11 +26,64 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   return out;
 }
 
+std::optional<std::vector<int>> loop_order(const Format& f) {
+  if (f.num_parts() != 1) return std::nullopt;
+  std::vector<int> out;
+  bool listed = false;  // do positions that follow one another share coordinates so far?
+  for (int l = 0; l < f.num_levels(); ++l) {
+    const Level& level = f.level(l);
+    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
+    if (e.op != ExprNode::dim || !level.ordered) return std::nullopt;
+    switch (level.kind) {
+      case LevelKind::dense:
+        if (listed) return std::nullopt;
+        break;
+      case LevelKind::compressed:
+        if (listed) return std::nullopt;
+        listed = !level.unique;
+        break;
+      case LevelKind::singleton:
+        if (l == 0) return std::nullopt;
+        if (l + 1 == f.num_levels() || f.level(l + 1).kind != LevelKind::singleton) {
+          if (listed && !level.unique) return std::nullopt;
+          listed = false;
+        }
+        break;
+      case LevelKind::delta:
+      case LevelKind::bitmap:
+      case LevelKind::padded:
+        // As the first level they would be cut where a chunk begins, and only coordinates in an array can be searched.
+        if (listed || l == 0 || !level.unique) return std::nullopt;
+        break;
+      default: return std::nullopt;
+    }
+    out.push_back(e.a);
+  }
+  return listed ? std::nullopt : std::optional(out);
+}
+
+std::string reason_to_convert(const Unit& u, const Order& o, std::size_t k) {
+  const Access& a = u.accesses[k];
+  const Format& f = a.tensor.format();
+  if (f.num_parts() != 1) return "it is a sum of parts";
+  if (!f.is_identity()) return "its levels are blocks or diagonals, not its indices";
+  if (!f.is_ordered()) return "its coordinates do not ascend";
+  if (!f.is_unique()) return "it may hold an element twice";
+  const auto dims = loop_order(f);
+  if (!dims) return "its levels cannot be walked beside others";
+  if ((u.drops_fill_in || static_cast<int>(k) == u.mask) && f.can_hold_fill()) return "its fill-in is missing here";
+  const auto met = [&](int d) { return std::ranges::find(o.indices, a.indices[static_cast<std::size_t>(d)]); };
+  return std::ranges::is_sorted(*dims, {}, met) ? "its rows are walked again and again"
+                                                : "the loops run in another order";
+}
+
 namespace {
 
-constexpr double convert_cost = 15;  ///< ns an element to store an operand in another order
-constexpr double rows_cost = 4;      ///< ... in that which it has, by rows
-constexpr double step_cost = 1.5;    ///< ns an iteration
+constexpr double convert_cost = 15;                  ///< ns an element to store an operand in another order
+constexpr double rows_cost = 4;                      ///< ... in that which it has, by rows
+constexpr double step_cost = 1.5;                    ///< ns an iteration
+constexpr double run_cost = 0.3;                     ///< ns an element of a list, to find where its coordinates end
+constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
 constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
 constexpr double insert_cost = 3;    ///< ns an insertion into a workspace
 constexpr double stride_cost = 0.5;  ///< ns an access to dense memory that the innermost loop does not run along
@@ -47,7 +100,7 @@ class Model {
     dense_result_ = wanted.is_all_dense();
     for (const Access& a : u_.accesses) {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
-      kept_.push_back(a.dense ? std::nullopt : storage_order(a.tensor.format()));
+      kept_.push_back(a.dense ? std::nullopt : loop_order(a.tensor.format()));
       // Fill-in is missing in a semiring and in a mask.
       const bool drops = u_.drops_fill_in || static_cast<int>(stored_.size()) - 1 == u_.mask;
       if (kept_.back() && drops && a.tensor.format().can_hold_fill()) kept_.back().reset();
@@ -205,26 +258,22 @@ class Model {
     const std::size_t n = u_.accesses.size();
     std::vector<std::vector<int>> sequence(n);  // indices of each sparse operand in loop order
     std::vector<Format> formats(n);
+    std::vector<double> more(n, 0);  // ns that its levels take more than compressed ones
     out.convert.assign(n, std::nullopt);
     for (std::size_t k = 0; k < n; ++k) {
       const Access& a = u_.accesses[k];
       if (a.dense) continue;
-      std::vector<int> dims(a.indices.size());
-      std::iota(dims.begin(), dims.end(), 0);
-      const auto place = [&](int d) {
-        return std::find(order.begin(), order.end(), a.indices[static_cast<std::size_t>(d)]) - order.begin();
-      };
-      std::sort(dims.begin(), dims.end(), [&](int x, int y) { return place(x) < place(y); });
+      const std::vector<int> dims = dims_in(order, a);
       for (int d : dims) sequence[k].push_back(a.indices[static_cast<std::size_t>(d)]);
       formats[k] = a.tensor.format();
-      const bool top = dims.size() > 1 && extent(sequence[k][0]) <= 4 * stored_[k] + 1024;
+      const bool top = has_dense_top(k, dims);
       // Rows that another operand chooses, again and again, are found at once below a dense level.
       const bool chosen = top && sequence[k][0] != order[0] && formats[k].level(0).kind == LevelKind::compressed &&
                           extent(order[0]) > few_rows && is_chosen(k, sequence[k][0]);
       if (kept_[k] == dims && !chosen) continue;
       formats[k] = conversion::levels_in_order(dims, top);
       out.convert[k] = formats[k];
-      cost += (top && first_dim(a.tensor.format()) == dims[0] ? rows_cost : convert_cost) * stored_[k];
+      cost += cost_to_convert(k, dims);
     }
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);
@@ -255,8 +304,11 @@ class Model {
         // Beside a workspace the mask's row is held as bits.
         const bool held =
             static_cast<int>(k) == u_.mask && static_cast<int>(v) == workspace && level[k] + 1 == sequence[k].size();
-        cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind == LevelKind::compressed;
+        cursor[k] = !held && formats[k].level(static_cast<int>(level[k])).kind != LevelKind::dense;
         fibers[k] = fiber(k);
+        if (cursor[k])
+          more[k] += entries * cost_beside_rows(formats[k], static_cast<int>(level[k]), fibers[k],
+                                                stored_[k] / elements(k, level[k]));
       }
       const auto set = merging::iteration_set(u_, [&](int k) {
         if (!cursor[static_cast<std::size_t>(k)]) return -1;
@@ -273,6 +325,14 @@ class Model {
       cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
+    }
+    // Where in place is dearer than once in rows.
+    for (std::size_t k = 0; k < n; ++k) {
+      if (more[k] == 0) continue;
+      const std::vector<int> dims = dims_in(order, u_.accesses[k]);
+      const double once = cost_to_convert(k, dims);
+      cost += std::min(more[k], once);
+      if (more[k] > once) out.convert[k] = conversion::levels_in_order(dims, has_dense_top(k, dims));
     }
     out.visits = entries;
     cost += entries * (step_cost + stride_cost * strided(order.back()));
@@ -310,6 +370,36 @@ class Model {
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())])
       cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
+  }
+
+  /// Dimensions as the loops meet their indices.
+  static std::vector<int> dims_in(const std::vector<int>& order, const Access& a) {
+    std::vector<int> out(a.indices.size());
+    std::iota(out.begin(), out.end(), 0);
+    const auto place = [&](int d) {
+      return std::find(order.begin(), order.end(), a.indices[static_cast<std::size_t>(d)]) - order.begin();
+    };
+    std::sort(out.begin(), out.end(), [&](int x, int y) { return place(x) < place(y); });
+    return out;
+  }
+  bool has_dense_top(std::size_t k, const std::vector<int>& dims) const {
+    return dims.size() > 1 &&
+           extent(u_.accesses[k].indices[static_cast<std::size_t>(dims[0])]) <= 4 * stored_[k] + 1024;
+  }
+  double cost_to_convert(std::size_t k, const std::vector<int>& dims) const {
+    const bool by_rows = has_dense_top(k, dims) && first_dim(u_.accesses[k].tensor.format()) == dims[0];
+    return (by_rows ? rows_cost : convert_cost) * stored_[k];
+  }
+
+  /// Of walking the children of one position in this level, where a compressed one would take less; `fiber`: how many
+  /// coordinates they have, `below`: elements.
+  static double cost_beside_rows(const Format& f, int level, double fiber, double below) {
+    switch (f.level(level).kind) {
+      case LevelKind::delta: return delta_cost * fiber;
+      case LevelKind::bitmap: return bitmap_cost * fiber;
+      case LevelKind::compressed: return f.level(level).unique ? 0 : run_cost * below;
+      default: return 0;
+    }
   }
 
   /// The dimension by which a matrix is stored, where it becomes rows of that without a sort; or -1.

@@ -15,12 +15,26 @@ namespace {
 constexpr i64 largest_constant = 32;  ///< extents of blocks up to this stand in the kernel's text
 constexpr i64 largest_sum = 128;      ///< ... and of innermost sums over dense memory
 
+/// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
+std::vector<double> coordinates_of(const TensorType& type, std::span<const double> positions) {
+  const auto ranges = type.format.level_ranges(type.shape);
+  std::vector<double> out;
+  double places = 1;
+  for (std::size_t l = 0; l < ranges.size(); ++l) {
+    places *= static_cast<double>(ranges[l].size);
+    out.push_back(std::min(places, l < positions.size() ? positions[l] : places));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string LoopNest::describe(const Format& wanted, bool code) const {
   std::string out;
   for (std::size_t k = 0; k < u_.accesses.size(); ++k)
-    if (o_.convert[k]) out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + "\n";
+    if (o_.convert[k])
+      out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + ": " +
+             reason_to_convert(u_, o_, k) + "\n";
   const merging::Lowered lowered = merging::lower(input_);
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
@@ -64,15 +78,7 @@ bool LoopNest::counts_dense_alone(int index) const {
 
 Stored stored_as(const Tensor& t) {
   if (t.format().is_all_dense()) return {t.type(), t.part().strides, {}};
-  Stored out{t.type(), {}, {}};
-  i64 n = 1;
-  for (int l = 0; l < t.format().num_levels(); ++l) {
-    const auto at = static_cast<std::size_t>(l);
-    n = t.format().level(l).kind == LevelKind::compressed ? t.part().levels[at].pos.index(n)
-                                                          : n * t.part().ranges[at].size;
-    out.children.push_back(static_cast<double>(n));
-  }
-  return out;
+  return {t.type(), {}, coordinates_of(t.type(), planning::positions_of(t.part()))};
 }
 
 namespace {
@@ -86,9 +92,9 @@ std::vector<Stored> likely(const Unit& u, const Order& o) {
       out.push_back({d.type(), planning::assumed_strides(d.type()), {}});
     } else if (o.convert[k]) {
       const TensorType type = converted_type(t.type(), t.stats().stored, *o.convert[k]);
-      out.push_back({type, {}, planning::stats_for(type, t.stats().stored).children});
+      out.push_back({type, {}, coordinates_of(type, planning::stats_for(type, t.stats().stored).children)});
     } else {
-      out.push_back({t.type(), {}, t.stats().children});
+      out.push_back({t.type(), {}, coordinates_of(t.type(), t.stats().children)});
     }
   }
   return out;
@@ -145,7 +151,7 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
   input_.crd = index_dtype_for(largest);
   for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
     const Access& a = u_.accesses[k];
-    const auto& [type, strides, children] = stored_[k];
+    const auto& [type, strides, elements] = stored_[k];
     merging::Operand operand{.type = type, .vars = {}, .dense = a.dense};
     const Format& f = type.format;
     double parents = 1;
@@ -155,14 +161,13 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
       const auto d = static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a);
       operand.vars.push_back(var[static_cast<std::size_t>(a.indices[d])]);
       if (a.dense) continue;
-      const double positions = at < children.size() ? children[at] : parents;
-      if (f.level(l).kind == LevelKind::compressed) {
+      if (f.level(l).kind != LevelKind::dense) {
         // Powers of 4: a kernel's text should not change with every matrix.
         double fiber = 1;
-        while (fiber * 4 * parents <= positions) fiber *= 4;
+        while (fiber * 4 * parents <= elements[at]) fiber *= 4;
         operand.fibers.push_back(fiber);
       }
-      parents = positions;
+      parents = elements[at];
     }
     operand.twin = o_.shared(u_, k);
     if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;

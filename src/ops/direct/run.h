@@ -19,8 +19,8 @@ Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values);
 /// What loops see of an operand as it is stored for them.
 struct Stored {
   TensorType type;
-  std::vector<i64> strides;     ///< of a dense one, per level
-  std::vector<double> children;  ///< positions of each level of another, about
+  std::vector<i64> strides;      ///< of a dense one, per level
+  std::vector<double> elements;  ///< of another: coordinates of each level, about
 };
 Stored stored_as(const Tensor& t);
 

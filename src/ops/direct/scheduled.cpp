@@ -228,7 +228,7 @@ class Scheduler {
       if (a.dense || d == static_cast<std::ptrdiff_t>(a.indices.size())) continue;
       const Format format = loops.order.convert[k].value_or(a.tensor.format());
       for (const Level& level : format.levels())
-        if (format.spec().exprs[static_cast<std::size_t>(level.expr)].a == d && level.kind == LevelKind::compressed)
+        if (format.spec().exprs[static_cast<std::size_t>(level.expr)].a == d && level.kind != LevelKind::dense)
           refuse(v,
                  "the loop over " + v.indices[0] + " walks what " + a.name +
                      " stores: its coordinates do not follow one another",

@@ -59,6 +59,9 @@ struct Wishes {
 
 /// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.
 std::optional<std::vector<int>> storage_order(const Format& f);
+/// ... where loops over several operands walk all levels in place: their coordinates ascend, and no two elements share
+/// all of them.
+std::optional<std::vector<int>> loop_order(const Format& f);
 
 /// In which order the indices are looped over, and how the operands must be stored for that.
 struct Order {
@@ -85,6 +88,9 @@ struct Order {
     return twin >= 0 && !convert[static_cast<std::size_t>(twin)] && !convert[k] ? twin : -1;
   }
 };
+
+/// Why the order converts this access first.
+std::string reason_to_convert(const Unit& unit, const Order& order, std::size_t access);
 
 /// About how many diagonals the result has; nothing where no operands give it any.
 std::optional<double> about_diagonals(const Unit& unit);

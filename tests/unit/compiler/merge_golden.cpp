@@ -17,8 +17,8 @@ merging::Operand operand(const std::string& format, std::vector<int> vars) {
   o.dense = f.is_all_dense();
   if (o.dense) o.contiguous = static_cast<int>(vars.size()) - 1;
   for (int l = 0; l < f.num_levels(); ++l) {
-    o.type.levels.push_back(f.level(l).kind);
-    if (f.level(l).kind == LevelKind::compressed) o.fibers.push_back(4);
+    o.type.levels.push_back(merging::level_in_loops(f, l));
+    if (f.level(l).kind != LevelKind::dense) o.fibers.push_back(4);
   }
   o.vars = std::move(vars);
   return o;
@@ -57,6 +57,13 @@ TEST_CASE("golden merges") {
   check("csr_add_three", input({csr, csr, csr}, Operator::add, {0, 0}));
   check("csr_times_csr_elementwise", input({csr, csr}, Operator::multiply, {0, 0}));
   check("spgemm", input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0}));
+
+  // Levels that are no rows of a compressed one: ends of runs, coordinates that follow from those before, unused slots.
+  const auto coo = operand("COO", {0, 1}), ell = operand("ELL(4)", {0, 1});
+  check("coo_add", input({coo, coo}, Operator::add, {0, 0}));
+  check("coo_times_ell_elementwise", input({coo, ell}, Operator::multiply, {0, 0}));
+  check("delta_add_bitmap", input({operand("delta(4)", {0, 1}), operand("bitmap", {0, 1})}, Operator::add, {0, 0}));
+  check("ell_times_delta", input({ell, operand("delta(4)", {1, 2})}, Operator::multiply, {0, 1, 0}));
 
   merging::Input in_blocks = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
   in_blocks.blocks = {.rows = 4, .columns = 3};
@@ -177,7 +184,8 @@ TEST_CASE("kernels are known by all that they are made for") {
       [](auto& i) { i.fill = Scalar::of(1.0); },
       [](auto& i) { i.mask = 1; },
       [](auto& i) { i.complement = true; },
-      [](auto& i) { i.operands[0].type.levels[0] = LevelKind::compressed; },
+      [](auto& i) { i.operands[0].type.levels[0].kind = LevelKind::compressed; },
+      [](auto& i) { i.operands[0].type.levels[1].unique = false; },
       [](auto& i) { i.operands[0].type.dtype = DType::f32; },
       [](auto& i) { i.operands[0].type.pos_dtype = DType::i64; },
       [](auto& i) { i.operands[0].type.crd_dtype = DType::i64; },

@@ -1,0 +1,191 @@
+// How an operand's level is walked beside those of others: where its children begin and end, which coordinate each has,
+// and how to go on. Positions are counted. Their coordinates stand in an array that can be searched (compressed,
+// singleton, padded), or follow from those before (delta, bitmap).
+#include <algorithm>
+
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+
+namespace {
+
+constexpr std::int64_t long_stride = 16;  ///< elements of a long fiber of which one is looked at
+constexpr std::int64_t run_stride = 16;   ///< ... of a run of equal coordinates
+
+/// 1 where it holds.
+Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
+
+}  // namespace
+
+Level level_in_loops(const Format& f, int l) {
+  Level level = f.level(l);
+  level.expr = -1;
+  if (level.kind != LevelKind::delta) level.arg = 0;
+  // Elements in a list share all coordinates but the last: of COO(3), i may repeat, and j too.
+  int head = l;
+  while (head > 0 && f.level(head).kind == LevelKind::singleton) --head;
+  const bool goes_on = l + 1 < f.num_levels() && f.level(l + 1).kind == LevelKind::singleton;
+  level.unique = f.level(head).unique || !goes_on;
+  return level;
+}
+
+levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
+  const auto o = static_cast<std::size_t>(k);
+  const int l = at.level[o];
+  levels::CursorInputs in;
+  in.level = level(k, l);
+  in.lo = ir::int_const(0);
+  // Only what the kind reads becomes a parameter.
+  in.size = in.level.kind == LevelKind::bitmap ? extent(var) : ir::int_const(0);
+  in.pos = [this, k, l, present = at.present[o]](const Expr& p) {
+    const int b =
+        buffer(BufferBinding::pos, k, l, name_of_operand(k) + "_pos" + std::to_string(l), operand(k).type.pos_dtype);
+    const Expr e = ir::cast(DType::i64, ir::load(params_.param(b), b, p));
+    return present ? ir::select(present, e, ir::int_const(0)) : e;
+  };
+  in.crd = [this, k, l](const Expr& p) { return crd(k, l, p); };
+  in.fresh = [this](const std::string& stem) { return names_.fresh(stem); };
+  in.stem = letter(var) + name_of_operand(k);
+  return in;
+}
+
+Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
+  const auto o = static_cast<std::size_t>(k);
+  Cursor c{.operand = k,
+           .level = at.level[o],
+           .p = {},
+           .begin = {},
+           .end = {},
+           .has = {},
+           .next = {},
+           .has_unused = false,
+           .steps = {}};
+  const levels::CursorInputs in = cursor_inputs(var, k, at);
+  const std::string stem = in.stem;
+  const auto named = [&](const char* what, const Expr& e) {
+    const std::string name = names_.fresh(stem + what);
+    out.push_back(ir::let(name, e));
+    return ir::var(name);
+  };
+  const Expr& parent = at.position[o];
+  if (in.level.kind == LevelKind::singleton) {
+    // A child for each position of the parent that has the coordinate above: none where it has not.
+    c.begin = parent;
+    c.end = named("_end", at.next[o] ? at.next[o] : parent + one_if(at.present[o]));
+  } else if (in.level.kind == LevelKind::padded) {
+    const Expr slots = scalar(ScalarBinding::level_slots, k, c.level, name_of_operand(k) + "_slots");
+    c.begin = named("_begin", parent * slots);
+    c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
+    c.has_unused = true;
+  } else {
+    c.begin = named("_begin", in.pos(parent));
+    c.end = named("_end", in.pos(parent + 1));
+  }
+  if (var == 0) {
+    const Expr from = lower_bound(c, c.begin, c.end, first_, out);
+    const Expr to = lower_bound(c, from, c.end, last_, out);
+    c.begin = from;
+    c.end = to;
+  }
+  c.p = names_.fresh("p" + stem);
+  if (!in.level.unique) c.next = names_.fresh("next_" + stem);
+  c.steps = levels::steps(in, parent, ir::var(c.p));
+  if (c.steps && c.steps->before) out.push_back(c.steps->before);
+  return c;
+}
+
+Expr Nest::crd(int k, int l, const Expr& position) {
+  const bool packed = kind(k, l) == LevelKind::delta, bitmap = kind(k, l) == LevelKind::bitmap;
+  const DType t = packed ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
+  const int b = buffer(BufferBinding::crd, k, l, name_of_operand(k) + "_crd" + std::to_string(l), t, false,
+                       packed ? static_cast<int>(level(k, l).arg) : 0);
+  const Expr e = ir::load(params_.param(b), b, position);
+  return bitmap ? e : ir::cast(DType::i64, e);
+}
+
+Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
+  const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
+  out.push_back(ir::declare(low, begin));
+  out.push_back(ir::declare(high, end));
+  const Expr lo = ir::var(low), hi = ir::var(high), mid = ir::var(middle);
+  const Stmt half = ir::branch(ir::lt(crd(c, mid), value), ir::assign(low, mid + 1), ir::assign(high, mid));
+  out.push_back(ir::while_loop(ir::lt(lo, hi), ir::block({ir::let(middle, lo + ir::floor_div(hi - lo, 2)), half})));
+  return lo;
+}
+
+Expr Nest::is_used(int var, const Cursor& c, const Expr& position) {
+  // All ones: -1 where they are signed (or fill all 64 bits), beyond every extent where they are not.
+  const DType t = operand(c.operand).type.crd_dtype;
+  const Expr e = crd(c, position);
+  return is_unsigned_int(t) && size_of(t) < 8 ? ir::lt(e, extent(var)) : ir::ge(e, ir::int_const(0));
+}
+
+void Nest::leave_out_unused(int var, Cursor& c, Stmts& out) {
+  if (!c.has_unused) return;
+  c.has_unused = false;
+  const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
+  const Expr lo = ir::var(low), hi = ir::var(high), mid = ir::var(middle);
+  // Most rows are full: the last slot is asked first.
+  const Expr full = ir::logical_and(ir::lt(c.begin, c.end), is_used(var, c, c.end - 1));
+  out.push_back(ir::declare(high, c.end));
+  out.push_back(ir::declare(low, ir::select(full, c.end, c.begin)));
+  const Stmt half = ir::branch(is_used(var, c, mid), ir::assign(low, mid + 1), ir::assign(high, mid));
+  out.push_back(ir::while_loop(ir::lt(lo, hi), ir::block({ir::let(middle, lo + ir::floor_div(hi - lo, 2)), half})));
+  c.end = hi;
+}
+
+void Nest::start(const Cursor& c, Stmts& out) {
+  out.push_back(ir::declare(c.p, c.begin));
+  if (!c.steps) return;
+  for (const auto& state : c.steps->state) out.push_back(ir::declare(state.name, state.initial));
+  out.push_back(step(c));
+}
+
+Stmt Nest::step(const Cursor& c) { return ir::branch(ir::lt(ir::var(c.p), c.end), c.steps->step); }
+
+Expr Nest::here(const Cursor& c) { return c.steps ? c.steps->coordinate : crd(c, ir::var(c.p)); }
+
+Expr Nest::stands_at(const Cursor& c, const Expr& coordinate) {
+  return ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(here(c), coordinate));
+}
+
+Stmt Nest::advance(const Cursor& c) {
+  const Expr p = ir::var(c.p);
+  if (!c.next.empty()) return ir::assign(c.p, ir::var(c.next));
+  if (!c.steps) return ir::assign(c.p, p + one_if(c.has));
+  const Stmt on = ir::block({ir::assign(c.p, p + 1), step(c)});
+  return c.has ? ir::branch(c.has, on) : on;
+}
+
+void Nest::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
+  const Expr p = ir::var(c.p);
+  const auto while_before = [&](const Expr& q, const Expr& at_q, const Stmt& on) {
+    out.push_back(ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::lt(at_q, coordinate)), on));
+  };
+  if (c.steps) {
+    while_before(p, here(c), ir::block({ir::assign(c.p, p + 1), step(c)}));
+    return;
+  }
+  // Long fibers beside short ones are skipped in strides first.
+  if (cost(c.operand) > search_factor * cost(driver.operand))
+    while_before(p + long_stride, crd(c, p + long_stride), ir::assign(c.p, p + long_stride));
+  while_before(p, crd(c, p), ir::assign(c.p, p + 1));
+}
+
+void Nest::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
+  if (c.next.empty()) return;
+  const Expr next = ir::var(c.next);
+  out.push_back(ir::declare(c.next, c.has ? ir::var(c.p) : ir::var(c.p) + 1));
+  const auto while_equal = [&](const Expr& q, std::int64_t step) {
+    return ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::eq(crd(c, q), coordinate)),
+                          ir::assign(c.next, next + step));
+  };
+  // Coordinates ascend: what lies between two that are the same is the same too. The last ones are counted, without a
+  // jump for each, which would be guessed wrong in every run.
+  out.push_back(while_equal(next + (run_stride - 1), run_stride));
+  Expr behind = next;
+  for (std::int64_t k = 0; k + 1 < run_stride; ++k) behind = behind + one_if(ir::eq(crd(c, next + k), coordinate));
+  out.push_back(ir::branch(ir::lt(next + (run_stride - 2), c.end), ir::assign(c.next, behind), while_equal(next, 1)));
+}
+
+}  // namespace strata::merging
