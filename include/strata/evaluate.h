@@ -95,8 +95,8 @@ class PlanOperands {
 };
 
 /// Plans an expression once, to run on operands of these types as often as wanted; a mask among the options stays the
-/// plan's. Whatever the operands store, a run is right: what was taken for granted of them is looked at, and planned anew
-/// where it does not hold. ExpressionError, DTypeError, TensorError, ScheduleError.
+/// plan's. Whatever the operands store, a run is right: what was taken for granted of them is looked at, and planned
+/// anew where it does not hold. ExpressionError, DTypeError, TensorError, ScheduleError.
 Plan make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options = {});
 
 /// The operands, the result's format and why it is that, about how much work and memory it takes, and the ways to the

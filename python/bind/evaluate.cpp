@@ -148,7 +148,8 @@ void bind_evaluate(nb::module_& m) {
       .def("__repr__", [](const Semiring& s) { return "<strata.Semiring " + s.to_string() + ">"; });
   nb::class_<PlanOperand>(
       m, "TensorType",
-      "What planning looks at of a tensor that need not exist: st.plan(), st.explain() and st.show() take it for one.\n\n"
+      "What planning looks at of a tensor that need not exist: st.plan(), st.explain() and st.show() take it for "
+      "one.\n\n"
       "    TensorType('CSR', (10**9, 10**9), 'float64', nse=10**10)\n\n"
       "format : a Format or its text\nshape : of the tensor\ndtype : of its values\n"
       "nse : how many elements it stores, about; 16 a row where not given\n"
@@ -170,9 +171,12 @@ void bind_evaluate(nb::module_& m) {
           },
           nb::arg("format"), nb::arg("shape"), nb::arg("dtype") = "float64", nb::kw_only(), nb::arg("nse") = nb::none(),
           nb::arg("pos_dtype") = nb::none(), nb::arg("crd_dtype") = nb::none(), nb::arg("fill") = nb::none())
-      .def_prop_ro("format", [](const PlanOperand& o) { return o.type.format; }, "How the elements are stored.")
-      .def_prop_ro("shape", [](const PlanOperand& o) { return from_shape(o.type.shape); }, "The extent of each dimension.")
-      .def_prop_ro("dtype", [](const PlanOperand& o) { return from_dtype(o.type.dtype); }, "The dtype of the values.")
+      .def_prop_ro(
+          "format", [](const PlanOperand& o) { return o.type.format; }, "How the elements are stored.")
+      .def_prop_ro(
+          "shape", [](const PlanOperand& o) { return from_shape(o.type.shape); }, "The extent of each dimension.")
+      .def_prop_ro(
+          "dtype", [](const PlanOperand& o) { return from_dtype(o.type.dtype); }, "The dtype of the values.")
       .def_prop_ro(
           "nse", [](const PlanOperand& o) { return o.nse; }, "About how many elements are stored; None: 16 a row.")
       .def("__repr__", [](const PlanOperand& o) {

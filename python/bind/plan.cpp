@@ -74,7 +74,8 @@ Plan plan_of(const std::string& spec, std::vector<TensorType> types, const PlanO
 
 /// The types of a product with a dense result and at most one sparse operand, in order; nothing where it is another
 /// expression.
-std::optional<std::vector<TensorType>> types_of_product(const std::string& spec, nb::handle operands) {
+std::optional<std::vector<TensorType>> types_of_product(const std::string& spec, nb::handle operands,
+                                                        nb::handle format) {
   std::vector<TensorType> out;
   std::map<std::string, TensorType> by_name;
   const auto add = [&](std::string name, nb::handle h) {
@@ -103,7 +104,9 @@ std::optional<std::vector<TensorType>> types_of_product(const std::string& spec,
     if (a.value.operands().size() != out.size()) return out;  // which says what is wrong
   }
   const auto sparse = std::ranges::count_if(out, [](const TensorType& t) { return !t.format.is_all_dense(); });
-  if (sparse > 1 || !result_format(a, by_name).format.is_all_dense()) return std::nullopt;
+  const auto rank = static_cast<int>(a.indices.size());
+  const Format result = format.is_none() ? result_format(a, by_name).format : to_format(format, rank);
+  if (sparse > 1 || !(result.is_all_dense() && result.is_identity() && result.rank() == rank)) return std::nullopt;
   return out;
 }
 
@@ -137,7 +140,8 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
 nb::object run_reusing(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha,
                        nb::handle beta, nb::handle reuse) {
   if (!out.is_none() || !beta.is_none())
-    throw PlanError({.what = "a result that reuses a pattern is a fresh tensor", .expected = "reuse=, or out= and beta="});
+    throw PlanError(
+        {.what = "a result that reuses a pattern is a fresh tensor", .expected = "reuse=, or out= and beta="});
   if (!is_tensor(reuse))
     throw PlanError({.what = "reuse takes an earlier result",
                      .expected = "a sparse tensor that run() gave",
@@ -196,10 +200,12 @@ void bind_plan(nb::module_& m) {
           },
           nb::arg("operands"), nb::kw_only(), nb::arg("out") = nb::none(), nb::arg("alpha") = 1,
           nb::arg("beta") = nb::none(), nb::arg("reuse") = nb::none(),
-          "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise), in the order "
+          "alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise), in the "
+          "order "
           "in which the expression names them. Without `out` the result is a fresh array, or a tensor where it is "
           "sparse.\n\n"
-          "reuse : an earlier sparse result, whose pattern the new one shares: operands of the same patterns have other "
+          "reuse : an earlier sparse result, whose pattern the new one shares: operands of the same patterns have "
+          "other "
           "values. PlanError where the pattern differs.")
       .def(
           "explain", [](const Plan& p) { return text(p.explain()); },
@@ -209,14 +215,12 @@ void bind_plan(nb::module_& m) {
           "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
       .def_prop_ro("kernel_name", &Plan::kernel_name, "The kernel that was chosen, as explain() calls it.")
       .def_prop_ro(
-          "expression", [](const Plan& p) { return p.expression(); },
-          "What it computes, in index notation.")
+          "expression", [](const Plan& p) { return p.expression(); }, "What it computes, in index notation.")
       .def_prop_ro(
           "output_shape", [](const Plan& p) { return from_shape(p.output_type().shape); }, "The shape of the result.")
       .def_prop_ro(
           "output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); }, "The dtype of the result.")
-      .def("__repr__",
-           [](const Plan& p) { return "<strata.Plan " + p.expression() + " by " + p.kernel_name() + ">"; });
+      .def("__repr__", [](const Plan& p) { return "<strata.Plan " + p.expression() + " by " + p.kernel_name() + ">"; });
 
   m.def(
       "plan",
@@ -233,15 +237,16 @@ void bind_plan(nb::module_& m) {
       "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
   m.def(
       "plan_product",
-      [](const std::string& spec, nb::handle operands, nb::handle dtype, nb::handle compute_dtype) -> nb::object {
-        auto types = types_of_product(spec, operands);
+      [](const std::string& spec, nb::handle operands, nb::handle format, nb::handle dtype,
+         nb::handle compute_dtype) -> nb::object {
+        auto types = types_of_product(spec, operands, format);
         if (!types) return nb::none();
         try {
           return nb::cast(plan_of(spec, *std::move(types), plan_options(dtype, compute_dtype)));
         } catch (const Unsupported&) { return nb::none(); }
       },
-      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
-      nb::arg("compute_dtype") = nb::none(),
+      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
+      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
       "The plan of one product with a dense result, over {name: operand} or a sequence; None for another expression.");
   m.def(
       "show_expression",

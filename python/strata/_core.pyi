@@ -936,7 +936,7 @@ def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: objec
     Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
     """
 
-def plan_product(spec: str, operands: object, *, dtype: object | None = None, compute_dtype: object | None = None) -> Any:
+def plan_product(spec: str, operands: object, *, format: object | None = None, dtype: object | None = None, compute_dtype: object | None = None) -> Any:
     """
     The plan of one product with a dense result, over {name: operand} or a sequence; None for another expression.
     """

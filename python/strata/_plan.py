@@ -51,8 +51,8 @@ def plan(
     if notation and tensors:
         named = _by_position(spec, tensors)
     operands = named if notation else tensors
-    plain = not complement_mask and all(value is None for value in (format, semiring, mask, schedule))
-    product = _core.plan_product(spec, operands, **options) if plain else None
+    plain = not complement_mask and all(value is None for value in (semiring, mask, schedule))
+    product = _core.plan_product(spec, operands, format=format, **options) if plain else None
     return _core.plan_expression(spec, operands, **asked, **options) if product is None else product
 
 

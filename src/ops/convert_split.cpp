@@ -231,7 +231,8 @@ class Splitter {
     // Of truth values the true ones count, whatever stores them; of others what is stored.
     const bool boolean = pattern->dtype() == DType::boolean;
     const bool everywhere = boolean && !pattern->fill().is_zero();
-    const Tensor listed = boolean ? convert(*pattern, lists_for(pattern->shape(), pattern->nse()), {.zeros = Zeros::drop}) : *pattern;
+    const Tensor listed =
+        boolean ? convert(*pattern, lists_for(pattern->shape(), pattern->nse()), {.zeros = Zeros::drop}) : *pattern;
     Elements mask(elements_.format(), target_.shape, pattern->dtype());
     stored_elements(listed, Zeros::automatic).emit([&](const Piece& p) { mask.append(p); });
     mask.sort_and_combine();

@@ -72,7 +72,7 @@ class Taken {
 Format slicing::format_of_part(const Format& f, std::span<const int> order) {
   if (static_cast<int>(order.size()) == f.rank() && conversion::takes_any(f)) return f;
   return f.is_all_dense() ? conversion::dense_format(static_cast<int>(order.size()))
-                                   : conversion::levels_in_order(order, false);
+                          : conversion::levels_in_order(order, false);
 }
 
 Tensor slicing::elements_of(const Tensor& t, std::span<const Slice> slices, const Format& format, Zeros zeros) {

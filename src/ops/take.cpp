@@ -81,7 +81,8 @@ Tensor taken(const Tensor& t, std::size_t dim, std::span<const i64> coordinates)
     Repeated repeated(places, dim, t.rank(), size_of(t.dtype()), sink);
     stored.emit([&](const conversion::Piece& piece) { repeated.add(piece); });
   };
-  return conversion::assemble({chosen}, t.dtype(), t.fill(), shape, format_of_part(t.format(), order), {.zeros = Zeros::keep});
+  return conversion::assemble({chosen}, t.dtype(), t.fill(), shape, format_of_part(t.format(), order),
+                              {.zeros = Zeros::keep});
 }
 
 }  // namespace

@@ -19,17 +19,18 @@ struct Asked {
 
 /// The same of these options, with this mask in place of theirs.
 inline Asked asked_of(const EvaluateOptions& o, std::optional<Lazy> mask) {
-  return {o.format, o.dtype, o.compute_dtype, o.result_dtype, o.semiring, std::move(mask), o.complement_mask, o.schedule,
-          o.general};
+  return {o.format,        o.dtype,           o.compute_dtype, o.result_dtype, o.semiring,
+          std::move(mask), o.complement_mask, o.schedule,      o.general};
 }
 /// ... and back, for what computes with them.
 inline EvaluateOptions options_of(const Asked& o, std::optional<Tensor> mask) {
-  return {o.format, o.dtype, o.compute_dtype, o.result_dtype, o.semiring, std::move(mask), o.complement_mask, o.schedule,
-          o.general};
+  return {o.format,        o.dtype,           o.compute_dtype, o.result_dtype, o.semiring,
+          std::move(mask), o.complement_mask, o.schedule,      o.general};
 }
 
 /// As strata::result_format().
-ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands, const Asked& options);
+ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
+                           const Asked& options);
 
 /// The memory that a result is to go to, as far as planning asks.
 struct DestinationType {

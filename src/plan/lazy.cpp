@@ -86,8 +86,7 @@ bool Lazy::is_made_of(const Lazy& o) const {
 
 std::vector<std::int64_t> assumed_strides(const TensorType& dense) {
   auto out = row_major_strides(dense.format.level_ranges(dense.shape));
-  for (std::size_t l = 0; l < dense.strides.size(); ++l)
-    switch (dense.strides[l]) {
+  for (std::size_t l = 0; l < dense.strides.size(); ++l) switch (dense.strides[l]) {
       case TensorType::Stride::unit: out[l] = 1; break;
       case TensorType::Stride::broadcast: out[l] = 0; break;
       case TensorType::Stride::general: out[l] = std::max<std::int64_t>(2, out[l]); break;

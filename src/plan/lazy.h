@@ -26,7 +26,7 @@ class Lazy {
     std::vector<Lazy> inputs = {};
     /// Of the inputs, in their order. Nothing: a guard does not hold, and `otherwise` makes it.
     std::function<std::optional<Tensor>(Inputs&)> make = {};
-    std::function<Lazy()> otherwise = {};  ///< asked once
+    std::function<Lazy()> otherwise = {};   ///< asked once
     std::shared_ptr<const Lazy> then = {};  ///< what it is where `make` makes something: a guard only looks
     /// One more input, the last one, whose memory the step may take: nobody else asks for it.
     std::shared_ptr<const Lazy> consumed = {};

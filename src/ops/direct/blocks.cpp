@@ -70,9 +70,10 @@ class Splitter {
       const auto [it, fresh] = splits_.try_emplace(i, Split{i, unused(i + "_block"), unused(i + "_in"), x.n});
       ok_ = ok_ && (asked_ || it->second.size == x.n);
     }
-    for (const Level& level : f.levels()) {
-      if (level.kind == LevelKind::dense) continue;
-      int e = level.expr;
+    int behind = f.num_levels();  // of levels that are dense to the end
+    while (behind > 0 && f.level(behind - 1).kind == LevelKind::dense) --behind;
+    for (int l = 0; l < behind; ++l) {  // (A dense one above another kind has places where nothing is stored below.)
+      int e = f.level(l).expr;
       while (is_cut(s, e) && is_cut(s, s.exprs[static_cast<std::size_t>(e)].a))
         e = s.exprs[static_cast<std::size_t>(e)].a;
       const ExprNode& x = s.exprs[static_cast<std::size_t>(e)];

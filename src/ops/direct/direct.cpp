@@ -9,8 +9,8 @@
 #include "ops/direct/lift.h"
 #include "ops/direct/loops.h"
 #include "ops/direct/quotient.h"
-#include "ops/direct/whole.h"
 #include "ops/direct/steps.h"
+#include "ops/direct/whole.h"
 #include "strata/ops.h"
 
 namespace strata::direct {
@@ -78,8 +78,7 @@ bool stays_integer(const Expression& e, DType own) {
 }
 
 /// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
-std::optional<Problem> make_sum(const Assignment& a, const Operands& operands,
-                                const Asked& options, std::string& why) {
+std::optional<Problem> make_sum(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
   const DType own = operands.at(a.name).dtype();
   const auto names = a.value.operands();
   const bool one = std::ranges::all_of(names, [&](const auto& name) { return operands.at(name).dtype() == own; });
@@ -96,8 +95,7 @@ std::optional<Problem> make_sum(const Assignment& a, const Operands& operands,
   return make_problem(sum, operands, how, why);
 }
 
-std::optional<Prepared> prepare(const Assignment& a, const Operands& operands,
-                                const Asked& options, std::string& why) {
+std::optional<Prepared> prepare(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
   auto problem = a.accumulate ? make_sum(a, operands, options, why) : make_problem(a, operands, options, why);
   if (!problem) return std::nullopt;
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
@@ -153,12 +151,11 @@ Lazy finish(const Rest& rest, const Asked& options) {
 /// `then` where `holds` is true of these; otherwise what `otherwise` makes.
 Lazy guarded(const Lazy& then, std::vector<Lazy> looked_at, std::function<bool(std::span<const Tensor>)> holds,
              std::function<Lazy()> otherwise) {
-  Lazy::Step step{.inputs = std::move(looked_at),
-                  .make = [holds = std::move(holds)](Lazy::Inputs& in) {
-                    return holds(in) ? std::optional(in[0]) : std::nullopt;
-                  },
-                  .otherwise = std::move(otherwise),
-                  .then = std::make_shared<const Lazy>(then)};
+  Lazy::Step step{
+      .inputs = std::move(looked_at),
+      .make = [holds = std::move(holds)](Lazy::Inputs& in) { return holds(in) ? std::optional(in[0]) : std::nullopt; },
+      .otherwise = std::move(otherwise),
+      .then = std::make_shared<const Lazy>(then)};
   return Lazy::made(then.type(), then.stats(), std::move(step), &then);
 }
 
@@ -172,7 +169,8 @@ std::optional<Lazy> in_steps(const Prepared& p, const std::function<Lazy()>& gen
     const auto full = [](std::span<const Tensor> rows) {
       return std::ranges::all_of(rows, [](const Tensor& t) { return t.size() == t.nse(); });
     };
-    out = guarded(out, rest->all_rows, full, [p] { return finish(*first_steps(p, false, nullptr), p.problem.options); });
+    out =
+        guarded(out, rest->all_rows, full, [p] { return finish(*first_steps(p, false, nullptr), p.problem.options); });
   }
   if (!rest->not_nothing.empty()) {
     // A number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
@@ -223,8 +221,9 @@ std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>
     otherwise = [problem, general, wanted, dtype] {
       std::string unused;
       auto plain = make_loops(problem, unused, false);
-      return plain ? as_step(std::make_shared<const Loops>(std::move(*plain)), wanted, dtype, general, "generated code: ")
-                   : general();
+      return plain
+                 ? as_step(std::make_shared<const Loops>(std::move(*plain)), wanted, dtype, general, "generated code: ")
+                 : general();
     };
   auto usual = [=] { return as_step(loops, wanted, dtype, otherwise, "generated code: "); };
   auto counting = as_counted(problem, *loops);
@@ -238,9 +237,10 @@ std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>
                     return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
                   },
                   .otherwise = usual,
-                  .code = [counted, loops] {
-                    return std::pair("generated code: " + loops->assignment.to_string(), counted->describe(true));
-                  },
+                  .code =
+                      [counted, loops] {
+                        return std::pair("generated code: " + loops->assignment.to_string(), counted->describe(true));
+                      },
                   .work = counted->values.order.visits * (counted->counts ? 2 : 1)};
   TensorType type = loops->type(wanted, dtype);
   auto stats = planning::stats_for(type, counted->values.order.visits);
@@ -294,7 +294,8 @@ std::optional<std::string> explain(const Assignment& a, const Operands& operands
     steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n"
                              : explained(rest->assignment, rest->operands, problem.options));
     std::string out = numbered(steps);
-    if (!rest->all_rows.empty()) out += "guard: every row of the sparse factor has an element; otherwise rows without one are left out\n";
+    if (!rest->all_rows.empty())
+      out += "guard: every row of the sparse factor has an element; otherwise rows without one are left out\n";
     if (!rest->not_nothing.empty()) out += "guard: no number among the steps is 0; otherwise by the general path\n";
     return out;
   }

@@ -8,8 +8,8 @@
 
 namespace strata::direct {
 
-/// The result, where the expression is of a kind that is compiled; otherwise nothing, and `why`. `general`: by the general
-/// path, where a guard does not hold.
+/// The result, where the expression is of a kind that is compiled; otherwise nothing, and `why`. `general`: by the
+/// general path, where a guard does not hold.
 std::optional<Lazy> plan(const Assignment& a, const Operands& operands, const Asked& options,
                          const std::function<Lazy()>& general, std::string& why);
 /// How it is computed: order of loops, conversions, what each loop runs over. Nothing where it is not, and `why`.

@@ -121,8 +121,8 @@ Format expanded_format(const Affine& a) {
 Tensor expanded(const Tensor& given, const Affine& a, bool drops_fill_in) {
   // Sorted, and each element once.
   const Tensor t = is_in_order(given.format()) ? given
-                                      : convert(given, compressed(given.rank()),
-                                                {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
+                                               : convert(given, compressed(given.rank()),
+                                                         {.zeros = drops_fill_in ? Zeros::automatic : Zeros::keep});
   if (auto ordered = expanded_in_order(t, a)) return *ordered;
   Solver solver(a);
   const auto width = size_of(t.dtype());

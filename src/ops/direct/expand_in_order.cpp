@@ -66,8 +66,8 @@ std::optional<std::vector<Dimension>> dimensions(const Affine& a) {
   return out;
 }
 
-/// The index of each level of the result: per dimension the one that counts, then the others; of the last one the others
-/// first, since every shift of a row is in order by itself.
+/// The index of each level of the result: per dimension the one that counts, then the others; of the last one the
+/// others first, since every shift of a row is in order by itself.
 std::vector<int> levels_of(const std::vector<Dimension>& dimensions) {
   std::vector<int> out;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {

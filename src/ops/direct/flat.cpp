@@ -9,9 +9,7 @@
 namespace strata::direct {
 namespace {
 
-const Lazy& pattern_of(const Unit& u, const Order& o) {
-  return u.accesses[static_cast<std::size_t>(o.pattern)].tensor;
-}
+const Lazy& pattern_of(const Unit& u, const Order& o) { return u.accesses[static_cast<std::size_t>(o.pattern)].tensor; }
 
 struct Flat {
   Unit unit;
@@ -45,9 +43,7 @@ Flat flattened(const Unit& u, i64 slots) {
   return out;
 }
 
-Flat likely(const Unit& u, const Order& o) {
-  return flattened(u, static_cast<i64>(pattern_of(u, o).stats().slots));
-}
+Flat likely(const Unit& u, const Order& o) { return flattened(u, static_cast<i64>(pattern_of(u, o).stats().slots)); }
 
 }  // namespace
 
@@ -65,7 +61,8 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
     const Access& a = u.accesses[k];
     if (!a.dense && static_cast<int>(k) != o.pattern && o.shared(u, k) != o.pattern) return Order::nested;
     if (!a.dense || a.indices.empty()) continue;
-    if (slots >= static_cast<double>(short_row) * rows || a.indices != std::vector<int>{o.indices[0]}) return Order::nested;
+    if (slots >= static_cast<double>(short_row) * rows || a.indices != std::vector<int>{o.indices[0]})
+      return Order::nested;
     out = Order::in_rows;
   }
   return out;
@@ -81,7 +78,8 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (unit.accesses[k].dense) continue;  // a number
     const Part& p = values[k].part();
-    values[k] = dense_view(p.values, {slots}, {values[k].type().shared_value ? 0 : p.value_stride}, 0, values[k].fill());
+    values[k] =
+        dense_view(p.values, {slots}, {values[k].type().shared_value ? 0 : p.value_stride}, 0, values[k].fill());
   }
   const auto result = Run(flat.unit, flat.order, std::span<const Tensor>(values)).run();
   return result ? std::optional(with_values(unit, pattern, result->part().values)) : std::nullopt;

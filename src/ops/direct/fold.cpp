@@ -95,8 +95,7 @@ Assignment Work::as_operand(const Operands& operands) const {
   return out;
 }
 
-std::optional<Folded> folded(const Assignment& a, const Operands& operands,
-                             const Asked& options) {
+std::optional<Folded> folded(const Assignment& a, const Operands& operands, const Asked& options) {
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
   const auto [sums, factors] = chain_of(a.value);
   const auto work = work_of(factors, operands);

@@ -35,7 +35,6 @@ struct Folded {
 };
 
 /// `options` have the result's format, which is dense. Nothing where the expression is of another kind.
-std::optional<Folded> folded(const Assignment& a, const Operands& operands,
-                             const Asked& options);
+std::optional<Folded> folded(const Assignment& a, const Operands& operands, const Asked& options);
 
 }  // namespace strata::direct

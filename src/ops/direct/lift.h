@@ -19,8 +19,8 @@ struct Lifted {
 };
 
 /// `body` is a tree of an assignment with these indices, `options` have its result's format. `steps`: an explanation of
-/// each reduction is added, in the order in which they are carried out. `rows_are_full`: no row of a sparse factor below a
-/// quotient of sums is empty; otherwise results in such rows are left out.
+/// each reduction is added, in the order in which they are carried out. `rows_are_full`: no row of a sparse factor
+/// below a quotient of sums is empty; otherwise results in such rows are left out.
 Lifted lifted(const Expression& body, const std::vector<std::string>& indices, const Operands& operands,
               const Asked& options, bool rows_are_full, std::vector<std::string>* steps = nullptr);
 

@@ -148,13 +148,13 @@ Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::opti
              std::function<Lazy()> otherwise, const std::string& title, const std::string& before) {
   TensorType type = loops->type(wanted, dtype);
   auto stats = loops->stats(type);
-  Lazy::Step step{.inputs = loops->inputs(),
-                  .make = [loops, wanted, dtype](Lazy::Inputs& in) { return loops->run(in, wanted, dtype); },
-                  .otherwise = std::move(otherwise),
-                  .code = [loops, title, before] {
-                    return std::pair(title + loops->assignment.to_string(), before + loops->describe(true));
-                  },
-                  .work = loops->order.visits};
+  Lazy::Step step{
+      .inputs = loops->inputs(),
+      .make = [loops, wanted, dtype](Lazy::Inputs& in) { return loops->run(in, wanted, dtype); },
+      .otherwise = std::move(otherwise),
+      .code = [loops, title,
+               before] { return std::pair(title + loops->assignment.to_string(), before + loops->describe(true)); },
+      .work = loops->order.visits};
   return Lazy::made(std::move(type), std::move(stats), std::move(step), loops->pattern(wanted));
 }
 

@@ -18,8 +18,8 @@ Lazy ones_of(const Lazy& t, DType dtype) {
   type.dtype = dtype;
   type.fill = Scalar::zero(dtype);
   type.shared_value = true;
-  return Lazy::made(std::move(type), {.inputs = {t}, .make = [dtype](Lazy::Inputs& in) { return ones_of(in[0], dtype); }},
-                    t);
+  return Lazy::made(std::move(type),
+                    {.inputs = {t}, .make = [dtype](Lazy::Inputs& in) { return ones_of(in[0], dtype); }}, t);
 }
 
 bool stores_all(const Format& f) { return f.is_unique() && !f.can_hold_fill(); }
@@ -29,8 +29,7 @@ bool is_factor(const Asked& options, std::size_t rank) {
          options.mask->shape().size() == rank;
 }
 
-Expression mask_as_factor(const Lazy& mask, DType dtype, const std::vector<std::string>& indices,
-                          Operands& operands) {
+Expression mask_as_factor(const Lazy& mask, DType dtype, const std::vector<std::string>& indices, Operands& operands) {
   const std::string name = "#mask" + std::to_string(operands.size());  // no user's name looks so, and none made before
   operands.emplace(name, ones_of(mask, dtype));
   return Expression::plain_access(name, indices);

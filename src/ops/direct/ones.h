@@ -16,7 +16,6 @@ bool stores_all(const Format& f);
 /// May ones where this mask stores something, as a factor, stand for it? (Not for its complement.)
 bool is_factor(const Asked& options, std::size_t rank);
 /// These ones, a new operand.
-Expression mask_as_factor(const Lazy& mask, DType dtype, const std::vector<std::string>& indices,
-                          Operands& operands);
+Expression mask_as_factor(const Lazy& mask, DType dtype, const std::vector<std::string>& indices, Operands& operands);
 
 }  // namespace strata::direct

@@ -131,8 +131,7 @@ class Model {
     if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
     const Lazy& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
     const Format& f = t.format();
-    if (f.num_batch_levels() > 0 || !f.is_unique() || (u_.drops_fill_in && f.can_hold_fill()) ||
-        t.stats().slots == 0)
+    if (f.num_batch_levels() > 0 || !f.is_unique() || (u_.drops_fill_in && f.can_hold_fill()) || t.stats().slots == 0)
       return {};
     Order out = into(first);
     out.indices = u_.output;
@@ -519,7 +518,7 @@ class Model {
   bool dense_result_ = false;
   std::vector<int> tail_;  ///< indices
   int along_ = -1;
-  std::optional<double> diagonals_;  ///< of the result, where the wanted format has them: its places count along_
+  std::optional<double> diagonals_;    ///< of the result, where the wanted format has them: its places count along_
   std::optional<BlockedRows> blocks_;  ///< of the wanted format, where rows are gathered into them
   std::vector<double> stored_;
   std::vector<std::optional<std::vector<int>>> kept_;

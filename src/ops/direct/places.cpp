@@ -50,8 +50,7 @@ Lazy projected(const Places& places, const std::vector<std::string>& indices) {
   return planned(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
 }
 
-bool restrict_to(const Places& places, Assignment& step, Asked& options,
-                 Operands& operands) {
+bool restrict_to(const Places& places, Assignment& step, Asked& options, Operands& operands) {
   if (!places.tensor || step.indices.size() < 2) return false;
   std::vector<std::string> shared, others;
   for (const auto& i : places.indices)

@@ -26,7 +26,6 @@ Lazy projected(const Places& places, const std::vector<std::string>& indices);
 /// Q(i,d) * K(j,d) where A(i,j) stores something, Q(i,h,d) * K(j,h,d) there for all h, E(i,d) * F(k,d) where some
 /// A(i,j,k) does. `options` gain its format and mask, `operands` what it names. False: it is left as it is, since that
 /// would save little.
-bool restrict_to(const Places& places, Assignment& step, Asked& options,
-                 Operands& operands);
+bool restrict_to(const Places& places, Assignment& step, Asked& options, Operands& operands);
 
 }  // namespace strata::direct

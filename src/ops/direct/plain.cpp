@@ -52,9 +52,9 @@ Lazy copied(const Lazy& t, const Affine& a, bool drops_fill_in) {
   type.crd_dtype = index_dtype_for(largest);
   const double stored = copies(a) * t.stats().stored;
   type.pos_dtype = index_dtype_for(static_cast<i64>(std::min(stored, 9e18)));
-  return Lazy::made(type, planning::stats_for(type, stored), {.inputs = {t}, .make = [a, drops_fill_in](Lazy::Inputs& in) {
-                      return expanded(in[0], a, drops_fill_in);
-                    }});
+  return Lazy::made(
+      type, planning::stats_for(type, stored),
+      {.inputs = {t}, .make = [a, drops_fill_in](Lazy::Inputs& in) { return expanded(in[0], a, drops_fill_in); }});
 }
 
 class Rewriter {
@@ -177,8 +177,8 @@ Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i6
   return make_from_parts(std::move(type), {std::move(part)});
 }
 
-std::optional<Plain> with_plain_accesses(const Assignment& a, const Operands& operands,
-                                         const Extents& extents, bool drops_fill_in, std::string& why) {
+std::optional<Plain> with_plain_accesses(const Assignment& a, const Operands& operands, const Extents& extents,
+                                         bool drops_fill_in, std::string& why) {
   Rewriter rewriter(operands, extents, drops_fill_in, why);
   auto value = rewriter.apply(a.value);
   if (!value) return std::nullopt;

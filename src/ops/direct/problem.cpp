@@ -6,8 +6,8 @@
 
 namespace strata::direct {
 
-std::optional<Problem> make_problem(const Assignment& a, const Operands& operands,
-                                    const Asked& options, std::string& why) {
+std::optional<Problem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
+                                    std::string& why) {
   std::map<std::string, Shape> shapes;
   std::map<std::string, TensorType> types;
   for (const auto& [name, t] : operands) {

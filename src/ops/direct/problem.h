@@ -15,7 +15,7 @@ namespace strata::direct {
 struct Problem {
   Assignment assignment;
   Operands operands;
-  Asked options;                      ///< with the result's format
+  Asked options;                                ///< with the result's format
   std::map<std::string, std::int64_t> extents;  ///< of the indices
 
   // --- where indices have been cut in two -------------------------------------------------------------------------
@@ -35,8 +35,8 @@ struct Problem {
 };
 
 /// Accesses made plain, the result's format inferred where `options` has none. Nothing where that cannot be, and `why`.
-std::optional<Problem> make_problem(const Assignment& a, const Operands& operands,
-                                    const Asked& options, std::string& why);
+std::optional<Problem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
+                                    std::string& why);
 
 bool has_reduction(const Expression& e);
 /// Peels the reductions of one kind off the root, outermost first: index, and whether the notation implied it.

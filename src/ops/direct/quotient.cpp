@@ -19,8 +19,7 @@ bool any_infinite(const Part& p, std::int64_t count) {
 
 }  // namespace
 
-std::optional<Assignment> quotient_of_sums(const Assignment& a, const Operands& operands,
-                                           const Asked& options) {
+std::optional<Assignment> quotient_of_sums(const Assignment& a, const Operands& operands, const Asked& options) {
   if (a.accumulate || options.semiring != Semiring::plus_times || !options.format || !options.format->is_all_dense())
     return std::nullopt;
   const auto [sums, factors] = chain_of(a.value);

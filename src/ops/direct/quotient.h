@@ -12,8 +12,7 @@ namespace strata::direct {
 /// or not, is 0 / 0: the loops of the first would run over all places to add up NaN. Both have the same values but for
 /// rounding where no result is infinite. Dense results of float32 and float64; nothing where the expression is of
 /// another kind.
-std::optional<Assignment> quotient_of_sums(const Assignment& a, const Operands& operands,
-                                           const Asked& options);
+std::optional<Assignment> quotient_of_sums(const Assignment& a, const Operands& operands, const Asked& options);
 
 /// Of dense float32 or float64: may it differ from the sum of quotients? (A sum over 0 is infinite; absent terms over 0
 /// are NaN.)

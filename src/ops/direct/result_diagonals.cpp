@@ -165,7 +165,8 @@ std::optional<double> about_diagonals(const Unit& unit) {
     if (diagonals_of(f) >= 0) return children.empty() ? std::nullopt : std::optional(std::max(1.0, children[0]));
     if (!rows_of(f, LevelKind::compressed) && !listed_rows_of(f) && !coordinates_of(f)) return std::nullopt;
     // As if they were full; who has more is found out when the plan runs.
-    return std::max(1.0, t.stats().stored / static_cast<double>(std::max<i64>(1, std::max(t.shape()[0], t.shape()[1]))));
+    return std::max(1.0,
+                    t.stats().stored / static_cast<double>(std::max<i64>(1, std::max(t.shape()[0], t.shape()[1]))));
   };
   const auto found = from_row_to_column<double>(unit, about, 1.0);
   return found && *found <= most_diagonals ? found : std::nullopt;

@@ -58,7 +58,8 @@ std::string LoopNest::describe(const Format& wanted, bool code) const {
 std::optional<Tensor> Run::run() {
   if (o_.along >= 0) {
     auto found = diagonals_of_result(u_, tensors_);
-    const auto length = static_cast<double>(u_.extents[static_cast<std::size_t>(u_.output[static_cast<std::size_t>(o_.along)])]);
+    const auto length =
+        static_cast<double>(u_.extents[static_cast<std::size_t>(u_.output[static_cast<std::size_t>(o_.along)])]);
     if (!found || !strips_fit(static_cast<double>(found->size()), length, o_.visits)) return std::nullopt;
     diagonals_ = *std::move(found);
   }

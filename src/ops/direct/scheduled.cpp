@@ -263,14 +263,14 @@ class Scheduler {
 
 Lazy planned_as_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {
   Scheduler scheduler(a, operands, options);
-  if (scheduler.leaves_loops_open())
-    return planned(scheduler.assignment(), scheduler.operands(), scheduler.options());
+  if (scheduler.leaves_loops_open()) return planned(scheduler.assignment(), scheduler.operands(), scheduler.options());
   auto loops = std::make_shared<const Loops>(scheduler.apply());
   const Format format = *scheduler.options().format;
   Asked open = options;  // without a compiler there are no loops to arrange
   open.schedule.reset();
-  return as_step(std::move(loops), format, options.result_dtype, [a, operands, open] { return planned(a, operands, open); },
-                 "as scheduled: ", scheduler.before());
+  return as_step(
+      std::move(loops), format, options.result_dtype, [a, operands, open] { return planned(a, operands, open); },
+      "as scheduled: ", scheduler.before());
 }
 
 std::string explain_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {

@@ -45,8 +45,7 @@ struct Unit : merging::Computation {
 };
 
 /// The unit of an assignment of plain accesses without inner reductions, or why it is none.
-std::optional<Unit> make_unit(const Assignment& a, const Operands& operands,
-                              const Asked& options, std::string& why);
+std::optional<Unit> make_unit(const Assignment& a, const Operands& operands, const Asked& options, std::string& why);
 
 /// What a user asks of the loops.
 struct Wishes {
@@ -78,9 +77,9 @@ struct Order {
   merging::Blocks blocks;  ///< the result is assembled in these
   int along = -1;          ///< dense result: strips of its diagonals, whose places count this dimension
   double diagonals = 0;    ///< ... about so many
-  double visits = 0;                    ///< about how often the innermost body runs
-  double cost = 0;                      ///< ... and how many ns all takes
-  std::vector<merging::Hint> hints;     ///< per index
+  double visits = 0;       ///< about how often the innermost body runs
+  double cost = 0;         ///< ... and how many ns all takes
+  std::vector<merging::Hint> hints;  ///< per index
 
   /// The twin whose loops access k shares, or -1.
   int shared(const Unit& u, std::size_t k) const {
@@ -94,14 +93,14 @@ std::string reason_to_convert(const Unit& unit, const Order& order, std::size_t 
 
 /// About how many diagonals the result has; nothing where no operands give it any.
 std::optional<double> about_diagonals(const Unit& unit);
-/// The diagonals (column - row) that its elements may lie on, ascending, of these operands of its accesses; nothing where
-/// that is not known, or there are many.
+/// The diagonals (column - row) that its elements may lie on, ascending, of these operands of its accesses; nothing
+/// where that is not known, or there are many.
 std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit, std::span<const Tensor> operands);
 /// Are strips of so many diagonals of this length small beside the work?
 bool strips_fit(double diagonals, double length, double visits);
 
-/// The order that promises the least work and grants the wishes; `wanted`: the format of the result. `strips`: may it be
-/// gathered by diagonals?
+/// The order that promises the least work and grants the wishes; `wanted`: the format of the result. `strips`: may it
+/// be gathered by diagonals?
 std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Wishes& wishes, bool strips,
                                   std::string& why);
 

@@ -14,7 +14,8 @@ namespace {
 
 using i64 = std::int64_t;
 
-constexpr double enough = 4096;  ///< values, some 5 us of a loop over rows: below, one more step costs more than it saves
+constexpr double enough =
+    4096;  ///< values, some 5 us of a loop over rows: below, one more step costs more than it saves
 const std::string slot = "slot", missing = "#missing";
 std::string values_of(const std::string& name) { return "#values " + name; }  // no user's name looks so
 
@@ -30,16 +31,16 @@ template <class F> Expression with_accesses(const Expression& e, const F& f) {
 /// A vector of them.
 Lazy stored_values(const Lazy& t) {
   TensorType type = view_type({static_cast<i64>(t.stats().slots)}, t.dtype(), {}, t.fill());
-  return Lazy::made(type, planning::stats_for(type, t.stats().slots), {.inputs = {t}, .make = [](Lazy::Inputs& in) {
-                      const Part& p = in[0].part();
-                      return dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, in[0].fill());
-                    }});
+  return Lazy::made(type, planning::stats_for(type, t.stats().slots),
+                    {.inputs = {t}, .make = [](Lazy::Inputs& in) {
+                       const Part& p = in[0].part();
+                       return dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, in[0].fill());
+                     }});
 }
 
 }  // namespace
 
-std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& operands,
-                                         const Asked& options) {
+std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& operands, const Asked& options) {
   if (!a.indices.empty() || a.accumulate || options.mask || options.schedule ||
       options.semiring != Semiring::plus_times)
     return std::nullopt;

@@ -63,8 +63,8 @@ PodArray<std::int32_t> matrices_of(const Tensor& t, const std::vector<int>& orde
 
 }  // namespace
 
-std::optional<BlockProduct> as_block_product(const Assignment& a, const Operands& operands,
-                                             const Asked& options, std::string& why) {
+std::optional<BlockProduct> as_block_product(const Assignment& a, const Operands& operands, const Asked& options,
+                                             std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
@@ -176,16 +176,16 @@ std::optional<Lazy> block_product(const Assignment& a, const Operands& operands,
   type.shape = Shape(t.shape());
   const auto last = static_cast<std::size_t>(levels_of_rows(type)->back());
   type.shape[last] = p->matrices.shape()[static_cast<std::size_t>(p->columns)];
-  Lazy::Step step{.inputs = {t, p->matrices},
-                  .make = [p = *p](Lazy::Inputs& in) -> std::optional<Tensor> {
-                    const bool contiguous =
-                        direct::dimension_strides(in[1])[static_cast<std::size_t>(p.columns)] == 1;
-                    if (in[0].part().value_stride != 1 || !contiguous) return std::nullopt;
-                    return computed(&p, in[0], in[1]);
-                  },
-                  .otherwise = otherwise,
-                  .code = [text = a.to_string()] { return std::pair("hand-written: rows times matrices", text + "\n"); },
-                  .work = t.stats().slots * static_cast<double>(type.shape[last])};
+  Lazy::Step step{
+      .inputs = {t, p->matrices},
+      .make = [p = *p](Lazy::Inputs& in) -> std::optional<Tensor> {
+        const bool contiguous = direct::dimension_strides(in[1])[static_cast<std::size_t>(p.columns)] == 1;
+        if (in[0].part().value_stride != 1 || !contiguous) return std::nullopt;
+        return computed(&p, in[0], in[1]);
+      },
+      .otherwise = otherwise,
+      .code = [text = a.to_string()] { return std::pair("hand-written: rows times matrices", text + "\n"); },
+      .work = t.stats().slots * static_cast<double>(type.shape[last])};
   return Lazy::made(std::move(type), std::move(step), t);
 }
 

@@ -9,8 +9,8 @@
 
 namespace strata::evaluation {
 
-std::optional<Conversion> as_conversion(const Assignment& a, const Operands& operands,
-                                        const Asked& options, std::string& why) {
+std::optional<Conversion> as_conversion(const Assignment& a, const Operands& operands, const Asked& options,
+                                        std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
@@ -52,19 +52,19 @@ std::optional<Lazy> converted(const Assignment& a, const Operands& operands, con
   if (!c) return std::nullopt;
   const Lazy& t = operands.at(c->operand);
   TensorType from = t.type();
-  for (std::size_t d = 0; d < c->order.size(); ++d)
-    from.shape[d] = t.shape()[static_cast<std::size_t>(c->order[d])];
+  for (std::size_t d = 0; d < c->order.size(); ++d) from.shape[d] = t.shape()[static_cast<std::size_t>(c->order[d])];
   TensorType type = converted_type(from, t.stats().stored, c->format);
   auto stats = planning::stats_for(type, t.stats().stored);
-  Lazy::Step step{.inputs = {t},
-                  .make = [order = c->order, format = c->format](Lazy::Inputs& in) {
-                    const Tensor source = in[0].transpose(order);
-                    return with_own_memory(source, convert(source, format, {.zeros = Zeros::keep}));
-                  },
-                  .code = [text = a.to_string(), format = c->format] {
-                    return std::pair("a conversion: " + text, "to " + format.to_string() + "\n");
-                  },
-                  .work = t.stats().stored};
+  Lazy::Step step{
+      .inputs = {t},
+      .make =
+          [order = c->order, format = c->format](Lazy::Inputs& in) {
+            const Tensor source = in[0].transpose(order);
+            return with_own_memory(source, convert(source, format, {.zeros = Zeros::keep}));
+          },
+      .code = [text = a.to_string(),
+               format = c->format] { return std::pair("a conversion: " + text, "to " + format.to_string() + "\n"); },
+      .work = t.stats().stored};
   return Lazy::made(std::move(type), std::move(stats), std::move(step));
 }
 

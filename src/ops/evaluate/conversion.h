@@ -11,10 +11,9 @@ struct Conversion {
 };
 
 /// One operand as it is, its dimensions in any order: nothing to compute. Otherwise nothing, and why.
-std::optional<Conversion> as_conversion(const Assignment& a, const Operands& operands,
-                                        const Asked& options, std::string& why);
+std::optional<Conversion> as_conversion(const Assignment& a, const Operands& operands, const Asked& options,
+                                        std::string& why);
 /// Its result, whose values are memory of its own. Nothing where as_conversion() says nothing.
-std::optional<Lazy> converted(const Assignment& a, const Operands& operands,
-                                const Asked& options, std::string& why);
+std::optional<Lazy> converted(const Assignment& a, const Operands& operands, const Asked& options, std::string& why);
 
 }  // namespace strata::evaluation

@@ -14,8 +14,7 @@ namespace {
 constexpr std::int64_t long_sum = 1 << 16;  ///< elements; what shorter ones lose nobody sees
 
 /// Why no plan serves, by what is asked for alone; empty where one may.
-std::string refusal(const Einsum& e, std::span<const TensorType> operands, const Asked& options,
-                    const Format& result) {
+std::string refusal(const Einsum& e, std::span<const TensorType> operands, const Asked& options, const Format& result) {
   if (options.general) return "the general path is asked for";
   if (options.semiring != Semiring::plus_times) return "the semiring is " + options.semiring.to_string();
   if (options.mask) return "there is a mask";
@@ -31,7 +30,8 @@ std::string refusal(const Einsum& e, std::span<const TensorType> operands, const
   return {};
 }
 
-PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options, const planning::DestinationType& to) {
+PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options,
+                         const planning::DestinationType& to) {
   PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
   if (!to.dtype && !options.result_dtype) return how;
   DType product = operands.empty() ? DType::f64 : operands[0].dtype;
@@ -106,8 +106,9 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
                     .operands = std::move(operands),
                     .factor = factor,
                     .adds = in_place};
-    found.lasting = !in_place && own.size() <= 2 && std::ranges::equal(own, found.operands,
-                                                    [](const Lazy& a, const Lazy& b) { return a.same_object(b); });
+    found.lasting =
+        !in_place && own.size() <= 2 &&
+        std::ranges::equal(own, found.operands, [](const Lazy& a, const Lazy& b) { return a.same_object(b); });
     return found;
   } catch (const Unsupported& problem) { return no(problem.problem().what); }
 }

@@ -114,8 +114,7 @@ Lazy added(const Lazy& t, DType dtype) {
                     {.inputs = {t}, .make = [dtype](Lazy::Inputs& in) { return added(in[0], dtype); }});
 }
 
-Dtypes::Dtypes(const Assignment& a, const Operands& operands, const Asked& options)
-    : options_(options) {
+Dtypes::Dtypes(const Assignment& a, const Operands& operands, const Asked& options) : options_(options) {
   asked_ = options.dtype || options.compute_dtype;
   if (!asked_) return;
   options_.dtype = options_.compute_dtype = std::nullopt;

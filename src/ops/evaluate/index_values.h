@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "strata/expression.h"
 #include "plan/asked.h"
+#include "strata/expression.h"
 
 namespace strata::evaluation {
 

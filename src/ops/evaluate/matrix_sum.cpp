@@ -25,8 +25,8 @@ bool collect(const Expression& e, const std::vector<std::string>& indices, bool 
 
 }  // namespace
 
-std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const Operands& operands,
-                                       const Asked& options, std::string& why) {
+std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const Operands& operands, const Asked& options,
+                                       std::string& why) {
   const auto no = [&](const char* reason) {
     why = reason;
     return std::nullopt;
@@ -42,8 +42,7 @@ std::optional<MatrixSum> as_matrix_sum(const Assignment& a, const Operands& oper
   if (!(wanted_format(a, operands, options) == first.format)) return no("the result has another format");
   bool one_pattern = true;
   for (const auto& name : sum.terms) {
-    one_pattern =
-        one_pattern && (name == sum.terms[0] || operands.at(name).is_twin_of(operands.at(sum.terms[0])));
+    one_pattern = one_pattern && (name == sum.terms[0] || operands.at(name).is_twin_of(operands.at(sum.terms[0])));
     const TensorType& t = operands.at(name).type();
     if (!(t.format == first.format) || t.shape != first.shape) return no("their formats or shapes differ");
     if ((t.dtype != DType::f32 && t.dtype != DType::f64) || t.dtype != first.dtype)

@@ -20,12 +20,13 @@ struct Reach {
 Lazy window_of(const Lazy& t, const std::vector<std::int64_t>& least, const Shape& shape, bool listed) {
   TensorType from = t.type();
   from.shape = shape;
-  TensorType type = converted_type(from, t.stats().stored,
-                                   listed ? format_of_sparse_window(t.rank()) : format_of_window(t.format()));
+  TensorType type =
+      converted_type(from, t.stats().stored, listed ? format_of_sparse_window(t.rank()) : format_of_window(t.format()));
   auto stats = planning::stats_for(type, t.stats().stored);
-  return Lazy::made(std::move(type), std::move(stats), {.inputs = {t}, .make = [least, shape, listed](Lazy::Inputs& in) {
-                      return listed ? sparse_window(in[0], least, shape) : window(in[0], least, shape);
-                    }});
+  return Lazy::made(std::move(type), std::move(stats),
+                    {.inputs = {t}, .make = [least, shape, listed](Lazy::Inputs& in) {
+                       return listed ? sparse_window(in[0], least, shape) : window(in[0], least, shape);
+                     }});
 }
 
 class Padding {
@@ -44,7 +45,7 @@ class Padding {
     return Expression(std::move(n));
   }
 
-  Operands windows;        ///< by their names
+  Operands windows;                             ///< by their names
   std::map<std::string, Format> dense_windows;  ///< of those that are sparse for the sake of a semiring, as they were
 
  private:
@@ -102,8 +103,7 @@ bool has_padding(const Expression& e) {
   return std::ranges::any_of(n.indices, &AffineIndex::padded) || std::ranges::any_of(n.arguments, has_padding);
 }
 
-std::optional<WithPadding> with_padding(const Assignment& a, const Operands& operands,
-                                        const Asked& options) {
+std::optional<WithPadding> with_padding(const Assignment& a, const Operands& operands, const Asked& options) {
   if (!has_padding(a.value)) return std::nullopt;
   Padding padding(a, operands, options.semiring);
   WithPadding out{a, operands, options};

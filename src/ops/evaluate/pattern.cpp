@@ -68,8 +68,8 @@ bool scales_short_rows(const Flat& f, const Lazy& t, std::size_t walked) {
 
 }  // namespace
 
-std::optional<PatternProduct> product_in_pattern(const Assignment& given, const Operands& named,
-                                                 const Asked& options, std::string& why) {
+std::optional<PatternProduct> product_in_pattern(const Assignment& given, const Operands& named, const Asked& options,
+                                                 std::string& why) {
   const auto refuse = [&](const char* text) {
     why = text;
     return std::nullopt;

@@ -15,8 +15,8 @@ struct PatternProduct {
   bool lasting = false;  ///< found by types alone: it serves others of these types too
 };
 /// Nothing where the expression is of another kind, or nothing compiles here; and `why`.
-std::optional<PatternProduct> product_in_pattern(const Assignment& a, const Operands& operands,
-                                                 const Asked& options, std::string& why);
+std::optional<PatternProduct> product_in_pattern(const Assignment& a, const Operands& operands, const Asked& options,
+                                                 std::string& why);
 /// alpha * the product, in fresh memory.
 Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const Scalar& alpha);
 

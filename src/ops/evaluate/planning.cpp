@@ -28,7 +28,7 @@ Result on_statistics(Result r) {
 }
 
 Result planned(const Assignment& a, const Operands& operands, const Asked& asked, const planning::DestinationType& to,
-            const Einsum* einsum) {
+               const Einsum* einsum) {
   if (const auto whole = with_index_values(a, operands))
     return on_statistics(planned(whole->assignment, whole->operands, asked, to, nullptr));
   if (const auto inside = with_padding(a, operands, asked))
@@ -158,7 +158,11 @@ Planned plan_for(const Assignment& a, const Question& q, Given given) {
   const Asked asked = with_true_mask(asked_of(q, std::move(seen.mask)));
   made.fetch_add(1, std::memory_order_relaxed);
   auto result = planned(a, seen.operands, asked, q.to, q.einsum ? &*q.einsum : nullptr);
-  return {q, std::move(given), planning::Epoch::now(), result.by_types, std::move(result.way),
+  return {q,
+          std::move(given),
+          planning::Epoch::now(),
+          result.by_types,
+          std::move(result.way),
           std::make_shared<const planning::Program>(std::move(result.lazy))};
 }
 

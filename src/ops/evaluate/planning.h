@@ -22,7 +22,8 @@ struct Question {
   planning::DestinationType to = {};
   bool operator==(const Question&) const = default;
 };
-Question question_of(const Assignment& a, const Asked& asked, const planning::DestinationType& to, const Einsum* einsum = nullptr);
+Question question_of(const Assignment& a, const Asked& asked, const planning::DestinationType& to,
+                     const Einsum* einsum = nullptr);
 
 /// Operands by position: those that have names in the order of these, then the mask.
 struct Given {

@@ -401,8 +401,7 @@ ResultFormat planning::result_format(const Assignment& a, const std::map<std::st
   }
 }
 
-Format evaluation::wanted_format(const Assignment& a, const Operands& operands,
-                                 const Asked& options) {
+Format evaluation::wanted_format(const Assignment& a, const Operands& operands, const Asked& options) {
   if (options.format) return *options.format;
   std::map<std::string, TensorType> types;
   for (const auto& [name, t] : operands) types.emplace(name, t.type());

@@ -83,8 +83,7 @@ Result in_pattern(const Request& r, Why why) {
       .work = work_of(product->einsum, product->operands)};
   r.by_types = product->lasting;
   r.way = plan.kernel_name();
-  const auto sparse =
-      std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
+  const auto sparse = std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
   return Lazy::made(plan.output_type(), std::move(step), *sparse);
 }
 
@@ -178,8 +177,8 @@ std::span<const Way> ways(const Asked& options) {
   return options.general ? all.last(1) : all;
 }
 
-Request::Request(const Assignment& a, const Operands& operands, const Asked& asked, const planning::DestinationType& target,
-                 const Einsum* e)
+Request::Request(const Assignment& a, const Operands& operands, const Asked& asked,
+                 const planning::DestinationType& target, const Einsum* e)
     : assignment(a), given(operands), einsum(e), to(target), dtypes(a, operands, asked) {
   options_ = dtypes.options();
   if (to.dtype) options_.format.reset();
@@ -194,9 +193,8 @@ const Operands& Request::operands() const {
 std::function<Lazy()> Request::by_ways_behind(std::string_view name) const {
   const std::span<const Way> all = table;
   const auto at = std::ranges::find(all, name, &Way::name) - all.begin();
-  return [a = assignment, operands = operands(), asked = options(), rest = all.subspan(static_cast<std::size_t>(at) + 1)] {
-    return by_first(Request(a, operands, asked), rest);
-  };
+  return [a = assignment, operands = operands(), asked = options(),
+          rest = all.subspan(static_cast<std::size_t>(at) + 1)] { return by_first(Request(a, operands, asked), rest); };
 }
 
 Lazy by_first_way(const Request& r) {

@@ -142,3 +142,28 @@ def test_masks_over_blocks(mask_format, complement):
         )
         assert np.array_equal(got.to_dense(), other.to_dense())
         assert np.array_equal(got.to_dense(), np.where(inside != complement, a @ b, 0))
+
+
+@pytest.mark.parametrize(
+    ("fmt", "shape", "at"),
+    [
+        ("(i, j, k) -> (j / 2 : compressed, k : dense, j % 2 : dense, i : padded)", (4, 4, 4), (3, 3, 1)),
+        ("(i, j, k) -> (k / 3 : bitmap, k % 3 : dense, j : dense, i : compressed)", (3, 3, 4), (2, 0, 0)),
+    ],
+)
+def test_places_of_a_block_that_store_nothing_below_are_no_elements(fmt, shape, at):
+    """Of a sum they would be zeros that take part: 0 / 0 is NaN, nothing / 0 is nothing. (Found by a campaign.)"""
+    x = np.zeros(shape)
+    x[at] = 2
+    A = st.from_dense(x, fmt)
+    for text in (
+        "R(j,k) = sum(i, A(i,j,k)) / Z(j,k)",
+        "R(i,k) = sum(j, A(i,j,k)) / Z(i,k)",
+        "R(i,j) = sum(k, A(i,j,k)) / Z(i,j)",
+    ):
+        axis = next(d for d, name in enumerate("ijk") if f"sum({name}" in text)
+        zeros = np.zeros(np.delete(shape, axis))
+        got = st.evaluate(text, A=A, Z=zeros, format="dense")
+        want = np.zeros(zeros.shape)
+        want[tuple(np.delete(at, axis))] = np.inf
+        np.testing.assert_array_equal(got, want)

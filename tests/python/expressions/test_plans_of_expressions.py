@@ -4,6 +4,7 @@ types, right whatever these store. Planning looks at types and counts, so all of
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 import strata as st
 
 ROWS, COLUMNS, INNER = 40, 30, 35

@@ -46,7 +46,7 @@ def test_against_numpy(spec, engine):
         a = st.from_dense(arrays[0], text)
         engine.engine = "jit" if n < 2 else "interpreter"
         expected = np.einsum(spec, *arrays)
-        plan = st.plan(spec, a, *dense)
+        plan = st.plan(spec, a, *dense, format="dense")
         assert np.array_equal(plan.run(a, *dense), expected), f"{spec} {text} {dtype} {[x.shape for x in arrays]}"
         out = np.full_like(expected, 3)
         plan.run(a, *dense, out=out, alpha=2, beta=1)
@@ -68,7 +68,7 @@ def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
     def run():
         if spec in PATTERN:
             return st._core.plan(spec, a, *dense, pattern=True).run(a, *dense).to_dense()
-        return np.asarray(st.plan(spec, a, *dense).run(a, *dense))
+        return np.asarray(st.plan(spec, a, *dense, format="dense").run(a, *dense))
 
     results = []
     for threads in (1, 2, 7):
@@ -76,7 +76,7 @@ def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
         results.append(run())
     np.testing.assert_allclose(results[0], expected, rtol=1e-3, atol=1e-3)
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
-    if spec in PATTERN or st.plan(spec, a, *dense).kernel_name == "compiled":
+    if spec in PATTERN or st.plan(spec, a, *dense, format="dense").kernel_name == "compiled":
         engine.engine = "interpreter"
         assert run().tobytes() == results[0].tobytes()
 

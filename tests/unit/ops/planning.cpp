@@ -33,8 +33,8 @@ Question question(const EvaluateOptions& options = {}, const char* of = text,
   return evaluation::question_of(parse_assignment(of), planning::asked_of(options, mask), to);
 }
 
-/// Is a program that was made for the first question found for the second one, of these tensors? (In a thread of its own,
-/// which remembers no other.)
+/// Is a program that was made for the first question found for the second one, of these tensors? (In a thread of its
+/// own, which remembers no other.)
 bool found(const Question& first, const Question& second, const std::vector<Tensor>& made_for,
            const std::vector<Tensor>& asked_for, const char* of = text) {
   const std::vector<std::string> names{"A", "B"};
@@ -74,14 +74,14 @@ TEST_CASE("a program is found for operands of the same types and counts, and for
   const std::vector<Tensor> ab{csr(64, 3), csr(64, 5)};
   const Question q = question();
   CHECK(found(q, q, ab, {csr(64, 3, 7), csr(64, 5, -1)}));
-  CHECK(!found(q, q, ab, {convert(ab[0], "COO"), ab[1]}));                                         // format
-  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.dtype = DType::f32}), ab[1]}));        // dtype
-  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.pos_dtype = DType::i32}), ab[1]}));    // of positions
-  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.crd_dtype = DType::i32}), ab[1]}));    // of coordinates
-  CHECK(!found(q, q, ab, {csr(65, 3), csr(65, 5)}));                                                // shape
-  CHECK(!found(q, q, ab, {csr(64, 20), ab[1]}));                                                    // stored elements
-  CHECK(!found(q, q, ab, {ab[0], ab[0]}));                                                          // one pattern
-  CHECK(!found(q, q, {csr(64, 64), ab[1]}, {csr(64, 63), ab[1]}));                                  // every place
+  CHECK(!found(q, q, ab, {convert(ab[0], "COO"), ab[1]}));                                      // format
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.dtype = DType::f32}), ab[1]}));      // dtype
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.pos_dtype = DType::i32}), ab[1]}));  // of positions
+  CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.crd_dtype = DType::i32}), ab[1]}));  // of coordinates
+  CHECK(!found(q, q, ab, {csr(65, 3), csr(65, 5)}));                                            // shape
+  CHECK(!found(q, q, ab, {csr(64, 20), ab[1]}));                                                // stored elements
+  CHECK(!found(q, q, ab, {ab[0], ab[0]}));                                                      // one pattern
+  CHECK(!found(q, q, {csr(64, 64), ab[1]}, {csr(64, 63), ab[1]}));                              // every place
   const std::string before = settings().engine;
   static_cast<void>(evaluation::new_program(parse_assignment(text), q, {"A", "B"}, ab));
   settings().engine = "interpreter";
