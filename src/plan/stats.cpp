@@ -27,7 +27,10 @@ Stats stats_of(const Tensor& t) {
   const auto stored = static_cast<double>(t.nse());
   Stats out{.stored = rounded(stored), .slots = 0, .children = {}};
   double slots = 0;
-  for (int k = 0; k < t.num_parts(); ++k) slots += static_cast<double>(used_values(t.part(k)));
+  // (Batches would have to be walked, and nobody asks how many slots they have.)
+  if (t.format().num_batch_levels() > 0) slots = stored;
+  else
+    for (int k = 0; k < t.num_parts(); ++k) slots += static_cast<double>(used_values(t.part(k)));
   out.slots = rounded(slots);
   out.each_slot = slots == stored;
   out.full = stored == places_of(t.shape());

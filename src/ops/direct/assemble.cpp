@@ -54,7 +54,7 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
   double guess = expected(static_cast<int>(u_.nodes.size()) - 1, begin, end);
   if (guess < 0) guess = all;
   if (const int w = kernel_->lowered.workspace; w >= 0) {
-    guess = o_.visits * rows / static_cast<double>(extents_[0]);
+    guess = visits_ * rows / static_cast<double>(extents_[0]);
     for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents_.size(); ++v)
       guess /= static_cast<double>(extents_[v]);
   }

@@ -85,7 +85,7 @@ std::vector<i64> Run::cut(i64 partials) const {
   if (input_.summed[0] && !in_parts() && partials == 1)
     return {0, top_extent()};  // chunks would add to the same places
   const i64 all = extents_[0], tops = top_extent();
-  i64 heaviest = 0, work = static_cast<i64>(std::min(o_.visits, 1e15));
+  i64 heaviest = 0, work = static_cast<i64>(std::min(visits_, 1e15));
   const Part* by = nullptr;
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
     if (!is_cut(k)) continue;
@@ -139,8 +139,8 @@ i64 Run::partials() const {
     const i64 work = static_cast<i64>(std::min(visits, 1e15));
     return std::min({work / 4 / *n, work / partial_work, most_partials, extents_[0]});
   };
-  if (most_of(o_.visits) <= 1) return 1;
-  const i64 most = most_of(o_.visits * chosen_share());
+  if (most_of(visits_) <= 1) return 1;
+  const i64 most = most_of(visits_ * chosen_share());
   // How floats are summed must not depend on the threads; the least of numbers is the same in any order.
   const bool any_order = u_.combine != Combine::plus || is_integer(u_.compute);
   return std::max<i64>(1, any_order ? std::min<i64>(most, thread_count()) : most);

@@ -60,7 +60,7 @@ std::optional<Tensor> Run::run() {
     auto found = diagonals_of_result(u_, tensors_);
     const auto length =
         static_cast<double>(u_.extents[static_cast<std::size_t>(u_.output[static_cast<std::size_t>(o_.along)])]);
-    if (!found || !strips_fit(static_cast<double>(found->size()), length, o_.visits)) return std::nullopt;
+    if (!found || !strips_fit(static_cast<double>(found->size()), length, visits_)) return std::nullopt;
     diagonals_ = *std::move(found);
   }
   kernel_ = kernel_for(input_);
@@ -177,10 +177,17 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
 }
 
 Run::Run(const Unit& unit, const Order& order, std::span<const Tensor> operands)
-    : Run(unit, order, in_loop_order(unit, order, operands)) {}
+    : Run(unit, order, in_loop_order(unit, order, operands)) {
+  // What was planned for rounded counts, of these.
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const double planned = unit.accesses[k].tensor.stats().stored;
+    if (unit.accesses[k].dense || order.shared(unit, k) >= 0 || planned <= 0) continue;
+    visits_ *= std::max(1.0, static_cast<double>(operands[k].nse())) / planned;
+  }
+}
 
 Run::Run(const Unit& unit, const Order& order, std::vector<Tensor> stored)
-    : LoopNest(unit, order, as_stored(stored)), tensors_(std::move(stored)) {}
+    : LoopNest(unit, order, as_stored(stored)), tensors_(std::move(stored)), visits_(order.visits) {}
 
 std::vector<Tensor> Run::in_loop_order(const Unit& u, const Order& o, std::span<const Tensor> operands) {
   std::vector<Tensor> out;

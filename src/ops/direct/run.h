@@ -107,6 +107,7 @@ class Run : LoopNest {
   std::vector<i64> strides() const;
 
   std::vector<Tensor> tensors_;
+  double visits_;               ///< about how often the innermost body runs
   std::vector<i64> diagonals_;  ///< of the result, where it is strips of them
   std::shared_ptr<const Kernel> kernel_;
 };

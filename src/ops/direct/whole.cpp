@@ -64,7 +64,9 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& op
     }
     if (!first) first = e;
     const Lazy& pattern = operands.at(first->node().name);
-    const bool values_alone = !t.format().is_all_dense() && stores_all(t.format()) && !t.type().shared_value;
+    // (Values of batches do not lie side by side.)
+    const bool values_alone = !t.format().is_all_dense() && stores_all(t.format()) && !t.type().shared_value &&
+                              t.format().num_batch_levels() == 0;
     if (!values_alone || e.node().indices != first->node().indices ||
         !(name == first->node().name || t.is_twin_of(pattern))) {
       serves = false;

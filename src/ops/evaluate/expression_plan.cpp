@@ -12,8 +12,11 @@ using evaluation::Given, evaluation::Planned;
 
 class ExpressionPlan final : public Plan::Impl {
  public:
-  ExpressionPlan(Assignment a, Planned planned, std::vector<std::size_t> order, std::optional<Tensor> mask)
-      : assignment_(std::move(a)), planned_(std::move(planned)), order_(std::move(order)), mask_(std::move(mask)) {
+  ExpressionPlan(Assignment a, Planned planned, std::vector<std::size_t> order, EvaluateOptions options)
+      : assignment_(std::move(a)),
+        planned_(std::move(planned)),
+        order_(std::move(order)),
+        options_(std::move(options)) {
     for (const std::size_t k : order_) types.push_back(planned_.given.types[k]);
   }
 
@@ -54,7 +57,7 @@ class ExpressionPlan final : public Plan::Impl {
       if (!planning::serves(planned, got)) planning::refuse_operand(planned_.given.names[order_[k]], planned, got);
       out[order_[k]] = operands[k];
     }
-    if (mask_) out.push_back(*mask_);
+    if (options_.mask) out.push_back(*options_.mask);
     return out;
   }
 
@@ -70,14 +73,18 @@ class ExpressionPlan final : public Plan::Impl {
     if (planned_.by_types) return planned_.program;
     const auto& names = planned_.given.names;
     if (holds(planned_.given, evaluation::describe(names, tensors))) return planned_.program;
-    if (auto known = evaluation::known_program(planned_.question, names, tensors)) return known;
-    return evaluation::new_program(assignment_, planned_.question, names, tensors);
+    std::map<std::string, Tensor> by_name;
+    for (std::size_t k = 0; k < names.size(); ++k) by_name.emplace(names[k], tensors[k]);
+    const evaluation::Asking asking{
+        .assignment = &assignment_, .by_name = &by_name, .options = options_, .to = {}, .tensors = tensors};
+    if (auto known = evaluation::known_program(asking)) return known;
+    return evaluation::new_program(assignment_, asking);
   }
 
   Assignment assignment_;
   Planned planned_;
   std::vector<std::size_t> order_;  ///< position of each operand that a run is given
-  std::optional<Tensor> mask_;
+  EvaluateOptions options_;
 };
 
 }  // namespace
@@ -116,7 +123,7 @@ Plan make_plan(const Assignment& a, const PlanOperands& operands, const Evaluate
       const auto at = static_cast<std::size_t>(std::ranges::find(all, name) - all.begin());
       if (at < all.size() && std::ranges::find(order, at) == order.end()) order.push_back(at);
     }
-    return Plan(std::make_shared<const ExpressionPlan>(a, std::move(planned), std::move(order), options.mask));
+    return Plan(std::make_shared<const ExpressionPlan>(a, std::move(planned), std::move(order), options));
   });
 }
 

@@ -31,11 +31,6 @@ planning::DestinationType target_of(const Destination& to) {
   return {.dtype = to.out ? std::optional(to.out->dtype()) : std::nullopt, .scales = to.scales()};
 }
 
-/// What stands for the mask in a question is that there is one.
-planning::Asked asked_of(const EvaluateOptions& options) {
-  return planning::asked_of(options, options.mask ? std::optional(planning::Lazy()) : std::nullopt);
-}
-
 Tensor run(const planning::Program& program, std::span<const Tensor> tensors, const Destination& to) {
   if (to.out || to.scales())
     if (auto done = program.deliver(tensors, to)) return *std::move(done);
@@ -47,18 +42,15 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     check_names(a, operands);
     check_scales(to, options);
-    std::vector<std::string> names;
     std::vector<Tensor> tensors;
-    for (const auto& [name, t] : operands) {
-      names.push_back(name);
-      tensors.push_back(t);
-    }
+    for (const auto& [name, t] : operands) tensors.push_back(t);
     if (options.mask) tensors.push_back(*options.mask);
     planning::DestinationType target = target_of(to);
     target.adds_in_place = adds_in_place(a, operands, to);
-    const auto question = evaluation::question_of(a, asked_of(options), target);
-    auto program = evaluation::known_program(question, names, tensors);
-    if (!program) program = evaluation::new_program(a, question, names, tensors);
+    const evaluation::Asking asking{
+        .assignment = &a, .by_name = &operands, .options = options, .to = target, .tensors = tensors};
+    auto program = evaluation::known_program(asking);
+    if (!program) program = evaluation::new_program(a, asking);
     return run(*program, tensors, to);
   });
 }
@@ -70,17 +62,20 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
                              .expected = std::to_string(e.operands.size()),
                              .got = std::to_string(operands.size())});
     check_scales(to, options);
-    std::vector<std::string> names;
-    for (std::size_t k = 0; k < operands.size(); ++k) names.push_back(operand_name(k));
-    std::vector<Tensor> tensors(operands.begin(), operands.end());
-    if (options.mask) tensors.push_back(*options.mask);
-    const auto question = evaluation::question_of({}, asked_of(options), target_of(to), &e);
-    auto program = evaluation::known_program(question, names, tensors);
+    std::vector<Tensor> with_mask;
+    std::span<const Tensor> tensors = operands;
+    if (options.mask) {
+      with_mask.assign(operands.begin(), operands.end());
+      with_mask.push_back(*options.mask);
+      tensors = with_mask;
+    }
+    const evaluation::Asking asking{.einsum = &e, .options = options, .to = target_of(to), .tensors = tensors};
+    auto program = evaluation::known_program(asking);
     if (!program) {
       std::vector<Shape> shapes;
       for (const auto& t : operands) shapes.push_back(t.shape());
       static_cast<void>(index_extents(e, shapes));
-      program = evaluation::new_program(to_assignment(e), question, names, tensors);
+      program = evaluation::new_program(to_assignment(e), asking);
     }
     return run(*program, tensors, to);
   });

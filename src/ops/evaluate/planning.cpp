@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <ranges>
 
 #include "expr/depth.h"
 #include "ops/direct/steps.h"
@@ -44,16 +45,16 @@ Result planned(const Assignment& a, const Operands& operands, const Asked& asked
 /// The last programs of a thread.
 class Memory {
  public:
-  std::shared_ptr<const planning::Program> find(const Question& q, const std::vector<std::string>& names,
-                                                std::span<const Tensor> tensors) {
+  std::shared_ptr<const planning::Program> find(const Asking& asking) {
     std::optional<Given> given;
     for (auto& e : entries_) {
-      if (!e || !(e->question == q) || e->given.names != names || !e->epoch.is_now()) continue;
-      bool same = e->given.types.size() == tensors.size();
-      for (std::size_t k = 0; same && k < tensors.size(); ++k) same = tensors[k].type() == e->given.types[k];
+      if (!e || !asking.is(*e) || !e->epoch.is_now()) continue;
+      bool same = e->given.types.size() == asking.tensors.size();
+      for (std::size_t k = 0; same && k < asking.tensors.size(); ++k)
+        same = asking.tensors[k].type() == e->given.types[k];
       if (!same) continue;
       if (!e->by_types) {
-        if (!given) given = describe(names, tensors);
+        if (!given) given = describe(e->given.names, asking.tensors);
         if (!(*given == e->given)) continue;
       }
       return e->program;
@@ -173,15 +174,39 @@ Memory& memory() {
 }
 }  // namespace
 
-std::shared_ptr<const planning::Program> known_program(const Question& q, const std::vector<std::string>& names,
-                                                       std::span<const Tensor> tensors) {
-  return memory().find(q, names, tensors);
+bool Asking::is(const Planned& known) const {
+  const Question& q = known.question;
+  if (einsum) {
+    if (!q.einsum || !(*q.einsum == *einsum)) return false;
+  } else {
+    if (q.einsum || q.indices != assignment->indices || q.adds_to != (assignment->accumulate ? assignment->name : "") ||
+        !(q.value == assignment->value) || !std::ranges::equal(known.given.names, std::views::keys(*by_name)))
+      return false;
+  }
+  return q.format == options.format && q.dtype == options.dtype && q.compute_dtype == options.compute_dtype &&
+         q.result_dtype == options.result_dtype && q.semiring == options.semiring &&
+         q.has_mask == options.mask.has_value() && q.complement_mask == options.complement_mask &&
+         q.general == options.general && q.schedule == options.schedule && q.to == to;
 }
 
-std::shared_ptr<const planning::Program> new_program(const Assignment& a, const Question& q,
-                                                     const std::vector<std::string>& names,
-                                                     std::span<const Tensor> tensors) {
-  Planned fresh = plan_for(a, q, describe(names, tensors));
+Question Asking::question() const {
+  const auto mask = options.mask ? std::optional(Lazy()) : std::nullopt;
+  return question_of(einsum ? Assignment{} : *assignment, planning::asked_of(options, mask), to, einsum);
+}
+
+std::vector<std::string> Asking::names() const {
+  std::vector<std::string> out;
+  if (by_name)
+    for (const auto& [name, t] : *by_name) out.push_back(name);
+  else
+    for (std::size_t k = 0; k < einsum->operands.size(); ++k) out.push_back(operand_name(k));
+  return out;
+}
+
+std::shared_ptr<const planning::Program> known_program(const Asking& asking) { return memory().find(asking); }
+
+std::shared_ptr<const planning::Program> new_program(const Assignment& a, const Asking& asking) {
+  Planned fresh = plan_for(a, asking.question(), describe(asking.names(), asking.tensors));
   auto program = fresh.program;
   memory().insert(std::move(fresh));
   return program;

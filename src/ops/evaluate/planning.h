@@ -49,13 +49,23 @@ struct Planned {
 
 /// A program for these operands, without a look at what is remembered. ExpressionError, DTypeError, TensorError ...
 Planned plan_for(const Assignment& a, const Question& question, Given given);
-/// The last ones that this thread asked for are kept. Null: this one is not among them.
-std::shared_ptr<const planning::Program> known_program(const Question& question, const std::vector<std::string>& names,
-                                                       std::span<const Tensor> tensors);
+/// A question about operands before anything of it is copied: most calls ask what was asked before.
+struct Asking {
+  const Assignment* assignment = nullptr;
+  const std::map<std::string, Tensor>* by_name = nullptr;
+  const Einsum* einsum = nullptr;  ///< in place of these two, of as many operands as it names
+  const EvaluateOptions& options;
+  planning::DestinationType to = {};
+  std::span<const Tensor> tensors;  ///< by position, the mask last
+
+  bool is(const Planned& known) const;  ///< (Operands apart.)
+  Question question() const;
+  std::vector<std::string> names() const;
+};
+/// The last programs that this thread asked for are kept. Null: this one is not among them.
+std::shared_ptr<const planning::Program> known_program(const Asking& asking);
 /// A new one, which is kept.
-std::shared_ptr<const planning::Program> new_program(const Assignment& a, const Question& question,
-                                                     const std::vector<std::string>& names,
-                                                     std::span<const Tensor> tensors);
+std::shared_ptr<const planning::Program> new_program(const Assignment& a, const Asking& asking);
 /// How many programs were made since the process began.
 std::int64_t programs_made();
 

@@ -46,10 +46,13 @@ double work_of(const Einsum& e, std::span<const Lazy> operands) {
 Result by_plan(const Request& r, Why why) {
   auto found = dense_plan(r, why);
   if (!found) return std::nullopt;
-  const auto run = [plan = found->plan, factor = found->factor, adds = found->adds](Lazy::Inputs& in, Destination to) {
+  // What is made on the way may be stored otherwise than was planned.
+  const bool as_given = std::ranges::all_of(found->operands, [](const Lazy& t) { return t.position() >= 0; });
+  const auto run = [plan = found->plan, factor = found->factor, adds = found->adds, as_given](Lazy::Inputs& in,
+                                                                                              Destination to) {
     to = times(to, factor);
     if (adds) to.beta = Scalar::of(std::int64_t{1});
-    return run_plan(planning::fitted(plan, in), in, to);
+    return run_plan(as_given ? plan : planning::fitted(plan, in), in, to);
   };
   Lazy::Step step{.inputs = found->operands,
                   .make = [run](Lazy::Inputs& in) { return run(in, {}); },

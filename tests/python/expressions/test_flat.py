@@ -187,3 +187,14 @@ def test_rows_that_are_chosen_lie_below_a_dense_level():
     got = A @ B
     assert got.format == st.Format("DCSR")
     np.testing.assert_array_equal(got.to_numpy(), a @ b)
+
+
+@pytest.mark.parametrize("op, of", [("min", np.min), ("max", np.max)])
+def test_batches_of_unlike_sizes_are_reduced_as_a_whole(op, of):
+    """Each batch has room for the largest: what stands behind the values of a smaller one is none of them."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(1, 9, (3, 80, 80)) * (rng.random((3, 80, 80)) < np.array([0.9, 0.3, 0.6])[:, None, None])
+    x[2] *= 20
+    for y in (x.astype(float), -x.astype(float)):
+        A = st.from_dense(y, "(b, i, j) -> (b : batch, i : dense, j : compressed)")
+        assert st.evaluate(f"s = {op}(b, {op}(i, {op}(j, A(b,i,j))))", A=A) == of(y) == getattr(A, op)()

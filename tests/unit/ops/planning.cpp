@@ -10,7 +10,6 @@
 #include "strata/settings.h"
 
 using namespace strata;
-using evaluation::Given, evaluation::Question;
 
 namespace {
 
@@ -27,21 +26,25 @@ Tensor csr(std::int64_t rows, std::int64_t each, double value = 1) {
 
 const char* const text = "C(i,k) = A(i,j) * B(j,k)";
 
-Question question(const EvaluateOptions& options = {}, const char* of = text,
-                  const planning::DestinationType& to = {}) {
-  const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
-  return evaluation::question_of(parse_assignment(of), planning::asked_of(options, mask), to);
-}
+struct Call {
+  Assignment assignment = parse_assignment(text);
+  EvaluateOptions options = {};
+  planning::DestinationType to = {};
+};
 
-/// Is a program that was made for the first question found for the second one, of these tensors? (In a thread of its
-/// own, which remembers no other.)
-bool found(const Question& first, const Question& second, const std::vector<Tensor>& made_for,
-           const std::vector<Tensor>& asked_for, const char* of = text) {
-  const std::vector<std::string> names{"A", "B"};
+/// Is the program that was made for the first call found for the second one? (In a thread of its own, which remembers
+/// no other.)
+bool found(const Call& first, const Call& second, const std::vector<Tensor>& made_for,
+           const std::vector<Tensor>& asked_for) {
   bool out = false;
+  const auto ask = [](const Call& c, const std::vector<Tensor>& tensors, const auto& f) {
+    const std::map<std::string, Tensor> by_name{{"A", tensors[0]}, {"B", tensors[1]}};
+    return f(evaluation::Asking{
+        .assignment = &c.assignment, .by_name = &by_name, .options = c.options, .to = c.to, .tensors = tensors});
+  };
   std::thread([&] {
-    const auto made = evaluation::new_program(parse_assignment(of), first, names, made_for);
-    out = evaluation::known_program(second, names, asked_for) == made;
+    const auto made = ask(first, made_for, [&](const auto& a) { return evaluation::new_program(first.assignment, a); });
+    out = ask(second, asked_for, [](const auto& a) { return evaluation::known_program(a); }) == made;
   }).join();
   return out;
 }
@@ -50,29 +53,31 @@ bool found(const Question& first, const Question& second, const std::vector<Tens
 
 TEST_CASE("a program is found for the same question, and for no other") {
   const std::vector<Tensor> ab{csr(64, 3), csr(64, 5)};
-  const Question same = question();
-  CHECK(found(same, question(), ab, ab));
-  const auto other = [&](const EvaluateOptions& options) { return !found(same, question(options), ab, ab); };
+  const Call same;
+  CHECK(found(same, Call(), ab, ab));
+  const auto other = [&](const EvaluateOptions& options) { return !found(same, {.options = options}, ab, ab); };
   CHECK(other({.format = parse_format("COO", 2)}));
   CHECK(other({.dtype = DType::f32}));
   CHECK(other({.compute_dtype = DType::f32}));
   CHECK(other({.result_dtype = DType::f32}));
   CHECK(other({.semiring = Semiring::min_plus}));
-  CHECK(other({.mask = csr(64, 3)}));
-  CHECK(!found(question({.mask = csr(64, 3)}), question({.mask = csr(64, 3), .complement_mask = true}),
-               {ab[0], ab[1], csr(64, 3)}, {ab[0], ab[1], csr(64, 3)}));
+  const std::vector<Tensor> masked{ab[0], ab[1], csr(64, 3)};
+  CHECK(!found(same, {.options = {.mask = masked[2]}}, ab, masked));
+  CHECK(found({.options = {.mask = masked[2]}}, {.options = {.mask = masked[2]}}, masked, masked));
+  CHECK(!found({.options = {.mask = masked[2]}}, {.options = {.mask = masked[2], .complement_mask = true}}, masked,
+               masked));
   CHECK(other({.schedule = parse_schedule("reorder(i, j, k)")}));
   CHECK(other({.general = true}));
-  CHECK(!found(same, question({}, "C(i,k) = A(i,j) * B(k,j)"), ab, ab));
-  CHECK(!found(same, question({}, "C(k,i) = A(i,j) * B(j,k)"), ab, ab));
-  CHECK(!found(same, question({}, text, {.dtype = DType::f64}), ab, ab));
-  CHECK(!found(same, question({}, text, {.scales = true}), ab, ab));
-  CHECK(!found(same, question({}, text, {.adds_in_place = true}), ab, ab));
+  CHECK(!found(same, {.assignment = parse_assignment("C(i,k) = A(i,j) * B(k,j)")}, ab, ab));
+  CHECK(!found(same, {.assignment = parse_assignment("C(k,i) = A(i,j) * B(j,k)")}, ab, ab));
+  CHECK(!found(same, {.to = {.dtype = DType::f64}}, ab, ab));
+  CHECK(!found(same, {.to = {.scales = true}}, ab, ab));
+  CHECK(!found(same, {.to = {.adds_in_place = true}}, ab, ab));
 }
 
 TEST_CASE("a program is found for operands of the same types and counts, and for no others") {
   const std::vector<Tensor> ab{csr(64, 3), csr(64, 5)};
-  const Question q = question();
+  const Call q;
   CHECK(found(q, q, ab, {csr(64, 3, 7), csr(64, 5, -1)}));
   CHECK(!found(q, q, ab, {convert(ab[0], "COO"), ab[1]}));                                      // format
   CHECK(!found(q, q, ab, {convert(ab[0], ab[0].format(), {.dtype = DType::f32}), ab[1]}));      // dtype
@@ -83,11 +88,14 @@ TEST_CASE("a program is found for operands of the same types and counts, and for
   CHECK(!found(q, q, ab, {ab[0], ab[0]}));                                                      // one pattern
   CHECK(!found(q, q, {csr(64, 64), ab[1]}, {csr(64, 63), ab[1]}));                              // every place
   const std::string before = settings().engine;
-  static_cast<void>(evaluation::new_program(parse_assignment(text), q, {"A", "B"}, ab));
+  const std::map<std::string, Tensor> by_name{{"A", ab[0]}, {"B", ab[1]}};
+  const evaluation::Asking asking{
+      .assignment = &q.assignment, .by_name = &by_name, .options = q.options, .to = {}, .tensors = ab};
+  static_cast<void>(evaluation::new_program(q.assignment, asking));
   settings().engine = "interpreter";
-  CHECK(evaluation::known_program(q, {"A", "B"}, ab) == nullptr);  // settings
+  CHECK(evaluation::known_program(asking) == nullptr);  // settings
   settings().engine = before;
-  CHECK(evaluation::known_program(q, {"A", "B"}, ab) != nullptr);
+  CHECK(evaluation::known_program(asking) != nullptr);
 }
 
 TEST_CASE("types and counts are all that a plan sees") {
