@@ -205,10 +205,6 @@ std::string numbered(const std::vector<std::string>& steps) {
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 /// One nest of loops, or two where a reduction counts what is absent.
 std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>& general, std::string& why) {
   auto made = make_loops(problem, why);
