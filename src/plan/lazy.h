@@ -34,7 +34,8 @@ class Lazy {
     std::function<Tensor(Inputs&, const Destination&)> deliver = {};
     /// What is generated for it: a title, and the text. Nothing where there is nothing to show.
     std::function<std::pair<std::string, std::string>()> code = {};
-    double work = 0;  ///< innermost iterations that `make` takes, about
+    double work = 0;       ///< innermost iterations that `make` takes, about
+    bool guessed = false;  ///< the type too: who takes it looks at what came
   };
 
   Lazy() = default;

@@ -5,6 +5,24 @@
 namespace strata::planning {
 namespace {
 
+/// Are two formats the same but for the room that padded levels have?
+bool alike(const Format& a, const Format& b) {
+  if (a == b) return true;
+  FormatSpec x = a.spec(), y = b.spec();
+  for (FormatSpec* s : {&x, &y})
+    for (int l = 0; l < s->num_levels; ++l)
+      if (auto& level = s->levels[static_cast<std::size_t>(l)]; level.kind == LevelKind::padded) level.arg = 1;
+  return Format(x) == Format(y);
+}
+
+/// A step that makes what was not planned would be read wrongly by the next.
+const Tensor& checked(const Lazy& x, const Tensor& t) {
+  if (x.step().guessed) return t;
+  const bool fill = t.format().is_all_dense() || t.fill().same_bits(x.fill());
+  if (t.dtype() == x.dtype() && t.shape() == x.shape() && alike(t.format(), x.format()) && fill) return t;
+  throw InternalError("a step of a plan made " + t.type().to_string() + " in place of " + x.type().to_string());
+}
+
 /// What has been made so far in one run.
 class Frame {
  public:
@@ -15,7 +33,7 @@ class Frame {
     for (const auto& [lazy, tensor] : made_)
       if (lazy.same_object(x)) return tensor;
     Tensor out = fresh(x);
-    made_.emplace_back(x, out);
+    made_.emplace_back(x, checked(x, out));
     return out;
   }
   /// The same, remembered by nobody.

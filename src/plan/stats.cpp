@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/tensor_impl.h"
+#include "tensor/same_storage.h"
 
 namespace strata::planning {
 double rounded(double count) { return count <= 0 ? 0 : std::exp2(std::round(std::log2(count))); }
@@ -88,6 +88,11 @@ bool share_pattern(const Tensor& a, const Tensor& b) {
   for (std::size_t l = 0; l < p.levels.size(); ++l)
     if (p.levels[l].pos.data != q.levels[l].pos.data || p.levels[l].crd.data != q.levels[l].crd.data) return false;
   return true;
+}
+
+bool have_one_pattern(const Tensor& a, const Tensor& b) {
+  return share_pattern(a, b) ||
+         (a.num_parts() == 1 && a.format() == b.format() && a.shape() == b.shape() && same_levels(a.part(), b.part()));
 }
 
 }  // namespace strata::planning

@@ -11,8 +11,8 @@ struct Stats {
   double stored = 0;             ///< elements
   double slots = 0;              ///< values in use: padding and what lies outside of the tensor count too
   std::vector<double> children;  ///< of one part: positions of each level
-  bool each_slot = true;         ///< is every slot an element of its own?
-  bool full = false;             ///< is every place an element?
+  bool each_slot = true;         ///< is every slot an element of its own? Known of a tensor that is there,
+  bool full = false;             ///< ... as is whether every place is an element; of others both are guesses
   bool operator==(const Stats&) const = default;
 };
 
@@ -32,5 +32,7 @@ double bytes_of(const TensorType& type, const Stats& stats);
 
 /// Do two tensors of one part differ in their values alone? Looks at addresses.
 bool share_pattern(const Tensor& a, const Tensor& b);
+/// The same, and where the arrays are others, at what these hold.
+bool have_one_pattern(const Tensor& a, const Tensor& b);
 
 }  // namespace strata::planning

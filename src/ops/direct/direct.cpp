@@ -250,12 +250,15 @@ std::optional<Lazy> plan(const Assignment& a, const Operands& operands, const As
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
   const Problem& problem = p->problem;
-  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
-    return planned(*whole, problem.options);
   const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Lazy> {
     if (auto steps = in_steps(q, general)) return steps;
     return by_loops(q.problem, general, reason);
   };
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return planned(*whole, problem.options, [p = *p, as_written, general] {
+      std::string unused;
+      return as_written(p, unused).value_or(general());
+    });
   if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options)) {
     const Lazy first = planned(*quotient, problem.operands, problem.options);
     // (The guard looks at what it guards.)
@@ -280,7 +283,9 @@ std::optional<std::string> explain(const Assignment& a, const Operands& operands
   if (!p) return std::nullopt;
   const Problem& problem = p->problem;
   if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
-    return "over the stored values alone:\n" + explained(whole->assignment, whole->operands, problem.options);
+    return "over the stored values alone:\n" + explained(whole->assignment, whole->operands, problem.options) +
+           (whole->full ? "guard: no element is absent" : "guard: some elements are absent") +
+           "; otherwise by loops over rows and coordinates\n";
   if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
     return "as a quotient of sums (and as it is written where that gives an infinity):\n" +
            explained(*quotient, problem.operands, problem.options);

@@ -77,6 +77,7 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
   std::vector<Tensor> values(operands.begin(), operands.end());
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (unit.accesses[k].dense) continue;  // a number
+    if (!planning::have_one_pattern(pattern, values[k])) return std::nullopt;
     const Part& p = values[k].part();
     values[k] =
         dense_view(p.values, {slots}, {values[k].type().shared_value ? 0 : p.value_stride}, 0, values[k].fill());

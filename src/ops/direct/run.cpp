@@ -63,6 +63,11 @@ std::optional<Tensor> Run::run() {
     if (!found || !strips_fit(static_cast<double>(found->size()), length, visits_)) return std::nullopt;
     diagonals_ = *std::move(found);
   }
+  for (std::size_t k = 0; k < tensors_.size(); ++k) {  // what a guard made otherwise may have other elements
+    const int twin = input_.operands[k].twin;
+    if (twin >= 0 && !planning::have_one_pattern(tensors_[static_cast<std::size_t>(twin)], tensors_[k]))
+      return std::nullopt;
+  }
   kernel_ = kernel_for(input_);
   if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
   RawArrays arrays = execution::run(job());

@@ -105,8 +105,8 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
                                   std::string& why);
 
 /// Runs the unit on the operands of its accesses; the result in a format that lies at hand, in dtype `compute`. Nothing
-/// where only the interpreter could run it and nobody asked for that, or where it has more diagonals than strips are
-/// worth.
+/// where only the interpreter could run it and nobody asked for that, where it has more diagonals than strips are
+/// worth, or where accesses that were taken for twins have other elements.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 /// The same as text; `code`: with loop IR and C text.
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);

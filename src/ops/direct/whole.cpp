@@ -31,11 +31,14 @@ template <class F> Expression with_accesses(const Expression& e, const F& f) {
 /// A vector of them.
 Lazy stored_values(const Lazy& t) {
   TensorType type = view_type({static_cast<i64>(t.stats().slots)}, t.dtype(), {}, t.fill());
-  return Lazy::made(type, planning::stats_for(type, t.stats().slots),
-                    {.inputs = {t}, .make = [](Lazy::Inputs& in) {
-                       const Part& p = in[0].part();
-                       return dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, in[0].fill());
-                     }});
+  Lazy::Step step{.inputs = {t},
+                  .make =
+                      [](Lazy::Inputs& in) {
+                        const Part& p = in[0].part();
+                        return dense_view(p.values, {used_values(p)}, {p.value_stride}, 0, in[0].fill());
+                      },
+                  .guessed = true};
+  return Lazy::made(type, planning::stats_for(type, t.stats().slots), std::move(step));
 }
 
 }  // namespace
@@ -53,7 +56,7 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& op
     return std::nullopt;
 
   std::optional<Expression> first;  // of the accesses to sparse operands
-  Whole out{a, {}};
+  Whole out{.assignment = a, .operands = {}, .sparse = {}};
   bool serves = true;
   const auto over_values = with_accesses(body, [&](const Expression& e) {
     const std::string& name = e.node().name;
@@ -73,13 +76,15 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& op
       return e;
     }
     out.operands.insert_or_assign(values_of(name), stored_values(t));
+    out.sparse.push_back(t);
     return Expression::plain_access(values_of(name), std::vector{slot});
   });
   if (!serves || !first || first->node().indices.size() != reductions.size()) return std::nullopt;
   const Lazy& pattern = operands.at(first->node().name);
   if (pattern.stats().slots < enough || !pattern.stats().each_slot) return std::nullopt;
   out.assignment.value = Expression::reduce(op, slot, over_values, implicit);
-  if (pattern.stats().full) return out;
+  out.full = pattern.stats().full;
+  if (out.full) return out;
 
   // What the loops over rows and columns would count for what is missing.
   std::string why;
@@ -97,7 +102,7 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& op
   return out;
 }
 
-Lazy planned(const Whole& whole, const Asked& options) {
+Lazy planned(const Whole& whole, const Asked& options, std::function<Lazy()> otherwise) {
   const Lazy likely = planned(whole.assignment, whole.operands, options);
   Lazy::Step step;
   std::vector<std::string> names;
@@ -105,7 +110,15 @@ Lazy planned(const Whole& whole, const Asked& options) {
     names.push_back(name);
     step.inputs.push_back(t);
   }
-  step.make = [a = whole.assignment, names, asked = planning::options_of(options, {})](Lazy::Inputs& in) {
+  step.inputs.insert(step.inputs.end(), whole.sparse.begin(), whole.sparse.end());
+  step.otherwise = std::move(otherwise);
+  step.make = [a = whole.assignment, names, full = whole.full,
+               asked = planning::options_of(options, {})](Lazy::Inputs& in) -> std::optional<Tensor> {
+    const Tensor& t = in[names.size()];
+    const bool is_full = static_cast<double>(t.nse()) == planning::places_of(t.shape());
+    if (used_values(t.part()) != t.nse() || is_full != full) return std::nullopt;
+    for (std::size_t k = names.size() + 1; k < in.size(); ++k)
+      if (!planning::have_one_pattern(t, in[k])) return std::nullopt;
     std::map<std::string, Tensor> operands;
     for (std::size_t k = 0; k < names.size(); ++k) operands.emplace(names[k], in[k]);
     return strata::evaluate(a, operands, asked);

@@ -209,6 +209,24 @@ def test_a_full_tensor_has_no_absent_elements_to_count():
         assert plan.run(second) == want == st.evaluate("s = max(i, max(j, A(i,j)))", A=second)
 
 
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_made_on_the_way_may_be_full_or_not(full, sign):
+    """Whether elements of a step's result are absent is known when it is there: a zero counts then, or none does."""
+    a, b = dense(90, 80, seed=1), sign * dense(80, 70, seed=2)
+    if not full:
+        a[7] = 0
+    for text, want in (
+        ("s = max(i, max(j, sum(k, A(i,k) * B(k,j))))", (a @ b).max()),
+        ("s = min(i, min(j, sum(k, A(i,k) * B(k,j))))", (a @ b).min()),
+        ("s = max(i, max(j, A(i,k) * B(k,j)))", None),
+    ):
+        operands = dict(A=st.from_dense(a, "CSR"), B=st.from_dense(b, "CSR"))
+        want = st._core.evaluate(text, operands, general=True) if want is None else want
+        assert st.evaluate(text, operands) == want, text
+        assert st.plan(text, **operands).run(*operands.values()) == want, text
+
+
 def test_values_that_do_not_lie_side_by_side():
     A, B = same_shape(8).values()
     spread = A.with_values(np.repeat(A.values, 2)[::2])
