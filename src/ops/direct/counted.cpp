@@ -41,7 +41,8 @@ class Terms {
  private:
   std::optional<Expression> ones(const Expression& access) {
     const Lazy& t = operands_.at(access.node().name);
-    if (t.format().is_all_dense() || t.num_parts() > 1) return std::nullopt;
+    // (Of an element that is stored twice there would be two.)
+    if (t.format().is_all_dense() || t.num_parts() > 1 || !t.format().is_unique()) return std::nullopt;
     const std::string name = "#ones " + access.node().name;  // no user's name looks so
     if (!operands_.contains(name)) operands_.emplace(name, ones_of(t, DType::i64));
     return Expression::access(name, access.node().indices);
