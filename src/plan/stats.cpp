@@ -62,6 +62,10 @@ Stats stats_for(const TensorType& type, double stored) {
   return out;
 }
 
+Stats stats_for(const TensorType& type) {
+  return stats_for(type, 16 * (type.shape.empty() ? 1 : static_cast<double>(type.shape[0])));
+}
+
 double bytes_of(const TensorType& type, const Stats& stats) {
   double out = type.shared_value ? 0 : stats.slots * static_cast<double>(size_of(type.dtype));
   if (type.format.is_all_dense() || type.format.num_parts() != 1) return out;

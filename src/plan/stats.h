@@ -26,6 +26,8 @@ std::vector<double> positions_of(const Part& part);
 Stats stats_of(const Tensor& t);
 /// Of a tensor of this type that has about so many elements.
 Stats stats_for(const TensorType& type, double stored);
+/// ... of which nobody says how many: 16 a row.
+Stats stats_for(const TensorType& type);
 
 /// About how many bytes its arrays have.
 double bytes_of(const TensorType& type, const Stats& stats);

@@ -97,23 +97,19 @@ std::string evaluation::explained(const Assignment& a, const Planned& planned) {
          ", a result of " + bytes(planning::bytes_of(result.type(), result.stats())) + "\n";
 }
 
-static evaluation::Question question(const Assignment& a, const EvaluateOptions& options) {
-  const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
-  return evaluation::question_of(a, planning::asked_of(options, mask), {});
-}
-
 std::string explain(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     evaluation::check_names(a, operands.by_name());
     return evaluation::explained(
-        a, evaluation::plan_for(a, question(a, options), evaluation::describe(operands, options.mask)));
+        a, evaluation::plan_for(a, evaluation::question_of(a, options), evaluation::describe(operands, options.mask)));
   });
 }
 
 std::string show(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
   return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {
     evaluation::check_names(a, operands.by_name());
-    return evaluation::plan_for(a, question(a, options), evaluation::describe(operands, options.mask)).program->code();
+    return evaluation::plan_for(a, evaluation::question_of(a, options), evaluation::describe(operands, options.mask))
+        .program->code();
   });
 }
 

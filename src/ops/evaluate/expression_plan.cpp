@@ -111,8 +111,7 @@ PlanOperands::PlanOperands(const std::map<std::string, Tensor>& operands) {
 Plan make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     evaluation::check_names(a, operands.by_name());
-    const auto mask = options.mask ? std::optional(planning::Lazy()) : std::nullopt;
-    const auto question = evaluation::question_of(a, planning::asked_of(options, mask), {});
+    const auto question = evaluation::question_of(a, options);
     Planned planned = evaluation::plan_for(a, question, evaluation::describe(operands, options.mask));
     // In the order of the expression; '+=' reads the result last.
     std::vector<std::size_t> order;

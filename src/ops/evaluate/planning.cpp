@@ -70,7 +70,8 @@ class Memory {
 
 }  // namespace
 
-Question question_of(const Assignment& a, const Asked& o, const planning::DestinationType& to, const Einsum* einsum) {
+Question question_of(const Assignment& a, const EvaluateOptions& o, const planning::DestinationType& to,
+                     const Einsum* einsum) {
   Question q;
   if (einsum) {
     q.einsum = *einsum;
@@ -115,8 +116,7 @@ Given describe(const PlanOperands& operands, const std::optional<Tensor>& mask) 
   for (const auto& [name, o] : operands.by_name()) {
     out.names.push_back(name);
     out.types.push_back(o.type);
-    const double rows = o.type.shape.empty() ? 1 : static_cast<double>(o.type.shape[0]);
-    out.stats.push_back(planning::stats_for(o.type, o.nse ? static_cast<double>(*o.nse) : 16 * rows));
+    out.stats.push_back(o.nse ? planning::stats_for(o.type, static_cast<double>(*o.nse)) : planning::stats_for(o.type));
     out.twins.push_back(static_cast<int>(out.twins.size()));
     if (!o.tensor) continue;
     tensors.push_back(*o.tensor);
@@ -189,10 +189,7 @@ bool Asking::is(const Planned& known) const {
          q.general == options.general && q.schedule == options.schedule && q.to == to;
 }
 
-Question Asking::question() const {
-  const auto mask = options.mask ? std::optional(Lazy()) : std::nullopt;
-  return question_of(einsum ? Assignment{} : *assignment, planning::asked_of(options, mask), to, einsum);
-}
+Question Asking::question() const { return question_of(einsum ? Assignment{} : *assignment, options, to, einsum); }
 
 std::vector<std::string> Asking::names() const {
   std::vector<std::string> out;

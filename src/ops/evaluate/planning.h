@@ -22,7 +22,7 @@ struct Question {
   planning::DestinationType to = {};
   bool operator==(const Question&) const = default;
 };
-Question question_of(const Assignment& a, const Asked& asked, const planning::DestinationType& to,
+Question question_of(const Assignment& a, const EvaluateOptions& options, const planning::DestinationType& to = {},
                      const Einsum* einsum = nullptr);
 
 /// Operands by position: those that have names in the order of these, then the mask.

@@ -17,8 +17,6 @@
 namespace strata {
 namespace {
 
-constexpr double per_row = 16;  ///< elements of a sparse operand
-
 /// How often each operand is indexed.
 void collect_ranks(const Expression& e, std::map<std::string, int>& ranks) {
   if (e.op() == Operator::access) ranks[e.node().name] = static_cast<int>(e.node().indices.size());
@@ -109,8 +107,7 @@ std::vector<TensorType> in_order(const Symbolic& s, const std::vector<std::strin
 
 /// What planning sees of a tensor of this type.
 planning::Lazy seen(int position, const TensorType& t) {
-  const double rows = t.shape.empty() ? 1 : static_cast<double>(t.shape[0]);
-  return planning::Lazy::given(position, t, planning::stats_for(t, per_row * rows));
+  return planning::Lazy::given(position, t, planning::stats_for(t));
 }
 
 struct Seen {
