@@ -153,11 +153,16 @@ def dense(case, e):
     return value if here is True else np.where(here, value, value.dtype.type(0))
 
 
+def pattern_of(o):
+    """The operand as it is stored, before a cast: how elements are shared among parts follows the width of values."""
+    return as_operand(o | dict(array=o.get("stored", o["array"])))
+
+
 def may_be_fill_in(case, e):
     """Is there an operand among these whose format stores elements of its own doing?"""
     if e[0] == "access":
         o = case["operands"][e[1]]
-        return o["format"] is not None and as_operand(o).format.can_hold_fill
+        return o["format"] is not None and pattern_of(o).format.can_hold_fill
     return any(may_be_fill_in(case, a) for a in e[1:] if isinstance(a, tuple))
 
 
@@ -167,7 +172,7 @@ def stored(case, e):
         o = case["operands"][e[1]]
         if o["format"] is None:
             return True
-        pattern = as_operand(o).to(str(st.Format("COO", o["array"].ndim)), zeros="keep")
+        pattern = pattern_of(o).to(str(st.Format("COO", o["array"].ndim)), zeros="keep")
         at = np.zeros(o["array"].shape, bool)
         at[tuple(pattern.crd(level) for level in range(at.ndim))] = True
         whole = dict(case, operands={e[1]: dict(o, array=at)})
@@ -494,7 +499,9 @@ def expected_in_dtype(case):
     """Operands are cast first, the result at the end; TypeError where it is of a later kind."""
     if "dtype" not in case:
         return expected(case)
-    operands = {n: o | dict(array=o["array"].astype(case["dtype"])) for n, o in case["operands"].items()}
+    operands = {
+        n: o | dict(array=o["array"].astype(case["dtype"]), stored=o["array"]) for n, o in case["operands"].items()
+    }
     want = expected(case | dict(operands=operands))
     return want.astype(case["dtype"], casting="same_kind")
 
