@@ -56,6 +56,7 @@ HEADERS = {
     "version": "base",
     "buffer": "backend",
     "static_format": "format",
+    "level": "format",
     "structure": "ops",
     "expression": "expr",
     "semiring": "expr",

@@ -25,6 +25,7 @@ namespace strata {
 inline constexpr int max_dims = 32, max_levels = 64, max_parts = 8, max_nodes = 512, max_name = 64;
 
 enum class LevelKind : std::uint8_t { dense, batch, compressed, singleton, range, delta, structured, padded, bitmap };
+/// The built-in ones: kinds from here on were registered (strata/level.h).
 inline constexpr int level_kind_count = 9;
 
 /// One level: a literal. Its behaviour stands in a table by kind (src/format/levels/).
@@ -32,7 +33,8 @@ struct Level {
   LevelKind kind = LevelKind::dense;
   bool ordered = true;     ///< coordinates ascend within one parent
   bool unique = true;      ///< no coordinate twice within one parent
-  std::int64_t arg = 0;    ///< delta: bits; structured: n; padded: k (0: the longest row decides when converting)
+  std::int64_t arg = 0;    ///< delta: bits; structured: n; padded: k (0: the longest row decides when converting);
+                           ///< registered: the number that its texts call n
   std::int16_t expr = -1;  ///< root of this level's expression in FormatSpec::exprs
   constexpr bool operator==(const Level&) const = default;
 };

@@ -80,7 +80,7 @@ constexpr bool is_family(const FormatSpec& s, NamedFamily family) {
   int levels = 0;  // parse only what may be it
   for (const char c : text.view()) levels += c == ':';
   if (levels != s.num_levels) return false;
-  FormatParser parser(text.view(), -1, nullptr);
+  FormatParser parser(text.view(), -1, {});
   return parser.parse() && same_structure(parser.spec, s);
 }
 

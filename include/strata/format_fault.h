@@ -54,10 +54,17 @@ constexpr void put_name(std::array<char, max_name + 1>& to, std::string_view nam
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = i < name.size() && i < max_name ? name[i] : '\0';
 }
 
+/// A level type that a user registered: its kind (-1: there is none), and whether it needs a number.
+struct FoundLevel {
+  int kind = -1;
+  bool takes_number = false;
+};
+
 /// What stood between the parentheses of a level's type.
 struct LevelArguments {
   FormatSpan type{}, number_span{};
   bool has_number = false;
+  bool takes_number = false;  ///< a registered type's
   std::int64_t number = 0;
   std::array<int, 2> property{-1, -1};  ///< uniqueness, order: 0 as the default, 1 denied, -1 not given
   std::array<FormatSpan, 2> property_spans{};
@@ -105,6 +112,13 @@ constexpr FormatFault check_arguments(Level& level, const LevelArguments& given)
                 .where = where};
       break;
     default:
+      if (given.takes_number) {
+        if (!given.has_number || given.number < 1)
+          return {.what = given.has_number ? "this level type cannot have the number %" : "this level type needs a number",
+                  .expected = "a whole number, at least 1: its texts call it n",
+                  .where = where};
+        break;
+      }
       if (given.has_number)
         return {.what = "this type of level takes no number",
                 .expected = "numbers belong to delta, structured and padded",

@@ -8,8 +8,11 @@
 
 namespace strata::detail {
 
-/// Finds a user's own format by name; copies it out (at compile time there are none).
-using FormatLookup = bool (*)(std::string_view name, FormatSpec& found);
+/// What users registered, by name (at compile time there is nothing).
+struct FormatLookup {
+  bool (*format)(std::string_view name, FormatSpec& found) = nullptr;
+  FoundLevel (*level)(std::string_view name) = nullptr;
+};
 
 class FormatParser : private FormatTokens {
  public:
@@ -143,7 +146,7 @@ class FormatParser : private FormatTokens {
     const NamedFormat* named = find_named_format(word);
     if (!named) {
       FormatSpec own{};
-      if (!lookup_ || word.size() > max_name || !lookup_(word, own))
+      if (!lookup_.format || word.size() > max_name || !lookup_.format(word, own))
         return fail({span.begin, span.begin + word.size()}, "no format is called '%'",
                     "'(dims) -> (levels)' or the name of a format", "", FormatFault::name);
       if (count > 0) return fail(span, "a name of your own takes no numbers", "the name alone");
@@ -156,7 +159,7 @@ class FormatParser : private FormatTokens {
     const int rank = spec.num_parts > 0 ? spec.num_dims : rank_;
     if (const char* wrong = expand_named_format(named->family, arguments, count, rank, expanded))
       return fail(span, "'%' has no meaning", wrong, "", FormatFault::numbers);
-    FormatParser inner(expanded.view(), -1, nullptr);
+    FormatParser inner(expanded.view(), -1, {});
     if (!inner.parse())
       return fail(span, "'%' has no meaning", inner.fault.expected[0] ? inner.fault.expected : inner.fault.what);
     return append(inner.spec, span);
@@ -268,7 +271,12 @@ class FormatParser : private FormatTokens {
     FormatSpan span = token_.span;
     std::string_view word;
     if (!read_qualified("LevelFormat", "the type of a level", word, span)) return false;
-    const int kind = find_word(level_kind_words, word);
+    int kind = find_word(level_kind_words, word);
+    if (kind < 0 && lookup_.level) {
+      const FoundLevel own = lookup_.level(word);
+      kind = own.kind;
+      given.takes_number = own.takes_number;
+    }
     if (kind < 0)
       return fail(span, "no level type '%'",
                   "batch, bitmap, compressed, delta, dense, padded, range, singleton, structured", "",

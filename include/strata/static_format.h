@@ -26,7 +26,7 @@ struct StaticParse {
   FormatFault fault{};
 };
 constexpr StaticParse parse_static(std::string_view text) {
-  FormatParser parser(text, -1, nullptr);
+  FormatParser parser(text, -1, {});
   parser.parse();
   return {parser.spec, parser.fault};
 }

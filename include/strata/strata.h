@@ -9,6 +9,7 @@
 #include "strata/expr.h"
 #include "strata/format.h"
 #include "strata/io.h"
+#include "strata/level.h"
 #include "strata/operators.h"
 #include "strata/ops.h"
 #include "strata/plan.h"

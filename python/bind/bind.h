@@ -24,6 +24,7 @@ void bind_errors(nb::module_& m);
 void bind_dtype(nb::module_& m);
 void bind_memory(nb::module_& m);
 void bind_format(nb::module_& m);
+void bind_level(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_storage(nb::module_& m, nb::class_<Tensor>& tensor);   ///< called by bind_tensor
 void bind_elements(nb::module_& m, nb::class_<Tensor>& tensor);  ///< called by bind_tensor

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   bind_dtype(m);
   bind_memory(m);
   bind_format(m);
+  bind_level(m);
   bind_tensor(m);
   bind_border(m);
   bind_convert(m);

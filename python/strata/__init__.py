@@ -44,6 +44,7 @@ from ._core import (
     from_dense,
     register_format,
     register_kernel,
+    register_level,
     settings,
     unregister_kernel,
 )
@@ -185,6 +186,7 @@ __all__ = [
     "read_matrix_market",
     "register_format",
     "register_kernel",
+    "register_level",
     "save",
     "settings",
     "show",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/value.h"
+#include "format/registered_levels.h"
 
 namespace strata::compiler {
 
@@ -284,7 +285,8 @@ class Scheduler {
       // A singleton is one slot: the level above it loops.
       if (k == LevelKind::singleton && !s_.is_flat(l) && run_last_ < 0 && l > depth_) continue;
       const bool counted = s_.is_flat(l) || k == LevelKind::dense || k == LevelKind::range ||
-                           k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta;
+                           k == LevelKind::compressed || k == LevelKind::padded || k == LevelKind::delta ||
+                           levels::is_registered(k);
       if (counted && s_.stream_level < 0 && k != LevelKind::dense && k != LevelKind::range) s_.stream_level = l;
       if (run_last_ >= 0 && l == run_last_ + 1 && l == s_.block_begin - 1) {
         s_.stream_level = l;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/nest.h"
+#include "format/registered_levels.h"
 #include "strata/error.h"
 
 namespace strata::compiler {
@@ -40,8 +41,10 @@ levels::CursorInputs Nest::cursor_inputs(int level) {
   levels::CursorInputs in;
   in.level = f.level;
   // Only what the kind reads becomes a parameter.
-  const bool ranged = f.contiguous() || f.level.kind == LevelKind::padded || f.level.kind == LevelKind::bitmap;
-  in.lo = ranged || f.level.kind == LevelKind::delta ? level_lo(f) : ir::int_const(0);
+  const bool own = levels::is_registered(f.level.kind);
+  const bool ranged = f.contiguous() || f.level.kind == LevelKind::padded || f.level.kind == LevelKind::bitmap ||
+                      (own && levels::registered(f.level.kind).reads_size);
+  in.lo = ranged || own || f.level.kind == LevelKind::delta ? level_lo(f) : ir::int_const(0);
   in.size = ranged ? level_size(f) : ir::int_const(0);
   in.extent = in.size;
   if (f.level.kind == LevelKind::structured) in.extent = ir::int_const(f.level.arg);

@@ -102,15 +102,21 @@ class PartPicture {
       bars.resize(static_cast<std::size_t>(n), 0);
       if (v.level.kind == LevelKind::bitmap) add_bits(v, counts[i], prefix, i);
       if (storage::has_crd(v.level.kind)) {
-        if (total != family_count) ++family, family_count = total;
-        Row crd{.label = prefix + "crd", .cells = {}, .total = total, .bars = bars, .family = family};
+        const std::int64_t entries = v.level.kind == LevelKind::bitmap ? total : storage::crd_entries(v, counts[i], total);
+        const bool each = entries == total;  // a coordinate for each position
+        if (each && total != family_count) ++family, family_count = total;
+        Row crd{.label = prefix + "crd",
+                .cells = {},
+                .total = entries,
+                .bars = each ? bars : std::vector<int>(static_cast<std::size_t>(std::min<std::int64_t>(entries, limit_))),
+                .family = each ? family : -2 - levels_ - l};
         if (v.level.kind == LevelKind::bitmap) {
           for (std::int64_t q = 0; q < counts[i]; ++q)
             for (std::int64_t c = 0; c < v.range.size && std::ssize(crd.cells) < n; ++c)
               if (v.bit(q, c)) crd.cells.push_back(std::to_string(v.range.lo + c));
         } else {
           const bool padded = v.level.kind == LevelKind::padded;
-          for (std::int64_t k = 0; k < n; ++k)
+          for (std::int64_t k = 0; k < std::min<std::int64_t>(entries, limit_); ++k)
             crd.cells.push_back(padded && v.crd[k] == all_ones(v.crd.dtype) ? "·" : std::to_string(v.coordinate(k)));
         }
         boxes_[i].rows.push_back(std::move(crd));

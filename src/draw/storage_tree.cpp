@@ -143,11 +143,18 @@ void StorageTree::visit(int l, std::int64_t p, bool outside) {
         c = v.crd[q];
         if (unused) text = "·";
         break;
-      default: c = band.stored ? v.coordinate(q) : v.range.lo + (q - begin);
+      default:
+        if (levels::is_registered(v.level.kind)) {
+          c = running = storage::registered_coordinate(v, p, q, running);
+          break;
+        }
+        c = band.stored ? v.coordinate(q) : v.range.lo + (q - begin);
     }
     if (text.empty()) text = std::to_string(c);
     Node node{.position = q, .parent = p, .text = text, .title = {}, .first = columns_.size(), .last = 0};
-    node.title = band.stored ? "crd[" + std::to_string(q) + "] = " + (unused ? "unused" : text) : "not in memory";
+    node.title = levels::is_registered(v.level.kind) ? "position " + std::to_string(q)
+                 : band.stored ? "crd[" + std::to_string(q) + "] = " + (unused ? "unused" : text)
+                               : "not in memory";
     if (!unused) node.title += ": " + band.unit + " = " + std::to_string(c);
     visit(l + 1, q, outside || unused);
     if (columns_.size() == node.first) break;

@@ -1,4 +1,5 @@
 #include "execute/chunks.h"
+#include "tensor/levels/level_storage.h"
 
 #include <algorithm>
 
@@ -48,6 +49,8 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
       if (between.kind == LevelKind::dense || between.kind == LevelKind::range)
         factor_ *= part.ranges[static_cast<std::size_t>(l)].size;
       else if (between.kind == LevelKind::structured || between.kind == LevelKind::padded) factor_ *= between.arg;
+      else if (levels::is_registered(between.kind))
+        factor_ *= levels::slots_of(between, part.ranges[static_cast<std::size_t>(l)]);
     }
     const Buffer& pos = part.levels[static_cast<std::size_t>(launch.weight_level)].pos;
     weights_ = rebased(pos, stride(part.pos_strides, launch.weight_level));

@@ -4,6 +4,7 @@
 
 #include "format/dim_name.h"
 #include "format/print.h"
+#include "format/registered_levels.h"
 #include "strata/format_family.h"
 
 namespace strata {
@@ -11,7 +12,7 @@ namespace {
 
 std::shared_ptr<const FormatSpec> scalar_spec() {
   thread_local const auto spec = [] {
-    detail::FormatParser parser("() -> ()", 0, nullptr);
+    detail::FormatParser parser("() -> ()", 0, {});
     parser.parse();
     return std::make_shared<const FormatSpec>(parser.spec);
   }();
@@ -72,10 +73,10 @@ void check_indices(const FormatSpec& s) {
   for (int l = 0; l < s.num_levels; ++l) {
     const Level& level = s.levels[static_cast<std::size_t>(l)];
     between(level.expr, 0, s.num_exprs - 1, "a level has no expression");
-    between(static_cast<int>(level.kind), 0, level_kind_count - 1, "a level has no type");
+    between(static_cast<int>(level.kind), 0, level_kind_count + levels::registered_count() - 1, "a level has no type");
     // Not printed, so not seen by the check of the text.
-    const bool number =
-        level.kind == LevelKind::delta || level.kind == LevelKind::structured || level.kind == LevelKind::padded;
+    const bool number = level.kind == LevelKind::delta || level.kind == LevelKind::structured ||
+                        level.kind == LevelKind::padded || levels::is_registered(level.kind);
     if (!number && level.arg != 0) refuse_spec("this type of level takes no number", std::to_string(level.arg));
     if (level.arg < 0) refuse_spec("the number of a level is negative", std::to_string(level.arg));
   }
@@ -158,7 +159,10 @@ bool Format::can_hold_fill() const {
         case LevelKind::range:
         case LevelKind::delta:
         case LevelKind::structured: fills = true; break;
-        default: break;
+        default:
+          if (!levels::is_registered(s.levels[static_cast<std::size_t>(l)].kind)) break;
+          fills = levels::registered(s.levels[static_cast<std::size_t>(l)].kind).type.fills;
+          chooses = chooses || !fills;
       }
     }
     if (fills || !chooses) return true;

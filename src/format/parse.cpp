@@ -7,6 +7,7 @@
 #include "base/fork_mutex.h"
 #include "base/suggest.h"
 #include "format/print.h"
+#include "format/registered_levels.h"
 #include "strata/format_parse.h"
 
 namespace strata {
@@ -30,6 +31,12 @@ std::string lower_case(std::string_view s) {
   std::string out(s);
   std::transform(out.begin(), out.end(), out.begin(), detail::lower);
   return out;
+}
+
+detail::FoundLevel find_level(std::string_view name) {
+  const int kind = levels::find_registered(name);
+  if (kind < 0) return {};
+  return {kind, levels::registered(static_cast<LevelKind>(kind)).takes_number};
 }
 
 bool find_registered(std::string_view name, FormatSpec& found) {
@@ -134,7 +141,14 @@ std::string name_suggestion(std::string_view word) {
   }
   const std::span<const std::string_view> dims(parser.names.data(), static_cast<std::size_t>(parser.num_names));
   switch (f.hint) {
-    case Fault::level_type: p.fix = suggestion(got, detail::level_kind_words); break;
+    case Fault::level_type: {
+      const std::vector<std::string> types = level_types();
+      const std::vector<std::string_view> names(types.begin(), types.end());
+      for (std::size_t k = detail::level_kind_words.size(); k < names.size(); ++k) p.expected += ", " + types[k];
+      p.fix = suggestion(got, names);
+      if (p.fix.empty()) p.fix = "a type of your own is made known by register_level";
+      break;
+    }
     case Fault::property: p.fix = suggestion(got, detail::property_words); break;
     case Fault::dimension:
       p.expected = dims.empty() ? "no dimension at all" : quoted_list(dims);
@@ -173,7 +187,7 @@ Format parse_format(std::string_view text, int rank) {
                        .got = std::to_string(rank)});
   if (const auto known = recent().find(text, rank)) return Format(known);
   const auto generation = recent().generation();
-  detail::FormatParser parser(text, rank, find_registered);
+  detail::FormatParser parser(text, rank, {find_registered, find_level});
   if (!parser.parse()) raise(parser, text);
   auto spec = std::make_shared<const FormatSpec>(parser.spec);
   recent().add(text, rank, spec, generation);

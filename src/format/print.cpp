@@ -1,5 +1,6 @@
 #include "format/print.h"
 
+#include "format/registered_levels.h"
 #include "strata/format_fault.h"
 
 namespace strata {
@@ -20,7 +21,8 @@ std::string joined(const std::vector<std::string_view>& words) {
 }
 
 bool has_number(const Level& l) {
-  return l.kind == LevelKind::delta || l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg > 0);
+  return l.kind == LevelKind::delta || l.kind == LevelKind::structured || (l.kind == LevelKind::padded && l.arg > 0) ||
+         (levels::is_registered(l.kind) && l.arg > 0);
 }
 
 /// `delta(2)`, `compressed(nonunique, unordered)`, `dense`
@@ -37,7 +39,7 @@ std::string print_type(const Level& l) {
 /// <LevelProperty.UNORDERED>))`
 std::string print_blog_type(const Level& l) {
   std::string kind = "<LevelFormat.";
-  for (const char c : name_of(l.kind)) kind += static_cast<char>(c - 'a' + 'A');
+  for (const char c : name_of(l.kind)) kind += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   kind += ">";
   std::string properties;
   if (!l.unique) properties = "<LevelProperty.NONUNIQUE>";
@@ -99,6 +101,9 @@ std::string Format::to_blog_string() const {
   });
 }
 
-std::string_view name_of(LevelKind kind) { return detail::level_kind_words[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(LevelKind kind) {
+  if (levels::is_registered(kind)) return levels::registered(kind).type.name;
+  return detail::level_kind_words[static_cast<std::size_t>(kind)];
+}
 
 }  // namespace strata

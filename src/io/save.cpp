@@ -251,9 +251,8 @@ class Writer {
         if (storage::has_pos(kind))
           pos[l].add(arrays.pos, b * p.pos_strides[l], counts[l] + 1, batched ? p.pos_strides[l] : arrays.pos.size);
         if (!storage::has_crd(kind)) continue;
-        const std::int64_t used = kind == LevelKind::bitmap ? counts[l] * bitmap_words(views[l].range.size)
-                                  : views[l].bits           ? packed_bytes(counts[l + 1], views[l].bits)
-                                                            : counts[l + 1];
+        const std::int64_t used = views[l].bits ? packed_bytes(counts[l + 1], views[l].bits)
+                                                : storage::crd_entries(views[l], counts[l], counts[l + 1]);
         crd[l].add(arrays.crd, b * p.crd_strides[l], used, batched ? p.crd_strides[l] : arrays.crd.size);
       }
       if (p.value_stride == 0) {

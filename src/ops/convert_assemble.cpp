@@ -58,6 +58,7 @@ DType automatic_crd_dtype(const Format& format, const Shape& shape) {
     for (std::size_t l = 0; l < ranges.size(); ++l) {
       const Level& level = part.level(static_cast<int>(l));
       if (!storage::has_crd(level.kind) || packed_bits(level, ranges[l].size)) continue;
+      if (levels::is_registered(level.kind)) continue;
       // No sum that could wrap: a range ends within 64 bits, as its check says.
       largest = std::max({largest, -ranges[l].lo, ranges[l].lo + std::max<std::int64_t>(ranges[l].size, 1) - 1});
     }

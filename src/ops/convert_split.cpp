@@ -34,7 +34,8 @@ Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtyp
     u.slots *= static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
   if (u.level >= 0) {
     const LevelKind kind = f.level(u.level).kind;
-    u.free = kind == LevelKind::structured || kind == LevelKind::padded;
+    u.free = kind == LevelKind::structured || kind == LevelKind::padded ||
+             (levels::is_registered(kind) && !storage::has_pos(kind));
     for (int l = 0; l < u.level; ++l) u.free = u.free && !has_coordinates(f.level(l).kind);
   }
   return u;

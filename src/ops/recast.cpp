@@ -37,13 +37,14 @@ std::vector<std::int64_t> positions_in_use(const std::vector<storage::LevelView>
   for (const storage::LevelView& v : views) {
     if (storage::has_pos(v.level.kind) && n.back() >= v.pos.size) throw SourceChanged();
     n.push_back(storage::storage_of(v.level.kind).positions(v, n.back()));
-    if (n.back() < 0 || (plain_crd(v) && n.back() > v.crd.size)) throw SourceChanged();
+    if (n.back() < 0 || (plain_crd(v) && storage::crd_entries(v, n[n.size() - 2], n.back()) > v.crd.size))
+      throw SourceChanged();
   }
   return n;
 }
 
 void check_entries(const storage::LevelView& v, std::int64_t used, DType dtype) {
-  if (all_coordinates_fit(v.level, v.index, v.range, dtype)) return;
+  if (!levels::is_registered(v.level.kind) && all_coordinates_fit(v.level, v.index, v.range, dtype)) return;
   const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0,
                      unused = all_ones(v.crd.dtype);
   for (std::int64_t p = 0; p < used; ++p) {
@@ -101,8 +102,9 @@ Tensor cast_indices(const Tensor& t, const ConvertOptions& options) {
         a.pos = cast_first(a.pos, n[l] + 1, type.pos_dtype);
       }
       if (!plain_crd(v) || v.crd.dtype == type.crd_dtype) continue;
-      check_entries(v, n[l + 1], type.crd_dtype);
-      a.crd = cast_first(a.crd, n[l + 1], type.crd_dtype);
+      const std::int64_t entries = storage::crd_entries(v, n[l], n[l + 1]);
+      check_entries(v, entries, type.crd_dtype);
+      a.crd = cast_first(a.crd, entries, type.crd_dtype);
       if (v.level.kind == LevelKind::padded) renew_marks(a.crd, v.crd.dtype);
     }
     parts.push_back(std::move(part));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/same_storage.h"
+#include "tensor/levels/level_storage.h"
 
 namespace strata::planning {
 double rounded(double count) { return count <= 0 ? 0 : std::exp2(std::round(std::log2(count))); }
@@ -75,8 +76,8 @@ double bytes_of(const TensorType& type, const Stats& stats) {
     const auto at = static_cast<std::size_t>(l);
     const double positions = at < stats.children.size() ? stats.children[at] : stats.slots;
     const LevelKind kind = type.format.level(l).kind;
-    if (kind == LevelKind::compressed) out += parents * pos;
-    if (kind != LevelKind::dense && kind != LevelKind::range) out += positions * crd;
+    if (storage::has_pos(kind)) out += parents * pos;
+    if (storage::has_crd(kind)) out += positions * crd;
     parents = positions;
   }
   return out;

@@ -338,7 +338,10 @@ void check_pos_lengths(const Part& part) {
     }
     if (kind == LevelKind::singleton) continue;
     const bool counted = kind == LevelKind::structured || kind == LevelKind::padded;
-    parents = checked_mul(*parents, counted ? part.format.level(l).arg : part.ranges[i].size);
+    const std::int64_t width = levels::is_registered(kind) ? levels::slots_of(part.format.level(l), part.ranges[i])
+                               : counted                   ? part.format.level(l).arg
+                                                           : part.ranges[i].size;
+    parents = checked_mul(*parents, width);
   }
 }
 

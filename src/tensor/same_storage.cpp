@@ -43,10 +43,9 @@ bool same_level(const LevelView& a, const LevelView& b, std::int64_t parents) {
                 : same_entries(parents + 1, read(a), read(b))))
       return false;
   }
-  if (a.level.kind == LevelKind::bitmap)
-    return same_bytes(a.crd.data, b.crd.data, parents * bitmap_words(a.range.size) * 8);
   if (!storage::has_crd(a.level.kind)) return true;
-  const std::int64_t n = storage::storage_of(a.level.kind).positions(a, parents);
+  const std::int64_t n = storage::crd_entries(a, parents, storage::storage_of(a.level.kind).positions(a, parents));
+  if (a.level.kind == LevelKind::bitmap) return same_bytes(a.crd.data, b.crd.data, n * 8);
   if (a.bits == 0 && a.crd.dtype == b.crd.dtype)
     return same_bytes(a.crd.data, b.crd.data, n * static_cast<std::int64_t>(size_of(a.crd.dtype)));
   const auto read = [](const LevelView& v) {

@@ -201,7 +201,7 @@ std::int64_t Tensor::nbytes() const {
         if (v.level.kind == LevelKind::bitmap) total += counts[l] * bitmap_words(v.range.size) * 8;
         else if (v.bits) total += packed_bytes(counts[l + 1], v.bits);
         else if (storage::has_crd(v.level.kind))
-          total += counts[l + 1] * static_cast<std::int64_t>(size_of(v.crd.dtype));
+          total += storage::crd_entries(v, counts[l], counts[l + 1]) * static_cast<std::int64_t>(size_of(v.crd.dtype));
       }
       total += (p.value_stride == 0 ? std::min<std::int64_t>(counts.back(), b == 0 ? 1 : 0) : counts.back()) * width;
     }

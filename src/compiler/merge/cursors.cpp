@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/merge/nest.h"
+#include "format/registered_levels.h"
 
 namespace strata::merging {
 
@@ -20,7 +21,7 @@ Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, con
 Level level_in_loops(const Format& f, int l) {
   Level level = f.level(l);
   level.expr = -1;
-  if (level.kind != LevelKind::delta) level.arg = 0;
+  if (level.kind != LevelKind::delta && !levels::is_registered(level.kind)) level.arg = 0;
   // Elements in a list share all coordinates but the last: of COO(3), i may repeat, and j too.
   int head = l;
   while (head > 0 && f.level(head).kind == LevelKind::singleton) --head;
@@ -36,7 +37,9 @@ levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
   in.level = level(k, l);
   in.lo = ir::int_const(0);
   // Only what the kind reads becomes a parameter.
-  in.size = in.level.kind == LevelKind::bitmap ? extent(var) : ir::int_const(0);
+  const bool own = levels::is_registered(in.level.kind);
+  const bool sized = in.level.kind == LevelKind::bitmap || (own && levels::registered(in.level.kind).reads_size);
+  in.size = sized ? extent(var) : ir::int_const(0);
   in.pos = [this, k, l, present = at.present[o]](const Expr& p) {
     const int b =
         buffer(BufferBinding::pos, k, l, name_of_operand(k) + "_pos" + std::to_string(l), operand(k).type.pos_dtype);
@@ -77,6 +80,10 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
     c.begin = named("_begin", parent * slots);
     c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
     c.has_unused = true;
+  } else if (levels::is_registered(in.level.kind) && !levels::registered(in.level.kind).has_pos) {
+    const Expr slots = levels::slots_in_code(in);
+    c.begin = named("_begin", parent * slots);
+    c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
   } else {
     c.begin = named("_begin", in.pos(parent));
     c.end = named("_end", in.pos(parent + 1));

@@ -1,11 +1,13 @@
 #include "format/levels/cursor.h"
 
 #include "format/levels/kinds.h"
+#include "format/registered_levels.h"
 #include "strata/error.h"
 
 namespace strata::levels {
 
 Cursor open(const CursorInputs& in, ir::Expr parent, const Window& window) {
+  if (is_registered(in.level.kind)) return open_registered(in, parent);
   switch (in.level.kind) {
     case LevelKind::dense: return open_dense(in, std::move(parent), window);
     case LevelKind::compressed: return open_compressed(in, std::move(parent));
@@ -21,6 +23,7 @@ Cursor open(const CursorInputs& in, ir::Expr parent, const Window& window) {
 }
 
 std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent, const ir::Expr& position) {
+  if (is_registered(in.level.kind)) return steps_of_registered(in, parent, position);
   switch (in.level.kind) {
     case LevelKind::delta: return steps_of_delta(in, position);
     case LevelKind::bitmap: return steps_of_bitmap(in, parent);

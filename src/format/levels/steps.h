@@ -13,8 +13,11 @@ struct Steps {
   ir::Expr coordinate;               ///< of the position that was stepped to last
 };
 
-/// Of delta and bitmap levels, where `position` is what the caller counts; of others nothing: their coordinates are
+/// Of delta, bitmap and registered levels, where `position` is what the caller counts; of others nothing: their coordinates are
 /// read where they are wanted.
 std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent_position, const ir::Expr& position);
+
+/// How many children each parent has, of a registered level without pos.
+ir::Expr slots_in_code(const CursorInputs& in);
 
 }  // namespace strata::levels

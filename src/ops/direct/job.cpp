@@ -75,7 +75,9 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
       case LevelKind::dense: p *= part.ranges[l].size; break;
       case LevelKind::padded: p *= level.arg; break;
       case LevelKind::singleton: break;
-      default: p = part.levels[l].pos.index(p);
+      default:
+        if (storage::has_pos(level.kind)) p = part.levels[l].pos.index(p);
+        else p *= levels::slots_of(level, part.ranges[l]);
     }
   }
   return p;

@@ -5,6 +5,7 @@
 
 #include "compiler/merge/iteration.h"
 #include "format/recognise.h"
+#include "format/registered_levels.h"
 #include "ops/convert_elements.h"
 #include "ops/direct/flat.h"
 #include "ops/direct/unit.h"
@@ -55,7 +56,8 @@ std::optional<std::vector<int>> loop_order(const Format& f) {
         // As the first level they would be cut where a chunk begins, and only coordinates in an array can be searched.
         if (listed || l == 0 || !level.unique) return std::nullopt;
         break;
-      default: return std::nullopt;
+      default:
+        if (!levels::is_registered(level.kind) || listed || l == 0) return std::nullopt;
     }
     out.push_back(e.a);
   }

@@ -9,6 +9,7 @@
 namespace strata::storage {
 
 const LevelStorage& storage_of(LevelKind kind) {
+  if (levels::is_registered(kind)) return registered_storage;
   switch (kind) {
     case LevelKind::compressed: return compressed_storage;
     case LevelKind::singleton: return singleton_storage;

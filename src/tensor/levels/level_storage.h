@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "format/registered_levels.h"
 #include "strata/tensor.h"
 #include "tensor/levels/index_view.h"
 
@@ -30,6 +31,7 @@ struct LevelView {
 
   /// Children of one parent that have a slot whatever is stored: size, n or k.
   std::int64_t width() const {
+    if (levels::is_registered(level.kind)) return levels::slots_of(level, range);
     return level.kind == LevelKind::structured || level.kind == LevelKind::padded ? level.arg : range.size;
   }
   std::int64_t coordinate(std::int64_t position) const {
@@ -47,10 +49,12 @@ struct LevelView {
 };
 
 /// Which arrays a kind has.
-constexpr bool has_pos(LevelKind k) {
+inline bool has_pos(LevelKind k) {
+  if (levels::is_registered(k)) return levels::registered(k).has_pos;
   return k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap;
 }
-constexpr bool has_crd(LevelKind k) {
+inline bool has_crd(LevelKind k) {
+  if (levels::is_registered(k)) return levels::registered(k).has_crd;
   return has_pos(k) || k == LevelKind::singleton || k == LevelKind::structured || k == LevelKind::padded;
 }
 
@@ -120,8 +124,13 @@ struct LevelStorage {
 
 const LevelStorage& storage_of(LevelKind kind);
 
+/// Entries of crd that are in use: a coordinate for each position; words of a bitmap; what a registered type says.
+std::int64_t crd_entries(const LevelView& v, std::int64_t parents, std::int64_t positions);
+/// The coordinate of a position of a registered level; `before`: that of the position before, or lo - 1.
+std::int64_t registered_coordinate(const LevelView& v, std::int64_t parent, std::int64_t position, std::int64_t before);
+
 extern const LevelStorage dense_storage, compressed_storage, singleton_storage, delta_storage, structured_storage,
-    padded_storage, bitmap_storage;
+    padded_storage, bitmap_storage, registered_storage;
 
 // --- shared by the kinds ---
 [[noreturn]] void fail(const LevelView& v, const std::string& what, const std::string& expected = {},

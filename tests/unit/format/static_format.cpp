@@ -54,7 +54,7 @@ static_assert(same_format<StaticFormat<"CSR">, Csr> && !same_format<StaticFormat
 
 // The parser itself at compile time, on texts that are wrong.
 constexpr std::string_view fault_of(std::string_view text) {
-  detail::FormatParser parser(text, -1, nullptr);
+  detail::FormatParser parser(text, -1, {});
   return parser.parse() ? "" : parser.fault.what;
 }
 static_assert(fault_of("CSR") == "");

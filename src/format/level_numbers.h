@@ -1,0 +1,48 @@
+#pragma once
+// A level type's arithmetic over numbers that cannot wrap.
+#include <algorithm>
+#include <array>
+
+#include "base/checked.h"
+#include "format/level_text.h"
+#include "strata/error.h"
+
+namespace strata::levels {
+
+/// `crd`: reads an entry, or throws.
+template <class Crd> class LevelNumbers {
+ public:
+  explicit LevelNumbers(Crd crd) : crd_(std::move(crd)) {}
+
+  std::int64_t& operator[](Word w) { return words_[static_cast<std::size_t>(w)]; }
+
+  std::int64_t number(std::int64_t n) const { return n; }
+  std::int64_t word(Word w) const { return words_[static_cast<std::size_t>(w)]; }
+  std::int64_t crd(std::int64_t i) const { return crd_(i); }
+  std::int64_t divisor_n() const { return word(Word::n); }
+  std::int64_t divide(LevelText::Op op, std::int64_t a, std::int64_t b) const {
+    return op == LevelText::Op::div ? floor_div(a, b) : floor_mod(a, b);
+  }
+  std::int64_t apply(LevelText::Op op, std::int64_t a, std::int64_t b) const {
+    std::int64_t r = 0;
+    bool wraps = false;
+    switch (op) {
+      case LevelText::Op::add: wraps = __builtin_add_overflow(a, b, &r); break;
+      case LevelText::Op::sub: wraps = __builtin_sub_overflow(a, b, &r); break;
+      case LevelText::Op::mul: wraps = __builtin_mul_overflow(a, b, &r); break;
+      case LevelText::Op::min: r = std::min(a, b); break;
+      default: r = std::max(a, b);
+    }
+    if (wraps)
+      throw TensorError({.what = "the arithmetic of a level type exceeds 64 bits",
+                         .expected = "numbers that fit int64",
+                         .got = std::to_string(a) + " and " + std::to_string(b)});
+    return r;
+  }
+
+ private:
+  std::array<std::int64_t, 9> words_{};
+  Crd crd_;
+};
+
+}  // namespace strata::levels

@@ -1,0 +1,158 @@
+#include "format/registered_levels.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "base/fork_mutex.h"
+#include "format/level_numbers.h"
+#include "strata/format_fault.h"
+
+namespace strata::levels {
+namespace {
+
+constexpr int most = 64;
+
+struct Registry {
+  std::mutex& mutex = fork_mutex<Registry>();
+  std::array<std::atomic<RegisteredLevel*>, most> by_kind{};  ///< never freed: tensors of them may be anywhere
+  std::array<std::atomic<bool>, most> shown{};
+  std::atomic<int> size = 0;
+};
+Registry& registry() {
+  static Registry* r = new Registry;
+  return *r;
+}
+
+int index_of(LevelKind kind) { return static_cast<int>(kind) - level_kind_count; }
+
+void check_name(const std::string& name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  bool word = !name.empty() && name.size() <= max_name && is_letter(name[0]);
+  for (const char c : name) word = word && (is_letter(c) || (c >= '0' && c <= '9'));
+  if (!word)
+    throw FormatError({.what = "a level type cannot have this name",
+                       .expected = "a letter, then letters, digits and '_': at most 64 characters",
+                       .got = name.substr(0, 100)});
+  if (detail::find_word(detail::level_kind_words, name) >= 0 || detail::find_word(detail::property_words, name) >= 0 ||
+      detail::same_word(name, "LevelFormat") || detail::same_word(name, "LevelProperty"))
+    throw FormatError(
+        {.what = "the level type '" + name + "' is built in", .expected = "a name of your own", .got = name});
+}
+
+LevelText text(const std::string& what, const std::string& source, std::initializer_list<Word> words, bool arrays) {
+  try {
+    return LevelText(source, words, arrays);
+  } catch (const FormatError& e) {
+    Problem p = e.problem();
+    p.what = "`" + what + "` of a level type: " + p.what;
+    throw FormatError(std::move(p));
+  }
+}
+
+RegisteredLevel parsed(LevelType type) {
+  RegisteredLevel out;
+  out.coordinate =
+      text("coordinate", type.coordinate,
+           {Word::parent, Word::first, Word::p, Word::previous, Word::lo, Word::size, Word::n}, true);
+  out.has_pos = type.slots.empty();
+  if (!out.has_pos) out.slots = text("slots", type.slots, {Word::lo, Word::size, Word::n}, false);
+  out.has_crd = out.coordinate.uses_crd();
+  if (out.has_crd)
+    out.crd_entries = text("crd_entries", type.crd_entries,
+                           {Word::parents, Word::positions, Word::lo, Word::size, Word::n}, false);
+  out.takes_number = out.coordinate.uses(Word::n) || (!out.has_pos && out.slots.uses(Word::n)) ||
+                     (out.has_crd && out.crd_entries.uses(Word::n));
+  out.reads_size = out.coordinate.uses(Word::size) || (!out.has_pos && out.slots.uses(Word::size));
+  out.type = std::move(type);
+  return out;
+}
+
+bool same_texts(const LevelType& a, const LevelType& b) {
+  return a.coordinate == b.coordinate && a.slots == b.slots && a.crd_entries == b.crd_entries && a.fills == b.fills;
+}
+
+}  // namespace
+
+std::function<LevelBuilt(const LevelElements&)> RegisteredLevel::build() const {
+  std::lock_guard lock(registry().mutex);
+  return type.build;
+}
+
+const RegisteredLevel& registered(LevelKind kind) {
+  const int k = index_of(kind);
+  const RegisteredLevel* level = k >= 0 && k < most ? registry().by_kind[static_cast<std::size_t>(k)].load() : nullptr;
+  if (!level) throw InternalError("a level of no kind");
+  return *level;
+}
+
+int find_registered(std::string_view name) {
+  const Registry& r = registry();
+  for (int k = 0; k < r.size; ++k)
+    if (r.shown[static_cast<std::size_t>(k)] &&
+        detail::same_word(r.by_kind[static_cast<std::size_t>(k)].load()->type.name, name))
+      return level_kind_count + k;
+  return -1;
+}
+
+int registered_count() { return registry().size; }
+
+LevelKind add_registered(LevelType type) {
+  check_name(type.name);
+  RegisteredLevel level = parsed(std::move(type));
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  if (r.size == most)
+    throw FormatError({.what = "too many level types", .expected = "at most " + std::to_string(most)});
+  if (const int known = find_registered(level.type.name);
+      known >= 0 && !same_texts(registered(static_cast<LevelKind>(known)).type, level.type))
+    throw FormatError({.what = "another level type is called '" + level.type.name + "'",
+                       .expected = "the texts that it was registered with, or a name that is free",
+                       .got = "coordinate \"" + level.type.coordinate + "\" where there is \"" +
+                              registered(static_cast<LevelKind>(known)).type.coordinate + "\"",
+                       .fix = "tensors of the one that is known may exist: choose another name"});
+  const int k = r.size;
+  r.by_kind[static_cast<std::size_t>(k)] = new RegisteredLevel(std::move(level));
+  r.size = k + 1;
+  return static_cast<LevelKind>(level_kind_count + k);
+}
+
+void show_registered(LevelKind kind) {
+  Registry& r = registry();
+  const auto k = static_cast<std::size_t>(index_of(kind));
+  std::lock_guard lock(r.mutex);
+  RegisteredLevel* level = r.by_kind[k];
+  if (const int known = find_registered(level->type.name); known >= 0)
+    r.by_kind[static_cast<std::size_t>(known - level_kind_count)].load()->type.build = level->type.build;
+  else r.shown[k] = true;
+}
+
+std::int64_t slots_of(const Level& level, const LevelRange& range) {
+  const RegisteredLevel& of = registered(level.kind);
+  LevelNumbers numbers([](std::int64_t) -> std::int64_t { throw InternalError("slots read no array"); });
+  numbers[Word::lo] = range.lo;
+  numbers[Word::size] = range.size;
+  numbers[Word::n] = level.arg;
+  const auto slots = of.slots.evaluate<std::int64_t>(numbers);
+  if (slots < 0)
+    throw TensorError({.what = "`slots` of the level type '" + of.type.name + "' is negative",
+                       .expected = "0 or more children below each parent",
+                       .got = std::to_string(slots)});
+  return slots;
+}
+
+}  // namespace strata::levels
+
+namespace strata {
+
+std::vector<std::string> level_types() {
+  std::vector<std::string> out(detail::level_kind_words.begin(), detail::level_kind_words.end());
+  const auto& r = levels::registry();
+  for (int k = 0; k < r.size; ++k)
+    if (r.shown[static_cast<std::size_t>(k)])
+      out.push_back(r.by_kind[static_cast<std::size_t>(k)].load()->type.name);
+  return out;
+}
+
+}  // namespace strata
