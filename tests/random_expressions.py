@@ -18,6 +18,7 @@ import warnings
 import numpy as np
 import scipy.special
 from differential import ASKED, BLOCKED, NESTED, STRUCTURED, doubled, random_blocks, random_format, thinned
+from own_levels import REGISTERED, with_own_levels
 
 import strata as st
 
@@ -366,6 +367,8 @@ def random_case(seed):
         if not (is_dense and rng.random() < 0.5):
             array = np.where(rng.random(shape) < rng.choice([0.1, 0.4, 0.8]), array, 0).astype(dtype)
         format = None if is_dense or not indices else random_format(rng, len(indices), structured=seed >= STRUCTURED)
+        if format is not None and seed >= REGISTERED:
+            format = with_own_levels(np.random.default_rng([6, seed]), format)
         if format is not None and st.Format(format, rank=len(indices)).is_all_dense:
             format = None
         if semiring == "any" and format is None:

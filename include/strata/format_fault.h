@@ -114,9 +114,10 @@ constexpr FormatFault check_arguments(Level& level, const LevelArguments& given)
     default:
       if (given.takes_number) {
         if (!given.has_number || given.number < 1)
-          return {.what = given.has_number ? "this level type cannot have the number %" : "this level type needs a number",
-                  .expected = "a whole number, at least 1: its texts call it n",
-                  .where = where};
+          return {
+              .what = given.has_number ? "this level type cannot have the number %" : "this level type needs a number",
+              .expected = "a whole number, at least 1: its texts call it n",
+              .where = where};
         break;
       }
       if (given.has_number)

@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "base/checked.h"
 #include "bind.h"
+#include "tensor/levels/level_storage.h"
 
 namespace strata::bind {
 namespace {
@@ -15,6 +16,7 @@ struct LevelView {
   std::string expr, kind;
   bool ordered, unique;
   std::int64_t arg;
+  bool has_pos, has_crd;
   bool operator==(const LevelView&) const = default;
 };
 
@@ -50,7 +52,7 @@ std::vector<LevelView> levels_of(const Format& f) {
   for (int l = 0; l < f.num_levels(); ++l) {
     const Level& v = f.level(l);
     out.push_back({level_text(f, l, [&](int d) { return std::string(f.dim_name(d)); }), std::string(name_of(v.kind)),
-                   v.ordered, v.unique, v.arg});
+                   v.ordered, v.unique, v.arg, storage::has_pos(v.kind), storage::has_crd(v.kind)});
   }
   return out;
 }
@@ -119,7 +121,10 @@ void bind_format(nb::module_& m) {
       .def_ro("ordered", &LevelView::ordered, "Do coordinates ascend below one parent?")
       .def_ro("unique", &LevelView::unique, "Is each coordinate there once below one parent?")
       .def_ro("arg", &LevelView::arg,
-              "delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.")
+              "delta: bits; structured: n; padded: k, where 0 takes the longest row; a registered type's number; "
+              "otherwise 0.")
+      .def_ro("has_pos", &LevelView::has_pos, "Do tensors have positions for it, t.pos(level)?")
+      .def_ro("has_crd", &LevelView::has_crd, "Do tensors have coordinates for it, t.crd(level)?")
       .def("__eq__", [](const LevelView& a, const LevelView& b) { return a == b; })
       .def(
           "__eq__", [](const LevelView&, nb::handle) { return false; }, nb::arg("other").none())

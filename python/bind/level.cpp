@@ -4,9 +4,12 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "text.h"
 
 namespace strata::bind {
 namespace {
+
+std::string text_of(const nb::object& o) { return std::string(utf8_of(nb::steal(PyObject_Str(o.ptr())))); }
 
 nb::object integers(std::span<const std::int64_t> from) {
   Buffer copy = Buffer::allocate(DType::i64, std::ssize(from));
@@ -16,14 +19,13 @@ nb::object integers(std::span<const std::int64_t> from) {
 
 std::vector<std::int64_t> integers(nb::handle given, const char* what) {
   if (given.is_none()) return {};
-  const nb::object numpy = nb::module_::import_("numpy"), array = numpy.attr("asarray")(given);
-  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const nb::object array = nb::module_::import_("numpy").attr("asarray")(given);
+  const std::string kind = text_of(array.attr("dtype").attr("kind"));
   const bool none = nb::cast<std::int64_t>(array.attr("size")) == 0;
   if (nb::cast<int>(array.attr("ndim")) != 1 || (!none && kind != "i" && kind != "u"))
     throw TensorError({.what = std::string("`build` of a level type gave a wrong ") + what,
                        .expected = "a list or an array of integers, of one dimension",
-                       .got = nb::cast<std::string>(nb::str(array.attr("dtype"))) + " of shape " +
-                              nb::cast<std::string>(nb::str(array.attr("shape")))});
+                       .got = text_of(array.attr("dtype")) + " of shape " + text_of(array.attr("shape"))});
   const nb::object list = array.attr("astype")("int64").attr("tolist")();
   return nb::cast<std::vector<std::int64_t>>(list);
 }
@@ -37,12 +39,12 @@ std::function<LevelBuilt(const LevelElements&)> builder(nb::object function) {
   const std::shared_ptr<void> held = keep_alive(std::move(function));
   return [held](const LevelElements& e) {
     Gil gil;
-    const nb::object made = nb::handle(static_cast<PyObject*>(held.get()))(
-        integers(e.parent), integers(e.coordinate), e.parents, e.lo, e.size, e.number);
+    const nb::object made = nb::handle(static_cast<PyObject*>(held.get()))(integers(e.parent), integers(e.coordinate),
+                                                                           e.parents, e.lo, e.size, e.number);
     if (!PyTuple_Check(made.ptr()) || PyTuple_Size(made.ptr()) != 3)
       throw TensorError({.what = "`build` of a level type gave something else than its arrays",
                          .expected = "a tuple (pos, crd, position); None for an array that the level does not have",
-                         .got = nb::cast<std::string>(nb::repr(made)).substr(0, 100)});
+                         .got = text_of(made).substr(0, 100)});
     return LevelBuilt{integers(made[0], "pos"), integers(made[1], "crd"), integers(made[2], "position")};
   };
 }

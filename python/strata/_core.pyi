@@ -105,8 +105,16 @@ class Level:
     @property
     def arg(self) -> int:
         """
-        delta: bits; structured: n; padded: k, where 0 takes the longest row; otherwise 0.
+        delta: bits; structured: n; padded: k, where 0 takes the longest row; a registered type's number; otherwise 0.
         """
+
+    @property
+    def has_pos(self) -> bool:
+        """Do tensors have positions for it, t.pos(level)?"""
+
+    @property
+    def has_crd(self) -> bool:
+        """Do tensors have coordinates for it, t.crd(level)?"""
 
     @overload
     def __eq__(self, arg: Level, /) -> bool: ...
@@ -242,6 +250,21 @@ def format_names() -> list[tuple[str, str]]:
     """
     Every name that a format text may use, with the text (or its pattern) that it stands for.
     """
+
+def register_level(name: str, coordinate: str, *, slots: str = '', crd_entries: str = 'positions', fills: bool = False, build: object | None = None) -> None:
+    """
+    A level type of your own: format texts then use its name as they use `compressed`.
+
+    `coordinate`: of child `p`, in whole-number arithmetic over parent, first (the parent's first child), p, previous (the coordinate before; lo - 1 for the first), lo, size, n (the number in the format text) and crd[...]. `slots`: children below each parent, over lo, size and n; "": the level has pos, and children pos[parent] to pos[parent + 1] - 1. `crd_entries`: length of crd, over parents, positions, lo, size and n. `fills`: it has slots that no element asked for. `build(parent, coordinate, parents, lo, size, n)`: makes (pos, crd, position) of elements in order, each an array of integers or None; without it nothing is converted to the level.
+
+        def skyline(parent, coordinate, parents, lo, size, n): ...
+        register_level('skyline', 'crd[parent] + p - first', crd_entries='parents', fills=True, build=skyline)
+
+    FormatError: a text has no meaning, the name is taken by other texts, or `build` is wrong on a small sample.
+    """
+
+def level_types() -> list[str]:
+    """Every type of level that a format text may use: built-in ones first."""
 
 class Tensor:
     """

@@ -151,9 +151,8 @@ def map_values(f, t):
 
 def _with_values(t, values, fill, narrow):
     levels = list(enumerate(t.format.levels))
-    pos = {k: t._raw(k, "pos") for k, v in levels if v.kind in ("compressed", "delta", "bitmap")}
-    with_crd = ("compressed", "singleton", "delta", "structured", "padded", "bitmap")
-    crd = {k: t._raw(k, "crd") for k, v in levels if v.kind in with_crd}
+    pos = {k: t._raw(k, "pos") for k, v in levels if v.has_pos}
+    crd = {k: t._raw(k, "crd") for k, v in levels if v.has_crd}
     fill = np.asarray(fill, values.dtype).reshape(1)
     fill = fill + 0 if fill.dtype.kind in "fc" and fill[0] == 0 else fill  # absent elements have no sign
     memory = _core.memory(np.ascontiguousarray(values)), _core.memory(fill)

@@ -185,13 +185,9 @@ def _state(t):
         dense = _core.to_dense_tensor(t)  # strides are not worth keeping; the order of the levels is
         t = dense if dense.format == t.format else _core.convert(dense, t.format, zeros="keep")
     levels = list(enumerate(t.format.levels))
-    pos = {k: t._raw(k, "pos") for k, v in levels if v.kind in _HAS_POS}
-    crd = {k: t._raw(k, "crd") for k, v in levels if v.kind in _HAS_CRD}
+    pos = {k: t._raw(k, "pos") for k, v in levels if v.has_pos}
+    crd = {k: t._raw(k, "crd") for k, v in levels if v.has_crd}
     return (str(t.format), t.shape, pos, crd, t._raw(0, "values"), _core.fill_of(t), None, t._shares_value)
-
-
-_HAS_POS = {"compressed", "delta", "bitmap"}
-_HAS_CRD = {"compressed", "singleton", "delta", "structured", "padded", "bitmap"}
 
 
 def _rebuild(text, shape, pos, crd, values, fill, parts, shared=False):

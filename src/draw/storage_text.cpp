@@ -102,14 +102,16 @@ class PartPicture {
       bars.resize(static_cast<std::size_t>(n), 0);
       if (v.level.kind == LevelKind::bitmap) add_bits(v, counts[i], prefix, i);
       if (storage::has_crd(v.level.kind)) {
-        const std::int64_t entries = v.level.kind == LevelKind::bitmap ? total : storage::crd_entries(v, counts[i], total);
+        const std::int64_t entries =
+            v.level.kind == LevelKind::bitmap ? total : storage::crd_entries(v, counts[i], total);
         const bool each = entries == total;  // a coordinate for each position
         if (each && total != family_count) ++family, family_count = total;
-        Row crd{.label = prefix + "crd",
-                .cells = {},
-                .total = entries,
-                .bars = each ? bars : std::vector<int>(static_cast<std::size_t>(std::min<std::int64_t>(entries, limit_))),
-                .family = each ? family : -2 - levels_ - l};
+        Row crd{
+            .label = prefix + "crd",
+            .cells = {},
+            .total = entries,
+            .bars = each ? bars : std::vector<int>(static_cast<std::size_t>(std::min<std::int64_t>(entries, limit_))),
+            .family = each ? family : -2 - levels_ - l};
         if (v.level.kind == LevelKind::bitmap) {
           for (std::int64_t q = 0; q < counts[i]; ++q)
             for (std::int64_t c = 0; c < v.range.size && std::ssize(crd.cells) < n; ++c)

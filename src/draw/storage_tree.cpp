@@ -43,10 +43,13 @@ StorageTree::StorageTree(const Part& part, const TensorType& type, std::int64_t 
     band.title = texts[static_cast<std::size_t>(l)];
     band.unit = band.title.substr(0, band.title.rfind(" : "));
     band.has_pos = storage::has_pos(v.level.kind);
-    band.stored = storage::has_crd(v.level.kind) && v.level.kind != LevelKind::bitmap;
+    // Is there an entry of crd for each position?
+    const std::int64_t positions = counts_[static_cast<std::size_t>(l) + 1];
+    band.stored = storage::has_crd(v.level.kind) && v.level.kind != LevelKind::bitmap &&
+                  storage::crd_entries(v, counts_[static_cast<std::size_t>(l)], positions) == positions;
     if (band.has_pos) band.note += "pos " + std::string(name_of(type.pos_dtype)) + ", ";
     if (v.level.kind == LevelKind::bitmap) band.note += "one bit each, ";
-    else if (band.stored) band.note += "crd " + crd_type(v.level, v.range, type.crd_dtype) + ", ";
+    else if (storage::has_crd(v.level.kind)) band.note += "crd " + crd_type(v.level, v.range, type.crd_dtype) + ", ";
     band.note += v.range.lo == 0 ? "size " + std::to_string(v.range.size)
                                  : std::to_string(v.range.lo) + " to " + std::to_string(v.range.lo + v.range.size - 1);
     has_ghosts_ |= !band.stored;
@@ -153,8 +156,8 @@ void StorageTree::visit(int l, std::int64_t p, bool outside) {
     if (text.empty()) text = std::to_string(c);
     Node node{.position = q, .parent = p, .text = text, .title = {}, .first = columns_.size(), .last = 0};
     node.title = levels::is_registered(v.level.kind) ? "position " + std::to_string(q)
-                 : band.stored ? "crd[" + std::to_string(q) + "] = " + (unused ? "unused" : text)
-                               : "not in memory";
+                 : band.stored                       ? "crd[" + std::to_string(q) + "] = " + (unused ? "unused" : text)
+                                                     : "not in memory";
     if (!unused) node.title += ": " + band.unit + " = " + std::to_string(c);
     visit(l + 1, q, outside || unused);
     if (columns_.size() == node.first) break;

@@ -82,9 +82,7 @@ bool scatter_instead(const LaunchedKernel& k, const Part& part, const DenseView&
   walk.kind = Launch::outer_scatter;
   walk.level = k.lowered.scalars[span->second].level;
   for (int l = walk.level + 1; l < part.format.num_levels() && walk.weight_level < 0; ++l)
-    if (const LevelKind kind = part.format.level(l).kind;
-        storage::has_pos(kind))
-      walk.weight_level = l;
+    if (const LevelKind kind = part.format.level(l).kind; storage::has_pos(kind)) walk.weight_level = l;
   const Domain domain(walk, part, 0, k.output_extent, k.free_work);
   const i64 copies = partial_results(domain, out.size() / std::max<i64>(1, k.free_work));
   if (copies < 2) return false;

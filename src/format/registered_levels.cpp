@@ -53,15 +53,14 @@ LevelText text(const std::string& what, const std::string& source, std::initiali
 
 RegisteredLevel parsed(LevelType type) {
   RegisteredLevel out;
-  out.coordinate =
-      text("coordinate", type.coordinate,
-           {Word::parent, Word::first, Word::p, Word::previous, Word::lo, Word::size, Word::n}, true);
+  out.coordinate = text("coordinate", type.coordinate,
+                        {Word::parent, Word::first, Word::p, Word::previous, Word::lo, Word::size, Word::n}, true);
   out.has_pos = type.slots.empty();
   if (!out.has_pos) out.slots = text("slots", type.slots, {Word::lo, Word::size, Word::n}, false);
   out.has_crd = out.coordinate.uses_crd();
   if (out.has_crd)
-    out.crd_entries = text("crd_entries", type.crd_entries,
-                           {Word::parents, Word::positions, Word::lo, Word::size, Word::n}, false);
+    out.crd_entries =
+        text("crd_entries", type.crd_entries, {Word::parents, Word::positions, Word::lo, Word::size, Word::n}, false);
   out.takes_number = out.coordinate.uses(Word::n) || (!out.has_pos && out.slots.uses(Word::n)) ||
                      (out.has_crd && out.crd_entries.uses(Word::n));
   out.reads_size = out.coordinate.uses(Word::size) || (!out.has_pos && out.slots.uses(Word::size));
@@ -150,8 +149,7 @@ std::vector<std::string> level_types() {
   std::vector<std::string> out(detail::level_kind_words.begin(), detail::level_kind_words.end());
   const auto& r = levels::registry();
   for (int k = 0; k < r.size; ++k)
-    if (r.shown[static_cast<std::size_t>(k)])
-      out.push_back(r.by_kind[static_cast<std::size_t>(k)].load()->type.name);
+    if (r.shown[static_cast<std::size_t>(k)]) out.push_back(r.by_kind[static_cast<std::size_t>(k)].load()->type.name);
   return out;
 }
 

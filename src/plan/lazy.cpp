@@ -64,6 +64,8 @@ const TensorType& Lazy::type() const { return node_->type; }
 const Stats& Lazy::stats() const { return node_->stats; }
 std::int64_t Lazy::nse() const { return static_cast<std::int64_t>(std::min(node_->stats.stored, 9e18)); }
 int Lazy::position() const { return node_->position; }
+bool Lazy::may_hold_fill_in() const { return format().can_hold_fill() || step().keeps_fill_in; }
+
 const Lazy::Step& Lazy::step() const { return node_->step; }
 
 bool Lazy::is_twin_of(const Lazy& o) const {

@@ -34,8 +34,9 @@ class Lazy {
     std::function<Tensor(Inputs&, const Destination&)> deliver = {};
     /// What is generated for it: a title, and the text. Nothing where there is nothing to show.
     std::function<std::pair<std::string, std::string>()> code = {};
-    double work = 0;       ///< innermost iterations that `make` takes, about
-    bool guessed = false;  ///< the type too: who takes it looks at what came
+    double work = 0;             ///< innermost iterations that `make` takes, about
+    bool guessed = false;        ///< the type too: who takes it looks at what came
+    bool keeps_fill_in = false;  ///< the first input's fill-in became elements like others
   };
 
   Lazy() = default;
@@ -58,6 +59,7 @@ class Lazy {
   std::int64_t nse() const;  ///< about
   int position() const;      ///< of a given one; -1
   const Step& step() const;
+  bool may_hold_fill_in() const;  ///< may elements of it be there that nobody stored? They have no sign
 
   bool same_object(const Lazy& o) const { return node_ == o.node_; }
   /// Do two sparse tensors of one part differ in their values alone?

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/same_storage.h"
 #include "tensor/levels/level_storage.h"
+#include "tensor/same_storage.h"
 
 namespace strata::planning {
 double rounded(double count) { return count <= 0 ? 0 : std::exp2(std::round(std::log2(count))); }

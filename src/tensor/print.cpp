@@ -88,9 +88,10 @@ std::string print_part(const Tensor& t, const Part& p) {
                              }));
       continue;
     }
-    s += line("crd[" + std::to_string(l) + "]",
-              concatenated([&](std::size_t b) { return storage::crd_entries(views[b][l], counts[b][l], counts[b][l + 1]); },
-                           [&](std::size_t b, std::int64_t k) { return std::to_string(views[b][l].coordinate(k)); }));
+    s += line(
+        "crd[" + std::to_string(l) + "]",
+        concatenated([&](std::size_t b) { return storage::crd_entries(views[b][l], counts[b][l], counts[b][l + 1]); },
+                     [&](std::size_t b, std::int64_t k) { return std::to_string(views[b][l].coordinate(k)); }));
   }
   const auto width = static_cast<std::int64_t>(size_of(t.dtype()));
   const auto value = [&](std::int64_t slot) {

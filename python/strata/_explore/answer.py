@@ -151,11 +151,7 @@ def _bytes(t):
     pos = values = 0
     for part in t.parts:
         values += part.values.nbytes
-        pos += sum(
-            part.pos(k).nbytes
-            for k, level in enumerate(part.format.levels)
-            if level.kind in ("compressed", "delta", "bitmap")
-        )
+        pos += sum(part.pos(k).nbytes for k, level in enumerate(part.format.levels) if level.has_pos)
     return {"pos": pos, "crd": t.nbytes - pos - values, "values": values, "total": t.nbytes}
 
 

@@ -14,7 +14,6 @@ import torch
 from torch.autograd.function import _SingleLevelFunction
 
 from .._core import Format
-from .._tensor import _HAS_CRD, _HAS_POS
 from . import _ops
 from ._contract_kernel import contraction
 from ._pattern import numbers_of, pattern_of
@@ -124,7 +123,7 @@ def patterns_in(index, layouts):
 @functools.lru_cache(maxsize=256)
 def _number_of_arrays(layout):
     levels = [level for part in Format(layout.split(" ", 2)[2]).parts for level in part.levels] if layout else []
-    return sum((level.kind in _HAS_POS) + (level.kind in _HAS_CRD) for level in levels)
+    return sum(level.has_pos + level.has_crd for level in levels)
 
 
 class _ContractOp(_SingleLevelFunction):

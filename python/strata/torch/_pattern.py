@@ -15,7 +15,6 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _core
 from .._core import Format, Tensor
-from .._tensor import _HAS_CRD, _HAS_POS
 from ..errors import TensorError, Unsupported
 
 #: how much each pattern keeps of what is asked with many keys
@@ -325,9 +324,9 @@ def pattern_of(layout, index):
         for format, count in zip(Format(text).parts, numbers_of(counts)):
             pos, crd = {}, {}
             for k, level in enumerate(format.levels):
-                if level.kind in _HAS_POS:
+                if level.has_pos:
                     pos[k] = next(arrays)
-                if level.kind in _HAS_CRD:
+                if level.has_crd:
                     crd[k] = next(arrays)
             with lasting():
                 parts.append(Tensor(str(format), shape, pos=pos, crd=crd, values=_ones(format, count)))
@@ -380,9 +379,9 @@ def _count(part):
 
 def _index_of(part):
     for k, level in enumerate(part.format.levels):
-        if level.kind in _HAS_POS:
+        if level.has_pos:
             yield _core.memory_to_torch(part._raw(k, "pos"))
-        if level.kind in _HAS_CRD:
+        if level.has_crd:
             yield _core.memory_to_torch(part._raw(k, "crd"))
 
 

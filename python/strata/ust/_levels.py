@@ -2,6 +2,7 @@
 
 import enum
 import operator
+from types import SimpleNamespace
 
 from ..errors import FormatError
 
@@ -25,6 +26,9 @@ class LevelFormat(_Names):
     STRUCTURED = "structured"
     PADDED = "padded"
     BITMAP = "bitmap"
+
+
+_BUILT_IN = {kind.value for kind in LevelFormat}
 
 
 class LevelProperty(_Names):
@@ -67,9 +71,12 @@ def _argument(kind, x):
 
 
 def level_text(value):
-    """`compressed(nonunique)` of what stands right of the colon: a LevelFormat, or a tuple that starts with one."""
+    """`compressed(nonunique)` of what stands right of the colon: a LevelFormat or the name of a registered type, or a tuple
+    that starts with one."""
     kind, *rest = value if isinstance(value, (tuple, list)) and value else (value,)
-    if not isinstance(kind, LevelFormat):
+    if isinstance(kind, str) and kind not in _BUILT_IN:  # a type of one's own: register_level
+        kind = SimpleNamespace(value=kind)
+    elif not isinstance(kind, LevelFormat):
         raise FormatError(
             "a level is a LevelFormat, or a tuple that starts with one",
             expected="LevelFormat.DENSE, (LevelFormat.DELTA, 2), ...",
@@ -86,7 +93,7 @@ def level_value(level):
         words.append(LevelProperty.NONUNIQUE)
     if not level.ordered:
         words.append(LevelProperty.UNORDERED)
-    kind = LevelFormat(level.kind)
+    kind = LevelFormat(level.kind) if level.kind in _BUILT_IN else level.kind
     if level.arg:
         return (kind, level.arg, *words)
     return (kind, words[0] if len(words) == 1 else tuple(words)) if words else kind

@@ -52,9 +52,7 @@ ir::Expr coordinate(const CursorInputs& in, const ir::Expr& parent, const ir::Ex
 
 }  // namespace
 
-ir::Expr slots_in_code(const CursorInputs& in) {
-  return registered(in.level.kind).slots.evaluate<ir::Expr>(Code{in});
-}
+ir::Expr slots_in_code(const CursorInputs& in) { return registered(in.level.kind).slots.evaluate<ir::Expr>(Code{in}); }
 
 /// A level type of a user: children are counted, and its text says which coordinate each has.
 Cursor open_registered(const CursorInputs& in, const ir::Expr& parent) {

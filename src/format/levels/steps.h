@@ -13,8 +13,8 @@ struct Steps {
   ir::Expr coordinate;               ///< of the position that was stepped to last
 };
 
-/// Of delta, bitmap and registered levels, where `position` is what the caller counts; of others nothing: their coordinates are
-/// read where they are wanted.
+/// Of delta, bitmap and registered levels, where `position` is what the caller counts; of others nothing: their
+/// coordinates are read where they are wanted.
 std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent_position, const ir::Expr& position);
 
 /// How many children each parent has, of a registered level without pos.

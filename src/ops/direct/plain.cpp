@@ -52,9 +52,10 @@ Lazy copied(const Lazy& t, const Affine& a, bool drops_fill_in) {
   type.crd_dtype = index_dtype_for(largest);
   const double stored = copies(a) * t.stats().stored;
   type.pos_dtype = index_dtype_for(static_cast<i64>(std::min(stored, 9e18)));
-  return Lazy::made(
-      type, planning::stats_for(type, stored),
-      {.inputs = {t}, .make = [a, drops_fill_in](Lazy::Inputs& in) { return expanded(in[0], a, drops_fill_in); }});
+  return Lazy::made(type, planning::stats_for(type, stored),
+                    {.inputs = {t},
+                     .make = [a, drops_fill_in](Lazy::Inputs& in) { return expanded(in[0], a, drops_fill_in); },
+                     .keeps_fill_in = t.may_hold_fill_in()});
 }
 
 class Rewriter {

@@ -188,7 +188,7 @@ class Builder {
     evaluation::Leaf leaf;
     leaf.id = static_cast<int>(unit_.accesses.size());
     leaf.dense = a.dense;
-    leaf.fill_in = !a.dense && t.format().can_hold_fill();
+    leaf.fill_in = !a.dense && t.may_hold_fill_in();
     leaf.values = std::make_shared<Column>(evaluation::zeros(dtype, 0));
     leaf.fill = evaluation::cast(evaluation::of_scalar(t.fill()), dtype);
     const int fact = tree.add_leaf(std::move(leaf), a.indices);

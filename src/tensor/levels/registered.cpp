@@ -143,7 +143,9 @@ void check_built(const BuildInput& in, const LevelElements& given, const LevelBu
   std::int64_t total = 0;
   try {
     total = check({views, counts, 0});
-  } catch (const TensorError& e) { refuse_build(in.level, in.index, e.problem().what, e.problem().expected, e.problem().got); }
+  } catch (const TensorError& e) {
+    refuse_build(in.level, in.index, e.problem().what, e.problem().expected, e.problem().got);
+  }
   lengths("crd", built.crd.size(), type.has_crd ? crd_entries(v, in.parents, total) : 0);
   Reader reader(v);
   std::size_t e = 0;
@@ -211,7 +213,7 @@ Built build(const BuildInput& in) {
   const auto function = levels::registered(in.level.kind).build();
   if (!function)
     fail(in.level, in.index, "nothing makes this level", "a level type with `build`", "one without",
-         "give register_level a build, or import a tensor that has its arrays");
+         "give register_level a build, import a tensor that has its arrays, or ask for another format=");
   return build_by(function, in);
 }
 
