@@ -78,7 +78,8 @@ def test_examples_in_docstrings_run(name, obj, capsys, tmp_path, monkeypatch):
 def test_every_type_of_level_is_told_of():
     with pytest.raises(st.FormatError) as e:
         st.Format("(i) -> (i : none)")
-    assert set(levels.TYPES) == set(e.value.expected.split(", "))
+    told = set(e.value.expected.split(", "))
+    assert set(levels.TYPES) == told - set(st._core.level_types()[len(levels.TYPES) :])  # registered by other tests
     for name, facts in levels.TYPES.items():
         format = st.Format(facts[3])
         assert name in [level.kind for level in format.levels]
