@@ -119,7 +119,10 @@ Result general(const Request& r, Why) {
     step.inputs.push_back(t);
   }
   if (r.options().mask) step.inputs.push_back(*r.options().mask);
-  step.make = [a = r.assignment, names, asked = r.options()](Lazy::Inputs& in) {
+  TensorType type = type_of_result(r.assignment, types, r.options());
+  Asked asked = r.options();
+  asked.format = type.format;
+  step.make = [a = r.assignment, names, asked](Lazy::Inputs& in) {
     std::map<std::string, Tensor> operands;
     for (std::size_t k = 0; k < names.size(); ++k) operands.emplace(names[k], in[k]);
     return reference(a, operands, planning::options_of(asked, asked.mask ? std::optional(in.back()) : std::nullopt));
@@ -127,7 +130,6 @@ Result general(const Request& r, Why) {
   step.code = [text = r.assignment.to_string()] {
     return std::pair(std::string("the general path (nothing is generated)"), text + "\n");
   };
-  TensorType type = type_of_result(r.assignment, types, r.options());
   double stored = 0;
   for (const auto& [name, t] : r.operands()) {
     stored = std::max(stored, t.stats().stored);

@@ -274,9 +274,7 @@ class Evaluator {
   }
 
   Tensor finish(const Tree& tree, int root, DType dtype) {
-    std::map<std::string, TensorType> types;
-    for (const auto& [name, t] : operands_) types.emplace(name, t.type());
-    const Format format = options_.format ? *options_.format : result_format(assignment_, types, options_).format;
+    const Format& format = *options_.format;
     if (format.rank() != static_cast<int>(shape_.size()))
       throw TensorError({.what = "the format has another number of dimensions than the result",
                          .expected = std::to_string(shape_.size()),

@@ -3,7 +3,7 @@
 
 namespace strata::evaluation {
 
-/// The general path: slow, and right for every expression; what all other ways are checked by.
+/// The general path: slow, and right for every expression; what all other ways are checked by. `options.format` is given.
 Tensor reference(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
 
 }  // namespace strata::evaluation
