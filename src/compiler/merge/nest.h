@@ -224,6 +224,8 @@ class Nest {
   Expr end_of_children(int level, const Place& at);
   /// In place of append(), append_parent(), insert() and drain().
   void put_next(const Expr& coordinate, const Value& value, Stmts& out);
+  /// Below a dense level: rows that no loop came to have nothing there either.
+  void check_start(const Expr& coordinate, const Expr& start, Stmts& out);
   void check_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
   void put_in_slot(const Expr& coordinate, const Value& value, Stmts& out);
   Stmt fill_row(int var, const Place& at);

@@ -48,11 +48,15 @@ void Nest::put_next(const Expr& coordinate, const Value& value, Stmts& out) {
   out.push_back(ir::assign("n" + std::to_string(last), size(last) + 1));
 }
 
+void Nest::check_start(const Expr& coordinate, const Expr& start, Stmts& out) {
+  out.push_back(refuse_unless(ir::eq(earlier_pos(1, coordinate), start)));
+}
+
 void Nest::check_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {
   const Expr children = size(level + 1), n = size(level);
-  if (level == 0 && in_.dense_top) {  // rows that no loop came to have nothing
-    out.push_back(refuse_unless(ir::logical_and(ir::eq(earlier_pos(1, coordinate), start),
-                                                ir::eq(earlier_pos(1, coordinate + 1), children))));
+  if (level == 0 && in_.dense_top) {
+    if (workspace_ < 0 || levels_.size() > 2) check_start(coordinate, start, out);
+    out.push_back(refuse_unless(ir::eq(earlier_pos(1, coordinate + 1), children)));
     return;
   }
   Stmts some;
@@ -100,6 +104,7 @@ Stmt Nest::fill_row(int var, const Place& at) {
                              : ir::select(has_next(last - 1, at), end_of_children(last, at), begin);
   const Value nothing = constant(in_.absent);
   Stmts out;
+  if (in_rows) check_start(at.coordinate[static_cast<std::size_t>(levels_[0])], size(1), out);  // then it is one row
   out.push_back(ir::let(row_begin_, size(last)));
   out.push_back(ir::let(row_end, row));
   out.push_back(ir::loop(slot, begin, end,
