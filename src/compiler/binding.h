@@ -28,9 +28,9 @@ struct BufferBinding {
     out_met,     ///< u8, the chunk's: 1 for each strip that a value was put into
     row_values,  ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
     row_bits,    ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
-    row_slots,   ///< numeric phase: the slot of each coordinate of the workspace's variable, or one before the row's; -1
-    row_met,     ///< ... u8 per slot of a row: a value came to it. All 0 between rows
-    row_mask     ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
+    row_slots,  ///< numeric phase: the slot of each coordinate of the workspace's variable, or one before the row's; -1
+    row_met,    ///< ... u8 per slot of a row: a value came to it. All 0 between rows
+    row_mask    ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
   } kind = pos;
   int operand = 0, part = 0, level = 0;  ///< operand -1: the result, or the workspace
   bool operator==(const BufferBinding&) const = default;

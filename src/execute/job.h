@@ -51,12 +51,12 @@ struct AssembledResult : Assembly {
 
 /// The numeric phase: the values of an earlier result's pattern, row by row. (That result is the last operand.)
 struct NumericResult {
-  std::int64_t size = 0;                       ///< values
+  std::int64_t size = 0;                        ///< values
   std::vector<std::vector<std::int64_t>> ends;  ///< per cut, per level: elements of the pattern before it
-  std::vector<std::int64_t> shares;            ///< chunks from one of these to the next go one after the other
-  std::int64_t workspace = -1;                 ///< coordinates of a row; -1: none
-  DType slots = DType::i32;                    ///< ... a slot for each
-  bool holds_mask = false;                     ///< ... a bit for each
+  std::vector<std::int64_t> shares;             ///< chunks from one of these to the next go one after the other
+  std::int64_t workspace = -1;                  ///< coordinates of a row; -1: none
+  DType slots = DType::i32;                     ///< ... a slot for each
+  bool holds_mask = false;                      ///< ... a bit for each
 };
 
 struct Job {
@@ -70,8 +70,8 @@ struct Job {
   std::int64_t chunks() const { return static_cast<std::int64_t>(cuts.size()) - 1; }
 };
 
-/// The arrays of the result: its values alone where it is dense or in a pattern. Nothing: the pattern of a numeric phase
-/// is another.
+/// The arrays of the result: its values alone where it is dense or in a pattern. Nothing: the pattern of a numeric
+/// phase is another.
 std::optional<RawArrays> run(const Job& job);
 
 }  // namespace strata::execution

@@ -212,9 +212,7 @@ class Nest {
 
   // --- numeric.cpp ---
   bool is_numeric() const { return in_.earlier >= 0; }
-  Expr capacity(int level) {
-    return scalar(ScalarBinding::capacity, -1, level, "capacity" + std::to_string(level));
-  }
+  Expr capacity(int level) { return scalar(ScalarBinding::capacity, -1, level, "capacity" + std::to_string(level)); }
   Expr earlier_pos(int level, const Expr& parent);
   /// Has the earlier result its next element of this level at this coordinate?
   Expr is_next(int level, const Expr& coordinate);
@@ -275,10 +273,10 @@ class Nest {
   /// Numeric phase: do values that come to a slot note it there?
   enum class Notes : std::uint8_t { none, at_once, again /* that alone: they were added before */ };
   Notes notes_ = Notes::none;
-  std::string row_begin_;  ///< numeric phase: the first slot of the row in the workspace
-  bool holds_mask_ = false;                                ///< the mask's row is scattered beside the workspace
-  int summed_from_ = -1;   ///< from this variable on all are summed: kept in a register; -1: none
-  bool inverted_ = false;  ///< a variable of the result stands inside a summed one
+  std::string row_begin_;    ///< numeric phase: the first slot of the row in the workspace
+  bool holds_mask_ = false;  ///< the mask's row is scattered beside the workspace
+  int summed_from_ = -1;     ///< from this variable on all are summed: kept in a register; -1: none
+  bool inverted_ = false;    ///< a variable of the result stands inside a summed one
   bool register_open_ = false;
   std::vector<std::string> sums_;  ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;              ///< "" where it need not be known

@@ -1,10 +1,11 @@
-// The numeric phase by itself: the pattern of the result is known from an earlier one, and only its values are computed.
+// The numeric phase by itself: the pattern of the result is known from an earlier one, and only its values are
+// computed.
 //
 // The nest is the one that assembles a result. Where that appends an element, this one compares with the next of the
-// earlier result, so that equal sequences, and no others, come to the end. Where that gathers a row in a workspace, this
-// one notes there which slot each coordinate of the earlier row has, and adds to the values in place: a row need not be
-// emptied, since what older rows have noted lies before the row's first slot. That some value came to every slot is
-// mostly seen from the values (noting it for each product would take a third of the time).
+// earlier result, so that equal sequences, and no others, come to the end. Where that gathers a row in a workspace,
+// this one notes there which slot each coordinate of the earlier row has, and adds to the values in place: a row need
+// not be emptied, since what older rows have noted lies before the row's first slot. That some value came to every slot
+// is mostly seen from the values (noting it for each product would take a third of the time).
 //
 // Gustavson, "Two Fast Algorithms for Sparse Matrices", TOMS 1978, has both phases of a product.
 #include "compiler/merge/nest.h"
@@ -36,7 +37,8 @@ Expr Nest::has_next(int level, const Place& at) {
 }
 
 Expr Nest::end_of_children(int level, const Place& at) {
-  const Expr parent = level == 1 && in_.dense_top ? at.coordinate[static_cast<std::size_t>(levels_[0])] : size(level - 1);
+  const Expr parent =
+      level == 1 && in_.dense_top ? at.coordinate[static_cast<std::size_t>(levels_[0])] : size(level - 1);
   return earlier_pos(level, parent + 1);
 }
 
@@ -107,10 +109,10 @@ Stmt Nest::fill_row(int var, const Place& at) {
   if (in_rows) check_start(at.coordinate[static_cast<std::size_t>(levels_[0])], size(1), out);  // then it is one row
   out.push_back(ir::let(row_begin_, size(last)));
   out.push_back(ir::let(row_end, row));
-  out.push_back(ir::loop(slot, begin, end,
-                         ir::block({ir::store(params_.param(s), s, crd(in_.earlier, last, p),
-                                              ir::cast(params_.param(s).dtype, p)),
-                                    arithmetic_.store(params_.param(v), v, in_.compute, p, nothing)})));
+  out.push_back(ir::loop(
+      slot, begin, end,
+      ir::block({ir::store(params_.param(s), s, crd(in_.earlier, last, p), ir::cast(params_.param(s).dtype, p)),
+                 arithmetic_.store(params_.param(v), v, in_.compute, p, nothing)})));
   // A value that is another than before has come; where one is the same, a second walk notes what comes.
   notes_ = in_.combine == Combine::first ? Notes::at_once : Notes::none;
   out.push_back(emit_loop(var, at));

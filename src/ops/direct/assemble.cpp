@@ -109,7 +109,8 @@ i64 Run::block() const {
 }
 
 std::vector<i64> Run::shares(i64 chunks) {
-  const i64 threads = thread_count(), n = threads == 1 ? 1 : std::min<i64>(chunks, 4 * threads);  // one has no stitching
+  const i64 threads = thread_count(),
+            n = threads == 1 ? 1 : std::min<i64>(chunks, 4 * threads);  // one has no stitching
   std::vector<i64> out;
   for (i64 c = 0; c <= n; ++c) out.push_back(begin_of_share(chunks, c, n));
   return out;

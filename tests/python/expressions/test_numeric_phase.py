@@ -148,27 +148,28 @@ def test_a_semiring_of_one_s_own(engine):
 
 
 CASES = {
-    "CSC": (PRODUCT, "AB", {"format": "CSC"}),
-    "DCSR": (PRODUCT, "AB", {"format": DCSR}),
-    "DCSC": (PRODUCT, "AB", {"format": DCSC}),
-    "masked": (PRODUCT, "AB", {"mask": "D"}),
-    "masked out": (PRODUCT, "AB", {"mask": "D", "complement_mask": True}),
-    "inner": ("C(i,k) = A(i,j) * E(k,j)", "AE", {"schedule": "reorder(i, k, j)"}),
-    "tensor": ("C(i,j,l) = T(i,j,k) * F(k,l)", "TF", {}),
-    "tensor times vector": ("C(i,j) = T(i,j,k) * v(k)", "Tv", {}),
-    "vector": ("y(k) = v(i) * F(i,k)", "vF", {"format": "(i) -> (i : compressed)"}),
-    "vector of rows": ("y(i) = G(i,k) * v(k)", "Gv", {"format": "(i) -> (i : compressed)"}),
-    "sum": ("C(i,k) = D(i,k) + 2 * H(i,k)", "DH", {}),
-    "sum of three": ("C(i,k) = D(i,k) + H(i,k) * 2 - D(i,k) * H(i,k)", "DH", {}),
-    "least": ("C(i,k) = min(D(i,k), H(i,k))", "DH", {}),
-    "elementwise": ("C(i,k) = D(i,k) * H(i,k)", "DH", {}),
-    "chain": ("C(i,l) = A(i,j) * B(j,k) * E(l,k)", "ABL", {}),
-    "float32": (PRODUCT, "AB", {"dtype": "float32"}),
+    "CSC": (PRODUCT, {"format": "CSC"}),
+    "DCSR": (PRODUCT, {"format": DCSR}),
+    "DCSC": (PRODUCT, {"format": DCSC}),
+    "masked": (PRODUCT, {"mask": "D"}),
+    "masked out": (PRODUCT, {"mask": "D", "complement_mask": True}),
+    "inner": ("C(i,k) = A(i,j) * E(k,j)", {"schedule": "reorder(i, k, j)"}),
+    "tensor": ("C(i,j,l) = T(i,j,k) * F(k,l)", {}),
+    "tensor times vector": ("C(i,j) = T(i,j,k) * v(k)", {}),
+    "vector": ("y(k) = v(i) * F(i,k)", {"format": "(i) -> (i : compressed)"}),
+    "vector of rows": ("y(i) = G(i,k) * v(k)", {"format": "(i) -> (i : compressed)"}),
+    "sum": ("C(i,k) = D(i,k) + 2 * H(i,k)", {}),
+    "sum of three": ("C(i,k) = D(i,k) + H(i,k) * 2 - D(i,k) * H(i,k)", {}),
+    "least": ("C(i,k) = min(D(i,k), H(i,k))", {}),
+    "elementwise": ("C(i,k) = D(i,k) * H(i,k)", {}),
+    "chain": ("C(i,l) = A(i,j) * B(j,k) * E(l,k)", {}),
+    "sums inside": ("C(i,k) = A(i,j) * U(j,k,l) * v(l)", {}),
+    "float32": (PRODUCT, {"dtype": "float32"}),
 }
 
 
 def operands_of(case, rng, fmt="CSR"):
-    text, _, options = CASES[case]
+    text, options = CASES[case]
     shapes = {
         "A": (ROWS, INNER),
         "B": (INNER, COLUMNS),
@@ -178,14 +179,16 @@ def operands_of(case, rng, fmt="CSR"):
         "G": (6, 8),
         "H": (ROWS, COLUMNS),
         "T": (9, 7, 8),
+        "U": (INNER, 7, 8),
         "v": (8,),
     }
     if case == "chain":
         shapes["E"] = (20, COLUMNS)
-    forms = {"T": "CSF", "v": "(i) -> (i : compressed)"}
+    forms = {"T": "CSF", "U": "CSF", "v": "(i) -> (i : compressed)"}
     make = {}
     for name, shape in shapes.items():
-        there = rng.random(shape) < (0.2 if len(shape) == 2 and shape[0] > 9 else 0.5)
+        density = 0.05 if name == "U" else 0.2 if len(shape) == 2 and shape[0] > 9 else 0.5
+        there = rng.random(shape) < density
         there[0] = there[-1] = False
         make[name] = stored(rng, there, fmt=forms.get(name, fmt))
     names = st._core.expression_operands(text)
@@ -301,6 +304,15 @@ def test_rows_in_chunks(shape, threads):
                     ends[-1] -= 1
                     cut = sp.csr_array((csr.data[:-1], csr.indices[:-1], np.minimum(ends, ends[-1])), csr.shape)
                     assert check(plan, st.from_scipy(cut), x, y, numeric=numeric) is None
+
+
+def test_float32_that_is_summed_in_float64(engine):
+    rng = np.random.default_rng(35)
+    A, B = (stored(rng, rng.random(s) < 0.2, "float32") for s in ((60, 1500), (1500, 40)))
+    plan = st.plan(PRODUCT, A=A, B=B, format=DCSR)
+    first = plan.run(A, B)
+    more = [t.with_values(rng.standard_normal(len(t.values)).astype("float32")) for t in (A, B)]
+    check(plan, first, *more, numeric=None)
 
 
 def test_nan_and_infinities_are_values(engine):
