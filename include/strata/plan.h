@@ -38,8 +38,8 @@ class Plan {
   /// Into a fresh tensor; a result in the pattern of an operand has values of its own and shares the other arrays.
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha = Scalar::of(1.0)) const;
 
-  /// The same over the pattern of an earlier result, whose arrays the new one shares. PlanError: it has another
-  /// pattern, or none.
+  /// The same over the pattern of an earlier result, whose arrays the new one shares; by the numeric phase alone where
+  /// explain() tells of one. PlanError: it has another pattern, or none.
   Tensor run_in_pattern_of(const Tensor& previous, std::span<const Tensor> operands,
                            const Scalar& alpha = Scalar::of(1.0)) const;
 

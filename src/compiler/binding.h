@@ -22,13 +22,15 @@ struct BufferBinding {
     out_pos,     ///< assembled: i64, the chunk's ends of the children of each element one level up
     out_counts,  ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
     out_sizes,   ///< assembled: i64 per level, what has been appended, in and out (beyond the capacity: what would have
-                 ///< been)
+                 ///< been); numeric phase: what stands before the chunk
     out_strips,  ///< by diagonals: i32, the strip of each diagonal from the lowest one on, that of column - row = 1 -
                  ///< rows
     out_met,     ///< u8, the chunk's: 1 for each strip that a value was put into
     row_values,  ///< the workspace: a value, or a block, per coordinate of its variable, all `absent` between rows
     row_bits,    ///< level 0: a bit per coordinate; 1: a bit per word of 0; 2: a bit per word of 1. i64, all 0
-    row_mask     ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
+    row_slots,  ///< numeric phase: the slot of each coordinate of the workspace's variable, or one before the row's; -1
+    row_met,    ///< ... u8 per slot of a row: a value came to it. All 0 between rows
+    row_mask    ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
   } kind = pos;
   int operand = 0, part = 0, level = 0;  ///< operand -1: the result, or the workspace
   bool operator==(const BufferBinding&) const = default;
@@ -51,7 +53,8 @@ struct ScalarBinding {
                   ///< other, or each into a zeroed copy of the output
     lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
     batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
-    capacity           ///< assembled: of the chunk's arrays of `level` of the result
+    capacity           ///< assembled: of the chunk's arrays of `level` of the result; numeric phase: where the chunk
+                       ///< ends in those of the earlier result
   } kind = extent;
   int operand = 0, part = 0, level = 0;  ///< operand -1: the output
   bool operator==(const ScalarBinding&) const = default;

@@ -26,6 +26,8 @@ std::string text_of(const BufferBinding& b, const BindingNames& names) {
     case BufferBinding::out_strips: return "the strip" + of + " for each diagonal, from the lowest one on";
     case BufferBinding::out_met: return "0 for each strip, set where a value was put into it";
     case BufferBinding::row_values: return names.value + names.each + ": " + names.absent + ", as it is left";
+    case BufferBinding::row_slots: return "the slot" + names.each + ", or one of a row before it; -1 at first";
+    case BufferBinding::row_met: return "0 for each slot of a row, as it is left";
     case BufferBinding::row_bits:
     case BufferBinding::row_mask:
       return "a bit" + (b.level == 0 ? names.each : " for each of these before") + ", in whole words: 0, as it is left";

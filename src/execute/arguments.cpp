@@ -23,6 +23,8 @@ void* address(const BufferBinding& b, const Inputs& in, const Outputs& out) {
     case BufferBinding::row_values: return out.row_values;
     case BufferBinding::row_bits: return out.row_bits[level];
     case BufferBinding::row_mask: return out.row_mask;
+    case BufferBinding::row_slots: return out.row_slots;
+    case BufferBinding::row_met: return out.row_met;
     default: return nullptr;
   }
 }

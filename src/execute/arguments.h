@@ -37,6 +37,7 @@ struct Outputs {
   // --- the workspace ---
   void *row_values = nullptr, *row_mask = nullptr;
   std::array<void*, 3> row_bits = {};
+  void *row_slots = nullptr, *row_met = nullptr;  ///< of a numeric phase
   // --- by diagonals ---
   void *strips = nullptr, *met = nullptr;
 };

@@ -68,9 +68,14 @@ Executable make_executable(const ir::Function& f, const std::string& source) {
   return k;
 }
 
+std::int32_t Executable::launch(void* const* buffers, const std::int64_t* scalars, std::int64_t begin, std::int64_t end,
+                                std::int64_t chunk) const {
+  return backend().launch(*kernel, {buffers, scalars}, begin, end, chunk);
+}
+
 void Executable::call(void* const* buffers, const std::int64_t* scalars, std::int64_t begin, std::int64_t end,
                       std::int64_t chunk) const {
-  const std::int32_t status = backend().launch(*kernel, {buffers, scalars}, begin, end, chunk);
+  const std::int32_t status = launch(buffers, scalars, begin, end, chunk);
   if (status != 0) throw InternalError("a generated kernel failed with status " + std::to_string(status));
 }
 

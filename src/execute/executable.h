@@ -12,7 +12,10 @@ struct Executable {
   KernelFunction function = nullptr;  ///< null: call the kernel
   std::string engine;                 ///< for explain()
 
-  /// Runs one chunk; InternalError where the kernel fails.
+  /// Runs one chunk; the kernel's status.
+  std::int32_t launch(void* const* buffers, const std::int64_t* scalars, std::int64_t begin, std::int64_t end,
+                      std::int64_t chunk) const;
+  /// ... InternalError where it is not 0.
   void call(void* const* buffers, const std::int64_t* scalars, std::int64_t begin, std::int64_t end,
             std::int64_t chunk) const;
 };

@@ -1,6 +1,7 @@
 #include "execute/job.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "backend/backend.h"
 #include "backend/pool.h"
@@ -189,10 +190,42 @@ RawArrays make(const Job& job, const AssembledResult& r) {
   return r.stitch(pieces, counts, whole);
 }
 
+std::optional<RawArrays> make(const Job& job, const NumericResult& r) {
+  RawArrays arrays;
+  arrays.values = backend().allocate(job.absent.dtype, r.size);
+  std::atomic<bool> differs{false};
+  in_chunks(static_cast<i64>(r.shares.size()) - 1, [&](i64 share) {
+    const i64 first = r.shares[static_cast<std::size_t>(share)], last = r.shares[static_cast<std::size_t>(share) + 1];
+    Buffer slots, met, mask;
+    if (r.workspace >= 0) {
+      slots = backend().filled(Scalar::of(std::int64_t{-1}).as(r.slots), r.workspace);
+      met = backend().filled(Scalar::zero(DType::u8), r.workspace);
+      if (r.holds_mask) mask = backend().filled(Scalar::zero(DType::i64), ceil_div(r.workspace, 64));
+    }
+    for (i64 chunk = first; chunk < last && !differs.load(std::memory_order_relaxed); ++chunk) {
+      if (chunk > first) poll_interrupt();
+      const auto c = static_cast<std::size_t>(chunk);
+      std::vector<i64> before = r.ends[c];
+      const Arguments args(job.function, job.in,
+                           {.values = arrays.values.data,
+                            .sizes = before.data(),
+                            .capacity = r.ends[c + 1].data(),
+                            .row_mask = mask.data,
+                            .row_slots = slots.data,
+                            .row_met = met.data});
+      const std::int32_t status =
+          job.executable.launch(args.buffers(), args.scalars(), job.cuts[c], job.cuts[c + 1], chunk);
+      if (status == merging::other_pattern) differs.store(true, std::memory_order_relaxed);
+      else if (status != 0) throw InternalError("a numeric phase failed with status " + std::to_string(status));
+    }
+  });
+  return differs.load() ? std::nullopt : std::optional(std::move(arrays));
+}
+
 }  // namespace
 
-RawArrays run(const Job& job) {
-  return std::visit([&](const auto& result) { return make(job, result); }, job.result);
+std::optional<RawArrays> run(const Job& job) {
+  return std::visit([&](const auto& result) -> std::optional<RawArrays> { return make(job, result); }, job.result);
 }
 
 }  // namespace strata::execution

@@ -1,5 +1,5 @@
 #pragma once
-// One kernel over several operands at work: what it is called with, where its outermost loop is cut, and which of four
+// One kernel over several operands at work: what it is called with, where its outermost loop is cut, and which of five
 // kinds its result is of. Whoever makes a job has decided everything; running it decides nothing.
 #include <optional>
 #include <variant>
@@ -49,18 +49,29 @@ struct AssembledResult : Assembly {
   bool holds_mask = false;      ///< a bit for each of them beside it
 };
 
+/// The numeric phase: the values of an earlier result's pattern, row by row. (That result is the last operand.)
+struct NumericResult {
+  std::int64_t size = 0;                        ///< values
+  std::vector<std::vector<std::int64_t>> ends;  ///< per cut, per level: elements of the pattern before it
+  std::vector<std::int64_t> shares;             ///< chunks from one of these to the next go one after the other
+  std::int64_t workspace = -1;                  ///< coordinates of a row; -1: none
+  DType slots = DType::i32;                     ///< ... a slot for each
+  bool holds_mask = false;                      ///< ... a bit for each
+};
+
 struct Job {
   const BoundFunction& function;
   const Executable& executable;
   Inputs in;
   Scalar absent;  ///< what combining leaves as it is; in the dtype of the result's values
   std::vector<std::int64_t> cuts;
-  std::variant<DenseResult, SlotResult, StripResult, AssembledResult> result;
+  std::variant<DenseResult, SlotResult, StripResult, AssembledResult, NumericResult> result;
 
   std::int64_t chunks() const { return static_cast<std::int64_t>(cuts.size()) - 1; }
 };
 
-/// The arrays of the result: its values alone where it is dense or in a pattern.
-RawArrays run(const Job& job);
+/// The arrays of the result: its values alone where it is dense or in a pattern. Nothing: the pattern of a numeric
+/// phase is another.
+std::optional<RawArrays> run(const Job& job);
 
 }  // namespace strata::execution

@@ -32,6 +32,10 @@ class Lazy {
     std::shared_ptr<const Lazy> consumed = {};
     /// Instead of `make` where the result is to go somewhere; what lacks it is written there afterwards.
     std::function<Tensor(Inputs&, const Destination&)> deliver = {};
+    /// The numeric phase alone: the values over the pattern of an earlier result. Nothing where it does not serve, or
+    /// the inputs give the result another pattern.
+    std::function<std::optional<Tensor>(Inputs&, const Tensor& earlier)> numeric = {};
+    std::function<std::string()> no_numeric = {};  ///< why it never does; "" where it does
     /// What is generated for it: a title, and the text. Nothing where there is nothing to show.
     std::function<std::pair<std::string, std::string>()> code = {};
     double work = 0;             ///< innermost iterations that `make` takes, about

@@ -218,7 +218,7 @@ Tensor Plan::run_in_pattern_of(const Tensor& previous, std::span<const Tensor> o
     refuse("the result has another pattern than the one to be reused: " + what, expected, got, "run without reuse");
   };
   if (previous.shape() != wanted.shape) differs("its shape", tuple_text(wanted.shape), tuple_text(previous.shape()));
-  Tensor result = planned(impl_).run(operands, alpha);
+  Tensor result = planned(impl_).run_in_pattern_of(previous, operands, alpha);
   if (!(previous.format() == result.format()))
     differs("its format", result.format().to_string(), previous.format().to_string());
   std::vector<Part> parts;

@@ -52,6 +52,11 @@ struct Plan::Impl {
   virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                    const Scalar& beta) const = 0;
   virtual Tensor run(std::span<const Tensor> operands, const Scalar& alpha) const = 0;
+  /// The same, by a numeric phase where there is one for the pattern of an earlier result and its arrays can be shared.
+  virtual Tensor run_in_pattern_of(const Tensor& /*earlier*/, std::span<const Tensor> operands,
+                                   const Scalar& alpha) const {
+    return run(operands, alpha);
+  }
 };
 
 }  // namespace strata

@@ -46,6 +46,16 @@ class Frame {
     if (!x.step().otherwise) throw InternalError("a step without an alternative made nothing");
     return value(x.step().otherwise());
   }
+  /// By the numeric phase, where there is one and the pattern is that of the result. Otherwise nothing, and the steps
+  /// before are remembered.
+  std::optional<Tensor> in_pattern_of(const Tensor& earlier, const Lazy& x) {
+    if (x.position() >= 0) return std::nullopt;
+    const Lazy::Step& step = x.step();
+    if (!step.then && !step.numeric) return std::nullopt;
+    auto inputs = inputs_of(x);
+    if (step.then) return in_pattern_of(earlier, step.make(inputs) ? *step.then : step.otherwise());
+    return step.numeric(inputs, earlier);
+  }
   Lazy::Inputs inputs_of(const Lazy& x) {
     Lazy::Inputs out;
     out.reserve(x.step().inputs.size() + 1);
@@ -81,6 +91,22 @@ std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Dest
   return result_.step().deliver(inputs, to);
 }
 
+Tensor Program::run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> given) const {
+  Frame frame(given);
+  if (auto out = frame.in_pattern_of(earlier, result_)) return checked(result_, *out);
+  return frame.fresh(result_);
+}
+
+std::string Program::reuse() const {
+  if (result_.format().is_all_dense()) return {};
+  Lazy last = result_;
+  while (last.position() < 0 && last.step().then) last = *last.step().then;
+  std::string why = "the last step is not generated loops";
+  if (last.position() < 0 && last.step().no_numeric) why = last.step().no_numeric();
+  return why.empty() ? "reuse: a numeric phase; guard: elements come to the earlier result's places and no others\n"
+                     : "reuse: no numeric phase, " + why + "; all is computed and the patterns compared\n";
+}
+
 double Program::work() const {
   double out = 0;
   std::vector<Lazy> seen;
@@ -96,7 +122,7 @@ std::string Program::code() const {
     const auto [title, text] = s.code();
     out += (out.empty() ? "" : "\n") + ("=== " + title) + "\n" + text;
   });
-  return out;
+  return out + reuse();
 }
 
 }  // namespace strata::planning

@@ -15,6 +15,10 @@ class Program {
   Tensor run(std::span<const Tensor> given) const;
   /// The same into a destination: nothing where the last step only makes fresh tensors.
   std::optional<Tensor> deliver(std::span<const Tensor> given, const Destination& to) const;
+  /// The same; over the arrays of an earlier result's pattern where the last step has a numeric phase for it.
+  Tensor run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> given) const;
+  /// Has the last step one? In one line, "" of a dense result.
+  std::string reuse() const;
   /// Innermost iterations of all steps, about.
   double work() const;
   /// What is generated for each step, in the order in which they run.

@@ -14,12 +14,15 @@ bool contains(const std::vector<int>& list, int k) { return std::find(list.begin
 
 }  // namespace
 
-std::string Nest::name_of_operand(int k) const { return k == in_.mask ? "mask" : "t" + std::to_string(k); }
+std::string Nest::name_of_operand(int k) const {
+  return k == in_.mask ? "mask" : k == in_.earlier ? "earlier" : "t" + std::to_string(k);
+}
 
 bool Nest::has_level(int k, int var, const Place& at) const {
   const auto& vars = operand(k).vars;
   const auto l = static_cast<std::size_t>(at.level[static_cast<std::size_t>(k)]);
   if (holds_mask_ && k == in_.mask && var == workspace_) return false;  // its bits are asked instead
+  if (k == in_.earlier) return false;                                   // what comes is compared with it
   return !operand(k).dense && l < vars.size() && vars[l] == var;
 }
 
@@ -33,9 +36,8 @@ double Nest::cost(int k) const {
 Stmt Nest::emit(int var, const Place& at) {
   if (var == in_.num_vars && !(var == summed_from_ && !register_open_)) return leaf(at);
   if (var == summed_from_ && !register_open_) return accumulate(var, at);
-  const Stmt loops = emit_loop(var, at);
-  if (var != drained_) return loops;
-  const Stmt whole = ir::block({loops, drain()});
+  if (var != drained_) return emit_loop(var, at);
+  const Stmt whole = is_numeric() ? fill_row(var, at) : ir::block({emit_loop(var, at), drain()});
   return holds_mask_ ? with_mask_held(at, whole) : whole;
 }
 

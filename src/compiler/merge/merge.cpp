@@ -83,12 +83,14 @@ Lowered Nest::build() {
   at.known.resize(in_.nodes.size());
   Stmts body;
   for (std::size_t l = 0; l < levels_.size(); ++l) {  // goes on where the call before has stopped
-    const int b = buffer(BufferBinding::out_sizes, -1, 0, "out_sizes", DType::i64, true);
+    const int b = buffer(BufferBinding::out_sizes, -1, 0, "out_sizes", DType::i64, !is_numeric());
     body.push_back(ir::declare("n" + std::to_string(l),
                                ir::load(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)))));
   }
   body.push_back(in_.slots ? every_slot(at) : in_.blocks ? every_panel(at) : emit(0, at));
-  if (!levels_.empty()) {
+  if (is_numeric()) {
+    check_ends(body);
+  } else if (!levels_.empty()) {
     const int b = buffer(BufferBinding::out_sizes, -1, 0, "out_sizes", DType::i64, true);
     for (std::size_t l = 0; l < levels_.size(); ++l)
       body.push_back(
@@ -110,6 +112,7 @@ Lowered Nest::build() {
   } else if (workspace_ >= 0) {
     out.text += "workspace over " + letter(workspace_);
     for (int v : tail_) out.text += (v == tail_[0] ? ", in blocks of " : " x ") + letter(v);
+    if (is_numeric()) out.text += ", of the slots of the earlier result";
     out.text += std::string(holds_mask_ ? ", and the mask's row beside it" : "") + "\n";
   }
   ir::verify(out.function);

@@ -117,7 +117,7 @@ struct Computation {
 /// ... in one order of the loops, over operands stored for it. All that the kernel's text depends on, so that equal
 /// inputs have one kernel.
 struct Input : Computation {
-  std::vector<Operand> operands;  ///< one per access, then the mask if there is one
+  std::vector<Operand> operands;  ///< one per access, then the mask if there is one, then `earlier`
   int num_vars = 0;
   std::vector<char> summed;             ///< per variable
   std::vector<std::int64_t> constants;  ///< per variable: an extent that the kernel is made for, or 0
@@ -134,8 +134,14 @@ struct Input : Computation {
   int dense_tail = 0;
   Blocks blocks;  ///< assembled, of two variables, no mask: rows of variable 0; `dense_top` counts panels of them
   DType crd = DType::i32;  ///< assembled: of coordinates
+  /// Assembled: the numeric phase alone. This operand, the last one, is an earlier result, unread but for its pattern:
+  /// values are put into its slots, and other_pattern is returned where they do not come to all of these and no others.
+  int earlier = -1;
   bool operator==(const Input&) const = default;
 };
+
+/// Status of a numeric phase: the result has another pattern.
+inline constexpr int other_pattern = 1;
 
 /// Call: begin and end cut the coordinates of variable 0, the panels of them, or the slots.
 struct Lowered : BoundFunction {

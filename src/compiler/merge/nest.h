@@ -197,6 +197,7 @@ class Nest {
   void append_block(int var, const Place& at, const Expr& coordinate, Stmts& out);
   Expr block_size();
   void append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
+  /// Where an assembled result has its next element of a level.
   Expr size(int level) const { return ir::var("n" + std::to_string(level)); }
 
   // --- workspace.cpp ---
@@ -208,6 +209,33 @@ class Nest {
   Stmt drain();
   void take(const Expr& coordinate, Stmts& out);
   void take_block(const Expr& coordinate, Stmts& out);
+
+  // --- numeric.cpp ---
+  bool is_numeric() const { return in_.earlier >= 0; }
+  Expr capacity(int level) { return scalar(ScalarBinding::capacity, -1, level, "capacity" + std::to_string(level)); }
+  Expr earlier_pos(int level, const Expr& parent);
+  /// Has the earlier result its next element of this level at this coordinate?
+  Expr is_next(int level, const Expr& coordinate);
+  /// ... below the parents where the loops stand?
+  Expr has_next(int level, const Place& at);
+  /// Of the parent where the loops stand.
+  Expr end_of_children(int level, const Place& at);
+  /// In place of append(), append_parent(), insert() and drain().
+  void put_next(const Expr& coordinate, const Value& value, Stmts& out);
+  /// Below a dense level: rows that no loop came to have nothing there either.
+  void check_start(const Expr& coordinate, const Expr& start, Stmts& out);
+  void check_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out);
+  void put_in_slot(const Expr& coordinate, const Value& value, Stmts& out);
+  Stmt fill_row(int var, const Place& at);
+  /// Has each of so many slots been met? They are forgotten.
+  Stmt all_met(const Expr& slots);
+  /// Buffers: the slot of a coordinate, what slots were met, values.
+  struct Workspace {
+    int slots, met, values;
+  };
+  Workspace workspace();
+  /// Behind all rows: nothing of the earlier result is left.
+  void check_ends(Stmts& out);
 
   int buffer(BufferBinding::Kind kind, int operand, int level, const std::string& name, DType dtype,
              bool written = false, int packed_bits = 0) {
@@ -242,9 +270,13 @@ class Nest {
   int workspace_ = -1;         ///< variable held in the workspace
   int drained_ = -1;           ///< ... which is emptied behind the loop of this variable
   Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
-  bool holds_mask_ = false;                                ///< the mask's row is scattered beside the workspace
-  int summed_from_ = -1;   ///< from this variable on all are summed: kept in a register; -1: none
-  bool inverted_ = false;  ///< a variable of the result stands inside a summed one
+  /// Numeric phase: do values that come to a slot note it there?
+  enum class Notes : std::uint8_t { none, at_once, again /* that alone: they were added before */ };
+  Notes notes_ = Notes::none;
+  std::string row_begin_;    ///< numeric phase: the first slot of the row in the workspace
+  bool holds_mask_ = false;  ///< the mask's row is scattered beside the workspace
+  int summed_from_ = -1;     ///< from this variable on all are summed: kept in a register; -1: none
+  bool inverted_ = false;    ///< a variable of the result stands inside a summed one
   bool register_open_ = false;
   std::vector<std::string> sums_;  ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;              ///< "" where it need not be known

@@ -118,10 +118,13 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
   } else if (in_.blocks) {
     insert_in_block(at, e.value, s);
   } else if (workspace_ >= 0) {
-    insert(at.coordinate[static_cast<std::size_t>(workspace_)], e.value, s);
+    const Expr& coordinate = at.coordinate[static_cast<std::size_t>(workspace_)];
+    if (is_numeric()) put_in_slot(coordinate, e.value, s);
+    else insert(coordinate, e.value, s);
   } else {
-    const int last = static_cast<int>(levels_.size()) - 1;
-    append(last, at.coordinate[static_cast<std::size_t>(levels_.back())], &e.value, s);
+    const Expr& coordinate = at.coordinate[static_cast<std::size_t>(levels_.back())];
+    if (is_numeric()) put_next(coordinate, e.value, s);
+    else append(static_cast<int>(levels_.size()) - 1, coordinate, &e.value, s);
   }
   const Stmt all = ir::block(std::move(s));
   out.push_back(e.present ? ir::branch(e.present, all) : all);
@@ -180,6 +183,7 @@ void Nest::append_block(int var, const Place& at, const Expr& coordinate, Stmts&
 }
 
 void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {
+  if (is_numeric()) return check_parent(level, coordinate, start, out);
   const std::string l = std::to_string(level);
   const Expr children = size(level + 1), n = size(level);
   if (level == 0 && in_.dense_top) {

@@ -108,6 +108,14 @@ i64 Run::block() const {
   return out;
 }
 
+std::vector<i64> Run::shares(i64 chunks) {
+  const i64 threads = thread_count(),
+            n = threads == 1 ? 1 : std::min<i64>(chunks, 4 * threads);  // one has no stitching
+  std::vector<i64> out;
+  for (i64 c = 0; c <= n; ++c) out.push_back(begin_of_share(chunks, c, n));
+  return out;
+}
+
 execution::AssembledResult Run::assembled(const std::vector<i64>& starts) const {
   execution::AssembledResult r;
   r.levels = levels();
@@ -127,15 +135,13 @@ execution::AssembledResult Run::assembled(const std::vector<i64>& starts) const 
     return stored_before(tensors_[static_cast<std::size_t>(bound)].part(), starts[static_cast<std::size_t>(chunk)],
                          l + 1);
   };
-  // Every row is computed alone, so how rows are gathered into pieces may follow the threads: one thread has nothing
-  // to stitch.
-  const i64 chunks = static_cast<i64>(starts.size()) - 1, threads = thread_count(),
-            n = threads == 1 ? 1 : std::min<i64>(chunks, 4 * threads);
+  const i64 chunks = static_cast<i64>(starts.size()) - 1;
+  const std::vector<i64> cuts = shares(chunks);
   if (bound >= 0) r.whole = most_before(chunks, levels() - 1) * r.block;
-  for (i64 c = 0; c < n; ++c) {
+  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
     auto& share = r.shares.emplace_back();
-    share.first = begin_of_share(chunks, c, n);
-    share.last = begin_of_share(chunks, c + 1, n);
+    share.first = cuts[c];
+    share.last = cuts[c + 1];
     if (bound < 0) {
       share.capacity = first_capacity(row_of(starts[static_cast<std::size_t>(share.first)]),
                                       row_of(starts[static_cast<std::size_t>(share.last)]));

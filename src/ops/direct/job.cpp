@@ -46,6 +46,11 @@ execution::Job Run::job() const {
     job.result = std::move(r);
     return job;
   }
+  if (input_.earlier >= 0) {
+    job.cuts = cut(1);
+    job.result = numeric(job.cuts);
+    return job;
+  }
   const i64 partials = this->partials();
   job.cuts = cut(partials);
   if (o_.along >= 0) {

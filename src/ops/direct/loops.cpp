@@ -144,6 +144,18 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
   return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
 }
 
+std::optional<Tensor> Loops::run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
+                                               std::optional<DType> dtype) const {
+  if (!cuts.empty()) return std::nullopt;
+  const auto result = run_unit_in_pattern_of(earlier, unit, order, inputs);
+  if (!result) return std::nullopt;
+  return convert(*result, result->format(), {.dtype = dtype.value_or(unit.dtype), .zeros = Zeros::keep});
+}
+
+std::string Loops::no_numeric_phase(const Format& wanted) const {
+  return cuts.empty() ? direct::no_numeric_phase(unit, order, wanted) : "indices are cut in blocks";
+}
+
 Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::optional<DType> dtype,
              std::function<Lazy()> otherwise, const std::string& title, const std::string& before) {
   TensorType type = loops->type(wanted, dtype);
@@ -152,6 +164,11 @@ Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::opti
       .inputs = loops->inputs(),
       .make = [loops, wanted, dtype](Lazy::Inputs& in) { return loops->run(in, wanted, dtype); },
       .otherwise = std::move(otherwise),
+      .numeric = [loops, wanted, dtype](Lazy::Inputs& in, const Tensor& earlier) -> std::optional<Tensor> {
+        if (!(earlier.format() == wanted)) return std::nullopt;
+        return loops->run_in_pattern_of(earlier, in, dtype);
+      },
+      .no_numeric = [loops, wanted] { return loops->no_numeric_phase(wanted); },
       .code = [loops, title,
                before] { return std::pair(title + loops->assignment.to_string(), before + loops->describe(true)); },
       .work = loops->order.visits};

@@ -20,7 +20,11 @@ struct Loops {
   std::vector<Lazy> inputs() const;
   /// The result over whole indices. Nothing where run_unit() says nothing.
   std::optional<Tensor> run(std::span<const Tensor> inputs, const Format& wanted, std::optional<DType> dtype) const;
-  /// What that will be, and about how many elements it has.
+  /// The numeric phase of such a run. Nothing where run_unit_in_pattern_of() says nothing.
+  std::optional<Tensor> run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
+                                          std::optional<DType> dtype) const;
+  std::string no_numeric_phase(const Format& wanted) const;
+  /// What run() makes, and about how many elements it has.
   TensorType type(const Format& wanted, std::optional<DType> dtype) const;
   planning::Stats stats(const TensorType& type) const;
   /// Whose pattern the result has; null: none's.

@@ -63,17 +63,20 @@ std::optional<Tensor> Run::run() {
     if (!found || !strips_fit(static_cast<double>(found->size()), length, visits_)) return std::nullopt;
     diagonals_ = *std::move(found);
   }
-  for (std::size_t k = 0; k < tensors_.size(); ++k) {  // what a guard made otherwise may have other elements
-    const int twin = input_.operands[k].twin;
-    if (twin >= 0 && !planning::have_one_pattern(tensors_[static_cast<std::size_t>(twin)], tensors_[k]))
-      return std::nullopt;
-  }
-  kernel_ = kernel_for(input_);
-  if (!kernel_->executable.function && settings().engine != "interpreter") return std::nullopt;
-  RawArrays arrays = execution::run(job());
+  if (!get_kernel()) return std::nullopt;
+  RawArrays arrays = *execution::run(job());
   if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
   if (o_.dense_result && o_.along < 0) return dense_view(arrays.values, shape(), strides(), 0, u_.fill);
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
+}
+
+bool Run::get_kernel() {
+  for (std::size_t k = 0; k < tensors_.size(); ++k) {  // what a guard made otherwise may have other elements
+    const int twin = input_.operands[k].twin;
+    if (twin >= 0 && !planning::have_one_pattern(tensors_[static_cast<std::size_t>(twin)], tensors_[k])) return false;
+  }
+  kernel_ = kernel_for(input_);
+  return kernel_->executable.function || settings().engine == "interpreter";
 }
 
 bool LoopNest::counts_dense_alone(int index) const {

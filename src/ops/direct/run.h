@@ -32,9 +32,14 @@ class LoopNest {
   std::string describe(const Format& wanted, bool code) const;
   /// The kernel as a C file for an expression that is written so.
   std::string emit(const std::string& expression) const;
+  /// Why there is no numeric phase over results of this format; "" where there is one.
+  std::string no_numeric_phase(const Format& wanted) const;
 
  protected:
   LoopNest(const Unit& unit, const Order& order, std::vector<Stored> stored);
+
+  /// Variables of the levels of an assembled result, without its dense tail.
+  std::vector<int> result_variables() const;
 
   bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
   /// Do several values meet in the memory of a dense result?
@@ -55,6 +60,9 @@ class Run : LoopNest {
   Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
   /// Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run();
+  /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
+  /// this pattern.
+  std::optional<Tensor> run_in_pattern_of(const Tensor& earlier);
 
  private:
   Run(const Unit& unit, const Order& order, std::vector<Tensor> stored);
@@ -72,10 +80,14 @@ class Run : LoopNest {
   /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
   std::vector<i64> cut(i64 partials) const;
 
+  /// Which chunks go one after the other: rows are computed alone, so that may follow the threads.
+  static std::vector<i64> shares(i64 chunks);
+
   // --- jobs --------------------------------------------------------------------------------------------------------
   execution::Job job() const;
   execution::DenseResult dense(bool apart) const;
   execution::AssembledResult assembled(const std::vector<i64>& starts) const;
+  execution::NumericResult numeric(const std::vector<i64>& starts) const;
   /// A single number of several chunks: each makes its own.
   bool in_parts() const { return u_.output.empty() && !u_.others && u_.combine != merging::Combine::first; }
   /// Where chunks add to the same places: how many of them have results of their own.
@@ -102,6 +114,8 @@ class Run : LoopNest {
   int bounding() const;
   bool needs(int node, int operand) const;
 
+  /// Is there a kernel that may run, and do operands that were taken for twins store the same elements?
+  bool get_kernel();
   Shape shape() const;
   /// Of a dense result, per dimension.
   std::vector<i64> strides() const;

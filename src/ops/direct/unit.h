@@ -108,7 +108,13 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
 /// where only the interpreter could run it and nobody asked for that, where it has more diagonals than strips are
 /// worth, or where accesses that were taken for twins have other elements.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
-/// The same as text; `code`: with loop IR and C text.
+/// The numeric phase of such a run, over the pattern of an earlier result. Nothing there too, where there is no such
+/// phase, and where the result has another pattern.
+std::optional<Tensor> run_unit_in_pattern_of(const Tensor& earlier, const Unit& unit, const Order& order,
+                                             std::span<const Tensor> operands);
+/// Why there is none over results of this format; "" where there is one.
+std::string no_numeric_phase(const Unit& unit, const Order& order, const Format& wanted);
+/// The unit as text; `code`: with loop IR and C text.
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);
 /// The kernel as a C file for an expression that is written so.
 std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression);

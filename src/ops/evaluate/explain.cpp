@@ -94,7 +94,7 @@ std::string evaluation::explained(const Assignment& a, const Planned& planned) {
   const planning::Lazy& result = planned.program->result();
   return direct::explained(a, seen.operands, with_true_mask(asked_of(planned.question, std::move(seen.mask)))) +
          "about " + about(planned.program->work()) + " innermost iterations; operands of " + bytes(read) +
-         ", a result of " + bytes(planning::bytes_of(result.type(), result.stats())) + "\n";
+         ", a result of " + bytes(planning::bytes_of(result.type(), result.stats())) + "\n" + planned.program->reuse();
 }
 
 std::string explain(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {

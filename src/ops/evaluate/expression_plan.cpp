@@ -33,6 +33,13 @@ class ExpressionPlan final : public Plan::Impl {
            const Scalar& beta) const override {
     run(operands, planning::Destination{out, alpha, beta});
   }
+  Tensor run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> operands,
+                           const Scalar& alpha) const override {
+    return on_a_large_stack(stack_for(assignment_.value.depth()), [&] {
+      const auto tensors = in_place(operands);
+      return evaluation::delivered(program_for(tensors)->run_in_pattern_of(earlier, tensors), {.alpha = alpha});
+    });
+  }
 
  private:
   Tensor run(std::span<const Tensor> operands, const planning::Destination& to) const {

@@ -65,6 +65,16 @@ TEST_CASE("golden merges") {
   check("delta_add_bitmap", input({operand("delta(4)", {0, 1}), operand("bitmap", {0, 1})}, Operator::add, {0, 0}));
   check("ell_times_delta", input({ell, operand("delta(4)", {1, 2})}, Operator::multiply, {0, 1, 0}));
 
+  // The numeric phase: an earlier result, in whose pattern values are put.
+  merging::Input again = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
+  again.operands.push_back(operand("CSR", {0, 2}));
+  again.earlier = 2;
+  check("spgemm_numeric", again);
+  merging::Input sum_again = input({csr, csr}, Operator::add, {0, 0});
+  sum_again.operands.push_back(csr);
+  sum_again.earlier = 2;
+  check("csr_add_numeric", sum_again);
+
   merging::Input in_blocks = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
   in_blocks.blocks = {.rows = 4, .columns = 3};
   check("spgemm_into_blocks", in_blocks);
