@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "strata/ops.h"
+#include "strata/convert.h"
 
 namespace strata {
 

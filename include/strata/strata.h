@@ -2,6 +2,7 @@
 // Everything. Each header is a page of its own: format -> tensor -> expression -> plan -> result.
 #include "strata/buffer.h"
 #include "strata/build.h"
+#include "strata/convert.h"
 #include "strata/draw.h"
 #include "strata/dtype.h"
 #include "strata/error.h"

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "bind.h"
+#include "levels/level_storage.h"
 #include "strata/ops.h"
-#include "tensor/levels/level_storage.h"
 
 namespace strata::bind {
 namespace {

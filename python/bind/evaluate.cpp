@@ -8,7 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "expr/depth.h"
-#include "ops/evaluate/planning.h"
+#include "plan/expression/planning.h"
 
 namespace strata::bind {
 

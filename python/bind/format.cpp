@@ -6,7 +6,7 @@
 #include "arguments.h"
 #include "base/checked.h"
 #include "bind.h"
-#include "tensor/levels/level_storage.h"
+#include "levels/level_storage.h"
 
 namespace strata::bind {
 namespace {

@@ -6,7 +6,7 @@
 #include "backend/stack.h"
 #include "bind.h"
 #include "evaluate.h"
-#include "ops/evaluate/dtypes.h"
+#include "plan/expression/dtypes.h"
 #include "plan/plans_made.h"
 #include "strata/evaluate.h"
 #include "strata/ops.h"

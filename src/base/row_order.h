@@ -11,11 +11,11 @@
 namespace strata {
 
 enum class RowOrder : std::uint8_t {
-  any,    ///< not known
-  alike,  ///< most rows choose what their neighbours choose, in blocks of four rows or more
-  none,   ///< no order
-  steps,  ///< what the row before chose, or what lies beside it (blocks, renumbered meshes)
-  along,  ///< the same along a diagonal (bands, meshes)
+  any,        ///< not known
+  identical,  ///< most rows choose what their neighbours choose, in blocks of four rows or more
+  none,       ///< no order
+  steps,      ///< what the row before chose, or what lies beside it (blocks, renumbered meshes)
+  along,      ///< the same along a diagonal (bands, meshes)
 };
 
 /// Bytes of a dense operand from which on rows of four lines or more, chosen in no order, are asked for twice: into the

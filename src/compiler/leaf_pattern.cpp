@@ -91,7 +91,7 @@ void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out)
 
 Stmt Nest::emit_pattern_leaf(const Place& at) {
   Stmts out{emit_pattern_row(at)};
-  for (int t = 1; t < at.alike; ++t) out.push_back(emit_pattern_row(twin_of(at, t)));
+  for (int t = 1; t < at.identical; ++t) out.push_back(emit_pattern_row(twin_of(at, t)));
   return ir::block(std::move(out));
 }
 

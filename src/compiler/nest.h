@@ -7,7 +7,7 @@
 #include "compiler/params.h"
 #include "compiler/schedule.h"
 #include "compiler/value.h"
-#include "format/levels/cursor.h"
+#include "levels/cursor.h"
 
 namespace strata::compiler {
 
@@ -39,7 +39,7 @@ struct Place {
   bool open = false;               ///< accumulators are declared: the output's address is of no interest below
   std::string met;  ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
   std::vector<char> folded;      ///< per dense access: its value is in that of another, which is known further down
-  int alike = 1, twin = 0;       ///< rows that are computed together; which of them this is
+  int identical = 1, twin = 0;   ///< rows that are computed together; which of them this is
   std::vector<Twin> twins;       ///< the others, once they are loaded
   ir::Expr row_slots, next_row;  ///< ... and how many slots each has, and where the walked one's end
   bool careful = false;  ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
@@ -136,11 +136,12 @@ class Nest {
   Value kept(Stmts& out, const std::string& stem, const Value& v);
 
   // --- alike.cpp: rows with the same coordinates ---
-  static constexpr int rows_alike = 4;
-  ir::Stmt emit_alike(const Place& at, const levels::Cursor& cursor, const std::function<levels::Cursor()>& open,
-                      const std::function<ir::Stmt(const Place&, const levels::Cursor&)>& inside);
-  std::string count_alike(const std::string& row, const ir::Expr& end,
-                          const std::function<ir::Expr(const ir::Expr&)>& position, Stmts& out);
+  static constexpr int identical_rows = 4;
+  ir::Stmt emit_identical_rows(const Place& at, const levels::Cursor& cursor,
+                               const std::function<levels::Cursor()>& open,
+                               const std::function<ir::Stmt(const Place&, const levels::Cursor&)>& inside);
+  std::string count_identical_rows(const std::string& row, const ir::Expr& end,
+                                   const std::function<ir::Expr(const ir::Expr&)>& position, Stmts& out);
   void load_twins(Place& at, Stmts& out);
   Place twin_of(const Place& at, int number) const;
 

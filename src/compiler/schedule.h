@@ -51,7 +51,8 @@ struct Schedule {
   int lanes = 1, vectors = 1;         ///< the main piece of the tile
   int chains = 1, unroll_level = -1;  ///< copies of the loop over this level, each with accumulators of its own
   bool together = false;              ///< pattern: the sums of the copies of that loop are reduced and stored together
-  int alike_level = -1;   ///< rows of this level that follow each other with the same coordinates are computed together
+  int identical_rows_level =
+      -1;                 ///< rows of this level that follow each other with the same coordinates are computed together
   int stream_level = -1;  ///< its crd and the values are prefetched
   bool rows_ahead = false;                   ///< rows of dense operands are prefetched for elements to come
   int window_level = -1, window_index = -1;  ///< clipped by [begin, end)

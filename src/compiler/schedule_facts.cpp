@@ -84,7 +84,7 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
         else
           t += "level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
         if (step.level == schedule.unroll_level) t += ", " + std::to_string(schedule.chains) + " chains";
-        if (step.level == schedule.alike_level) t += ", rows with the same coordinates together";
+        if (step.level == schedule.identical_rows_level) t += ", rows with the same coordinates together";
         if (step.level == schedule.stream_level) t += ", prefetched";
         break;
       case Step::run:

@@ -201,14 +201,14 @@ class PatternScheduler {
     s_.together = true;
     s_.unroll_level = n_ - 1;
     s_.chains = slots_together;
-    find_alike();
+    find_identical_rows();
   }
 
   /// Rows of the parent level with the same coordinates, which share what the last level chooses. (One vector a slot:
   /// adding up its lanes is most of the work, and that no row shares.)
-  void find_alike() {
+  void find_identical_rows() {
     const int row = n_ - 2;
-    if (in_.order != RowOrder::alike || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense ||
+    if (in_.order != RowOrder::identical || row < 0 || s_.vectors < 2 || level(row).level.kind != LevelKind::dense ||
         s_.is_flat(row))
       return;
     bool own = false;
@@ -219,7 +219,7 @@ class PatternScheduler {
       if ((by_row && by_element) || !a.late_levels.empty()) return;
       own = own || by_row;
     }
-    if (own) s_.alike_level = row;
+    if (own) s_.identical_rows_level = row;
   }
 
   static constexpr int slots_together = 4;

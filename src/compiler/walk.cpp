@@ -183,7 +183,7 @@ std::pair<Expr, Expr> Nest::flat_span(const Place& at) {
 
 Stmt Nest::emit_level(std::size_t step, const Place& at) {
   const int l = s_.steps[step].level;
-  if (at.alike > 1 && at.twins.empty() && l == s_.alike_level + 1) {
+  if (at.identical > 1 && at.twins.empty() && l == s_.identical_rows_level + 1) {
     Place here = at;
     Stmts out;
     load_twins(here, out);
@@ -240,9 +240,9 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   } else if (!cursor.counted) {
     out.push_back(cursor.settle);
     out.push_back(ir::while_loop(cursor.valid, ir::block({inside(cursor, at.chain), cursor.advance, cursor.settle})));
-  } else if (l == s_.alike_level && !at.careful) {
+  } else if (l == s_.identical_rows_level && !at.careful) {
     const auto open = [&] { return levels::open(in, at.position, window); };
-    out.push_back(emit_alike(at, cursor, open, [&](const Place& rows, const levels::Cursor& c) {
+    out.push_back(emit_identical_rows(at, cursor, open, [&](const Place& rows, const levels::Cursor& c) {
       return inside_of(rows, c, at.chain, true, true);
     }));
   } else if (f.level.kind == LevelKind::structured && f.level.arg <= 8) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tensor/levels/index_view.h"
+#include "levels/index_view.h"
 
 namespace strata::pictures {
 

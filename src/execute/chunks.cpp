@@ -1,5 +1,5 @@
 #include "execute/chunks.h"
-#include "tensor/levels/level_storage.h"
+#include "levels/level_storage.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 
 #include "base/share.h"
 #include "compiler/lower.h"
+#include "levels/index_view.h"
 #include "strata/tensor.h"
-#include "tensor/levels/index_view.h"
 
 namespace strata::execution {
 

@@ -18,7 +18,7 @@
 #include "base/sum_in_pairs.h"
 #include "compiler/merge/merge.h"
 #include "execute/turn.h"
-#include "tensor/levels/index_view.h"
+#include "levels/index_view.h"
 #include "tensor/row_major.h"
 #include "tensor/values.h"
 

@@ -10,7 +10,7 @@
 #include "compiler/merge/merge.h"
 #include "execute/chunks.h"
 #include "execute/scatter.h"
-#include "tensor/levels/level_storage.h"
+#include "levels/level_storage.h"
 
 namespace strata::execution {
 namespace {

@@ -28,8 +28,8 @@ template <class V, class P> auto loop_of() {
     if constexpr (sizeof(V) == 8) return loops().f64;
     else return loops().f32;
   }();
-  if constexpr (sizeof(P) == 8) return table.sum_i64.unite;
-  else return table.sum_i32.unite;
+  if constexpr (sizeof(P) == 8) return table.sum_i64.csr_add_rows;
+  else return table.sum_i32.csr_add_rows;
 }
 
 /// Calls f(V*, P*) for the tensor's types of values and positions.
@@ -99,7 +99,7 @@ template <class V, class P> class Union {
     pos_.set_index(0, 0);
     crd_ = Buffer::allocate(DType::i32, most_ + most_united);
     values_ = Buffer::allocate(first_.dtype(), most_ + most_united);
-    parallel_for(pieces_, [&](i64) { unite(starts_.take()); });
+    parallel_for(pieces_, [&](i64) { csr_add_rows(starts_.take()); });
     std::vector<const Piece<V>*> rest;
     for (const auto& w : workers_)
       if (w)
@@ -134,7 +134,7 @@ template <class V, class P> class Union {
   i32* crd(i64 at) const { return static_cast<i32*>(crd_.data) + at; }
   V* values(i64 at) const { return static_cast<V*>(values_.data) + at; }
 
-  void unite(i64 number) {
+  void csr_add_rows(i64 number) {
     Worker<V, P>& w = worker();
     Piece<V> p = w.spare_piece();
     p.number = number, p.begin = first_row(number), p.end = first_row(number + 1);

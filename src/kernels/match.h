@@ -27,7 +27,7 @@ bool known_indices(const TensorType& t, std::string& why);
 /// whole rows of real numbers go past the caches from registers.
 template <class V>
 Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out,
-                         const Scalar& alpha, const Scalar& beta, bool leaves = false);
+                         const Scalar& alpha, const Scalar& beta, bool streams_rows = false);
 /// The same for out += ...: scales out by beta first, in parallel.
 template <class V>
 Dense<V> accumulate_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out,

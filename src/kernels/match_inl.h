@@ -18,8 +18,8 @@ inline constexpr std::int64_t streamed_bytes = 16 << 20;
 /// (the Intel processors with fast gathers), reading the lines first costs more than a third level saves: 1.07 to 1.25
 /// times as fast from 8 MB on; and where rows leave from registers, without a buffer. Elsewhere a result that fits a
 /// third level is better off there.
-inline std::int64_t past_bytes(bool leaves_by_rows = false) {
-  return std::int64_t{fast_gathers() || leaves_by_rows ? 8 : 32} << 20;
+inline std::int64_t streaming_bytes(bool streams_by_rows = false) {
+  return std::int64_t{fast_gathers() || streams_by_rows ? 8 : 32} << 20;
 }
 /// Multiply-adds after which a loop that one thread walks alone asks whether to stop: a few milliseconds.
 inline constexpr i64 slice_work = i64{1} << 22;
@@ -72,7 +72,7 @@ template <class P, class F> void for_balanced_rows(i64 rows, const P* pos, i64 c
 
 template <class V>
 Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operands, const Tensor& out,
-                         const Scalar& alpha, const Scalar& beta, bool leaves) {
+                         const Scalar& alpha, const Scalar& beta, bool streams_rows) {
   const Tensor& x = operands[static_cast<std::size_t>(m.dense)];
   Dense<V> d;
   const i64 stored = static_cast<i64>(operands[static_cast<std::size_t>(m.sparse)].part().values.bytes());
@@ -91,9 +91,9 @@ Dense<V> dense_arguments(const MatrixProduct& m, std::span<const Tensor> operand
     d.ldx *= 2, d.ldo *= 2, d.columns *= 2;
   }
   const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
-  leaves = leaves && !is_complex(out.dtype()) && loops().leaves_by_rows(d.out, row_bytes);
-  d.past = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_past_bytes &&
-           out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > past_bytes(leaves);
+  streams_rows = streams_rows && !is_complex(out.dtype()) && loops().streams_by_rows(d.out, row_bytes);
+  d.streaming = d.beta == V(0) && d.beta_im == V(0) && d.ldo == d.columns && row_bytes <= most_streaming_bytes &&
+                out.shape()[static_cast<std::size_t>(m.out_row)] * row_bytes > streaming_bytes(streams_rows);
   return d;
 }
 

@@ -144,7 +144,7 @@ template <class V> class Panels {
     d.x = static_cast<const V*>(to.packed.data);
     d.columns = d.ldx = columns(p);
     d.out += p * width_;
-    d.past = false;
+    d.streaming = false;
     return d;
   }
 

@@ -27,7 +27,7 @@ void rows_in_pieces(i64 begin, i64 end, const P* pos, const C* crd, const V* val
       part.ldo = width;
       part.columns = std::min(width, d.columns - c);
       part.alpha = 1, part.beta = part.alpha_im = part.beta_im = 0;
-      part.past = part.along = false;
+      part.streaming = part.along = false;
       part.tile = 0;
       double total[width] = {};
       for (i64 k = pos[row], stop = pos[row + 1]; k < stop;) {

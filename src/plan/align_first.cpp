@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "base/far_apart.h"
 #include "kernels/caches.h"
+#include "levels/index_view.h"
 #include "plan/chosen.h"
-#include "tensor/levels/index_view.h"
 
 namespace strata::planning {
 namespace {

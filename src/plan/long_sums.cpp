@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "base/checked.h"
+#include "levels/index_view.h"
 #include "plan/compiled.h"
-#include "tensor/levels/index_view.h"
 #include "tensor/part_view.h"
 #include "tensor/tensor_impl.h"
 

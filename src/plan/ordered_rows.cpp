@@ -9,9 +9,9 @@
 #include "base/checked.h"
 #include "base/row_order.h"
 #include "kernels/caches.h"
+#include "levels/index_view.h"
 #include "plan/chosen.h"
 #include "plan/compiled.h"
-#include "tensor/levels/index_view.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::planning {
@@ -129,7 +129,7 @@ class OrderedRows : public Preparation {
 
  private:
   RowOrder order_of(const Part& part) const {
-    if (shares_ && sample(part)) return RowOrder::alike;
+    if (shares_ && sample(part)) return RowOrder::identical;
     if (row_bytes_ == 0) return RowOrder::any;
     return with_rows(part, [&](i64 rows, const auto* pos, const auto* crd) {
       const RowOrder order = row_order(rows, pos, crd, kernels::order_slack(row_bytes_)).order;
@@ -158,7 +158,7 @@ class OrderedRows : public Preparation {
 
 }  // namespace
 
-bool rows_alike(const Product& product, const Part& part) { return may_share(product) && sample(part); }
+bool identical_rows(const Product& product, const Part& part) { return may_share(product) && sample(part); }
 
 i64 lead_of(const Part& part) {
   return with_rows(part, [](i64 rows, const auto* pos,

@@ -11,7 +11,7 @@ RunnerPtr compile_in_pattern(const Product& product, std::string& why);
 
 /// Do the rows of this operand mostly come in blocks of four or more with the same coordinates? Of products that know
 /// what to do with that; otherwise false.
-bool rows_alike(const Product& product, const Part& part);
+bool identical_rows(const Product& product, const Part& part);
 
 /// How far behind a row's own number lies the row to ask for, in a matrix whose rows follow a diagonal.
 std::int64_t lead_of(const Part& part);

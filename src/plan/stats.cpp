@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tensor/levels/level_storage.h"
+#include "levels/level_storage.h"
 #include "tensor/same_storage.h"
 
 namespace strata::planning {

@@ -12,10 +12,10 @@
 #include "base/share.h"
 #include "execute/dense_view.h"
 #include "kernels/panels.h"
+#include "levels/index_view.h"
 #include "machine/machine.h"
 #include "plan/chosen.h"
 #include "plan/ordered_rows.h"
-#include "tensor/levels/index_view.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::planning {
@@ -87,7 +87,7 @@ class SumInPanels : public Preparation {
   bool pays(std::span<const Tensor> operands, const Tensor& out) const {
     if (stored_values(out) < enough()) return false;
     const Part& part = operands[static_cast<std::size_t>(whole_.pattern_of)].part();
-    if (rows_alike(whole_, part)) return false;  // they share what they choose, whole
+    if (identical_rows(whole_, part)) return false;  // they share what they choose, whole
     const auto& level = part.levels[static_cast<std::size_t>(chooser_)];
     const i64 columns = part.ranges[static_cast<std::size_t>(chooser_)].size,
               rows_in_use = level_counts(part, level_views(part))[static_cast<std::size_t>(chooser_)];

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "convert/convert_elements.h"
 #include "execute/dense_view.h"
 #include "format/recognise.h"
-#include "ops/convert_elements.h"
 #include "strata/ops.h"
 #include "tensor/row_major.h"
 

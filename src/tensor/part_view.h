@@ -2,7 +2,8 @@
 // A part of a tensor, one batch at a time, ready to be read.
 #include <vector>
 
-#include "tensor/levels/level_storage.h"
+#include "levels/level_storage.h"
+#include "strata/tensor.h"
 
 namespace strata {
 

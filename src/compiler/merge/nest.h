@@ -7,7 +7,7 @@
 #include "compiler/merge/iteration.h"
 #include "compiler/params.h"
 #include "compiler/value.h"
-#include "format/levels/steps.h"
+#include "levels/steps.h"
 
 namespace strata::merging {
 

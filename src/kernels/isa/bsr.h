@@ -1,8 +1,8 @@
 #pragma once
 // Blocks times several columns: R rows x N vectors of the result stay in registers while a block row streams by.
 #include "kernels/isa/bsr_spmv.h"
-#include "kernels/isa/past.h"
 #include "kernels/isa/places.h"
+#include "kernels/isa/streaming_stores.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -149,11 +149,11 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
   const i64 whole = d.columns / L * L;
   const Blocks<V, J> a{crd, values, br, bc, column_major, begin < end ? static_cast<i64>(pos[end]) : 0, cols};
   const bool square = br == bc && !column_major && divides, lines = by_lines(d.x, sizeof(V), d.ldx, d.columns);
-  const bool goes_past = d.past && br * d.columns * static_cast<i64>(sizeof(V)) <= most_past_bytes;
-  Past<V> past(d.out + begin * br * d.ldo);
+  const bool streams = d.streaming && br * d.columns * static_cast<i64>(sizeof(V)) <= most_streaming_bytes;
+  StreamingStores<V> stream(d.out + begin * br * d.ldo);
   for (i64 b = begin; b < end; ++b) {
     const i64 k = pos[b], stop = pos[b + 1], height = b * br + br <= rows ? br : rows - b * br;
-    V* out = goes_past ? past.next() : d.out + b * br * d.ldo;
+    V* out = streams ? stream.next() : d.out + b * br * d.ldo;
     // Rows six at a time (the fewest loads per fma that 16 registers allow), then four or three so that no single row
     // is left over. Where columns are few, more rows keep more sums going (with 32 registers), but not where these are
     // many lines of A.
@@ -211,9 +211,9 @@ void bsr(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br
       if (c < d.columns) bsr_any(a, k, stop, r, r + take, c, d.columns, out, d);
       r += take;
     }
-    if (goes_past) past.push(height * d.columns);
+    if (streams) stream.push(height * d.columns);
   }
-  if (goes_past) past.finish();
+  if (streams) stream.finish();
 }
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -112,14 +112,14 @@ static inline void complex_column(i64 k, i64 stop, const C* crd, const V* values
 
 template <Rows R, template <int, class> class Place, class V, class P, class C>
 static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  Past<V> past(d.out + begin * d.ldo);
+  StreamingStores<V> stream(d.out + begin * d.ldo);
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
   for (i64 i = begin; i < end; ++i) {
     const i64 start = pos[i], stop = pos[i + 1];
     prefetch_stream(values + 2 * start);
     prefetch_stream(crd + start);
     if (d.along) prefetch_elements_second(d.x + (i + d.lead) * d.ldx, d.columns);
-    V* out = d.past ? past.next() : d.out + i * d.ldo;
+    V* out = d.streaming ? stream.next() : d.out + i * d.ldo;
     i64 c = 0;
 #define STRATA_PANELS(N, PLACE)                                \
   for (; c + (N) * lanes<V> <= d.columns; c += (N) * lanes<V>) \
@@ -130,9 +130,9 @@ static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V
     STRATA_PANELS(1, Plain);
 #undef STRATA_PANELS
     for (; c < d.columns; c += 2) complex_column(start, stop, crd, values, d.x + c, out + c, d);
-    if (d.past) past.push(d.columns);
+    if (d.streaming) stream.push(d.columns);
   }
-  if (d.past) past.finish();
+  if (d.streaming) stream.finish();
 }
 
 template <template <int, class> class Place, class V, class P, class C>

@@ -1,7 +1,7 @@
 #pragma once
 // CSR times several columns, row by row.
-#include "kernels/isa/past.h"
 #include "kernels/isa/places.h"
+#include "kernels/isa/streaming_stores.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -28,7 +28,7 @@ inline constexpr i64 long_row = 128;
 // other's sums where x is near: then there are more chains. `leaves`: the row goes past the caches from here.
 template <Rows R, int N, template <int, class> class Place, class V, class C>
 static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out,
-                             [[maybe_unused]] bool leaves, const Dense<V>& d) {
+                             [[maybe_unused]] bool streams_rows, const Dense<V>& d) {
   constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
   constexpr i64 distance = R == Rows::scattered ? far_ahead : R == Rows::twice ? 16 : N * vector_bytes > 512 ? 12 : 24;
   const Place<N, V> place(x, d.columns - (x - d.x));
@@ -88,7 +88,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
       for (int q = 0; q < M; ++q) acc[w][q] += acc[w + u][q];
   const Vec<V> a = splat(d.alpha);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if (leaves) {
+  if (streams_rows) {
 #pragma GCC unroll 17
     for (int q = 0; q < M; ++q) acc[0][q] *= a;
 #pragma GCC unroll 17
@@ -107,12 +107,12 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 
 // Columns of one row, by the widest panels that fit.
 template <Rows R, template <int, class> class Place, class V, class C>
-static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, bool leaves,
+static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, bool streams_rows,
                                const Dense<V>& d) {
   i64 c = 0;
 #define STRATA_PANELS(N, PLACE)                                \
   for (; c + (N) * lanes<V> <= d.columns; c += (N) * lanes<V>) \
-  row_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, leaves, d)
+  row_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, streams_rows, d)
   if constexpr (max_accumulators >= 16) STRATA_PANELS(16, Place);
   STRATA_PANELS(8, Place);
   STRATA_PANELS(4, Place);
@@ -120,7 +120,7 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
   STRATA_PANELS(1, Plain);
 #undef STRATA_PANELS
 #if defined(__AVX2__)
-  if (c < d.columns) row_panel<R, 1, Tail>(start, stop, last, crd, values, d.x + c, out + c, leaves, d);
+  if (c < d.columns) row_panel<R, 1, Tail>(start, stop, last, crd, values, d.x + c, out + c, streams_rows, d);
 #else
   // The last columns, fewer than one vector: one by one, each in two sums.
   for (; c < d.columns; ++c) {
@@ -139,9 +139,9 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
 // N: vectors that the columns fill; 0 where that is known at run time only.
 template <Rows R, int N, template <int, class> class Place, class V, class P, class C>
 static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  Past<V> past(d.out + begin * d.ldo);
-  const bool leaves = d.past && leaves_by_rows(d.out, d.columns * static_cast<i64>(sizeof(V))),
-             gathered = d.past && !leaves;
+  StreamingStores<V> stream(d.out + begin * d.ldo);
+  const bool streams_rows = d.streaming && streams_by_rows(d.out, d.columns * static_cast<i64>(sizeof(V))),
+             gathered = d.streaming && !streams_rows;
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
   for (i64 i = begin; i < end; ++i) {
     const i64 start = pos[i], stop = pos[i + 1];
@@ -150,12 +150,12 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
       prefetch_stream(crd + start);
     }
     if (d.along) prefetch_elements_second(d.x + (i + d.lead) * d.ldx, d.columns);
-    V* out = gathered ? past.next() : d.out + i * d.ldo;
-    if constexpr (N > 0) row_panel<R, N, Place>(start, stop, last, crd, values, d.x, out, leaves, d);
-    else any_columns<R, Place>(start, stop, last, crd, values, out, leaves, d);
-    if (gathered) past.push(d.columns);
+    V* out = gathered ? stream.next() : d.out + i * d.ldo;
+    if constexpr (N > 0) row_panel<R, N, Place>(start, stop, last, crd, values, d.x, out, streams_rows, d);
+    else any_columns<R, Place>(start, stop, last, crd, values, out, streams_rows, d);
+    if (gathered) stream.push(d.columns);
   }
-  if (d.past) past.finish();
+  if (d.streaming) stream.finish();
 }
 
 // Few columns, as most products have them: not to choose a panel for each row is 5 to 12 % where rows are short.

@@ -76,7 +76,7 @@ static void csr_tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* v
 #undef STRATA_TILES
   Dense<V> rest = d;
   rest.x += c, rest.out += c, rest.columns -= c;
-  rest.past = false;  // its rows do not follow each other
+  rest.streaming = false;  // its rows do not follow each other
   if (rest.columns > 0) csr_rows(begin, end, pos, crd, values, rest);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "kernels/isa/past.h"
 #include "kernels/isa/places.h"
+#include "kernels/isa/streaming_stores.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -159,9 +159,9 @@ static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
     if (k == 0 || offsets[k] > highest) highest = offsets[k];
   }
   const i64 ahead = highest + 1 + 4096 / row_bytes;
-  Past<V> past(d.out + begin * d.ldo);
+  StreamingStores<V> stream(d.out + begin * d.ldo);
   for (i64 i = begin; i < end; ++i) {
-    V* out = d.past ? past.next() : d.out + i * d.ldo;
+    V* out = d.streaming ? stream.next() : d.out + i * d.ldo;
     if (!d.near && i + ahead >= 0 && i + ahead < cols) {
       const char* row = reinterpret_cast<const char*>(d.x + (i + ahead) * d.ldx);
       for (i64 q = 0; q < row_bytes; q += 64) prefetch(row + q);
@@ -169,9 +169,9 @@ static void dia_rows(i64 begin, i64 end, const i64* offsets, i64 diagonals, cons
     if (i + lowest >= 0 && i + highest < cols)
       dia_row<true, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
     else dia_row<false, Place>(i, offsets, diagonals, values, stride, by_row, cols, out, d);
-    if (d.past) past.push(d.columns);
+    if (d.streaming) stream.push(d.columns);
   }
-  if (d.past) past.finish();
+  if (d.streaming) stream.finish();
 }
 
 template <class V>

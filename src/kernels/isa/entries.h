@@ -7,9 +7,9 @@
 #if (defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)) || \
     (!defined(__AVX512F__) && defined(__AVX2__) && defined(__BMI2__))
 #define STRATA_CAN_UNITE
-#define STRATA_UNITES(V, P) {unite<V, P>},
+#define STRATA_CSR_ADDS(V, P) {csr_add_rows<V, P>},
 #else
-#define STRATA_UNITES(V, P) {nullptr},
+#define STRATA_CSR_ADDS(V, P) {nullptr},
 #endif
 
 namespace strata::kernels::STRATA_ISA {
@@ -35,8 +35,8 @@ template <class V>
 void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values, i64 stride, bool by_row, i64 cols,
          const Dense<V>& d);
 template <class V, class P>
-i64 unite(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
-          const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+i64 csr_add_rows(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+                 const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 template <class V> void fibres(i64 count, const V* const* x, V* const* out, i64 depth, const V* w, i64 ldw,
                                i64 columns);
 template <class V> void attend(i64 begin, i64 end, const i64* pos, const i32* crd, const Attention<V>& a);

@@ -15,7 +15,7 @@ using u16 = std::uint16_t;
 using u8 = std::uint8_t;
 
 /// Bytes of a row of a result (or of the rows of a block) that can go past the caches, at most.
-inline constexpr i64 most_past_bytes = 4096;
+inline constexpr i64 most_streaming_bytes = 4096;
 /// Elements that a sum of matrices may write behind its last.
 inline constexpr i64 most_united = 32;
 
@@ -43,7 +43,7 @@ template <class V> struct Dense {
                        ///< number, and for no other
   i64 lead = 0;
   bool gathers = false;  ///< this processor's gathers are fast: where a vector is read by them
-  bool past =
+  bool streaming =
       false;  ///< out goes past the caches: more than is read again soon, in rows that follow each other, beta 0
   V alpha_im = 0,
     beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
@@ -89,8 +89,8 @@ template <class V, class P> struct SumLoops {
   /// Rows [begin, end) of A + B, or A - B, of two CSR matrices of so many columns, ascending and below 2^31 - 1:
   /// columns and values to `crd` and `values`, which have room for as many as both have in these rows and most_united
   /// more; where each row ends to `ends`. Gives how many came. Null where the instruction set cannot do it.
-  i64 (*unite)(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
-               const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
+  i64 (*csr_add_rows)(i64 begin, i64 end, i64 columns, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
+                      const i32* bcrd, const V* bvalues, bool minus, i32* crd, V* values, i64* ends);
 };
 
 /// One product of an attention. Rows of queries, keys and values follow each other, and so do rows of the result.
@@ -135,7 +135,7 @@ struct LoopTable {
   /// Do CSR products read rows of x by whole lines, though they begin inside of one?
   bool (*by_lines)(const void* x, i64 element_bytes, i64 ldx, i64 columns);
   /// Do rows of a result of CSR go past the caches from registers?
-  bool (*leaves_by_rows)(const void* out, i64 row_bytes);
+  bool (*streams_by_rows)(const void* out, i64 row_bytes);
   Loops<double> f64;
   Loops<float> f32;
 };

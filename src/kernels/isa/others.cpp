@@ -2,11 +2,11 @@
 #include "kernels/isa/bitmap.h"
 #include "kernels/isa/coo.h"
 #include "kernels/isa/csc.h"
+#include "kernels/isa/csr_add.h"
 #include "kernels/isa/dia.h"
 #include "kernels/isa/entries.h"
 #include "kernels/isa/fibres.h"
 #include "kernels/isa/row_sums.h"
-#include "kernels/isa/unite.h"
 
 namespace strata::kernels::STRATA_ISA {
 
@@ -28,9 +28,9 @@ STRATA_OTHERS(float)
 STRATA_OTHERS(double)
 
 #ifdef STRATA_CAN_UNITE
-#define STRATA_UNITE(V, P)                                                                                          \
-  template i64 unite(i64, i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, V*, \
-                     i64*);
+#define STRATA_UNITE(V, P)                                                                                             \
+  template i64 csr_add_rows(i64, i64, i64, const P*, const i32*, const V*, const P*, const i32*, const V*, bool, i32*, \
+                            V*, i64*);
 STRATA_UNITE(float, i32)
 STRATA_UNITE(float, i64)
 STRATA_UNITE(double, i32)

@@ -9,15 +9,15 @@ namespace strata::kernels::STRATA_ISA {
 #define STRATA_INDEXED(V, P, C) \
   {csr<V, P, C>, complex_csr<V, P, C>, csc<V, P, C>, row_sums<V, P>, coo<V, C>, bitmap<V, P>, bsr<V, P, C>},
 #define STRATA_TILED(V, P, C) {tiled<V, P, C>},
-#define STRATA_LOOPS(V)                                                                    \
-  {                                                                                        \
-    STRATA_EACH_INDEX(STRATA_INDEXED, V)                                                   \
-    STRATA_EACH_TILED_INDEX(STRATA_TILED, V) STRATA_UNITES(V, i32) STRATA_UNITES(V, i64) { \
-      dia<V>, fibres<V>, attend<V>                                                         \
-    }                                                                                      \
+#define STRATA_LOOPS(V)                                                                        \
+  {                                                                                            \
+    STRATA_EACH_INDEX(STRATA_INDEXED, V)                                                       \
+    STRATA_EACH_TILED_INDEX(STRATA_TILED, V) STRATA_CSR_ADDS(V, i32) STRATA_CSR_ADDS(V, i64) { \
+      dia<V>, fibres<V>, attend<V>                                                             \
+    }                                                                                          \
   }
 
 extern const LoopTable table;
-const LoopTable table = {STRATA_TEXT(STRATA_ISA), by_lines, leaves_by_rows, STRATA_LOOPS(double), STRATA_LOOPS(float)};
+const LoopTable table = {STRATA_TEXT(STRATA_ISA), by_lines, streams_by_rows, STRATA_LOOPS(double), STRATA_LOOPS(float)};
 
 }  // namespace strata::kernels::STRATA_ISA

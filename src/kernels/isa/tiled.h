@@ -28,7 +28,7 @@ void tiled(i64 begin, i64 end, const P* pos, const C* crd, const V* values, cons
     const P* tile = pos + top * t.tiles;
     Dense<V> d = whole;
     d.out += top * d.ldo;
-    d.near = true, d.scattered = d.past = d.along = false, d.tile = 0;
+    d.near = true, d.scattered = d.streaming = d.along = false, d.tile = 0;
     // A width of columns walks all rows before the next: to choose one anew for each row would cost as much as a dozen
     // elements.
 #define STRATA_PANELS(N)                                                                                           \

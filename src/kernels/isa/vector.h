@@ -168,7 +168,7 @@ inline constexpr bool can_leave = true;
 inline constexpr bool can_leave = false;  // with AVX-512 not measured
 #endif
 /// Do rows of a result go past the caches from registers? Two lines or more, all of them whole.
-static inline bool leaves_by_rows(const void* out, i64 row_bytes) {
+static inline bool streams_by_rows(const void* out, i64 row_bytes) {
   return can_leave && reinterpret_cast<std::uintptr_t>(out) % 64 == 0 && row_bytes % 64 == 0 && row_bytes >= 128;
 }
 /// Elements of a matrix between asking for what one chooses of an operand that it scatters over memory, and reading it.

@@ -58,7 +58,7 @@ template <class V> Dense<V> choices(std::mt19937& r, bool together) {
   Dense<V> d{};
   d.alpha = r() % 3 ? V(1) : V(-2), d.beta = r() % 3 ? V(0) : V(2);
   d.stream = r() % 2, d.beyond = r() % 2, d.near = r() % 2;
-  d.past = together && d.beta == V(0) && r() % 2;
+  d.streaming = together && d.beta == V(0) && r() % 2;
   return d;
 }
 
@@ -98,7 +98,7 @@ template <class V, class P, class J> void check_blocks(const IndexedLoops<V, P, 
           CHECK_MESSAGE(s.wrong(dense, d) == 0, br << " x " << bc << " blocks, " << columns << " columns, " << sizeof(V)
                                                    << "-byte values, column-major " << column_major << " overhangs "
                                                    << overhangs << " inside " << inside << " near " << d.near
-                                                   << " past " << d.past);
+                                                   << " past " << d.streaming);
         }
 }
 
@@ -130,7 +130,7 @@ template <class V> void check_diagonals(const PlainLoops<V>& loops, std::mt19937
       CHECK_MESSAGE(s.wrong(dense, d) == 0, rows << " x " << inner << ", " << offsets.size() << " diagonals, "
                                                  << columns << " columns, " << sizeof(V) << "-byte values, by row "
                                                  << by_row << " inside " << inside << " near " << d.near << " past "
-                                                 << d.past);
+                                                 << d.streaming);
     }
 }
 

@@ -44,9 +44,9 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
   auto m = source;
   constexpr i64 line = 64 / static_cast<i64>(sizeof(V));
   const i64 middle = m.rows / 2 - 2, ldx = inside < 0 ? columns + 3 : (columns + line - 1) / line * line,
-            ldo = columns == 1 ? 1
-                  : d.past     ? columns
-                               : columns + 1;
+            ldo = columns == 1  ? 1
+                  : d.streaming ? columns
+                                : columns + 1;
   i64 odd = middle;
   while (m.pos[static_cast<std::size_t>(odd)] == m.pos[static_cast<std::size_t>(odd) + 1]) ++odd;
   for (P k = m.pos[static_cast<std::size_t>(odd)]; k < m.pos[static_cast<std::size_t>(odd) + 1]; ++k)
@@ -64,7 +64,7 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
     if (const C j = m.crd[static_cast<std::size_t>(k)]; std::ranges::count(m.crd, j) == 1)
       x[static_cast<i64>(j) * d.ldx] = std::numeric_limits<V>::quiet_NaN();
   const i64 lead = -static_cast<i64>(reinterpret_cast<std::uintptr_t>(held.data()) % 64 / sizeof(V)) & (line - 1);
-  V* out = held.data() + lead + (d.past ? r() % 2 : 0);
+  V* out = held.data() + lead + (d.streaming ? r() % 2 : 0);
   d.x = x, d.out = out;
   csr(0, middle, m.pos.data(), m.crd.data(), m.values.data(), d);
   csr(middle, m.rows, m.pos.data(), m.crd.data(), m.values.data(), d);
@@ -89,8 +89,8 @@ template <class V, class P, class C, class Csr> void check(const Csr& csr, const
   CHECK_MESSAGE(wrong == 0, columns << " columns, " << sizeof(V) << "-byte values, " << sizeof(C)
                                     << "-byte columns, stream " << d.stream << " scattered " << d.scattered << " near "
                                     << d.near << " gathers " << d.gathers << " tile " << d.tile << " fours " << d.fours
-                                    << " past " << d.past << " twice " << d.twice << " along " << d.along << " inside "
-                                    << inside);
+                                    << " past " << d.streaming << " twice " << d.twice << " along " << d.along
+                                    << " inside " << inside);
 }
 
 template <class V, class P, class C, class L> void check_all(const L& loops, std::mt19937& r) {
@@ -103,7 +103,7 @@ template <class V, class P, class C, class L> void check_all(const L& loops, std
         d.stream = choice & 1, d.scattered = choice & 2, d.near = d.second = choice & 4, d.gathers = choice & 8;
         d.tile = choice & 16 ? 16 << 10 : 0;
         d.fours = columns == 1 ? choice % (most_fours + 1) : 0;
-        d.past = columns > 1 && d.beta == V(0) && r() % 2;
+        d.streaming = columns > 1 && d.beta == V(0) && r() % 2;
         d.twice = r() % 2;
         d.along = r() % 3 == 0;
         d.lead = static_cast<i64>(r() % 40) - 10;

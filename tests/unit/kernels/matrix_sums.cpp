@@ -110,8 +110,8 @@ template <class V, class P> void check(const SumLoops<V, P>& loops, Pattern how,
   std::vector<i32> crd(room);
   std::vector<V> values(room);
   std::vector<i64> ends(static_cast<std::size_t>(end - begin));
-  const i64 came = loops.unite(begin, end, columns, a.pos.data(), a.crd.data(), a.values.data(), b.pos.data(),
-                               b.crd.data(), b.values.data(), minus, crd.data(), values.data(), ends.data());
+  const i64 came = loops.csr_add_rows(begin, end, columns, a.pos.data(), a.crd.data(), a.values.data(), b.pos.data(),
+                                      b.crd.data(), b.values.data(), minus, crd.data(), values.data(), ends.data());
   REQUIRE(came == static_cast<i64>(want.size()));
   CHECK(ends == want_ends);
   crd.resize(want.size());
@@ -125,7 +125,7 @@ template <class V, class P> void check(const SumLoops<V, P>& loops, Pattern how,
 TEST_CASE("sums of matrices: every instruction set") {
   int had = 0;
   for (const LoopTable* t : tables_here()) {
-    if (!t->f64.sum_i32.unite) continue;
+    if (!t->f64.sum_i32.csr_add_rows) continue;
     ++had;
     CAPTURE(std::string(t->isa));
     std::mt19937 r(15);

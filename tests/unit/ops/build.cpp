@@ -7,6 +7,7 @@
 
 #include "backend/pool.h"
 #include "strata/build.h"
+#include "strata/ops.h"
 
 using namespace strata;
 

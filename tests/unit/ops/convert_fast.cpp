@@ -4,7 +4,7 @@
 #include <random>
 
 #include "backend/pool.h"
-#include "ops/fast/fast.h"
+#include "convert/fast/fast.h"
 #include "strata/ops.h"
 #include "strata/settings.h"
 

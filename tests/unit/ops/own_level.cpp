@@ -27,11 +27,8 @@ LevelBuilt runs(const LevelElements& e) {
 }  // namespace
 
 TEST_CASE("a level type of one's own") {
-  register_level({.name = "run",
-                  .coordinate = "crd[parent] + p - first",
-                  .crd_entries = "parents",
-                  .fills = true,
-                  .build = runs});
+  register_level(
+      {.name = "run", .coordinate = "crd[parent] + p - first", .crd_entries = "parents", .fills = true, .build = runs});
   const Tensor d = Tensor::dense({3, 4}, std::vector<double>{0, 2, 0, 3, 0, 0, 0, 0, 5, 6, 0, 0});
   const Tensor a = convert(d, "(i, j) -> (i: dense, j: run)");
   a.validate();

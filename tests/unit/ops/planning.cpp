@@ -1,5 +1,5 @@
 // Plans of expressions: what they depend on is what they are remembered by, and all that they look at is counted.
-#include "ops/evaluate/planning.h"
+#include "plan/expression/planning.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Other index dtypes alone: the arrays are cast, as the general path would have built them, and nothing else happens.
-#include "ops/recast.h"
+#include "convert/recast.h"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,0 @@
-#pragma once
-#include "strata/evaluate.h"
-
-namespace strata::evaluation {
-
-/// The general path: slow, and right for every expression; what all other ways are checked by. `options.format` is given.
-Tensor reference(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options);
-
-}  // namespace strata::evaluation

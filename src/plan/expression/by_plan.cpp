@@ -1,0 +1,81 @@
+// Where a result goes: fresh memory or a caller's, scaled.
+#include "base/tuple_text.h"
+#include "plan/expression/front.h"
+#include "strata/convert.h"
+#include "tensor/row_major.h"
+
+namespace strata::evaluation {
+namespace {
+
+bool is_one(const Scalar& s) { return s.to_complex() == std::complex<double>(1); }
+
+int kind(DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; }
+
+}  // namespace
+
+void check_kind(DType from, DType to) {
+  if (kind(to) < kind(from))
+    throw DTypeError({.what = "the output cannot hold the values of the result",
+                      .expected = "a dtype of the kind of " + std::string(name_of(from)),
+                      .got = std::string(name_of(to))});
+}
+
+Destination times(Destination to, const Scalar& factor) {
+  const auto value = factor.to_complex();
+  if (value == 1.0) return to;
+  const auto alpha = to.alpha.to_complex() * value;
+  to.alpha = alpha.imag() == 0 ? Scalar::of(alpha.real()) : Scalar::of(alpha);
+  return to;
+}
+
+Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to) {
+  if (!to.out && is_one(to.alpha)) return plan.run(operands);
+  const Tensor out = to.out ? *to.out : empty_dense(plan.output_type().dtype, plan.output_type().shape);
+  plan.run(operands, out, to.alpha, to.beta);
+  return out;
+}
+
+void write(const Tensor& result, const Destination& to) {
+  const Tensor& out = *to.out;
+  if (out.shape() != result.shape())
+    throw PlanError({.what = "out has another shape than the result",
+                     .expected = tuple_text(result.shape()),
+                     .got = tuple_text(out.shape())});
+  check_kind(result.dtype(), out.dtype());
+  Einsum copy;
+  for (int d = 0; d < out.rank(); ++d) {
+    copy.output.push_back(d);
+    copy.names.push_back("d" + std::to_string(d));
+  }
+  copy.operands = {copy.output};
+  copy.conjugate = {0};
+  copy.num_indices = out.rank();
+  const Tensor dense[] = {to_dense(result)};
+  const TensorType types[] = {dense[0].type()};
+  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false})
+      .run(dense, out, to.alpha, to.beta);
+}
+
+Tensor delivered(const Tensor& result, const Destination& to) {
+  if (!to.out) return to.scales() ? scaled(result, to.alpha) : result;
+  write(result, to);
+  return *to.out;
+}
+
+Tensor scaled(const Tensor& t, const Scalar& alpha) {
+  const Scalar own = alpha.as(t.dtype());
+  if (is_float(t.dtype()) ? alpha.to_complex().imag() != 0 : own.to_complex() != alpha.to_complex())
+    throw PlanError({.what = "alpha does not fit the product's dtype",
+                     .expected = "a value that " + std::string(name_of(t.dtype())) + " holds",
+                     .got = alpha.to_string(),
+                     .fix = "give operands or dtype= a dtype that holds it"});
+  RawArrays arrays;
+  arrays.values = Buffer::filled(own, 1);
+  const std::map<std::string, Tensor> operands{{"t", t}, {"alpha", make_tensor(Format(), {}, std::move(arrays))}};
+  Assignment product{.name = "scaled", .indices = {}, .accumulate = false, .value = {}, .text = {}};
+  for (int d = 0; d < t.rank(); ++d) product.indices.push_back("d" + std::to_string(d));
+  product.value = Expression::access("alpha") * Expression::plain_access("t", product.indices);
+  return strata::evaluate(product, operands, {.format = t.format()});
+}
+
+}  // namespace strata::evaluation

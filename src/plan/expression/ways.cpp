@@ -1,0 +1,244 @@
+#include "plan/expression/ways.h"
+
+#include <algorithm>
+
+#include "plan/expression/block_product.h"
+#include "plan/expression/conversion.h"
+#include "plan/expression/dense_plan.h"
+#include "plan/expression/facts.h"
+#include "plan/expression/matrix_sum.h"
+#include "plan/expression/pattern.h"
+#include "plan/plan_impl.h"
+#include "plan/rewrite/direct.h"
+#include "reference/reference.h"
+#include "strata/settings.h"
+
+namespace strata::evaluation {
+namespace {
+
+using Why = std::string&;
+using Text = std::optional<std::string>;
+using Result = std::optional<Lazy>;
+
+/// A way that says the same however it serves: `as` looks whether it does.
+template <class F> Text fixed(const Request& r, Why why, const F& as, const char* text) {
+  return as(r.assignment, r.operands(), r.options(), why) ? Text(text) : std::nullopt;
+}
+
+/// Innermost iterations of a product: of its sparse operand's slots, or of everything.
+double work_of(const Einsum& e, std::span<const Lazy> operands) {
+  std::vector<double> extents(static_cast<std::size_t>(e.num_indices), 1);
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    for (std::size_t d = 0; d < e.operands[k].size(); ++d) {
+      auto& n = extents[static_cast<std::size_t>(e.operands[k][d])];
+      n = std::max(n, static_cast<double>(operands[k].shape()[d]));
+    }
+  double out = 1;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k].format().is_all_dense()) continue;
+    out = operands[k].stats().slots;
+    for (const int i : e.operands[k]) extents[static_cast<std::size_t>(i)] = 1;
+  }
+  for (const double n : extents) out *= n;
+  return out;
+}
+
+Result by_plan(const Request& r, Why why) {
+  auto found = dense_plan(r, why);
+  if (!found) return std::nullopt;
+  // What is made on the way may be stored otherwise than was planned.
+  const bool as_given = std::ranges::all_of(found->operands, [](const Lazy& t) { return t.position() >= 0; });
+  const auto run = [plan = found->plan, factor = found->factor, adds = found->adds, as_given](Lazy::Inputs& in,
+                                                                                              Destination to) {
+    to = times(to, factor);
+    if (adds) to.beta = Scalar::of(std::int64_t{1});
+    return run_plan(as_given ? plan : planning::fitted(plan, in), in, to);
+  };
+  Lazy::Step step{.inputs = found->operands,
+                  .make = [run](Lazy::Inputs& in) { return run(in, {}); },
+                  .deliver = [run](Lazy::Inputs& in, const Destination& to) { return run(in, to); },
+                  .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); },
+                  .work = work_of(found->einsum, found->operands)};
+  const TensorType type = found->plan.output_type();
+  r.by_types = found->lasting;
+  r.way = found->plan.kernel_name();
+  return Lazy::made(type, planning::stats_for(type, 0), std::move(step));
+}
+
+Text explain_by_plan(const Request& r, Why why) {
+  const auto found = dense_plan(r, why);
+  if (!found) return std::nullopt;
+  const std::string scaled = found->factor.to_complex() == 1.0
+                                 ? ""
+                                 : ", its sums multiplied by " + found->factor.to_string() + " as they are stored";
+  return " serves" + scaled + called(found->names, r.assignment.name) + ":\n" + indented(found->plan.explain());
+}
+
+Result in_pattern(const Request& r, Why why) {
+  auto product = product_in_pattern(r.assignment, r.operands(), r.options(), why);
+  if (!product) return std::nullopt;
+  const Plan plan = product->plan;
+  Lazy::Step step{
+      .inputs = product->operands,
+      .make = [plan, alpha = product->alpha](
+                  Lazy::Inputs& in) { return run_in_pattern(planning::fitted(plan, in), in, alpha); },
+      .code = [plan] { return std::pair(std::string("in the pattern of the sparse operand"), plan.show()); },
+      .work = work_of(product->einsum, product->operands)};
+  r.by_types = product->lasting;
+  r.way = plan.kernel_name();
+  const auto sparse = std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
+  return Lazy::made(plan.output_type(), std::move(step), *sparse);
+}
+
+Text explain_in_pattern(const Request& r, Why why) {
+  const auto product = product_in_pattern(r.assignment, r.operands(), r.options(), why);
+  if (!product) return std::nullopt;
+  return " serves" + (r.options().mask ? "" : called(product->names, r.assignment.name)) + ":\n" +
+         indented(product->plan.explain());
+}
+
+constexpr const char *rows_times_matrices = "rows times matrices", *sum_of_matrices = "a sum of matrices",
+                     *generated_code = "generated code for the whole expression";
+
+Result generated(const Request& r, Why why) {
+  return direct::plan(r.assignment, r.operands(), r.options(), r.by_ways_behind(generated_code), why);
+}
+
+Text explain_generated(const Request& r, Why why) {
+  const auto text = direct::explain(r.assignment, r.operands(), r.options(), why);
+  return text ? Text(" serves:\n" + indented(*text)) : std::nullopt;
+}
+
+Result general(const Request& r, Why) {
+  std::map<std::string, TensorType> types;
+  Lazy::Step step;
+  std::vector<std::string> names;
+  for (const auto& [name, t] : r.operands()) {
+    types.emplace(name, t.type());
+    names.push_back(name);
+    step.inputs.push_back(t);
+  }
+  if (r.options().mask) step.inputs.push_back(*r.options().mask);
+  TensorType type = type_of_result(r.assignment, types, r.options());
+  Asked asked = r.options();
+  asked.format = type.format;
+  step.make = [a = r.assignment, names, asked](Lazy::Inputs& in) {
+    std::map<std::string, Tensor> operands;
+    for (std::size_t k = 0; k < names.size(); ++k) operands.emplace(names[k], in[k]);
+    return reference(a, operands, planning::options_of(asked, asked.mask ? std::optional(in.back()) : std::nullopt));
+  };
+  step.code = [text = r.assignment.to_string()] {
+    return std::pair(std::string("the general path (nothing is generated)"), text + "\n");
+  };
+  double stored = 0;
+  for (const auto& [name, t] : r.operands()) {
+    stored = std::max(stored, t.stats().stored);
+    step.work += t.stats().stored;
+  }
+  auto stats = planning::stats_for(type, stored);
+  return Lazy::made(std::move(type), std::move(stats), std::move(step));
+}
+
+const Way table[] = {
+    {"a plan", by_plan, explain_by_plan},
+    {"a plan in the pattern of the sparse operand", in_pattern, explain_in_pattern},
+    {"a conversion", [](const Request& r, Why why) { return converted(r.assignment, r.operands(), r.options(), why); },
+     [](const Request& r, Why why) { return fixed(r, why, as_conversion, " serves: there is nothing to compute\n"); }},
+    {rows_times_matrices,
+     [](const Request& r, Why why) {
+       return block_product(r.assignment, r.operands(), r.options(), r.by_ways_behind(rows_times_matrices), why);
+     },
+     [](const Request& r, Why why) {
+       return fixed(r, why, as_block_product, ", by hand-written loops, serves: rows with the same matrix together\n");
+     }},
+    {sum_of_matrices,
+     [](const Request& r, Why why) {
+       return matrix_sum(r.assignment, r.operands(), r.options(), r.by_ways_behind(sum_of_matrices), why);
+     },
+     [](const Request& r, Why why) {
+       return fixed(r, why, as_matrix_sum,
+                    ", by hand-written loops, serves: two at a time, a vector of either at a time\n");
+     }},
+    {generated_code, generated, explain_generated},
+    {"the general path", general,
+     [](const Request&, Why) { return Text(" serves: right for every expression, some 0.4 us a product\n"); }},
+};
+
+/// By the first of these that serves.
+Lazy by_first(const Request& r, std::span<const Way> candidates) {
+  std::string why;
+  for (const Way& way : candidates)
+    if (auto result = way.plan(r, why)) {
+      if (r.way.empty()) r.way = way.name;
+      return *std::move(result);
+    }
+  throw InternalError("the general path refused: " + why);
+}
+
+}  // namespace
+
+std::span<const Way> ways(const Asked& options) {
+  const std::span<const Way> all = table;
+  return options.general ? all.last(1) : all;
+}
+
+Request::Request(const Assignment& a, const Operands& operands, const Asked& asked,
+                 const planning::DestinationType& target, const Einsum* e)
+    : assignment(a), given(operands), einsum(e), to(target), dtypes(a, operands, asked) {
+  options_ = dtypes.options();
+  if (to.dtype) options_.format.reset();
+}
+
+const Operands& Request::operands() const {
+  if (!dtypes.asked()) return given;
+  if (!cast_) cast_ = dtypes.cast(given);
+  return *cast_;
+}
+
+std::function<Lazy()> Request::by_ways_behind(std::string_view name) const {
+  const std::span<const Way> all = table;
+  const auto at = std::ranges::find(all, name, &Way::name) - all.begin();
+  return [a = assignment, operands = operands(), asked = options(),
+          rest = all.subspan(static_cast<std::size_t>(at) + 1)] { return by_first(Request(a, operands, asked), rest); };
+}
+
+Lazy by_first_way(const Request& r) {
+  if (r.options().schedule && !r.options().general)
+    return direct::planned_as_scheduled(r.assignment, r.operands(), r.options());
+  return by_first(r, ways(r.options()));
+}
+
+const char* hand_written_refusal(const Assignment& a, const Asked& options) {
+  if (a.accumulate || options.mask || options.schedule || options.semiring != Semiring::plus_times)
+    return "there is a mask, a schedule, a semiring or something to add to";
+  const std::string& engine = settings().engine;
+  return engine == "jit" || engine == "interpreter" ? "settings().engine asks for generated code" : nullptr;
+}
+
+std::vector<TensorType> types_of(std::span<const Lazy> operands) {
+  std::vector<TensorType> out;
+  for (const auto& t : operands) out.push_back(t.type());
+  return out;
+}
+
+std::string indented(const std::string& text) {
+  std::string out, line;
+  for (char c : text) {
+    line += c;
+    if (c != '\n') continue;
+    out += "    " + line;
+    line.clear();
+  }
+  return line.empty() ? out : out + "    " + line + "\n";
+}
+
+std::string called(const std::vector<std::string>& names, const std::string& result) {
+  std::string out;
+  for (std::size_t k = 0; k <= names.size(); ++k) {
+    const std::string &own = k < names.size() ? names[k] : result, plan = operand_name(k);
+    if (own != plan) out += (out.empty() ? " (where " : ", ") + plan + " is " + own;
+  }
+  return out.empty() ? out : out + ")";
+}
+
+}  // namespace strata::evaluation

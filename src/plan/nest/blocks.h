@@ -1,0 +1,46 @@
+#pragma once
+// Problems over other indices, whose tensors share their memory: the block and the place within it, or the diagonal and
+// the place on it.
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/nest/problem.h"
+
+namespace strata::direct {
+
+/// Coordinates, each so much larger, in this dtype.
+Buffer moved(const Buffer& crd, DType dtype, std::int64_t by);
+
+/// index = outer * size + inner.
+struct Split {
+  std::string index, outer, inner;
+  std::int64_t size = 0;
+};
+
+/// C(i,j) = A(i,k) * B(k,j) as C(i_block, i_in, ...) = A(i_block, i_in, ...) * ... over tensors that share their
+/// memory.
+struct Blocked {
+  Problem problem;
+
+  /// A result of this problem, in its format, over whole indices.
+  Tensor joined(const Tensor& result) const;
+
+  Format format;                    ///< of the joined result: the one asked for, where that has the same blocks
+  std::int64_t first_diagonal = 0;  ///< diagonals are counted from this one on
+  Shape shape;
+  std::vector<std::int64_t> strides;  ///< of a dense one
+};
+
+/// Cuts the indices of `splits`, and those that operands store in blocks. Nothing where that is no index, or where an
+/// operand stores one whole that another stores in blocks. Operands that store an index of `splits` otherwise are
+/// converted.
+std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits);
+/// C(i,j) = f(A(i,j), B(i,j)) as C(d,j) = f(A(d,j), B(d,j)), d = j - i, where the result and all sparse operands are
+/// stored by diagonals along the same index. What lies on a diagonal outside of the matrix is computed too, and never
+/// read. Nothing elsewhere.
+std::optional<Blocked> by_diagonals(const Problem& problem);
+
+}  // namespace strata::direct

@@ -1,0 +1,177 @@
+// Where a unit's loops are cut, and what its result is made in.
+#include <new>
+
+#include "backend/pool.h"
+#include "execute/chunks.h"
+#include "plan/nest/run.h"
+#include "tensor/tensor_impl.h"
+
+namespace strata::direct {
+namespace {
+
+using merging::Combine;
+
+constexpr i64 work_per_chunk = 16384;                               ///< visits and stored elements: some 20 us
+constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
+constexpr i64 slots_of_chunk = 16384;  ///< some 10 us, and what is given of them stays in a cache
+constexpr i64 partial_work = 32768;    ///< visits that are worth a result of their own
+constexpr i64 most_partials = 8;
+constexpr i64 most_samples = 1024;  ///< of a factor that chooses
+
+}  // namespace
+
+execution::Job Run::job() const {
+  execution::Job job{.function = kernel_->lowered,
+                     .executable = kernel_->executable,
+                     .in = {.operands = tensors_, .extents = extents_, .bounds = bounds_},
+                     .absent = u_.absent,
+                     .cuts = {},
+                     .result = {}};
+  if (o_.pattern >= 0) {
+    const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
+    const bool used = input_.slots || t.type().shared_value;
+    execution::SlotResult r{.size = used ? used_values(t.part()) : t.part().values.size};
+    // What lies beyond the bounds of a block is not met, nor are slots that are not used.
+    const auto is_padded = [](const Level& l) { return l.kind == LevelKind::padded; };
+    if (!u_.bounds.empty() || std::ranges::any_of(t.format().levels(), is_padded)) r.start = u_.fill;
+    if (input_.slots) {
+      r.pattern = o_.pattern;
+      for (std::size_t k = 0; k < tensors_.size(); ++k)
+        if (input_.operands[k].each_slot) r.of_rows.push_back(static_cast<int>(k));
+      const i64 n = std::max<i64>(1, r.size / slots_of_chunk);
+      for (i64 c = 0; c <= n; ++c) job.cuts.push_back(begin_of_share(r.size, c, n));
+    } else {
+      job.cuts = cut(1);
+    }
+    job.result = std::move(r);
+    return job;
+  }
+  if (input_.earlier >= 0) {
+    job.cuts = cut(1);
+    job.result = numeric(job.cuts);
+    return job;
+  }
+  const i64 partials = this->partials();
+  job.cuts = cut(partials);
+  if (o_.along >= 0) {
+    const i64 rows = u_.extents[static_cast<std::size_t>(u_.output[0])],
+              columns = u_.extents[static_cast<std::size_t>(u_.output[1])];
+    job.result = execution::StripResult{
+        .diagonals = diagonals_, .rows = rows, .columns = columns, .length = o_.along == 0 ? rows : columns};
+  } else if (o_.dense_result) {
+    job.result = dense(in_parts() || partials > 1);
+  } else {
+    job.result = assembled(job.cuts);
+  }
+  return job;
+}
+
+i64 Run::first_position(const Part& part, i64 x) {
+  if (part.format.level(0).kind == LevelKind::dense) return x;
+  const LevelArrays& l = part.levels[0];
+  return partition_point(0, l.pos.index(1), [&](i64 p) { return l.crd.index(p) < x; });
+}
+
+i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
+  i64 p = first_position(part, x);
+  for (std::size_t l = 1; l < levels; ++l) {
+    const Level& level = part.format.level(static_cast<int>(l));
+    switch (level.kind) {
+      case LevelKind::dense: p *= part.ranges[l].size; break;
+      case LevelKind::padded: p *= level.arg; break;
+      case LevelKind::singleton: break;
+      default:
+        if (storage::has_pos(level.kind)) p = part.levels[l].pos.index(p);
+        else p *= levels::slots_of(level, part.ranges[l]);
+    }
+  }
+  return p;
+}
+
+std::vector<i64> Run::cut(i64 partials) const {
+  if (input_.summed[0] && !in_parts() && partials == 1)
+    return {0, top_extent()};  // chunks would add to the same places
+  const i64 all = extents_[0], tops = top_extent();
+  i64 heaviest = 0, work = static_cast<i64>(std::min(visits_, 1e15));
+  const Part* by = nullptr;
+  for (std::size_t k = 0; k < tensors_.size(); ++k) {
+    if (!is_cut(k)) continue;
+    const i64 n = stored_before(tensors_[k].part(), all);
+    work += n;
+    if (n <= heaviest) continue;
+    heaviest = n;
+    by = &tensors_[k].part();
+  }
+  const i64 most = std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all),
+            n = partials > 1 ? partials : std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, most));
+  // Equal stored elements, with some weight on rows that have none.
+  const double each = static_cast<double>(heaviest) / 4 / static_cast<double>(all);
+  const auto weight = [&](i64 top) {
+    const i64 row = row_of(top);
+    return stored_before(*by, row) + static_cast<i64>(static_cast<double>(row) * each);
+  };
+  std::vector<i64> out{0};
+  for (i64 c = 1; c <= n; ++c) {
+    const i64 x = by ? execution::begin_of_weighed_share(tops, c, n, weight) : begin_of_share(tops, c, n);
+    if (x > out.back() || c == n) out.push_back(x);
+  }
+  return out;
+}
+
+execution::DenseResult Run::dense(bool apart) const {
+  const auto n = u_.strides.empty() ? checked_product(shape()) : std::optional(u_.size);
+  if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
+  execution::DenseResult r{
+      .size = *n, .strides = std::vector<i64>(extents_.size(), 0), .start = {}, .apart = apart, .combine = u_.combine};
+  // (In a semiring loops are left out where a factor says that nothing comes.)
+  const bool stores_all = !u_.ring && u_.combine == Combine::plus && u_.mask < 0 && u_.bounds.empty() &&
+                          u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
+                          std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
+  // Where several values meet in memory, it must hold what changes none of them.
+  if (!stores_all) r.start = meets() || apart ? u_.absent : u_.fill;
+  const std::vector<i64> by_dimension = strides();
+  for (std::size_t d = 0; d < u_.output.size(); ++d)
+    r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.output[d]) - o_.indices.begin())] =
+        by_dimension[d];
+  return r;
+}
+
+i64 Run::partials() const {
+  if (!o_.dense_result || !input_.summed[0] || in_parts() || u_.others || u_.combine == Combine::first ||
+      !u_.strides.empty())
+    return 1;
+  const auto n = checked_product(shape());
+  if (!n || *n == 0) return 1;
+  const auto most_of = [&](double visits) {
+    const i64 work = static_cast<i64>(std::min(visits, 1e15));
+    return std::min({work / 4 / *n, work / partial_work, most_partials, extents_[0]});
+  };
+  if (most_of(visits_) <= 1) return 1;
+  const i64 most = most_of(visits_ * chosen_share());
+  // How floats are summed must not depend on the threads; the least of numbers is the same in any order.
+  const bool any_order = u_.combine != Combine::plus || is_integer(u_.compute);
+  return std::max<i64>(1, any_order ? std::min<i64>(most, thread_count()) : most);
+}
+
+double Run::chosen_share() const {
+  double share = 1;
+  for (std::size_t n = 0; n < u_.nodes.size(); ++n) {
+    if (!merging::annihilates(input_, static_cast<int>(n))) continue;
+    const auto k = static_cast<std::size_t>(u_.nodes[n].operand);
+    if (!input_.operands[k].dense || input_.operands[k].vars != std::vector<int>{0}) continue;
+    const Part& p = tensors_[k].part();
+    const i64 all = extents_[0], samples = std::min(all, most_samples);
+    const auto count = [&]<class T>(T nothing) {
+      i64 chosen = 0;
+      for (i64 s = 0; s < samples; ++s)
+        chosen += static_cast<const T*>(p.values.data)[p.values_offset + all / samples * s * p.strides[0]] != nothing;
+      share = std::min(share, static_cast<double>(chosen) / static_cast<double>(samples));
+    };
+    if (tensors_[k].dtype() == DType::boolean) count(std::uint8_t{0});
+    else if (tensors_[k].dtype() == DType::f32) count(static_cast<float>(u_.absent.to_double()));
+    else if (tensors_[k].dtype() == DType::f64) count(u_.absent.to_double());
+  }
+  return share;
+}
+
+}  // namespace strata::direct

@@ -1,0 +1,47 @@
+#pragma once
+// One nest of loops, ready to run: indices cut, unit made, order chosen.
+#include <span>
+
+#include "plan/nest/blocks.h"
+
+namespace strata::direct {
+
+struct Loops {
+  std::vector<Blocked> cuts;  ///< one after the other
+  Assignment assignment;
+  Unit unit;
+  Order order;
+  Format format;  ///< that the loops are to build
+
+  std::string describe(bool code = false) const;
+  /// The kernel as a C file.
+  std::string emit() const;
+  /// The operands of its accesses.
+  std::vector<Lazy> inputs() const;
+  /// The result over whole indices. Nothing where run_unit() says nothing.
+  std::optional<Tensor> run(std::span<const Tensor> inputs, const Format& wanted, std::optional<DType> dtype) const;
+  /// The numeric phase of such a run. Nothing where run_unit_in_pattern_of() says nothing.
+  std::optional<Tensor> run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
+                                          std::optional<DType> dtype) const;
+  std::string no_numeric_phase(const Format& wanted) const;
+  /// What run() makes, and about how many elements it has.
+  TensorType type(const Format& wanted, std::optional<DType> dtype) const;
+  planning::Stats stats(const TensorType& type) const;
+  /// Whose pattern the result has; null: none's.
+  const Lazy* pattern(const Format& wanted) const;
+};
+
+/// Cuts the blocks that operands have after `cuts`.
+void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts);
+/// Nothing where it cannot be done, and `why`. `cuts` have been made of the problem, down to the last block.
+/// `strips`: may the result be gathered by diagonals?
+std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why,
+                                bool strips = true);
+std::optional<Loops> make_loops(const Problem& problem, std::string& why, bool strips = true);
+
+/// These loops as a step; `otherwise` where they cannot run. `title` stands before the assignment, `before` before the
+/// loops, in what is shown of them.
+Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::optional<DType> dtype,
+             std::function<Lazy()> otherwise, const std::string& title, const std::string& before = "");
+
+}  // namespace strata::direct

@@ -1,0 +1,129 @@
+#pragma once
+// A unit in one order of loops: operands stored for it, the kernel they get, and the job that runs it. What is decided
+// here is carried out by execute/job.h.
+#include <algorithm>
+#include <memory>
+
+#include "base/checked.h"
+#include "execute/job.h"
+#include "plan/nest/kernels.h"
+#include "plan/nest/unit.h"
+
+namespace strata::direct {
+
+using i64 = std::int64_t;
+
+/// A tensor like this one, with the values and the fill of the unit's result.
+Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values);
+
+/// What loops see of an operand as it is stored for them.
+struct Stored {
+  TensorType type;
+  std::vector<i64> strides;      ///< of a dense one, per level
+  std::vector<double> elements;  ///< of another: coordinates of each level, about
+};
+Stored stored_as(const Tensor& t);
+
+/// The loops, and what stands before and behind them.
+class LoopNest {
+ public:
+  /// Over operands that are what the unit's accesses will be.
+  LoopNest(const Unit& unit, const Order& order);
+  std::string describe(const Format& wanted, bool code) const;
+  /// The kernel as a C file for an expression that is written so.
+  std::string emit(const std::string& expression) const;
+  /// Why there is no numeric phase over results of this format; "" where there is one.
+  std::string no_numeric_phase(const Format& wanted) const;
+
+ protected:
+  LoopNest(const Unit& unit, const Order& order, std::vector<Stored> stored);
+
+  /// Variables of the levels of an assembled result, without its dense tail.
+  std::vector<int> result_variables() const;
+
+  bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
+  /// Do several values meet in the memory of a dense result?
+  bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
+  /// Levels in the order of the loops; behind so many of them a dense tail.
+  Format format(std::size_t levels) const;
+
+  const Unit& u_;
+  const Order& o_;
+  merging::Input input_;
+  std::vector<Stored> stored_;
+  std::vector<i64> extents_, bounds_;  ///< per variable; per bound
+};
+
+class Run : LoopNest {
+ public:
+  /// Brings operands into loop order.
+  Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
+  /// Nothing where only the interpreter could run it and nobody asked for that.
+  std::optional<Tensor> run();
+  /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
+  /// this pattern.
+  std::optional<Tensor> run_in_pattern_of(const Tensor& earlier);
+
+ private:
+  Run(const Unit& unit, const Order& order, std::vector<Tensor> stored);
+  static std::vector<Tensor> in_loop_order(const Unit& unit, const Order& order, std::span<const Tensor> operands);
+
+  // --- chunks ------------------------------------------------------------------------------------------------------
+  /// First position of the outermost level whose coordinate is at least x.
+  static i64 first_position(const Part& part, i64 x);
+  /// Stored elements before outermost coordinate x.
+  static i64 stored_before(const Part& part, i64 x) { return stored_before(part, x, part.levels.size()); }
+  /// Positions of the first so many levels before it.
+  static i64 stored_before(const Part& part, i64 x, std::size_t levels);
+  /// Is the outermost loop over this sparse operand's first level?
+  bool is_cut(std::size_t k) const { return !input_.operands[k].dense && input_.operands[k].vars[0] == 0; }
+  /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
+  std::vector<i64> cut(i64 partials) const;
+
+  /// Which chunks go one after the other: rows are computed alone, so that may follow the threads.
+  static std::vector<i64> shares(i64 chunks);
+
+  // --- jobs --------------------------------------------------------------------------------------------------------
+  execution::Job job() const;
+  execution::DenseResult dense(bool apart) const;
+  execution::AssembledResult assembled(const std::vector<i64>& starts) const;
+  execution::NumericResult numeric(const std::vector<i64>& starts) const;
+  /// A single number of several chunks: each makes its own.
+  bool in_parts() const { return u_.output.empty() && !u_.others && u_.combine != merging::Combine::first; }
+  /// Where chunks add to the same places: how many of them have results of their own.
+  i64 partials() const;
+  /// About which part of the outermost index a dense factor leaves: 1 where none annihilates.
+  double chosen_share() const;
+
+  // --- assembled results -------------------------------------------------------------------------------------------
+  std::size_t levels() const { return kernel_->lowered.levels.size(); }
+  i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(kernel_->lowered.levels[l])]; }
+  /// Coordinates of the result's first level: panels, where it is in blocks.
+  i64 top_extent() const { return o_.blocks ? ceil_div(extents_[0], o_.blocks.rows) : extents_[0]; }
+  /// Where the rows of a panel begin.
+  i64 row_of(i64 top) const { return o_.blocks ? std::min(top * o_.blocks.rows, extents_[0]) : top; }
+  /// Values below one element of the last level.
+  i64 block() const;
+  /// How many elements the tree may have between two coordinates of the outermost index; a guess where indices of the
+  /// result are not among an operand's.
+  double expected(int node, i64 begin, i64 end) const;
+  double expected_of(std::size_t k, i64 begin, i64 end) const;
+  std::vector<i64> first_capacity(i64 begin, i64 end) const;
+  /// An operand that must be present, whose outer levels are those of the result: no more comes than it has there. -1:
+  /// none
+  int bounding() const;
+  bool needs(int node, int operand) const;
+
+  /// Is there a kernel that may run, and do operands that were taken for twins store the same elements?
+  bool get_kernel();
+  Shape shape() const;
+  /// Of a dense result, per dimension.
+  std::vector<i64> strides() const;
+
+  std::vector<Tensor> tensors_;
+  double visits_;               ///< about how often the innermost body runs
+  std::vector<i64> diagonals_;  ///< of the result, where it is strips of them
+  std::shared_ptr<const Kernel> kernel_;
+};
+
+}  // namespace strata::direct

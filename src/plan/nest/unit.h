@@ -1,0 +1,122 @@
+#pragma once
+// What one kernel computes: a sum, over some indices, of an elementwise tree.
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/merge/merge.h"
+#include "plan/asked.h"
+#include "strata/schedule.h"
+
+namespace strata::direct {
+
+/// An operand under an access; the mask is one too.
+struct Access {
+  std::string name;
+  Lazy tensor;
+  std::vector<int> indices;  ///< per dimension: number of the index, each once
+  bool dense = false;        ///< a value everywhere
+  int twin = -1;             ///< an access before it under the same indices, of the same elements with other values
+};
+
+/// Of indices, where merging speaks of variables.
+struct Bound : merging::Bound {
+  std::int64_t extent = 0;
+};
+
+/// `nodes`, `mask` and the rest of the computation count accesses.
+struct Unit : merging::Computation {
+  std::vector<Access> accesses;         ///< in the order of Node::operand, the mask last
+  std::vector<std::int64_t> extents;    ///< per index
+  std::vector<std::string> names;       ///< of the indices, for explain()
+  std::vector<char> summed;             ///< per index
+  std::vector<char> inside;             ///< per index: it counts within a block, inside all loops over blocks
+  std::vector<std::int64_t> constants;  ///< per index: an extent that a kernel may be made for, or 0
+  std::vector<Bound> bounds;
+  std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major; per dimension
+  std::int64_t size = 0;              ///< ... its elements
+  std::vector<int> output;            ///< indices of the result's dimensions
+  DType dtype = DType::f64;           ///< of the result: f16 and bf16 are computed in f32
+  bool everywhere = false;            ///< dense operands give the root a value at every place
+  bool drops_fill_in = false;         ///< fill-in is missing: it is no value of a semiring
+
+  bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
+};
+
+/// The unit of an assignment of plain accesses without inner reductions, or why it is none.
+std::optional<Unit> make_unit(const Assignment& a, const Operands& operands, const Asked& options, std::string& why);
+
+/// What a user asks of the loops.
+struct Constraints {
+  bool given = false;                ///< is there a schedule?
+  std::vector<std::string> order;    ///< these from the outside in
+  std::string outermost, innermost;  ///< of all; "": any
+  std::vector<std::string> unrolled;
+  std::optional<ResultAssembly> assembly;
+};
+
+/// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.
+std::optional<std::vector<int>> storage_order(const Format& f);
+/// ... where loops over several operands walk all levels in place: their coordinates ascend, and no two elements share
+/// all of them.
+std::optional<std::vector<int>> loop_order(const Format& f);
+
+/// In which order the indices are looped over, and how the operands must be stored for that.
+struct Order {
+  std::vector<int> indices;                    ///< outermost first
+  std::vector<std::optional<Format>> convert;  ///< per access: to this format first
+  bool dense_result = false, dense_top = false;
+  int pattern = -1;  ///< the result is this access's tensor with other values,
+  enum Slots : std::uint8_t {
+    nested,
+    alone,
+    in_rows
+  } slots = nested;        ///< ... by loops; one over all, of stored values alone, or of values of their rows too
+  int dense_tail = 0;      ///< of the result's last indices: a dense block below each element
+  merging::Blocks blocks;  ///< the result is assembled in these
+  int along = -1;          ///< dense result: strips of its diagonals, whose places count this dimension
+  double diagonals = 0;    ///< ... about so many
+  double visits = 0;       ///< about how often the innermost body runs
+  double cost = 0;         ///< ... and how many ns all takes
+  std::vector<merging::Hint> hints;  ///< per index
+
+  /// The twin whose loops access k shares, or -1.
+  int shared(const Unit& u, std::size_t k) const {
+    const int twin = u.accesses[k].twin;
+    return twin >= 0 && !convert[static_cast<std::size_t>(twin)] && !convert[k] ? twin : -1;
+  }
+};
+
+/// Why the order converts this access first.
+std::string reason_to_convert(const Unit& unit, const Order& order, std::size_t access);
+
+/// About how many diagonals the result has; nothing where no operands give it any.
+std::optional<double> about_diagonals(const Unit& unit);
+/// The diagonals (column - row) that its elements may lie on, ascending, of these operands of its accesses; nothing
+/// where that is not known, or there are many.
+std::optional<std::vector<std::int64_t>> diagonals_of_result(const Unit& unit, std::span<const Tensor> operands);
+/// Are strips of so many diagonals of this length small beside the work?
+bool strips_fit(double diagonals, double length, double visits);
+
+/// The order that promises the least work and grants the constraints; `wanted`: the format of the result. `strips`: may
+/// it be gathered by diagonals?
+std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const Constraints& constraints, bool strips,
+                                  std::string& why);
+
+/// Runs the unit on the operands of its accesses; the result in a format that lies at hand, in dtype `compute`. Nothing
+/// where only the interpreter could run it and nobody asked for that, where it has more diagonals than strips are
+/// worth, or where accesses that were taken for twins have other elements.
+std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
+/// The numeric phase of such a run, over the pattern of an earlier result. Nothing there too, where there is no such
+/// phase, and where the result has another pattern.
+std::optional<Tensor> run_unit_in_pattern_of(const Tensor& earlier, const Unit& unit, const Order& order,
+                                             std::span<const Tensor> operands);
+/// Why there is none over results of this format; "" where there is one.
+std::string no_numeric_phase(const Unit& unit, const Order& order, const Format& wanted);
+/// The unit as text; `code`: with loop IR and C text.
+std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);
+/// The kernel as a C file for an expression that is written so.
+std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression);
+
+}  // namespace strata::direct

@@ -1,0 +1,334 @@
+#include "plan/rewrite/direct.h"
+
+#include <algorithm>
+
+#include "expr/contract.h"
+#include "plan/nest/loops.h"
+#include "plan/rewrite/counted.h"
+#include "plan/rewrite/fold.h"
+#include "plan/rewrite/hoist_reductions.h"
+#include "plan/rewrite/in_place.h"
+#include "plan/rewrite/quotient.h"
+#include "plan/rewrite/steps.h"
+#include "plan/rewrite/whole.h"
+#include "strata/convert.h"
+
+namespace strata::direct {
+namespace {
+
+/// The sums at the root, and a cheaper order of contraction of what stands below them.
+Contraction contracted(const Expression& value, const Operands& operands,
+                       const std::map<std::string, std::int64_t>& extents) {
+  std::vector<std::string> names;
+  bool implicit = true;
+  Expression body = value;
+  while (body.op() == Operator::sum) {
+    names.push_back(body.node().name);
+    implicit = implicit && body.node().implicit;
+    body = body.argument();
+  }
+  if (names.empty()) return {value};
+  const auto describe = [&](const Expression& e) {
+    Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
+    const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
+    if (inner.op() != Operator::access) return f;
+    const Lazy& t = operands.at(inner.node().name);
+    f.rows = static_cast<double>(t.nse());
+    f.dtype = t.dtype();
+    return f;
+  };
+  auto out = contract(body, names, implicit, describe,
+                      [&](const std::string& i) { return static_cast<double>(extents.at(i)); });
+  // A sum that was carried out inside is gone from the outside.
+  const auto free = out.body.free_indices();
+  for (auto n = names.rbegin(); n != names.rend(); ++n)
+    if (std::find(free.begin(), free.end(), *n) != free.end())
+      out.body = Expression::reduce(Operator::sum, *n, out.body, implicit);
+  return out;
+}
+
+/// An expression made ready: factors in a cheap order, the reductions of the root apart.
+struct Prepared {
+  Problem problem;
+  std::vector<std::pair<std::string, bool>> sums;
+  Expression body;  ///< below `sums`
+};
+
+/// Are the values of `e`, over operands of one dtype of integers, of that dtype too? (A written sum of narrow ones is
+/// wider.)
+bool stays_integer(const Expression& e, DType own) {
+  switch (e.op()) {
+    case Operator::access: return true;
+    case Operator::constant: return is_integer(e.node().number);
+    case Operator::sum:
+      if (!e.node().implicit && own != DType::i64 && own != DType::u64) return false;
+      break;
+    case Operator::add:
+    case Operator::subtract:
+    case Operator::multiply:
+    case Operator::floor_divide:
+    case Operator::modulo:
+    case Operator::minimum:
+    case Operator::maximum:
+    case Operator::negate:
+    case Operator::absolute: break;
+    default: return false;
+  }
+  return std::ranges::all_of(e.node().arguments, [&](const Expression& x) { return stays_integer(x, own); });
+}
+
+/// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
+std::optional<Problem> make_sum(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
+  const DType own = operands.at(a.name).dtype();
+  const auto names = a.value.operands();
+  const bool one = std::ranges::all_of(names, [&](const auto& name) { return operands.at(name).dtype() == own; });
+  if (!one || !(is_float(own) || (is_integer(own) && stays_integer(a.value, own)))) {
+    why = "it adds to what is there, and not values of its dtype";
+    return std::nullopt;
+  }
+  Assignment sum = a;
+  sum.name = "#" + a.name;  // no user's name looks so
+  sum.accumulate = false;
+  sum.value = a.total();
+  Asked how = options;
+  if (!how.result_dtype) how.result_dtype = own;
+  return make_problem(sum, operands, how, why);
+}
+
+std::optional<Prepared> prepare(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
+  auto problem = a.accumulate ? make_sum(a, operands, options, why) : make_problem(a, operands, options, why);
+  if (!problem) return std::nullopt;
+  Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
+  Expression& value = p.problem.assignment.value;
+  // A user's products need not distribute over sums; a negative factor turns a maximum into a minimum.
+  if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times)
+    value = contracted(value, p.problem.operands, p.problem.extents).body;
+  p.body = peeled(value, p.sums);
+  if (options.semiring.kind() == Semiring::any && has_reduction(p.body)) {
+    why = "a sum inside may be over nothing, which 'any' has no value for";
+    return std::nullopt;
+  }
+  return p;
+}
+
+/// The last of several assignments, over operands that those before it make.
+struct Rest {
+  Assignment assignment;
+  Operands operands;
+  std::vector<Lazy> all_rows = {};  ///< what was taken for granted (see Hoisted)
+  std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing = {};
+};
+
+/// Reductions inside first, or elementwise work before the product that it stands in. `steps`: explanations of them.
+std::optional<Rest> first_steps(const Prepared& p, bool rows_are_full, std::vector<std::string>* steps) {
+  const Problem& problem = p.problem;
+  if (has_reduction(p.body)) {
+    Hoisted lift =
+        hoist_reductions(p.body, problem.assignment.indices, problem.operands, problem.options, rows_are_full, steps);
+    Rest rest{problem.assignment, std::move(lift.operands), std::move(lift.all_rows), std::move(lift.not_nothing)};
+    rest.assignment.value = lift.value;
+    for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
+      rest.assignment.value =
+          Expression::reduce(problem.assignment.value.op(), sum->first, rest.assignment.value, sum->second);
+    return rest;
+  }
+  if (const auto fold = folded(problem.assignment, problem.operands, problem.options)) {
+    Rest rest{fold->product, problem.operands};
+    const Asked how{.format = fold->format};
+    if (steps) steps->push_back(explained(fold->work, rest.operands, how));
+    rest.operands.emplace(fold->work.name, planned(fold->work, rest.operands, how));
+    return rest;
+  }
+  return std::nullopt;
+}
+
+/// The last step.
+Lazy finish(const Rest& rest, const Asked& options) {
+  auto plain = [rest, options] { return planned(rest.assignment, rest.operands, options); };
+  auto sum = added_in_place(rest.assignment, rest.operands, options, plain);
+  return sum ? *sum : plain();
+}
+
+/// `then` where `holds` is true of these; otherwise what `otherwise` makes.
+Lazy guarded(const Lazy& then, std::vector<Lazy> looked_at, std::function<bool(std::span<const Tensor>)> holds,
+             std::function<Lazy()> otherwise) {
+  Lazy::Step step{
+      .inputs = std::move(looked_at),
+      .make = [holds = std::move(holds)](Lazy::Inputs& in) { return holds(in) ? std::optional(in[0]) : std::nullopt; },
+      .otherwise = std::move(otherwise),
+      .then = std::make_shared<const Lazy>(then)};
+  return Lazy::made(then.type(), then.stats(), std::move(step), &then);
+}
+
+/// Steps before the last one, behind guards for what they take for granted.
+std::optional<Lazy> in_steps(const Prepared& p, const std::function<Lazy()>& general) {
+  const auto rest = first_steps(p, true, nullptr);
+  if (!rest) return std::nullopt;
+  const Asked& options = p.problem.options;
+  Lazy out = finish(*rest, options);
+  if (!rest->all_rows.empty()) {
+    const auto full = [](std::span<const Tensor> rows) {
+      return std::ranges::all_of(rows, [](const Tensor& t) { return t.size() == t.nse(); });
+    };
+    out =
+        guarded(out, rest->all_rows, full, [p] { return finish(*first_steps(p, false, nullptr), p.problem.options); });
+  }
+  if (!rest->not_nothing.empty()) {
+    // A number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
+    std::vector<Lazy> looked_at;
+    std::vector<char> one;
+    for (const auto& [number, operand] : rest->not_nothing) {
+      looked_at.push_back(number);
+      looked_at.push_back(operand.value_or(number));
+      one.push_back(operand.has_value());
+    }
+    const auto terms = [one](std::span<const Tensor> in) {
+      for (std::size_t k = 0; k < one.size(); ++k)
+        if (in[2 * k].get({})->is_zero() && (!one[k] || in[2 * k + 1].nse() == 0)) return false;
+      return true;
+    };
+    out = guarded(out, std::move(looked_at), terms, general);
+  }
+  return out;
+}
+
+std::string numbered(const std::vector<std::string>& steps) {
+  std::string out = "in " + std::to_string(steps.size()) + " steps:\n";
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    bool first = true;
+    for (std::size_t at = 0; at < steps[k].size(); first = false) {
+      const std::size_t end = std::min(steps[k].find('\n', at), steps[k].size() - 1) + 1;
+      const std::string number = std::to_string(k + 1) + ". ";
+      out += (first ? number : std::string(number.size(), ' ')) + steps[k].substr(at, end - at);
+      at = end;
+    }
+  }
+  return out;
+}
+
+/// One nest of loops, or two where a reduction counts what is absent.
+std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>& general, std::string& why) {
+  auto made = make_loops(problem, why);
+  if (!made) return std::nullopt;
+  const auto loops = std::make_shared<const Loops>(std::move(*made));
+  const Format wanted = *problem.options.format;
+  const auto dtype = problem.options.result_dtype;
+  auto otherwise = general;
+  if (loops->order.along >= 0)
+    otherwise = [problem, general, wanted, dtype] {
+      std::string unused;
+      auto plain = make_loops(problem, unused, false);
+      return plain
+                 ? as_step(std::make_shared<const Loops>(std::move(*plain)), wanted, dtype, general, "generated code: ")
+                 : general();
+    };
+  auto usual = [=] { return as_step(loops, wanted, dtype, otherwise, "generated code: "); };
+  auto counting = as_counted(problem, *loops);
+  if (!counting) return usual();
+  const auto counted = std::make_shared<const Counted>(std::move(*counting));
+  const DType own = dtype.value_or(loops->unit.dtype);
+  Lazy::Step step{.inputs = counted->inputs(),
+                  .make = [counted, wanted, own](Lazy::Inputs& in) -> std::optional<Tensor> {
+                    const auto result = counted->run(in);
+                    if (!result) return std::nullopt;
+                    return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
+                  },
+                  .otherwise = usual,
+                  .code =
+                      [counted, loops] {
+                        return std::pair("generated code: " + loops->assignment.to_string(), counted->describe(true));
+                      },
+                  .work = counted->values.order.visits * (counted->counts ? 2 : 1)};
+  TensorType type = loops->type(wanted, dtype);
+  auto stats = planning::stats_for(type, counted->values.order.visits);
+  return Lazy::made(std::move(type), std::move(stats), std::move(step));
+}
+
+}  // namespace
+
+std::optional<Lazy> plan(const Assignment& a, const Operands& operands, const Asked& options,
+                         const std::function<Lazy()>& general, std::string& why) {
+  const auto p = prepare(a, operands, options, why);
+  if (!p) return std::nullopt;
+  const Problem& problem = p->problem;
+  const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Lazy> {
+    if (auto steps = in_steps(q, general)) return steps;
+    return by_loops(q.problem, general, reason);
+  };
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return planned(*whole, problem.options, [p = *p, as_written, general] {
+      std::string unused;
+      return as_written(p, unused).value_or(general());
+    });
+  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options)) {
+    const Lazy first = planned(*quotient, problem.operands, problem.options);
+    // (The guard looks at what it guards.)
+    return Lazy::made(first.type(), first.stats(),
+                      {.inputs = {first},
+                       .make = [](Lazy::Inputs& in) -> std::optional<Tensor> {
+                         if (holds_infinity(in[0])) return std::nullopt;
+                         return std::move(in[0]);
+                       },
+                       .otherwise =
+                           [p = *p, as_written, general] {
+                             std::string unused;
+                             return as_written(p, unused).value_or(general());
+                           }});
+  }
+  return as_written(*p, why);
+}
+
+std::optional<std::string> explain(const Assignment& a, const Operands& operands, const Asked& options,
+                                   std::string& why) {
+  const auto p = prepare(a, operands, options, why);
+  if (!p) return std::nullopt;
+  const Problem& problem = p->problem;
+  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
+    return "over the stored values alone:\n" + explained(whole->assignment, whole->operands, problem.options) +
+           (whole->full ? "guard: no element is absent" : "guard: some elements are absent") +
+           "; otherwise by loops over rows and coordinates\n";
+  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
+    return "as a quotient of sums (and as it is written where that gives an infinity):\n" +
+           explained(*quotient, problem.operands, problem.options);
+  std::vector<std::string> steps;
+  if (const auto rest = first_steps(*p, true, &steps)) {
+    const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options, {}).has_value();
+    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n"
+                             : explained(rest->assignment, rest->operands, problem.options));
+    std::string out = numbered(steps);
+    if (!rest->all_rows.empty())
+      out += "guard: every row of the sparse factor has an element; otherwise rows without one are left out\n";
+    if (!rest->not_nothing.empty()) out += "guard: no number among the steps is 0; otherwise by the general path\n";
+    return out;
+  }
+  const auto loops = make_loops(problem, why);
+  if (!loops) return std::nullopt;
+  if (const auto counted = as_counted(problem, *loops)) return counted->describe(false);
+  return loops->describe();
+}
+
+bool pays_in_pairs(const Assignment& a, const Operands& operands) {
+  constexpr double enough = 1 << 16;  // some 20 us: what planning a second product takes
+  if (a.accumulate) return false;
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
+  const auto c = contracted(a.value, operands, index_extents(a, shapes));
+  return c.together >= enough && 2 * c.apart <= c.together;
+}
+
+std::string emit(const Assignment& a, const Operands& operands, const Asked& options) {
+  std::string why;
+  const auto p = prepare(a, operands, options, why);
+  const bool steps =
+      p && (has_reduction(p->body) || folded(p->problem.assignment, p->problem.operands, p->problem.options));
+  const auto loops = p && !steps ? make_loops(p->problem, why) : std::nullopt;
+  if (!loops)
+    throw Unsupported({.what = "this expression is not one kernel",
+                       .expected = "one nest of loops",
+                       .got = steps ? "an expression in steps: " + a.to_string() : why,
+                       .fix = steps ? "emit each step by itself: strata show --explain tells them"
+                                    : "strata show tells how it is computed"});
+  return loops->emit();
+}
+
+}  // namespace strata::direct

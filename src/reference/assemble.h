@@ -1,0 +1,17 @@
+#pragma once
+// From the elements of a tree to a tensor.
+#include "reference/tree.h"
+
+namespace strata::evaluation {
+
+struct Target {
+  std::vector<int> output;  ///< variable of each dimension
+  Shape shape;
+  Format format;
+  DType dtype;
+  Column fill;  ///< of this dtype
+};
+/// Every element of node `root` that `mask` lets through. TensorError: the format cannot hold them.
+Tensor assemble(const Tree& tree, int root, const Mask* mask, const Target& to);
+
+}  // namespace strata::evaluation
