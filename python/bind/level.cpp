@@ -75,8 +75,8 @@ void bind_level(nb::module_& m) {
       "`fills`: it has slots that no element asked for. `build(parent, coordinate, parents, lo, size, n)`: makes "
       "(pos, crd, position) of elements in order, each an array of integers or None; without it nothing is converted "
       "to the level.\n\n"
-      "    def skyline(parent, coordinate, parents, lo, size, n): ...\n"
-      "    register_level('skyline', 'crd[parent] + p - first', crd_entries='parents', fills=True, build=skyline)\n\n"
+      "    def whole(parent, coordinate, parents, lo, size, n): return None, None, parent * size + coordinate - lo\n"
+      "    register_level('every_place', 'lo + p - first', slots='size', fills=True, build=whole)\n\n"
       "FormatError: a text has no meaning, the name is taken by other texts, or `build` is wrong on a small sample.");
   m.def("level_types", &level_types, "Every type of level that a format text may use: built-in ones first.");
 }

@@ -257,8 +257,8 @@ def register_level(name: str, coordinate: str, *, slots: str = '', crd_entries: 
 
     `coordinate`: of child `p`, in whole-number arithmetic over parent, first (the parent's first child), p, previous (the coordinate before; lo - 1 for the first), lo, size, n (the number in the format text) and crd[...]. `slots`: children below each parent, over lo, size and n; "": the level has pos, and children pos[parent] to pos[parent + 1] - 1. `crd_entries`: length of crd, over parents, positions, lo, size and n. `fills`: it has slots that no element asked for. `build(parent, coordinate, parents, lo, size, n)`: makes (pos, crd, position) of elements in order, each an array of integers or None; without it nothing is converted to the level.
 
-        def skyline(parent, coordinate, parents, lo, size, n): ...
-        register_level('skyline', 'crd[parent] + p - first', crd_entries='parents', fills=True, build=skyline)
+        def whole(parent, coordinate, parents, lo, size, n): return None, None, parent * size + coordinate - lo
+        register_level('every_place', 'lo + p - first', slots='size', fills=True, build=whole)
 
     FormatError: a text has no meaning, the name is taken by other texts, or `build` is wrong on a small sample.
     """

@@ -68,6 +68,13 @@ RegisteredLevel parsed(LevelType type) {
   return out;
 }
 
+/// A type that was never shown: its place is free again, but for one that another thread added behind it.
+void drop(Registry& r, std::size_t k) {
+  if (static_cast<int>(k) + 1 != r.size) return;
+  r.size = static_cast<int>(k);
+  delete r.by_kind[k].exchange(nullptr);
+}
+
 bool same_texts(const LevelType& a, const LevelType& b) {
   return a.coordinate == b.coordinate && a.slots == b.slots && a.crd_entries == b.crd_entries && a.fills == b.fills;
 }
@@ -122,9 +129,18 @@ void show_registered(LevelKind kind) {
   const auto k = static_cast<std::size_t>(index_of(kind));
   std::lock_guard lock(r.mutex);
   RegisteredLevel* level = r.by_kind[k];
-  if (const int known = find_registered(level->type.name); known >= 0)
+  if (const int known = find_registered(level->type.name); known >= 0) {
     r.by_kind[static_cast<std::size_t>(known - level_kind_count)].load()->type.build = level->type.build;
-  else r.shown[k] = true;
+    drop(r, k);
+  } else {
+    r.shown[k] = true;
+  }
+}
+
+void drop_registered(LevelKind kind) {
+  Registry& r = registry();
+  std::lock_guard lock(r.mutex);
+  drop(r, static_cast<std::size_t>(index_of(kind)));
 }
 
 std::int64_t slots_of(const Level& level, const LevelRange& range) {

@@ -31,5 +31,6 @@ std::int64_t slots_of(const Level& level, const LevelRange& range);
 /// For who registers: parsed and added, but no format text finds it before it is shown.
 LevelKind add_registered(LevelType type);
 void show_registered(LevelKind kind);
+void drop_registered(LevelKind kind);
 
 }  // namespace strata::levels

@@ -280,14 +280,16 @@ namespace strata {
 void register_level(LevelType type) {
   const auto function = type.build;
   const LevelKind kind = levels::add_registered(std::move(type));
-  if (function) {
-    try {
-      storage::try_samples(kind, levels::registered(kind).takes_number, function);
-    } catch (const TensorError& e) {
-      Problem p = e.problem();
-      p.what = "a level type was not registered: " + p.what;
-      throw FormatError(std::move(p));
-    }
+  try {
+    if (function) storage::try_samples(kind, levels::registered(kind).takes_number, function);
+  } catch (const TensorError& e) {
+    levels::drop_registered(kind);
+    Problem p = e.problem();
+    p.what = "a level type was not registered: " + p.what;
+    throw FormatError(std::move(p));
+  } catch (...) {  // the function's own
+    levels::drop_registered(kind);
+    throw;
   }
   levels::show_registered(kind);
 }

@@ -49,7 +49,8 @@ def test_classes():
 def test_carets():
     with pytest.raises(st.FormatError) as e:
         st.Format("(i, j) -> (i: dense, j: compresed)")
-    assert str(e.value) == (
+    registered = "".join(", " + name for name in st._core.level_types()[9:])  # by other tests
+    assert str(e.value).replace(registered, "") == (
         "no level type 'compresed'\n"
         "    (i, j) -> (i: dense, j: compresed)\n"
         "                            ^~~~~~~~~\n"
