@@ -12,8 +12,9 @@
 namespace strata::direct {
 namespace {
 
-constexpr i64 largest_constant = 32;  ///< extents of blocks up to this stand in the kernel's text
-constexpr i64 largest_sum = 128;      ///< ... and of innermost sums over dense memory
+constexpr i64 least_row = 8, largest_row = 128;  ///< extents of a dense innermost index that stand there too
+constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
+constexpr i64 largest_sum = 128;                 ///< ... and of innermost sums over dense memory
 
 /// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
 std::vector<double> coordinates_of(const TensorType& type, std::span<const double> positions) {
@@ -139,8 +140,12 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
     const auto i = static_cast<std::size_t>(o_.indices[v]);
     const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 &&
                             extents_.back() <= largest_sum && counts_dense_alone(o_.indices[v]);
+    // Compilers take several vectors a step, and a row shorter than that element by element, unless they know its
+    // length.
+    const bool row = v + 1 == o_.indices.size() && !u_.summed[i] && extents_.back() >= least_row &&
+                     extents_.back() <= largest_row && counts_dense_alone(o_.indices[v]);
     const bool constant =
-        in_vectors ||
+        in_vectors || row ||
         (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
     input_.constants.push_back(constant ? extents_.back() : 0);
     input_.hints.push_back(o_.hints[i]);
