@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/fork_mutex.h"
 #include "format/level_numbers.h"
@@ -68,11 +70,12 @@ RegisteredLevel parsed(LevelType type) {
   return out;
 }
 
-/// A type that was never shown: its place is free again, but for one that another thread added behind it.
-void drop(Registry& r, std::size_t k) {
-  if (static_cast<int>(k) + 1 != r.size) return;
+/// A type that was never shown: its place is free again, but for one that another thread added behind it. It is destroyed
+/// by who took the lock, behind it: its function may be Python's, and wait for who waits for the lock.
+std::unique_ptr<RegisteredLevel> taken(Registry& r, std::size_t k) {
+  if (static_cast<int>(k) + 1 != r.size) return nullptr;
   r.size = static_cast<int>(k);
-  delete r.by_kind[k].exchange(nullptr);
+  return std::unique_ptr<RegisteredLevel>(r.by_kind[k].exchange(nullptr));
 }
 
 bool same_texts(const LevelType& a, const LevelType& b) {
@@ -127,11 +130,12 @@ LevelKind add_registered(LevelType type) {
 void show_registered(LevelKind kind) {
   Registry& r = registry();
   const auto k = static_cast<std::size_t>(index_of(kind));
+  std::unique_ptr<RegisteredLevel> gone;
   std::lock_guard lock(r.mutex);
   RegisteredLevel* level = r.by_kind[k];
   if (const int known = find_registered(level->type.name); known >= 0) {
-    r.by_kind[static_cast<std::size_t>(known - level_kind_count)].load()->type.build = level->type.build;
-    drop(r, k);
+    std::swap(r.by_kind[static_cast<std::size_t>(known - level_kind_count)].load()->type.build, level->type.build);
+    gone = taken(r, k);
   } else {
     r.shown[k] = true;
   }
@@ -139,8 +143,9 @@ void show_registered(LevelKind kind) {
 
 void drop_registered(LevelKind kind) {
   Registry& r = registry();
+  std::unique_ptr<RegisteredLevel> gone;
   std::lock_guard lock(r.mutex);
-  drop(r, static_cast<std::size_t>(index_of(kind)));
+  gone = taken(r, static_cast<std::size_t>(index_of(kind)));
 }
 
 std::int64_t slots_of(const Level& level, const LevelRange& range) {
