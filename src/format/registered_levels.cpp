@@ -70,8 +70,8 @@ RegisteredLevel parsed(LevelType type) {
   return out;
 }
 
-/// A type that was never shown: its place is free again, but for one that another thread added behind it. It is destroyed
-/// by who took the lock, behind it: its function may be Python's, and wait for who waits for the lock.
+/// A type that was never shown: its place is free again, but for one that another thread added behind it. It is
+/// destroyed by who took the lock, behind it: its function may be Python's, and wait for who waits for the lock.
 std::unique_ptr<RegisteredLevel> taken(Registry& r, std::size_t k) {
   if (static_cast<int>(k) + 1 != r.size) return nullptr;
   r.size = static_cast<int>(k);
