@@ -25,10 +25,10 @@ namespace strata {
 inline constexpr int max_dims = 32, max_levels = 64, max_parts = 8, max_nodes = 512, max_name = 64;
 
 enum class LevelKind : std::uint8_t { dense, batch, compressed, singleton, range, delta, structured, padded, bitmap };
-/// The built-in ones: kinds from here on were registered (strata/level.h).
+/// The built-in ones: kinds from here on were registered by register_level.
 inline constexpr int level_kind_count = 9;
 
-/// One level: a literal. Its behaviour stands in a table by kind (src/format/levels/).
+/// One level: a literal. Its behaviour stands in a table by kind (src/levels/).
 struct Level {
   LevelKind kind = LevelKind::dense;
   bool ordered = true;     ///< coordinates ascend within one parent
