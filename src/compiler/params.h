@@ -39,7 +39,8 @@ class Params {
     buffers_.push_back({names_.fresh(name), dtype, packed_bits, written});
     return static_cast<int>(bindings_.size()) - 1;
   }
-  const ir::BufferParam& param(int buffer) const { return buffers_[static_cast<std::size_t>(buffer)]; }
+  /// A copy: what stands beside it in a call may add a parameter.
+  ir::BufferParam param(int buffer) const { return buffers_[static_cast<std::size_t>(buffer)]; }
 
   ir::Expr scalar(const ScalarBinding& binding, const std::string& name) {
     for (std::size_t k = 0; k < scalars_.size(); ++k)
