@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/schedule.h"
-#include "format/registered_levels.h"
+#include "levels/level_storage.h"
 
 namespace strata::compiler {
 
@@ -25,9 +25,7 @@ int weight_level(const Graph& graph) {
   for (int l = 1; l < graph.num_levels(); ++l) {
     const LevelFacts& f = graph.levels[static_cast<std::size_t>(l)];
     const LevelKind k = f.level.kind;
-    if (levels::is_registered(k) ? levels::registered(k).has_pos
-                                 : k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap)
-      return f.number;
+    if (storage::has_pos(k)) return f.number;
   }
   return -1;
 }

@@ -26,8 +26,7 @@ int chain_end(const Format& f, int l) {
 void check_coordinates_fit(const Elements& elements, std::size_t l, const Level& level, DType dtype) {
   const LevelRange& r = elements.ranges()[l];
   const int index = static_cast<int>(l);
-  if (level.kind == LevelKind::bitmap || packed_bits(level, r.size) || !storage::has_crd(level.kind)) return;
-  if (levels::is_registered(level.kind)) return;  // its build says what its entries are
+  if (!storage::lists_coordinates(level, r.size)) return;
   if (all_coordinates_fit(level, index, r, dtype)) return;
   const std::int64_t high = index_max(dtype), low = is_signed_int(dtype) ? -high - 1 : 0;
   for (std::int64_t e = 0; e < elements.size(); ++e) {

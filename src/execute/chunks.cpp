@@ -46,11 +46,8 @@ Domain::Domain(const Launch& launch, const Part& part, i64 batch, i64 output_ext
   if (launch.weight_level >= 0) {
     for (int l = level + 1; l < launch.weight_level; ++l) {
       const Level& between = part.format.level(l);
-      if (between.kind == LevelKind::dense || between.kind == LevelKind::range)
-        factor_ *= part.ranges[static_cast<std::size_t>(l)].size;
-      else if (between.kind == LevelKind::structured || between.kind == LevelKind::padded) factor_ *= between.arg;
-      else if (levels::is_registered(between.kind))
-        factor_ *= levels::slots_of(between, part.ranges[static_cast<std::size_t>(l)]);
+      if (between.kind != LevelKind::singleton)
+        factor_ *= storage::width_of(between, part.ranges[static_cast<std::size_t>(l)]);
     }
     const Buffer& pos = part.levels[static_cast<std::size_t>(launch.weight_level)].pos;
     weights_ = rebased(pos, stride(part.pos_strides, launch.weight_level));

@@ -6,13 +6,23 @@
 #include "base/checked.h"
 #include "format/level_text.h"
 #include "strata/error.h"
+#include "strata/format.h"
 
 namespace strata::levels {
 
+/// Of a text that may not read crd.
+struct NoCrd {
+  std::int64_t operator()(std::int64_t) const { throw InternalError("the text of a level reads no array"); }
+};
+
 /// `crd`: reads an entry, or throws.
-template <class Crd> class LevelNumbers {
+template <class Crd = NoCrd> class LevelNumbers {
  public:
-  explicit LevelNumbers(Crd crd) : crd_(std::move(crd)) {}
+  LevelNumbers(const Level& level, const LevelRange& range, Crd crd = {}) : crd_(std::move(crd)) {
+    (*this)[Word::lo] = range.lo;
+    (*this)[Word::size] = range.size;
+    (*this)[Word::n] = level.arg;
+  }
 
   std::int64_t& operator[](Word w) { return words_[static_cast<std::size_t>(w)]; }
 

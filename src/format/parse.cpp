@@ -6,6 +6,7 @@
 #include "base/dtype_name.h"
 #include "base/fork_mutex.h"
 #include "base/suggest.h"
+#include "format/own_name.h"
 #include "format/print.h"
 #include "format/registered_levels.h"
 #include "strata/format_parse.h"
@@ -195,10 +196,7 @@ Format parse_format(std::string_view text, int rank) {
 }
 
 void register_format(std::string_view name, std::string_view text) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  bool word = !name.empty() && name.size() <= max_name && is_letter(name[0]);
-  for (const char c : name) word = word && (is_letter(c) || (c >= '0' && c <= '9'));
-  if (!word)
+  if (!is_own_name(name))
     throw FormatError({.what = "a format cannot have this name",
                        .expected = "a letter, then letters, digits and '_': at most 64 characters",
                        .got = std::string(name.substr(0, 100))});

@@ -9,6 +9,7 @@
 
 #include "base/fork_mutex.h"
 #include "format/level_numbers.h"
+#include "format/own_name.h"
 #include "strata/format_fault.h"
 
 namespace strata::levels {
@@ -30,10 +31,7 @@ Registry& registry() {
 int index_of(LevelKind kind) { return static_cast<int>(kind) - level_kind_count; }
 
 void check_name(const std::string& name) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  bool word = !name.empty() && name.size() <= max_name && is_letter(name[0]);
-  for (const char c : name) word = word && (is_letter(c) || (c >= '0' && c <= '9'));
-  if (!word)
+  if (!is_own_name(name))
     throw FormatError({.what = "a level type cannot have this name",
                        .expected = "a letter, then letters, digits and '_': at most 64 characters",
                        .got = name.substr(0, 100)});
@@ -150,11 +148,7 @@ void drop_registered(LevelKind kind) {
 
 std::int64_t slots_of(const Level& level, const LevelRange& range) {
   const RegisteredLevel& of = registered(level.kind);
-  LevelNumbers numbers([](std::int64_t) -> std::int64_t { throw InternalError("slots read no array"); });
-  numbers[Word::lo] = range.lo;
-  numbers[Word::size] = range.size;
-  numbers[Word::n] = level.arg;
-  const auto slots = of.slots.evaluate<std::int64_t>(numbers);
+  const auto slots = of.slots.evaluate<std::int64_t>(LevelNumbers(level, range));
   if (slots < 0)
     throw TensorError({.what = "`slots` of the level type '" + of.type.name + "' is negative",
                        .expected = "0 or more children below each parent",

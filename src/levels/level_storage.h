@@ -20,6 +20,12 @@ inline bool outside(const LevelRange& r, std::int64_t c) {
          static_cast<std::uint64_t>(c) - static_cast<std::uint64_t>(r.lo) >= static_cast<std::uint64_t>(r.size);
 }
 
+/// Children of one parent that have a slot whatever is stored: size, n or k. (Of a level without pos, but a singleton.)
+inline std::int64_t width_of(const Level& level, const LevelRange& range) {
+  if (levels::is_registered(level.kind)) return levels::slots_of(level, range);
+  return level.kind == LevelKind::structured || level.kind == LevelKind::padded ? level.arg : range.size;
+}
+
 /// One level of one batch: what is needed to read it, without owners.
 struct LevelView {
   Level level;
@@ -30,11 +36,7 @@ struct LevelView {
   // dense, range: position = parent * scale + (coordinate - lo) * step (all-dense tensors walk their strides)
   std::int64_t scale = 0, step = 1;
 
-  /// Children of one parent that have a slot whatever is stored: size, n or k.
-  std::int64_t width() const {
-    if (levels::is_registered(level.kind)) return levels::slots_of(level, range);
-    return level.kind == LevelKind::structured || level.kind == LevelKind::padded ? level.arg : range.size;
-  }
+  std::int64_t width() const { return width_of(level, range); }
   std::int64_t coordinate(std::int64_t position) const {
     return bits ? unpack_one(crd.data, position, bits) : crd[position];
   }
@@ -57,6 +59,13 @@ inline bool has_pos(LevelKind k) {
 inline bool has_crd(LevelKind k) {
   if (levels::is_registered(k)) return levels::registered(k).has_crd;
   return has_pos(k) || k == LevelKind::singleton || k == LevelKind::structured || k == LevelKind::padded;
+}
+
+/// Is crd an array of coordinates, as they are? (Packed ones and bits are none, and of a registered type its texts
+/// say.)
+inline bool lists_coordinates(const Level& level, std::int64_t size) {
+  return has_crd(level.kind) && level.kind != LevelKind::bitmap && packed_bits(level, size) == 0 &&
+         !levels::is_registered(level.kind);
 }
 
 /// Children that a walk has found, in bounded pieces: `full` is called whenever there is no room for more, and must

@@ -16,11 +16,10 @@ using levels::Word;
 class Reader {
  public:
   explicit Reader(const LevelView& v)
-      : v_(v), type_(levels::registered(v.level.kind)), numbers_(Entry{&v}), width_(type_.has_pos ? 0 : v.width()) {
-    numbers_[Word::lo] = v.range.lo;
-    numbers_[Word::size] = v.range.size;
-    numbers_[Word::n] = v.level.arg;
-  }
+      : v_(v),
+        type_(levels::registered(v.level.kind)),
+        numbers_(v.level, v.range, Entry{&v}),
+        width_(type_.has_pos ? 0 : v.width()) {}
 
   std::int64_t first(std::int64_t parent) const { return type_.has_pos ? v_.pos[parent] : parent * width_; }
   std::int64_t last(std::int64_t parent) const { return type_.has_pos ? v_.pos[parent + 1] : (parent + 1) * width_; }
@@ -226,12 +225,9 @@ const LevelStorage registered_storage = {check, positions, walk, find, build};
 std::int64_t crd_entries(const LevelView& v, std::int64_t parents, std::int64_t positions) {
   if (v.level.kind == LevelKind::bitmap) return parents * bitmap_words(v.range.size);
   if (!levels::is_registered(v.level.kind)) return positions;
-  levels::LevelNumbers numbers([](std::int64_t) -> std::int64_t { throw InternalError("crd_entries read no array"); });
+  levels::LevelNumbers numbers(v.level, v.range);
   numbers[Word::parents] = parents;
   numbers[Word::positions] = positions;
-  numbers[Word::lo] = v.range.lo;
-  numbers[Word::size] = v.range.size;
-  numbers[Word::n] = v.level.arg;
   const auto entries = levels::registered(v.level.kind).crd_entries.evaluate<std::int64_t>(numbers);
   if (entries < 0) fail(v, "`crd_entries` is negative", "0 or more entries", std::to_string(entries));
   return entries;

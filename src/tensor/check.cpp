@@ -24,8 +24,7 @@ namespace {
 
 /// crd's dtype can hold the level's coordinates, and padded's mark is none of them.
 void check_crd_dtype(const storage::LevelView& v) {
-  if (v.bits || v.level.kind == LevelKind::bitmap || !storage::has_crd(v.level.kind)) return;
-  if (levels::is_registered(v.level.kind)) return;  // what its entries are, its texts say
+  if (!storage::lists_coordinates(v.level, v.range.size)) return;
   if (v.range.lo < 0 && is_unsigned_int(v.crd.dtype))
     storage::fail(v, "coordinates start below zero", "a signed crd dtype", std::string(name_of(v.crd.dtype)));
   if (v.level.kind == LevelKind::padded) {

@@ -337,11 +337,7 @@ void check_pos_lengths(const Part& part) {
       continue;
     }
     if (kind == LevelKind::singleton) continue;
-    const bool counted = kind == LevelKind::structured || kind == LevelKind::padded;
-    const std::int64_t width = levels::is_registered(kind) ? levels::slots_of(part.format.level(l), part.ranges[i])
-                               : counted                   ? part.format.level(l).arg
-                                                           : part.ranges[i].size;
-    parents = checked_mul(*parents, width);
+    parents = checked_mul(*parents, storage::width_of(part.format.level(l), part.ranges[i]));
   }
 }
 

@@ -30,6 +30,17 @@ def threads(request):
     st.settings.threads = before
 
 
+@pytest.fixture(params=["auto", "interpreter"])
+def engine(request):
+    """What runs kernels."""
+    import strata as st
+
+    before = st.settings.engine
+    st.settings.engine = request.param
+    yield request.param
+    st.settings.engine = before
+
+
 @pytest.fixture(params=["auto", "interpreter", "general"])
 def evaluate(request):
     """evaluate() by compiled code, by the interpreter, by the general path."""

@@ -76,14 +76,8 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   i64 p = first_position(part, x);
   for (std::size_t l = 1; l < levels; ++l) {
     const Level& level = part.format.level(static_cast<int>(l));
-    switch (level.kind) {
-      case LevelKind::dense: p *= part.ranges[l].size; break;
-      case LevelKind::padded: p *= level.arg; break;
-      case LevelKind::singleton: break;
-      default:
-        if (storage::has_pos(level.kind)) p = part.levels[l].pos.index(p);
-        else p *= levels::slots_of(level, part.ranges[l]);
-    }
+    if (storage::has_pos(level.kind)) p = part.levels[l].pos.index(p);
+    else if (level.kind != LevelKind::singleton) p *= storage::width_of(level, part.ranges[l]);
   }
   return p;
 }

@@ -25,22 +25,6 @@ DTYPES = [
 DCSR, DCSC = "(i, k) -> (i : compressed, k : compressed)", "(i, k) -> (k : compressed, i : compressed)"
 
 
-@pytest.fixture(params=["auto", "interpreter"])
-def engine(request):
-    before = st.settings.engine
-    st.settings.engine = request.param
-    yield request.param
-    st.settings.engine = before
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request):
-    before = st.settings.threads
-    st.settings.threads = request.param
-    yield request.param
-    st.settings.threads = before
-
-
 def pattern(rng, m, n, density=0.2):
     """Rows and columns without an element, the first and the last ones among them."""
     there = rng.random((m, n)) < density

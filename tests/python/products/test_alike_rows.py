@@ -45,14 +45,6 @@ def wanted(a, U, V):
     return a.data * np.einsum("pk,pk->p", U[rows].astype("float64"), V[a.indices].astype("float64"))
 
 
-@pytest.fixture(params=["auto", "interpreter"])
-def engine(request):
-    before = st.settings.engine
-    st.settings.engine = request.param
-    yield request.param
-    st.settings.engine = before
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 7, 16])
 def test_against_numpy(height, dtype, engine):
