@@ -272,7 +272,8 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   if (!merged) test = holds(set, cursors);
   const auto certain = required(set);
   Stmts out;
-  bool known = true, changed = false;
+  bool known = std::ranges::none_of(in_.operands, [](const Operand& o) { return o.missing.has_value(); }),
+       changed = false;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
     if (!has_level(k, var, at)) {
       known = known && (operand(k).dense || !at.present[static_cast<std::size_t>(k)]);

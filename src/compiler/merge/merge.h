@@ -95,6 +95,8 @@ struct Operand {
   std::vector<double> fibers = {};  ///< per compressed level: children of one parent, about
   bool each_slot = false;           ///< slots: its values are those of the slots that the call is for, in their order
   int twin = -1;  ///< an operand before it that has the same variables, levels and arrays but for the values
+  /// Slots with this value, in the operand's dtype, hold no element: fill-in, in a semiring.
+  std::optional<Scalar> missing = {};
   bool operator==(const Operand&) const = default;
 };
 

@@ -190,8 +190,10 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
                      : o.type.shared_value ? ir::int_const(0)
                                            : at.position[static_cast<std::size_t>(k)];
   Value v = Arithmetic(ir::compute_dtype(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
-  const Expr present = at.present[static_cast<std::size_t>(k)];
-  if (present && at.readable[static_cast<std::size_t>(k)]) v = named("read_" + name_of_operand(k), v, out);
+  Expr present = at.present[static_cast<std::size_t>(k)];
+  if (o.missing || (present && at.readable[static_cast<std::size_t>(k)]))
+    v = named("read_" + name_of_operand(k), v, out);
+  if (o.missing) present = both(present, ir::ne(v.re, constant(o.missing->as(node.dtype)).re));
   if (present) v = arithmetic_.either(present, v, constant(node.value));
   return {present, named("v_" + name_of_operand(k), v, out)};
 }

@@ -23,7 +23,9 @@ class Splitter {
   }
 
   std::optional<Blocked> split() {
-    if (given_.options.semiring == Semiring::plus_times) collect(given_.assignment.value);
+    // (Of a sparse result under a semiring nobody could tell fill-in from what came.)
+    if (given_.options.semiring == Semiring::plus_times || given_.options.format->is_all_dense())
+      collect(given_.assignment.value);
     if (!ok_ || splits_.empty()) return std::nullopt;
     Blocked out;
     Problem& p = out.problem;
@@ -149,7 +151,7 @@ class Splitter {
     if (given.format().is_all_dense()) return split_dense(given, indices);
     const bool drops = given_.options.semiring != Semiring::plus_times;
     Lazy t = given;
-    auto format = drops && t.format().can_hold_fill() ? std::nullopt : split_format(t.format(), indices);
+    auto format = split_format(t.format(), indices);
     if (!format && asked_) {
       t = convert(t, in_splits(t.format(), indices), {.zeros = drops ? Zeros::automatic : Zeros::keep});
       format = split_format(t.format(), indices);

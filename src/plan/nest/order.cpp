@@ -73,7 +73,7 @@ std::string reason_to_convert(const Unit& u, const Order& o, std::size_t k) {
   if (!f.is_unique()) return "it may hold an element twice";
   const auto dims = loop_order(f);
   if (!dims) return "its levels cannot be walked beside others";
-  if ((u.drops_fill_in || static_cast<int>(k) == u.mask) && f.can_hold_fill()) return "its fill-in is missing here";
+  if (static_cast<int>(k) == u.mask && f.can_hold_fill()) return "its fill-in is no part of a mask";
   const auto met = [&](int d) { return std::ranges::find(o.indices, a.indices[static_cast<std::size_t>(d)]); };
   return std::ranges::is_sorted(*dims, {}, met) ? "its rows are walked again and again"
                                                 : "the loops run in another order";
@@ -103,9 +103,9 @@ class Model {
     for (const Access& a : u_.accesses) {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
       kept_.push_back(a.dense ? std::nullopt : loop_order(a.tensor.format()));
-      // Fill-in is missing in a semiring and in a mask.
-      const bool drops = u_.drops_fill_in || static_cast<int>(stored_.size()) - 1 == u_.mask;
-      if (kept_.back() && drops && a.tensor.format().can_hold_fill()) kept_.back().reset();
+      // Fill-in is missing in a mask, whose values nobody reads.
+      const bool mask = static_cast<int>(stored_.size()) - 1 == u_.mask;
+      if (kept_.back() && mask && a.tensor.format().can_hold_fill()) kept_.back().reset();
     }
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
@@ -133,8 +133,7 @@ class Model {
     if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
     const Lazy& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
     const Format& f = t.format();
-    if (f.num_batch_levels() > 0 || !f.is_unique() || (u_.drops_fill_in && f.can_hold_fill()) || t.stats().slots == 0)
-      return {};
+    if (f.num_batch_levels() > 0 || !f.is_unique() || t.stats().slots == 0) return {};
     Order out = into(first);
     out.indices = u_.output;
     out.slots = Order::alone;
@@ -186,6 +185,7 @@ class Model {
       const Access& a = u_.accesses[k];
       if (a.dense) continue;
       if (a.indices != u_.output || !(a.tensor.format() == wanted_) || (first >= 0 && a.twin != first)) return -1;
+      if (u_.drops_fill_in && wanted_.can_hold_fill()) return -1;  // some slots may have no value
       if (first < 0) first = static_cast<int>(k);
     }
     return first;

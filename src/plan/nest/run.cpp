@@ -184,6 +184,8 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
       parents = elements[at];
     }
     operand.twin = o_.shared(u_, k);
+    if (u_.drops_fill_in && !a.dense && static_cast<int>(k) != u_.mask && f.can_hold_fill())
+      operand.missing = type.fill.as(type.dtype);
     if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
     input_.operands.push_back(std::move(operand));
   }
