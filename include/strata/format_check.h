@@ -13,7 +13,7 @@
 //  - A skew `a + b`, `a - b` may be of any type (dense: all diagonals are stored), and the level beside it may be of
 //  any type too; `range`
 //    belongs to a plain dimension that is an operand of a skew whose levels all come earlier.
-//  - structured(n) belongs to `e % m`, n <= m <= 2^32. delta has 1 to 32 bits. batch belongs to a plain dimension that
+//  - structured(n) belongs to `e % m`, n <= m <= 2^32, or to a dimension, of which each parent has n. delta has 1 to 32 bits. batch belongs to a plain dimension that
 //  no other level reads.
 #include "strata/format_tree.h"
 
@@ -80,15 +80,15 @@ constexpr FormatFault check_part(FormatSpec& s, int part, int first_expr) {
                 .level = l};
     }
     if (level.kind == LevelKind::structured) {
-      if (e.op != ExprNode::mod)
+      if (e.op != ExprNode::mod && e.op != ExprNode::dim)
         return {.what = "the structured level '%' has no known size",
-                .expected = "structured(n) stores n of the m of an expression e % m",
+                .expected = "structured(n) stores n of the m of an expression e % m, or n of a dimension",
                 .level = l};
-      if (level.arg > e.n)
+      if (e.op == ExprNode::mod && level.arg > e.n)
         return {.what = "'%' has fewer elements than structured stores",
                 .expected = "structured(n) of e % m with n <= m",
                 .level = l};
-      if (e.n > (std::int64_t{1} << 32))
+      if (e.op == ExprNode::mod && e.n > (std::int64_t{1} << 32))
         return {.what = "the group '%' is too large for structured", .expected = "at most 2^32", .level = l};
     }
   }

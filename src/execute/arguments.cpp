@@ -40,7 +40,7 @@ i64 number(const ScalarBinding& s, const Inputs& in, const Outputs& out) {
     case ScalarBinding::level_size: return part->ranges[level].size;
     case ScalarBinding::level_slots: return part->format.level(s.level).arg;
     case ScalarBinding::stride: return part ? part->strides[level] : out.strides[level];
-    case ScalarBinding::offset: return part ? part->values_offset : 0;  // a view starts at its first element
+    case ScalarBinding::offset: return part ? part->values_offset : out.offset;
     case ScalarBinding::walk_begin: return 0;
     case ScalarBinding::walk_end: return iterations(*part, s.level);
     case ScalarBinding::lead: return in.lead(*part);

@@ -30,6 +30,7 @@ const Buffer* array_of(const BufferBinding& binding, const Inputs& in);
 struct Outputs {
   void* values = nullptr;
   std::span<const std::int64_t> strides = {};  ///< of dense memory: per dimension or loop variable
+  std::int64_t offset = 0;                     ///< of dense memory: elements before coordinates that are all 0
   // --- assembled ---
   std::span<const Buffer> crd = {}, pos = {};  ///< per level
   void *counts = nullptr, *sizes = nullptr;

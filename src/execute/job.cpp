@@ -69,7 +69,9 @@ void call_of_rows(const Job& job, const SlotResult& r, const Buffer& values, i64
 }
 
 RawArrays make(const Job& job, const DenseResult& r) {
-  const auto chunk = [&](i64 c, void* values) { call(job, {.values = values, .strides = r.strides}, c); };
+  const auto chunk = [&](i64 c, void* values) {
+    call(job, {.values = values, .strides = r.strides, .offset = r.offset}, c);
+  };
   const bool numbers = r.apart && r.size == 1;
   Buffer out = r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size)
                        : backend().allocate(job.absent.dtype, r.size);

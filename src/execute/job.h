@@ -15,6 +15,7 @@ namespace strata::execution {
 struct DenseResult {
   std::int64_t size = 0;              ///< elements
   std::vector<std::int64_t> strides;  ///< per loop variable
+  std::int64_t offset = 0;            ///< of coordinates that are all 0: places before them may not be reached
   std::optional<Scalar> start;        ///< what it holds before; none: the kernel stores everywhere
   bool apart = false;                 ///< each chunk has a result of its own: all are combined in their order
   merging::Combine combine = merging::Combine::plus;

@@ -119,7 +119,8 @@ class Stored {
     if (level < 0) return true;  // nothing tells without walking
     const LevelView& v = views_[at(level)];
     const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n));
-    if (v.level.kind == LevelKind::structured) {  // which of m it is tells little without the group that they are in
+    const bool in_groups = format_.spec().exprs[at(format_.level(level).expr)].op == ExprNode::mod;
+    if (v.level.kind == LevelKind::structured && in_groups) {  // which of m tells little without the group they are in
       const i64 groups = level > 0 && places_[at(level - 1)] ? views_[at(level - 1)].width() : 1, slots = v.width();
       return is_often(n, each, [&](i64 k) { return v.coordinate(k) * groups + k / slots % groups; });
     }

@@ -1,10 +1,11 @@
 // How an operand's level is walked beside those of others: where its children begin and end, which coordinate each has,
 // and how to go on. Positions are counted. Their coordinates stand in an array that can be searched (compressed,
-// singleton, padded), or follow from those before (delta, bitmap).
+// singleton, padded, structured), or follow from those before (delta, bitmap).
 #include <algorithm>
 
 #include "compiler/merge/nest.h"
 #include "format/registered_levels.h"
+#include "levels/index_view.h"
 
 namespace strata::merging {
 
@@ -21,13 +22,23 @@ Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, con
 Level level_in_loops(const Format& f, int l) {
   Level level = f.level(l);
   level.expr = -1;
-  if (level.kind != LevelKind::delta && !levels::is_registered(level.kind)) level.arg = 0;
+  const bool counts = level.kind == LevelKind::delta || level.kind == LevelKind::structured;
+  if (!counts && !levels::is_registered(level.kind)) level.arg = 0;
   // Elements in a list share all coordinates but the last: of COO(3), i may repeat, and j too.
   int head = l;
   while (head > 0 && f.level(head).kind == LevelKind::singleton) --head;
   const bool goes_on = l + 1 < f.num_levels() && f.level(l + 1).kind == LevelKind::singleton;
   level.unique = f.level(head).unique || !goes_on;
   return level;
+}
+
+Storage::Storage(const TensorType& t)
+    : dtype(t.dtype), pos_dtype(t.pos_dtype), crd_dtype(t.crd_dtype), shared_value(t.shared_value) {
+  const auto ranges = t.format.level_ranges(t.shape);
+  for (int l = 0; l < t.format.num_levels(); ++l) {
+    levels.push_back(level_in_loops(t.format, l));
+    packed_bits.push_back(strata::packed_bits(levels.back(), ranges[static_cast<std::size_t>(l)].size));
+  }
 }
 
 levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
@@ -75,6 +86,11 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
     // A child for each position of the parent that has the coordinate above: none where it has not.
     c.begin = parent;
     c.end = named("_end", at.next[o] ? at.next[o] : parent + one_if(at.present[o]));
+  } else if (in.level.kind == LevelKind::structured) {
+    c.begin = named("_begin", parent * in.level.arg);
+    c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], ir::int_const(in.level.arg),
+                                                                ir::int_const(0))
+                                                   : ir::int_const(in.level.arg)));
   } else if (in.level.kind == LevelKind::padded) {
     const Expr slots = scalar(ScalarBinding::level_slots, k, c.level, name_of_operand(k) + "_slots");
     c.begin = named("_begin", parent * slots);
@@ -102,10 +118,10 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
 }
 
 Expr Nest::crd(int k, int l, const Expr& position) {
-  const bool packed = kind(k, l) == LevelKind::delta, bitmap = kind(k, l) == LevelKind::bitmap;
-  const DType t = packed ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
-  const int b = buffer(BufferBinding::crd, k, l, name_of_operand(k) + "_crd" + std::to_string(l), t, false,
-                       packed ? static_cast<int>(level(k, l).arg) : 0);
+  const bool bitmap = kind(k, l) == LevelKind::bitmap;
+  const int bits = operand(k).type.packed_bits[static_cast<std::size_t>(l)];
+  const DType t = bits > 0 ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
+  const int b = buffer(BufferBinding::crd, k, l, name_of_operand(k) + "_crd" + std::to_string(l), t, false, bits);
   const Expr e = ir::load(params_.param(b), b, position);
   return bitmap ? e : ir::cast(DType::i64, e);
 }

@@ -92,14 +92,19 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
     find_next(c, ir::var(v), body);
     after.push_back(advance(c));
   }
-  body.push_back(enter(var, at, ir::var(v), cursors, {}));
-  body.insert(body.end(), after.begin(), after.end());
-  Expr first = var == 0 ? first_ : ir::int_const(0);
-  if (register_open_ && !sums_.empty() && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
-  const Expr last = var == 0 ? last_ : extent(var);
-  auto kind = ir::LoopKind::serial;
+  Expr first = var == 0 ? first_ : ir::int_const(0), last;
   const Hint hint =
       static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;
+  Place inside = at;
+  if (!in_.bounds.empty() && hint != Hint::unrolled) {
+    last = var == 0 ? last_ : extent(var);
+    inside.in_bounds = keep_bounds(var, at, first, last);
+  }
+  body.push_back(enter(var, std::move(inside), ir::var(v), cursors, {}));
+  body.insert(body.end(), after.begin(), after.end());
+  if (register_open_ && !sums_.empty() && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
+  if (!last) last = var == 0 ? last_ : extent(var);
+  auto kind = ir::LoopKind::serial;
   if (hint == Hint::simd && cursors.empty()) kind = ir::LoopKind::simd;
   if (hint == Hint::unrolled && var > 0) kind = ir::LoopKind::unrolled;
   out.push_back(ir::loop(v, first, last, ir::block(std::move(body)), 1, kind));
@@ -245,7 +250,31 @@ Expr Nest::dense_mask(const Place& at) {
   return in_.complement ? zero : ir::logical_not(zero);
 }
 
+bool Nest::keep_bounds(int var, const Place& at, Expr& first, Expr& last) {
+  // A loop of constant length is worth a test in each round.
+  const auto v = static_cast<std::size_t>(var);
+  if (v < in_.constants.size() && in_.constants[v] > 0) return false;
+  for (std::size_t b = 0; b < in_.bounds.size(); ++b) {
+    const auto& terms = in_.bounds[b].terms;
+    std::int64_t own = 0;
+    bool complete = true;
+    for (const auto& [t, c] : terms) {
+      if (t == var) own = c;
+      complete = complete && t <= var;
+    }
+    if (!complete || own == 0) continue;
+    if (own != 1 && own != -1) return false;
+    Expr rest = scalar(ScalarBinding::bound, -1, static_cast<int>(b), "bound" + std::to_string(b));
+    for (const auto& [t, c] : terms)
+      if (t != var) rest = rest - at.coordinate[static_cast<std::size_t>(t)] * c;
+    if (own == 1) last = ir::min(last, rest);
+    else first = ir::max(first, ir::int_const(1) - rest);
+  }
+  return true;
+}
+
 Expr Nest::inside_bounds(int var, const Place& at) {
+  if (at.in_bounds) return nullptr;
   Expr test;
   for (std::size_t b = 0; b < in_.bounds.size(); ++b) {
     const auto& terms = in_.bounds[b].terms;
@@ -321,6 +350,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
   }
   if (holds_mask_ && var == workspace_) test = both(test, held_mask(coordinate));
   test = both(inside_bounds(var, at), test);
+  at.in_bounds = false;
   if (var + 1 < in_.num_vars) hoist(var, at, out);
   const Expr idle = annihilated(var, at);
   Stmts before;

@@ -76,14 +76,12 @@ Level level_in_loops(const Format& f, int level);
 /// What the loops depend on of how an operand is stored. (Not on its shape: one kernel serves all.)
 struct Storage {
   std::vector<Level> levels = {};
+  std::vector<int> packed_bits = {};  ///< per level: of a coordinate in crd, 0: it is no bit stream
   DType dtype = DType::f64, pos_dtype = DType::i32, crd_dtype = DType::i32;
   bool shared_value = false;
 
   Storage() = default;
-  Storage(const TensorType& t)  // NOLINT(google-explicit-constructor): it is a type, seen by the loops
-      : dtype(t.dtype), pos_dtype(t.pos_dtype), crd_dtype(t.crd_dtype), shared_value(t.shared_value) {
-    for (int l = 0; l < t.format.num_levels(); ++l) levels.push_back(level_in_loops(t.format, l));
-  }
+  Storage(const TensorType& t);  // NOLINT(google-explicit-constructor): it is a type, seen by the loops
   bool operator==(const Storage&) const = default;
 };
 
@@ -128,6 +126,7 @@ struct Input : Computation {
   int lanes = 1;              ///< values of a vector, for sums over dense memory
   bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;        ///< dense result: variable whose stride is 1
+  int skew = -1;  ///< dense result: a summed variable that moves the place as well; the memory has an offset then
   Diagonals diagonals;        ///< dense result: its memory is strips of diagonals
   int pattern = -1;           ///< the result has the pattern of this operand: a value in each of its slots
   bool slots = false;         ///< ... one loop over these; operands have a value in each

@@ -44,6 +44,7 @@ struct Place {
   bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
   std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
   std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
+  bool in_bounds = false;  ///< the loop around has kept inside the bounds that end with its variable
   Expr passes;  ///< does the mask let the value through, where no jump has asked? null: it does
 };
 
@@ -109,8 +110,10 @@ class Nest {
   Stmt rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t which, const Set& set);
   /// The body of the loop at this coordinate, behind the test that the set demands.
   Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set);
-  /// Is the place inside the bounds that are complete with this variable? null: there are none
+  /// Is the place inside the bounds that are complete with this variable? null: there are none, or nothing to ask
   Expr inside_bounds(int var, const Place& at);
+  /// The bounds that a loop over all coordinates of this variable can keep itself; true where these are all of them.
+  bool keep_bounds(int var, const Place& at, Expr& first, Expr& last);
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Cursor>& cursors) const;

@@ -101,9 +101,9 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
     put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {
     const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
-    Expr index = ir::int_const(0);
+    Expr index = in_.skew < 0 ? ir::int_const(0) : scalar(ScalarBinding::offset, -1, 0, "out_offset");
     for (int v = 0; v < in_.num_vars; ++v)
-      if (!in_.summed[static_cast<std::size_t>(v)])
+      if (!in_.summed[static_cast<std::size_t>(v)] || v == in_.skew)
         index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
                                              : at.coordinate[static_cast<std::size_t>(v)] *
                                                    scalar(ScalarBinding::stride, -1, v, "out_stride_" + letter(v)));

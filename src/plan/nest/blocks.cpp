@@ -193,7 +193,6 @@ class Splitter {
     if (f.num_parts() != 1 || f.num_batch_levels() > 0) return std::nullopt;
     FormatBuilder b(cut);
     for (const Level& level : f.levels()) {
-      if (level.kind == LevelKind::structured) return std::nullopt;  // n of m is said of an expression e % m
       const auto e = split_expression(f.spec(), level.expr, indices, cut, b);
       if (!e) return std::nullopt;
       b.level(*e, level);

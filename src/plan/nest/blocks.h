@@ -42,5 +42,8 @@ std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> 
 /// stored by diagonals along the same index. What lies on a diagonal outside of the matrix is computed too, and never
 /// read. Nothing elsewhere.
 std::optional<Blocked> by_diagonals(const Problem& problem);
+/// y(i) = sum(j, A(i,j) * x(j)) as y(i) = sum(d, A(d,i) * x(i + d)), where the sparse operands are matrices by diagonals
+/// with the same pair of indices, and the result is dense without the index that goes. Nothing elsewhere.
+std::optional<Blocked> by_skewed_loops(const Problem& problem);
 
 }  // namespace strata::direct

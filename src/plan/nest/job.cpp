@@ -127,6 +127,11 @@ execution::DenseResult Run::dense(bool apart) const {
   for (std::size_t d = 0; d < u_.output.size(); ++d)
     r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.output[d]) - o_.indices.begin())] =
         by_dimension[d];
+  if (u_.skew.index >= 0) {
+    r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.skew.index) - o_.indices.begin())] =
+        u_.skew.stride;
+    r.offset = u_.skew.offset;
+  }
   return r;
 }
 

@@ -29,6 +29,7 @@ void number(const Problem& p, Unit& unit) {
     for (const auto& [name, c] : bound.terms) b.terms.emplace_back(number_of(name), c);
     unit.bounds.push_back(std::move(b));
   }
+  if (p.skew) unit.skew = {number_of(p.skew->index), p.skew->stride, p.skew->offset};
   unit.strides = p.strides;
   unit.size = p.size;
 }
@@ -50,8 +51,10 @@ void widen_sums(Unit& unit, const Order& order) {
 }  // namespace
 
 void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
-  if (cuts.empty())
+  if (cuts.empty()) {
     if (auto diagonals = by_diagonals(problem)) return cuts.push_back(std::move(*diagonals));
+    if (auto skewed = by_skewed_loops(problem)) return cuts.push_back(std::move(*skewed));
+  }
   while (cuts.size() < most_cuts) {
     auto next = by_blocks(cuts.empty() ? problem : cuts.back().problem, {});
     if (!next) break;

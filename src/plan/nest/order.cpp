@@ -52,6 +52,7 @@ std::optional<std::vector<int>> loop_order(const Format& f) {
         break;
       case LevelKind::delta:
       case LevelKind::bitmap:
+      case LevelKind::structured:
       case LevelKind::padded:
         // As the first level they would be cut where a chunk begins, and only coordinates in an array can be searched.
         if (listed || l == 0 || !level.unique) return std::nullopt;
@@ -153,18 +154,26 @@ class Model {
     std::optional<Order> best;
     double least = 0;
     std::vector<int> last;
+    const auto consider = [&](const std::vector<int>& order) {
+      if (!granted(order)) return;
+      last = order;
+      Order candidate;
+      const auto cost = judge(order, candidate);
+      if (!cost || (best && *cost >= least)) return;
+      least = *cost;
+      best = std::move(candidate);
+      best->cost = least;
+    };
+    const bool blocks_of_rows =
+        !inner.empty() && std::ranges::any_of(outer, [&](int i) { return is_of_dense_alone(i); });
     do {
       do {
         std::vector<int> order = outer;
         order.insert(order.end(), inner.begin(), inner.end());
-        if (!granted(order)) continue;
-        last = order;
-        Order candidate;
-        const auto cost = judge(order, candidate);
-        if (!cost || (best && *cost >= least)) continue;
-        least = *cost;
-        best = std::move(candidate);
-        best->cost = least;
+        consider(order);
+        if (!blocks_of_rows) continue;
+        std::ranges::stable_partition(order, [&](int i) { return !is_of_dense_alone(i); });
+        consider(order);
       } while (std::next_permutation(inner.begin(), inner.end()));
     } while (std::next_permutation(outer.begin(), outer.end()));
     if (best) return best;
@@ -199,6 +208,13 @@ class Model {
   }
 
   double extent(int index) const { return static_cast<double>(u_.extents[static_cast<std::size_t>(index)]); }
+
+  /// Does no sparse operand have this index?
+  bool is_of_dense_alone(int index) const {
+    return std::ranges::all_of(u_.accesses, [&](const Access& a) {
+      return a.dense || std::ranges::find(a.indices, index) == a.indices.end();
+    });
+  }
 
   const std::string& name(int index) const { return u_.names[static_cast<std::size_t>(index)]; }
 
@@ -245,6 +261,8 @@ class Model {
                                      : "a reduction under a mask, whose start is not the fill,") +
                " must be complete before the next begins: " + inside_a_sum(order, summed);
       });
+    if (u_.skew.index >= 0 && order[0] != u_.skew.index)
+      return refuse([&] { return name(u_.skew.index) + " moves the places of the result, and must be outermost"; });
     if (out.dense_tail > 0) {  // a block takes sums in any order
       int left = out.dense_tail;
       for (std::size_t v = summed.size(); v-- > 0 && left > 0;)

@@ -28,6 +28,11 @@ struct Problem {
   std::vector<Bound> bounds;          ///< the sum of terms stays below the extent: blocks that do not divide
   std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major
   std::int64_t size = 0;              ///< ... its elements
+  struct Skew {
+    std::string index;
+    std::int64_t stride = 0, offset = 0;
+  };
+  std::optional<Skew> skew = {};  ///< ... of which an index that is summed moves the place as well
   bool counts_absent = true;          ///< false: a reduction takes what is there alone, as a semiring's sum does
 
   // --- what a user asks for ---------------------------------------------------------------------------------------

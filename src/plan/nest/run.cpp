@@ -155,6 +155,7 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
                         .column = var[static_cast<std::size_t>(u_.output[1])],
                         .along_columns = o_.along == 1};
   else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
+  if (u_.skew.index >= 0) input_.skew = var[static_cast<std::size_t>(u_.skew.index)];
   input_.bounds.assign(u_.bounds.begin(), u_.bounds.end());
   for (const auto& bound : u_.bounds) bounds_.push_back(bound.extent);
   for (auto& bound : input_.bounds)

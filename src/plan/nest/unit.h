@@ -36,6 +36,12 @@ struct Unit : merging::Computation {
   std::vector<Bound> bounds;
   std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major; per dimension
   std::int64_t size = 0;              ///< ... its elements
+  /// A summed index that moves the place in a dense result as well, outside of the result's own: by so much for each of
+  /// its coordinates, and by an offset.
+  struct Skew {
+    int index = -1;
+    std::int64_t stride = 0, offset = 0;
+  } skew = {};
   std::vector<int> output;            ///< indices of the result's dimensions
   DType dtype = DType::f64;           ///< of the result: f16 and bf16 are computed in f32
   bool everywhere = false;            ///< dense operands give the root a value at every place
