@@ -3,6 +3,8 @@
 Values are small integers (or NaN, Inf and -0.0 where nothing is added), so that every comparison is exact.
 """
 
+import re
+
 import numpy as np
 from dtypes import COMMON
 from own_levels import REGISTERED, with_own_levels
@@ -14,6 +16,9 @@ STRUCTURED = 20_000_000  # seeds from here on draw structured levels too; those 
 BLOCKED = 30_000_000  # ... and from here on results that are matrices are mostly in blocks
 NESTED = 50_000_000  # ... and from here on reductions stand inside of products inside of reductions
 ASKED = 60_000_000  # ... and from here on a dtype is asked for, and elements are stored several times
+
+
+OF_DIMENSIONS = 400_000_000  # ... and from here on levels hold n of a dimension
 
 
 def random_shape(rng, rank):
@@ -96,6 +101,20 @@ def random_format(rng, rank, structured=False):
         seen_sparse = seen_sparse or kind != "dense"
         levels.append(f"{e}: {kind}")
     return f"({', '.join(dims)}) -> ({', '.join(levels)})"
+
+
+def with_n_of_dimensions(rng, text, shape):
+    """The same format with some of its levels replaced by such that hold n of a dimension."""
+    if text.count("->") > 1 or not text.startswith("("):
+        return text
+
+    def other(level):
+        extent = shape[LETTERS.index(level.group(1))]
+        if extent == 0 or rng.random() < 0.5:
+            return level.group(0)
+        return f"{level.group(1)}: structured({int(rng.integers(1, extent + 1))})"
+
+    return re.sub(r"(?:(?<=\()|(?<=, ))([i-p]): (?:compressed|bitmap|padded|delta\(\d+\))(?!\()", other, text)
 
 
 def random_blocks(rng):
@@ -186,6 +205,8 @@ def check_conversion(seed):
     a_text, b_text = (random_format(rng, rank, structured=seed >= STRUCTURED) for _ in range(2))
     if seed >= REGISTERED:
         a_text, b_text = with_own_levels(rng, a_text), with_own_levels(rng, b_text)
+    if seed >= OF_DIMENSIONS:
+        a_text, b_text = (with_n_of_dimensions(rng, text, shape) for text in (a_text, b_text))
     dense = thinned(thinned(dense, a_text), b_text)
     case = f"seed {seed}: shape {shape}, {dtype}, {a_text}  ->  {b_text}"
     try:
@@ -267,6 +288,8 @@ def check_expression(seed):
     text = random_format(rng, len(shapes[0]), structured=seed >= STRUCTURED)
     if seed >= REGISTERED:
         text = with_own_levels(rng, text)
+    if seed >= OF_DIMENSIONS:
+        text = with_n_of_dimensions(rng, text, shapes[0])
     arrays[0] = thinned(arrays[0], text)
     place = int(rng.integers(len(arrays)))
     inputs, output = spec.split("->")

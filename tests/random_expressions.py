@@ -17,7 +17,18 @@ import warnings
 
 import numpy as np
 import scipy.special
-from differential import ASKED, BLOCKED, NESTED, STRUCTURED, doubled, random_blocks, random_format, thinned
+from differential import (
+    ASKED,
+    BLOCKED,
+    NESTED,
+    OF_DIMENSIONS,
+    STRUCTURED,
+    doubled,
+    random_blocks,
+    random_format,
+    thinned,
+    with_n_of_dimensions,
+)
 from own_levels import REGISTERED, with_own_levels
 
 import strata as st
@@ -369,6 +380,8 @@ def random_case(seed):
         format = None if is_dense or not indices else random_format(rng, len(indices), structured=seed >= STRUCTURED)
         if format is not None and seed >= REGISTERED:
             format = with_own_levels(np.random.default_rng([6, seed]), format)
+        if format is not None and seed >= OF_DIMENSIONS:
+            format = with_n_of_dimensions(np.random.default_rng([7, seed]), format, shape)
         if format is not None and st.Format(format, rank=len(indices)).is_all_dense:
             format = None
         if semiring == "any" and format is None:

@@ -13,8 +13,8 @@
 //  - A skew `a + b`, `a - b` may be of any type (dense: all diagonals are stored), and the level beside it may be of
 //  any type too; `range`
 //    belongs to a plain dimension that is an operand of a skew whose levels all come earlier.
-//  - structured(n) belongs to `e % m`, n <= m <= 2^32, or to a dimension, of which each parent has n. delta has 1 to 32 bits. batch belongs to a plain dimension that
-//  no other level reads.
+//  - structured(n) belongs to `e % m`, n <= m <= 2^32, or to a dimension, of which each parent has n. delta has 1 to 32
+//  bits. batch belongs to a plain dimension that no other level reads.
 #include "strata/format_tree.h"
 
 namespace strata::detail {

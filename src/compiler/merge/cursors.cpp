@@ -88,9 +88,9 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
     c.end = named("_end", at.next[o] ? at.next[o] : parent + one_if(at.present[o]));
   } else if (in.level.kind == LevelKind::structured) {
     c.begin = named("_begin", parent * in.level.arg);
-    c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], ir::int_const(in.level.arg),
-                                                                ir::int_const(0))
-                                                   : ir::int_const(in.level.arg)));
+    c.end = named("_end",
+                  c.begin + (at.present[o] ? ir::select(at.present[o], ir::int_const(in.level.arg), ir::int_const(0))
+                                           : ir::int_const(in.level.arg)));
   } else if (in.level.kind == LevelKind::padded) {
     const Expr slots = scalar(ScalarBinding::level_slots, k, c.level, name_of_operand(k) + "_slots");
     c.begin = named("_begin", parent * slots);

@@ -126,11 +126,11 @@ struct Input : Computation {
   int lanes = 1;              ///< values of a vector, for sums over dense memory
   bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;        ///< dense result: variable whose stride is 1
-  int skew = -1;  ///< dense result: a summed variable that moves the place as well; the memory has an offset then
-  Diagonals diagonals;        ///< dense result: its memory is strips of diagonals
-  int pattern = -1;           ///< the result has the pattern of this operand: a value in each of its slots
-  bool slots = false;         ///< ... one loop over these; operands have a value in each
-  bool dense_top = false;     ///< assembled: the first level of the result is dense
+  int skew = -1;        ///< dense result: a summed variable that moves the place as well; the memory has an offset then
+  Diagonals diagonals;  ///< dense result: its memory is strips of diagonals
+  int pattern = -1;     ///< the result has the pattern of this operand: a value in each of its slots
+  bool slots = false;   ///< ... one loop over these; operands have a value in each
+  bool dense_top = false;  ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.
   int dense_tail = 0;
   Blocks blocks;  ///< assembled, of two variables, no mask: rows of variable 0; `dense_top` counts panels of them

@@ -44,7 +44,7 @@ struct Place {
   bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
   std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
   std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
-  bool in_bounds = false;  ///< the loop around has kept inside the bounds that end with its variable
+  bool in_bounds = false;                     ///< the loop around has kept inside the bounds that end with its variable
   Expr passes;  ///< does the mask let the value through, where no jump has asked? null: it does
 };
 

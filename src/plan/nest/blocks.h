@@ -39,11 +39,9 @@ struct Blocked {
 /// converted.
 std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits);
 /// C(i,j) = f(A(i,j), B(i,j)) as C(d,j) = f(A(d,j), B(d,j)), d = j - i, where the result and all sparse operands are
-/// stored by diagonals along the same index. What lies on a diagonal outside of the matrix is computed too, and never
+/// stored by diagonals along the same index; y(i) = sum(j, A(i,j) * x(j)) as sum(d, A(d,i) * x(i + d)), where the
+/// result is dense and has not both. What lies on a diagonal outside of the matrix may be computed too, and is never
 /// read. Nothing elsewhere.
 std::optional<Blocked> by_diagonals(const Problem& problem);
-/// y(i) = sum(j, A(i,j) * x(j)) as y(i) = sum(d, A(d,i) * x(i + d)), where the sparse operands are matrices by diagonals
-/// with the same pair of indices, and the result is dense without the index that goes. Nothing elsewhere.
-std::optional<Blocked> by_skewed_loops(const Problem& problem);
 
 }  // namespace strata::direct

@@ -51,10 +51,8 @@ void widen_sums(Unit& unit, const Order& order) {
 }  // namespace
 
 void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
-  if (cuts.empty()) {
+  if (cuts.empty())
     if (auto diagonals = by_diagonals(problem)) return cuts.push_back(std::move(*diagonals));
-    if (auto skewed = by_skewed_loops(problem)) return cuts.push_back(std::move(*skewed));
-  }
   while (cuts.size() < most_cuts) {
     auto next = by_blocks(cuts.empty() ? problem : cuts.back().problem, {});
     if (!next) break;

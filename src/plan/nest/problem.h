@@ -33,7 +33,7 @@ struct Problem {
     std::int64_t stride = 0, offset = 0;
   };
   std::optional<Skew> skew = {};  ///< ... of which an index that is summed moves the place as well
-  bool counts_absent = true;          ///< false: a reduction takes what is there alone, as a semiring's sum does
+  bool counts_absent = true;      ///< false: a reduction takes what is there alone, as a semiring's sum does
 
   // --- what a user asks for ---------------------------------------------------------------------------------------
   Constraints constraints;

@@ -42,10 +42,10 @@ struct Unit : merging::Computation {
     int index = -1;
     std::int64_t stride = 0, offset = 0;
   } skew = {};
-  std::vector<int> output;            ///< indices of the result's dimensions
-  DType dtype = DType::f64;           ///< of the result: f16 and bf16 are computed in f32
-  bool everywhere = false;            ///< dense operands give the root a value at every place
-  bool drops_fill_in = false;         ///< fill-in is missing: it is no value of a semiring
+  std::vector<int> output;     ///< indices of the result's dimensions
+  DType dtype = DType::f64;    ///< of the result: f16 and bf16 are computed in f32
+  bool everywhere = false;     ///< dense operands give the root a value at every place
+  bool drops_fill_in = false;  ///< fill-in is missing: it is no value of a semiring
 
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
 };

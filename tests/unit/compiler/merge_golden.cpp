@@ -18,6 +18,7 @@ merging::Operand operand(const std::string& format, std::vector<int> vars) {
   if (o.dense) o.contiguous = static_cast<int>(vars.size()) - 1;
   for (int l = 0; l < f.num_levels(); ++l) {
     o.type.levels.push_back(merging::level_in_loops(f, l));
+    o.type.packed_bits.push_back(f.level(l).kind == LevelKind::delta ? static_cast<int>(f.level(l).arg) : 0);
     if (f.level(l).kind != LevelKind::dense) o.fibers.push_back(4);
   }
   o.vars = std::move(vars);
