@@ -1,5 +1,5 @@
-// Structured(n): exactly n of the m coordinates of a group, ascending and packed. Pads take the lowest unused
-// coordinates. Source: 2:4 sparsity; nvmath-python's STRUCTURED level.
+// Structured(n): exactly n of the coordinates of a group or a dimension, ascending and packed. Pads take the lowest
+// unused coordinates. Source: 2:4 sparsity; nvmath-python's STRUCTURED level.
 #include <algorithm>
 
 #include "backend/steps.h"
@@ -110,8 +110,9 @@ const LevelStorage structured_storage = {check, positions, walk, find, build};
 
 namespace strata::levels {
 
-/// Structured(n): exactly n of the m coordinates of `e % m` are stored, at positions parent * n .. parent * n + n - 1.
-/// Pads, where a group has fewer elements, hold the fill at distinct coordinates and are walked like any other.
+/// Structured(n): exactly n of the m coordinates of `e % m`, or of a dimension, are stored, at positions parent * n ..
+/// parent * n + n - 1. Pads, where a group has fewer elements, hold the fill at distinct coordinates and are walked
+/// like any other.
 ///
 ///   crd   bit stream of n entries per parent position
 ///

@@ -73,7 +73,8 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
            .has = {},
            .next = {},
            .has_unused = false,
-           .steps = {}};
+           .steps = {},
+           .origin = {}};
   const levels::CursorInputs in = cursor_inputs(var, k, at);
   const std::string stem = in.stem;
   const auto named = [&](const char* what, const Expr& e) {
@@ -104,17 +105,40 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
     c.begin = named("_begin", in.pos(parent));
     c.end = named("_end", in.pos(parent + 1));
   }
-  if (var == 0) {
-    const Expr from = lower_bound(c, c.begin, c.end, first_, out);
-    const Expr to = lower_bound(c, from, c.end, last_, out);
-    c.begin = from;
-    c.end = to;
-  }
+  if (var == 0) cut(var, c, at, out);
   c.p = names_.fresh("p" + stem);
   if (!in.level.unique) c.next = names_.fresh("next_" + stem);
   c.steps = levels::steps(in, parent, ir::var(c.p));
   if (c.steps && c.steps->before) out.push_back(c.steps->before);
   return c;
+}
+
+void Nest::cut(int var, Cursor& c, const Place& at, Stmts& out) {
+  Cursor walk = c;
+  walk.p = names_.fresh("p" + letter(var) + name_of_operand(c.operand));
+  const levels::CursorInputs in = cursor_inputs(var, c.operand, at);
+  walk.steps = levels::steps(in, at.position[static_cast<std::size_t>(c.operand)], ir::var(walk.p));
+  if (!walk.steps) {
+    leave_out_unused(var, c, out);
+    const Expr from = lower_bound(c, c.begin, c.end, first_, out);
+    const Expr to = lower_bound(c, from, c.end, last_, out);
+    c.begin = from;
+    c.end = to;
+    return;
+  }
+  // Coordinates that stand in no array are counted from the first one on.
+  if (walk.steps->before) out.push_back(walk.steps->before);
+  start(walk, out);
+  const auto walk_to = [&](const Expr& coordinate) {
+    const Expr on = ir::logical_and(ir::lt(ir::var(walk.p), c.end), ir::lt(here(walk), coordinate));
+    out.push_back(ir::while_loop(on, advance(walk)));
+    const std::string name = names_.fresh(walk.p + "_cut");
+    out.push_back(ir::let(name, ir::var(walk.p)));
+    return ir::var(name);
+  };
+  c.origin = c.begin;
+  c.begin = walk_to(first_);
+  c.end = walk_to(last_);
 }
 
 Expr Nest::crd(int k, int l, const Expr& position) {
@@ -158,10 +182,11 @@ void Nest::leave_out_unused(int var, Cursor& c, Stmts& out) {
 }
 
 void Nest::start(const Cursor& c, Stmts& out) {
-  out.push_back(ir::declare(c.p, c.begin));
+  out.push_back(ir::declare(c.p, c.origin ? c.origin : c.begin));
   if (!c.steps) return;
   for (const auto& state : c.steps->state) out.push_back(ir::declare(state.name, state.initial));
   out.push_back(step(c));
+  if (c.origin) out.push_back(ir::while_loop(ir::lt(ir::var(c.p), c.begin), advance(c)));
 }
 
 Stmt Nest::step(const Cursor& c) { return ir::branch(ir::lt(ir::var(c.p), c.end), c.steps->step); }

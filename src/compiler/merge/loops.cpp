@@ -139,6 +139,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
   if (alone && leading.next.empty() && !leading.has_unused) {
     if (leading.steps)
       for (const auto& state : leading.steps->state) out.push_back(ir::declare(state.name, state.initial));
+    if (leading.origin) out.push_back(ir::loop(leading.p, leading.origin, leading.begin, leading.steps->step));
     out.push_back(ir::loop(leading.p, leading.begin, leading.end, ir::block(std::move(body))));
     return ir::block(std::move(out));
   }

@@ -63,6 +63,7 @@ class Nest {
     std::string next;  ///< first position with another coordinate, known inside the loop; "": every one has another
     bool has_unused = false;  ///< of a padded level, up to the last slot: the unused ones are still to be left out
     std::optional<levels::Steps> steps;  ///< how to get from one coordinate to the next, where no array has them
+    Expr origin;                         ///< with steps: the parent's first position, where that is not `begin`
   };
 
   // --- cursors.cpp ---
@@ -72,6 +73,8 @@ class Nest {
   Expr crd(int operand, int level, const Expr& position);
   Expr crd(const Cursor& c, const Expr& position) { return crd(c.operand, c.level, position); }
   Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
+  /// Leaves out the positions whose coordinates this call is not for.
+  void cut(int var, Cursor& c, const Place& at, Stmts& out);
   /// Of a padded level: is this slot in use?
   Expr is_used(int var, const Cursor& c, const Expr& position);
   /// Ends a padded level where its unused slots begin.

@@ -93,8 +93,10 @@ int Run::bounding() const {
   const auto& result = kernel_->lowered.levels;
   for (int k = 0; k < static_cast<int>(tensors_.size()); ++k) {
     const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
+    const LevelKind first = o.dense || o.type.levels.empty() ? LevelKind::dense : o.type.levels[0].kind;
+    const bool counts = first == LevelKind::dense || first == LevelKind::compressed;  // exactly, before any coordinate
     const bool above = o.vars.size() >= result.size() && std::equal(result.begin(), result.end(), o.vars.begin());
-    if (!o.dense && above && !result.empty() && result[0] == 0 && k != u_.mask &&
+    if (!o.dense && counts && above && !result.empty() && result[0] == 0 && k != u_.mask &&
         needs(static_cast<int>(u_.nodes.size()) - 1, k))
       return k;
   }

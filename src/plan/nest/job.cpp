@@ -67,8 +67,13 @@ execution::Job Run::job() const {
 }
 
 i64 Run::first_position(const Part& part, i64 x) {
-  if (part.format.level(0).kind == LevelKind::dense) return x;
+  const Level& first = part.format.level(0);
   const LevelArrays& l = part.levels[0];
+  if (first.kind == LevelKind::dense) return x;
+  if (first.kind != LevelKind::compressed) {  // about: its coordinates cannot be searched
+    const i64 n = storage::has_pos(first.kind) ? l.pos.index(1) : storage::width_of(first, part.ranges[0]);
+    return static_cast<i64>(static_cast<double>(n) * static_cast<double>(x) / static_cast<double>(part.ranges[0].size));
+  }
   return partition_point(0, l.pos.index(1), [&](i64 p) { return l.crd.index(p) < x; });
 }
 
@@ -85,6 +90,10 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
 std::vector<i64> Run::cut(i64 partials) const {
   if (input_.summed[0] && !in_parts() && partials == 1)
     return {0, top_extent()};  // chunks would add to the same places
+  // Coordinates of a vector that stand in no array would be counted from the first one on in every chunk.
+  for (std::size_t k = 0; k < tensors_.size(); ++k)
+    if (is_cut(k) && tensors_[k].rank() == 1 && !storage::lists_coordinates(tensors_[k].format().level(0), extents_[0]))
+      return {0, top_extent()};
   const i64 all = extents_[0], tops = top_extent();
   i64 heaviest = 0, work = static_cast<i64>(std::min(visits_, 1e15));
   const Part* by = nullptr;

@@ -54,11 +54,10 @@ std::optional<std::vector<int>> loop_order(const Format& f) {
       case LevelKind::bitmap:
       case LevelKind::structured:
       case LevelKind::padded:
-        // As the first level they would be cut where a chunk begins, and only coordinates in an array can be searched.
-        if (listed || l == 0 || !level.unique) return std::nullopt;
+        if (listed || !level.unique) return std::nullopt;
         break;
       default:
-        if (!levels::is_registered(level.kind) || listed || l == 0) return std::nullopt;
+        if (!levels::is_registered(level.kind) || listed) return std::nullopt;
     }
     out.push_back(e.a);
   }
