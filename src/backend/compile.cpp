@@ -174,6 +174,12 @@ std::string compiler_description() {
   return compiler ? compiler->description() : "none: " + why;
 }
 
+bool has_compiler() {
+  const CompileGate::Pass pass;
+  std::string why;
+  return choose_compiler(why) != nullptr;
+}
+
 std::string text_hash(const std::string& source) { return to_hex(sha256(source)); }
 
 void register_compiled(const char* text_hash_and_symbol, KernelFunction function) {

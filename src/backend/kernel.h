@@ -37,6 +37,8 @@ KernelPtr compile_c(const std::string& source, const std::string& symbol, std::s
 KernelPtr wrap_function(KernelFunction function, std::string engine);
 /// Which compiler compile_c would use: "clang 19.1.7 (in process)", "cc (gcc 12.2)", or "none: <reason>".
 std::string compiler_description();
+/// Is there one?
+bool has_compiler();
 /// Kernels compiled ahead of time register here under "<text_hash(source)>.<symbol>"; compile_c looks here first,
 /// unless settings().jit asks for one certain compiler.
 void register_compiled(const char* text_hash_and_symbol, KernelFunction function);

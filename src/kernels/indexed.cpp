@@ -1,4 +1,4 @@
-// CSR, CSC, COO and BSR times a dense vector or matrix: matching a query to the loops of src/kernels/isa.
+// CSR, bitmap rows and BSR times a dense vector or matrix: matching a query to the loops of src/kernels/isa.
 #include <cstring>
 #include <vector>
 
@@ -152,105 +152,6 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   });
 }
 
-// --- CSC: the dense level is the inner dimension; the product scatters ---------------------------------------------
-bool accepts_csc(const Query& q, std::string& why) {
-  const auto [m, ok] = accept(q, why);
-  if (!ok) return false;
-  if (has_rows(sparse_format(q, m), LevelKind::compressed, m.inner_dim, m.row_dim)) return true;
-  why = "the format is not (column : dense, row : compressed)";
-  return false;
-}
-void run_csc(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
-             const Scalar& beta) {
-  std::string why;
-  const MatrixProduct m = *match_matrix_product(q, why);
-  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
-  const Part& part = a.part();
-  with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = accumulate_arguments<V>(m, operands, out, alpha, beta);
-    const P* pos = static_cast<const P*>(part.levels[1].pos.data);
-    const C* crd = static_cast<const C*>(part.levels[1].crd.data);
-    const V* values = static_cast<const V*>(part.values.data);
-    const i64 columns_of_a = a.shape()[static_cast<std::size_t>(m.inner_dim)],
-              rows = a.shape()[static_cast<std::size_t>(m.row_dim)];
-    const i64 stored = columns_of_a > 0 ? static_cast<i64>(pos[columns_of_a]) : 0, result = rows * d.columns;
-    // Each chunk scatters into a result of its own while these stay small beside the matrix; added in chunk order
-    // afterwards.
-    const i64 partials =
-        result > 0 ? std::clamp<i64>(std::min(stored * d.columns / 4 / result, stored * d.columns / partial_work), 1, 8)
-                   : 1;
-    // A chunk may last for seconds: it is walked in slices, between which Ctrl-C is heard. They add in the same order.
-    const i64 slices_each = 1 + stored * d.columns / partials / slice_work;
-    const auto cut = [&](i64 s, i64 n) {
-      return s == n ? columns_of_a
-                    : std::lower_bound(pos, pos + columns_of_a, static_cast<P>(begin_of_share(stored, s, n))) - pos;
-    };
-    const auto scatter = [&](i64 c, const Dense<V>& to) {
-      for (i64 s = c * slices_each; s < (c + 1) * slices_each; ++s) {
-        if (s > c * slices_each) poll_interrupt();
-        l.csc(cut(s, partials * slices_each), cut(s + 1, partials * slices_each), pos, crd, values, to);
-      }
-    };
-    if (partials == 1) return scatter(0, d);
-    const Buffer scratch = Buffer::allocate(a.dtype(), partials * result);
-    V* sums = static_cast<V*>(scratch.data);
-    parallel_for(partials, [&](i64 c) {
-      Dense<V> own = d;
-      own.out = sums + c * result;
-      own.ldo = d.columns;
-      std::fill(own.out, own.out + result, V(0));
-      scatter(c, own);
-    });
-    const i64 slices = chunk_count(result);
-    parallel_for(slices, [&](i64 s) {
-      for (i64 i = begin_of_share(rows, s, slices), end = begin_of_share(rows, s + 1, slices); i < end; ++i)
-        for (i64 k = 0; k < d.columns; ++k) {
-          V sum = 0;
-          for (i64 c = 0; c < partials; ++c) sum += sums[c * result + i * d.columns + k];
-          d.out[i * d.ldo + k] += sum;
-        }
-    });
-  });
-}
-
-// --- COO, sorted by the row ------------------------------------------------------------------------------------------
-bool accepts_coo(const Query& q, std::string& why) {
-  const auto [m, ok] = accept(q, why);
-  if (!ok) return false;
-  const Format& f = sparse_format(q, m);
-  if (const auto d = coordinates_of(f); d && f.level(0).ordered && *d == DimPair{m.row_dim, m.inner_dim}) return true;
-  why = "the format is not (row : compressed(nonunique), column : singleton), sorted";
-  return false;
-}
-void run_coo(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
-             const Scalar& beta) {
-  std::string why;
-  const MatrixProduct m = *match_matrix_product(q, why);
-  const Tensor& a = operands[static_cast<std::size_t>(m.sparse)];
-  const Part& part = a.part();
-  with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    const Dense<V> d = accumulate_arguments<V>(m, operands, out, alpha, beta);
-    const C* rows = static_cast<const C*>(part.levels[0].crd.data);
-    const C* columns = static_cast<const C*>(part.levels[1].crd.data);
-    const V* values = static_cast<const V*>(part.values.data);
-    const i64 stored = part.levels[0].pos.index(1), chunks = chunk_count(stored * d.columns);
-    const auto cut = [&](i64 c) {  // chunks end where a row ends
-      if (c == chunks) return stored;
-      i64 k = begin_of_share(stored, c, chunks);
-      while (k > 0 && k < stored && rows[k] == rows[k - 1]) ++k;
-      return k;
-    };
-    constexpr i64 short_row = 24;  // measured: 0.8 to 1.1 ns an element in memory, with a guess for each row 2.9 for
-                                   // rows of 3, 1.4 of 13, 1.0 of 30
-    const bool short_rows = stored < short_row * a.shape()[static_cast<std::size_t>(m.row_dim)];
-    if (chunks == 1) return l.coo(0, stored, rows, columns, values, d, short_rows);
-    parallel_for(chunks, [&](i64 c) {
-      const i64 begin = cut(c), end = cut(c + 1);
-      if (begin < end) l.coo(begin, end, rows, columns, values, d, short_rows);
-    });
-  });
-}
-
 // --- bitmap ----------------------------------------------------------------------------------------------------------
 bool accepts_bitmap(const Query& q, std::string& why) {
   const auto m = match_matrix_product(q, why);
@@ -319,8 +220,6 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
 
 const BuiltinKernel csr_kernel{
     .name = "csr_product", .accepts = accepts_csr, .run = run_csr, .packs = true, .keeps_digits = true};
-const BuiltinKernel csc_kernel{.name = "csc_product", .accepts = accepts_csc, .run = run_csc, .plain = true};
-const BuiltinKernel coo_kernel{"coo_product", accepts_coo, run_coo};
 const BuiltinKernel bitmap_kernel{"bitmap_product", accepts_bitmap, run_bitmap};
 const BuiltinKernel bsr_kernel{"bsr_product", accepts_bsr, run_bsr};
 

@@ -10,8 +10,6 @@ namespace strata::kernels {
 /// Multiply-adds that are worth a chunk of their own: two or three microseconds of work (a helper that still spins
 /// joins within one).
 inline constexpr i64 chunk_work = 4096;
-/// Multiply-adds that are worth a result of their own, where chunks scatter.
-inline constexpr i64 partial_work = 32768;
 /// Bytes from which on a matrix is not expected to be in a cache.
 inline constexpr std::int64_t streamed_bytes = 16 << 20;
 /// Bytes from which on a result goes past the caches. Where a core's second level hands on what it drops to the third

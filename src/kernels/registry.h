@@ -22,7 +22,6 @@ struct BuiltinKernel {
   void (*run)(const Query& query, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
               const Scalar& beta);
   bool vendor = false;        ///< calls a vendor's library (settings().vendor switches these off)
-  bool plain = false;         ///< compiled code is faster: serves where there is none
   bool packs = false;         ///< packs small dense operands itself where that pays
   bool keeps_digits = false;  ///< adds up long rows of f32 with more digits than f32 has
   /// Vendors' kernels: how many times as fast as ours it was measured to be (0: does not fit, or not measured); `why`

@@ -50,10 +50,9 @@ double dense_size(const TensorType& t) {
   return n;
 }
 
-/// `plain`: those that compiled code beats, or the others.
-RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth, bool plain) {
+RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth) {
   for (const auto& k : kernels::builtin_kernels()) {
-    if (k.plain != plain || k.vendor) continue;
+    if (k.vendor) continue;
     std::string why;
     const bool accepted = k.accepts({product.einsum, product.operands, product.output, product.compute}, why);
     reports.push_back({k.name, accepted, accepted ? "hand-written for this structure" : why, depth});
@@ -160,7 +159,7 @@ RunnerPtr choose_parts(const Product& product, std::vector<Report>& reports, int
     part.operands[sum].format = whole.format.part(k);
     if (part.operands[sum].format.is_all_dense()) return nullptr;  // its strides are not in the type of the sum
     std::vector<Report> asked;
-    runners.push_back(choose_builtin(part, asked, depth, false));
+    runners.push_back(choose_builtin(part, asked, depth));
     any |= runners.back() != nullptr;
     for (auto& r : asked)
       if (r.chosen) reports.push_back({"part " + std::to_string(k) + ": " + r.candidate, true, r.reason, depth});
@@ -226,11 +225,7 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
     if (RunnerPtr r = choose_copy(product, reports, depth)) return r;
     const char* vendor_first = engine == "vendor" ? "settings().engine is 'vendor'" : nullptr;
     if (RunnerPtr r = choose_vendor(product, reports, depth, vendor_first)) return r;
-    if (RunnerPtr r = choose_builtin(product, reports, depth, false))
-      return keep_digits(product, align_first(product, r));
-    if (engine == "kernels" || settings().jit == "off")
-      if (RunnerPtr r = choose_builtin(product, reports, depth, true))
-        return keep_digits(product, align_first(product, r));
+    if (RunnerPtr r = choose_builtin(product, reports, depth)) return keep_digits(product, align_first(product, r));
     if (RunnerPtr r = choose_parts(product, reports, depth)) return keep_digits(product, align_first(product, r));
   } else {
     reports.push_back({"registered, hand-written", false, "settings().engine is '" + engine + "'", depth});
@@ -239,9 +234,8 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
   if (!has_wide_sums(product)) compiled = keep_digits(product, std::move(compiled));
   if (!automatic || (compiled && compiled->name() == "compiled")) return compiled;
   const std::size_t before = reports.size();
-  RunnerPtr plain = choose_builtin(product, reports, depth, true);
-  if (!plain) plain = choose_vendor(product, reports, depth, "faster than the interpreter");
-  if (!plain) {
+  RunnerPtr vendor = choose_vendor(product, reports, depth, "faster than the interpreter");
+  if (!vendor) {
     reports.resize(before);
     return compiled;
   }
@@ -250,7 +244,7 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
     reports[k].chosen = false;
     reports[k].reason = "nothing compiles here, and the interpreter is slower";
   }
-  return plain;
+  return vendor;
 }
 
 RunnerPtr choose(const Product& product, std::vector<Report>& reports) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/kernel.h"
 #include "compiler/lower.h"
 #include "execute/launch.h"
 #include "plan/ordered_rows.h"
+#include "strata/settings.h"
 #include "tensor/row_major.h"
 
 namespace strata::planning {
@@ -153,10 +155,20 @@ class CompiledRunner : public Runner {
   bool one_product_;
 };
 
+/// Texts of the product. Where nothing compiles, of any number of columns if those were compiled ahead of time and the
+/// text of this number was not.
+std::vector<KernelText> texts_of(const Product& product, int driver, std::string& why, RowOrder order) {
+  std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), order);
+  const auto is_ahead = [](const KernelText& t) { return compile_c(t.source, t.lowered.function.name) != nullptr; };
+  if (settings().engine == "interpreter" || has_compiler() || std::ranges::all_of(texts, is_ahead)) return texts;
+  std::vector<KernelText> any = lower_product(product, driver, why, host_target(), order, false);
+  return std::ranges::all_of(any, is_ahead) ? any : texts;
+}
+
 }  // namespace
 
 RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order) {
-  std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), order);
+  std::vector<KernelText> texts = texts_of(product, driver, why, order);
   if (texts.empty()) return nullptr;
   std::vector<Shape> shapes;
   for (const auto& t : product.operands) shapes.push_back(t.shape);

@@ -17,9 +17,10 @@ struct KernelText {
   Lowered lowered;
   std::string source;
 };
-/// One per part of the driver; empty where the lowering refuses.
+/// One per part of the driver; empty where the lowering refuses. `specialize`: short extents may stand in the text.
 std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why,
-                                      const Target& target = host_target(), RowOrder order = RowOrder::any);
+                                      const Target& target = host_target(), RowOrder order = RowOrder::any,
+                                      bool specialize = true);
 /// The same for this machine. Unsupported where the lowering refuses.
 std::vector<KernelText> kernels_of(const Product& product, int driver);
 /// Iteration graph, schedule, loop IR and C text of these kernels.

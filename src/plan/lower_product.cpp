@@ -10,7 +10,7 @@ bool adds_wide_parts(const Product& p, int driver) {
 }
 
 std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target,
-                                      RowOrder order) {
+                                      RowOrder order, bool specialize) {
   LowerInput in;
   in.einsum = product.einsum;
   in.operands = product.operands;
@@ -20,6 +20,7 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
   in.driver = driver;
   in.target = target;
   in.order = order;
+  in.specialize = specialize;
   const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
   if (adds_wide_parts(product, driver)) in.output = dense_type(product.output.shape, product.compute);
   std::vector<KernelText> parts;

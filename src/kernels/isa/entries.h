@@ -18,11 +18,7 @@ template <class V, class P, class C> void csr(i64 begin, i64 end, const P* pos, 
                                               const Dense<V>& d);
 template <class V, class P, class C> void complex_csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
                                                       const Dense<V>& d);
-template <class V, class P, class C> void csc(i64 begin, i64 end, const P* pos, const C* crd, const V* values,
-                                              const Dense<V>& d);
 template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
-template <class V, class C> void coo(i64 begin, i64 end, const C* rows, const C* columns, const V* values,
-                                     const Dense<V>& d, bool short_rows);
 template <class V, class P>
 void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols,
             const Dense<V>& d);

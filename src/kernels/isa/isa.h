@@ -58,13 +58,8 @@ template <class V, class P, class C> struct IndexedLoops {
   void (*csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// The same where all numbers are complex: pairs of V. Neither `tile` nor `gathers` is used.
   void (*complex_csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
-  /// CSC columns [begin, end) scatter: out += alpha * A[:, begin:end) * x[begin:end); beta is not used.
-  void (*csc)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// The sums of CSR rows: out = alpha * sums + beta * out; there is no x.
   void (*row_sums)(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
-  /// Elements [begin, end) of a COO matrix: out += alpha * A * x. A run of equal rows is summed before it is added, but
-  /// element by element where rows are short and x is one column. beta is not used.
-  void (*coo)(i64 begin, i64 end, const C* rows, const C* columns, const V* values, const Dense<V>& d, bool short_rows);
   /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
   void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,
                  i64 cols, const Dense<V>& d);

@@ -1,7 +1,5 @@
-// COO, CSC, bitmap rows, sums of rows, diagonals, fibres and sums of matrices, which compile in no time.
+// Bitmap rows, sums of rows, diagonals, fibres and sums of matrices, which compile in no time.
 #include "kernels/isa/bitmap.h"
-#include "kernels/isa/coo.h"
-#include "kernels/isa/csc.h"
 #include "kernels/isa/csr_add.h"
 #include "kernels/isa/dia.h"
 #include "kernels/isa/entries.h"
@@ -10,14 +8,7 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-#define STRATA_CSC(V, P, C) template void csc(i64, i64, const P*, const C*, const V*, const Dense<V>&);
-STRATA_EACH_INDEX(STRATA_CSC, float)
-STRATA_EACH_INDEX(STRATA_CSC, double)
-
 #define STRATA_OTHERS(V)                                                                            \
-  template void coo(i64, i64, const i32*, const i32*, const V*, const Dense<V>&, bool);             \
-  template void coo(i64, i64, const i64*, const i64*, const V*, const Dense<V>&, bool);             \
-  template void coo(i64, i64, const u16*, const u16*, const V*, const Dense<V>&, bool);             \
   template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&);                          \
   template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&);                          \
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \

@@ -52,18 +52,21 @@ TensorType sparse_type(const std::string& format, const Shape& shape, DType dtyp
 struct Common {
   Product product;
   int driver;
+  bool specialize;
 };
 
 /// Every product whose kernel is worth having at hand. Extents stand for classes: text depends on them only where it
 /// must.
 std::vector<Common> products() {
   std::vector<Common> out;
-  const auto add = [&](const char* text, const TensorType& a, const TensorType& b, int driver = 0) {
+  const auto add = [&](const char* text, const TensorType& a, const TensorType& b, int driver = 0,
+                       bool specialize = true) {
     const std::vector<TensorType> types{a, b};
     const std::vector<Shape> shapes{a.shape, b.shape};
     const std::vector<int> ranks{static_cast<int>(a.shape.size()), static_cast<int>(b.shape.size())};
     const Einsum e = parse_einsum(text, ranks);
-    out.push_back({{normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype}, driver});
+    out.push_back(
+        {{normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype}, driver, specialize});
   };
   const std::int64_t m = 960, n = 720;  // 2, 3 and 4 divide them
   for (const auto& f : formats)
@@ -80,6 +83,18 @@ std::vector<Common> products() {
           add("ij,j->i", odd, dense_type({n + 1}, t));
           add("ij,jk->ik", odd, dense_type({n + 1, 64}, t));
         }
+      }
+  // Lists of coordinates, which each number of columns has a text for; and the texts of any number, which serve where
+  // nothing compiles. (They differ by the lanes of a vector that the columns fill.)
+  for (const char* f : {"COO", "CSC"})
+    for (DType t : {DType::f64, DType::f32})
+      for (DType index : {DType::i32, DType::i64}) {
+        const TensorType a = sparse_type(f, {m, n}, t, index);
+        for (std::int64_t k : {2, 4, 8, 32, 128}) {
+          if (f == std::string("COO")) add("ij,jk->ik", a, dense_type({n, k}, t));
+          if (k <= 16) add("ij,jk->ik", a, dense_type({n, k}, t), 0, false);
+        }
+        add("ij,jk->ik", a, dense_type({n, 16}, t), 0, false);
       }
   // Sparse weights: x @ W and x @ W.T.
   for (const char* format : {"CSR", "CSC"})
@@ -156,9 +171,9 @@ int main(int argc, char** argv) {
     std::map<std::string, Text> texts;  // by hash
     std::set<std::string> refused;
     for (const Isa& isa : isas)
-      for (const auto& [p, driver] : products()) {
+      for (const auto& [p, driver, specialize] : products()) {
         std::string why;
-        const auto kernels = lower_product(p, driver, why, Target{isa.vector_bytes});
+        const auto kernels = lower_product(p, driver, why, Target{isa.vector_bytes}, RowOrder::any, specialize);
         if (kernels.empty()) refused.insert(p.einsum.to_string() + ", A " + p.operands[0].to_string() + ": " + why);
         for (const KernelText& k : kernels) {
           Text& t = texts[text_hash(k.source)];

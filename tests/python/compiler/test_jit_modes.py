@@ -27,10 +27,10 @@ print(st.plan("ij,jk->ki", A.to("(i, j) -> (j: compressed, i: compressed)"), x).
 """
 
 
-def run(**environment):
+def run(program=PROGRAM, **environment):
     inherited = {k: v for k, v in os.environ.items() if k not in ("STRATA_JIT", "STRATA_CC", "STRATA_ENGINE")}
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program],
         env={**inherited, "STRATA_CACHE": "off", **environment},
         capture_output=True,
         text=True,
@@ -61,3 +61,27 @@ def test_no_compiler_at_all(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("no compiled kernels") == 1 and "Install gcc or clang" in done.stderr
     assert "interpreter" in done.stdout
+
+
+COLUMNS = """
+import numpy as np, scipy.sparse as sp, strata as st
+rng = np.random.default_rng(3)
+a = sp.random_array((60, 50), density=0.2, format="csr", rng=rng)
+told = set()
+for format in ("COO", "CSC"):
+    for dtype in ("float64", "float32"):
+        for index in ("int32", "int64"):
+            A = st.from_scipy(a.astype(dtype)).to(format, pos_dtype=index, crd_dtype=index)
+            for columns in (None, *range(2, 40), 64, 100, 128, 129, 300):
+                x = rng.random((50,) if columns is None else (50, columns)).astype(dtype)
+                plan = st.plan("ij,j->i" if columns is None else "ij,jk->ik", A, x)
+                np.testing.assert_allclose(plan.run(A, x), a @ x, rtol=1e-5)
+                told.add("ahead of time" in plan.explain())
+assert len(told) == 1, "some numbers of columns were compiled ahead of time, others not"
+"""
+
+
+def test_any_number_of_columns_ahead_of_time():
+    """Where nothing compiles, a text of any number of columns takes the place of the one of this number."""
+    done = run(COLUMNS, STRATA_JIT="off")
+    assert done.returncode == 0, done.stderr

@@ -209,21 +209,3 @@ TEST_CASE("wrong use is refused with what was expected and what came") {
   CHECK(contains(message([&] { make_plan(f.e, complex_types, {.compute_dtype = {}, .output_dtype = DType::f64}); }),
                  "lose their imaginary part"));
 }
-
-TEST_CASE("a hand-written kernel that compiled code beats serves where nothing compiles") {
-  Fixture f;
-  const Settings before = settings();
-  const TensorType types[] = {pack("CSC", f.a, DType::f64).type(), f.vector.type()};
-  settings().engine = "kernels";
-  CHECK(make_plan(f.e, types).kernel_name() == "csc_product");
-  settings().engine = "auto";
-  settings().jit = "off";
-  CHECK(make_plan(f.e, types).kernel_name() == "csc_product");
-  settings().jit = "subprocess";
-  settings().cc = "no-such-compiler";
-  const Plan plan = make_plan(f.e, types);
-  CHECK(plan.kernel_name() == "csc_product");
-  CHECK(contains(plan.explain(), "nothing compiles here"));
-  settings() = before;
-  if (!compiler_description().starts_with("none")) CHECK(make_plan(f.e, types).kernel_name() == "compiled");
-}
