@@ -186,13 +186,34 @@ void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& 
   else indices(loops().f32, static_cast<float*>(nullptr));
 }
 
-// --- BSR -------------------------------------------------------------------------------------------------------------
+// --- BSR: blocks of 2 x 2 and 3 x 3 times a vector, high ones times few columns. Generated code is faster elsewhere.
+// ---
 bool accepts_bsr(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
   if (!ok) return false;
-  if (const auto b = blocked_rows_of(sparse_format(q, m)); b && b->dims == DimPair{m.row_dim, m.inner_dim}) return true;
-  why = "the format is not BSR with rows of blocks";
-  return false;
+  const TensorType& a = q.operands[static_cast<std::size_t>(m.sparse)];
+  const auto b = blocked_rows_of(a.format);
+  const auto refuse = [&](const char* reason) {
+    why = reason;
+    return false;
+  };
+  if (!b || b->dims != DimPair{m.row_dim, m.inner_dim} || b->column_major)
+    return refuse("the format is not BSR with rows of blocks");
+  if (a.shape[static_cast<std::size_t>(m.row_dim)] % b->rows != 0 ||
+      a.shape[static_cast<std::size_t>(m.inner_dim)] % b->columns != 0)
+    return refuse("blocks overhang");
+  constexpr i64 high = 32;
+  const auto& loops_here = loops().f64.i32_i32;
+  if (m.out_free < 0) {
+    if (b->rows != b->columns || (b->rows != 2 && b->rows != 3))
+      return refuse("generated code is faster: blocks are neither 2 x 2 nor 3 x 3");
+    return loops_here.bsr_vector || refuse("the processor lacks AVX2");
+  }
+  const i64 columns = q.output.shape[static_cast<std::size_t>(m.out_free)];
+  if (b->rows < high || b->rows % 8 != 0 ||
+      columns > (a.dtype == DType::f64 ? few_columns<double> : few_columns<float>))
+    return refuse("generated code is faster: blocks have fewer than 32 rows, or columns take more than a line");
+  return loops_here.bsr_few_columns || refuse("the processor lacks AVX-512");
 }
 void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
              const Scalar& beta) {
@@ -202,16 +223,13 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const Part& part = a.part();
   const BlockedRows b = *blocked_rows_of(part.format);
   with_types(a.type(), [&]<class L, class V, class P, class C>(const L& l, V*, P*, C*) {
-    Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
+    const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const P* pos = static_cast<const P*>(part.levels[1].pos.data);
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
-    const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)],
-              columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
-    // Blocks use a row of x several times: asking for it early costs more than it hides unless it comes from memory.
-    d.near = columns * d.columns * static_cast<i64>(sizeof(V)) <= far_bytes;
     for_balanced_rows(part.ranges[0].size, pos, d.columns * b.rows * b.columns, [&](i64 begin, i64 end) {
-      l.bsr(begin, end, pos, crd, values, b.rows, b.columns, b.column_major, rows, columns, d);
+      if (m.out_free < 0) l.bsr_vector(begin, end, pos, crd, values, b.rows, d);
+      else l.bsr_few_columns(begin, end, pos, crd, values, b.rows, b.columns, d);
     });
   });
 }

@@ -4,9 +4,17 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-#define STRATA_BSR(V, P, C) \
-  template void bsr(i64, i64, const P*, const C*, const V*, i64, i64, bool, i64, i64, const Dense<V>&);
-STRATA_EACH_INDEX(STRATA_BSR, float)
-STRATA_EACH_INDEX(STRATA_BSR, double)
+#if defined(__AVX2__)
+#define STRATA_BSR_VECTOR(V, P, C) \
+  template void bsr_vector(i64, i64, const P*, const C*, const V*, i64, const Dense<V>&);
+STRATA_EACH_INDEX(STRATA_BSR_VECTOR, float)
+STRATA_EACH_INDEX(STRATA_BSR_VECTOR, double)
+#endif
+#if defined(__AVX512F__)
+#define STRATA_BSR_COLUMNS(V, P, C) \
+  template void bsr_few_columns(i64, i64, const P*, const C*, const V*, i64, i64, const Dense<V>&);
+STRATA_EACH_INDEX(STRATA_BSR_COLUMNS, float)
+STRATA_EACH_INDEX(STRATA_BSR_COLUMNS, double)
+#endif
 
 }  // namespace strata::kernels::STRATA_ISA

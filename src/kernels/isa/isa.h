@@ -19,6 +19,9 @@ inline constexpr i64 most_streaming_bytes = 4096;
 /// Elements that a sum of matrices may write behind its last.
 inline constexpr i64 most_united = 32;
 
+/// Columns that blocks are multiplied with by hand, at most: one vector of AVX-512.
+template <class V> inline constexpr i64 few_columns = 64 / sizeof(V);
+
 /// Fours of elements that every row may be given (see Dense::fours).
 inline constexpr i64 most_fours = 8;
 
@@ -63,10 +66,11 @@ template <class V, class P, class C> struct IndexedLoops {
   /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
   void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,
                  i64 cols, const Dense<V>& d);
-  /// BSR block rows, blocks of br x bc, row-major or column-major inside; rows and cols are the matrix's (blocks may
-  /// overhang).
-  void (*bsr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc, bool column_major,
-              i64 rows, i64 cols, const Dense<V>& d);
+  /// Block rows of BSR, blocks of size x size, times a vector: size 2 or 3. Null without AVX2.
+  void (*bsr_vector)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 size, const Dense<V>& d);
+  /// Blocks of br x bc, br a multiple of 8, times at most few_columns. Null without AVX-512.
+  void (*bsr_few_columns)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc,
+                          const Dense<V>& d);
 };
 
 /// CSR in tiles of `height` rows and `width` columns, `tiles` of them beside each other.

@@ -39,6 +39,9 @@ const Operand formats[] = {{"CSR"},
                            {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", true},
                            {"(i, j) -> (i / 3 : dense, j / 3 : compressed, i % 3 : dense, j % 3 : dense)", true},
                            {"(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)", true},
+                           {"(i, j) -> (i / 8 : dense, j / 8 : compressed, i % 8 : dense, j % 8 : dense)", true},
+                           {"(i, j) -> (i / 16 : dense, j / 16 : compressed, i % 16 : dense, j % 16 : dense)", true},
+                           {"(i, j) -> (i / 32 : dense, j / 32 : compressed, i % 32 : dense, j % 32 : dense)", true},
                            {"(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", true},
                            {"dense"}};
 
@@ -68,7 +71,7 @@ std::vector<Common> products() {
     out.push_back(
         {{normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype}, driver, specialize});
   };
-  const std::int64_t m = 960, n = 720;  // 2, 3 and 4 divide them
+  const std::int64_t m = 960, n = 768;  // blocks divide them
   for (const auto& f : formats)
     for (DType t : {DType::f64, DType::f32})
       for (DType index : {DType::i32, DType::i64}) {
