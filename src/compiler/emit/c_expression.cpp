@@ -1,5 +1,6 @@
 #include "compiler/emit/c_expression.h"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -63,6 +64,20 @@ std::optional<int> power_of_two(const Expr& e) {
   const auto v = static_cast<std::uint64_t>(ir::fold_cast(DType::i64, s).to_int64());
   if (!std::has_single_bit(v)) return std::nullopt;
   return std::countr_zero(v);
+}
+
+bool is_named(const Expr& e) {
+  return e->kind == ExprNode::constant || e->kind == ExprNode::variable || e->kind == ExprNode::scalar_param;
+}
+
+/// May be computed whether it is asked for or not, and takes no longer than a jump around it: a few operations on what
+/// is in registers.
+bool is_quick(const Expr& e) {
+  if (is_named(e)) return true;
+  const bool slow_op = e->op == Op::div || e->op == Op::floor_div || e->op == Op::floor_mod;
+  const bool quick = e->kind == ExprNode::select || (e->kind == ExprNode::binary && !slow_op) ||
+                     (e->kind == ExprNode::unary && (e->op == Op::neg || e->op == Op::abs || e->op == Op::logical_not));
+  return quick && e->type.lanes == 1 && std::ranges::all_of(e->args, is_quick);
 }
 
 DType unsigned_type(DType t) {
@@ -240,10 +255,22 @@ std::string CExpression::select(const Expr& e, int outer) {
   if (e->type.lanes > 1) {
     // gcc finds that the types of the arms differ unless they are cast: arithmetic loses a typedef's alignment.
     const std::string as = "(" + prologue_.type(e->type) + ")";
-    return wrap((*this)(c, equality) + " ? " + as + (*this)(a, prefix) + " : " + as + (*this)(b, prefix), choice,
+    return wrap(condition(c, equality) + " ? " + as + (*this)(a, prefix) + " : " + as + (*this)(b, prefix), choice,
                 outer);
   }
-  return wrap((*this)(c, equality) + " ? " + typed(a, either) + " : " + typed(b, either), choice, outer);
+  // Of a choice inside a choice clang makes jumps, and so no vectors, but not of a function's arguments.
+  if (is_quick(a) && is_quick(b) && (!is_named(a) || !is_named(b)))
+    return prologue_.select(e->type) + "(" + condition(c, 0) + ", " + typed(a, 0) + ", " + typed(b, 0) + ")";
+  return wrap(condition(c, equality) + " ? " + typed(a, either) + " : " + typed(b, either), choice, outer);
+}
+
+std::string CExpression::condition(const Expr& c, int outer) {
+  if (c->kind != ExprNode::select || !is_quick(c)) return (*this)(c, outer);
+  const Expr &a = c->args[1], &b = c->args[2];
+  const bool all = is_bool_constant(b, false), any = is_bool_constant(a, true);
+  if (!all && !any) return (*this)(c, outer);
+  return wrap(condition(c->args[0], prefix) + (all ? " & " : " | ") + condition(all ? a : b, prefix),
+              all ? bit_and : bit_or, outer);
 }
 
 std::string CExpression::cast(const Expr& e, int outer) {

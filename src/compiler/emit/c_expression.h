@@ -23,6 +23,8 @@ class CExpression {
   std::string binary(const ir::Expr& e, int outer);
   std::string divide(const ir::Expr& e, int outer);
   std::string select(const ir::Expr& e, int outer);
+  /// Of a choice between values: with a jump inside, compilers make neither a selection nor vectors of it.
+  std::string condition(const ir::Expr& c, int outer);
   std::string cast(const ir::Expr& e, int outer);
   std::string load(const ir::Expr& e, int outer);
   std::string constant(const ir::ExprNode& e);

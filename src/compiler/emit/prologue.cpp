@@ -106,7 +106,10 @@ std::string Prologue::splat(Type t) {
 }
 
 std::string Prologue::select(Type t) {
-  const std::string m = type(mask_type(t)), v = type(t);
+  const std::string v = type(t);
+  if (t.lanes == 1)
+    return add(named("select", t), v, type(DType::boolean) + " c, " + v + " a, " + v + " b", "  return c ? a : b;\n");
+  const std::string m = type(mask_type(t));
   return add(named("select", t), v, m + " m, " + v + " a, " + v + " b",
              "  return (" + v + ")(((" + m + ")a & m) | ((" + m + ")b & ~m));\n");
 }

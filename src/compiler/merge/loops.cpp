@@ -36,6 +36,8 @@ double Nest::cost(int k) const {
 Stmt Nest::emit(int var, const Place& at) {
   if (var == in_.num_vars && !(var == summed_from_ && !register_open_)) return leaf(at);
   if (var == summed_from_ && !register_open_) return accumulate(var, at);
+  if (var == counted_from_) return count_by_row(at);
+  if (var == counted_to_) return ir::block({count_term(at), emit_loop(var, at)});
   if (var != drained_) return emit_loop(var, at);
   const Stmt whole = is_numeric() ? fill_row(var, at) : ir::block({emit_loop(var, at), drain()});
   return holds_mask_ ? with_mask_held(at, whole) : whole;

@@ -54,6 +54,10 @@ Nest::Nest(const Input& input)
     if (!in_.summed[v]) last = static_cast<int>(v);
   if (last + 1 < in_.num_vars) summed_from_ = last + 1;
   inverted_ = first_inverted(in_.summed) >= 0;
+  if (in_.others && inverted_) {
+    counted_from_ = first_inverted(in_.summed);
+    counted_to_ = workspace_of(in_.summed);
+  }
   if (in_.dense_result || in_.pattern >= 0) return;
   for (std::size_t v = 0; v < n; ++v)
     if (!in_.summed[v]) levels_.push_back(static_cast<int>(v));

@@ -105,7 +105,8 @@ struct Computation {
   Scalar absent;      ///< in the compute dtype: the identity of `combine`
   bool ring = false;  ///< products keep `absent` what it is
   /// Of a reduction: elements that are absent count too, each with this value (compute dtype). The summed variables are
-  /// then the innermost ones.
+  /// then the innermost ones; of a dense result those may stand inside that no sparse operand has, if the loops outside
+  /// visit all coordinates.
   std::optional<Scalar> others = {};
   DType compute = DType::f64;  ///< of sums and of the result
   Scalar fill;                 ///< of the result, in the compute dtype: what it holds where nothing is put

@@ -193,6 +193,10 @@ class Nest {
   void add_to_total(const Value& value, Stmts& out);
   Stmt leaf(const Place& at);
   Stmt accumulate(int var, const Place& at);
+  /// The loops from counted_from_ on, and what is absent in each row of results inside them.
+  Stmt count_by_row(const Place& at);
+  /// One more term has come to the row, if anything is here.
+  Stmt count_term(Place at);
   /// Stores at this index of the buffer, or adds to what is there.
   void meet(int buffer, const Expr& index, const Value& value, Stmts& out);
   Expr places(int var);
@@ -284,6 +288,9 @@ class Nest {
   int summed_from_ = -1;     ///< from this variable on all are summed: kept in a register; -1: none
   bool inverted_ = false;    ///< a variable of the result stands inside a summed one
   bool register_open_ = false;
+  /// A reduction that counts what is absent, with loops of the result inside: its own variables. -1: it has none
+  /// inside.
+  int counted_from_ = -1, counted_to_ = -1;
   std::vector<std::string> sums_;  ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;              ///< "" where it need not be known
   std::vector<std::string> lines_;

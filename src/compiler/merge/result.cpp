@@ -69,7 +69,35 @@ Stmt Nest::accumulate(int var, const Place& at) {
   return ir::block(std::move(out));
 }
 
-/// How many places the variables from this one on have: an index that was cut in several has those within its bound.
+Stmt Nest::count_by_row(const Place& at) {
+  Stmts out{ir::declare("count", ir::int_const(0)), emit_loop(counted_from_, at)};
+  Place place = at;
+  std::vector<std::string> names;
+  for (int v = counted_to_; v < in_.num_vars; ++v) {
+    names.push_back(names_.fresh(letter(v)));
+    place.coordinate[static_cast<std::size_t>(v)] = ir::var(names.back());
+  }
+  Stmts add;
+  put(place, {nullptr, constant(*in_.others)}, add);
+  Stmt loops = ir::block(std::move(add));
+  for (int v = in_.num_vars; v-- > counted_to_; names.pop_back())
+    loops = ir::loop(names.back(), ir::int_const(0), extent(v), loops);
+  out.push_back(ir::branch(ir::lt(ir::var("count"), places(counted_from_)), loops));
+  return ir::block(std::move(out));
+}
+
+Stmt Nest::count_term(Place at) {
+  const Stmt one = ir::assign("count", ir::var("count") + 1);
+  if (at.holds) return one;
+  // No sparse operand has an index of the loops inside: what is here is so for all of them.
+  for (int v = counted_to_; v < in_.num_vars; ++v) at.coordinate[static_cast<std::size_t>(v)] = ir::int_const(0);
+  Stmts unused;
+  const Expr present = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, unused).present;
+  return present ? ir::branch(present, one) : one;
+}
+
+/// How many places the summed variables from this one on have: an index that was cut in several has those within its
+/// bound.
 Expr Nest::places(int var) {
   std::vector<char> counted(static_cast<std::size_t>(in_.num_vars), 0);
   std::vector<std::size_t> order(in_.bounds.size());
@@ -87,7 +115,7 @@ Expr Nest::places(int var) {
     out = out * scalar(ScalarBinding::bound, -1, static_cast<int>(b), "bound" + std::to_string(b));
   }
   for (int v = var; v < in_.num_vars; ++v)
-    if (!counted[static_cast<std::size_t>(v)]) out = out * extent(v);
+    if (in_.summed[static_cast<std::size_t>(v)] && !counted[static_cast<std::size_t>(v)]) out = out * extent(v);
   return out;
 }
 
@@ -135,9 +163,13 @@ void Nest::meet(int b, const Expr& index, const Value& value, Stmts& out) {
   out.push_back(ir::let(place, index));
   // Where summed variables stand inside alone, or nowhere, a place is met once. Any of several values may stay: the
   // last one.
-  const Value all = inverted_ && in_.combine != Combine::first
-                        ? combine(arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false), value)
-                        : value;
+  Value all = value;
+  if (inverted_ && in_.combine != Combine::first) {
+    const Value before = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
+    const bool chooses = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
+    // Read in any case: inside a choice compilers would jump around it.
+    all = combine(chooses ? named("before", before, out) : before, value);
+  }
   out.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), all));
 }
 

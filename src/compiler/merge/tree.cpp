@@ -15,13 +15,12 @@ bool is_exact(Operator op) {
          op == Operator::sign || op == Operator::relu || is_comparison(op);
 }
 
-/// As NumPy's minimum and maximum: NaN wins.
+/// As NumPy's minimum and maximum: NaN wins, and `a` stays where both are equal. Processors have the inner choice as
+/// one instruction, which is all that the next term of a sum waits for: whether its own b is NaN is known before.
 Expr extreme(const Expr& a, const Expr& b, bool least) {
   if (a->type.dtype == DType::boolean) return ir::binary(least ? ir::Op::bit_and : ir::Op::bit_or, a, b);
   if (!is_float(a->type.dtype)) return least ? ir::min(a, b) : ir::max(a, b);
-  const Expr better = least ? ir::le(a, b) : ir::ge(a, b);
-  if (a->type.lanes > 1) return ir::select(better, a, ir::select(ir::ne(a, a), a, b));
-  return ir::select(ir::logical_or(better, ir::ne(a, a)), a, b);
+  return ir::select(ir::ne(b, b), b, ir::select(least ? ir::lt(b, a) : ir::gt(b, a), b, a));
 }
 
 ir::Op function_of(Operator op) {

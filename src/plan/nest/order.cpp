@@ -84,6 +84,7 @@ namespace {
 constexpr double convert_cost = 15;                  ///< ns an element to store an operand in another order
 constexpr double rows_cost = 4;                      ///< ... in that which it has, by rows
 constexpr double step_cost = 1.5;                    ///< ns an iteration
+constexpr double vector_cost = 0.4;                  ///< ... where dense memory is walked that a vector of it meets
 constexpr double run_cost = 0.3;                     ///< ns an element of a list, to find where its coordinates end
 constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
 constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
@@ -247,6 +248,20 @@ class Model {
     return results + " of the result would stand inside the sum over " + sum;
   }
 
+  /// Of a reduction that counts what is absent: are the last loops those of results, the same for every sparse operand?
+  /// Then one count serves a row of them.
+  bool counts_by_row(const std::vector<int>& order) const {
+    if (!u_.others || !dense_result_ || u_.mask >= 0 || !u_.bounds.empty()) return false;
+    const auto summed = [&](int i) { return u_.summed[static_cast<std::size_t>(i)] != 0; };
+    const auto inside = std::find_if(order.rbegin(), order.rend(), summed).base();
+    if (inside == order.end() || summed(order.front()) ||
+        !std::is_partitioned(order.begin(), inside, [&](int i) { return !summed(i); }))
+      return false;
+    return std::ranges::all_of(u_.accesses, [&](const Access& a) {
+      return a.dense || std::none_of(inside, order.end(), [&](int i) { return std::ranges::count(a.indices, i) > 0; });
+    });
+  }
+
   std::optional<double> judge(const std::vector<int>& order, Order& out) {
     std::vector<char> summed;
     for (int i : order) summed.push_back(u_.summed[static_cast<std::size_t>(i)]);
@@ -254,7 +269,8 @@ class Model {
     // Who counts what a reduction has met needs it to be complete in a register.
     // What no element reaches must keep the fill: beside a mask its start would stay instead.
     const bool starts_elsewhere = u_.mask >= 0 && !u_.absent.same_bits(u_.fill);
-    if ((u_.others || starts_elsewhere) && !std::is_sorted(summed.begin(), summed.end()))
+    const bool by_row = counts_by_row(order);
+    if ((u_.others || starts_elsewhere) && !by_row && !std::is_sorted(summed.begin(), summed.end()))
       return refuse([&] {
         return std::string(u_.others ? "a reduction that counts what is absent"
                                      : "a reduction under a mask, whose start is not the fill,") +
@@ -333,6 +349,8 @@ class Model {
         const int twin = out.shared(u_, static_cast<std::size_t>(k));
         return twin < 0 ? k : twin;
       });
+      if (by_row && !summed[v] && set.kind != merging::Set::everything)
+        return refuse([&] { return "a reduction that counts what is absent must come to every " + name(order[v]); });
       double walked = set.kind == merging::Set::everything ? all : 0;
       int together = 0;
       for (std::size_t k = 0; k < n; ++k) {
@@ -340,7 +358,9 @@ class Model {
         walked += std::min(all, fibers[k]);
         ++together;
       }
-      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : step_cost));
+      const bool vectors = dense_result_ && v + 1 == order.size() && !summed[v] && together == 0 &&
+                           set.kind == merging::Set::everything && strided(order[v]) == 0;
+      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : vectors ? vector_cost : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
     }

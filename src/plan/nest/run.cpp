@@ -12,7 +12,7 @@
 namespace strata::direct {
 namespace {
 
-constexpr i64 least_row = 8, largest_row = 128;  ///< extents of a dense innermost index that stand there too
+constexpr i64 least_row = 2, largest_row = 128;  ///< extents of a dense innermost index that stand there too
 constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
 constexpr i64 largest_sum = 128;                 ///< ... and of innermost sums over dense memory
 

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "convert/convert_elements.h"
+#include "levels/index_view.h"
 #include "plan/nest/monoid.h"
 #include "plan/rewrite/fold.h"
 #include "plan/rewrite/ones.h"
@@ -120,6 +121,29 @@ std::vector<Lazy> Counted::inputs() const {
   return out;
 }
 
+/// Does some term of each element miss? So it is where a factor stores fewer elements in its fullest row than there are
+/// places, if a row has all that is reduced.
+bool Counted::all_have_absent(std::span<const Tensor> inputs) const {
+  const Unit& u = counts->unit;
+  const auto is_reduced = [&](int index) { return u.summed[static_cast<std::size_t>(index)] != 0; };
+  const auto reduced = std::ranges::count(u.summed, 1);
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const Format& f = inputs[k].format();
+    const auto& indices = u.accesses[k].indices;
+    const int last = f.num_levels() - 1;
+    if (reduced != 1 || f.num_parts() != 1 || !f.is_identity() || f.num_batch_levels() > 0 ||
+        f.level(last).kind != LevelKind::compressed)
+      continue;
+    const int dim = f.spec().exprs[static_cast<std::size_t>(f.level(last).expr)].a;
+    if (!is_reduced(indices[static_cast<std::size_t>(dim)])) continue;
+    const IndexView pos(inputs[k].part().levels[static_cast<std::size_t>(last)].pos);
+    std::int64_t most = 0;
+    for (std::int64_t row = 0; row + 1 < pos.size; ++row) most = std::max(most, pos[row + 1] - pos[row]);
+    if (most < places) return true;
+  }
+  return false;
+}
+
 std::optional<Tensor> Counted::run(std::span<const Tensor> inputs) const {
   const std::size_t first = values.unit.accesses.size();
   const auto found = values.run(inputs.first(first), format, {});
@@ -128,20 +152,22 @@ std::optional<Tensor> Counted::run(std::span<const Tensor> inputs) const {
   type.fill = fill.as(type.dtype);
   Part part = found->part();
   if (counts) {
-    const auto number = counts->run(inputs.subspan(first), format, {});
-    if (!number || !same_pattern(*found, *number)) return std::nullopt;
     const auto n = static_cast<std::size_t>(found->nse());
-    evaluation::Column there = evaluation::load(type.dtype, static_cast<const char*>(part.values.data), n);
-    evaluation::Column both =
+    const evaluation::Column there = evaluation::load(type.dtype, static_cast<const char*>(part.values.data), n);
+    evaluation::Column all =
         evaluation::combine(monoid_of(values.unit.combine), there,
                             evaluation::repeat(evaluation::cast(evaluation::of_scalar(absent), type.dtype), n));
-    evaluation::append(both, there);
-    std::vector<std::int64_t> from(n);
-    const auto terms = number->part().values.as<std::int64_t>();
-    for (std::size_t k = 0; k < n; ++k) from[k] = static_cast<std::int64_t>(terms[k] < places ? k : n + k);
+    if (!all_have_absent(inputs.subspan(first))) {
+      const auto number = counts->run(inputs.subspan(first), format, {});
+      if (!number || !same_pattern(*found, *number)) return std::nullopt;
+      std::vector<std::int64_t> from(n);
+      const auto terms = number->part().values.as<std::int64_t>();
+      for (std::size_t k = 0; k < n; ++k) from[k] = static_cast<std::int64_t>(terms[k] < places ? k : n + k);
+      evaluation::append(all, there);
+      all = evaluation::gather(all, from, evaluation::zeros(type.dtype, 1));
+    }
     part.values = Buffer::allocate(type.dtype, found->nse());
-    evaluation::store(evaluation::gather(both, from, evaluation::zeros(type.dtype, 1)),
-                      static_cast<char*>(part.values.data));
+    evaluation::store(all, static_cast<char*>(part.values.data));
     part.value_stride = 1;
     type.shared_value = false;
   }

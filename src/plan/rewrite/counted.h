@@ -20,6 +20,7 @@ struct Counted {
   std::string describe(bool code) const;
   /// The operands of `values`, then those of `counts`.
   std::vector<Lazy> inputs() const;
+  bool all_have_absent(std::span<const Tensor> inputs) const;
   /// The result in `format`; nothing where the loops cannot run, or count other elements.
   std::optional<Tensor> run(std::span<const Tensor> inputs) const;
 };

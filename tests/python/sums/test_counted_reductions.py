@@ -111,3 +111,67 @@ def test_what_makes_no_semiring_is_still_refused():
         st.evaluate(
             "R(i,k) = A(i,j) * B(j,k)", A=a.to(dtype="int32"), B=a.to(dtype="int32"), semiring="a + b; a / b; 0"
         )
+
+
+def hostile(shape, seed):
+    """Numbers, infinities, NaN and zeros of both signs."""
+    rng = np.random.default_rng(seed)
+    special = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], shape)
+    return np.where(rng.random(shape) < 0.3, special, rng.integers(-3, 4, shape).astype(float))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("columns", [1, 2, 5, 16, 70])
+def test_a_row_of_results_has_one_count(format, columns):
+    a = matrix((60, 30), 0.2, 3, full=True)
+    x, y = hostile((30, columns), 4), hostile((60, columns), 5)
+    A = st.from_dense(a, format)
+    if format in ("BSR(2, 2)", "DIA", "delta(4)", "BSR(4, 4) + COO"):  # where nothing is they may hold 0, a factor too
+        x, y = np.nan_to_num(x, posinf=7, neginf=-7), np.nan_to_num(y, posinf=7, neginf=-7)
+    with np.errstate(invalid="ignore"):
+        terms = np.where(a[:, :, None] != 0, a[:, :, None] * x, 0.0)
+        scaled = np.where(a[:, :, None] != 0, a[:, :, None] * x + y[:, None, :] * a[:, :, None], 0.0)
+    for name, reduce in REDUCTIONS.items():
+        for text, want in {
+            f"R(i,k) = {name}(j, A(i,j) * X(j,k))": reduce(terms, axis=1),
+            f"R(k,i) = {name}(j, A(i,j) * X(j,k))": reduce(terms, axis=1).T,
+            f"R(i,k) = {name}(j, A(i,j) * X(j,k) + Y(i,k) * A(i,j))": reduce(scaled, axis=1),
+            f"R(k) = {name}(j, {name}(i, A(i,j) * X(j,k)))": reduce(terms, axis=(0, 1)),
+        }.items():
+            operands = {"A": A, "X": x} | ({"Y": y} if "Y(" in text else {})
+            for how in ({}, {"general": True}):
+                found = np.asarray(st._core.evaluate(text, operands, **how))
+                np.testing.assert_array_equal(found, want, err_msg=f"{text} {how}")
+
+
+SEMIRINGS = {
+    "min-plus": (np.minimum, lambda a, b: a + b, np.inf),
+    "max-plus": (np.maximum, lambda a, b: a + b, -np.inf),
+    "max-times": (np.maximum, lambda a, b: a * b, -np.inf),
+    "max(a, b); min(a, b); -inf": (np.maximum, np.minimum, -np.inf),
+    "min(a, b); min(max(a, b), 2 * a + b); inf": (
+        np.minimum,
+        lambda a, b: np.minimum(np.maximum(a, b), 2 * a + b),
+        np.inf,
+    ),
+}
+
+
+@pytest.mark.parametrize("semiring", SEMIRINGS)
+@pytest.mark.parametrize("columns", [None, 1, 2, 4, 16, 70])
+def test_a_semiring_keeps_nan_and_infinity(semiring, columns):
+    add, multiply, nothing = SEMIRINGS[semiring]
+    pattern = matrix((60, 30), 0.2, 6) != 0
+    a = np.where(pattern, hostile((60, 30), 7), 0.0)
+    x = hostile(30 if columns is None else (30, columns), 8)
+    rows, places = np.nonzero(pattern)
+    A = st.from_scipy(sp.csr_array((a[pattern], (rows, places)), a.shape))
+    want = np.full((60,) if columns is None else (60, columns), nothing)
+    with np.errstate(invalid="ignore"):
+        for i, j in zip(rows, places, strict=True):
+            none = (a[i, j] == nothing) | (x[j] == nothing)
+            want[i] = add(want[i], np.where(none, nothing, multiply(a[i, j], x[j])))
+    text = "y(i) = A(i,j) * x(j)" if columns is None else "y(i,k) = A(i,j) * x(j,k)"
+    for how in ({}, {"general": True}):
+        found = np.asarray(st._core.evaluate(text, {"A": A, "x": x}, semiring=semiring, **how))
+        np.testing.assert_array_equal(found, want, err_msg=str(how))
