@@ -38,13 +38,23 @@ int add_facts(evaluation::Tree& tree, const Expression& e, const Operands& opera
   return is_unary(e.op()) ? tree.add_unary(e.op(), arguments[0]) : tree.add_operation(e.op(), std::move(arguments));
 }
 
+/// Is a function in it that vectors compute many times as fast? A sum that adds one element after the other has none.
+bool takes_long(const Expression& e) {
+  switch (e.op()) {
+    case Operator::exponential:
+    case Operator::logarithm:
+    case Operator::hyperbolic_tangent: return true;
+    default: return std::ranges::any_of(e.node().arguments, takes_long);
+  }
+}
+
 }  // namespace
 
 std::optional<Expression> carrier_of(const Expression& factor, const Operands& operands) {
   std::optional<Expression> access;
   if (!find_access(factor, access) || !access) return std::nullopt;
   const Lazy& t = operands.at(access->node().name);
-  if (t.format().is_all_dense() || !t.fill().is_zero() || !stores_all(t.format())) return std::nullopt;
+  if (t.format().is_all_dense() || !t.fill().is_zero() || !stores_each_once(t.format())) return std::nullopt;
   return factor.op() == Operator::access || hides(factor, operands) ? access : std::nullopt;
 }
 
@@ -99,9 +109,9 @@ std::optional<Folded> folded(const Assignment& a, const Operands& operands, cons
   if (options.semiring != Semiring::plus_times || options.mask || !options.format->is_all_dense()) return std::nullopt;
   const auto [sums, factors] = chain_of(a.value);
   const auto work = work_of(factors, operands);
-  if (!work || !work->rest) return std::nullopt;
+  if (!work || (!work->rest && !takes_long(work->value))) return std::nullopt;
   Folded out{.work = work->as_operand(operands), .product = a, .format = work->format};
-  out.product.value = under(sums, out.work.target() * *work->rest);
+  out.product.value = under(sums, work->rest ? out.work.target() * *work->rest : out.work.target());
   return out;
 }
 

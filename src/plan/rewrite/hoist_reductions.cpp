@@ -106,6 +106,30 @@ class HoistReductions {
     return std::pair(access, rows_are_full_);
   }
 
+  /// Has this sum terms wherever the places around it have elements, because it walks these very elements? Then it may
+  /// be dense: where it would be missing nobody asks.
+  bool is_met_in_places(const Expression& sum) const {
+    if (!places_.tensor || sum.op() != Operator::sum || options_.semiring != Semiring::plus_times) return false;
+    std::optional<Expression> sparse;
+    for (const Expression& f : chain_of(sum).factors) {
+      if (everywhere(f) || (!has_reduction(f) && !hides(f, operands_))) continue;  // it leaves out no term
+      const auto access = carrier_of(f, operands_);
+      if (!access || (sparse && !(*sparse == *access))) return false;
+      sparse = access;
+    }
+    if (!sparse || !operands_.at(sparse->node().name).is_twin_of(*places_.tensor)) return false;
+    const auto own = sparse->free_indices(), free = sum.free_indices();
+    if (own.size() != places_.indices.size() || own.size() != sparse->node().indices.size()) return false;
+    double everywhere = 1;
+    for (std::size_t d = 0; d < own.size(); ++d) {
+      if (std::ranges::find(free, own[d]) == free.end()) continue;
+      if (own[d] != places_.indices[d]) return false;
+      everywhere *= static_cast<double>(places_.tensor->shape()[d]);
+    }
+    const auto stands = [&](const std::string& i) { return std::ranges::find(own, i) != own.end(); };
+    return std::ranges::all_of(free, stands) && everywhere <= 4 * places_.tensor->stats().stored + 1024;
+  }
+
   /// The access to a factor that was computed once.
   Expression carrier(const Expression& f) {
     for (const auto& [factor, access] : carriers_)
@@ -256,7 +280,7 @@ class HoistReductions {
     // What is missing stays missing: in a dense tensor it would become a value.
     const auto rank = inner.indices.size();
     const bool in_places = everywhere(e) && restrict_to(places_, inner, options, operands_);
-    if (!in_places && dense) {
+    if (!in_places && (dense || (rank > 0 && is_met_in_places(e)))) {
       options.format = conversion::dense_format(static_cast<int>(rank));
     } else if (!in_places && rank > 0 && !everywhere(e)) {
       std::vector<int> dims(rank);

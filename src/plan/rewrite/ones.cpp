@@ -1,5 +1,7 @@
 #include "plan/rewrite/ones.h"
 
+#include "format/registered_levels.h"
+
 namespace strata::direct {
 
 Tensor ones_of(const Tensor& t, DType dtype) {
@@ -23,6 +25,13 @@ Lazy ones_of(const Lazy& t, DType dtype) {
 }
 
 bool stores_all(const Format& f) { return f.is_unique() && !f.can_hold_fill(); }
+
+bool stores_each_once(const Format& f) {
+  if (f.num_parts() != 1 || !f.is_unique()) return false;
+  for (int l = 0; l < f.num_levels(); ++l)
+    if (f.level(l).kind == LevelKind::structured || levels::is_registered(f.level(l).kind)) return stores_all(f);
+  return true;
+}
 
 bool is_factor(const Asked& options, std::size_t rank) {
   return options.mask && !options.complement_mask && stores_all(options.mask->format()) &&

@@ -13,6 +13,8 @@ Tensor ones_of(const Tensor& t, DType dtype);
 Lazy ones_of(const Lazy& t, DType dtype);
 /// Every element that the format has room for is a stored one, and there once.
 bool stores_all(const Format& f);
+/// So it is, or fill-in, which is a value as every other in a product, can stand for elements: in blocks and diagonals.
+bool stores_each_once(const Format& f);
 /// May ones where this mask stores something, as a factor, stand for it? (Not for its complement.)
 bool is_factor(const Asked& options, std::size_t rank);
 /// These ones, a new operand.

@@ -69,6 +69,19 @@ bool restrict_to(const Places& places, Assignment& step, Asked& options, Operand
   }
   const Lazy pattern = all ? *places.tensor : projected(places, shared);
   step.indices = shared;
+  const auto times_ones = [&] {
+    const std::string ones = "#ones" + std::to_string(operands.size());
+    auto [sums, factors] = chain_of(step.value);
+    operands.emplace(ones, ones_of(pattern, dtype_of_ones(step.value, operands)));
+    factors.push_back(Expression::plain_access(ones, shared));
+    step.value = under(sums, product_of(factors));
+    return true;
+  };
+  if (others.empty() && !stores_all(pattern.format())) {
+    // A mask lets nothing through where there is fill-in, of which a product makes values.
+    options.format = pattern.format();
+    return times_ones();
+  }
   if (others.empty()) {
     // Where it stores something, not where that is true.
     options.mask = pattern.dtype() == DType::boolean ? ones_of(pattern, DType::boolean) : pattern;
@@ -80,12 +93,7 @@ bool restrict_to(const Places& places, Assignment& step, Asked& options, Operand
   std::iota(dims.begin(), dims.end(), 0);
   if (const auto order = storage_order(pattern.format())) std::ranges::copy(*order, dims.begin());
   options.format = conversion::levels_in_order(dims, pattern.format().level(0).kind == LevelKind::dense, others.size());
-  const std::string ones = "#ones" + std::to_string(operands.size());
-  auto [sums, factors] = chain_of(step.value);
-  operands.emplace(ones, ones_of(pattern, dtype_of_ones(step.value, operands)));
-  factors.push_back(Expression::plain_access(ones, shared));
-  step.value = under(sums, product_of(factors));
-  return true;
+  return times_ones();
 }
 
 }  // namespace strata::direct
