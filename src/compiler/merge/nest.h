@@ -191,6 +191,7 @@ class Nest {
   Value total() const;
   /// Assigns the total and one more value.
   void add_to_total(const Value& value, Stmts& out);
+  bool absent_changes_nothing() const;
   Stmt leaf(const Place& at);
   Stmt accumulate(int var, const Place& at);
   /// The loops from counted_from_ on, and what is absent in each row of results inside them.

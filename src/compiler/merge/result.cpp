@@ -6,10 +6,17 @@
 
 namespace strata::merging {
 
+/// In a semiring what is absent has the value that sums start from: added to dense memory it needs no jump.
+bool Nest::absent_changes_nothing() const {
+  const bool truth = in_.combine == Combine::either && in_.compute == DType::boolean;
+  return in_.dense_result && !in_.diagonals && in_.mask < 0 && !in_.others && in_.combine != Combine::first &&
+         (in_.ring || truth) && std::ranges::any_of(in_.operands, [](const Operand& o) { return o.missing.has_value(); });
+}
+
 Stmt Nest::leaf(const Place& at) {
   Stmts out;
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
-  if (at.holds) e.present = nullptr;
+  if (at.holds || absent_changes_nothing()) e.present = nullptr;
   e.value = cast(e.value, in_.nodes.back().dtype, in_.compute);
   if (!register_open_) {
     put(at, e, out);
