@@ -1,5 +1,9 @@
 #include "plan/program.h"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "strata/error.h"
 
 namespace strata::planning {
@@ -23,25 +27,38 @@ const Tensor& checked(const Lazy& x, const Tensor& t) {
   throw InternalError("a step of a plan made " + t.type().to_string() + " in place of " + x.type().to_string());
 }
 
-/// What has been made so far in one run.
+/// What has been made so far in one run, and is still asked for.
 class Frame {
  public:
-  explicit Frame(std::span<const Tensor> given) : given_(given) {}
+  /// Without `all` what nobody asks for any more: where a run may begin anew, everything stays.
+  Frame(std::span<const Tensor> given, std::span<const Program::Made> all) : given_(given) {
+    for (const Program::Made& m : all) made_.push_back({m.lazy, {}, m.uses});
+  }
 
   Tensor value(const Lazy& x) {
     if (x.position() >= 0) return given_[static_cast<std::size_t>(x.position())];
-    for (const auto& [lazy, tensor] : made_)
-      if (lazy.same_object(x)) return tensor;
+    const auto find = [&] { return std::ranges::find_if(made_, [&](const Kept& k) { return k.lazy.same_object(x); }); };
+    if (const auto known = find(); known != made_.end() && known->tensor)
+      return --known->left == 0 ? *std::exchange(known->tensor, std::nullopt) : *known->tensor;
     Tensor out = fresh(x);
-    made_.emplace_back(x, checked(x, out));
+    checked(x, out);
+    const auto known = find();  // (Steps before may have added others.)
+    if (known == made_.end()) made_.push_back({x, out, -1});
+    else if (--known->left != 0) known->tensor = out;
     return out;
   }
   /// The same, remembered by nobody.
   Tensor fresh(const Lazy& x) {
     if (x.position() >= 0) return value(x);
-    auto inputs = inputs_of(x);
-    auto out = x.step().make(inputs);
-    if (out && x.step().then) return value(*x.step().then);
+    std::optional<Tensor> out;
+    {
+      auto inputs = inputs_of(x);
+      out = x.step().make(inputs);
+    }
+    if (out && x.step().then) {
+      out.reset();
+      return value(*x.step().then);
+    }
     if (out) return *std::move(out);
     if (!x.step().otherwise) throw InternalError("a step without an alternative made nothing");
     return value(x.step().otherwise());
@@ -65,8 +82,13 @@ class Frame {
   }
 
  private:
+  struct Kept {
+    Lazy lazy;
+    std::optional<Tensor> tensor;
+    int left = -1;  ///< so many will ask; below 0: nobody has counted
+  };
   std::span<const Tensor> given_;
-  std::vector<std::pair<Lazy, Tensor>> made_;
+  std::vector<Kept> made_;
 };
 
 /// Calls f for each step, those that it needs first.
@@ -83,16 +105,38 @@ template <class F> void each_step(const Lazy& x, std::vector<Lazy>& seen, const 
 
 }  // namespace
 
-Tensor Program::run(std::span<const Tensor> given) const { return Frame(given).fresh(result_); }
+Program::Program(Lazy result) : result_(std::move(result)) {
+  const auto ask = [&](const Lazy& x) {
+    if (x.position() >= 0) return;
+    for (Made& m : made_)
+      if (m.lazy.same_object(x)) {
+        ++m.uses;
+        return;
+      }
+    made_.push_back({x, 1});
+  };
+  std::vector<Lazy> seen;
+  const std::function<void(const Lazy&)> visit = [&](const Lazy& x) {
+    if (x.position() >= 0 || std::ranges::any_of(seen, [&](const Lazy& s) { return s.same_object(x); })) return;
+    seen.push_back(x);
+    const Lazy::Step& step = x.step();
+    for (const Lazy& i : step.inputs) ask(i), visit(i);
+    if (step.then) ask(*step.then), visit(*step.then);
+    if (step.consumed) visit(*step.consumed);
+  };
+  visit(result_);
+}
+
+Tensor Program::run(std::span<const Tensor> given) const { return Frame(given, made_).fresh(result_); }
 
 std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Destination& to) const {
   if (result_.position() >= 0 || !result_.step().deliver) return std::nullopt;
-  auto inputs = Frame(given).inputs_of(result_);
+  auto inputs = Frame(given, made_).inputs_of(result_);
   return result_.step().deliver(inputs, to);
 }
 
 Tensor Program::run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> given) const {
-  Frame frame(given);
+  Frame frame(given, {});  // the pattern may turn out to be another one
   if (auto out = frame.in_pattern_of(earlier, result_)) return checked(result_, *out);
   return frame.fresh(result_);
 }

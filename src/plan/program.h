@@ -1,6 +1,7 @@
 #pragma once
 // A plan's steps, which run as often as wanted on operands of its types.
 #include <span>
+#include <vector>
 
 #include "plan/lazy.h"
 
@@ -8,7 +9,7 @@ namespace strata::planning {
 
 class Program {
  public:
-  explicit Program(Lazy result) : result_(std::move(result)) {}
+  explicit Program(Lazy result);
   const TensorType& type() const { return result_.type(); }
   const Lazy& result() const { return result_; }
   /// `given` by position, of the types that were planned for.
@@ -24,8 +25,15 @@ class Program {
   /// What is generated for each step, in the order in which they run.
   std::string code() const;
 
+  /// A tensor that steps make on the way, and how often others ask for it: then it goes.
+  struct Made {
+    Lazy lazy;
+    int uses = 0;
+  };
+
  private:
   Lazy result_;
+  std::vector<Made> made_;
 };
 
 }  // namespace strata::planning

@@ -10,7 +10,8 @@ namespace strata::merging {
 bool Nest::absent_changes_nothing() const {
   const bool truth = in_.combine == Combine::either && in_.compute == DType::boolean;
   return in_.dense_result && !in_.diagonals && in_.mask < 0 && !in_.others && in_.combine != Combine::first &&
-         (in_.ring || truth) && std::ranges::any_of(in_.operands, [](const Operand& o) { return o.missing.has_value(); });
+         (in_.ring || truth) &&
+         std::ranges::any_of(in_.operands, [](const Operand& o) { return o.missing.has_value(); });
 }
 
 Stmt Nest::leaf(const Place& at) {

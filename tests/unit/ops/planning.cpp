@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 
 #include "strata/ops.h"
@@ -123,4 +124,43 @@ TEST_CASE("a plan runs on tensors of its types, and keeps a pattern") {
   CHECK_THROWS_AS(plan.run_in_pattern_of(c, std::array{csr(64, 4), b}), PlanError);
   CHECK_THROWS_AS(plan.run(std::array{a}), PlanError);
   CHECK_THROWS_AS(plan.run(std::array{a, convert(b, "COO")}), PlanError);
+}
+
+TEST_CASE("what steps make on the way goes when nobody asks for it any more") {
+  using planning::Lazy;
+  const Tensor given = csr(8, 2);
+  std::vector<std::weak_ptr<void>> made;
+  // Five copies in a row; the second one is asked for again by the last.
+  std::vector<Lazy> lazy{Lazy::given(0, given.type(), {})};
+  std::vector<std::vector<bool>> gone;
+  for (int k = 0; k < 5; ++k) {
+    std::vector<Lazy> inputs{lazy.back()};
+    if (k == 4) inputs.push_back(lazy[2]);
+    const auto make = [&](Lazy::Inputs&) {
+      auto& now = gone.emplace_back();
+      for (const auto& m : made) now.push_back(m.expired());
+      const std::vector<double> values(16, 1);
+      Tensor t = Tensor::csr(
+          8, 8, std::vector<std::int64_t>{0, 2, 4, 6, 8, 10, 12, 14, 16},
+          [] {
+            std::vector<std::int64_t> crd;
+            for (int i = 0; i < 8; ++i) crd.insert(crd.end(), {0, 1});
+            return crd;
+          }(),
+          values);
+      made.push_back(t.part().values.owner);
+      return std::optional(t);
+    };
+    TensorType type = given.type();
+    lazy.push_back(Lazy::made(type, {.inputs = inputs, .make = make}, lazy.front()));
+  }
+  const planning::Program program(lazy.back());
+  for (int run = 0; run < 2; ++run) {
+    made.clear(), gone.clear();
+    program.run(std::vector<Tensor>{given});
+    REQUIRE(gone.size() == 5);
+    CHECK(gone[2] == std::vector<bool>{true, false});
+    CHECK(gone[3] == std::vector<bool>{true, false, false});
+    CHECK(gone[4] == std::vector<bool>{true, false, true, false});
+  }
 }
