@@ -205,9 +205,8 @@ bool accepts_bsr(const Query& q, std::string& why) {
   constexpr i64 high = 32;
   const auto& loops_here = loops().f64.i32_i32;
   if (m.out_free < 0) {
-    if (b->rows != b->columns || (b->rows != 2 && b->rows != 3))
-      return refuse("generated code is faster: blocks are neither 2 x 2 nor 3 x 3");
-    return loops_here.bsr_vector || refuse("the processor lacks AVX2");
+    if (b->rows != 3 || b->columns != 3) return refuse("generated code is faster: blocks are not 3 x 3");
+    return loops_here.bsr_3x3_vector || refuse("the processor lacks AVX2");
   }
   const i64 columns = q.output.shape[static_cast<std::size_t>(m.out_free)];
   if (b->rows < high || b->rows % 8 != 0 ||
@@ -228,7 +227,7 @@ void run_bsr(const Query& q, std::span<const Tensor> operands, const Tensor& out
     const C* crd = static_cast<const C*>(part.levels[1].crd.data);
     const V* values = static_cast<const V*>(part.values.data);
     for_balanced_rows(part.ranges[0].size, pos, d.columns * b.rows * b.columns, [&](i64 begin, i64 end) {
-      if (m.out_free < 0) l.bsr_vector(begin, end, pos, crd, values, b.rows, d);
+      if (m.out_free < 0) l.bsr_3x3_vector(begin, end, pos, crd, values, d);
       else l.bsr_few_columns(begin, end, pos, crd, values, b.rows, b.columns, d);
     });
   });

@@ -6,7 +6,7 @@ namespace strata::kernels::STRATA_ISA {
 
 #if defined(__AVX2__)
 #define STRATA_BSR_VECTOR(V, P, C) \
-  template void bsr_vector(i64, i64, const P*, const C*, const V*, i64, const Dense<V>&);
+  template void bsr_3x3_vector(i64, i64, const P*, const C*, const V*, const Dense<V>&);
 STRATA_EACH_INDEX(STRATA_BSR_VECTOR, float)
 STRATA_EACH_INDEX(STRATA_BSR_VECTOR, double)
 #endif

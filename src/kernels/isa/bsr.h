@@ -1,14 +1,14 @@
 #pragma once
-// Blocks where loops by hand are faster than generated ones: of 2 x 2 and 3 x 3 times a vector, high ones times few
-// columns. All are row-major, and none overhangs.
+// Blocks where loops by hand are faster than generated ones: of 3 x 3 times a vector, high ones times few columns. All
+// are row-major, and none overhangs.
 #include "kernels/isa/places.h"
 
 namespace strata::kernels::STRATA_ISA {
 
 #if defined(__AVX2__)
-// Blocks of 2 x 2 and 3 x 3, row-major: a vector holds a whole block or one of its rows; several chains hide the
-// latency of fma. They are passed by reference, as some are wider than the instruction set's registers; hence aligned
-// (clang believes it of every reference).
+// Blocks of 3 x 3: a vector of four holds one of their rows; two chains hide the latency of fma. Vectors are passed by
+// reference, as some are wider than the instruction set's registers; hence aligned (clang believes it of every
+// reference).
 template <class V> struct FourOf {
   typedef V type __attribute__((vector_size(4 * sizeof(V))));
   typedef V unaligned __attribute__((vector_size(4 * sizeof(V)), aligned(sizeof(V)), may_alias));
@@ -26,32 +26,8 @@ static inline void load3(V4<float>& to, const float* p) {
   to = (V4<float>)_mm_maskload_ps(p, _mm_setr_epi32(-1, -1, -1, 0));
 }
 
-template <class V, class P, class J> static void bsr_spmv_2x2(i64 begin, i64 end, const P* pos, const J* crd,
-                                                              const V* values, const Dense<V>& d) {
-  for (i64 b = begin; b < end; ++b) {
-    V4<V> acc[4] = {};
-    i64 k = pos[b];
-    const i64 stop = pos[b + 1];
-    const auto add = [&](V4<V>& sum, i64 at) {
-      const V* x = d.x + 2 * static_cast<i64>(crd[at]);
-      add_product(sum, values + 4 * at, V4<V>{x[0], x[1], x[0], x[1]});
-    };
-    for (; k + 4 <= stop; k += 4) {
-      if (d.stream) {
-        for (int q = 0; q < 16; q += 64 / static_cast<int>(sizeof(V))) prefetch_blocks(values + 4 * k + q);
-        if (!(k & 12)) prefetch_blocks(crd + k);
-      }
-      for (int q = 0; q < 4; ++q) add(acc[q], k + q);
-    }
-    for (; k < stop; ++k) add(acc[0], k);
-    const V4<V> sum = (acc[0] + acc[1]) + (acc[2] + acc[3]);
-    finish(d.out + 2 * b, sum[0] + sum[1], d.alpha, d.beta);
-    finish(d.out + 2 * b + 1, sum[2] + sum[3], d.alpha, d.beta);
-  }
-}
-
-template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end, const P* pos, const J* crd,
-                                                              const V* values, const Dense<V>& d) {
+template <class V, class P, class J>
+void bsr_3x3_vector(i64 begin, i64 end, const P* pos, const J* crd, const V* values, const Dense<V>& d) {
   for (i64 b = begin; b < end; ++b) {
     V4<V> acc[2][3] = {};
     i64 k = pos[b];
@@ -81,12 +57,6 @@ template <class V, class P, class J> static void bsr_spmv_3x3(i64 begin, i64 end
     finish(d.out + 3 * b + 1, acc[0][1][0] + acc[0][1][1] + acc[0][1][2], d.alpha, d.beta);
     finish(d.out + 3 * b + 2, acc[0][2][1] + acc[0][2][2] + acc[0][2][3], d.alpha, d.beta);
   }
-}
-
-template <class V, class P, class J>
-void bsr_vector(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 size, const Dense<V>& d) {
-  if (size == 2) bsr_spmv_2x2(begin, end, pos, crd, values, d);
-  else bsr_spmv_3x3(begin, end, pos, crd, values, d);
 }
 #endif
 

@@ -12,9 +12,9 @@
 #define STRATA_CSR_ADDS(V, P) {nullptr},
 #endif
 #if defined(__AVX512F__)
-#define STRATA_BLOCKS(V, P, C) bsr_vector<V, P, C>, bsr_few_columns<V, P, C>
+#define STRATA_BLOCKS(V, P, C) bsr_3x3_vector<V, P, C>, bsr_few_columns<V, P, C>
 #elif defined(__AVX2__)
-#define STRATA_BLOCKS(V, P, C) bsr_vector<V, P, C>, nullptr
+#define STRATA_BLOCKS(V, P, C) bsr_3x3_vector<V, P, C>, nullptr
 #else
 #define STRATA_BLOCKS(V, P, C) nullptr, nullptr
 #endif
@@ -30,7 +30,7 @@ template <class V, class P>
 void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols,
             const Dense<V>& d);
 template <class V, class P, class J>
-void bsr_vector(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 size, const Dense<V>& d);
+void bsr_3x3_vector(i64 begin, i64 end, const P* pos, const J* crd, const V* values, const Dense<V>& d);
 template <class V, class P, class J>
 void bsr_few_columns(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc,
                      const Dense<V>& d);

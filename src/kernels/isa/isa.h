@@ -66,8 +66,8 @@ template <class V, class P, class C> struct IndexedLoops {
   /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
   void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,
                  i64 cols, const Dense<V>& d);
-  /// Block rows of BSR, blocks of size x size, times a vector: size 2 or 3. Null without AVX2.
-  void (*bsr_vector)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 size, const Dense<V>& d);
+  /// Block rows of BSR, blocks of 3 x 3, times a vector. Null without AVX2.
+  void (*bsr_3x3_vector)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// Blocks of br x bc, br a multiple of 8, times at most few_columns. Null without AVX-512.
   void (*bsr_few_columns)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, i64 br, i64 bc,
                           const Dense<V>& d);
