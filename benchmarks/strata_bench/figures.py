@@ -17,6 +17,7 @@ GENERATIONS = {
     "AMD EPYC, family 25, model 1": "Zen 3",
     "AMD EPYC, family 25, model 17": "Zen 4",
     "Intel(R) Xeon(R) Processor": "Granite Rapids",
+    "Intel(R) Xeon(R) Processor, family 6, model 207": "Emerald Rapids",
 }
 
 

@@ -1,5 +1,5 @@
 #pragma once
-// The sum of two CSR matrices with AVX2, which cannot spread a vector over places of its own (unite.h): four elements
+// The sum of two CSR matrices with AVX2, which cannot spread a vector over places of its own (csr_add.h): four elements
 // of either become up to eight of the result. Where each of the first's belongs is a byte of bits, and a table says
 // what comes where. Some rows at a time are one: their numbers stand above the columns, for where a short row ends is
 // what a core guesses wrong.
