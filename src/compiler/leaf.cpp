@@ -229,6 +229,10 @@ Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool 
     else result = arithmetic_.add(old, value);
     if (result.im) result = keep(body, "sum", result);  // both parts read both of what is there
   }
+  // Fill-in has no sign: -1 * 0 is 0 there, as where nothing is stored.
+  const bool number = is_float(in_.compute) || is_complex(in_.compute);
+  if (in_.pattern_output && number && g_.driver_type().format.can_hold_fill())
+    result = arithmetic_.add(result, arithmetic_.zero(lanes));
   body.push_back(arithmetic_.store(out, output_, output_storage_, at, result));
   return ir::block(std::move(body));
 }

@@ -4,6 +4,7 @@
 // S(i,j) * A(i,k) * B(j,k) multiplies S(i,j) once, behind the sum over k. Sums of floats may be reassociated so, as
 // NumPy's einsum does that contracts A and B first; products of integers wrap and are the same either way.
 #include <algorithm>
+#include <utility>
 
 #include "compiler/nest.h"
 
@@ -60,6 +61,7 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
     if (is_summed(g_.dense[a])) continue;
     product = arithmetic_.mul(product, at.loaded[a][depends_on_tile(g_.dense[a]) ? number : 0]);
   }
+  if (sum && product.lanes() < sum->lanes()) product = arithmetic_.broadcast(product, sum->lanes());
   if (sum) product = arithmetic_.mul(*sum, product);
   if (product.lanes() < group.lanes) product = arithmetic_.broadcast(product, group.lanes);
   product = kept(out, "value", product);
@@ -159,6 +161,31 @@ Stmt Nest::emit_pattern_row(const Place& at) {
   return ir::block(std::move(out));
 }
 
+/// How many slots that follow each other are stored by one vector: to add up the lanes of one sum takes as long as of
+/// several.
+int Nest::slots_at_once(const Place& at) const {
+  constexpr int most = 4;
+  const int last = s_.rows.empty() ? -1 : s_.rows.back();
+  const bool plain = in_.optimize && (in_.compute == DType::f32 || in_.compute == DType::f64) && !at.careful &&
+                     last == g_.num_levels() - 1 && s_.row_pieces.back() % most == 0 &&
+                     std::ranges::all_of(accumulators_, [](const auto& a) { return a.second.lanes >= most; });
+  const auto beside = [&](const DenseAccess& a) { return a.operand >= 0 && !is_summed(a); };
+  return plain && std::ranges::none_of(g_.dense, beside) && !accumulators_.empty() ? most : 1;
+}
+
+/// Of so many slots, each with sums in the same widths: a lane for each.
+Value Nest::sum_up_several(std::vector<std::map<int, std::vector<Value>>> slots, Stmts& out) {
+  Value sum{};
+  while (!slots.front().empty()) {
+    std::vector<Expr> parts;
+    for (auto& widths : slots)
+      parts.push_back(sum_in_pairs(std::move(widths.extract(std::prev(widths.end())).mapped()), out).re);
+    const Value all = kept(out, "sums", {ir::reduce_lanes(ir::Op::add, std::move(parts)), nullptr});
+    sum = sum.re ? kept(out, "sums", arithmetic_.add(sum, all)) : all;
+  }
+  return sum;
+}
+
 /// Accumulators of every row, the sums below, and what becomes of them.
 Stmt Nest::emit_pattern_open(std::size_t step, const Place& at) {
   const auto outside = std::move(accumulators_);
@@ -171,14 +198,27 @@ Stmt Nest::emit_pattern_open(std::size_t step, const Place& at) {
     if (zero.im) out.push_back(ir::declare(a.im, zero.im));
   }
   out.push_back(body);
-  for_each_row(at, [&](Place row) {
+  const auto sums_of = [&](const Place& row) {
     std::map<int, std::vector<Value>> sums;
     for (const auto& [name, a] : accumulators_)
       if (std::equal(row.row.begin(), row.row.end(), name.begin())) sums[a.lanes].push_back(accumulator(a));
+    return sums;
+  };
+  const int lanes = slots_at_once(at);
+  std::vector<std::map<int, std::vector<Value>>> waiting;
+  Place first = at;
+  for_each_row(at, [&](Place row) {
+    if (waiting.empty()) first = row;
+    waiting.push_back(sums_of(row));
+    if (static_cast<int>(waiting.size()) < lanes) return;
+    row = first;
     Stmts stores;
-    const Value sum = sums.empty() ? arithmetic_.zero() : sum_up(std::move(sums), stores);
+    const Value sum = lanes > 1                 ? sum_up_several(std::exchange(waiting, {}), stores)
+                      : waiting.front().empty() ? arithmetic_.zero()
+                                                : sum_up(std::move(waiting.front()), stores);
+    waiting.clear();
     const std::function<Stmt(Place, std::size_t)> enter = [&](Place p, std::size_t k) -> Stmt {
-      if (k == s_.rows.size()) return store_slot(p, &sum, 0, {0, 1});
+      if (k == s_.rows.size()) return store_slot(p, &sum, 0, {0, lanes});
       const Expr c = p.row_base[k] ? p.row_base[k] + p.row[k] : ir::int_const(p.row[k]);
       const bool careful = p.careful;
       return enter_level(std::move(p), s_.rows[k], c, !careful, [&, k](Place q) { return enter(std::move(q), k + 1); });

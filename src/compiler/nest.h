@@ -131,6 +131,8 @@ class Nest {
   ir::Stmt emit_pattern_row(const Place& at);
   /// slot = alpha * factors * sum + beta * slot, with the factors that the sum does not hold; `sum` may be empty.
   ir::Stmt store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group);
+  int slots_at_once(const Place& at) const;
+  Value sum_up_several(std::vector<std::map<int, std::vector<Value>>> slots, Stmts& out);
   Value sum_in_pairs(std::vector<Value> parts, Stmts& out);
   Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
   Value kept(Stmts& out, const std::string& stem, const Value& v);

@@ -168,7 +168,11 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
 Tensor run_in_pattern(const Plan& plan, std::span<const Tensor> operands, const Scalar& alpha) {
   Tensor out = plan.run(operands, alpha);
   if (!out.format().can_hold_fill() || !(is_float(out.dtype()) || is_complex(out.dtype()))) return out;
-  // Fill-in has no sign: -1 * 0 is 0 there, as where nothing is stored.
+  // Fill-in has no sign: -1 * 0 is 0 there, as where nothing is stored. So do loops of ours leave it, unless they are
+  // rounded to less.
+  const bool ours = plan.kernel_name() == "compiled" || plan.kernel_name() == "interpreted";
+  const bool same = std::ranges::all_of(operands, [&](const Tensor& t) { return t.dtype() == out.dtype(); });
+  if (ours && same && size_of(out.dtype()) >= 4) return out;
   for (int k = 0; k < out.num_parts(); ++k) {
     const Buffer& values = out.part(k).values;
     with_width(size_of(values.dtype), [&]<class T>(T) {

@@ -51,8 +51,12 @@ class HoistReductions {
     const Expression below = arguments(e, [&](const Expression& a) { return with_carriers(a); });
     if (!has_reduction(below) || options_.semiring != Semiring::plus_times) return below;
     const auto factors = hiding(below);
-    if (std::ranges::any_of(factors, [&](const Expression& f) { return carrier_of(f, operands_).has_value(); }))
-      return below;
+    const bool signs_count = divides_by_reduction(below);
+    const auto carries = [&](const Expression& f) {
+      const auto access = carrier_of(f, operands_);
+      return access && (!signs_count || stores_all(operands_.at(access->node().name).format()));
+    };
+    if (std::ranges::any_of(factors, carries)) return below;
     for (const Expression& f : factors)
       if (hides(f, operands_)) return replaced(below, f, carrier(f));
     return below;
@@ -143,6 +147,16 @@ class HoistReductions {
     std::iota(dims.begin(), dims.end(), 0);
     carry_out(a, {.format = conversion::levels_in_order(dims, dims.size() > 1)});
     return carriers_.emplace_back(f, a.target()).second;
+  }
+  /// Does it divide by a reduction of dense operands, whose zeros have a sign? In a format with fill-in they have none.
+  bool divides_by_reduction(const Expression& e) const {
+    if (is_reduction(e.op())) return false;
+    if (is_quotient(e.op()) && holds_dense_reduction(e.argument(1))) return true;
+    return std::ranges::any_of(e.node().arguments, [&](const Expression& a) { return divides_by_reduction(a); });
+  }
+  bool holds_dense_reduction(const Expression& e) const {
+    if (is_reduction(e.op())) return everywhere(e);
+    return std::ranges::any_of(e.node().arguments, [&](const Expression& a) { return holds_dense_reduction(a); });
   }
   /// What a product or a quotient is absent with, wherever one of these is.
   static std::vector<Expression> hiding(const Expression& e) {
