@@ -3,7 +3,7 @@
 // singleton, padded, structured), or follow from those before (delta, bitmap).
 #include <algorithm>
 
-#include "compiler/merge/nest.h"
+#include "compiler/merge/cursors.h"
 #include "format/registered_levels.h"
 #include "levels/index_view.h"
 
@@ -41,7 +41,7 @@ Storage::Storage(const TensorType& t)
   }
 }
 
-levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
+levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
   const auto o = static_cast<std::size_t>(k);
   const int l = at.level[o];
   levels::CursorInputs in;
@@ -63,7 +63,7 @@ levels::CursorInputs Nest::cursor_inputs(int var, int k, const Place& at) {
   return in;
 }
 
-Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
+Cursors::Cursor Cursors::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
   Cursor c{.operand = k,
            .level = at.level[o],
@@ -113,12 +113,9 @@ Nest::Cursor Nest::open(int var, int k, const Place& at, Stmts& out) {
   return c;
 }
 
-void Nest::cut(int var, Cursor& c, const Place& at, Stmts& out) {
-  Cursor walk = c;
-  walk.p = names_.fresh("p" + letter(var) + name_of_operand(c.operand));
-  const levels::CursorInputs in = cursor_inputs(var, c.operand, at);
-  walk.steps = levels::steps(in, at.position[static_cast<std::size_t>(c.operand)], ir::var(walk.p));
-  if (!walk.steps) {
+void Cursors::cut(int var, Cursor& c, const Place& at, Stmts& out) {
+  const LevelKind kind = this->kind(c.operand, c.level);
+  if (kind != LevelKind::delta && kind != LevelKind::bitmap && !levels::is_registered(kind)) {
     leave_out_unused(var, c, out);
     const Expr from = lower_bound(c, c.begin, c.end, first_, out);
     const Expr to = lower_bound(c, from, c.end, last_, out);
@@ -126,6 +123,10 @@ void Nest::cut(int var, Cursor& c, const Place& at, Stmts& out) {
     c.end = to;
     return;
   }
+  Cursor walk = c;
+  walk.p = names_.fresh("p" + letter(var) + name_of_operand(c.operand));
+  walk.steps = levels::steps(cursor_inputs(var, c.operand, at), at.position[static_cast<std::size_t>(c.operand)],
+                             ir::var(walk.p));
   // Coordinates that stand in no array are counted from the first one on.
   if (walk.steps->before) out.push_back(walk.steps->before);
   start(walk, out);
@@ -141,7 +142,7 @@ void Nest::cut(int var, Cursor& c, const Place& at, Stmts& out) {
   c.end = walk_to(last_);
 }
 
-Expr Nest::crd(int k, int l, const Expr& position) {
+Expr Cursors::crd(int k, int l, const Expr& position) {
   const bool bitmap = kind(k, l) == LevelKind::bitmap;
   const int bits = operand(k).type.packed_bits[static_cast<std::size_t>(l)];
   const DType t = bits > 0 ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
@@ -150,7 +151,7 @@ Expr Nest::crd(int k, int l, const Expr& position) {
   return bitmap ? e : ir::cast(DType::i64, e);
 }
 
-Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
+Expr Cursors::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
   const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
   out.push_back(ir::declare(low, begin));
   out.push_back(ir::declare(high, end));
@@ -160,14 +161,14 @@ Expr Nest::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, cons
   return lo;
 }
 
-Expr Nest::is_used(int var, const Cursor& c, const Expr& position) {
+Expr Cursors::is_used(int var, const Cursor& c, const Expr& position) {
   // All ones: -1 where they are signed (or fill all 64 bits), beyond every extent where they are not.
   const DType t = operand(c.operand).type.crd_dtype;
   const Expr e = crd(c, position);
   return is_unsigned_int(t) && size_of(t) < 8 ? ir::lt(e, extent(var)) : ir::ge(e, ir::int_const(0));
 }
 
-void Nest::leave_out_unused(int var, Cursor& c, Stmts& out) {
+void Cursors::leave_out_unused(int var, Cursor& c, Stmts& out) {
   if (!c.has_unused) return;
   c.has_unused = false;
   const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
@@ -181,7 +182,7 @@ void Nest::leave_out_unused(int var, Cursor& c, Stmts& out) {
   c.end = hi;
 }
 
-void Nest::start(const Cursor& c, Stmts& out) {
+void Cursors::start(const Cursor& c, Stmts& out) {
   out.push_back(ir::declare(c.p, c.origin ? c.origin : c.begin));
   if (!c.steps) return;
   for (const auto& state : c.steps->state) out.push_back(ir::declare(state.name, state.initial));
@@ -189,15 +190,15 @@ void Nest::start(const Cursor& c, Stmts& out) {
   if (c.origin) out.push_back(ir::while_loop(ir::lt(ir::var(c.p), c.begin), advance(c)));
 }
 
-Stmt Nest::step(const Cursor& c) { return ir::branch(ir::lt(ir::var(c.p), c.end), c.steps->step); }
+Stmt Cursors::step(const Cursor& c) { return ir::branch(ir::lt(ir::var(c.p), c.end), c.steps->step); }
 
-Expr Nest::here(const Cursor& c) { return c.steps ? c.steps->coordinate : crd(c, ir::var(c.p)); }
+Expr Cursors::here(const Cursor& c) { return c.steps ? c.steps->coordinate : crd(c, ir::var(c.p)); }
 
-Expr Nest::stands_at(const Cursor& c, const Expr& coordinate) {
+Expr Cursors::stands_at(const Cursor& c, const Expr& coordinate) {
   return ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(here(c), coordinate));
 }
 
-Stmt Nest::advance(const Cursor& c) {
+Stmt Cursors::advance(const Cursor& c) {
   const Expr p = ir::var(c.p);
   if (!c.next.empty()) return ir::assign(c.p, ir::var(c.next));
   if (!c.steps) return ir::assign(c.p, p + one_if(c.has));
@@ -205,7 +206,7 @@ Stmt Nest::advance(const Cursor& c) {
   return c.has ? ir::branch(c.has, on) : on;
 }
 
-void Nest::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
+void Cursors::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
   const Expr p = ir::var(c.p);
   const auto while_before = [&](const Expr& q, const Expr& at_q, const Stmt& on) {
     out.push_back(ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::lt(at_q, coordinate)), on));
@@ -220,7 +221,7 @@ void Nest::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, S
   while_before(p, crd(c, p), ir::assign(c.p, p + 1));
 }
 
-void Nest::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
+void Cursors::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
   if (c.next.empty()) return;
   const Expr next = ir::var(c.next);
   out.push_back(ir::declare(c.next, c.has ? ir::var(c.p) : ir::var(c.p) + 1));
@@ -234,6 +235,17 @@ void Nest::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
   Expr behind = next;
   for (std::int64_t k = 0; k + 1 < run_stride; ++k) behind = behind + one_if(ir::eq(crd(c, next + k), coordinate));
   out.push_back(ir::branch(ir::lt(next + (run_stride - 2), c.end), ir::assign(c.next, behind), while_equal(next, 1)));
+}
+
+std::string Cursors::name_of_operand(int k) const {
+  return k == in_.mask ? "mask" : k == in_.earlier ? "earlier" : "t" + std::to_string(k);
+}
+
+double Cursors::cost(int k) const {
+  const auto& fibers = operand(k).fibers;
+  double last = 1;
+  for (double f : fibers) last = f;
+  return last;
 }
 
 }  // namespace strata::merging

@@ -1,9 +1,9 @@
 // A sparse mask beside a workspace: its row as bits, so that every inner row needs no merge with it.
-#include "compiler/merge/nest.h"
+#include "compiler/merge/assembler.h"
 
 namespace strata::merging {
 
-bool Nest::can_hold_mask() const {
+bool Assembler::can_hold_mask() const {
   if (workspace_ < 0 || in_.mask < 0 || operand(in_.mask).dense) return false;
   const auto& vars = operand(in_.mask).vars;
   const int last = static_cast<int>(vars.size()) - 1;
@@ -11,7 +11,7 @@ bool Nest::can_hold_mask() const {
          (last == 0 || vars[static_cast<std::size_t>(last) - 1] < drained_);
 }
 
-Stmt Nest::with_mask_held(const Place& at, Stmt loops) {
+Stmt Assembler::with_mask_held(const Place& at, Stmt loops) {
   Stmts out;
   const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
   Cursor spread = open(workspace_, in_.mask, at, out);
@@ -40,7 +40,7 @@ Stmt Nest::with_mask_held(const Place& at, Stmt loops) {
   return ir::block(std::move(out));
 }
 
-Expr Nest::held_mask(const Expr& coordinate) {
+Expr Assembler::held_mask(const Expr& coordinate) {
   const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
   const Expr bit =
       ir::binary(ir::Op::bit_and, ir::load(params_.param(bits), bits, shift_right(coordinate, 6)), bit_of(coordinate));

@@ -14,23 +14,12 @@ bool contains(const std::vector<int>& list, int k) { return std::find(list.begin
 
 }  // namespace
 
-std::string Nest::name_of_operand(int k) const {
-  return k == in_.mask ? "mask" : k == in_.earlier ? "earlier" : "t" + std::to_string(k);
-}
-
 bool Nest::has_level(int k, int var, const Place& at) const {
   const auto& vars = operand(k).vars;
   const auto l = static_cast<std::size_t>(at.level[static_cast<std::size_t>(k)]);
   if (holds_mask_ && k == in_.mask && var == workspace_) return false;  // its bits are asked instead
   if (k == in_.earlier) return false;                                   // what comes is compared with it
   return !operand(k).dense && l < vars.size() && vars[l] == var;
-}
-
-double Nest::cost(int k) const {
-  const auto& fibers = operand(k).fibers;
-  double last = 1;
-  for (double f : fibers) last = f;
-  return last;
 }
 
 Stmt Nest::emit(int var, const Place& at) {

@@ -8,27 +8,66 @@
 // is mostly seen from the values (noting it for each product would take a third of the time).
 //
 // Gustavson, "Two Fast Algorithms for Sparse Matrices", TOMS 1978, has both phases of a product.
-#include "compiler/merge/nest.h"
+#include "compiler/merge/numeric.h"
 
 namespace strata::merging {
+
+int first_inverted(const std::vector<char>& summed) {
+  for (std::size_t v = 0; v < summed.size(); ++v)
+    if (summed[v] && std::find(summed.begin() + static_cast<std::ptrdiff_t>(v), summed.end(), 0) != summed.end())
+      return static_cast<int>(v);
+  return -1;
+}
+
+bool can_assemble(const std::vector<char>& summed) {
+  const int inverted = first_inverted(summed);
+  return inverted < 0 || std::count(summed.begin() + inverted, summed.end(), 0) == 1;
+}
+
+int workspace_of(const std::vector<char>& summed) {
+  const int inverted = first_inverted(summed);
+  if (inverted < 0) return -1;
+  return static_cast<int>(std::find(summed.begin() + inverted, summed.end(), 0) - summed.begin());
+}
+
+NumericPhase::NumericPhase(const Input& input) : Values(input) {
+  level_of_.assign(static_cast<std::size_t>(in_.num_vars), -1);
+  inverted_ = first_inverted(in_.summed) >= 0;
+  if (in_.dense_result || in_.pattern >= 0) return;
+  for (int v = 0; v < in_.num_vars; ++v)
+    if (!in_.summed[static_cast<std::size_t>(v)]) levels_.push_back(v);
+  tail_.assign(levels_.end() - in_.dense_tail, levels_.end());
+  levels_.resize(levels_.size() - tail_.size());
+  for (std::size_t l = 0; l < levels_.size(); ++l)
+    level_of_[static_cast<std::size_t>(levels_[l])] = static_cast<int>(l);
+  if (in_.blocks) {
+    workspace_ = levels_.back();
+    return;
+  }
+  std::vector<char> above = in_.summed;  // a block takes sums in any order
+  for (int v : tail_) above[static_cast<std::size_t>(v)] = 1;
+  workspace_ = workspace_of(above);
+  if (workspace_ >= 0) drained_ = first_inverted(above);
+}
+
 namespace {
 
 Stmt refuse_unless(const Expr& same) { return ir::branch(ir::logical_not(same), ir::fail(other_pattern)); }
 
 }  // namespace
 
-Expr Nest::earlier_pos(int level, const Expr& parent) {
+Expr NumericPhase::earlier_pos(int level, const Expr& parent) {
   const int b = buffer(BufferBinding::pos, in_.earlier, level, "earlier_pos" + std::to_string(level),
                        operand(in_.earlier).type.pos_dtype);
   return ir::cast(DType::i64, ir::load(params_.param(b), b, parent));
 }
 
-Expr Nest::is_next(int level, const Expr& coordinate) {
+Expr NumericPhase::is_next(int level, const Expr& coordinate) {
   return ir::logical_and(ir::lt(size(level), capacity(level)),
                          ir::eq(crd(in_.earlier, level, size(level)), coordinate));
 }
 
-Expr Nest::has_next(int level, const Place& at) {
+Expr NumericPhase::has_next(int level, const Place& at) {
   const Expr coordinate = at.coordinate[static_cast<std::size_t>(levels_[static_cast<std::size_t>(level)])];
   if (level == 0) return is_next(0, coordinate);
   const Expr above = level == 1 && in_.dense_top ? nullptr : has_next(level - 1, at);
@@ -36,13 +75,13 @@ Expr Nest::has_next(int level, const Place& at) {
                                      ir::eq(crd(in_.earlier, level, size(level)), coordinate)));
 }
 
-Expr Nest::end_of_children(int level, const Place& at) {
+Expr NumericPhase::end_of_children(int level, const Place& at) {
   const Expr parent =
       level == 1 && in_.dense_top ? at.coordinate[static_cast<std::size_t>(levels_[0])] : size(level - 1);
   return earlier_pos(level, parent + 1);
 }
 
-void Nest::put_next(const Expr& coordinate, const Value& value, Stmts& out) {
+void NumericPhase::put_next(const Expr& coordinate, const Value& value, Stmts& out) {
   const int last = static_cast<int>(levels_.size()) - 1;
   const int v = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
   out.push_back(refuse_unless(is_next(last, coordinate)));
@@ -50,11 +89,11 @@ void Nest::put_next(const Expr& coordinate, const Value& value, Stmts& out) {
   out.push_back(ir::assign("n" + std::to_string(last), size(last) + 1));
 }
 
-void Nest::check_start(const Expr& coordinate, const Expr& start, Stmts& out) {
+void NumericPhase::check_start(const Expr& coordinate, const Expr& start, Stmts& out) {
   out.push_back(refuse_unless(ir::eq(earlier_pos(1, coordinate), start)));
 }
 
-void Nest::check_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {
+void NumericPhase::check_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {
   const Expr children = size(level + 1), n = size(level);
   if (level == 0 && in_.dense_top) {
     if (workspace_ < 0 || levels_.size() > 2) check_start(coordinate, start, out);
@@ -68,13 +107,13 @@ void Nest::check_parent(int level, const Expr& coordinate, const Expr& start, St
   out.push_back(ir::branch(ir::gt(children, start), ir::block(std::move(some))));
 }
 
-Nest::Workspace Nest::workspace() {
+NumericPhase::Workspace NumericPhase::workspace() {
   return {.slots = buffer(BufferBinding::row_slots, -1, 0, "row_slots", operand(in_.earlier).type.pos_dtype, true),
           .met = buffer(BufferBinding::row_met, -1, 0, "row_met", DType::u8, true),
           .values = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true)};
 }
 
-void Nest::put_in_slot(const Expr& coordinate, const Value& value, Stmts& out) {
+void NumericPhase::put_in_slot(const Expr& coordinate, const Value& value, Stmts& out) {
   const auto [s, m, v] = workspace();
   const std::string name = names_.fresh("slot");
   const Expr slot = ir::var(name), in_row = slot - ir::var(row_begin_);
@@ -93,7 +132,7 @@ void Nest::put_in_slot(const Expr& coordinate, const Value& value, Stmts& out) {
     out.push_back(ir::store(params_.param(m), m, in_row, ir::constant(Scalar::one(DType::u8))));
 }
 
-Stmt Nest::fill_row(int var, const Place& at) {
+Stmt NumericPhase::fill_row(int var, const Place& at) {
   const auto [s, m, v] = workspace();
   const int last = static_cast<int>(levels_.size()) - 1;
   row_begin_ = names_.fresh("row_begin");
@@ -136,7 +175,7 @@ Stmt Nest::fill_row(int var, const Place& at) {
   return ir::block(std::move(out));
 }
 
-Stmt Nest::all_met(const Expr& slots) {
+Stmt NumericPhase::all_met(const Expr& slots) {
   const int m = workspace().met;
   const std::string name = names_.fresh("met"), all = names_.fresh("all_met");
   const ir::Type byte{DType::u8, 1};
@@ -148,7 +187,7 @@ Stmt Nest::all_met(const Expr& slots) {
                     ir::loop(name, ir::int_const(0), slots, each), refuse_unless(ir::ne(ir::var(all, byte), zero))});
 }
 
-void Nest::check_ends(Stmts& out) {
+void NumericPhase::check_ends(Stmts& out) {
   for (int l = in_.dense_top ? 1 : 0; l < static_cast<int>(levels_.size()); ++l)
     out.push_back(refuse_unless(ir::eq(size(l), capacity(l))));
 }

@@ -1,10 +1,10 @@
 // A matrix by diagonals from operands that have none: which strip of dense memory a value belongs to is read from a
 // table.
-#include "compiler/merge/nest.h"
+#include "compiler/merge/results.h"
 
 namespace strata::merging {
 
-void Nest::put_on_diagonal(const Place& at, const Value& value, Stmts& out) {
+void Results::put_on_diagonal(const Place& at, const Value& value, Stmts& out) {
   const Diagonals& d = in_.diagonals;
   const Expr& row = at.coordinate[static_cast<std::size_t>(d.row)];
   const Expr& column = at.coordinate[static_cast<std::size_t>(d.column)];

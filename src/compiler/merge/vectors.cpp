@@ -1,6 +1,6 @@
 // Sums, maxima and minima over dense memory in vectors: the innermost loop takes several values at once, which come
 // together behind all loops that reduce.
-#include "compiler/merge/nest.h"
+#include "compiler/merge/results.h"
 
 namespace strata::merging {
 namespace {
@@ -28,7 +28,7 @@ bool is_lanewise(Operator op) {
 
 }  // namespace
 
-bool Nest::has_lanes(int n, int var) const {
+bool Results::has_lanes(int n, int var) const {
   const auto k = static_cast<std::size_t>(n);
   if (last_var_[k] != var) return true;  // the same for all
   const Node& node = in_.nodes[k];
@@ -41,7 +41,7 @@ bool Nest::has_lanes(int n, int var) const {
   return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return has_lanes(a, var); });
 }
 
-int Nest::vectors_of_sums() const {
+int Results::vectors_of_sums() const {
   const int var = in_.num_vars - 1;
   const auto v = static_cast<std::size_t>(var);
   if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
@@ -62,7 +62,7 @@ int Nest::vectors_of_sums() const {
                        : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
 }
 
-Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
+Value Results::lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
   const Node& node = in_.nodes[k];
   if (node.no_sign && last_var_[k] == in_.num_vars - 1)
@@ -70,7 +70,7 @@ Value Nest::lanes_of(int n, const Place& at, Stmts& out) {
   return plain_lanes_of(n, at, out);
 }
 
-Value Nest::plain_lanes_of(int n, const Place& at, Stmts& out) {
+Value Results::plain_lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
   const Node& node = in_.nodes[k];
   if (last_var_[k] != in_.num_vars - 1)
@@ -87,7 +87,7 @@ Value Nest::plain_lanes_of(int n, const Place& at, Stmts& out) {
   return all;
 }
 
-bool Nest::present_everywhere(int n, const Place& at) {
+bool Results::present_everywhere(int n, const Place& at) {
   const auto k = static_cast<std::size_t>(n);
   if (last_var_[k] != in_.num_vars - 1) {
     Stmts unused;
@@ -97,7 +97,7 @@ bool Nest::present_everywhere(int n, const Place& at) {
   return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return present_everywhere(a, at); });
 }
 
-Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
+Stmt Results::add_in_vectors(int var, Place at, Expr& from) {
   const int root = static_cast<int>(in_.nodes.size()) - 1;
   if (!present_everywhere(root, at)) return nullptr;
   Stmts out;
@@ -145,7 +145,7 @@ Stmt Nest::add_in_vectors(int var, Place at, Expr& from) {
   return ir::block(std::move(out));
 }
 
-void Nest::count_added(const Expr& terms, Stmts& out) {
+void Results::count_added(const Expr& terms, Stmts& out) {
   const Expr added = ir::var("added");
   out.push_back(ir::assign("added", added + terms));
   Stmts join;
@@ -154,7 +154,7 @@ void Nest::count_added(const Expr& terms, Stmts& out) {
   out.push_back(ir::branch(ir::ge(added, ir::int_const(most_added)), ir::block(std::move(join))));
 }
 
-void Nest::add_lanes(Stmts& out) {
+void Results::add_lanes(Stmts& out) {
   Value all;
   for (const auto& name : sums_) {
     const Value one{ir::var(name, {in_.compute, in_.lanes}), nullptr};

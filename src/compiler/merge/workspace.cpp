@@ -1,9 +1,9 @@
 // A row of the result under construction: a value, or a block of them, per coordinate, and bits that say where.
-#include "compiler/merge/nest.h"
+#include "compiler/merge/assembler.h"
 
 namespace strata::merging {
 
-void Nest::gather_block(int var, const Place& at, const Expr& coordinate, Stmts& out) {
+void Assembler::gather_block(int var, const Place& at, const Expr& coordinate, Stmts& out) {
   const Expr filled = ir::var("filled", {DType::boolean, 1});
   out.push_back(ir::let("block", coordinate * block_size()));
   out.push_back(ir::declare("filled", ir::bool_const(false)));
@@ -14,7 +14,7 @@ void Nest::gather_block(int var, const Place& at, const Expr& coordinate, Stmts&
 }
 
 /// One bit a coordinate, one a word of those, one a word of those: emptied in order, without a sort.
-Expr Nest::mark(const Expr& coordinate, Stmts& out) {
+Expr Assembler::mark(const Expr& coordinate, Stmts& out) {
   const int low = buffer(BufferBinding::row_bits, -1, 0, "row_bits", DType::i64, true);
   const int middle = buffer(BufferBinding::row_bits, -1, 1, "row_words", DType::i64, true);
   const int high = buffer(BufferBinding::row_bits, -1, 2, "row_groups", DType::i64, true);
@@ -33,7 +33,7 @@ Expr Nest::mark(const Expr& coordinate, Stmts& out) {
   return ir::eq(ir::binary(ir::Op::bit_and, ir::var(bits), bit), ir::int_const(0));
 }
 
-void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
+void Assembler::insert(const Expr& coordinate, const Value& value, Stmts& out) {
   const int w = buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true);
   const Expr first = mark(coordinate, out);
   const Value old = arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false);
@@ -42,14 +42,14 @@ void Nest::insert(const Expr& coordinate, const Value& value, Stmts& out) {
   out.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, next));
 }
 
-void Nest::take(const Expr& coordinate, Stmts& out) {
+void Assembler::take(const Expr& coordinate, Stmts& out) {
   const int w = buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true);
   const Value v = named("value", arithmetic_.load(params_.param(w), w, in_.compute, coordinate, 1, false), out);
   append(static_cast<int>(levels_.size()) - 1, coordinate, &v, out);
   out.push_back(arithmetic_.store(params_.param(w), w, in_.compute, coordinate, constant(in_.absent)));
 }
 
-void Nest::take_block(const Expr& coordinate, Stmts& out) {
+void Assembler::take_block(const Expr& coordinate, Stmts& out) {
   const int w = buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true);
   const int v = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
   const int last = static_cast<int>(levels_.size()) - 1;
@@ -75,7 +75,7 @@ void Nest::take_block(const Expr& coordinate, Stmts& out) {
   out.push_back(ir::assign("n" + std::to_string(last), n + 1));
 }
 
-Stmt Nest::drain() {
+Stmt Assembler::drain() {
   const int bits[] = {buffer(BufferBinding::row_bits, -1, 0, "row_bits", DType::i64, true),
                       buffer(BufferBinding::row_bits, -1, 1, "row_words", DType::i64, true),
                       buffer(BufferBinding::row_bits, -1, 2, "row_groups", DType::i64, true)};
@@ -105,6 +105,19 @@ Stmt Nest::drain() {
                                       : extent(workspace_);
   const Expr groups = shift_right(coordinates + (word_bits * word_bits * word_bits - 1), 18);
   return ir::loop(inner, ir::int_const(0), groups, body);
+}
+
+void Assembler::insert_in_block(const Place& at, const Value& value, Stmts& out) {
+  const Expr& column = at.coordinate[static_cast<std::size_t>(workspace_)];
+  const std::string block = names_.fresh("block"), row = names_.fresh("row_in"), inside = names_.fresh("column_in");
+  out.push_back(ir::let(block, ir::floor_div(column, in_.blocks.columns)));
+  out.push_back(ir::let(row, at.coordinate[0] - first_));
+  out.push_back(ir::let(inside, column - ir::var(block) * in_.blocks.columns));
+  const Expr place = in_.blocks.column_major ? ir::var(inside) * in_.blocks.rows + ir::var(row)
+                                             : ir::var(row) * in_.blocks.columns + ir::var(inside);
+  mark(ir::var(block), out);
+  meet(buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true),
+       ir::var(block) * in_.blocks.size() + place, value, out);
 }
 
 }  // namespace strata::merging

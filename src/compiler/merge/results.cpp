@@ -2,19 +2,41 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/merge/nest.h"
+#include "compiler/merge/results.h"
 
 namespace strata::merging {
 
+namespace {
+
+/// Sums of float32 in a register lose nothing that their result could hold.
+DType dtype_of_totals(const Input& in) {
+  if (in.combine != Combine::plus) return in.compute;
+  return in.compute == DType::f32 ? DType::f64 : in.compute == DType::c64 ? DType::c128 : in.compute;
+}
+
+}  // namespace
+
+
+Results::Results(const Input& input) : Assembler(input), total_(dtype_of_totals(input)) {
+  int last = -1;
+  for (int v = 0; v < in_.num_vars; ++v)
+    if (!in_.summed[static_cast<std::size_t>(v)]) last = v;
+  if (last + 1 < in_.num_vars) summed_from_ = last + 1;
+  if (in_.others && inverted_) {
+    counted_from_ = first_inverted(in_.summed);
+    counted_to_ = workspace_of(in_.summed);
+  }
+}
+
 /// In a semiring what is absent has the value that sums start from: added to dense memory it needs no jump.
-bool Nest::absent_changes_nothing() const {
+bool Results::absent_changes_nothing() const {
   const bool truth = in_.combine == Combine::either && in_.compute == DType::boolean;
   return in_.dense_result && !in_.diagonals && in_.mask < 0 && !in_.others && in_.combine != Combine::first &&
          (in_.ring || truth) &&
          std::ranges::any_of(in_.operands, [](const Operand& o) { return o.missing.has_value(); });
 }
 
-Stmt Nest::leaf(const Place& at) {
+Stmt Results::leaf(const Place& at) {
   Stmts out;
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
   if (at.holds || absent_changes_nothing()) e.present = nullptr;
@@ -32,12 +54,12 @@ Stmt Nest::leaf(const Place& at) {
   return ir::block(std::move(out));
 }
 
-Value Nest::total() const {
+Value Results::total() const {
   const ir::Type type{total_.part(), 1};
   return {ir::var("total", type), total_.complex() ? ir::var("total_im", type) : nullptr};
 }
 
-void Nest::add_to_total(const Value& value, Stmts& out) {
+void Results::add_to_total(const Value& value, Stmts& out) {
   const Value more = cast(value, in_.compute, total_.compute());
   Value next = in_.combine == Combine::plus ? total_.add(total(), more) : combine(total(), more);
   if (in_.combine == Combine::first) next = arithmetic_.either(ir::var(found_, {DType::boolean, 1}), total(), more);
@@ -45,7 +67,7 @@ void Nest::add_to_total(const Value& value, Stmts& out) {
   if (next.im) out.push_back(ir::assign("total_im", next.im));
 }
 
-Stmt Nest::accumulate(int var, const Place& at) {
+Stmt Results::accumulate(int var, const Place& at) {
   Stmts out;
   const Value start = constant(in_.combine == Combine::plus ? in_.absent.as(total_.compute()) : in_.absent);
   out.push_back(ir::declare("total", start.re));
@@ -77,7 +99,7 @@ Stmt Nest::accumulate(int var, const Place& at) {
   return ir::block(std::move(out));
 }
 
-Stmt Nest::count_by_row(const Place& at) {
+Stmt Results::count_by_row(const Place& at) {
   Stmts out{ir::declare("count", ir::int_const(0)), emit_loop(counted_from_, at)};
   Place place = at;
   std::vector<std::string> names;
@@ -94,7 +116,7 @@ Stmt Nest::count_by_row(const Place& at) {
   return ir::block(std::move(out));
 }
 
-Stmt Nest::count_term(Place at) {
+Stmt Results::count_term(Place at) {
   const Stmt one = ir::assign("count", ir::var("count") + 1);
   if (at.holds) return one;
   // No sparse operand has an index of the loops inside: what is here is so for all of them.
@@ -106,7 +128,7 @@ Stmt Nest::count_term(Place at) {
 
 /// How many places the summed variables from this one on have: an index that was cut in several has those within its
 /// bound.
-Expr Nest::places(int var) {
+Expr Results::places(int var) {
   std::vector<char> counted(static_cast<std::size_t>(in_.num_vars), 0);
   std::vector<std::size_t> order(in_.bounds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -127,7 +149,7 @@ Expr Nest::places(int var) {
   return out;
 }
 
-void Nest::put(const Place& at, const Element& e, Stmts& out) {
+void Results::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
   if (in_.pattern >= 0) {
     const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
@@ -164,81 +186,6 @@ void Nest::put(const Place& at, const Element& e, Stmts& out) {
   }
   const Stmt all = ir::block(std::move(s));
   out.push_back(e.present ? ir::branch(e.present, all) : all);
-}
-
-void Nest::meet(int b, const Expr& index, const Value& value, Stmts& out) {
-  const std::string place = names_.fresh("place");
-  out.push_back(ir::let(place, index));
-  // Where summed variables stand inside alone, or nowhere, a place is met once. Any of several values may stay: the
-  // last one.
-  Value all = value;
-  if (inverted_ && in_.combine != Combine::first) {
-    const Value before = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
-    const bool chooses = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
-    // Read in any case: inside a choice compilers would jump around it.
-    all = combine(chooses ? named("before", before, out) : before, value);
-  }
-  out.push_back(arithmetic_.store(params_.param(b), b, in_.compute, ir::var(place), all));
-}
-
-void Nest::append(int level, const Expr& coordinate, const Value* value, Stmts& out) {
-  const std::string l = std::to_string(level);
-  const Expr n = size(level);
-  const int c = buffer(BufferBinding::out_crd, -1, level, "out_crd" + l, in_.crd, true);
-  const int v = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
-  Stmts s;
-  s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
-  s.push_back(arithmetic_.store(params_.param(v), v, in_.compute, n, *value));
-  out.push_back(
-      ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, level, "capacity" + l)), ir::block(std::move(s))));
-  out.push_back(ir::assign("n" + l, n + 1));
-}
-
-Expr Nest::block_size() {
-  if (in_.blocks) return ir::int_const(in_.blocks.size());
-  Expr out = ir::int_const(1);
-  for (int v : tail_) out = out * extent(v);
-  return out;
-}
-
-void Nest::append_block(int var, const Place& at, const Expr& coordinate, Stmts& out) {
-  const int last = static_cast<int>(levels_.size()) - 1;
-  const std::string l = std::to_string(last);
-  const Expr n = size(last), filled = ir::var("filled", {DType::boolean, 1});
-  const int c = buffer(BufferBinding::out_crd, -1, last, "out_crd" + l, in_.crd, true);
-  const int b = buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);
-  Stmts fits;
-  fits.push_back(ir::let("block", n * block_size()));
-  const std::string t = names_.fresh("t");
-  fits.push_back(ir::loop(
-      t, ir::var("block"), ir::var("block") + block_size(),
-      arithmetic_.store(params_.param(b), b, in_.compute, ir::var(t), constant(inverted_ ? in_.absent : in_.fill))));
-  fits.push_back(emit(var, at));
-  fits.push_back(ir::branch(filled, ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate))));
-  out.push_back(ir::declare("filled", ir::bool_const(false)));
-  // What does not fit counts: there will be a second run with more room.
-  out.push_back(ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, last, "capacity" + l)),
-                           ir::block(std::move(fits)), ir::assign("filled", ir::bool_const(true))));
-  out.push_back(ir::branch(filled, ir::assign("n" + l, n + 1)));
-}
-
-void Nest::append_parent(int level, const Expr& coordinate, const Expr& start, Stmts& out) {
-  if (is_numeric()) return check_parent(level, coordinate, start, out);
-  const std::string l = std::to_string(level);
-  const Expr children = size(level + 1), n = size(level);
-  if (level == 0 && in_.dense_top) {
-    const int b = buffer(BufferBinding::out_counts, -1, 0, "out_counts", DType::i64, true);
-    out.push_back(ir::store(params_.param(b), b, coordinate, children - start));
-    return;
-  }
-  const int c = buffer(BufferBinding::out_crd, -1, level, "out_crd" + l, in_.crd, true);
-  const int p = buffer(BufferBinding::out_pos, -1, level + 1, "out_pos" + std::to_string(level + 1), DType::i64, true);
-  Stmts s;
-  s.push_back(ir::store(params_.param(c), c, n, ir::cast(in_.crd, coordinate)));
-  s.push_back(ir::store(params_.param(p), p, n, children));
-  const Stmt fits =
-      ir::branch(ir::lt(n, scalar(ScalarBinding::capacity, -1, level, "capacity" + l)), ir::block(std::move(s)));
-  out.push_back(ir::branch(ir::gt(children, start), ir::block({fits, ir::assign("n" + l, n + 1)})));
 }
 
 }  // namespace strata::merging

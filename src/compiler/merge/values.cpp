@@ -1,5 +1,5 @@
 // Values of the tree at one place.
-#include "compiler/merge/nest.h"
+#include "compiler/merge/values.h"
 #include "strata/error.h"
 
 #include <algorithm>
@@ -40,7 +40,19 @@ ir::Op function_of(Operator op) {
 
 }  // namespace
 
-Value Nest::constant(const Scalar& s) const {
+Values::Values(const Input& input)
+    : Cursors(input), arithmetic_(input.compute), last_var_(input.nodes.size(), -1), parent_(input.nodes.size(), -1) {
+  for (std::size_t k = 0; k < in_.nodes.size(); ++k) {
+    if (in_.nodes[k].kind == Node::access)
+      for (int v : operand(in_.nodes[k].operand).vars) last_var_[k] = std::max(last_var_[k], v);
+    for (int a : in_.nodes[k].arguments) {
+      parent_[static_cast<std::size_t>(a)] = static_cast<int>(k);
+      last_var_[k] = std::max(last_var_[k], last_var_[static_cast<std::size_t>(a)]);
+    }
+  }
+}
+
+Value Values::constant(const Scalar& s) const {
   if (!is_complex(s.dtype)) return {ir::constant(s.as(ir::compute_dtype(s.dtype))), nullptr};
   if (s.dtype == DType::c64) {
     float parts[2];
@@ -52,7 +64,7 @@ Value Nest::constant(const Scalar& s) const {
   return {ir::constant(Scalar::of(parts[0])), ir::constant(Scalar::of(parts[1]))};
 }
 
-Scalar Nest::nothing(DType t) const {
+Scalar Values::nothing(DType t) const {
   const auto canonical = [&](DType d) {
     const bool low = in_.combine == Combine::maximum;
     if (is_float(d))
@@ -67,7 +79,7 @@ Scalar Nest::nothing(DType t) const {
   return plain && in_.absent.same_bits(canonical(own)) ? canonical(t) : in_.absent.as(t);
 }
 
-Value Nest::cast(const Value& v, DType from, DType to) const {
+Value Values::cast(const Value& v, DType from, DType to) const {
   if (from == to) return v;
   if (in_.ring && is_integer(from) && to != DType::boolean && !is_complex(to) && in_.combine != Combine::first) {
     const DType part = ir::compute_dtype(to);
@@ -83,7 +95,7 @@ Value Nest::cast(const Value& v, DType from, DType to) const {
   return out;
 }
 
-Value Nest::named(const std::string& stem, const Value& v, Stmts& out) {
+Value Values::named(const std::string& stem, const Value& v, Stmts& out) {
   const std::string re = names_.fresh(stem);
   out.push_back(ir::let(re, v.re));
   Value kept{ir::var(re, v.re->type), nullptr};
@@ -95,13 +107,13 @@ Value Nest::named(const std::string& stem, const Value& v, Stmts& out) {
   return kept;
 }
 
-Expr Nest::is_absent(const Value& v) const { return ir::eq(v.re, constant(nothing(v.re->type.dtype)).re); }
+Expr Values::is_absent(const Value& v) const { return ir::eq(v.re, constant(nothing(v.re->type.dtype)).re); }
 
-Value Nest::rounded(const Node& n, const Value& v) const {
+Value Values::rounded(const Node& n, const Value& v) const {
   return is_exact(n.op) ? v : Value{ir::rounded(v.re, n.compute), v.im};
 }
 
-Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
+Value Values::apply(const Node& n, const Value& a, const Value& b) const {
   const Arithmetic arithmetic(ir::compute_dtype(n.compute));
   const auto compared = [&](ir::Op op) { return Value{ir::binary(op, a.re, b.re), nullptr}; };
   switch (n.op) {
@@ -123,7 +135,7 @@ Value Nest::apply(const Node& n, const Value& a, const Value& b) const {
   }
 }
 
-Value Nest::apply(const Node& n, const Value& a) const {
+Value Values::apply(const Node& n, const Value& a) const {
   const Expr zero = ir::constant(Scalar::zero(part_dtype(ir::compute_dtype(n.compute))));
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
@@ -138,7 +150,7 @@ Value Nest::apply(const Node& n, const Value& a) const {
   }
 }
 
-Value Nest::made_of(const Node& n, const Value& a, const Value& b, Stmts& out) {
+Value Values::made_of(const Node& n, const Value& a, const Value& b, Stmts& out) {
   std::vector<Value> values;
   for (const Node& f : n.formula) {
     const auto argument = [&](std::size_t k) {
@@ -157,7 +169,7 @@ Value Nest::made_of(const Node& n, const Value& a, const Value& b, Stmts& out) {
   return cast(values.back(), n.formula.back().dtype, n.compute);
 }
 
-Value Nest::combine(const Value& a, const Value& b) const {
+Value Values::combine(const Value& a, const Value& b) const {
   switch (in_.combine) {
     case Combine::plus: return arithmetic_.add(a, b);
     case Combine::either: return {ir::binary(ir::Op::bit_or, a.re, b.re), nullptr};
@@ -167,7 +179,7 @@ Value Nest::combine(const Value& a, const Value& b) const {
   }
 }
 
-Expr Nest::dense_index(int k, const Place& at) {
+Expr Values::dense_index(int k, const Place& at) {
   const auto& vars = operand(k).vars;
   Expr index = scalar(ScalarBinding::offset, k, 0, name_of_operand(k) + "_offset");
   for (std::size_t l = 0; l < vars.size(); ++l) {
@@ -180,7 +192,7 @@ Expr Nest::dense_index(int k, const Place& at) {
   return index;
 }
 
-Element Nest::load(const Node& node, const Place& at, Stmts& out) {
+Element Values::load(const Node& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
@@ -197,7 +209,7 @@ Element Nest::load(const Node& node, const Place& at, Stmts& out) {
   return {present, named("v_" + name_of_operand(k), v, out)};
 }
 
-Element Nest::argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
+Element Values::argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
   const int n = node.arguments[which];
   const Node& child = in_.nodes[static_cast<std::size_t>(n)];
   Element e = evaluate(n, at, out);
@@ -208,7 +220,7 @@ Element Nest::argument(const Node& node, std::size_t which, bool filled, const P
   return e;
 }
 
-void Nest::hoist(int var, Place& at, Stmts& out) {
+void Values::hoist(int var, Place& at, Stmts& out) {
   for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
     const int parent = parent_[n];
     if (last_var_[n] != var || (parent >= 0 && last_var_[static_cast<std::size_t>(parent)] == var)) continue;
@@ -238,7 +250,7 @@ bool annihilates(const Input& in, int n) {
   return true;
 }
 
-Expr Nest::annihilated(int var, const Place& at) const {
+Expr Values::annihilated(int var, const Place& at) const {
   Expr out;
   for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
     if (last_var_[n] != var || !at.known[n] || !annihilates(in_, static_cast<int>(n))) continue;
@@ -250,7 +262,7 @@ Expr Nest::annihilated(int var, const Place& at) const {
   return out;
 }
 
-Element Nest::evaluate(int n, const Place& at, Stmts& out) {
+Element Values::evaluate(int n, const Place& at, Stmts& out) {
   if (const auto& known = at.known[static_cast<std::size_t>(n)]) return *known;
   Element e = value_of(n, at, out);
   if (const Node& node = in_.nodes[static_cast<std::size_t>(n)]; node.no_sign) {
@@ -260,7 +272,7 @@ Element Nest::evaluate(int n, const Place& at, Stmts& out) {
   return e;
 }
 
-Element Nest::value_of(int n, const Place& at, Stmts& out) {
+Element Values::value_of(int n, const Place& at, Stmts& out) {
   const Node& node = in_.nodes[static_cast<std::size_t>(n)];
   if (node.kind == Node::constant) return {nullptr, constant(node.value)};
   if (node.kind == Node::access) return load(node, at, out);

@@ -1,0 +1,124 @@
+#pragma once
+// Places in the nest, and the levels of operands walked there.
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "compiler/merge/iteration.h"
+#include "compiler/params.h"
+#include "compiler/value.h"
+#include "levels/steps.h"
+
+namespace strata::merging {
+
+using compiler::Arithmetic;
+using compiler::Value;
+using ir::Expr;
+using ir::Stmt;
+using Stmts = std::vector<Stmt>;
+
+constexpr std::int64_t word_bits = 64;
+inline Expr shift_right(const Expr& e, std::int64_t n) { return ir::binary(ir::Op::shift_right, e, ir::int_const(n)); }
+/// The bit of a coordinate in its word.
+inline Expr bit_of(const Expr& e) {
+  return ir::binary(ir::Op::shift_left, ir::int_const(1), ir::binary(ir::Op::bit_and, e, ir::int_const(word_bits - 1)));
+}
+
+/// Fibers longer than this many times the driver's are searched.
+constexpr double search_factor = 8;
+
+inline Expr both(const Expr& a, const Expr& b) { return !a ? b : !b ? a : ir::logical_and(a, b); }
+
+struct Element {
+  Expr present;  ///< null: certainly
+  Value value;
+};
+
+/// What is known at one point of the nest.
+struct Place {
+  std::vector<Expr> coordinate;  ///< per variable, null below
+  std::vector<Expr> position;    ///< per operand: in the level entered last
+  std::vector<Expr> next;        ///< per operand: first position of that level with another coordinate; null: the next
+  std::vector<Expr> present;     ///< per operand: is there an element so far? null: certainly
+  std::vector<int> level;        ///< per operand: the level entered next
+  bool holds = false;            ///< the tests of the loops so far say that the whole tree has a value here
+  std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
+  std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
+  bool in_bounds = false;                     ///< the loop around has kept inside the bounds that end with its variable
+  Expr passes;  ///< does the mask let the value through, where no jump has asked? null: it does
+};
+
+/// The function under construction: its parameters, and how the levels of its operands are walked.
+class Cursors {
+ protected:
+  explicit Cursors(const Input& input) : in_(input), params_(names_) {}
+  ~Cursors() = default;
+
+  /// The children of one position of a level that has not all coordinates.
+  struct Cursor {
+    int operand = -1, level = 0;
+    std::string p;  ///< the variable that counts
+    Expr begin, end;
+    Expr has;          ///< does it stand at the loop's coordinate? null: certainly
+    std::string next;  ///< first position with another coordinate, known inside the loop; "": every one has another
+    bool has_unused = false;  ///< of a padded level, up to the last slot: the unused ones are still to be left out
+    std::optional<levels::Steps> steps;  ///< how to get from one coordinate to the next, where no array has them
+    Expr origin;                         ///< with steps: the parent's first position, where that is not `begin`
+  };
+
+
+  Cursor open(int var, int operand, const Place& at, Stmts& out);
+  levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
+  /// crd[position], unpacked; of a bitmap the word there.
+  Expr crd(int operand, int level, const Expr& position);
+  Expr crd(const Cursor& c, const Expr& position) { return crd(c.operand, c.level, position); }
+  Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
+  /// Leaves out the positions whose coordinates this call is not for.
+  void cut(int var, Cursor& c, const Place& at, Stmts& out);
+  /// Of a padded level: is this slot in use?
+  Expr is_used(int var, const Cursor& c, const Expr& position);
+  /// Ends a padded level where its unused slots begin.
+  void leave_out_unused(int var, Cursor& c, Stmts& out);
+  /// Its variables, at the first position.
+  void start(const Cursor& c, Stmts& out);
+  /// To the coordinate of the position, where there is one.
+  Stmt step(const Cursor& c);
+  /// The coordinate where it stands, which must be inside.
+  Expr here(const Cursor& c);
+  Expr stands_at(const Cursor& c, const Expr& coordinate);
+  /// Behind the coordinate where it stands, if it has it; `next` is known.
+  Stmt advance(const Cursor& c);
+  /// On to this coordinate, or behind it.
+  void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
+  /// Looks for the end of the positions with the loop's coordinate; there are none where it has not that.
+  void find_next(const Cursor& c, const Expr& coordinate, Stmts& out);
+  /// How many children it has there, about.
+  double cost(int operand) const;
+
+  int buffer(BufferBinding::Kind kind, int operand, int level, const std::string& name, DType dtype,
+             bool written = false, int packed_bits = 0) {
+    return params_.buffer({kind, operand, 0, level}, name, dtype, packed_bits, written);
+  }
+  Expr scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name) {
+    return params_.scalar({kind, operand, 0, level}, name);
+  }
+  Expr extent(int var) {
+    const auto v = static_cast<std::size_t>(var);
+    if (v < in_.constants.size() && in_.constants[v] > 0) return ir::int_const(in_.constants[v]);
+    return scalar(ScalarBinding::extent, -1, var, letter(var) + "_extent");
+  }
+  static std::string letter(int var) { return compiler::index_letter(var); }
+  std::string name_of_operand(int k) const;
+  const Operand& operand(int k) const { return in_.operands[static_cast<std::size_t>(k)]; }
+  const Level& level(int operand, int level) const {
+    return this->operand(operand).type.levels[static_cast<std::size_t>(level)];
+  }
+  LevelKind kind(int operand, int level) const { return this->level(operand, level).kind; }
+
+  const Input& in_;
+  compiler::Names names_;
+  compiler::Params params_;
+  Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
+};
+
+}  // namespace strata::merging

@@ -1,0 +1,42 @@
+#pragma once
+// Values of the tree.
+#include "compiler/merge/cursors.h"
+
+namespace strata::merging {
+
+/// What the tree's nodes are worth at a place.
+class Values : protected Cursors {
+ protected:
+  explicit Values(const Input& input);
+  ~Values() = default;
+
+  Element evaluate(int node, const Place& at, Stmts& out);
+  Element value_of(int node, const Place& at, Stmts& out);
+  /// Computes what is complete with this variable and stands below a loop that does not change it.
+  void hoist(int var, Place& at, Stmts& out);
+  /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the
+  /// loops inside add nothing. null: there is none
+  Expr annihilated(int var, const Place& at) const;
+  Expr dense_index(int operand, const Place& at);
+  Element load(const Node& node, const Place& at, Stmts& out);
+  /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.
+  Element argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out);
+  Value apply(const Node& n, const Value& a, const Value& b) const;
+  /// What a user's multiplication makes of two values.
+  Value made_of(const Node& n, const Value& a, const Value& b, Stmts& out);
+  Value apply(const Node& n, const Value& a) const;
+  /// What a node computed, as f16 and bf16 keep it.
+  Value rounded(const Node& n, const Value& v) const;
+  Value cast(const Value& v, DType from, DType to) const;
+  Value combine(const Value& a, const Value& b) const;
+  Value constant(const Scalar& s) const;
+  /// What stands for a missing element in this dtype: where it is a type's extreme, the other type's.
+  Scalar nothing(DType t) const;
+  Expr is_absent(const Value& v) const;
+  Value named(const std::string& stem, const Value& v, Stmts& out);
+
+  compiler::Arithmetic arithmetic_;  ///< of the result
+  std::vector<int> last_var_, parent_;  ///< per node: the last variable that it depends on, -1; its parent, -1
+};
+
+}  // namespace strata::merging
