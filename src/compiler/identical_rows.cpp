@@ -1,7 +1,7 @@
 // Rows that follow each other with the same coordinates (blocks of a pruned matrix) are computed four at a time: each
 // row of the dense operand that a coordinate chooses is loaded once for all of them. Which rows are alike is found out
 // as they come; others go one by one.
-#include "compiler/nest.h"
+#include "compiler/walk.h"
 
 namespace strata::compiler {
 
@@ -10,7 +10,7 @@ using ir::Stmt;
 
 /// Declares how many rows from `row` on, identical_rows at most and all in front of `end`, have the coordinates of the
 /// first.
-std::string Nest::count_identical_rows(const std::string& row, const Expr& end,
+std::string Walk::count_identical_rows(const std::string& row, const Expr& end,
                                        const std::function<Expr(const Expr&)>& position, Stmts& out) {
   const int below = s_.identical_rows_level + 1;
   const levels::CursorInputs in = cursor_inputs(below);
@@ -37,9 +37,9 @@ std::string Nest::count_identical_rows(const std::string& row, const Expr& end,
   return alike;
 }
 
-Stmt Nest::emit_identical_rows(const Place& at, const levels::Cursor& cursor,
+Stmt Walk::emit_identical_rows(const Point& at, const levels::Cursor& cursor,
                                const std::function<levels::Cursor()>& open,
-                               const std::function<Stmt(const Place&, const levels::Cursor&)>& inside) {
+                               const std::function<Stmt(const Point&, const levels::Cursor&)>& inside) {
   Stmts out;
   const std::string row = names_.fresh(g_.levels[static_cast<std::size_t>(s_.identical_rows_level)].stem);
   const Expr end = named(out, "end_row", cursor.counted->end);
@@ -49,7 +49,7 @@ Stmt Nest::emit_identical_rows(const Place& at, const levels::Cursor& cursor,
   const std::string alike = count_identical_rows(row, end, position, inner);
   const auto body = [&](int rows) {
     const levels::Cursor c = open();
-    Place together = at;
+    Point together = at;
     together.identical = rows;
     return ir::block(
         {ir::let(c.counted->variable, ir::var(row)), inside(together, c), ir::assign(row, ir::var(row) + rows)});
@@ -60,7 +60,7 @@ Stmt Nest::emit_identical_rows(const Place& at, const levels::Cursor& cursor,
   return ir::block(std::move(out));
 }
 
-void Nest::load_twins(Place& at, Stmts& out) {
+void Walk::load_twins(Point& at, Stmts& out) {
   const levels::CursorInputs in = cursor_inputs(s_.identical_rows_level + 1);
   for (int t = 1; t < at.identical; ++t) {
     Twin twin;
@@ -69,7 +69,7 @@ void Nest::load_twins(Place& at, Stmts& out) {
     for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) {
       const Expr stride = stride_of_level(g_.dense[a], s_.identical_rows_level);
       if (!stride) continue;
-      Place row = at;
+      Point row = at;
       row.address[a] = named(out, "twin_at", at.address[a] + stride * t);
       row.loaded[a].clear();
       settle(row, out);
@@ -79,16 +79,6 @@ void Nest::load_twins(Place& at, Stmts& out) {
   }
   at.next_row = named(out, "next_row", in.pos(at.position + 1));
   at.row_slots = named(out, "row_slots", at.next_row - in.pos(at.position));
-}
-
-Place Nest::twin_of(const Place& at, int number) const {
-  const Twin& twin = at.twins[static_cast<std::size_t>(number - 1)];
-  Place row = at;
-  row.twin = number;
-  row.position = at.position + twin.apart;
-  for (std::size_t a = 0; a < twin.loaded.size(); ++a)
-    if (!twin.loaded[a].empty()) row.loaded[a] = twin.loaded[a];
-  return row;
 }
 
 }  // namespace strata::compiler

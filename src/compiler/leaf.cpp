@@ -1,7 +1,7 @@
 // Products, accumulators, stores.
 #include <algorithm>
 
-#include "compiler/nest.h"
+#include "compiler/sums.h"
 #include "strata/error.h"
 
 namespace strata::compiler {
@@ -13,25 +13,25 @@ namespace {
 constexpr std::int64_t tail_group = 1000;  ///< sums of lanes: the accumulator of single elements
 }
 
-Value Nest::accumulator(const Accumulator& a) const {
+Value Sums::accumulator(const Accumulator& a) const {
   const ir::Type t{arithmetic_.part(), a.lanes};
   return {ir::var(a.re, t), a.im.empty() ? nullptr : ir::var(a.im, t)};
 }
 
-Nest::Key Nest::key(const Place& at, std::int64_t group) const {
+Sums::Key Sums::key(const Point& at, std::int64_t group) const {
   Key k(at.row.begin(), at.row.end());
   k.push_back(group);
   k.push_back(at.chain);
   return k;
 }
 
-std::int64_t Nest::group_id(std::size_t number, const Group& group) const {
+std::int64_t Sums::group_id(std::size_t number, const Group& group) const {
   if (!s_.tile_sums) return static_cast<std::int64_t>(number);
   if (group.lanes == 1) return tail_group;
   return s_.tile_level >= s_.block_begin ? group.lanes : static_cast<std::int64_t>(number);
 }
 
-std::vector<Group> Nest::accumulator_groups(const Place& at) const {
+std::vector<Group> Sums::accumulator_groups(const Point& at) const {
   if (s_.tile_index >= 0) return at.groups;
   if (s_.tile_level < 0) return {{0, 1}};
   if (s_.tile_level >= s_.block_begin) {
@@ -51,8 +51,8 @@ std::vector<Group> Nest::accumulator_groups(const Place& at) const {
   return groups;
 }
 
-void Nest::for_each_row(const Place& at, const std::function<void(Place)>& f) const {
-  const std::function<void(Place, std::size_t)> go = [&](Place p, std::size_t row) {
+void Sums::for_each_row(const Point& at, const std::function<void(Point)>& f) const {
+  const std::function<void(Point, std::size_t)> go = [&](Point p, std::size_t row) {
     if (row == s_.rows.size()) return f(std::move(p));
     for (std::int64_t r = 0; r < s_.row_pieces[row]; ++r) {
       p.row[row] = r;
@@ -62,7 +62,10 @@ void Nest::for_each_row(const Place& at, const std::function<void(Place)>& f) co
   go(at, 0);
 }
 
-Stmt Nest::emit_split(std::size_t step, const Place& at) {
+Sums::Sums(const Graph& graph, const Schedule& schedule)
+    : Addresses(graph, schedule), output_storage_(schedule.wide_output ? in_.compute : in_.output.dtype) {}
+
+Stmt Sums::emit_split(std::size_t step, const Point& at) {
   std::vector<int> held = s_.rows;
   if (s_.tile_level >= s_.block_begin && !s_.tile_sums) held.push_back(s_.tile_level);
   Expr whole;
@@ -91,7 +94,7 @@ Stmt Nest::emit_split(std::size_t step, const Place& at) {
     const Expr fits = ir::lt(most, dim_extent(static_cast<int>(d)));
     whole = whole ? ir::logical_and(whole, fits) : fits;
   }
-  Place slow = at;
+  Point slow = at;
   slow.careful = true;
   if (careful) return emit(step + 1, slow);
   if (!whole) return emit(step + 1, at);
@@ -99,13 +102,13 @@ Stmt Nest::emit_split(std::size_t step, const Place& at) {
   return ir::branch(whole, fast, emit(step + 1, slow));
 }
 
-Stmt Nest::emit_open(std::size_t step, const Place& at) {
+Stmt Sums::emit_open(std::size_t step, const Point& at) {
   const auto outside = accumulators_;
   accumulators_.clear();
   Stmts out;
   const auto groups = accumulator_groups(at);
   const int chains = at.careful || !s_.sums.empty() ? 1 : s_.chains;  // copies are of the innermost sum
-  for_each_row(at, [&](Place row) {
+  for_each_row(at, [&](Point row) {
     for (std::size_t k = 0; k < groups.size(); ++k)
       for (int c = 0; c < chains; ++c) {
         row.chain = c;
@@ -123,7 +126,7 @@ Stmt Nest::emit_open(std::size_t step, const Place& at) {
         accumulators_[name] = a;
       }
   });
-  Place inner = at;
+  Point inner = at;
   inner.open = true;
   if (s_.open_times >= 0) {
     inner.met = names_.fresh("met");
@@ -142,13 +145,13 @@ Stmt Nest::emit_open(std::size_t step, const Place& at) {
 }
 
 /// The accumulators of every row go to the output: combined in a fixed order, scaled.
-Stmt Nest::store_all(const Place& at, bool read) {
+Stmt Sums::store_all(const Point& at, bool read) {
   Stmts out;
   const auto groups = accumulator_groups(at);
   const DenseAccess& access = g_.output();
   const Expr along = s_.tile_sums ? nullptr : tile_stride(access);
   const bool unit = along && ir::is_constant(along, 1);
-  for_each_row(at, [&](Place row) {
+  for_each_row(at, [&](Point row) {
     const auto combined = [&](std::int64_t id) {
       std::vector<Value> parts;
       for (int c = 0; c < s_.chains; ++c) {
@@ -165,13 +168,13 @@ Stmt Nest::store_all(const Place& at, bool read) {
       return parts.front();
     };
     // Enters the rows' coordinates for their addresses and, where careful, their tests.
-    Place entered = row;
+    Point entered = row;
     entered.open = false;
     for (auto& l : entered.loaded) l = {arithmetic_.zero()};  // nothing is loaded here
-    const std::function<Stmt(Place, std::size_t)> enter = [&](Place p, std::size_t k) -> Stmt {
+    const std::function<Stmt(Point, std::size_t)> enter = [&](Point p, std::size_t k) -> Stmt {
       if (k < s_.rows.size()) {
         const Expr c = p.row_base[k] ? p.row_base[k] + p.row[k] : ir::int_const(p.row[k]);
-        return enter_level(p, s_.rows[k], c, !p.careful, [&, k](Place q) { return enter(std::move(q), k + 1); });
+        return enter_level(p, s_.rows[k], c, !p.careful, [&, k](Point q) { return enter(std::move(q), k + 1); });
       }
       const Expr base = p.address.back();
       Stmts stores;
@@ -212,7 +215,7 @@ Stmt Nest::store_all(const Place& at, bool read) {
 }
 
 /// out[index] = value (scaled by alpha), plus beta * out or plus out where it is read.
-Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool read, bool scale) {
+Stmt Sums::update_output(const Expr& index, const Value& value, int lanes, bool read, bool scale) {
   const ir::BufferParam& out = params_.param(output_);
   const auto unless_one = [&](const Expr& is_one, const Value& plain, const Value& scaled) {
     return is_one ? arithmetic_.either(is_one, plain, scaled) : scaled;
@@ -237,11 +240,11 @@ Stmt Nest::update_output(const Expr& index, const Value& value, int lanes, bool 
   return ir::block(std::move(body));
 }
 
-Expr Nest::slot(const Place& at) const {
+Expr Sums::slot(const Point& at) const {
   Expr position = at.block ? at.block : at.position;
   if (s_.early_level >= 0) {
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.early_level)];
-    position = const_cast<Nest*>(this)->child_position(position, f, at.level[static_cast<std::size_t>(s_.early_level)]);
+    position = const_cast<Sums*>(this)->child_position(position, f, at.level[static_cast<std::size_t>(s_.early_level)]);
   }
   if (at.block)
     for (int l = s_.block_begin; l < g_.num_levels(); ++l)
@@ -249,7 +252,7 @@ Expr Nest::slot(const Place& at) const {
   return position;
 }
 
-Stmt Nest::emit_leaf(const Place& at) {
+Stmt Sums::emit_leaf(const Point& at) {
   Stmts out;
   const bool sparse = !g_.dense_driver;
   Expr position = slot(at);

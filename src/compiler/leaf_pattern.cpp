@@ -6,26 +6,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/nest.h"
+#include "compiler/sums.h"
 
 namespace strata::compiler {
 
 using ir::Expr;
 using ir::Stmt;
 
-bool Nest::is_summed(const DenseAccess& access) const {
+bool Sums::is_summed(const DenseAccess& access) const {
   const auto ids = g_.indices(access.operand);
   return std::any_of(ids.begin(), ids.end(),
                      [&](int i) { return std::find(g_.free_sum.begin(), g_.free_sum.end(), i) != g_.free_sum.end(); });
 }
 
-Value Nest::kept(Stmts& out, const std::string& stem, const Value& v) {
-  Value k{named(out, stem, v.re), nullptr};
-  if (v.im) k.im = named(out, stem + "_im", v.im);
-  return k;
-}
-
-Value Nest::sum_in_pairs(std::vector<Value> parts, Stmts& out) {
+Value Sums::sum_in_pairs(std::vector<Value> parts, Stmts& out) {
   while (parts.size() > 1) {
     std::vector<Value> half;
     for (std::size_t k = 0; k + 1 < parts.size(); k += 2)
@@ -37,7 +31,7 @@ Value Nest::sum_in_pairs(std::vector<Value> parts, Stmts& out) {
 }
 
 /// Pairs first, then lanes, the widest first.
-Value Nest::sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out) {
+Value Sums::sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out) {
   Value sum{};
   for (auto it = by_lanes.rbegin(); it != by_lanes.rend(); ++it) {
     const Value all = sum_in_pairs(std::move(it->second), out);
@@ -47,7 +41,7 @@ Value Nest::sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out) {
   return sum;
 }
 
-Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, const Group& group) {
+Stmt Sums::store_slot(const Point& at, const Value* sum, std::size_t number, const Group& group) {
   Stmts out;
   const Expr position = named(out, "slot", slot(at) + group.offset);
   const bool shared = g_.driver_type().shared_value;
@@ -72,7 +66,7 @@ Stmt Nest::store_slot(const Place& at, const Value* sum, std::size_t number, con
 }
 
 /// Several slots that follow each other: their sums wait for the last one's.
-void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out) {
+void Sums::store_together(const Point& at, std::vector<Value> parts, Stmts& out) {
   const Value all = sum_in_pairs(std::move(parts), out);
   Waiting& waiting = waiting_[at.twin];
   if (waiting.sums.empty()) waiting.first_slot = named(out, "slot", slot(at));
@@ -91,13 +85,13 @@ void Nest::store_together(const Place& at, std::vector<Value> parts, Stmts& out)
       ir::branch(arithmetic_.is_zero(beta_), fresh, update_output(waiting.first_slot, product, lanes, true, true)));
 }
 
-Stmt Nest::emit_pattern_leaf(const Place& at) {
+Stmt Sums::emit_pattern_leaf(const Point& at) {
   Stmts out{emit_pattern_row(at)};
   for (int t = 1; t < at.identical; ++t) out.push_back(emit_pattern_row(twin_of(at, t)));
   return ir::block(std::move(out));
 }
 
-Stmt Nest::emit_pattern_row(const Place& at) {
+Stmt Sums::emit_pattern_row(const Point& at) {
   Stmts out;
   const std::vector<Group> groups = at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;
   if (g_.free_sum.empty()) {
@@ -163,7 +157,7 @@ Stmt Nest::emit_pattern_row(const Place& at) {
 
 /// How many slots that follow each other are stored by one vector: to add up the lanes of one sum takes as long as of
 /// several.
-int Nest::slots_at_once(const Place& at) const {
+int Sums::slots_at_once(const Point& at) const {
   constexpr int most = 4;
   const int last = s_.rows.empty() ? -1 : s_.rows.back();
   const bool plain = in_.optimize && (in_.compute == DType::f32 || in_.compute == DType::f64) && !at.careful &&
@@ -174,7 +168,7 @@ int Nest::slots_at_once(const Place& at) const {
 }
 
 /// Of so many slots, each with sums in the same widths: a lane for each.
-Value Nest::sum_up_several(std::vector<std::map<int, std::vector<Value>>> slots, Stmts& out) {
+Value Sums::sum_up_several(std::vector<std::map<int, std::vector<Value>>> slots, Stmts& out) {
   Value sum{};
   while (!slots.front().empty()) {
     std::vector<Expr> parts;
@@ -187,7 +181,7 @@ Value Nest::sum_up_several(std::vector<std::map<int, std::vector<Value>>> slots,
 }
 
 /// Accumulators of every row, the sums below, and what becomes of them.
-Stmt Nest::emit_pattern_open(std::size_t step, const Place& at) {
+Stmt Sums::emit_pattern_open(std::size_t step, const Point& at) {
   const auto outside = std::move(accumulators_);
   accumulators_.clear();
   const Stmt body = emit(step + 1, at);  // names the accumulators that it needs
@@ -198,7 +192,7 @@ Stmt Nest::emit_pattern_open(std::size_t step, const Place& at) {
     if (zero.im) out.push_back(ir::declare(a.im, zero.im));
   }
   out.push_back(body);
-  const auto sums_of = [&](const Place& row) {
+  const auto sums_of = [&](const Point& row) {
     std::map<int, std::vector<Value>> sums;
     for (const auto& [name, a] : accumulators_)
       if (std::equal(row.row.begin(), row.row.end(), name.begin())) sums[a.lanes].push_back(accumulator(a));
@@ -206,8 +200,8 @@ Stmt Nest::emit_pattern_open(std::size_t step, const Place& at) {
   };
   const int lanes = slots_at_once(at);
   std::vector<std::map<int, std::vector<Value>>> waiting;
-  Place first = at;
-  for_each_row(at, [&](Place row) {
+  Point first = at;
+  for_each_row(at, [&](Point row) {
     if (waiting.empty()) first = row;
     waiting.push_back(sums_of(row));
     if (static_cast<int>(waiting.size()) < lanes) return;
@@ -217,13 +211,13 @@ Stmt Nest::emit_pattern_open(std::size_t step, const Place& at) {
                       : waiting.front().empty() ? arithmetic_.zero()
                                                 : sum_up(std::move(waiting.front()), stores);
     waiting.clear();
-    const std::function<Stmt(Place, std::size_t)> enter = [&](Place p, std::size_t k) -> Stmt {
+    const std::function<Stmt(Point, std::size_t)> enter = [&](Point p, std::size_t k) -> Stmt {
       if (k == s_.rows.size()) return store_slot(p, &sum, 0, {0, lanes});
       const Expr c = p.row_base[k] ? p.row_base[k] + p.row[k] : ir::int_const(p.row[k]);
       const bool careful = p.careful;
-      return enter_level(std::move(p), s_.rows[k], c, !careful, [&, k](Place q) { return enter(std::move(q), k + 1); });
+      return enter_level(std::move(p), s_.rows[k], c, !careful, [&, k](Point q) { return enter(std::move(q), k + 1); });
     };
-    Place entered = row;
+    Point entered = row;
     if (!s_.rows.empty()) open_block(entered, stores);
     stores.push_back(enter(std::move(entered), 0));
     out.push_back(ir::block(std::move(stores)));

@@ -4,7 +4,7 @@
 
 namespace strata {
 
-std::optional<Lowered> lower(const LowerInput& input, std::string& why) {
+std::optional<LoweredProduct> lower(const LowerInput& input, std::string& why) {
   const auto graph = compiler::make_graph(input, why);  // what becomes known where
   if (!graph) return std::nullopt;
   const auto schedule = compiler::make_schedule(*graph);  // which nest we chose
@@ -18,7 +18,7 @@ std::optional<Lowered> lower(const LowerInput& input, std::string& why) {
     if (lowered) lowered->wide_output = true;
     return lowered;
   }
-  Lowered lowered = compiler::Nest(*graph, schedule).build();  // levels become loops
+  LoweredProduct lowered = compiler::TiledNest(*graph, schedule).build();  // levels become loops
   ir::verify(lowered.function);
   return lowered;
 }

@@ -6,8 +6,8 @@
 // constants of the driver's format, extents of 1 that broadcast, and free extents up to 128 (constants, where
 // `specialize`).
 //
-// What run() does with a Lowered (the whole contract):
-//   for each part of the driver: a Lowered of its own; beta applies to the first, later parts run with beta = 1;
+// What run() does with a LoweredProduct (the whole contract):
+//   for each part of the driver: a LoweredProduct of its own; beta applies to the first, later parts run with beta = 1;
 //   gather `buffers` and `scalars` by their bindings, in order;
 //   unless `applies_beta`: first out = beta * out (beta 0 stores zeros and never reads);
 //   `wide_output`: hand the kernel a temporary row-major output of dtype `compute` (zeros, or beta * out in it) and
@@ -69,7 +69,7 @@ struct Launch {
 
 /// A lowered kernel. `applies_beta`: it computes out = alpha * einsum + beta * out itself, chunk by chunk (beta 0 never
 /// reads out); otherwise out += alpha * einsum.
-struct Lowered : BoundFunction {
+struct LoweredProduct : BoundFunction {
   Launch launch;
   bool applies_beta = false;
   bool wide_output = false;  ///< accumulates in memory in a dtype wider than the output's
@@ -110,6 +110,6 @@ struct LowerInput {
 };
 
 /// Lowers, or says why it cannot (`why`).
-std::optional<Lowered> lower(const LowerInput& input, std::string& why);
+std::optional<LoweredProduct> lower(const LowerInput& input, std::string& why);
 
 }  // namespace strata

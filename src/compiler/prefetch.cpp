@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/nest.h"
+#include "compiler/walk.h"
 
 namespace strata::compiler {
 
@@ -23,11 +23,11 @@ double bytes_of(const TensorType& t) {
 }
 }  // namespace
 
-bool Nest::asks_by_order() const {
+bool Walk::asks_by_order() const {
   return in_.target.by_order && in_.order != RowOrder::any && in_.order != RowOrder::identical;
 }
 
-Nest::Asks Nest::asks_of(int operand) const {
+Walk::Asks Walk::asks_of(int operand) const {
   const Target& t = in_.target;
   const double bytes = bytes_of(g_.type(operand));
   if (!asks_by_order()) return {bytes < least_bytes ? 0 : t.rows_ahead, t.rows_second_level, 0, t.rows_near};
@@ -36,7 +36,7 @@ Nest::Asks Nest::asks_of(int operand) const {
   return bytes <= twice_bytes ? Asks{24, false, 0, -1} : Asks{32, true, 16, -1};
 }
 
-void Nest::ask_for_row(const DenseAccess& access, const Expr& row, bool second, Stmts& out) {
+void Walk::ask_for_row(const DenseAccess& access, const Expr& row, bool second, Stmts& out) {
   const DType t = part_dtype(g_.type(access.operand).dtype);
   const std::int64_t extent = s_.tile_index >= 0 ? g_.extents[static_cast<std::size_t>(s_.tile_index)] : 1;
   const std::int64_t line = 64 / static_cast<std::int64_t>(size_of(t));
@@ -50,7 +50,7 @@ void Nest::ask_for_row(const DenseAccess& access, const Expr& row, bool second, 
     out.push_back(ir::prefetch(values, row + (extent - 1), second));
 }
 
-std::optional<Expr> Nest::last_position(int level) {
+std::optional<Expr> Walk::last_position(int level) {
   const auto call = call_span(0);
   if (!call) return std::nullopt;
   Expr end = call->second;
@@ -64,7 +64,7 @@ std::optional<Expr> Nest::last_position(int level) {
   return end;
 }
 
-Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int elements) {
+Stmt Walk::emit_rows_ahead(const Point& at, int level, const Expr& position, int elements) {
   Stmts out;
   if (!s_.rows_ahead || at.careful) return ir::block({});
   const auto kind = [&](int l) { return g_.levels[static_cast<std::size_t>(l)].level.kind; };
@@ -122,7 +122,7 @@ Stmt Nest::emit_rows_ahead(const Place& at, int level, const Expr& position, int
   return ir::block(std::move(out));
 }
 
-Stmt Nest::emit_rows_in_order(const Place& at, int level, const Expr& coordinate) {
+Stmt Walk::emit_rows_in_order(const Point& at, int level, const Expr& coordinate) {
   constexpr int rows = 8;                 // between asking for a row that follows the present one and reading it
   constexpr std::int64_t long_row = 256;  // bytes from which on that pays
   Stmts out;

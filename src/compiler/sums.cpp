@@ -1,7 +1,7 @@
 // Sums that are multiplied as a whole, and products made as soon as their factors are known (see schedule_sums.cpp).
 #include <algorithm>
 
-#include "compiler/nest.h"
+#include "compiler/sums.h"
 #include "strata/error.h"
 
 namespace strata::compiler {
@@ -9,7 +9,7 @@ namespace strata::compiler {
 using ir::Expr;
 using ir::Stmt;
 
-Value Nest::factor_of(const Place& at, int levels, const Group& group, Stmts& out) {
+Value Sums::factor_of(const Point& at, int levels, const Group& group, Stmts& out) {
   Value single{}, lanes{};
   for (std::size_t a = 0; a + 1 < g_.dense.size(); ++a) {
     if (s_.times[a] != levels) continue;
@@ -22,27 +22,7 @@ Value Nest::factor_of(const Place& at, int levels, const Group& group, Stmts& ou
   return single.re ? kept(out, "f", arithmetic_.mul(single, lanes)) : lanes;
 }
 
-void Nest::fold(Place& at, std::size_t access, Stmts& out) {
-  if (s_.accumulate || in_.pattern_output || !in_.optimize || g_.dense_driver || s_.tile_index < 0 || s_.lanes < 2 ||
-      s_.block_begin < g_.num_levels())
-    return;
-  bool repeats = false;
-  for (int l = g_.num_levels() - 1; l >= 0 && !at.level[static_cast<std::size_t>(l)]; --l)
-    repeats = repeats || g_.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton;
-  if (!repeats) return;
-  for (std::size_t before = 0; before + 1 < g_.dense.size(); ++before) {
-    if (before == access || at.folded[before] || at.folded[access] || at.loaded[before].empty()) continue;
-    // The one that has lanes keeps the product.
-    const bool keep_before = depends_on_tile(g_.dense[before]) && !depends_on_tile(g_.dense[access]);
-    std::vector<Value>& keeper = at.loaded[keep_before ? before : access];
-    const std::vector<Value>& other = at.loaded[keep_before ? access : before];
-    for (std::size_t g = 0; g < keeper.size(); ++g)
-      keeper[g] = kept(out, "f", arithmetic_.mul(keeper[g], other[other.size() == 1 ? 0 : g]));
-    at.folded[keep_before ? access : before] = 1;
-  }
-}
-
-Stmt Nest::scale_accumulators(const Place& at, int levels, const std::vector<Group>& groups) {
+Stmt Sums::scale_accumulators(const Point& at, int levels, const std::vector<Group>& groups) {
   Stmts out;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const Value factor = factor_of(at, levels, groups[g], out);
@@ -53,7 +33,7 @@ Stmt Nest::scale_accumulators(const Place& at, int levels, const std::vector<Gro
   return ir::block(std::move(out));
 }
 
-Stmt Nest::emit_sum(std::size_t step, const Place& at) {
+Stmt Sums::emit_sum(std::size_t step, const Point& at) {
   const int levels = s_.steps[step].level;
   const bool innermost = s_.sums.back() == levels;
   bool tiled = false;
@@ -62,7 +42,7 @@ Stmt Nest::emit_sum(std::size_t step, const Place& at) {
   const auto outside = std::move(accumulators_);
   accumulators_.clear();
   Stmts out;
-  Place inner = at;
+  Point inner = at;
   if (!tiled) inner.groups.clear();
   const std::vector<Group> groups = tiled ? accumulator_groups(at) : std::vector<Group>{{0, 1}};
   std::vector<std::vector<Accumulator>> own(groups.size());
@@ -93,7 +73,7 @@ Stmt Nest::emit_sum(std::size_t step, const Place& at) {
     }
     sums.push_back(parts.front());
   }
-  Place around = at;
+  Point around = at;
   around.chain = 0;
   const std::vector<Group> wide =
       at.groups.empty() ? std::vector<Group>{{0, 1}} : at.groups;  // a sum of single elements has no pieces

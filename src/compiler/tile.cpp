@@ -8,43 +8,20 @@ namespace strata::compiler {
 using ir::Expr;
 using ir::Stmt;
 
-bool Nest::depends_on_tile(const DenseAccess& access) const {
-  if (s_.tile_index >= 0)
-    return std::any_of(access.terms.begin(), access.terms.end(),
-                       [&](const AddressTerm& t) { return t.index == s_.tile_index; });
-  return s_.tile_level >= 0 && const_cast<Nest*>(this)->stride_of_level(access, s_.tile_level) != nullptr;
-}
-
-Expr Nest::tile_stride(const DenseAccess& access) {
-  if (s_.tile_index >= 0) return stride_of_index(access, s_.tile_index);
-  return s_.tile_level >= 0 ? stride_of_level(access, s_.tile_level) : nullptr;
-}
-
-/// [0, count) in pieces of `lanes`, then halves of that.
-std::vector<Group> Nest::pieces(std::int64_t count, int lanes) {
-  std::vector<Group> groups;
-  for (std::int64_t at = 0; at < count;) {
-    while (lanes > count - at) lanes /= 2;
-    groups.push_back({at, lanes});
-    at += lanes;
-  }
-  return groups;
-}
-
-Stmt Nest::tile_piece(std::size_t step, const Place& at, const Expr& first, std::vector<Group> groups) {
-  Place next = at;
+Stmt TiledNest::tile_piece(std::size_t step, const Point& at, const Expr& first, std::vector<Group> groups) {
+  Point next = at;
   next.groups = std::move(groups);
   const Step& s = s_.steps[step];
-  if (s.index >= 0) return enter_index(std::move(next), s.index, first, [&](Place p) { return emit(step + 1, p); });
+  if (s.index >= 0) return enter_index(std::move(next), s.index, first, [&](Point p) { return emit(step + 1, p); });
   if (s.level < s_.block_begin) {
     const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
     next.position = s_.is_flat(s.level) ? first : child_position(at.position, f, first);
   }
-  return enter_level(std::move(next), s.level, first, true, [&](Place p) { return emit(step + 1, p); });
+  return enter_level(std::move(next), s.level, first, true, [&](Point p) { return emit(step + 1, p); });
 }
 
 /// [first, last) at run time: whole pieces, then single vectors, then narrower ones, then one by one.
-Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, const Expr& last) {
+Stmt TiledNest::tile_range(std::size_t step, const Point& at, const Expr& first, const Expr& last) {
   Stmts out;
   const std::string stem =
       s_.tile_index >= 0 ? index_letter(s_.tile_index) : g_.levels[static_cast<std::size_t>(s_.tile_level)].stem;
@@ -79,7 +56,7 @@ Stmt Nest::tile_range(std::size_t step, const Place& at, const Expr& first, cons
   return ir::block(std::move(out));
 }
 
-Stmt Nest::emit_tile(std::size_t step, const Place& at) {
+Stmt TiledNest::emit_tile(std::size_t step, const Point& at) {
   const Step& s = s_.steps[step];
   if (s.index >= 0) {
     if (s_.window_index == s.index) {
@@ -128,7 +105,7 @@ Stmt Nest::emit_tile(std::size_t step, const Place& at) {
     return tile_range(step, at, cursor.counted->begin, cursor.counted->end);
   }
   Stmts out;
-  Place here = at;
+  Point here = at;
   open_block(here, out);
   if (here.careful && !s_.tile_sums) {
     // Rows of the last block that lie outside: one by one, each behind a test of its own at the leaf.

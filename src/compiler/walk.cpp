@@ -1,7 +1,7 @@
 // Levels as loops.
 #include <algorithm>
 
-#include "compiler/nest.h"
+#include "compiler/walk.h"
 #include "format/registered_levels.h"
 #include "strata/error.h"
 
@@ -16,94 +16,9 @@ constexpr std::int64_t run_stride = 8;  ///< elements of a long run of which one
 constexpr std::int64_t prefetch_bytes =
     8192;  ///< measured: hardware prefetchers stop at 4 KB; 8 KB ahead is 1.6-2x on streams
 
-Expr ceil_div(const Expr& e, std::int64_t n) { return n == 1 ? e : ir::floor_div(e + (n - 1), n); }
-Expr both_max(const Expr& a, const Expr& b) { return a ? ir::max(a, b) : b; }
-Expr both_min(const Expr& a, const Expr& b) { return a ? ir::min(a, b) : b; }
-
 }  // namespace
 
-int Nest::crd_buffer(int level) {
-  const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
-  const bool bitmap = f.level.kind == LevelKind::bitmap;
-  const std::string name = "crd" + std::to_string(f.number);
-  const DType t = f.packed_bits > 0 ? DType::u8 : bitmap ? DType::u64 : g_.driver_type().crd_dtype;
-  return params_.buffer({BufferBinding::crd, in_.driver, in_.part, f.number}, name, t, f.packed_bits);
-}
-
-Expr Nest::crd(int level, const Expr& position) {
-  const int b = crd_buffer(level);
-  const Expr e = ir::load(params_.param(b), b, position);
-  return g_.levels[static_cast<std::size_t>(level)].level.kind == LevelKind::bitmap ? e : ir::cast(DType::i64, e);
-}
-
-levels::CursorInputs Nest::cursor_inputs(int level) {
-  const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
-  levels::CursorInputs in;
-  in.level = f.level;
-  // Only what the kind reads becomes a parameter.
-  const bool own = levels::is_registered(f.level.kind);
-  const bool ranged = f.contiguous() || f.level.kind == LevelKind::padded || f.level.kind == LevelKind::bitmap ||
-                      (own && levels::registered(f.level.kind).reads_size);
-  in.lo = ranged || own || f.level.kind == LevelKind::delta ? level_lo(f) : ir::int_const(0);
-  in.size = ranged ? level_size(f) : ir::int_const(0);
-  in.extent = in.size;
-  if (f.level.kind == LevelKind::structured) in.extent = ir::int_const(f.level.arg);
-  if (f.level.kind == LevelKind::padded)
-    in.extent = scalar(ScalarBinding::level_slots, in_.driver, f.number, f.stem + "_slots");
-  in.pos = [this, &f](Expr p) {
-    const int b = params_.buffer({BufferBinding::pos, in_.driver, in_.part, f.number}, "pos" + std::to_string(f.number),
-                                 g_.driver_type().pos_dtype);
-    return ir::cast(DType::i64, ir::load(params_.param(b), b, std::move(p)));
-  };
-  in.crd = [this, level](Expr p) { return crd(level, p); };
-  in.fresh = [this](std::string stem) { return names_.fresh(stem); };
-  in.stem = f.stem;
-  return in;
-}
-
-levels::Window Nest::clip(const Place& at, int level, bool& clipped) {
-  levels::Window w;
-  clipped = true;
-  for (std::size_t d = 0; d < g_.dims.size(); ++d) {
-    const DimFacts& f = g_.dims[d];
-    const std::int64_t scale = f.level_scale[static_cast<std::size_t>(level)];
-    if (at.checked[d] || scale == 0 || f.exact()) continue;
-    const Expr base = dim_coordinate(at, static_cast<int>(d), level);
-    if (!base) continue;  // completes later
-    if (scale < -1) {
-      clipped = false;
-      return {};
-    }
-    const Expr extent = dim_extent(static_cast<int>(d));
-    if (scale > 0) {  // 0 <= base + scale * c < extent
-      if (f.below_zero) w.begin = both_max(w.begin, ceil_div(ir::int_const(0) - base, scale));
-      if (f.beyond) w.end = both_min(w.end, ceil_div(extent - base, scale));
-    } else {  // 0 <= base - c < extent
-      if (f.below_zero) w.end = both_min(w.end, base + 1);
-      if (f.beyond) w.begin = both_max(w.begin, base - extent + 1);
-    }
-  }
-  return w;
-}
-
-Stmt Nest::emit(std::size_t step, const Place& at) {
-  if (step == s_.steps.size()) return in_.pattern_output ? emit_pattern_leaf(at) : emit_leaf(at);
-  switch (s_.steps[step].kind) {
-    case Step::walk: return emit_level(step, at);
-    case Step::run: return emit_run(step, at);
-    case Step::slots: return emit_slots(step, at);
-    case Step::free_loop: return emit_free(step, at);
-    case Step::tile: return emit_tile(step, at);
-    case Step::row_tile: return emit_row_tile(step, at);
-    case Step::split: return emit_split(step, at);
-    case Step::open: return in_.pattern_output ? emit_pattern_open(step, at) : emit_open(step, at);
-    case Step::sum: return emit_sum(step, at);
-    case Step::constant: return emit_constant(step, at);
-  }
-  throw InternalError("a step of no kind");
-}
-
-Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
+Stmt Walk::emit_prefetch(int level, const Expr& position, int iterations) {
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(level)];
   Stmts out;
   const bool has_crd = f.level.kind == LevelKind::compressed || f.level.kind == LevelKind::singleton ||
@@ -128,7 +43,7 @@ Stmt Nest::emit_prefetch(int level, const Expr& position, int iterations) {
   return ir::block(std::move(out));
 }
 
-Stmt Nest::counted_loop(const std::string& stem, const Expr& first, const Expr& last, int chains, int prefetched,
+Stmt Walk::counted_loop(const std::string& stem, const Expr& first, const Expr& last, int chains, int prefetched,
                         const std::function<Stmt(const Expr&, int, bool)>& body) {
   Stmts out;
   const auto piece = [&](const Expr& from, const Expr& to, int copies) {
@@ -152,39 +67,10 @@ Stmt Nest::counted_loop(const std::string& stem, const Expr& first, const Expr& 
   return ir::block(std::move(out));
 }
 
-std::optional<std::pair<Expr, Expr>> Nest::call_span(int level) {
-  if (level != 0) return std::nullopt;
-  if (s_.launch.level >= 0) return std::pair{ir::var("begin"), ir::var("end")};
-  if (!s_.sliced) return std::nullopt;
-  const LevelFacts& f = g_.levels.front();
-  const Expr begin = scalar(ScalarBinding::walk_begin, in_.driver, f.number, "walk_begin");
-  return std::pair{begin, scalar(ScalarBinding::walk_end, in_.driver, f.number, "walk_end")};
-}
-
-std::pair<Expr, Expr> Nest::flat_span(const Place& at) {
-  const auto level = [&](int l) -> const LevelFacts& { return g_.levels[static_cast<std::size_t>(l)]; };
-  // Of the children at level l of the positions [from, to).
-  const auto below = [&](int l, const std::pair<Expr, Expr>& span) -> std::pair<Expr, Expr> {
-    const LevelFacts& f = level(l);
-    if (f.level.kind == LevelKind::singleton) return span;
-    if (f.level.kind == LevelKind::dense) {
-      const Expr size = level_size(f);
-      return {span.first * size, span.second * size};
-    }
-    const levels::CursorInputs in = cursor_inputs(l);
-    const Expr from = in.pos(span.first);
-    return {from, in.pos(span.second)};
-  };
-  const auto call = call_span(s_.flat_first);
-  std::pair<Expr, Expr> span = call ? *call : below(s_.flat_first, {at.position, at.position + 1});
-  for (int l = s_.flat_first + 1; l <= s_.flat_last; ++l) span = below(l, span);
-  return span;
-}
-
-Stmt Nest::emit_level(std::size_t step, const Place& at) {
+Stmt Walk::emit_level(std::size_t step, const Point& at) {
   const int l = s_.steps[step].level;
   if (at.identical > 1 && at.twins.empty() && l == s_.identical_rows_level + 1) {
-    Place here = at;
+    Point here = at;
     Stmts out;
     load_twins(here, out);
     out.push_back(emit_level(step, here));
@@ -218,14 +104,14 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     cursor.counted->begin = span.first;
     cursor.counted->end = span.second;
   }
-  const auto inside_of = [&](const Place& around, const levels::Cursor& c, int chain, bool alone, bool last) {
-    Place next = around;
+  const auto inside_of = [&](const Point& around, const levels::Cursor& c, int chain, bool alone, bool last) {
+    Point next = around;
     next.position = l == s_.early_level ? around.position : c.position;
     next.chain = chain;
     next.alone = alone;
     next.last = last;
     const Stmt rest =
-        enter_level(std::move(next), l, c.coordinate, clipped, [&](Place p) { return emit(step + 1, p); });
+        enter_level(std::move(next), l, c.coordinate, clipped, [&](Point p) { return emit(step + 1, p); });
     return ir::block({c.enter, c.used ? ir::branch(c.used, rest) : rest});
   };
   const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) {
@@ -242,7 +128,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
     out.push_back(ir::while_loop(cursor.valid, ir::block({inside(cursor, at.chain), cursor.advance, cursor.settle})));
   } else if (l == s_.identical_rows_level && !at.careful) {
     const auto open = [&] { return levels::open(in, at.position, window); };
-    out.push_back(emit_identical_rows(at, cursor, open, [&](const Place& rows, const levels::Cursor& c) {
+    out.push_back(emit_identical_rows(at, cursor, open, [&](const Point& rows, const levels::Cursor& c) {
       return inside_of(rows, c, at.chain, true, true);
     }));
   } else if (f.level.kind == LevelKind::structured && f.level.arg <= 8) {
@@ -290,7 +176,7 @@ Stmt Nest::emit_level(std::size_t step, const Place& at) {
   return ir::block(std::move(out));
 }
 
-Stmt Nest::emit_run(std::size_t step, const Place& at) {
+Stmt Walk::emit_run(std::size_t step, const Point& at) {
   const Step& s = s_.steps[step];
   const auto outer = call_span(s.level);
   levels::Cursor cursor = levels::open(cursor_inputs(s.level), at.position);
@@ -314,14 +200,14 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
   if (s.level == s.last)
     inner.push_back(ir::while_loop(goes_on(run_stride - 1), ir::assign(e, ir::var(e) + run_stride)));
   inner.push_back(ir::while_loop(goes_on(0), ir::assign(e, ir::var(e) + 1)));
-  Place next = at;
+  Point next = at;
   next.run_begin = ir::var(p);
   next.run_end = ir::var(e);
   next.position = ir::var(p);
-  const std::function<Stmt(Place, int)> descend = [&](Place place, int l) -> Stmt {
+  const std::function<Stmt(Point, int)> descend = [&](Point place, int l) -> Stmt {
     if (l > s.last) return emit(step + 1, place);
     const Expr c = coordinates[static_cast<std::size_t>(l - s.level)];
-    return enter_level(std::move(place), l, c, false, [&, l](Place p2) { return descend(std::move(p2), l + 1); });
+    return enter_level(std::move(place), l, c, false, [&, l](Point p2) { return descend(std::move(p2), l + 1); });
   };
   inner.push_back(descend(next, s.level));
   inner.push_back(ir::assign(p, ir::var(e)));
@@ -329,89 +215,64 @@ Stmt Nest::emit_run(std::size_t step, const Place& at) {
   return ir::block(std::move(out));
 }
 
-Stmt Nest::emit_slots(std::size_t step, const Place& at) {
+Stmt Walk::emit_slots(std::size_t step, const Point& at) {
   const int below = s_.steps[step].level;  // the singleton level that follows
   return counted_loop("q", at.run_begin, at.run_end, s_.unroll_level == below && !at.careful ? s_.chains : 1,
                       s_.stream_level == below ? below : -1, [&](const Expr& q, int chain, bool) {
-                        Place next = at;
+                        Point next = at;
                         next.position = q;
                         next.chain = chain;
                         return ir::block({emit_rows_ahead(next, below, q), emit(step + 1, next)});
                       });
 }
 
-Stmt Nest::emit_free(std::size_t step, const Place& at) {
+Stmt Walk::emit_free(std::size_t step, const Point& at) {
   const int index = s_.steps[step].index;
   const std::string v = names_.fresh(index_letter(index));
-  const Stmt body = enter_index(at, index, ir::var(v), [&](Place p) { return emit(step + 1, p); });
+  const Stmt body = enter_index(at, index, ir::var(v), [&](Point p) { return emit(step + 1, p); });
   const bool window = s_.window_index == index;
   return ir::loop(v, window ? ir::var("begin") : ir::int_const(0), window ? ir::var("end") : index_extent(index), body);
 }
 
-std::int64_t Nest::block_weight(int level) const {
-  std::int64_t w = 1;
-  for (int l = level + 1; l < g_.num_levels(); ++l) w *= g_.levels[static_cast<std::size_t>(l)].constant_size;
-  return w;
-}
-
-void Nest::open_block(Place& at, Stmts& out) {
-  if (at.block) return;
-  at.block = named(out, "slot", at.position * block_weight(s_.block_begin - 1));
-}
-
-Expr Nest::limit(const Place& at, int level) {
-  Expr least;
-  for (std::size_t d = 0; d < g_.dims.size(); ++d) {
-    const DimFacts& f = g_.dims[d];
-    const std::int64_t scale = f.level_scale[static_cast<std::size_t>(level)];
-    if (scale == 0 || at.checked[d] || f.exact()) continue;
-    const Expr base = dim_coordinate(at, static_cast<int>(d), level);
-    if (!base) continue;
-    if (scale < 0 || f.below_zero) return nullptr;  // the coordinate is tested instead
-    least = both_min(least, ceil_div(dim_extent(static_cast<int>(d)) - base, scale));
-  }
-  return least;
-}
-
-Stmt Nest::emit_row_tile(std::size_t step, const Place& at) {
+Stmt Walk::emit_row_tile(std::size_t step, const Point& at) {
   const Step& s = s_.steps[step];
   const auto row = static_cast<std::size_t>(std::find(s_.rows.begin(), s_.rows.end(), s.level) - s_.rows.begin());
   const std::string v = names_.fresh(g_.levels[static_cast<std::size_t>(s.level)].stem + "_piece");
-  Place next = at;
+  Point next = at;
   next.row_base[row] = ir::var(v);
   return ir::loop(v, ir::int_const(0), ir::int_const(g_.levels[static_cast<std::size_t>(s.level)].constant_size),
                   emit(step + 1, next), s.piece);
 }
 
-Stmt Nest::emit_constant(std::size_t step, const Place& at) {
+Stmt Walk::emit_constant(std::size_t step, const Point& at) {
   const Step& s = s_.steps[step];
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
   Stmts out;
-  Place here = at;
+  Point here = at;
   open_block(here, out);
   const auto found = std::find(s_.rows.begin(), s_.rows.end(), s.level);
   if (found != s_.rows.end()) {
     const auto row = static_cast<std::size_t>(found - s_.rows.begin());
     for (std::int64_t r = 0; r < s_.row_pieces[row]; ++r) {
-      Place next = here;
+      Point next = here;
       next.row[row] = r;
       const Expr c = here.row_base[row] ? here.row_base[row] + r : ir::int_const(r);
       out.push_back(
-          enter_level(std::move(next), s.level, c, !here.careful, [&](Place p) { return emit(step + 1, p); }));
+          enter_level(std::move(next), s.level, c, !here.careful, [&](Point p) { return emit(step + 1, p); }));
     }
     return ir::block(std::move(out));
   }
   const auto loop = [&](const Expr& end, bool clipped) {
     const std::string v = names_.fresh(f.stem);
     return ir::loop(v, ir::int_const(0), end,
-                    enter_level(here, s.level, ir::var(v), clipped, [&](Place p) { return emit(step + 1, p); }));
+                    enter_level(here, s.level, ir::var(v), clipped, [&](Point p) { return emit(step + 1, p); }));
   };
   const auto unrolled = [&](bool clipped) {
     if (s.piece != 1) return loop(ir::int_const(f.constant_size), clipped);
     Stmts copies;
     for (std::int64_t c = 0; c < f.constant_size; ++c)
       copies.push_back(
-          enter_level(here, s.level, ir::int_const(c), clipped, [&](Place p) { return emit(step + 1, p); }));
+          enter_level(here, s.level, ir::int_const(c), clipped, [&](Point p) { return emit(step + 1, p); }));
     return ir::block(std::move(copies));
   };
   if (Expr bound = limit(here, s.level)) {

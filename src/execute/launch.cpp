@@ -114,7 +114,7 @@ void launch_batch(const LaunchedKernel& k, const Part& part, const DenseView& ou
 }  // namespace
 
 void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out, i64 output_step) {
-  const Lowered& l = k.lowered;
+  const LoweredProduct& l = k.lowered;
   const Part& part = *in.part;
   const Arguments args(l, in, {.values = out.data, .strides = out.strides});
   // All-dense drivers have their batch levels among the strides.

@@ -9,7 +9,7 @@ namespace strata::execution {
 
 /// A kernel for one part of the operand that it walks.
 struct LaunchedKernel : Executable {
-  Lowered lowered;
+  LoweredProduct lowered;
   std::int64_t free_work = 1;      ///< product of the extents that only dense operands have
   std::int64_t output_extent = 0;  ///< of the launch's output dimension
 };

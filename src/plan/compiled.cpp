@@ -89,7 +89,7 @@ class CompiledRunner : public Runner {
            parts_[0].lowered.launch.kind == Launch::outer_scatter;
   }
 
-  static std::string describe(const Lowered& l) {
+  static std::string describe(const LoweredProduct& l) {
     const Launch& n = l.launch;
     const std::string slices = "slices of level " + std::to_string(n.level);
     switch (n.kind) {

@@ -14,7 +14,7 @@ bool adds_wide_parts(const Product& product, int driver);
 
 /// A kernel before it is compiled.
 struct KernelText {
-  Lowered lowered;
+  LoweredProduct lowered;
   std::string source;
 };
 /// One per part of the driver; empty where the lowering refuses. `specialize`: short extents may stand in the text.

@@ -17,7 +17,7 @@ std::string emit_main(const std::string& name, const Einsum& e, std::span<const 
   const Part& part = tensors[static_cast<std::size_t>(driver)].part();
   if (kernels.size() != 1 || (part.strides.empty() && part.format.num_batch_levels() > 0))
     throw Unsupported({.what = "main() calls one kernel once", .expected = "an operand without batches"});
-  const Lowered& k = kernels[0].lowered;
+  const LoweredProduct& k = kernels[0].lowered;
   std::vector<Shape> shapes;
   for (const Tensor& t : tensors) shapes.push_back(t.shape());
   const std::vector<i64> extents = index_extents(e, shapes), strides = row_major_strides(expected.shape());

@@ -33,7 +33,7 @@ std::string emit_product(const std::string& text, const Einsum& e, std::span<con
                        .expected = "a format of one part",
                        .got = std::to_string(kernels.size()) + " parts",
                        .fix = "emit one for each part; all but the first add (beta 1)"});
-  const Lowered& k = kernels[0].lowered;
+  const LoweredProduct& k = kernels[0].lowered;
   CFile file{.computes = text, .range = domain(k.launch, names[static_cast<std::size_t>(driver)])};
   for (std::size_t n = 0; n < types.size(); ++n) file.notes.push_back("  " + names[n] + ": " + types[n].to_string());
   file.notes.push_back("The text holds for other extents too, but for those up to 128 that only dense operands have.");

@@ -26,7 +26,7 @@ std::vector<KernelText> lower_product(const Product& product, int driver, std::s
   std::vector<KernelText> parts;
   for (int k = 0; k < format.num_parts(); ++k) {
     in.part = k;
-    std::optional<Lowered> lowered = lower(in, why);
+    std::optional<LoweredProduct> lowered = lower(in, why);
     if (!lowered) {
       if (format.num_parts() > 1) why = "part " + std::to_string(k) + ": " + why;
       return {};

@@ -63,9 +63,9 @@ levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
   return in;
 }
 
-Cursors::Cursor Cursors::open(int var, int k, const Place& at, Stmts& out) {
+Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
-  Cursor c{.operand = k,
+  Fiber c{.operand = k,
            .level = at.level[o],
            .p = {},
            .begin = {},
@@ -113,7 +113,7 @@ Cursors::Cursor Cursors::open(int var, int k, const Place& at, Stmts& out) {
   return c;
 }
 
-void Cursors::cut(int var, Cursor& c, const Place& at, Stmts& out) {
+void Cursors::cut(int var, Fiber& c, const Place& at, Stmts& out) {
   const LevelKind kind = this->kind(c.operand, c.level);
   if (kind != LevelKind::delta && kind != LevelKind::bitmap && !levels::is_registered(kind)) {
     leave_out_unused(var, c, out);
@@ -123,7 +123,7 @@ void Cursors::cut(int var, Cursor& c, const Place& at, Stmts& out) {
     c.end = to;
     return;
   }
-  Cursor walk = c;
+  Fiber walk = c;
   walk.p = names_.fresh("p" + letter(var) + name_of_operand(c.operand));
   walk.steps = levels::steps(cursor_inputs(var, c.operand, at), at.position[static_cast<std::size_t>(c.operand)],
                              ir::var(walk.p));
@@ -151,7 +151,7 @@ Expr Cursors::crd(int k, int l, const Expr& position) {
   return bitmap ? e : ir::cast(DType::i64, e);
 }
 
-Expr Cursors::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
+Expr Cursors::lower_bound(const Fiber& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out) {
   const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
   out.push_back(ir::declare(low, begin));
   out.push_back(ir::declare(high, end));
@@ -161,14 +161,14 @@ Expr Cursors::lower_bound(const Cursor& c, const Expr& begin, const Expr& end, c
   return lo;
 }
 
-Expr Cursors::is_used(int var, const Cursor& c, const Expr& position) {
+Expr Cursors::is_used(int var, const Fiber& c, const Expr& position) {
   // All ones: -1 where they are signed (or fill all 64 bits), beyond every extent where they are not.
   const DType t = operand(c.operand).type.crd_dtype;
   const Expr e = crd(c, position);
   return is_unsigned_int(t) && size_of(t) < 8 ? ir::lt(e, extent(var)) : ir::ge(e, ir::int_const(0));
 }
 
-void Cursors::leave_out_unused(int var, Cursor& c, Stmts& out) {
+void Cursors::leave_out_unused(int var, Fiber& c, Stmts& out) {
   if (!c.has_unused) return;
   c.has_unused = false;
   const std::string low = names_.fresh("low"), high = names_.fresh("high"), middle = names_.fresh("middle");
@@ -182,7 +182,7 @@ void Cursors::leave_out_unused(int var, Cursor& c, Stmts& out) {
   c.end = hi;
 }
 
-void Cursors::start(const Cursor& c, Stmts& out) {
+void Cursors::start(const Fiber& c, Stmts& out) {
   out.push_back(ir::declare(c.p, c.origin ? c.origin : c.begin));
   if (!c.steps) return;
   for (const auto& state : c.steps->state) out.push_back(ir::declare(state.name, state.initial));
@@ -190,15 +190,15 @@ void Cursors::start(const Cursor& c, Stmts& out) {
   if (c.origin) out.push_back(ir::while_loop(ir::lt(ir::var(c.p), c.begin), advance(c)));
 }
 
-Stmt Cursors::step(const Cursor& c) { return ir::branch(ir::lt(ir::var(c.p), c.end), c.steps->step); }
+Stmt Cursors::step(const Fiber& c) { return ir::branch(ir::lt(ir::var(c.p), c.end), c.steps->step); }
 
-Expr Cursors::here(const Cursor& c) { return c.steps ? c.steps->coordinate : crd(c, ir::var(c.p)); }
+Expr Cursors::here(const Fiber& c) { return c.steps ? c.steps->coordinate : crd(c, ir::var(c.p)); }
 
-Expr Cursors::stands_at(const Cursor& c, const Expr& coordinate) {
+Expr Cursors::stands_at(const Fiber& c, const Expr& coordinate) {
   return ir::logical_and(ir::lt(ir::var(c.p), c.end), ir::eq(here(c), coordinate));
 }
 
-Stmt Cursors::advance(const Cursor& c) {
+Stmt Cursors::advance(const Fiber& c) {
   const Expr p = ir::var(c.p);
   if (!c.next.empty()) return ir::assign(c.p, ir::var(c.next));
   if (!c.steps) return ir::assign(c.p, p + one_if(c.has));
@@ -206,7 +206,7 @@ Stmt Cursors::advance(const Cursor& c) {
   return c.has ? ir::branch(c.has, on) : on;
 }
 
-void Cursors::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out) {
+void Cursors::seek(const Fiber& c, const Expr& coordinate, const Fiber& driver, Stmts& out) {
   const Expr p = ir::var(c.p);
   const auto while_before = [&](const Expr& q, const Expr& at_q, const Stmt& on) {
     out.push_back(ir::while_loop(ir::logical_and(ir::lt(q, c.end), ir::lt(at_q, coordinate)), on));
@@ -221,7 +221,7 @@ void Cursors::seek(const Cursor& c, const Expr& coordinate, const Cursor& driver
   while_before(p, crd(c, p), ir::assign(c.p, p + 1));
 }
 
-void Cursors::find_next(const Cursor& c, const Expr& coordinate, Stmts& out) {
+void Cursors::find_next(const Fiber& c, const Expr& coordinate, Stmts& out) {
   if (c.next.empty()) return;
   const Expr next = ir::var(c.next);
   out.push_back(ir::declare(c.next, c.has ? ir::var(c.p) : ir::var(c.p) + 1));

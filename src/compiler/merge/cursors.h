@@ -55,7 +55,7 @@ class Cursors {
   ~Cursors() = default;
 
   /// The children of one position of a level that has not all coordinates.
-  struct Cursor {
+  struct Fiber {
     int operand = -1, level = 0;
     std::string p;  ///< the variable that counts
     Expr begin, end;
@@ -67,31 +67,31 @@ class Cursors {
   };
 
 
-  Cursor open(int var, int operand, const Place& at, Stmts& out);
+  Fiber open(int var, int operand, const Place& at, Stmts& out);
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
   /// crd[position], unpacked; of a bitmap the word there.
   Expr crd(int operand, int level, const Expr& position);
-  Expr crd(const Cursor& c, const Expr& position) { return crd(c.operand, c.level, position); }
-  Expr lower_bound(const Cursor& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
+  Expr crd(const Fiber& c, const Expr& position) { return crd(c.operand, c.level, position); }
+  Expr lower_bound(const Fiber& c, const Expr& begin, const Expr& end, const Expr& value, Stmts& out);
   /// Leaves out the positions whose coordinates this call is not for.
-  void cut(int var, Cursor& c, const Place& at, Stmts& out);
+  void cut(int var, Fiber& c, const Place& at, Stmts& out);
   /// Of a padded level: is this slot in use?
-  Expr is_used(int var, const Cursor& c, const Expr& position);
+  Expr is_used(int var, const Fiber& c, const Expr& position);
   /// Ends a padded level where its unused slots begin.
-  void leave_out_unused(int var, Cursor& c, Stmts& out);
+  void leave_out_unused(int var, Fiber& c, Stmts& out);
   /// Its variables, at the first position.
-  void start(const Cursor& c, Stmts& out);
+  void start(const Fiber& c, Stmts& out);
   /// To the coordinate of the position, where there is one.
-  Stmt step(const Cursor& c);
+  Stmt step(const Fiber& c);
   /// The coordinate where it stands, which must be inside.
-  Expr here(const Cursor& c);
-  Expr stands_at(const Cursor& c, const Expr& coordinate);
+  Expr here(const Fiber& c);
+  Expr stands_at(const Fiber& c, const Expr& coordinate);
   /// Behind the coordinate where it stands, if it has it; `next` is known.
-  Stmt advance(const Cursor& c);
+  Stmt advance(const Fiber& c);
   /// On to this coordinate, or behind it.
-  void seek(const Cursor& c, const Expr& coordinate, const Cursor& driver, Stmts& out);
+  void seek(const Fiber& c, const Expr& coordinate, const Fiber& driver, Stmts& out);
   /// Looks for the end of the positions with the loop's coordinate; there are none where it has not that.
-  void find_next(const Cursor& c, const Expr& coordinate, Stmts& out);
+  void find_next(const Fiber& c, const Expr& coordinate, Stmts& out);
   /// How many children it has there, about.
   double cost(int operand) const;
 

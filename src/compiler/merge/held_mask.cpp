@@ -14,9 +14,9 @@ bool Assembler::can_hold_mask() const {
 Stmt Assembler::with_mask_held(const Place& at, Stmt loops) {
   Stmts out;
   const int bits = buffer(BufferBinding::row_mask, -1, 0, "row_mask", DType::i64, true);
-  Cursor spread = open(workspace_, in_.mask, at, out);
+  Fiber spread = open(workspace_, in_.mask, at, out);
   leave_out_unused(workspace_, spread, out);
-  const auto each = [&](const Cursor& c, const auto& make) {
+  const auto each = [&](const Fiber& c, const auto& make) {
     const std::string p = c.steps ? c.p : names_.fresh(c.p), at_mask = names_.fresh("masked");
     Stmts body;
     if (c.steps) {
@@ -33,7 +33,7 @@ Stmt Assembler::with_mask_held(const Place& at, Stmt loops) {
                      ir::binary(ir::Op::bit_or, ir::load(params_.param(bits), bits, word), bit_of(coordinate)));
   });
   out.push_back(std::move(loops));
-  const Cursor wipe = spread.steps ? open(workspace_, in_.mask, at, out) : spread;  // with state of its own
+  const Fiber wipe = spread.steps ? open(workspace_, in_.mask, at, out) : spread;  // with state of its own
   each(wipe, [&](const Expr& coordinate) {
     return ir::store(params_.param(bits), bits, shift_right(coordinate, 6), ir::int_const(0));
   });

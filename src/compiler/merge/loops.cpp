@@ -34,14 +34,14 @@ Stmt Nest::emit(int var, const Place& at) {
 
 Stmt Nest::emit_loop(int var, const Place& at) {
   Stmts out;
-  std::vector<Cursor> cursors;
+  std::vector<Fiber> cursors;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k)
     if (operand(k).twin < 0 && has_level(k, var, at) &&
         kind(k, at.level[static_cast<std::size_t>(k)]) != LevelKind::dense)
       cursors.push_back(open(var, k, at, out));
   const Set set = iteration_set(in_, [&](int k) {
     const int own = operand(k).twin < 0 ? k : operand(k).twin;
-    return std::any_of(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == own; }) ? own : -1;
+    return std::any_of(cursors.begin(), cursors.end(), [&](const Fiber& c) { return c.operand == own; }) ? own : -1;
   });
   std::string line = std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in " +
                      set.to_string([this](int k) { return name_of_operand(k); });
@@ -59,23 +59,23 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   if (cursors.size() > 1 && driving.size() == 1) line += ", " + name_of_operand(driving[0]) + " drives";
   lines_.push_back(line);
   if (cursors.size() > 1)
-    for (Cursor& c : cursors) leave_out_unused(var, c, out);
+    for (Fiber& c : cursors) leave_out_unused(var, c, out);
   if (driving.size() > 1) {
     out.push_back(merge(var, at, cursors, driving, set));
   } else {
     const auto driver =
-        std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& c) { return c.operand == driving[0]; });
+        std::find_if(cursors.begin(), cursors.end(), [&](const Fiber& c) { return c.operand == driving[0]; });
     out.push_back(one_driver(var, at, cursors, static_cast<std::size_t>(driver - cursors.begin()), set));
   }
   return ir::block(std::move(out));
 }
 
-Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors) {
+Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors) {
   if (cursors.empty())
     if (const Stmt chosen = chosen_coordinates(var, at)) return chosen;
   Stmts out, body, after;
   const std::string v = names_.fresh(letter(var));
-  for (Cursor& c : cursors) {
+  for (Fiber& c : cursors) {
     start(c, out);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
     body.push_back(ir::let(has, stands_at(c, ir::var(v))));
@@ -102,11 +102,11 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Cursor>& curso
   return ir::block(std::move(out));
 }
 
-Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set) {
+Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set) {
   Stmts out, body;
   const std::string v = names_.fresh(letter(var));
   const Expr coordinate = ir::var(v), p = ir::var(cursors[driver].p);
-  const Cursor& leading = cursors[driver];
+  const Fiber& leading = cursors[driver];
   const bool alone = cursors.size() == 1;
   // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
   if (alone && leading.steps) body.push_back(leading.steps->step);
@@ -117,7 +117,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
   if (leading.has_unused) more = ir::logical_and(more, is_used(var, leading, p));
   for (std::size_t k = 0; k < cursors.size(); ++k) {
     if (k == driver) continue;
-    Cursor& c = cursors[k];
+    Fiber& c = cursors[k];
     start(c, out);
     seek(c, coordinate, leading, body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
@@ -144,10 +144,10 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Cursor>& cursors, st
 
 /// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have
 /// elements left: it reads without asking, so that nothing but the end of a fiber is a jump.
-Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving,
+Stmt Nest::merge(int var, const Place& at, const std::vector<Fiber>& cursors, const std::vector<int>& driving,
                  const Set& set) {
   Stmts out;
-  for (const Cursor& c : cursors) start(c, out);
+  for (const Fiber& c : cursors) start(c, out);
   const auto needed = required(set);
   const bool all_needed = std::all_of(driving.begin(), driving.end(), [&](int k) { return contains(needed, k); });
   const bool innermost = var + 1 == in_.num_vars;
@@ -160,25 +160,25 @@ Stmt Nest::merge(int var, const Place& at, const std::vector<Cursor>& cursors, c
   return ir::block(std::move(out));
 }
 
-Stmt Nest::rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t which, const Set& set) {
+Stmt Nest::rest_of(int var, Place at, std::vector<Fiber> cursors, std::size_t which, const Set& set) {
   for (std::size_t k = 0; k < cursors.size(); ++k) {
     cursors[k].has = ir::bool_const(k == which);
     at.readable[static_cast<std::size_t>(cursors[k].operand)] = k == which;
   }
-  Cursor c = cursors[which];
+  Fiber c = cursors[which];
   c.has = nullptr;
   const std::string v = names_.fresh(letter(var));
   Stmts body{ir::let(v, here(c)), enter(var, at, ir::var(v), cursors, set), advance(c)};
   return ir::while_loop(ir::lt(ir::var(c.p), c.end), ir::block(std::move(body)));
 }
 
-Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
+Stmt Nest::merge_while(int var, Place at, std::vector<Fiber> cursors, const std::vector<int>& driving, const Set& set,
                        bool all_inside) {
   Stmts body, after;
   const auto needed = required(set);
   Expr certain, possible, least;
-  std::vector<std::pair<Cursor*, Expr>> heads;
-  for (Cursor& c : cursors) {
+  std::vector<std::pair<Fiber*, Expr>> heads;
+  for (Fiber& c : cursors) {
     const Expr p = ir::var(c.p), inside = ir::lt(p, c.end);
     const bool always = contains(needed, c.operand);
     if (!contains(driving, c.operand)) {
@@ -206,7 +206,7 @@ Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std
     find_next(*c, coordinate, body);
     after.push_back(advance(*c));
   }
-  for (Cursor& c : cursors) {
+  for (Fiber& c : cursors) {
     if (c.has) continue;
     seek(c, coordinate, *heads.front().first, body);
     const std::string has = names_.fresh("has_" + name_of_operand(c.operand));
@@ -219,10 +219,10 @@ Stmt Nest::merge_while(int var, Place at, std::vector<Cursor> cursors, const std
   return ir::while_loop(both(certain, possible), ir::block(std::move(body)));
 }
 
-Expr Nest::holds(const Set& set, const std::vector<Cursor>& cursors) const {
+Expr Nest::holds(const Set& set, const std::vector<Fiber>& cursors) const {
   if (set.kind == Set::everything) return ir::bool_const(true);
   if (set.kind == Set::cursor) {
-    for (const Cursor& c : cursors)
+    for (const Fiber& c : cursors)
       if (c.operand == set.operand) return truth(c.has);
   }
   Expr out;
@@ -284,7 +284,7 @@ Expr Nest::inside_bounds(int var, const Place& at) {
   return test;
 }
 
-Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set) {
+Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Fiber>& cursors, const Set& set) {
   at.coordinate[static_cast<std::size_t>(var)] = coordinate;
   Expr test;
   // A union of the very cursors that were merged holds wherever the loop stops.
@@ -310,7 +310,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Cu
       ++at.level[o];
       continue;
     }
-    const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Cursor& x) { return x.operand == k; });
+    const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Fiber& x) { return x.operand == k; });
     if (c != cursors.end()) {
       at.position[o] = ir::var(c->p);
       at.next[o] = c->next.empty() ? nullptr : ir::var(c->next);

@@ -6,7 +6,7 @@
 
 namespace strata::merging {
 
-Lowered Nest::build() {
+LoweredNest Nest::build() {
   Place at;
   at.coordinate.resize(static_cast<std::size_t>(in_.num_vars));
   at.position.assign(in_.operands.size(), ir::int_const(0));
@@ -30,7 +30,7 @@ Lowered Nest::build() {
       body.push_back(
           ir::store(params_.param(b), b, ir::int_const(static_cast<std::int64_t>(l)), size(static_cast<int>(l))));
   }
-  Lowered out;
+  LoweredNest out;
   static_cast<BoundFunction&>(out) = params_.kernel(ir::block(std::move(body)));
   out.workspace = workspace_;
   out.holds_mask = holds_mask_;
@@ -81,6 +81,6 @@ Stmt Nest::every_panel(const Place& at) {
   return ir::loop(panel, ir::var("begin"), ir::var("end"), ir::block(std::move(out)));
 }
 
-Lowered lower(const Input& input) { return Nest(input).build(); }
+LoweredNest lower(const Input& input) { return Nest(input).build(); }
 
 }  // namespace strata::merging

@@ -146,7 +146,7 @@ struct Input : Computation {
 inline constexpr int other_pattern = 1;
 
 /// Call: begin and end cut the coordinates of variable 0, the panels of them, or the slots.
-struct Lowered : BoundFunction {
+struct LoweredNest : BoundFunction {
   int workspace = -1;       ///< variable of the workspace
   bool holds_mask = false;  ///< the mask's bits stand beside it
   std::vector<int> levels;  ///< assembled: variable of each level of the result, without its dense tail
@@ -162,6 +162,6 @@ bool annihilates(const Input& input, int node);
 bool can_assemble(const std::vector<char>& summed);
 /// Position of the variable that needs a workspace then, or -1.
 int workspace_of(const std::vector<char>& summed);
-Lowered lower(const Input& input);
+LoweredNest lower(const Input& input);
 
 }  // namespace strata::merging

@@ -7,7 +7,7 @@ namespace strata::merging {
 class Nest : private Results {
  public:
   explicit Nest(const Input& input) : Results(input) {}
-  Lowered build();
+  LoweredNest build();
 
  private:
   // --- lower.cpp ---
@@ -20,23 +20,23 @@ class Nest : private Results {
   Stmt emit(int var, const Place& at) override;
   Stmt emit_loop(int var, const Place& at) override;
   bool has_level(int operand, int var, const Place& at) const;
-  Stmt every_coordinate(int var, const Place& at, std::vector<Cursor>& cursors);
-  Stmt one_driver(int var, const Place& at, std::vector<Cursor>& cursors, std::size_t driver, const Set& set);
-  Stmt merge(int var, const Place& at, const std::vector<Cursor>& cursors, const std::vector<int>& driving,
+  Stmt every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors);
+  Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
+  Stmt merge(int var, const Place& at, const std::vector<Fiber>& cursors, const std::vector<int>& driving,
              const Set& set);
-  Stmt merge_while(int var, Place at, std::vector<Cursor> cursors, const std::vector<int>& driving, const Set& set,
+  Stmt merge_while(int var, Place at, std::vector<Fiber> cursors, const std::vector<int>& driving, const Set& set,
                    bool all_inside);
   /// What one cursor has left when the others are through.
-  Stmt rest_of(int var, Place at, std::vector<Cursor> cursors, std::size_t which, const Set& set);
+  Stmt rest_of(int var, Place at, std::vector<Fiber> cursors, std::size_t which, const Set& set);
   /// The body of the loop at this coordinate, behind the test that the set demands.
-  Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Cursor>& cursors, const Set& set);
+  Stmt enter(int var, Place at, const Expr& coordinate, const std::vector<Fiber>& cursors, const Set& set);
   /// Is the place inside the bounds that are complete with this variable? null: there are none, or nothing to ask
   Expr inside_bounds(int var, const Place& at);
   /// The bounds that a loop over all coordinates of this variable can keep itself; true where these are all of them.
   bool keep_bounds(int var, const Place& at, Expr& first, Expr& last);
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
-  Expr holds(const Set& set, const std::vector<Cursor>& cursors) const;
+  Expr holds(const Set& set, const std::vector<Fiber>& cursors) const;
 
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such

@@ -7,7 +7,7 @@
 namespace strata::direct {
 
 std::string LoopNest::emit(const std::string& expression) const {
-  const merging::Lowered lowered = merging::lower(input_);
+  const merging::LoweredNest lowered = merging::lower(input_);
   CFile file{.computes = expression};
   for (std::size_t k = 0; k < stored_.size(); ++k) {
     const Access& a = u_.accesses[k];

@@ -8,7 +8,7 @@
 namespace strata::direct {
 
 struct Kernel {
-  merging::Lowered lowered;
+  merging::LoweredNest lowered;
   execution::Executable executable;
 };
 

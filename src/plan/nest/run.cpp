@@ -36,7 +36,7 @@ std::string LoopNest::describe(const Format& wanted, bool code) const {
     if (o_.convert[k])
       out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + ": " +
              reason_to_convert(u_, o_, k) + "\n";
-  const merging::Lowered lowered = merging::lower(input_);
+  const merging::LoweredNest lowered = merging::lower(input_);
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
   out += " (below: i, j, ... in this order; t0, t1, ... are the operands as they occur)\n" + lowered.text;

@@ -115,7 +115,7 @@ TEST_CASE("random lowered kernels are the same bit for bit, compiled and interpr
   struct One {
     Case c;
     LowerInput in;
-    Lowered lowered;
+    LoweredProduct lowered;
     std::uint64_t seed;
   };
   std::vector<One> all;

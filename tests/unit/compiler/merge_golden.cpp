@@ -45,7 +45,7 @@ merging::Input input(std::vector<merging::Operand> operands, Operator op, std::v
 }
 
 void check(const std::string& name, const merging::Input& in) {
-  const merging::Lowered lowered = merging::lower(in);
+  const merging::LoweredNest lowered = merging::lower(in);
   const std::string text = lowered.text + "\n" + ir::to_string(lowered.function);
   check_golden("merge_" + name + ".txt", text);
 }
