@@ -17,11 +17,7 @@ std::string operand_letter(int operand) {
 }  // namespace
 
 Addresses::Addresses(const Graph& graph, const Schedule& schedule)
-    : g_(graph),
-      s_(schedule),
-      in_(*graph.input),
-      arithmetic_(in_.compute),
-      params_(names_) {}
+    : g_(graph), s_(schedule), in_(*graph.input), arithmetic_(in_.compute), params_(names_) {}
 
 // --- parameters
 // -------------------------------------------------------------------------------------------------------
@@ -89,8 +85,8 @@ Expr Addresses::dim_coordinate(const Point& at, int dim, int except) const {
   Expr sum = ir::int_const(0);
   for (std::size_t b = 0; b < f.batch_scale.size(); ++b)
     if (f.batch_scale[b] != 0)
-      sum = sum + const_cast<Addresses*>(this)->scalar(ScalarBinding::batch_coordinate, in_.driver, g_.batches[b].number,
-                                                  "batch" + std::to_string(b)) *
+      sum = sum + const_cast<Addresses*>(this)->scalar(ScalarBinding::batch_coordinate, in_.driver,
+                                                       g_.batches[b].number, "batch" + std::to_string(b)) *
                       f.batch_scale[b];
   for (std::size_t l = 0; l < f.level_scale.size(); ++l) {
     const std::int64_t scale = f.level_scale[l];

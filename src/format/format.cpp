@@ -92,6 +92,9 @@ Format::Format(const FormatSpec& spec) {
   spec_ = parse_format(to_string()).spec_;
 }
 
+std::string Format::to_string() const { return text_of(spec()); }
+std::string Format::to_blog_string() const { return blog_text_of(spec()); }
+
 int Format::rank() const { return spec_->num_dims; }
 int Format::num_parts() const { return spec_->num_parts; }
 int Format::num_levels() const { return spec_->parts[0].num_levels; }

@@ -81,22 +81,22 @@ std::string print_expr(const FormatSpec& spec, const ExprNode& node, std::span<c
   }
 }
 
-std::string Format::to_string() const {
-  const auto dims = dim_names(spec());
-  return print_parts(spec(), [&](int, int l) {
+std::string text_of(const FormatSpec& spec) {
+  const auto dims = dim_names(spec);
+  return print_parts(spec, [&](int, int l) {
     if (l < 0) return "(" + joined(dims) + ") -> (";
-    const Level& level = spec().levels[static_cast<std::size_t>(l)];
-    return print_expr(spec(), node_at(spec(), level.expr), dims) + " : " + print_type(level);
+    const Level& level = spec.levels[static_cast<std::size_t>(l)];
+    return print_expr(spec, node_at(spec, level.expr), dims) + " : " + print_type(level);
   });
 }
 
-std::string Format::to_blog_string() const {
-  const auto dims = dim_names(spec());
-  return print_parts(spec(), [&](int, int l) {
+std::string blog_text_of(const FormatSpec& spec) {
+  const auto dims = dim_names(spec);
+  return print_parts(spec, [&](int, int l) {
     if (l < 0) return "[" + joined(dims) + "] -> (";
-    const Level& level = spec().levels[static_cast<std::size_t>(l)];
-    const ExprNode& e = node_at(spec(), level.expr);
-    const std::string text = print_expr(spec(), e, dims, true);
+    const Level& level = spec.levels[static_cast<std::size_t>(l)];
+    const ExprNode& e = node_at(spec, level.expr);
+    const std::string text = print_expr(spec, e, dims, true);
     return (e.op == ExprNode::dim ? text : "(" + text + ")") + ": " + print_blog_type(level);
   });
 }

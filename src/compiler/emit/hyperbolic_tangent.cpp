@@ -1,7 +1,7 @@
 // tanh as a few lines that become part of the loop, as exp is. Below 1.02 ulp (every seventh float tried; 20 million
 // doubles). tanh(x) = q / (q + 2) for q = exp(2x) - 1 = 2^n * (exp(r) - 1) + (2^n - 1), |r| <= log(2) / 2, each with
 // what rounding left of it.
-#include "compiler/emit/prologue.h"
+#include "compiler/emit/elementary.h"
 
 namespace strata {
 
@@ -61,8 +61,6 @@ constexpr std::string_view body_f64 = R"(  f64 x = __builtin_fabs(a) * 2.0;
 
 }  // namespace
 
-std::string Prologue::hyperbolic_tangent(DType t) {
-  return elementary("tanh", t, t == DType::f32 ? body_f32 : body_f64);
-}
+std::string_view hyperbolic_tangent_lines(DType t) { return t == DType::f32 ? body_f32 : body_f64; }
 
 }  // namespace strata

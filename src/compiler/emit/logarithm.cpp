@@ -1,7 +1,7 @@
 // log as a few lines that become part of the loop, as exp is. Below 0.85 ulp (every seventh float tried; 20 million
 // doubles). x = 2^e * m, 1/sqrt(2) <= m < sqrt(2), and log(m) = 2 artanh(s) for s = (m - 1) / (m + 1): f - (f^2/2 - s *
 // (f^2/2 + z * P(z))), f = m - 1, z = s^2.
-#include "compiler/emit/prologue.h"
+#include "compiler/emit/elementary.h"
 
 namespace strata {
 
@@ -48,6 +48,6 @@ constexpr std::string_view body_f64 = R"(  const f64 x = a < 0x1p-1022 ? a * 0x1
 
 }  // namespace
 
-std::string Prologue::logarithm(DType t) { return elementary("log", t, t == DType::f32 ? body_f32 : body_f64); }
+std::string_view logarithm_lines(DType t) { return t == DType::f32 ? body_f32 : body_f64; }
 
 }  // namespace strata

@@ -1,5 +1,7 @@
 #include "compiler/emit/prologue.h"
 
+#include "compiler/emit/elementary.h"
+
 #include <array>
 #include <limits>
 
@@ -172,8 +174,8 @@ std::string Prologue::unary(Op op, Type t) {
     }
     if (op == Op::abs && !is_float(t.dtype)) return add(name, v, v + " a", "  return a < 0 ? (" + v + ")-a : a;\n");
     if (op == Op::exp) return exponential(t.dtype);
-    if (op == Op::log) return logarithm(t.dtype);
-    if (op == Op::tanh) return hyperbolic_tangent(t.dtype);
+    if (op == Op::log) return elementary("log", t.dtype, logarithm_lines(t.dtype));
+    if (op == Op::tanh) return elementary("tanh", t.dtype, hyperbolic_tangent_lines(t.dtype));
     return "__builtin_" + std::string(op == Op::abs ? "fabs" : ir::name_of(op)) + (t.dtype == DType::f32 ? "f" : "");
   }
   if (op == Op::abs) {

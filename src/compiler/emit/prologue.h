@@ -52,8 +52,6 @@ class Prologue {
   std::string reduce_several(ir::Op op, ir::Type t, int vectors,
                              const std::function<std::string(const std::string&, const std::string&)>& combined);
   std::string exponential(DType t);
-  std::string logarithm(DType t);
-  std::string hyperbolic_tangent(DType t);
   /// NAME_f64(a) by these lines where there are fused multiply-adds, by the C library elsewhere.
   std::string elementary(const std::string& name, DType t, std::string_view body);
   std::string bits_of_f32(int lanes);

@@ -66,15 +66,15 @@ levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
 Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
   Fiber c{.operand = k,
-           .level = at.level[o],
-           .p = {},
-           .begin = {},
-           .end = {},
-           .has = {},
-           .next = {},
-           .has_unused = false,
-           .steps = {},
-           .origin = {}};
+          .level = at.level[o],
+          .p = {},
+          .begin = {},
+          .end = {},
+          .has = {},
+          .next = {},
+          .has_unused = false,
+          .steps = {},
+          .origin = {}};
   const levels::CursorInputs in = cursor_inputs(var, k, at);
   const std::string stem = in.stem;
   const auto named = [&](const char* what, const Expr& e) {

@@ -66,7 +66,6 @@ class Cursors {
     Expr origin;                         ///< with steps: the parent's first position, where that is not `begin`
   };
 
-
   Fiber open(int var, int operand, const Place& at, Stmts& out);
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
   /// crd[position], unpacked; of a bitmap the word there.

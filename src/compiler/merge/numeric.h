@@ -45,12 +45,12 @@ class NumericPhase : protected Values {
   /// Behind all rows: nothing of the earlier result is left.
   void check_ends(Stmts& out);
 
-  std::vector<int> levels_;    ///< assembled: variable of each level
-  std::vector<int> tail_;      ///< assembled: variables of the dense block below the last level
-  std::vector<int> level_of_;  ///< per variable: level of the result, -1
-  int workspace_ = -1;         ///< variable held in the workspace
-  int drained_ = -1;           ///< ... which is emptied behind the loop of this variable
-  bool inverted_ = false;      ///< a variable of the result stands inside a summed one
+  std::vector<int> levels_;         ///< assembled: variable of each level
+  std::vector<int> tail_;           ///< assembled: variables of the dense block below the last level
+  std::vector<int> level_of_;       ///< per variable: level of the result, -1
+  int workspace_ = -1;              ///< variable held in the workspace
+  int drained_ = -1;                ///< ... which is emptied behind the loop of this variable
+  bool inverted_ = false;           ///< a variable of the result stands inside a summed one
   std::vector<std::string> lines_;  ///< the loops, for explain()
 
  private:

@@ -16,7 +16,6 @@ DType dtype_of_totals(const Input& in) {
 
 }  // namespace
 
-
 Results::Results(const Input& input) : Assembler(input), total_(dtype_of_totals(input)) {
   int last = -1;
   for (int v = 0; v < in_.num_vars; ++v)

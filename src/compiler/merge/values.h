@@ -35,7 +35,7 @@ class Values : protected Cursors {
   Expr is_absent(const Value& v) const;
   Value named(const std::string& stem, const Value& v, Stmts& out);
 
-  compiler::Arithmetic arithmetic_;  ///< of the result
+  compiler::Arithmetic arithmetic_;     ///< of the result
   std::vector<int> last_var_, parent_;  ///< per node: the last variable that it depends on, -1; its parent, -1
 };
 

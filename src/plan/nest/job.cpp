@@ -2,6 +2,7 @@
 #include <new>
 
 #include "backend/pool.h"
+#include "base/share.h"
 #include "execute/chunks.h"
 #include "plan/nest/run.h"
 #include "tensor/tensor_impl.h"
@@ -140,6 +141,23 @@ execution::DenseResult Run::dense(bool apart) const {
     r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.skew.index) - o_.indices.begin())] =
         u_.skew.stride;
     r.offset = u_.skew.offset;
+  }
+  return r;
+}
+
+execution::NumericResult Run::numeric(const std::vector<i64>& starts) const {
+  const Part& pattern = tensors_.back().part();
+  execution::NumericResult r{.size = used_values(pattern), .ends = {}, .shares = shares(std::ssize(starts) - 1)};
+  for (std::size_t c = 0; c < starts.size(); ++c) {
+    // Where the outermost index is summed there is one chunk, of the whole result.
+    const i64 x = c == 0 ? 0 : c + 1 == starts.size() ? level_extent(0) : starts[c];
+    auto& ends = r.ends.emplace_back();
+    for (std::size_t l = 0; l < levels(); ++l) ends.push_back(stored_before(pattern, x, l + 1));
+  }
+  if (const int v = kernel_->lowered.workspace; v >= 0) {
+    r.workspace = extents_[static_cast<std::size_t>(v)];
+    r.slots = tensors_.back().type().pos_dtype;
+    r.holds_mask = kernel_->lowered.holds_mask;
   }
   return r;
 }

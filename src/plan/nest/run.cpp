@@ -71,6 +71,22 @@ std::optional<Tensor> Run::run() {
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
+std::optional<Tensor> Run::run_in_pattern_of(const Tensor& earlier) {
+  // (How wide positions are is what counting them would say.)
+  if (!no_numeric_phase(earlier.format()).empty() || earlier.shape() != shape() ||
+      earlier.type().pos_dtype != index_dtype_for(earlier.nse()))
+    return std::nullopt;
+  merging::Operand pattern{.type = earlier.type(), .vars = result_variables()};
+  pattern.type.dtype = u_.compute;  // its values are not read
+  pattern.type.shared_value = false;
+  input_.earlier = static_cast<int>(input_.operands.size());
+  input_.operands.push_back(std::move(pattern));
+  tensors_.push_back(earlier);
+  if (!get_kernel()) return std::nullopt;
+  auto arrays = execution::run(job());
+  return arrays ? std::optional(with_values(u_, earlier, std::move(arrays->values))) : std::nullopt;
+}
+
 bool Run::get_kernel() {
   for (std::size_t k = 0; k < tensors_.size(); ++k) {  // what a guard made otherwise may have other elements
     const int twin = input_.operands[k].twin;

@@ -29,8 +29,9 @@ inline std::vector<std::int64_t> dimension_strides(const Tensor& out) {
 }
 
 /// One batch of one part.
-inline Arguments gather(const LoweredProduct& l, const LowerInput& in, std::span<const Tensor> operands, const Tensor& out,
-                        std::int64_t batch, void* alpha, void* beta, std::span<const std::int64_t> extents) {
+inline Arguments gather(const LoweredProduct& l, const LowerInput& in, std::span<const Tensor> operands,
+                        const Tensor& out, std::int64_t batch, void* alpha, void* beta,
+                        std::span<const std::int64_t> extents) {
   Arguments a;
   const Part& part = operands[static_cast<std::size_t>(in.driver)].part(in.part);
   const auto moved = [](const Buffer& b, std::int64_t elements) {
@@ -122,8 +123,8 @@ inline std::vector<std::pair<std::int64_t, std::int64_t>> random_chunks(const La
 }
 
 /// out = alpha * einsum + beta * out for one part; `out` has dtype `compute` where the kernel wants a wide output.
-inline void run_lowered(const LoweredProduct& l, const Kernel& kernel, const LowerInput& in, std::span<const Tensor> operands,
-                        const Tensor& out, const Scalar& alpha, const Scalar& beta,
+inline void run_lowered(const LoweredProduct& l, const Kernel& kernel, const LowerInput& in,
+                        std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta,
                         std::span<const std::int64_t> extents, Rng& rng) {
   alignas(16) unsigned char a[16], b[16];
   std::memcpy(a, alpha.bits, 16);
