@@ -141,16 +141,29 @@ ModulePtr module_for(const Compiler& compiler, const std::string& source) {
 
 }  // namespace
 
+namespace {
+
+/// Null where there is none, or the settings want a compiler's.
+KernelFunction compiled_ahead(const std::string& source, const std::string& symbol) {
+  if (settings().jit != "auto" && settings().jit != "off") return nullptr;
+  const std::lock_guard lock(state().mutex);
+  const auto& ahead = state().ahead;
+  if (ahead.empty()) return nullptr;
+  const auto at = ahead.find(text_hash(source) + "." + symbol);
+  return at == ahead.end() ? nullptr : at->second;
+}
+
+}  // namespace
+
+bool is_compiled_ahead(const std::string& source, const std::string& symbol) {
+  const CompileGate::Pass pass;
+  return compiled_ahead(source, symbol) != nullptr;
+}
+
 KernelPtr compile_c(const std::string& source, const std::string& symbol, std::string* why) {
   // The gate keeps forks out: a child never finds these tables, LLVM or the loader locked.
   const CompileGate::Pass pass;
-  if (settings().jit == "auto" || settings().jit == "off") {
-    const std::lock_guard lock(state().mutex);
-    const auto& ahead = state().ahead;
-    if (!ahead.empty())
-      if (const auto at = ahead.find(text_hash(source) + "." + symbol); at != ahead.end())
-        return wrap_function(at->second, "ahead of time");
-  }
+  if (const KernelFunction function = compiled_ahead(source, symbol)) return wrap_function(function, "ahead of time");
   std::string reason;
   const CompilerPtr compiler = choose_compiler(reason);
   if (!compiler) {

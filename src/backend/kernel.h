@@ -33,6 +33,8 @@ using KernelPtr = std::shared_ptr<const Kernel>;
 /// in a subprocess, as settings().jit allows. Caches in memory and on disk. Null where no compiler is to be had (`why`
 /// then says why); throws RuntimeFailure where a compiler refuses the text.
 KernelPtr compile_c(const std::string& source, const std::string& symbol, std::string* why = nullptr);
+/// Would compile_c() find this one compiled ahead of time?
+bool is_compiled_ahead(const std::string& source, const std::string& symbol);
 /// A kernel around a function that lives as long as the process (compiled ahead of time, or a user's own).
 KernelPtr wrap_function(KernelFunction function, std::string engine);
 /// Which compiler compile_c would use: "clang 19.1.7 (in process)", "cc (gcc 12.2)", or "none: <reason>".

@@ -85,3 +85,23 @@ def test_any_number_of_columns_ahead_of_time():
     """Where nothing compiles, a text of any number of columns takes the place of the one of this number."""
     done = run(COLUMNS, STRATA_JIT="off")
     assert done.returncode == 0, done.stderr
+
+
+MANY = """
+import numpy as np, scipy.sparse as sp, strata as st
+a = sp.random_array((64, 64), density=0.2, format="csr", rng=np.random.default_rng(3))
+ahead = "ahead of time" in st.plan("ij,j->i", st.from_scipy(a).to("COO"), np.ones(64)).explain()
+for format in ("COO", "CSC", "BSR(4, 4)"):
+    A = st.from_scipy(a).to(format)
+    for columns in (33, 50, 77, 100, 127, 500):
+        x = np.random.default_rng(columns).random((64, columns))
+        plan = st.plan("ij,jk->ik", A, x)
+        np.testing.assert_allclose(plan.run(A, x), a @ x, rtol=1e-12)
+        assert ("ahead of time" in plan.explain()) == ahead, (format, columns)
+"""
+
+
+def test_many_columns_wait_for_no_compiler():
+    """A text for one number of columns is compiled where it pays: up to 32."""
+    done = run(MANY)
+    assert done.returncode == 0, done.stderr
