@@ -134,7 +134,8 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
       return refuse("an extent of 1 is stretched");
   }
   const Format format = types[walked].format.transpose(perm);
-  if (!((options.format ? *options.format : result_format(a, by_name, options).format) == format))
+  if (!(options.format ? *options.format == format
+                       : result_format(a, by_name, options).format == planning::with_room(format)))
     return refuse("the result is in another format");
 
   const Lazy before = std::exchange(list[walked], added(list[walked], dtype));

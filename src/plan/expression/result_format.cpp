@@ -381,6 +381,14 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
   return planning::result_format(a, operands, planning::asked_of(options, std::move(mask)));
 }
 
+Format planning::with_room(const Format& f) {
+  if (f.num_parts() == 1) return f;
+  FormatSpec spec = f.spec();
+  for (int l = 0; l < spec.num_levels; ++l)
+    if (Level& level = spec.levels[static_cast<std::size_t>(l)]; level.kind == LevelKind::padded) level.arg = 0;
+  return Format(spec);
+}
+
 ResultFormat planning::result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                                      const Asked& options) {
   const int rank = static_cast<int>(a.indices.size());
@@ -391,12 +399,12 @@ ResultFormat planning::result_format(const Assignment& a, const std::map<std::st
     c.why = "all operands are sparse";
   }
   switch (c.kind) {
-    case Choice::pattern: return {*c.format, c.why};
+    case Choice::pattern: return {with_room(*c.format), c.why};
     case Choice::compressed: return {compressed_format(c, a.indices), c.why};
     default:
       if (options.mask && !options.complement_mask && !options.mask->format().is_all_dense() &&
           options.mask->rank() == rank)
-        return {options.mask->format(), "pattern of the mask"};
+        return {with_room(options.mask->format()), "pattern of the mask"};
       return {conversion::dense_format(rank), c.why.empty() ? "no operand is sparse" : c.why};
   }
 }

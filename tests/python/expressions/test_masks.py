@@ -136,3 +136,18 @@ def test_splits():
         S = A.to("COO + CSR", split=mask)
         np.testing.assert_array_equal(S.parts[0].to_dense(), np.where(truth, a, 0))
         np.testing.assert_array_equal(S.to_dense(), a)
+
+
+@pytest.mark.parametrize(
+    "format", ["(i, j) -> (i - j: compressed, j: range) + (i, j) -> (j: dense, i: padded)", "BSR(2, 2) + ELL"]
+)
+def test_a_result_in_parts_has_room_for_its_own_rows(format):
+    """To which part an element goes depends on its dtype: the widths that an operand's rows have need not do."""
+    rng = np.random.default_rng(20)
+    for _ in range(20):
+        there = rng.random((6, 4)) < 0.5
+        A = st.from_dense(there, format)
+        X = rng.integers(1, 9, (6, 4))
+        np.testing.assert_array_equal(st.evaluate("R(i,j) = X(i,j)", X=X, mask=A).to_dense(), np.where(there, X, 0))
+        np.testing.assert_array_equal(st.evaluate("R(i,j) = A(i,j) * 2", A=A).to_dense(), there * 2)
+        np.testing.assert_array_equal(st.evaluate("R(i,j) = abs(A(i,j) * 1.5)", A=A).to_dense(), there * 1.5)
