@@ -43,6 +43,11 @@ def small(rng):
     return uniform(rng, 100, 5)
 
 
+def random(rng, per_row, rows=ROWS):
+    """Rows of any length: where one ends is a guess."""
+    return sp.random_array((rows, rows), density=per_row / rows, format="csr", rng=rng)
+
+
 def band(rng, rows=ROWS, width=9):
     first = -(width // 2) + int(rng.integers(0, 3))
     return int32(sp.diags_array([rng.random(rows)] * width, offsets=range(first, first + width), shape=(rows, rows)))
@@ -72,11 +77,13 @@ def weights(rng):
 
 MATRICES = {"uniform": uniform, "band": band, "power law": powers, "blocks": blocks, "small": small, "pruned": pruned}
 MATRICES |= {"weights": weights} | {f"blocks of {n}": lambda rng, n=n: blocks(rng, n) for n in (3, 32)}
+MATRICES |= {"random": lambda rng: random(rng, 10), "graph": lambda rng: random(rng, 3)}
 MATRICES["mesh of blocks of 3"] = lambda rng: blocks(rng, 3, 48_000, 27)
 #: kernel: (format, matrices, columns)
 MANY = (1, 16, 64)
 PRODUCTS = {
     "CSR": ("CSR", ["uniform", "band", "power law", "blocks", "small"], MANY),
+    "COO times a vector": ("COO", ["uniform", "random", "graph", "band", "power law"], (1,)),
     "BSR(3, 3)": ("BSR(3, 3)", ["blocks of 3", "mesh of blocks of 3"], (1,)),
     "BSR(32, 32), few columns": ("BSR(32, 32)", ["blocks of 32", "weights"], (2, 8, 16)),
     "DIA": ("DIA", ["band"], MANY),

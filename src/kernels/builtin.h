@@ -4,7 +4,7 @@
 
 namespace strata::kernels {
 
-extern const BuiltinKernel csr_kernel, bitmap_kernel, bsr_kernel, tiled_csr_kernel, dia_kernel, row_sums_kernel,
-    mkl_kernel;
+extern const BuiltinKernel csr_kernel, coo_kernel, bitmap_kernel, bsr_kernel, tiled_csr_kernel, dia_kernel,
+    row_sums_kernel, mkl_kernel;
 
 }  // namespace strata::kernels

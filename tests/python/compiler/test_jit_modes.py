@@ -76,7 +76,8 @@ for format in ("COO", "CSC"):
                 x = rng.random((50,) if columns is None else (50, columns)).astype(dtype)
                 plan = st.plan("ij,j->i" if columns is None else "ij,jk->ik", A, x)
                 np.testing.assert_allclose(plan.run(A, x), a @ x, rtol=1e-5)
-                told.add("ahead of time" in plan.explain())
+                if columns is not None or format != "COO":  # (a list times a vector has a loop by hand)
+                    told.add("ahead of time" in plan.explain())
 assert len(told) == 1, "some numbers of columns were compiled ahead of time, others not"
 """
 
@@ -90,7 +91,7 @@ def test_any_number_of_columns_ahead_of_time():
 MANY = """
 import numpy as np, scipy.sparse as sp, strata as st
 a = sp.random_array((64, 64), density=0.2, format="csr", rng=np.random.default_rng(3))
-ahead = "ahead of time" in st.plan("ij,j->i", st.from_scipy(a).to("COO"), np.ones(64)).explain()
+ahead = "ahead of time" in st.plan("ij,j->i", st.from_scipy(a).to("CSC"), np.ones(64)).explain()
 for format in ("COO", "CSC", "BSR(4, 4)"):
     A = st.from_scipy(a).to(format)
     for columns in (33, 50, 77, 100, 127, 500):
