@@ -139,10 +139,6 @@ ModulePtr module_for(const Compiler& compiler, const std::string& source) {
   return module;
 }
 
-}  // namespace
-
-namespace {
-
 /// Null where there is none, or the settings want a compiler's.
 KernelFunction compiled_ahead(const std::string& source, const std::string& symbol) {
   if (settings().jit != "auto" && settings().jit != "off") return nullptr;

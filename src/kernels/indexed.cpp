@@ -186,8 +186,7 @@ void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& 
   else indices(loops().f32, static_cast<float*>(nullptr));
 }
 
-// --- BSR: blocks of 2 x 2 and 3 x 3 times a vector, high ones times few columns. Generated code is faster elsewhere.
-// ---
+// --- BSR: blocks of 3 x 3 times a vector, high ones times few columns. Generated code is faster elsewhere. ---
 bool accepts_bsr(const Query& q, std::string& why) {
   const auto [m, ok] = accept(q, why);
   if (!ok) return false;

@@ -51,6 +51,11 @@ def matrix(rng, format, shape, zeros):
     return values
 
 
+def shapes_of(format):
+    """n of m elements need m of them."""
+    return [shape for shape in SHAPES if "structured" not in format or shape[1] >= 4]
+
+
 def explained(text, **operands):
     return [line.strip() for line in str(st.explain(text, **operands)).splitlines()]
 
@@ -66,9 +71,7 @@ def times(semiring, a, b):
 @pytest.mark.parametrize("format", FORMATS)
 def test_products_with_dense(engine, format, semiring):
     rng = np.random.default_rng(3)
-    for shape in SHAPES:
-        if "structured" in format and shape[1] < 4:
-            continue
+    for shape in shapes_of(format):
         values = matrix(rng, format, shape, zeros=True)
         A = st.from_dense(values, format)
         x, X = rng.integers(-5, 9, shape[1]) * 1.0, rng.integers(-5, 9, (shape[1], 3)) * 1.0
@@ -89,9 +92,7 @@ def test_products_with_dense(engine, format, semiring):
 def test_trees_beside_dense(engine, format):
     """What is no product, and what depends on both indices."""
     rng = np.random.default_rng(4)
-    for shape in SHAPES:
-        if "structured" in format and shape[1] < 4:
-            continue
+    for shape in shapes_of(format):
         a = matrix(rng, format, shape, zeros=False)
         A = st.from_dense(a, format)
         x, z, M = rng.random(shape[1]), rng.random(shape[0]), rng.random(shape)
