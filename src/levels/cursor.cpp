@@ -22,6 +22,8 @@ Cursor open(const CursorInputs& in, ir::Expr parent, const Window& window) {
   throw InternalError("a batch level has no cursor");
 }
 
+bool has_steps(LevelKind kind) { return kind == LevelKind::delta || kind == LevelKind::bitmap || is_registered(kind); }
+
 std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent, const ir::Expr& position) {
   if (is_registered(in.level.kind)) return steps_of_registered(in, parent, position);
   switch (in.level.kind) {

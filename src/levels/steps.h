@@ -13,6 +13,8 @@ struct Steps {
   ir::Expr coordinate;               ///< of the position that was stepped to last
 };
 
+/// Are its coordinates found one after the other, since no array has them?
+bool has_steps(LevelKind kind);
 /// Of delta, bitmap and registered levels, where `position` is what the caller counts; of others nothing: their
 /// coordinates are read where they are wanted.
 std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent_position, const ir::Expr& position);

@@ -63,6 +63,14 @@ levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
   return in;
 }
 
+Expr Cursors::slots_of(const levels::CursorInputs& in, int k, int l) {
+  if (in.level.kind == LevelKind::structured) return ir::int_const(in.level.arg);
+  if (in.level.kind == LevelKind::padded)
+    return scalar(ScalarBinding::level_slots, k, l, name_of_operand(k) + "_slots");
+  const bool own = levels::is_registered(in.level.kind) && !levels::registered(in.level.kind).has_pos;
+  return own ? levels::slots_in_code(in) : nullptr;
+}
+
 Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
   const auto o = static_cast<std::size_t>(k);
   Fiber c{.operand = k,
@@ -87,20 +95,10 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
     // A child for each position of the parent that has the coordinate above: none where it has not.
     c.begin = parent;
     c.end = named("_end", at.next[o] ? at.next[o] : parent + one_if(at.present[o]));
-  } else if (in.level.kind == LevelKind::structured) {
-    c.begin = named("_begin", parent * in.level.arg);
-    c.end = named("_end",
-                  c.begin + (at.present[o] ? ir::select(at.present[o], ir::int_const(in.level.arg), ir::int_const(0))
-                                           : ir::int_const(in.level.arg)));
-  } else if (in.level.kind == LevelKind::padded) {
-    const Expr slots = scalar(ScalarBinding::level_slots, k, c.level, name_of_operand(k) + "_slots");
+  } else if (const Expr slots = slots_of(in, k, c.level); slots) {
     c.begin = named("_begin", parent * slots);
     c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
-    c.has_unused = true;
-  } else if (levels::is_registered(in.level.kind) && !levels::registered(in.level.kind).has_pos) {
-    const Expr slots = levels::slots_in_code(in);
-    c.begin = named("_begin", parent * slots);
-    c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
+    c.has_unused = in.level.kind == LevelKind::padded;
   } else {
     c.begin = named("_begin", in.pos(parent));
     c.end = named("_end", in.pos(parent + 1));
@@ -114,8 +112,7 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
 }
 
 void Cursors::cut(int var, Fiber& c, const Place& at, Stmts& out) {
-  const LevelKind kind = this->kind(c.operand, c.level);
-  if (kind != LevelKind::delta && kind != LevelKind::bitmap && !levels::is_registered(kind)) {
+  if (!levels::has_steps(kind(c.operand, c.level))) {
     leave_out_unused(var, c, out);
     const Expr from = lower_bound(c, c.begin, c.end, first_, out);
     const Expr to = lower_bound(c, from, c.end, last_, out);

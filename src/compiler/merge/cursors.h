@@ -67,6 +67,8 @@ class Cursors {
   };
 
   Fiber open(int var, int operand, const Place& at, Stmts& out);
+  /// Of a level whose parents all have as many: how many slots. null: of another
+  Expr slots_of(const levels::CursorInputs& in, int operand, int level);
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
   /// crd[position], unpacked; of a bitmap the word there.
   Expr crd(int operand, int level, const Expr& position);
