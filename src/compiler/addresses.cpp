@@ -16,7 +16,7 @@ std::string operand_letter(int operand) {
 
 }  // namespace
 
-Addresses::Addresses(const Graph& graph, const Schedule& schedule)
+Addresses::Addresses(const Graph& graph, const ProductSchedule& schedule)
     : g_(graph), s_(schedule), in_(*graph.input), arithmetic_(in_.compute), params_(names_) {}
 
 // --- parameters
@@ -62,14 +62,6 @@ int Addresses::values_buffer(int operand) {
   const DType t = g_.type(operand).dtype;
   return params_.buffer({BufferBinding::values, operand, operand == in_.driver ? in_.part : 0, 0},
                         operand_letter(operand) + "_values", part_dtype(t));
-}
-
-Expr Addresses::named(Stmts& out, const std::string& stem, const Expr& e) {
-  if (e->kind == ir::ExprNode::variable || e->kind == ir::ExprNode::constant || e->kind == ir::ExprNode::scalar_param)
-    return e;
-  const std::string name = names_.fresh(stem);
-  out.push_back(ir::let(name, e));
-  return ir::var(name, e->type);
 }
 
 Value Addresses::keep(Stmts& out, const std::string& stem, const Value& v) {
@@ -356,17 +348,6 @@ bool Addresses::depends_on_tile(const DenseAccess& access) const {
 Expr Addresses::tile_stride(const DenseAccess& access) {
   if (s_.tile_index >= 0) return stride_of_index(access, s_.tile_index);
   return s_.tile_level >= 0 ? stride_of_level(access, s_.tile_level) : nullptr;
-}
-
-/// [0, count) in pieces of `lanes`, then halves of that.
-std::vector<Group> Addresses::pieces(std::int64_t count, int lanes) {
-  std::vector<Group> groups;
-  for (std::int64_t at = 0; at < count;) {
-    while (lanes > count - at) lanes /= 2;
-    groups.push_back({at, lanes});
-    at += lanes;
-  }
-  return groups;
 }
 
 }  // namespace strata::compiler

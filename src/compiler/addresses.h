@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/params.h"
+#include "compiler/pieces.h"
 #include "compiler/schedule.h"
 #include "compiler/value.h"
 #include "levels/cursor.h"
@@ -51,7 +52,7 @@ struct Point {
 /// The function under construction: its parameters, and what follows from the coordinates entered so far.
 class Addresses {
  protected:
-  Addresses(const Graph& graph, const Schedule& schedule);
+  Addresses(const Graph& graph, const ProductSchedule& schedule);
   ~Addresses() = default;
 
   using Body = std::function<ir::Stmt(Point)>;
@@ -74,7 +75,9 @@ class Addresses {
   bool known(const Point& at, const DenseAccess& access) const;
   int values_buffer(int operand);
   Value load(const Point& at, std::size_t access, const Group& group);
-  ir::Expr named(Stmts& out, const std::string& stem, const ir::Expr& e);
+  ir::Expr named(Stmts& out, const std::string& stem, const ir::Expr& e) {
+    return compiler::named(names_, out, stem, e);
+  }
   Value keep(Stmts& out, const std::string& stem, const Value& v);
   Point start(Stmts& out);
 
@@ -107,10 +110,9 @@ class Addresses {
   // --- pieces of lanes ---
   bool depends_on_tile(const DenseAccess& access) const;
   ir::Expr tile_stride(const DenseAccess& access);
-  static std::vector<Group> pieces(std::int64_t count, int lanes);
 
   const Graph& g_;
-  const Schedule& s_;
+  const ProductSchedule& s_;
   const LowerInput& in_;
   Arithmetic arithmetic_;
   Names names_;

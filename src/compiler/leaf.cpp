@@ -36,7 +36,7 @@ std::vector<Group> Sums::accumulator_groups(const Point& at) const {
   if (s_.tile_level < 0) return {{0, 1}};
   if (s_.tile_level >= s_.block_begin) {
     const std::int64_t n = g_.levels[static_cast<std::size_t>(s_.tile_level)].constant_size;
-    std::vector<Group> groups = pieces(n, at.careful && !s_.tile_sums ? 1 : s_.lanes);
+    std::vector<Group> groups = groups_of(n, at.careful && !s_.tile_sums ? 1 : s_.lanes);
     if (s_.tile_sums) {
       const bool may_clip = std::any_of(g_.dims.begin(), g_.dims.end(), [&](const DimFacts& d) {
         return !d.exact() && d.level_scale[static_cast<std::size_t>(s_.tile_level)] != 0;
@@ -62,7 +62,7 @@ void Sums::for_each_row(const Point& at, const std::function<void(Point)>& f) co
   go(at, 0);
 }
 
-Sums::Sums(const Graph& graph, const Schedule& schedule)
+Sums::Sums(const Graph& graph, const ProductSchedule& schedule)
     : Addresses(graph, schedule), output_storage_(schedule.wide_output ? in_.compute : in_.output.dtype) {}
 
 Stmt Sums::emit_split(std::size_t step, const Point& at) {

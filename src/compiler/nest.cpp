@@ -10,16 +10,16 @@ using ir::Stmt;
 Stmt TiledNest::emit(std::size_t step, const Point& at) {
   if (step == s_.steps.size()) return in_.pattern_output ? emit_pattern_leaf(at) : emit_leaf(at);
   switch (s_.steps[step].kind) {
-    case Step::walk: return emit_level(step, at);
-    case Step::run: return emit_run(step, at);
-    case Step::slots: return emit_slots(step, at);
-    case Step::free_loop: return emit_free(step, at);
-    case Step::tile: return emit_tile(step, at);
-    case Step::row_tile: return emit_row_tile(step, at);
-    case Step::split: return emit_split(step, at);
-    case Step::open: return in_.pattern_output ? emit_pattern_open(step, at) : emit_open(step, at);
-    case Step::sum: return emit_sum(step, at);
-    case Step::constant: return emit_constant(step, at);
+    case ScheduleStep::walk: return emit_level(step, at);
+    case ScheduleStep::run: return emit_run(step, at);
+    case ScheduleStep::slots: return emit_slots(step, at);
+    case ScheduleStep::free_loop: return emit_free(step, at);
+    case ScheduleStep::tile: return emit_tile(step, at);
+    case ScheduleStep::row_tile: return emit_row_tile(step, at);
+    case ScheduleStep::split: return emit_split(step, at);
+    case ScheduleStep::open: return in_.pattern_output ? emit_pattern_open(step, at) : emit_open(step, at);
+    case ScheduleStep::sum: return emit_sum(step, at);
+    case ScheduleStep::constant: return emit_constant(step, at);
   }
   throw InternalError("a step of no kind");
 }

@@ -6,7 +6,7 @@ namespace strata::compiler {
 
 class TiledNest : private Walk {
  public:
-  TiledNest(const Graph& graph, const Schedule& schedule) : Walk(graph, schedule) {}
+  TiledNest(const Graph& graph, const ProductSchedule& schedule) : Walk(graph, schedule) {}
   LoweredProduct build();
 
  private:

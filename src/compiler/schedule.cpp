@@ -35,11 +35,11 @@ StrideKind stride_along_level(const Graph& g, const DenseAccess& access, int lev
 namespace {
 
 /// Makes the decisions one after the other; each is a member function.
-class Scheduler {
+class ProductScheduler {
  public:
-  explicit Scheduler(const Graph& g) : g_(g), in_(*g.input), n_(g.num_levels()) {}
+  explicit ProductScheduler(const Graph& g) : g_(g), in_(*g.input), n_(g.num_levels()) {}
 
-  Schedule make() {
+  ProductSchedule make() {
     s_.block_begin = n_;
     batches();
     if (in_.optimize) {
@@ -392,14 +392,14 @@ class Scheduler {
   /// The steps, outside in.
   void arrange() {
     auto& steps = s_.steps;
-    const auto level_step = [&](int l) { steps.push_back({Step::walk, l, l, -1, 0}); };
+    const auto level_step = [&](int l) { steps.push_back({ScheduleStep::walk, l, l, -1, 0}); };
     const auto free_steps = [&](const std::vector<int>& indices) {
       for (int i : indices)
-        if (i != s_.tile_index) steps.push_back({Step::free_loop, -1, -1, i, 0});
+        if (i != s_.tile_index) steps.push_back({ScheduleStep::free_loop, -1, -1, i, 0});
     };
     const auto tile_step = [&] {
-      if (s_.tile_index >= 0) steps.push_back({Step::tile, -1, -1, s_.tile_index, 0});
-      else if (s_.tile_level >= 0) steps.push_back({Step::tile, s_.tile_level, -1, -1, 0});
+      if (s_.tile_index >= 0) steps.push_back({ScheduleStep::tile, -1, -1, s_.tile_index, 0});
+      else if (s_.tile_level >= 0) steps.push_back({ScheduleStep::tile, s_.tile_level, -1, -1, 0});
     };
     const auto block_steps = [&](bool rows) {
       for (int l = s_.block_begin; l < n_; ++l) {
@@ -407,7 +407,7 @@ class Scheduler {
         const bool row = std::find(s_.rows.begin(), s_.rows.end(), l) != s_.rows.end();
         if (row != rows) continue;
         std::int64_t copies = std::max<std::int64_t>(accumulators_, 1) * level(l).constant_size;
-        steps.push_back({Step::constant, l, l, -1, row || copies <= 64 ? 1 : 0});
+        steps.push_back({ScheduleStep::constant, l, l, -1, row || copies <= 64 ? 1 : 0});
       }
     };
     if (!s_.accumulate) {
@@ -425,7 +425,7 @@ class Scheduler {
         } else if (l < s_.block_begin) {
           level_step(l);
         } else {
-          steps.push_back({Step::constant, l, l, -1, level(l).constant_size <= 8 ? 1 : 0});
+          steps.push_back({ScheduleStep::constant, l, l, -1, level(l).constant_size <= 8 ? 1 : 0});
         }
       }
       if (s_.tile_level < 0 && tile_depth == n_) {
@@ -438,27 +438,28 @@ class Scheduler {
     int l = 0;
     for (; l < depth_; ++l) {
       if (l == run_first_) {
-        steps.push_back({Step::run, run_first_, run_last_, -1, 0});
+        steps.push_back({ScheduleStep::run, run_first_, run_last_, -1, 0});
         l = run_last_;
       } else {
         level_step(l);
       }
     }
     if (s_.early_level >= 0) level_step(s_.early_level);
-    if (s_.block_begin < n_) steps.push_back({Step::split, -1, -1, -1, 0});
+    if (s_.block_begin < n_) steps.push_back({ScheduleStep::split, -1, -1, -1, 0});
     free_steps(g_.free_out);
     for (std::size_t r = 0; r < s_.rows.size(); ++r)
       if (s_.row_pieces[r] != level(s_.rows[r]).constant_size)
-        steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
+        steps.push_back({ScheduleStep::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
     if (s_.tile_index >= 0) tile_step();
-    steps.push_back({Step::open, -1, -1, -1, 0});
+    steps.push_back({ScheduleStep::open, -1, -1, -1, 0});
     if (run_last_ >= 0) {  // the first sum, if it is of the run, stands above its slots
-      if (!s_.sums.empty() && s_.sums.front() == run_last_ + 1) steps.push_back({Step::sum, run_last_ + 1, -1, -1, 0});
-      steps.push_back({Step::slots, run_last_ + 1, -1, -1, 0});
+      if (!s_.sums.empty() && s_.sums.front() == run_last_ + 1)
+        steps.push_back({ScheduleStep::sum, run_last_ + 1, -1, -1, 0});
+      steps.push_back({ScheduleStep::slots, run_last_ + 1, -1, -1, 0});
     }
     for (; l < s_.block_begin; ++l) {
       if (std::find(s_.sums.begin(), s_.sums.end(), l) != s_.sums.end() && (run_last_ < 0 || l > run_last_ + 1))
-        steps.push_back({Step::sum, l, -1, -1, 0});
+        steps.push_back({ScheduleStep::sum, l, -1, -1, 0});
       if (l == s_.tile_level) tile_step();
       else if (l != s_.early_level) level_step(l);
     }
@@ -509,13 +510,13 @@ class Scheduler {
   int n_;
   int depth_ = 0, run_first_ = -1, run_last_ = -1;
   std::int64_t accumulators_ = 1;
-  Schedule s_;
+  ProductSchedule s_;
 };
 
 }  // namespace
 
-Schedule make_schedule(const Graph& graph) {
-  return graph.input->pattern_output ? make_pattern_schedule(graph) : Scheduler(graph).make();
+ProductSchedule make_schedule(const Graph& graph) {
+  return graph.input->pattern_output ? make_pattern_schedule(graph) : ProductScheduler(graph).make();
 }
 
 }  // namespace strata::compiler

@@ -8,14 +8,8 @@
 
 namespace strata::compiler {
 
-/// A piece of the tiled loop that is held at once: `lanes` consecutive coordinates from `offset` on.
-struct Group {
-  std::int64_t offset = 0;
-  int lanes = 1;
-};
-
 /// One step on the way from the outside of the nest to its leaf.
-struct Step {
+struct ScheduleStep {
   enum Kind : std::uint8_t {
     walk,       ///< walk driver level `level`
     run,        ///< find a run of equal coordinates in the nonunique levels level..last, entered as one
@@ -34,8 +28,8 @@ struct Step {
   std::int64_t piece = 0;
 };
 
-struct Schedule {
-  std::vector<Step> steps;
+struct ProductSchedule {
+  std::vector<ScheduleStep> steps;
   bool accumulate = false;  ///< there is an `open` step; otherwise every stored element adds to memory
   std::vector<int>
       times;  ///< per dense access: it multiplies the sum of what lies below so many levels (at_leaf: each element)
@@ -67,17 +61,17 @@ struct Schedule {
   std::string text;
 };
 
-Schedule make_schedule(const Graph& graph);
+ProductSchedule make_schedule(const Graph& graph);
 /// The same for an output in the driver's pattern (schedule_pattern.cpp).
-Schedule make_pattern_schedule(const Graph& graph);
+ProductSchedule make_pattern_schedule(const Graph& graph);
 /// Readable: the loop order and what was decided.
-std::string describe(const Graph& graph, const Schedule& schedule);
+std::string describe(const Graph& graph, const ProductSchedule& schedule);
 /// Which factors multiply sums instead of elements (schedule_sums.cpp). `depth`: levels entered where the accumulators
 /// open; `run`: as a run.
-void find_sums(const Graph& graph, int depth, bool run, Schedule& schedule);
+void find_sums(const Graph& graph, int depth, bool run, ProductSchedule& schedule);
 /// Which levels at the end are one run of positions; and, once the steps stand, their walks become one.
-void find_flat(const Graph& graph, Schedule& schedule);
-void merge_flat(Schedule& schedule);
+void find_flat(const Graph& graph, ProductSchedule& schedule);
+void merge_flat(ProductSchedule& schedule);
 /// The first of the dense levels of constant size at the end: blocks.
 int first_block_level(const Graph& graph);
 /// The first later level with a pos array: what chunks of level 0 weigh. -1: none.
@@ -86,7 +80,7 @@ int weight_level(const Graph& graph);
 bool uses_late(const Graph& graph, const DenseAccess& access, int index);
 /// How many levels must be entered before one of the tiled dense operands can be kept in registers while levels below
 /// repeat; all of them where that gains nothing.
-int hoisted_depth(const Graph& graph, const Schedule& schedule);
+int hoisted_depth(const Graph& graph, const ProductSchedule& schedule);
 
 /// Element stride with which an access moves along a free index or a level: 0, 1, or general.
 StrideKind stride_along_index(const DenseAccess& access, int index);

@@ -36,7 +36,7 @@ bool uses_late(const Graph& graph, const DenseAccess& access, int index) {
   return std::find(ids.begin(), ids.end(), index) != ids.end();
 }
 
-int hoisted_depth(const Graph& graph, const Schedule& schedule) {
+int hoisted_depth(const Graph& graph, const ProductSchedule& schedule) {
   const int n = graph.num_levels();
   int depth = n;
   for (const auto& a : graph.dense) {
@@ -58,7 +58,7 @@ int hoisted_depth(const Graph& graph, const Schedule& schedule) {
   return loops ? depth : n;
 }
 
-std::string describe(const Graph& graph, const Schedule& schedule) {
+std::string describe(const Graph& graph, const ProductSchedule& schedule) {
   std::string t;
   const auto level = [&](int l) -> const LevelFacts& { return graph.levels[static_cast<std::size_t>(l)]; };
   const auto stem = [&](int l) { return level(l).stem; };
@@ -72,10 +72,10 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
   };
   int indent = 0;
   for (const auto& step : schedule.steps) {
-    if (step.kind == Step::split) continue;
+    if (step.kind == ScheduleStep::split) continue;
     t += std::string(static_cast<std::size_t>(2 * indent), ' ');
     switch (step.kind) {
-      case Step::walk:
+      case ScheduleStep::walk:
         t += "for " + stem(step.level) + " in ";
         if (schedule.is_flat(step.level) && schedule.flat_first < step.level)
           t += "levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
@@ -85,26 +85,28 @@ std::string describe(const Graph& graph, const Schedule& schedule) {
         if (step.level == schedule.identical_rows_level) t += ", rows with the same coordinates together";
         if (step.level == schedule.stream_level) t += ", prefetched";
         break;
-      case Step::run:
+      case ScheduleStep::run:
         t += "for each run of equal " + stem(step.level) + (step.last > step.level ? ".." + stem(step.last) : "");
         break;
-      case Step::slots:
+      case ScheduleStep::slots:
         t += "for slots of the run";
         if (schedule.chains > 1) t += ", " + std::to_string(schedule.chains) + " chains";
         break;
-      case Step::free_loop: t += "for " + index_letter(step.index); break;
-      case Step::tile:
+      case ScheduleStep::free_loop: t += "for " + index_letter(step.index); break;
+      case ScheduleStep::tile:
         t += "for " + (step.index >= 0 ? index_letter(step.index) : stem(step.level)) + " in pieces of " +
              std::to_string(schedule.vectors) + " x " + std::to_string(schedule.lanes) + " lanes";
         if (step.index < 0 && schedule.is_flat(step.level) && schedule.flat_first < step.level)
           t += ", levels " + std::to_string(schedule.flat_first) + " to " + std::to_string(step.level) + " as one run";
         if (schedule.tile_sums) t += ", summed";
         break;
-      case Step::row_tile: t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level); break;
-      case Step::split: break;
-      case Step::open: t += "accumulate in registers" + times(schedule.open_times); break;
-      case Step::sum: t += "sum by itself" + times(step.level); break;
-      case Step::constant:
+      case ScheduleStep::row_tile:
+        t += "for pieces of " + std::to_string(step.piece) + " of " + stem(step.level);
+        break;
+      case ScheduleStep::split: break;
+      case ScheduleStep::open: t += "accumulate in registers" + times(schedule.open_times); break;
+      case ScheduleStep::sum: t += "sum by itself" + times(step.level); break;
+      case ScheduleStep::constant:
         t += "for " + stem(step.level) + " of the block" + (step.piece == 1 ? ", unrolled" : "");
         break;
     }

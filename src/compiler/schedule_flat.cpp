@@ -28,7 +28,7 @@ bool is_read(const Graph& g, int level) {
 
 }  // namespace
 
-void find_flat(const Graph& g, Schedule& s) {
+void find_flat(const Graph& g, ProductSchedule& s) {
   const int last = g.num_levels() - 1;
   if (g.dense_driver || last < 0 || s.block_begin <= last) return;
   const auto kind = [&](int l) { return g.levels[static_cast<std::size_t>(l)].level.kind; };
@@ -48,10 +48,11 @@ void find_flat(const Graph& g, Schedule& s) {
   s.flat_is_read = read;
 }
 
-void merge_flat(Schedule& s) {
+void merge_flat(ProductSchedule& s) {
   if (s.flat_last < 0) return;
   const auto above = [&](int l) { return l >= s.flat_first && l < s.flat_last; };
-  std::erase_if(s.steps, [&](const Step& step) { return step.kind == Step::walk && above(step.level); });
+  std::erase_if(s.steps,
+                [&](const ScheduleStep& step) { return step.kind == ScheduleStep::walk && above(step.level); });
   for (int* level : {&s.stream_level, &s.unroll_level})
     if (above(*level)) *level = s.flat_last;
 }

@@ -15,7 +15,7 @@ class PatternScheduler {
  public:
   explicit PatternScheduler(const Graph& g) : g_(g), in_(*g.input), n_(g.num_levels()) {}
 
-  Schedule make() {
+  ProductSchedule make() {
     s_.block_begin = n_;
     if (in_.optimize) {
       s_.block_begin = first_block_level(g_);
@@ -152,9 +152,9 @@ class PatternScheduler {
 
   void arrange() {
     auto& steps = s_.steps;
-    const auto walk = [&](int l) { steps.push_back({Step::walk, l, l, -1, 0}); };
+    const auto walk = [&](int l) { steps.push_back({ScheduleStep::walk, l, l, -1, 0}); };
     const auto tile = [&] {
-      steps.push_back({Step::tile, s_.tile_index >= 0 ? -1 : s_.tile_level, -1, s_.tile_index, 0});
+      steps.push_back({ScheduleStep::tile, s_.tile_index >= 0 ? -1 : s_.tile_level, -1, s_.tile_index, 0});
     };
     if (!s_.accumulate) {
       const int depth = s_.tile_index >= 0 ? hoisted_depth(g_, s_) : n_;
@@ -163,21 +163,21 @@ class PatternScheduler {
         if (l == depth) tile();
         if (l == s_.tile_level) tile();
         else if (l < s_.block_begin) walk(l);
-        else steps.push_back({Step::constant, l, l, -1, unrolled});
+        else steps.push_back({ScheduleStep::constant, l, l, -1, unrolled});
       }
       if (depth == n_ && s_.tile_index >= 0) tile();
       return;
     }
     for (int l = 0; l < s_.block_begin; ++l) walk(l);
-    if (s_.block_begin < n_) steps.push_back({Step::split, -1, -1, -1, 0});
+    if (s_.block_begin < n_) steps.push_back({ScheduleStep::split, -1, -1, -1, 0});
     for (std::size_t r = 0; r < s_.rows.size(); ++r)
       if (s_.row_pieces[r] != level(s_.rows[r]).constant_size)
-        steps.push_back({Step::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
-    steps.push_back({Step::open, -1, -1, -1, 0});
+        steps.push_back({ScheduleStep::row_tile, s_.rows[r], -1, -1, s_.row_pieces[r]});
+    steps.push_back({ScheduleStep::open, -1, -1, -1, 0});
     for (int i : g_.free_sum)
-      if (i != s_.tile_index) steps.push_back({Step::free_loop, -1, -1, i, 0});
+      if (i != s_.tile_index) steps.push_back({ScheduleStep::free_loop, -1, -1, i, 0});
     if (s_.tile_index >= 0) tile();
-    for (int l : s_.rows) steps.push_back({Step::constant, l, l, -1, 1});
+    for (int l : s_.rows) steps.push_back({ScheduleStep::constant, l, l, -1, 1});
   }
 
   /// Slots of a row that follow each other: to add up the lanes of one vector takes as long as of four. (Factors beside
@@ -186,8 +186,9 @@ class PatternScheduler {
     const DType t = in_.compute;
     const bool plain =
         (t == DType::f32 || t == DType::f64) && g_.driver_type().dtype == t && !g_.driver_type().shared_value;
-    const bool walks = !s_.steps.empty() && s_.steps.back().kind == Step::walk && s_.steps.back().level == n_ - 1 &&
-                       level(n_ - 1).level.kind == LevelKind::compressed && !s_.is_flat(n_ - 1);
+    const bool walks = !s_.steps.empty() && s_.steps.back().kind == ScheduleStep::walk &&
+                       s_.steps.back().level == n_ - 1 && level(n_ - 1).level.kind == LevelKind::compressed &&
+                       !s_.is_flat(n_ - 1);
     if (!in_.optimize || !straight_ || !plain || !walks || s_.lanes < slots_together || s_.block_begin < n_) return;
     if (g_.extents[static_cast<std::size_t>(s_.tile_index)] % s_.lanes != 0) return;
     for (int l = 0; l + 1 < n_; ++l)
@@ -228,11 +229,11 @@ class PatternScheduler {
   const LowerInput& in_;
   int n_;
   bool straight_ = false;  ///< one stretch of code holds the whole sum of a slot
-  Schedule s_;
+  ProductSchedule s_;
 };
 
 }  // namespace
 
-Schedule make_pattern_schedule(const Graph& graph) { return PatternScheduler(graph).make(); }
+ProductSchedule make_pattern_schedule(const Graph& graph) { return PatternScheduler(graph).make(); }
 
 }  // namespace strata::compiler

@@ -13,12 +13,12 @@ namespace strata::compiler {
 namespace {
 
 /// How many levels must be entered before an access is known; at_leaf where it cannot wait for a sum.
-int known_after(const Graph& g, const Schedule& s, const DenseAccess& access) {
-  if (!access.late_levels.empty()) return Schedule::at_leaf;
+int known_after(const Graph& g, const ProductSchedule& s, const DenseAccess& access) {
+  if (!access.late_levels.empty()) return ProductSchedule::at_leaf;
   int known = 0;
   for (int i : g.indices(access.operand)) {
     if (g.dim_of_index[static_cast<std::size_t>(i)] < 0) {
-      if (i != s.tile_index && !g.in_output(i)) return Schedule::at_leaf;
+      if (i != s.tile_index && !g.in_output(i)) return ProductSchedule::at_leaf;
       continue;
     }
     for (const DimFacts& d : g.dims)
@@ -29,7 +29,7 @@ int known_after(const Graph& g, const Schedule& s, const DenseAccess& access) {
 
 }  // namespace
 
-void find_sums(const Graph& g, int depth, bool run, Schedule& s) {
+void find_sums(const Graph& g, int depth, bool run, ProductSchedule& s) {
   const int n = g.num_levels();
   if (!s.accumulate || s.tile_index < 0 || s.lanes < 2 || s.early_level >= 0 || s.block_begin < n || g.dense_driver ||
       !g.free_sum.empty())
@@ -38,18 +38,18 @@ void find_sums(const Graph& g, int depth, bool run, Schedule& s) {
     return g.levels[static_cast<std::size_t>(l)].level.kind != LevelKind::singleton || (run && l == depth);
   };
   const std::size_t count = g.dense.size() - 1;
-  std::vector<int> times(count, Schedule::at_leaf);
+  std::vector<int> times(count, ProductSchedule::at_leaf);
   for (std::size_t a = 0; a < count; ++a) {
     int after = std::max(known_after(g, s, g.dense[a]), depth);
     while (after < n && !loops(after)) ++after;
     if (after < n) times[a] = after;
   }
-  if (std::all_of(times.begin(), times.end(), [](int t) { return t == Schedule::at_leaf; })) return;
+  if (std::all_of(times.begin(), times.end(), [](int t) { return t == ProductSchedule::at_leaf; })) return;
   s.times = times;
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
   for (int t : times)
-    if (t != Schedule::at_leaf) s.sums.push_back(t);
+    if (t != ProductSchedule::at_leaf) s.sums.push_back(t);
   // The accumulators of the output serve the outermost sum themselves, if they have the lanes that its elements have.
   if (s.sums.front() != depth) return;
   for (std::size_t a = 0; a < count; ++a)

@@ -8,7 +8,7 @@ namespace strata::compiler {
 
 class Sums : protected Addresses {
  protected:
-  Sums(const Graph& graph, const Schedule& schedule);
+  Sums(const Graph& graph, const ProductSchedule& schedule);
   ~Sums() = default;
 
   virtual ir::Stmt emit(std::size_t step, const Point& at) = 0;

@@ -45,26 +45,10 @@ Stmt Walk::emit_prefetch(int level, const Expr& position, int iterations) {
 
 Stmt Walk::counted_loop(const std::string& stem, const Expr& first, const Expr& last, int chains, int prefetched,
                         const std::function<Stmt(const Expr&, int, bool)>& body) {
-  Stmts out;
-  const auto piece = [&](const Expr& from, const Expr& to, int copies) {
-    const std::string p = names_.fresh(stem);
-    Stmts inner;
-    if (prefetched >= 0) inner.push_back(emit_prefetch(prefetched, ir::var(p), copies));
-    for (int c = 0; c < copies; ++c) inner.push_back(body(ir::var(p) + c, c, c + 1 == copies));
-    out.push_back(ir::loop(p, from, to, ir::block(std::move(inner)), copies));
-  };
-  if (chains == 1) {
-    piece(first, last, 1);
-  } else {
-    const Expr from = named(out, stem + "_first", first), to = named(out, stem + "_last", last);
-    const Expr whole = named(out, stem + "_whole", from + ir::floor_div(to - from, chains) * chains);
-    piece(from, whole, chains);
-    const int keep = prefetched;
-    prefetched = -1;
-    piece(whole, to, 1);
-    prefetched = keep;
-  }
-  return ir::block(std::move(out));
+  std::function<Stmt(const Expr&, int)> before;
+  if (prefetched >= 0)
+    before = [&](const Expr& position, int copies) { return emit_prefetch(prefetched, position, copies); };
+  return loop_in_chains(names_, stem, first, last, chains, before, body);
 }
 
 Stmt Walk::emit_level(std::size_t step, const Point& at) {
@@ -177,7 +161,7 @@ Stmt Walk::emit_level(std::size_t step, const Point& at) {
 }
 
 Stmt Walk::emit_run(std::size_t step, const Point& at) {
-  const Step& s = s_.steps[step];
+  const ScheduleStep& s = s_.steps[step];
   const auto outer = call_span(s.level);
   levels::Cursor cursor = levels::open(cursor_inputs(s.level), at.position);
   Stmts out;
@@ -235,7 +219,7 @@ Stmt Walk::emit_free(std::size_t step, const Point& at) {
 }
 
 Stmt Walk::emit_row_tile(std::size_t step, const Point& at) {
-  const Step& s = s_.steps[step];
+  const ScheduleStep& s = s_.steps[step];
   const auto row = static_cast<std::size_t>(std::find(s_.rows.begin(), s_.rows.end(), s.level) - s_.rows.begin());
   const std::string v = names_.fresh(g_.levels[static_cast<std::size_t>(s.level)].stem + "_piece");
   Point next = at;
@@ -245,7 +229,7 @@ Stmt Walk::emit_row_tile(std::size_t step, const Point& at) {
 }
 
 Stmt Walk::emit_constant(std::size_t step, const Point& at) {
-  const Step& s = s_.steps[step];
+  const ScheduleStep& s = s_.steps[step];
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
   Stmts out;
   Point here = at;

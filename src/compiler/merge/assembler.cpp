@@ -12,7 +12,7 @@ void Assembler::meet(int b, const Expr& index, const Value& value, Stmts& out) {
   // last one.
   Value all = value;
   if (inverted_ && in_.combine != Combine::first) {
-    const Value before = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), 1, false);
+    const Value before = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), value.lanes(), false);
     const bool chooses = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
     // Read in any case: inside a choice compilers would jump around it.
     all = combine(chooses ? named("before", before, out) : before, value);

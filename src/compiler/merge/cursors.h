@@ -6,6 +6,7 @@
 
 #include "compiler/merge/iteration.h"
 #include "compiler/params.h"
+#include "compiler/pieces.h"
 #include "compiler/value.h"
 #include "levels/steps.h"
 
@@ -45,7 +46,10 @@ struct Place {
   std::vector<char> readable;    ///< per operand: its position may be read even where it is not present
   std::vector<std::optional<Element>> known;  ///< per node of the tree: computed already
   bool in_bounds = false;                     ///< the loop around has kept inside the bounds that end with its variable
-  Expr passes;  ///< does the mask let the value through, where no jump has asked? null: it does
+  Expr passes;                          ///< does the mask let the value through, where no jump has asked? null: it does
+  std::vector<compiler::Group> groups;  ///< inside the loop over the tile: of its piece
+  int chain = 0;                        ///< which of the totals takes the value
+  compiler::Group group;                ///< ... which of them values are for
 };
 
 /// The function under construction: its parameters, and how the levels of its operands are walked.
@@ -103,9 +107,13 @@ class Cursors {
   Expr scalar(ScalarBinding::Kind kind, int operand, int level, const std::string& name) {
     return params_.scalar({kind, operand, 0, level}, name);
   }
-  Expr extent(int var) {
+  /// The extent that the kernel is made for, or 0.
+  std::int64_t constant_extent(int var) const {
     const auto v = static_cast<std::size_t>(var);
-    if (v < in_.constants.size() && in_.constants[v] > 0) return ir::int_const(in_.constants[v]);
+    return v < in_.constants.size() ? in_.constants[v] : 0;
+  }
+  Expr extent(int var) {
+    if (const auto n = constant_extent(var); n > 0) return ir::int_const(n);
     return scalar(ScalarBinding::extent, -1, var, letter(var) + "_extent");
   }
   static std::string letter(int var) { return compiler::index_letter(var); }

@@ -33,6 +33,7 @@ Stmt Nest::emit(int var, const Place& at) {
 }
 
 Stmt Nest::emit_loop(int var, const Place& at) {
+  if (var == in_.tile) return emit_tile(at);
   Stmts out;
   std::vector<Fiber> cursors;
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k)
@@ -103,11 +104,13 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
 }
 
 Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set) {
+  const Fiber& leading = cursors[driver];
+  const bool alone = cursors.size() == 1, plain = !leading.steps && leading.next.empty() && !leading.has_unused;
+  if (alone && plain && register_open_ && totals_.size() > 1 && var + 1 == in_.num_vars)
+    return in_chains(var, at, leading, set);
   Stmts out, body;
   const std::string v = names_.fresh(letter(var));
-  const Expr coordinate = ir::var(v), p = ir::var(cursors[driver].p);
-  const Fiber& leading = cursors[driver];
-  const bool alone = cursors.size() == 1;
+  const Expr coordinate = ir::var(v), p = ir::var(leading.p);
   // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
   if (alone && leading.steps) body.push_back(leading.steps->step);
   body.push_back(ir::let(v, here(leading)));
@@ -140,6 +143,22 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   out.insert(out.begin(), first.begin(), first.end());
   out.push_back(ir::while_loop(more, ir::block(std::move(body))));
   return ir::block(std::move(out));
+}
+
+/// The innermost loop over one operand's positions, several at a time, each for a total of its own.
+Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set) {
+  return loop_in_chains(names_, only.p, only.begin, only.end, static_cast<int>(totals_.size()), nullptr,
+                        [&](const Expr& position, int chain, bool) {
+                          Fiber c = only;
+                          Place inside = at;
+                          inside.chain = chain;
+                          c.p = names_.fresh(only.p + "_of");
+                          Stmts one{ir::let(c.p, position)};
+                          const std::string v = names_.fresh(letter(var));
+                          one.push_back(ir::let(v, here(c)));
+                          one.push_back(enter(var, std::move(inside), ir::var(v), {c}, set));
+                          return ir::block(std::move(one));
+                        });
 }
 
 /// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have
@@ -244,8 +263,7 @@ Expr Nest::dense_mask(const Place& at) {
 
 bool Nest::keep_bounds(int var, const Place& at, Expr& first, Expr& last) {
   // A loop of constant length is worth a test in each round.
-  const auto v = static_cast<std::size_t>(var);
-  if (v < in_.constants.size() && in_.constants[v] > 0) return false;
+  if (constant_extent(var) > 0) return false;
   for (std::size_t b = 0; b < in_.bounds.size(); ++b) {
     const auto& terms = in_.bounds[b].terms;
     std::int64_t own = 0;

@@ -7,6 +7,7 @@
 // operands store: where all must be present one drives and the others seek, where any may be, the least coordinate is
 // next.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -124,7 +125,12 @@ struct Input : Computation {
   std::vector<std::int64_t> constants;  ///< per variable: an extent that the kernel is made for, or 0
   std::vector<Hint> hints;              ///< per variable; simd: the innermost one, of the result
   std::vector<Bound> bounds;
-  int lanes = 1;              ///< values of a vector, for sums over dense memory
+  int lanes = 1;  ///< values of a vector, for sums over dense memory, and of a tile
+  /// Dense result: the last of its variables, behind which all are summed. No sparse operand has it, and `vectors`
+  /// vectors of it at a time stay in registers while the sums run (see tile.cpp). -1: none
+  int tile = -1;
+  int vectors = 1;
+  bool few_terms = false;     ///< a sum has so few that the compute dtype keeps enough of its digits
   bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;        ///< dense result: variable whose stride is 1
   int skew = -1;        ///< dense result: a summed variable that moves the place as well; the memory has an offset then
@@ -154,6 +160,8 @@ struct LoweredNest : BoundFunction {
   std::string text;         ///< the loops, for explain()
 };
 
+/// Can every node that depends on these operands be computed in vectors of them? Of plain numbers, in one dtype.
+bool has_lanes(const Computation& input, const std::function<bool(int)>& moves);
 /// Is the node a factor of the whole, whose value may make every product what sums start from? Then whoever has that
 /// value adds nothing.
 bool annihilates(const Input& input, int node);

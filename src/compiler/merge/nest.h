@@ -22,6 +22,7 @@ class Nest : private Results {
   bool has_level(int operand, int var, const Place& at) const;
   Stmt every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
+  Stmt in_chains(int var, const Place& at, const Fiber& only, const Set& set);
   Stmt merge(int var, const Place& at, const std::vector<Fiber>& cursors, const std::vector<int>& driving,
              const Set& set);
   Stmt merge_while(int var, Place at, std::vector<Fiber> cursors, const std::vector<int>& driving, const Set& set,
@@ -37,6 +38,9 @@ class Nest : private Results {
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Fiber>& cursors) const;
+
+  // --- tile.cpp ---
+  Stmt emit_tile(const Place& at);
 
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such

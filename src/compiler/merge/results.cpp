@@ -10,7 +10,7 @@ namespace {
 
 /// Sums of float32 in a register lose nothing that their result could hold.
 DType dtype_of_totals(const Input& in) {
-  if (in.combine != Combine::plus) return in.compute;
+  if (in.combine != Combine::plus || in.few_terms) return in.compute;
   return in.compute == DType::f32 ? DType::f64 : in.compute == DType::c64 ? DType::c128 : in.compute;
 }
 
@@ -36,6 +36,7 @@ bool Results::absent_changes_nothing() const {
 }
 
 Stmt Results::leaf(const Place& at) {
+  if (!at.groups.empty()) return leaf_of_piece(at);
   Stmts out;
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
   if (at.holds || absent_changes_nothing()) e.present = nullptr;
@@ -45,7 +46,7 @@ Stmt Results::leaf(const Place& at) {
     return ir::block(std::move(out));
   }
   Stmts add;
-  add_to_total(e.value, add);
+  add_to_total(e.value, add, at.chain);
   if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
   if (in_.others) add.push_back(ir::assign("count", ir::var("count") + 1));
   const Stmt all = ir::block(std::move(add));
@@ -53,24 +54,88 @@ Stmt Results::leaf(const Place& at) {
   return ir::block(std::move(out));
 }
 
-Value Results::total() const {
-  const ir::Type type{total_.part(), 1};
-  return {ir::var("total", type), total_.complex() ? ir::var("total_im", type) : nullptr};
+namespace {
+
+/// Is the node a function of many instructions? Sums hide behind them.
+bool takes_long(const Node& n) {
+  return n.kind == Node::map && n.op != Operator::negate && n.op != Operator::absolute && n.op != Operator::relu &&
+         n.op != Operator::sign;
 }
 
-void Results::add_to_total(const Value& value, Stmts& out) {
-  const Value more = cast(value, in_.compute, total_.compute());
-  Value next = in_.combine == Combine::plus ? total_.add(total(), more) : combine(total(), more);
-  if (in_.combine == Combine::first) next = arithmetic_.either(ir::var(found_, {DType::boolean, 1}), total(), more);
-  out.push_back(ir::assign("total", next.re));
-  if (next.im) out.push_back(ir::assign("total_im", next.im));
+}  // namespace
+
+int Results::chains_of_sums(std::size_t groups) const {
+  constexpr std::size_t few_nodes = 8;
+  constexpr double few_children = 4;
+  const int var = in_.num_vars - 1;
+  const bool orders = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
+  // Of a tile whose extent is not known nearly all pieces have as many vectors as there are chains elsewhere.
+  if (one_chain_ || (in_.tile >= 0 && constant_extent(in_.tile) == 0)) return 1;
+  if (!(in_.combine == Combine::plus || orders) || total_.complex() || in_.nodes.size() > few_nodes ||
+      std::ranges::any_of(in_.nodes, takes_long))
+    return 1;
+  for (const Bound& b : in_.bounds)
+    if (std::ranges::any_of(b.terms, [&](const auto& t) { return t.first == var; })) return 1;
+  int walked = 0;
+  for (const Operand& o : in_.operands) {
+    if (o.dense || o.twin >= 0 || o.vars.empty() || o.vars.back() != var) continue;
+    const Level& level = o.type.levels.back();
+    if (level.kind != LevelKind::compressed || !level.unique || o.fibers.back() < few_children) return 1;
+    ++walked;
+  }
+  return walked != 1 ? 1 : groups <= 2 ? 4 : groups <= 4 ? 2 : 1;
+}
+
+void Results::open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out) {
+  const Value start = constant(in_.combine == Combine::plus ? in_.absent.as(total_.compute()) : in_.absent);
+  totals_.assign(static_cast<std::size_t>(chains_of_sums(groups)), {});
+  for (auto& chain : totals_)
+    for (std::size_t g = 0; g < groups; ++g) {
+      Total t{.re = names_.fresh("total"), .im = {}, .lanes = lanes(g)};
+      out.push_back(ir::declare(t.re, ir::broadcast(start.re, t.lanes)));
+      if (start.im) {
+        t.im = names_.fresh("total_im");
+        out.push_back(ir::declare(t.im, start.im));
+      }
+      chain.push_back(std::move(t));
+    }
+}
+
+Value Results::total(std::size_t group, int chain) const {
+  const Total& t = totals_[static_cast<std::size_t>(chain)][group];
+  const ir::Type type{total_.part(), t.lanes};
+  return {ir::var(t.re, type), t.im.empty() ? nullptr : ir::var(t.im, type)};
+}
+
+Value Results::joined(const Value& total, const Value& more) const {
+  if (checks_) {
+    const bool least = in_.combine == Combine::minimum;
+    return {ir::select(least ? ir::lt(more.re, total.re) : ir::gt(more.re, total.re), more.re, total.re), nullptr};
+  }
+  return in_.combine == Combine::plus ? total_.add(total, more) : combine(total, more);
+}
+
+Value Results::joined_total(Stmts& out, std::size_t group) {
+  std::vector<Value> parts;
+  for (std::size_t c = 0; c < totals_.size(); ++c) parts.push_back(total(group, static_cast<int>(c)));
+  for (; parts.size() > 1; parts.resize(parts.size() / 2))
+    for (std::size_t k = 0; k < parts.size() / 2; ++k)
+      parts[k] = named("sum", joined(parts[2 * k], parts[2 * k + 1]), out);
+  return parts.front();
+}
+
+void Results::add_to_total(const Value& value, Stmts& out, int chain) {
+  const Value old = total(0, chain), more = cast(value, in_.compute, total_.compute());
+  const Value next = in_.combine == Combine::first ? arithmetic_.either(ir::var(found_, {DType::boolean, 1}), old, more)
+                                                   : joined(old, more);
+  out.push_back(ir::assign(old.re->name, next.re));
+  if (next.im) out.push_back(ir::assign(old.im->name, next.im));
 }
 
 Stmt Results::accumulate(int var, const Place& at) {
+  if (!at.groups.empty()) return accumulate_piece(var, at);
   Stmts out;
-  const Value start = constant(in_.combine == Combine::plus ? in_.absent.as(total_.compute()) : in_.absent);
-  out.push_back(ir::declare("total", start.re));
-  if (start.im) out.push_back(ir::declare("total_im", start.im));
+  open_totals(1, [](std::size_t) { return 1; }, out);
   // A dense result holds the identity already: adding it once more changes nothing.
   // (But that a diagonal is there is said by what is put.)
   found_ = in_.dense_result && !in_.diagonals && in_.combine != Combine::first ? "" : "found";
@@ -84,7 +149,8 @@ Stmt Results::accumulate(int var, const Place& at) {
   }
   if (!sums_.empty() && in_.combine == Combine::plus) out.push_back(ir::declare("added", ir::int_const(0)));
   register_open_ = true;
-  out.push_back(emit(var, at));
+  if (can_check_sums()) sum_checked(var, at, out);
+  else out.push_back(emit(var, at));
   register_open_ = false;
   if (!sums_.empty()) add_lanes(out);
   if (in_.others) {
@@ -92,8 +158,10 @@ Stmt Results::accumulate(int var, const Place& at) {
     add_to_total(constant(*in_.others), add);
     out.push_back(ir::branch(ir::lt(ir::var("count"), places(var)), ir::block(std::move(add))));
   }
-  put(at,
-      {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), cast(total(), total_.compute(), in_.compute)},
+  checks_ = can_check_sums();  // only the first chain may hold NaN then
+  const Value all = joined_total(out);
+  checks_ = false;
+  put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), cast(all, total_.compute(), in_.compute)},
       out);
   return ir::block(std::move(out));
 }
@@ -164,7 +232,8 @@ void Results::put(const Place& at, const Element& e, Stmts& out) {
         index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
                                              : at.coordinate[static_cast<std::size_t>(v)] *
                                                    scalar(ScalarBinding::stride, -1, v, "out_stride_" + letter(v)));
-    meet(b, index, at.passes ? arithmetic_.either(at.passes, e.value, constant(in_.absent)) : e.value, s);
+    meet(b, index + at.group.offset, at.passes ? arithmetic_.either(at.passes, e.value, constant(in_.absent)) : e.value,
+         s);
   } else if (!tail_.empty()) {
     const int b = workspace_ >= 0 ? buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true)
                                   : buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);

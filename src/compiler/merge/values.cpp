@@ -23,6 +23,28 @@ Expr extreme(const Expr& a, const Expr& b, bool least) {
   return ir::select(ir::ne(b, b), b, ir::select(least ? ir::lt(b, a) : ir::gt(b, a), b, a));
 }
 
+Expr either(const Expr& a, const Expr& b) {
+  return a->type.lanes == 1 ? ir::logical_or(a, b) : ir::binary(ir::Op::bit_or, a, b);
+}
+
+bool is_lanewise(Operator op) {
+  switch (op) {
+    case Operator::add:
+    case Operator::subtract:
+    case Operator::multiply:
+    case Operator::divide:
+    case Operator::minimum:
+    case Operator::maximum:
+    case Operator::negate:
+    case Operator::absolute:
+    case Operator::square_root:
+    case Operator::exponential:
+    case Operator::logarithm:
+    case Operator::hyperbolic_tangent: return true;
+    default: return false;
+  }
+}
+
 ir::Op function_of(Operator op) {
   switch (op) {
     case Operator::square_root: return ir::Op::sqrt;
@@ -41,15 +63,32 @@ ir::Op function_of(Operator op) {
 }  // namespace
 
 Values::Values(const Input& input)
-    : Cursors(input), arithmetic_(input.compute), last_var_(input.nodes.size(), -1), parent_(input.nodes.size(), -1) {
+    : Cursors(input),
+      arithmetic_(input.compute),
+      last_var_(input.nodes.size(), -1),
+      parent_(input.nodes.size(), -1),
+      moves_(input.nodes.size(), 0) {
   for (std::size_t k = 0; k < in_.nodes.size(); ++k) {
-    if (in_.nodes[k].kind == Node::access)
+    if (in_.nodes[k].kind == Node::access) {
       for (int v : operand(in_.nodes[k].operand).vars) last_var_[k] = std::max(last_var_[k], v);
+      moves_[k] = moves(in_.nodes[k].operand);
+    }
     for (int a : in_.nodes[k].arguments) {
       parent_[static_cast<std::size_t>(a)] = static_cast<int>(k);
       last_var_[k] = std::max(last_var_[k], last_var_[static_cast<std::size_t>(a)]);
+      if (moves_[static_cast<std::size_t>(a)]) moves_[k] = 1;
     }
   }
+}
+
+bool Values::moves(int k) const {
+  return in_.tile >= 0 && operand(k).dense && std::ranges::find(operand(k).vars, in_.tile) != operand(k).vars.end();
+}
+
+void Values::widen(Value& a, Value& b) const {
+  const int lanes = std::max(a.lanes(), b.lanes());
+  if (a.lanes() < lanes) a = arithmetic_.broadcast(a, lanes);
+  if (b.lanes() < lanes) b = arithmetic_.broadcast(b, lanes);
 }
 
 Value Values::constant(const Scalar& s) const {
@@ -107,7 +146,9 @@ Value Values::named(const std::string& stem, const Value& v, Stmts& out) {
   return kept;
 }
 
-Expr Values::is_absent(const Value& v) const { return ir::eq(v.re, constant(nothing(v.re->type.dtype)).re); }
+Expr Values::is_absent(const Value& v) const {
+  return ir::eq(v.re, ir::broadcast(constant(nothing(v.re->type.dtype)).re, v.lanes()));
+}
 
 Value Values::rounded(const Node& n, const Value& v) const {
   return is_exact(n.op) ? v : Value{ir::rounded(v.re, n.compute), v.im};
@@ -200,7 +241,9 @@ Element Values::load(const Node& node, const Place& at, Stmts& out) {
   const Expr index = o.dense               ? dense_index(k, at)
                      : o.type.shared_value ? ir::int_const(0)
                                            : at.position[static_cast<std::size_t>(k)];
-  Value v = Arithmetic(ir::compute_dtype(node.dtype)).load(params_.param(b), b, storage, index, 1, node.conjugate);
+  const compiler::Group group = moves(k) ? at.group : compiler::Group{};
+  Value v = Arithmetic(ir::compute_dtype(node.dtype))
+                .load(params_.param(b), b, storage, index + group.offset, group.lanes, node.conjugate);
   Expr present = at.present[static_cast<std::size_t>(k)];
   if (o.missing || (present && at.readable[static_cast<std::size_t>(k)]))
     v = named("read_" + name_of_operand(k), v, out);
@@ -214,8 +257,10 @@ Element Values::argument(const Node& node, std::size_t which, bool filled, const
   const Node& child = in_.nodes[static_cast<std::size_t>(n)];
   Element e = evaluate(n, at, out);
   // An access and a union have their fill where they are absent.
-  if (filled && e.present && (child.kind == Node::all || child.kind == Node::map))
-    e.value = named("term", arithmetic_.either(e.present, e.value, constant(child.value)), out);
+  if (filled && e.present && (child.kind == Node::all || child.kind == Node::map)) {
+    const Value absent = arithmetic_.broadcast(constant(child.value), e.value.lanes());
+    e.value = named("term", arithmetic_.either(e.present, e.value, absent), out);
+  }
   e.value = cast(e.value, child.dtype, node.compute);
   return e;
 }
@@ -223,11 +268,30 @@ Element Values::argument(const Node& node, std::size_t which, bool filled, const
 void Values::hoist(int var, Place& at, Stmts& out) {
   for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
     const int parent = parent_[n];
+    if (moves_[n]) continue;  // a value for each group of the piece: where it is needed
     if (last_var_[n] != var || (parent >= 0 && last_var_[static_cast<std::size_t>(parent)] == var)) continue;
     Element e = evaluate(static_cast<int>(n), at, out);
     if (in_.nodes[n].kind == Node::map) e.value = named("value", e.value, out);
     at.known[n] = std::move(e);
   }
+}
+
+bool has_lanes(const Computation& in, const std::function<bool(int)>& moves) {
+  std::vector<char> moving(in.nodes.size(), 0);
+  for (std::size_t k = 0; k < in.nodes.size(); ++k) {
+    const Node& node = in.nodes[k];
+    if (node.kind == Node::access) moving[k] = moves(node.operand);
+    for (int a : node.arguments)
+      if (moving[static_cast<std::size_t>(a)]) moving[k] = 1;
+    if (!moving[k]) continue;
+    if (node.kind == Node::access) {
+      if (node.conjugate || ir::compute_dtype(node.dtype) != in.compute) return false;
+    } else if (!is_lanewise(node.op) || !node.formula.empty() || node.compute != in.compute ||
+               node.dtype != in.compute) {
+      return false;
+    }
+  }
+  return moving.back() != 0;
 }
 
 bool annihilates(const Input& in, int n) {
@@ -267,7 +331,7 @@ Element Values::evaluate(int n, const Place& at, Stmts& out) {
   Element e = value_of(n, at, out);
   if (const Node& node = in_.nodes[static_cast<std::size_t>(n)]; node.no_sign) {
     const Arithmetic arithmetic(ir::compute_dtype(node.dtype));
-    e.value = arithmetic.add(e.value, arithmetic.zero());
+    e.value = arithmetic.add(e.value, arithmetic.zero(e.value.lanes()));
   }
   return e;
 }
@@ -287,7 +351,7 @@ Element Values::value_of(int n, const Place& at, Stmts& out) {
   Element left;
   bool known = false;  // an argument that counts was there everywhere
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
-    const Element right = argument(node, k, !all || !node.needed[k], at, out);
+    Element right = argument(node, k, !all || !node.needed[k], at, out);
     if (counts(k)) {
       if (all) left.present = both(left.present, right.present);
       else if (!right.present) known = true;
@@ -297,12 +361,14 @@ Element Values::value_of(int n, const Place& at, Stmts& out) {
       left.value = right.value;
       continue;
     }
+    widen(left.value, right.value);
     Value v = node.formula.empty() ? rounded(node, apply(node, left.value, right.value))
                                    : made_of(node, left.value, right.value, out);
-    if (all && in_.ring && in_.compute != DType::boolean)
-      v = arithmetic_.either(ir::logical_or(is_absent(left.value), is_absent(right.value)),
-                             constant(nothing(v.re->type.dtype)), v);
+    if (all && in_.ring && in_.compute != DType::boolean && !checks_)
+      v = arithmetic_.either(either(is_absent(left.value), is_absent(right.value)),
+                             arithmetic_.broadcast(constant(nothing(v.re->type.dtype)), v.lanes()), v);
     left.value = named(all ? "product" : "sum", v, out);
+    if (all && checks_) note_unsure(left.value, at.chain, out);
   }
   if (known) left.present = nullptr;
   return left;

@@ -8,38 +8,7 @@ namespace {
 constexpr std::int64_t most_added = 64;  ///< terms that a lane adds before it joins the total
 constexpr int most_sums = 4;  ///< vectors that are added to in turn: an addition takes as long as four of them
 
-bool is_lanewise(Operator op) {
-  switch (op) {
-    case Operator::add:
-    case Operator::subtract:
-    case Operator::multiply:
-    case Operator::divide:
-    case Operator::minimum:
-    case Operator::maximum:
-    case Operator::negate:
-    case Operator::absolute:
-    case Operator::square_root:
-    case Operator::exponential:
-    case Operator::logarithm:
-    case Operator::hyperbolic_tangent: return true;
-    default: return false;
-  }
-}
-
 }  // namespace
-
-bool Results::has_lanes(int n, int var) const {
-  const auto k = static_cast<std::size_t>(n);
-  if (last_var_[k] != var) return true;  // the same for all
-  const Node& node = in_.nodes[k];
-  if (node.kind == Node::access) {
-    const Operand& o = operand(node.operand);
-    return o.dense && o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var && !node.conjugate &&
-           ir::compute_dtype(node.dtype) == in_.compute;
-  }
-  if (!is_lanewise(node.op) || node.compute != in_.compute || node.dtype != in_.compute) return false;
-  return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return has_lanes(a, var); });
-}
 
 int Results::vectors_of_sums() const {
   const int var = in_.num_vars - 1;
@@ -55,9 +24,13 @@ int Results::vectors_of_sums() const {
     return 0;
   for (const Bound& b : in_.bounds)
     if (std::any_of(b.terms.begin(), b.terms.end(), [&](const auto& t) { return t.first == var; })) return 0;
-  const int root = static_cast<int>(in_.nodes.size()) - 1;
-  if (last_var_.back() != var || !has_lanes(root, var)) return 0;
-  const std::int64_t constant = v < in_.constants.size() ? in_.constants[v] : 0;
+  const auto runs_along = [&](int k) { return counts(operand(k).vars); };
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
+    const Operand& o = operand(k);
+    if (runs_along(k) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != var)) return 0;
+  }
+  if (!has_lanes(in_, runs_along)) return 0;
+  const std::int64_t constant = constant_extent(var);
   return constant == 0 ? (var == 0 ? most_sums : 2)
                        : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
 }
@@ -123,8 +96,7 @@ Stmt Results::add_in_vectors(int var, Place at, Expr& from) {
       return ir::loop(v, begin, stop, ir::block(std::move(body)), step);
     };
     // However long a sum is, each lane takes few terms before it joins the total.
-    const std::int64_t most = most_added * step,
-                       constant = in_.constants.empty() ? 0 : in_.constants[static_cast<std::size_t>(var)];
+    const std::int64_t most = most_added * step, constant = constant_extent(var);
     const bool few = constant > 0 && constant <= most, once = var == summed_from_;
     if (in_.combine != Combine::plus || vectors == 1 || (few && once)) {
       out.push_back(vectors_loop(from, ir::var(end)));

@@ -15,10 +15,10 @@ namespace {
 using i64 = std::int64_t;
 using Names = std::vector<std::string>;
 
-class Splitter {
+class IndexSplitter {
  public:
-  Splitter(const Problem& given, std::span<const Split> asked) : given_(given) {
-    for (const Split& s : asked) splits_.emplace(s.index, s);
+  IndexSplitter(const Problem& given, std::span<const IndexSplit> asked) : given_(given) {
+    for (const IndexSplit& s : asked) splits_.emplace(s.index, s);
     asked_ = !asked.empty();
   }
 
@@ -45,7 +45,7 @@ class Splitter {
   }
 
  private:
-  const Split* find(const std::string& index) const {
+  const IndexSplit* find(const std::string& index) const {
     const auto it = splits_.find(index);
     return it == splits_.end() ? nullptr : &it->second;
   }
@@ -69,7 +69,7 @@ class Splitter {
       const ExprNode& of = s.exprs[static_cast<std::size_t>(x.a)];
       if (of.op != ExprNode::dim) continue;
       const std::string& i = indices[static_cast<std::size_t>(of.a)];
-      const auto [it, fresh] = splits_.try_emplace(i, Split{i, unused(i + "_block"), unused(i + "_in"), x.n});
+      const auto [it, fresh] = splits_.try_emplace(i, IndexSplit{i, unused(i + "_block"), unused(i + "_in"), x.n});
       ok_ = ok_ && (asked_ || it->second.size == x.n);
     }
     int behind = f.num_levels();  // of levels that are dense to the end
@@ -97,7 +97,7 @@ class Splitter {
   Names names(const Names& indices) const {
     Names out;
     for (const auto& i : indices) {
-      const Split* s = find(i);
+      const IndexSplit* s = find(i);
       out.push_back(s ? s->outer : i);
       if (s) out.push_back(s->inner);
     }
@@ -107,7 +107,7 @@ class Splitter {
   Shape shape(const Shape& given, const Names& indices) const {
     Shape out;
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      const Split* s = find(indices[d]);
+      const IndexSplit* s = find(indices[d]);
       out.push_back(s ? ceil_div(given[d], s->size) : given[d]);
       if (s) out.push_back(s->size);
     }
@@ -137,7 +137,7 @@ class Splitter {
       if (!made_.contains(key)) made_.emplace(key, split_tensor(given_.operands.at(e.node().name), indices));
       return Expression::plain_access(key, names(indices));
     }
-    if (const Split* s = is_reduction(e.op()) ? find(e.node().name) : nullptr) {
+    if (const IndexSplit* s = is_reduction(e.op()) ? find(e.node().name) : nullptr) {
       const bool implicit = e.node().implicit;
       return Expression::reduce(e.op(), s->outer,
                                 Expression::reduce(e.op(), s->inner, rewritten(e.argument()), implicit), implicit);
@@ -215,7 +215,7 @@ class Splitter {
     if (!divides && x.op != ExprNode::mod) return std::nullopt;
     const ExprNode& of = s.exprs[static_cast<std::size_t>(x.a)];
     if (of.op == ExprNode::dim) {
-      const Split* split = find(indices[static_cast<std::size_t>(of.a)]);
+      const IndexSplit* split = find(indices[static_cast<std::size_t>(of.a)]);
       if (!split || split->size != x.n) return std::nullopt;
       return dimension(divides ? split->outer : split->inner);
     }
@@ -231,7 +231,7 @@ class Splitter {
     for (std::size_t l = 0; l < indices.size(); ++l) {
       const int d = order ? (*order)[l] : static_cast<int>(l);
       const Level level{.kind = order ? f.level(static_cast<int>(l)).kind : LevelKind::compressed};
-      const Split* s = find(indices[static_cast<std::size_t>(d)]);
+      const IndexSplit* s = find(indices[static_cast<std::size_t>(d)]);
       b.level(s ? b.div(b.dim(d), s->size) : b.dim(d), level);
       if (s) b.level(b.mod(b.dim(d), s->size), level);
     }
@@ -243,12 +243,13 @@ class Splitter {
     FormatBuilder b(indices);
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const int i = b.dim(static_cast<int>(d));
-      const Split* s = find(indices[d]);
+      const IndexSplit* s = find(indices[d]);
       const bool rows = d == 0 && indices.size() > 1;  // a vector of dense blocks would store everything
       b.level(s ? b.div(i, s->size) : i, Level{.kind = rows ? LevelKind::dense : LevelKind::compressed});
     }
     for (std::size_t d = 0; d < indices.size(); ++d)
-      if (const Split* s = find(indices[d]))  // what no operand stores would be stored here: a zero that takes part
+      if (const IndexSplit* s =
+              find(indices[d]))  // what no operand stores would be stored here: a zero that takes part
         b.level(b.mod(b.dim(static_cast<int>(d)), s->size),
                 Level{.kind = loose_.contains(indices[d]) ? LevelKind::compressed : LevelKind::dense});
     return b.build();
@@ -268,7 +269,7 @@ class Splitter {
   // --- the rest of the problem ------------------------------------------------------------------------------------
   void set_extents(Problem& p) const {
     for (const auto& [index, n] : given_.extents) {
-      const Split* s = find(index);
+      const IndexSplit* s = find(index);
       p.extents.emplace(s ? s->outer : index, s ? ceil_div(n, s->size) : n);
       if (!s) continue;
       p.extents.emplace(s->inner, s->size);
@@ -277,18 +278,18 @@ class Splitter {
       if (n % s->size != 0) p.bounds.push_back({.terms = {{s->outer, s->size}, {s->inner, 1}}, .extent = n});
     }
     for (const auto& index : given_.inside) {
-      const Split* s = find(index);
+      const IndexSplit* s = find(index);
       p.inside.push_back(s ? s->outer : index);
       if (s && given_.constraints.given) p.inside.push_back(s->inner);
     }
     for (const auto& [index, n] : given_.constants) {
-      const Split* s = find(index);
+      const IndexSplit* s = find(index);
       p.constants.emplace(s ? s->outer : index, s ? ceil_div(n, s->size) : n);
     }
     for (const auto& bound : given_.bounds) {
-      Problem::Bound cut{.terms = {}, .extent = bound.extent};
+      IndexBound<std::string> cut{.terms = {}, .extent = bound.extent};
       for (const auto& [index, c] : bound.terms) {
-        const Split* s = find(index);
+        const IndexSplit* s = find(index);
         cut.terms.emplace_back(s ? s->outer : index, s ? c * s->size : c);
         if (s) cut.terms.emplace_back(s->inner, c);
       }
@@ -306,7 +307,7 @@ class Splitter {
   }
 
   const Problem& given_;
-  std::map<std::string, Split> splits_;
+  std::map<std::string, IndexSplit> splits_;
   std::set<std::string> loose_;  ///< indices whose places within a block some operand stores one by one
   bool asked_ = false;
   Operands made_;
@@ -321,8 +322,8 @@ Buffer moved(const Buffer& crd, DType dtype, std::int64_t by) {
   return out;
 }
 
-std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits) {
-  return Splitter(problem, splits).split();
+std::optional<Blocked> by_blocks(const Problem& problem, std::span<const IndexSplit> splits) {
+  return IndexSplitter(problem, splits).split();
 }
 
 Tensor Blocked::joined(const Tensor& result) const {

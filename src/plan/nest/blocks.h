@@ -15,7 +15,7 @@ namespace strata::direct {
 Buffer moved(const Buffer& crd, DType dtype, std::int64_t by);
 
 /// index = outer * size + inner.
-struct Split {
+struct IndexSplit {
   std::string index, outer, inner;
   std::int64_t size = 0;
 };
@@ -37,7 +37,7 @@ struct Blocked {
 /// Cuts the indices of `splits`, and those that operands store in blocks. Nothing where that is no index, or where an
 /// operand stores one whole that another stores in blocks. Operands that store an index of `splits` otherwise are
 /// converted.
-std::optional<Blocked> by_blocks(const Problem& problem, std::span<const Split> splits);
+std::optional<Blocked> by_blocks(const Problem& problem, std::span<const IndexSplit> splits);
 /// C(i,j) = f(A(i,j), B(i,j)) as C(d,j) = f(A(d,j), B(d,j)), d = j - i, where the result and all sparse operands are
 /// stored by diagonals along the same index; y(i) = sum(j, A(i,j) * x(j)) as sum(d, A(d,i) * x(i + d)), where the
 /// result is dense and has not both. What lies on a diagonal outside of the matrix may be computed too, and is never

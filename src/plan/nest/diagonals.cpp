@@ -19,7 +19,7 @@ using Names = std::vector<std::string>;
 
 /// Row and column of a matrix, of which one counts the places on a diagonal, and the other goes:
 /// other = place + sign * (d + first).
-struct Skew {
+struct DiagonalCoordinates {
   Names names;  ///< of the diagonal and the place, which keeps its own
   std::string other;
   Shape shape;    ///< so many diagonals, and places on each
@@ -28,7 +28,7 @@ struct Skew {
   i64 extent = 0;  ///< of the other index
   Format format;   ///< of matrices over `names`
 
-  Skew(const Problem& given, const Names& indices, int along) {
+  DiagonalCoordinates(const Problem& given, const Names& indices, int along) {
     const i64 rows = given.extents.at(indices[0]), columns = given.extents.at(indices[1]);
     names = {"d", indices[static_cast<std::size_t>(along)]};
     while (given.extents.contains(names[0])) names[0] += "_";
@@ -77,7 +77,7 @@ struct Skew {
   }
 
   /// 0 <= other < extent.
-  std::vector<Problem::Bound> bounds() const {
+  std::vector<IndexBound<std::string>> bounds() const {
     const i64 constant = sign * first;
     return {{.terms = {{names[0], sign}, {names[1], 1}}, .extent = extent - constant},
             {.terms = {{names[0], -sign}, {names[1], -1}}, .extent = 1 + constant}};
@@ -110,7 +110,7 @@ class OfElements {
     along_ = diagonals_of(*o.format);
     const Shape whole{given_.extents.at(indices_[0]), given_.extents.at(indices_[1])};
     if (along_ < 0 || whole[0] == 0 || whole[1] == 0) return std::nullopt;
-    const Skew skew(given_, indices_, along_);
+    const DiagonalCoordinates skew(given_, indices_, along_);
     skew_ = &skew;
     Blocked out;
     Problem& p = out.problem;
@@ -165,7 +165,7 @@ class OfElements {
 
   const Problem& given_;
   const Names& indices_;
-  const Skew* skew_ = nullptr;
+  const DiagonalCoordinates* skew_ = nullptr;
   int along_ = -1;
   Operands made_;
   bool ok_ = true, bounded_ = false;
@@ -183,7 +183,7 @@ class IntoDense {
     if (!ok_ || indices_.empty()) return std::nullopt;
     const Names& result = given_.assignment.indices;
     const auto in_result = [&](const std::string& i) { return std::ranges::find(result, i) != result.end(); };
-    const Skew skew(given_, indices_, along_);
+    const DiagonalCoordinates skew(given_, indices_, along_);
     const std::string& place = skew.names[1];
     if (skew.shape[1] == 0 || skew.extent == 0 || (in_result(place) && in_result(skew.other))) return std::nullopt;
 
@@ -209,7 +209,7 @@ class IntoDense {
 
  private:
   /// The place stands for the other index of the result, which lies further on with every diagonal.
-  static void move_result(Blocked& out, const Skew& skew) {
+  static void move_result(Blocked& out, const DiagonalCoordinates& skew) {
     Problem& p = out.problem;
     const auto size = checked_product(out.shape);
     if (!size) throw std::bad_alloc();
@@ -237,7 +237,8 @@ class IntoDense {
   }
 
   /// `summed`: the index whose sum becomes one over diagonals.
-  Expression rewritten(const Expression& e, const Skew& skew, const std::string& summed, Operands& operands) const {
+  Expression rewritten(const Expression& e, const DiagonalCoordinates& skew, const std::string& summed,
+                       Operands& operands) const {
     Expression::Node n = e.node();
     if (e.op() == Operator::access) {
       const Lazy& t = given_.operands.at(n.name);

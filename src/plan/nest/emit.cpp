@@ -39,7 +39,7 @@ std::string LoopNest::emit(const std::string& expression) const {
   for (const Access& a : u_.accesses) names.operands.push_back(a.name);
   for (int i : o_.indices) names.indices.push_back(u_.names[static_cast<std::size_t>(i)]);
   names.along = names.indices;
-  for (const Bound& bound : u_.bounds) {
+  for (const auto& bound : u_.bounds) {
     std::string& sum = names.bounds.emplace_back();
     for (const auto& [i, c] : bound.terms)
       sum += (sum.empty() ? "" : " + ") + (c == 1 ? "" : std::to_string(c) + " * ") +

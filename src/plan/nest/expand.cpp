@@ -45,7 +45,7 @@ class Solver {
   void dimension(std::size_t d, const F& f) {
     if (d == a_.terms.size()) return f(values_);
     i64 rest = coordinates_[d] - a_.constants[d];
-    std::vector<Affine::Term> open;
+    std::vector<Affine::Coefficient> open;
     for (const auto& t : a_.terms[d]) {
       if (known_[t.index]) rest -= t.coefficient * values_[t.index];
       else open.push_back(t);
@@ -57,7 +57,7 @@ class Solver {
   }
 
   template <class F>
-  void choose(std::size_t d, const std::vector<Affine::Term>& open, std::size_t k, i64 rest, const F& f) {
+  void choose(std::size_t d, const std::vector<Affine::Coefficient>& open, std::size_t k, i64 rest, const F& f) {
     if (k == open.size()) {
       if (rest == 0) dimension(d + 1, f);
       return;

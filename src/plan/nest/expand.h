@@ -12,11 +12,11 @@ namespace strata::direct {
 
 /// The access in numbers: per dimension the coefficients of the indices, which are numbered by appearance.
 struct Affine {
-  struct Term {
+  struct Coefficient {
     std::size_t index;
     std::int64_t coefficient;
   };
-  std::vector<std::vector<Term>> terms;
+  std::vector<std::vector<Coefficient>> terms;
   std::vector<std::int64_t> constants;
   std::vector<std::string> names;
   Shape extents;

@@ -81,14 +81,14 @@ std::vector<int> levels_of(const std::vector<Dimension>& dimensions) {
 }
 
 /// What is walked.
-struct Source {
+struct WalkedTensor {
   const Part& part;
   std::size_t width;  ///< of a value
   std::vector<Dimension> dimensions;
   std::vector<int> order;               ///< the index of each level of the result
   std::vector<PodArray<i64>> crd = {};  ///< of the operand's levels
 
-  Source(const Tensor& t, std::vector<Dimension> all)
+  WalkedTensor(const Tensor& t, std::vector<Dimension> all)
       : part(t.part()), width(size_of(t.dtype())), dimensions(std::move(all)), order(levels_of(dimensions)) {
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
       auto& to = crd.emplace_back();
@@ -126,7 +126,7 @@ struct Source {
 /// A piece of the result: what has indices [from, to) of the first level. I: its coordinates and positions.
 template <class I> class Walk {
  public:
-  Walk(const Source& s, i64 from, i64 to, double expected)
+  Walk(const WalkedTensor& s, i64 from, i64 to, double expected)
       : source_(s), from_(from), to_(to), levels_(s.order.size()), at_(s.order.size()), before_(s.order.size()) {
     const auto n = static_cast<std::size_t>(expected);
     levels_.back().crd.reserve(n);
@@ -139,7 +139,7 @@ template <class I> class Walk {
   static Tensor whole(Walk&& piece, const Tensor& t, const Affine& a) {
     RawArrays arrays;
     for (std::size_t l = 0; l < piece.levels_.size(); ++l) {
-      Level& level = piece.levels_[l];
+      BuiltLevel& level = piece.levels_[l];
       if (l == 0) level.pos.push_back(0);
       level.pos.push_back(static_cast<I>(level.crd.size()));
       arrays.pos[static_cast<int>(l)] = owned(std::move(level.pos), dtype_of<I>());
@@ -153,7 +153,7 @@ template <class I> class Walk {
   /// The pieces one behind the other.
   static Tensor joined(std::vector<Walk>&& pieces, const Tensor& t, const Affine& a) {
     if (pieces.size() == 1) return whole(std::move(pieces[0]), t, a);
-    const Source& s = pieces[0].source_;
+    const WalkedTensor& s = pieces[0].source_;
     const std::size_t levels = s.order.size(), n = pieces.size();
     std::vector<std::vector<i64>> starts(levels, std::vector<i64>{0});  // of each piece's coordinates
     for (std::size_t l = 0; l < levels; ++l)
@@ -172,7 +172,7 @@ template <class I> class Walk {
       const Walk& w = pieces[static_cast<std::size_t>(c)];
       const auto start = [&](std::size_t l) { return starts[l][static_cast<std::size_t>(c)]; };
       for (std::size_t l = 0; l < levels; ++l) {
-        const Level& from = w.levels_[l];
+        const BuiltLevel& from = w.levels_[l];
         if (from.crd.size() > 0)
           std::memcpy(static_cast<I*>(arrays.crd[static_cast<int>(l)].data) + start(l), from.crd.data(),
                       from.crd.size() * sizeof(I));
@@ -188,7 +188,7 @@ template <class I> class Walk {
   }
 
  private:
-  struct Level {
+  struct BuiltLevel {
     PodArray<I> pos, crd;
   };
 
@@ -310,9 +310,9 @@ template <class I> class Walk {
     }
   }
 
-  const Source& source_;
+  const WalkedTensor& source_;
   i64 from_, to_;
-  std::vector<Level> levels_;
+  std::vector<BuiltLevel> levels_;
   PodArray<char> values_;
   std::vector<i64> at_, before_;
   i64 entered_ = 0;
@@ -339,7 +339,7 @@ std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a) {
   const i64 largest = *std::max_element(a.extents.begin(), a.extents.end());
   const double expected = copies(a) * static_cast<double>(t.nse());
   const bool narrow = index_dtype_for(largest) == DType::i32 && expected < static_cast<double>(INT32_MAX);
-  const Source source(t, std::move(*found));
+  const WalkedTensor source(t, std::move(*found));
   const bool one = thread_count() == 1 || source.dimensions.size() < 2 || expected < 2 * piece_copies;
   const i64 n = one ? 1 : std::min<i64>(4 * thread_count(), static_cast<i64>(expected / piece_copies));
   const std::vector<i64> cuts = n == 1 ? std::vector<i64>{0, source.dimensions[0].extent} : source.cuts(n);

@@ -132,17 +132,34 @@ execution::DenseResult Run::dense(bool apart) const {
                           u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
                           std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
   // Where several values meet in memory, it must hold what changes none of them.
-  if (!stores_all) r.start = meets() || apart ? u_.absent : u_.fill;
+  if (!stores_all && (apart || !sums_everywhere())) r.start = meets() || apart ? u_.absent : u_.fill;
   const std::vector<i64> by_dimension = strides();
   for (std::size_t d = 0; d < u_.output.size(); ++d)
     r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.output[d]) - o_.indices.begin())] =
         by_dimension[d];
-  if (u_.skew.index >= 0) {
-    r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.skew.index) - o_.indices.begin())] =
-        u_.skew.stride;
-    r.offset = u_.skew.offset;
+  if (u_.skew) {
+    r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.skew->index) - o_.indices.begin())] =
+        u_.skew->stride;
+    r.offset = u_.skew->offset;
   }
   return r;
+}
+
+bool LoopNest::sums_everywhere() const {
+  const auto& summed = input_.summed;
+  if (!u_.bounds.empty() || u_.mask >= 0 || !u_.strides.empty() || u_.skew || meets() || !summed.back() ||
+      u_.combine == Combine::first)
+    return false;
+  const auto inside = static_cast<int>(std::ranges::find(summed, 1) - summed.begin());
+  return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) {
+    const auto is_outside = [&](int v) { return v < inside; };
+    // A factor that is known outside of the sum may say that nothing comes.
+    if (o.dense)
+      return !std::ranges::all_of(o.vars, is_outside) || std::ranges::find(o.vars, input_.tile) != o.vars.end();
+    for (std::size_t l = 0; l < o.vars.size(); ++l)
+      if (is_outside(o.vars[l]) && o.type.levels[l].kind != LevelKind::dense) return false;
+    return true;
+  });
 }
 
 execution::NumericResult Run::numeric(const std::vector<i64>& starts) const {

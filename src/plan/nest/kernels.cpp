@@ -8,15 +8,15 @@ namespace strata::direct {
 namespace {
 
 /// All that decides about the text, and the settings that decide about the engine.
-struct Key {
+struct KernelKey {
   merging::Input input;
   std::string engine, jit, cc;
-  bool operator==(const Key&) const = default;
+  bool operator==(const KernelKey&) const = default;
 };
 
 /// Of what mostly differs: equality looks at everything.
-struct Hash {
-  std::size_t operator()(const Key& k) const {
+struct KernelHash {
+  std::size_t operator()(const KernelKey& k) const {
     std::size_t h = k.input.nodes.size();
     const auto mix = [&h](auto v) { h = (h ^ static_cast<std::size_t>(v)) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
     for (const auto& n : k.input.nodes) mix(n.kind), mix(n.op), mix(n.operand), mix(n.dtype);
@@ -33,7 +33,7 @@ struct Hash {
   }
 };
 
-using Cache = LruCache<Kernel, Key, std::shared_ptr<const Kernel>, Hash>;
+using Cache = LruCache<NestKernel, KernelKey, std::shared_ptr<const NestKernel>, KernelHash>;
 Cache& cache() {
   static Cache& c = *new Cache(1024);  // never destroyed: expressions may be evaluated while the program ends
   return c;
@@ -43,11 +43,11 @@ Cache& cache() {
 
 }  // namespace
 
-std::shared_ptr<const Kernel> kernel_for(const merging::Input& input) {
+std::shared_ptr<const NestKernel> kernel_for(const merging::Input& input) {
   const Settings& s = settings();
-  Key key{input, s.engine, s.jit, s.cc};
+  KernelKey key{input, s.engine, s.jit, s.cc};
   if (auto found = cache().find(key)) return *found;
-  auto made = std::make_shared<Kernel>();
+  auto made = std::make_shared<NestKernel>();
   made->lowered = merging::lower(input);
   execution::dump("graph", made->lowered.text);  // one text says both: the loops in their order, and what each walks
   execution::dump("schedule", made->lowered.text);

@@ -7,12 +7,12 @@
 
 namespace strata::direct {
 
-struct Kernel {
+struct NestKernel {
   merging::LoweredNest lowered;
   execution::Executable executable;
 };
 
 /// Lowers and compiles, or finds what was made before for an input of this structure.
-std::shared_ptr<const Kernel> kernel_for(const merging::Input& input);
+std::shared_ptr<const NestKernel> kernel_for(const merging::Input& input);
 
 }  // namespace strata::direct

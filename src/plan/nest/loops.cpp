@@ -24,12 +24,12 @@ void number(const Problem& p, Unit& unit) {
     if (constant != p.constants.end()) unit.constants[i] = constant->second;
   }
   for (const auto& bound : p.bounds) {
-    Bound b;
+    IndexBound<int> b;
     b.extent = bound.extent;
     for (const auto& [name, c] : bound.terms) b.terms.emplace_back(number_of(name), c);
     unit.bounds.push_back(std::move(b));
   }
-  if (p.skew) unit.skew = {number_of(p.skew->index), p.skew->stride, p.skew->offset};
+  if (p.skew) unit.skew = Skew<int>{number_of(p.skew->index), p.skew->stride, p.skew->offset};
   unit.strides = p.strides;
   unit.size = p.size;
 }

@@ -16,12 +16,12 @@ using Extents = std::map<std::string, i64>;
 constexpr double most_copies = 1e9;  ///< elements that an operand may become
 
 /// Strides and offset of dense memory seen through the access.
-struct Seen {
+struct StridedView {
   std::vector<i64> strides;
   i64 offset = 0;
 };
-Seen through(const Affine& a, const std::vector<i64>& own) {
-  Seen out{.strides = std::vector<i64>(a.names.size(), 0)};
+StridedView through(const Affine& a, const std::vector<i64>& own) {
+  StridedView out{.strides = std::vector<i64>(a.names.size(), 0)};
   for (std::size_t d = 0; d < a.terms.size(); ++d) {
     out.offset += a.constants[d] * own[d];
     for (const auto& term : a.terms[d]) out.strides[term.index] += term.coefficient * own[d];
@@ -34,7 +34,7 @@ Lazy view(const Lazy& given, const Affine& a) {
   return Lazy::made(view_type(a.extents, t.dtype(), through(a, dimension_strides(t)).strides, t.fill()),
                     planning::stats_for(view_type(a.extents, t.dtype(), {}, t.fill()), 0),
                     {.inputs = {t}, .make = [a](Lazy::Inputs& in) {
-                       const Seen seen = through(a, dimension_strides(in[0]));
+                       const StridedView seen = through(a, dimension_strides(in[0]));
                        return dense_view(in[0].part().values, a.extents, seen.strides,
                                          in[0].part().values_offset + seen.offset, in[0].fill());
                      }});

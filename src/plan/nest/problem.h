@@ -21,19 +21,11 @@ struct Problem {
   // --- where indices have been cut in two -------------------------------------------------------------------------
   std::vector<std::string> inside;                ///< count within blocks of an operand
   std::map<std::string, std::int64_t> constants;  ///< extents that do not depend on the operands
-  struct Bound {
-    std::vector<std::pair<std::string, std::int64_t>> terms;  ///< index, coefficient
-    std::int64_t extent = 0;
-  };
-  std::vector<Bound> bounds;          ///< the sum of terms stays below the extent: blocks that do not divide
-  std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major
-  std::int64_t size = 0;              ///< ... its elements
-  struct Skew {
-    std::string index;
-    std::int64_t stride = 0, offset = 0;
-  };
-  std::optional<Skew> skew = {};  ///< ... of which an index that is summed moves the place as well
-  bool counts_absent = true;      ///< false: a reduction takes what is there alone, as a semiring's sum does
+  std::vector<IndexBound<std::string>> bounds;    ///< blocks that do not divide
+  std::vector<std::int64_t> strides;              ///< of a dense result, where it is not row-major
+  std::int64_t size = 0;                          ///< ... its elements
+  std::optional<Skew<std::string>> skew = {};     ///< ... of it
+  bool counts_absent = true;  ///< false: a reduction takes what is there alone, as a semiring's sum does
 
   // --- what a user asks for ---------------------------------------------------------------------------------------
   Constraints constraints;

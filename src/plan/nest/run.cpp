@@ -14,7 +14,9 @@ namespace {
 
 constexpr i64 least_row = 2, largest_row = 128;  ///< extents of a dense innermost index that stand there too
 constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
-constexpr i64 largest_sum = 128;                 ///< ... and of innermost sums over dense memory
+constexpr i64 most_tile_vectors = 8;
+constexpr double few_terms = 16;  ///< of which float32 keeps enough digits
+constexpr i64 largest_sum = 128;  ///< ... and of innermost sums over dense memory
 
 /// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
 std::vector<double> coordinates_of(const TensorType& type, std::span<const double> positions) {
@@ -29,6 +31,8 @@ std::vector<double> coordinates_of(const TensorType& type, std::span<const doubl
 }
 
 }  // namespace
+
+int lanes_of(DType t) { return std::max(1, host_target().vector_bytes / static_cast<int>(size_of(t))); }
 
 std::string LoopNest::describe(const Format& wanted, bool code) const {
   std::string out;
@@ -102,15 +106,15 @@ bool LoopNest::counts_dense_alone(int index) const {
   });
 }
 
-Stored stored_as(const Tensor& t) {
+StoredOperand stored_as(const Tensor& t) {
   if (t.format().is_all_dense()) return {t.type(), t.part().strides, {}};
   return {t.type(), {}, coordinates_of(t.type(), planning::positions_of(t.part()))};
 }
 
 namespace {
 
-std::vector<Stored> likely(const Unit& u, const Order& o) {
-  std::vector<Stored> out;
+std::vector<StoredOperand> likely(const Unit& u, const Order& o) {
+  std::vector<StoredOperand> out;
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Lazy& t = u.accesses[k].tensor;
     if (u.accesses[k].dense) {
@@ -126,8 +130,8 @@ std::vector<Stored> likely(const Unit& u, const Order& o) {
   return out;
 }
 
-std::vector<Stored> as_stored(std::span<const Tensor> tensors) {
-  std::vector<Stored> out;
+std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
+  std::vector<StoredOperand> out;
   for (const Tensor& t : tensors) out.push_back(stored_as(t));
   return out;
 }
@@ -136,7 +140,7 @@ std::vector<Stored> as_stored(std::span<const Tensor> tensors) {
 
 LoopNest::LoopNest(const Unit& unit, const Order& order) : LoopNest(unit, order, likely(unit, order)) {}
 
-LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> stored)
+LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<StoredOperand> stored)
     : u_(unit), o_(order), stored_(std::move(stored)) {
   static_cast<merging::Computation&>(input_) = u_;
   input_.num_vars = static_cast<int>(o_.indices.size());
@@ -146,8 +150,7 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
   input_.dense_top = o_.dense_top;
   input_.dense_tail = o_.dense_tail;
   input_.blocks = o_.blocks;
-  if (u_.compute == DType::f32 || u_.compute == DType::f64)
-    input_.lanes = host_target().vector_bytes / static_cast<int>(size_of(u_.compute));
+  if (u_.compute == DType::f32 || u_.compute == DType::f64) input_.lanes = lanes_of(u_.compute);
   std::vector<int> var(o_.indices.size());  // of an index
   for (std::size_t v = 0; v < o_.indices.size(); ++v) {
     var[static_cast<std::size_t>(o_.indices[v])] = static_cast<int>(v);
@@ -171,11 +174,12 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
                         .column = var[static_cast<std::size_t>(u_.output[1])],
                         .along_columns = o_.along == 1};
   else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
-  if (u_.skew.index >= 0) input_.skew = var[static_cast<std::size_t>(u_.skew.index)];
-  input_.bounds.assign(u_.bounds.begin(), u_.bounds.end());
-  for (const auto& bound : u_.bounds) bounds_.push_back(bound.extent);
-  for (auto& bound : input_.bounds)
-    for (auto& [v, c] : bound.terms) v = var[static_cast<std::size_t>(v)];
+  if (u_.skew) input_.skew = var[static_cast<std::size_t>(u_.skew->index)];
+  for (const auto& bound : u_.bounds) {
+    auto& terms = input_.bounds.emplace_back().terms;
+    for (const auto& [i, c] : bound.terms) terms.emplace_back(var[static_cast<std::size_t>(i)], c);
+    bounds_.push_back(bound.extent);
+  }
   i64 largest = 0;
   for (std::size_t v = 0; v < extents_.size(); ++v)
     if (!input_.summed[v]) largest = std::max(largest, extents_[v] - 1);
@@ -206,6 +210,26 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<Stored> sto
     if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
     input_.operands.push_back(std::move(operand));
   }
+  if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
+}
+
+void LoopNest::take_tile(int var) {
+  for (const auto& o : input_.operands) {  // what was planned for may lie in memory otherwise
+    if (std::ranges::find(o.vars, var) == o.vars.end()) continue;
+    if (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != var) return;
+  }
+  const i64 extent = extents_[static_cast<std::size_t>(var)];
+  const bool constant = extent <= largest_row;
+  input_.tile = var;
+  input_.constants[static_cast<std::size_t>(var)] = constant ? extent : 0;
+  input_.lanes = lanes_of(u_.compute);
+  while (input_.lanes > extent) input_.lanes /= 2;
+  double places = 1;
+  for (int i : u_.output) places *= static_cast<double>(u_.extents[static_cast<std::size_t>(i)]);
+  input_.few_terms = o_.visits < few_terms * places;
+  // As many vectors as fit beside what is computed with them; a constant extent is cut evenly.
+  const i64 all = ceil_div(extent, input_.lanes), fit = most_tile_vectors;
+  input_.vectors = static_cast<int>(constant ? ceil_div(all, ceil_div(all, fit)) : fit);
 }
 
 Run::Run(const Unit& unit, const Order& order, std::span<const Tensor> operands)

@@ -17,12 +17,12 @@ using i64 = std::int64_t;
 Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values);
 
 /// What loops see of an operand as it is stored for them.
-struct Stored {
+struct StoredOperand {
   TensorType type;
   std::vector<i64> strides;      ///< of a dense one, per level
   std::vector<double> elements;  ///< of another: coordinates of each level, about
 };
-Stored stored_as(const Tensor& t);
+StoredOperand stored_as(const Tensor& t);
 
 /// The loops, and what stands before and behind them.
 class LoopNest {
@@ -36,21 +36,25 @@ class LoopNest {
   std::string no_numeric_phase(const Format& wanted) const;
 
  protected:
-  LoopNest(const Unit& unit, const Order& order, std::vector<Stored> stored);
+  LoopNest(const Unit& unit, const Order& order, std::vector<StoredOperand> stored);
 
   /// Variables of the levels of an assembled result, without its dense tail.
   std::vector<int> result_variables() const;
 
+  /// This variable is the tile.
+  void take_tile(int var);
   bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
   /// Do several values meet in the memory of a dense result?
   bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
+  /// Is every place of a dense result the sum of one run of the inner loops, which stores it whatever comes?
+  bool sums_everywhere() const;
   /// Levels in the order of the loops; behind so many of them a dense tail.
   Format format(std::size_t levels) const;
 
   const Unit& u_;
   const Order& o_;
   merging::Input input_;
-  std::vector<Stored> stored_;
+  std::vector<StoredOperand> stored_;
   std::vector<i64> extents_, bounds_;  ///< per variable; per bound
 };
 
@@ -71,7 +75,7 @@ class Run : LoopNest {
   // --- chunks ------------------------------------------------------------------------------------------------------
   /// First position of the outermost level whose coordinate is at least x.
   static i64 first_position(const Part& part, i64 x);
-  /// Stored elements before outermost coordinate x.
+  /// StoredOperand elements before outermost coordinate x.
   static i64 stored_before(const Part& part, i64 x) { return stored_before(part, x, part.levels.size()); }
   /// Positions of the first so many levels before it.
   static i64 stored_before(const Part& part, i64 x, std::size_t levels);
@@ -123,7 +127,7 @@ class Run : LoopNest {
   std::vector<Tensor> tensors_;
   double visits_;               ///< about how often the innermost body runs
   std::vector<i64> diagonals_;  ///< of the result, where it is strips of them
-  std::shared_ptr<const Kernel> kernel_;
+  std::shared_ptr<const NestKernel> kernel_;
 };
 
 }  // namespace strata::direct

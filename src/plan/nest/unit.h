@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/merge/merge.h"
@@ -20,9 +21,17 @@ struct Access {
   int twin = -1;             ///< an access before it under the same indices, of the same elements with other values
 };
 
-/// Of indices, where merging speaks of variables.
-struct Bound : merging::Bound {
+/// sum of coefficient * coordinate of an index < extent: places beyond are no part of the problem.
+template <class Index> struct IndexBound {
+  std::vector<std::pair<Index, std::int64_t>> terms;
   std::int64_t extent = 0;
+};
+
+/// A summed index that moves the place in a dense result as well, outside of the result's own: by so much for each of
+/// its coordinates, and by an offset.
+template <class Index> struct Skew {
+  Index index;
+  std::int64_t stride = 0, offset = 0;
 };
 
 /// `nodes`, `mask` and the rest of the computation count accesses.
@@ -33,15 +42,10 @@ struct Unit : merging::Computation {
   std::vector<char> summed;             ///< per index
   std::vector<char> inside;             ///< per index: it counts within a block, inside all loops over blocks
   std::vector<std::int64_t> constants;  ///< per index: an extent that a kernel may be made for, or 0
-  std::vector<Bound> bounds;
+  std::vector<IndexBound<int>> bounds;
   std::vector<std::int64_t> strides;  ///< of a dense result, where it is not row-major; per dimension
   std::int64_t size = 0;              ///< ... its elements
-  /// A summed index that moves the place in a dense result as well, outside of the result's own: by so much for each of
-  /// its coordinates, and by an offset.
-  struct Skew {
-    int index = -1;
-    std::int64_t stride = 0, offset = 0;
-  } skew = {};
+  std::optional<Skew<int>> skew = {};
   std::vector<int> output;     ///< indices of the result's dimensions
   DType dtype = DType::f64;    ///< of the result: f16 and bf16 are computed in f32
   bool everywhere = false;     ///< dense operands give the root a value at every place
@@ -83,6 +87,7 @@ struct Order {
   merging::Blocks blocks;  ///< the result is assembled in these
   int along = -1;          ///< dense result: strips of its diagonals, whose places count this dimension
   double diagonals = 0;    ///< ... about so many
+  int tile = -1;           ///< dense result: this index is taken in vectors, whose sums stay in registers
   double visits = 0;       ///< about how often the innermost body runs
   double cost = 0;         ///< ... and how many ns all takes
   std::vector<merging::Hint> hints;  ///< per index
@@ -93,6 +98,9 @@ struct Order {
     return twin >= 0 && !convert[static_cast<std::size_t>(twin)] && !convert[k] ? twin : -1;
   }
 };
+
+/// Values of this dtype in a vector of this machine.
+int lanes_of(DType t);
 
 /// Why the order converts this access first.
 std::string reason_to_convert(const Unit& unit, const Order& order, std::size_t access);

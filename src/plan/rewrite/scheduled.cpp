@@ -139,7 +139,7 @@ class Scheduler {
   /// Splits of indices that are there already go together: a cut by itself would also cut the blocks of operands, in
   /// which the next index may be stored.
   void split() {
-    std::vector<Split> together;
+    std::vector<IndexSplit> together;
     const Verb* last = nullptr;
     const auto cut = [&] {
       if (together.empty()) return;
@@ -151,12 +151,12 @@ class Scheduler {
     };
     for (const Verb& v : schedule_.verbs()) {
       if (v.kind != Verb::split) continue;
-      const bool cut_now = std::ranges::any_of(together, [&](const Split& s) { return s.index == v.indices[0]; });
+      const bool cut_now = std::ranges::any_of(together, [&](const IndexSplit& s) { return s.index == v.indices[0]; });
       if (cut_now || !current().extents.contains(v.indices[0])) cut();
       check_loop(v, v.indices[0]);
       for (std::size_t k = 1; k < 3; ++k) {
         const bool taken = std::ranges::any_of(
-            together, [&](const Split& s) { return s.outer == v.indices[k] || s.inner == v.indices[k]; });
+            together, [&](const IndexSplit& s) { return s.outer == v.indices[k] || s.inner == v.indices[k]; });
         if (taken || current().extents.contains(v.indices[k]) || v.indices[1] == v.indices[2])
           refuse(v, "a split makes loops with names of their own", "names that no loop has", v.indices[k]);
       }

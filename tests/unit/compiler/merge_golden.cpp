@@ -132,6 +132,32 @@ TEST_CASE("golden merges") {
   most.dense_top = false;
   check("row_maximum", most);
 
+  // A semiring: sums in chains, without choices unless a product may need them.
+  const auto shortest = [](std::vector<merging::Operand> operands, std::vector<char> summed) {
+    merging::Input in = input(std::move(operands), Operator::multiply, std::move(summed));
+    in.combine = merging::Combine::minimum;
+    in.ring = true;
+    in.absent = in.fill = Scalar::of(std::numeric_limits<double>::infinity());
+    for (auto& n : in.nodes) n.value = in.fill;
+    in.nodes.back().op = Operator::add;
+    in.nodes.back().needed = {1, 1};
+    in.dense_result = true;
+    in.dense_top = false;
+    return in;
+  };
+  merging::Input paths = shortest({csr, operand("dense", {1})}, {0, 1});
+  paths.contiguous = 0;
+  check("shortest_paths", paths);
+
+  // ... of several columns, which stay in registers.
+  merging::Input tile = shortest({operand("CSR", {0, 2}), operand("dense", {2, 1})}, {0, 0, 1});
+  tile.contiguous = tile.tile = 1;
+  tile.lanes = 8;
+  tile.vectors = 2;
+  check("tile", tile);
+  tile.constants = {0, 12, 0};
+  check("tile_of_12", tile);
+
   // Weights of edges times features: one walk for what differs in values alone, exp once an edge.
   merging::Input attention = input({csr, csr, operand("dense", {1, 2})}, Operator::multiply, {0, 1, 0});
   attention.operands[1].twin = 0;

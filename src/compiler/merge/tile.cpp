@@ -1,0 +1,92 @@
+// The tile: a variable that dense operands and the dense result alone have is taken in pieces of several vectors, whose
+// sums stay in registers. The loops inside walk the sparse operands once for each piece, and what they find is spread
+// over all lanes; without the tile every term would be added to the result's memory.
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+
+Stmt Nest::emit_tile(const Place& at) {
+  const int var = in_.tile;
+  lines_.push_back(std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in all, " +
+                   std::to_string(in_.vectors) + (in_.vectors > 1 ? " vectors of " : " vector of ") +
+                   std::to_string(in_.lanes) + " at a time");
+  bool told = false;
+  const compiler::Piece piece = [&](const Expr& first, const std::vector<compiler::Group>& groups, bool) {
+    Place inside = at;
+    inside.groups = groups;
+    const std::size_t lines = lines_.size();
+    const Stmt body = enter(var, std::move(inside), first, {}, {});
+    if (told) lines_.resize(lines);  // the same loops for another width
+    told = true;
+    return body;
+  };
+  const auto loop = [&](int vectors) {
+    // What is stored may be stored twice, what is added may not.
+    const compiler::Pieces pieces{.lanes = in_.lanes, .vectors = vectors, .overlap = !inverted_};
+    const Expr all = extent(var);
+    return all->kind == ir::ExprNode::constant
+               ? loop_in_pieces(names_, letter(var), all->value.to_int64(), pieces, piece)
+               : loop_in_pieces(names_, letter(var), ir::int_const(0), all, pieces, piece);
+  };
+  if (inverted_ || !can_check_sums()) return loop(in_.vectors);
+  Stmts out;
+  watch_products({in_.lanes, 1}, out);
+  out.push_back(loop(in_.vectors));
+  const Expr unsure = is_unsure();
+  one_chain_ = true;
+  out.push_back(ir::branch(unsure, loop(1)));
+  one_chain_ = false;
+  return ir::block(std::move(out));
+}
+
+Stmt Results::accumulate_piece(int var, const Place& at) {
+  Stmts out;
+  found_ = "";
+  open_totals(at.groups.size(), [&](std::size_t g) { return at.groups[g].lanes; }, out);
+  register_open_ = true;
+  out.push_back(emit(var, at));
+  register_open_ = false;
+  Place place = at;
+  for (std::size_t g = 0; g < at.groups.size(); ++g) {
+    place.group = at.groups[g];
+    put(place, {nullptr, cast(joined_total(out, g), total_.compute(), in_.compute)}, out);
+  }
+  return ir::block(std::move(out));
+}
+
+Stmt Results::leaf_of_piece(const Place& given) {
+  Stmts out, add;
+  Place at = given;
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) {  // what all lanes share, once
+    const int parent = parent_[n];
+    if (moves_[n] || at.known[n] || parent < 0 || !moves_[static_cast<std::size_t>(parent)]) continue;
+    Element e = evaluate(static_cast<int>(n), at, out);
+    if (in_.nodes[n].kind != Node::constant) e.value = named("shared", e.value, out);
+    at.known[n] = std::move(e);
+  }
+  const Node& root = in_.nodes.back();
+  const bool product = in_.combine == Combine::plus && total_.compute() == root.compute && root.compute == root.dtype &&
+                       root.op == Operator::multiply && root.arguments.size() == 2 && !root.no_sign && !in_.ring;
+  Expr present;
+  for (std::size_t g = 0; g < at.groups.size(); ++g) {
+    at.group = at.groups[g];
+    const Value total = this->total(g, at.chain);
+    Value next;
+    if (product) {
+      const Element a = argument(root, 0, !root.needed[0], at, out), b = argument(root, 1, !root.needed[1], at, out);
+      present = both(root.needed[0] ? a.present : nullptr, root.needed[1] ? b.present : nullptr);
+      next = total_.mul_add(a.value, b.value, total);
+    } else {
+      Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
+      present = e.present;
+      next = joined(total, cast(e.value, root.dtype, total_.compute()));
+    }
+    add.push_back(ir::assign(total.re->name, next.re));
+  }
+  if (at.holds || absent_changes_nothing()) present = nullptr;
+  const Stmt all = ir::block(std::move(add));
+  out.push_back(present ? ir::branch(present, all) : all);
+  return ir::block(std::move(out));
+}
+
+}  // namespace strata::merging

@@ -1,0 +1,144 @@
+"""Sums in registers: the columns of a dense result in vectors, the terms of a sum in chains, products of a semiring
+without the choices that only infinities and NaN need. Compared with NumPy."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import strata as st
+
+#: name, what a product is, what a sum is, the value of what is absent
+RINGS = [
+    ("min_plus", np.add, np.minimum, np.inf),
+    ("max_plus", np.add, np.maximum, -np.inf),
+    ("max_times", np.multiply, np.maximum, -np.inf),
+]
+#: columns: less than a vector, vectors and a rest, several pieces, a number that is no constant of the text
+COLUMNS = [2, 3, 8, 17, 64, 129, 300]
+SPECIAL = [np.inf, -np.inf, np.nan, 0.0, -0.0, -2.0]
+
+
+def matrix(rng, shape, density, dtype):
+    """Values and where they are stored."""
+    stored = rng.random(shape) < density
+    stored[shape[0] // 2] = False  # a row without elements
+    return np.where(stored, whole_numbers(rng, shape), 0).astype(dtype), stored
+
+
+def whole_numbers(rng, shape):
+    """In whatever order they are added and multiplied, nothing is rounded."""
+    return rng.integers(-9, 10, shape).astype(np.float64)
+
+
+def with_special(rng, values, share):
+    out = values.copy()
+    some = rng.random(values.shape) < share
+    out[some] = rng.choice(np.array(SPECIAL, dtype=values.dtype), some.sum())
+    return out
+
+
+def tensor(values, stored, fmt):
+    """These elements, explicit zeros too."""
+    coords = np.ascontiguousarray(np.argwhere(stored).T)
+    return st.from_coo(coords, values[stored], values.shape).to(fmt, zeros="keep")
+
+
+def in_ring(ring, stored, *factors):
+    """The sum over j of the products over (i, j, k), where they are stored."""
+    _, times, plus, absent = ring
+
+    def product(a, b):
+        a, b = np.broadcast_arrays(a, b)
+        return np.where((a == absent) | (b == absent), absent, times(a, b))
+
+    with np.errstate(all="ignore"):
+        all_products = functools.reduce(product, factors)
+        terms = np.where(stored, all_products, absent).astype(all_products.dtype)
+        return plus.reduce(terms, axis=1)
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=lambda r: r[0])
+@pytest.mark.parametrize("share", [0, 0.02, 0.5], ids=["numbers", "few-special", "many-special"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_semirings(ring, share, dtype):
+    rng = np.random.default_rng(7)
+    for columns in COLUMNS:
+        for fmt in ("CSR", "COO", "DCSR", "CSC"):
+            a, stored = matrix(rng, (23, 40), 0.3, dtype)
+            a = np.where(stored, with_special(rng, a, share), 0).astype(dtype)
+            b = with_special(rng, whole_numbers(rng, (40, columns)).astype(dtype), share)
+            t = tensor(a, stored, fmt)
+            got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=t, B=b, semiring=ring[0])
+            expected = in_ring(ring, stored[:, :, None], a[:, :, None], b[None])
+            np.testing.assert_array_equal(np.asarray(got), expected, f"{fmt}, {columns} columns")
+            got = st.evaluate("y(i) = A(i,j) * x(j)", A=t, x=b[:, 0].copy(), semiring=ring[0])
+            np.testing.assert_array_equal(np.asarray(got), expected[:, 0], f"{fmt}, a vector")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+def test_integers_and_sums(dtype):
+    """plus-times beside another sparse operand, and integers, whose absent value is their largest."""
+    rng = np.random.default_rng(11)
+    for columns in COLUMNS:
+        a, stored = matrix(rng, (19, 33), 0.3, dtype)
+        d, others = matrix(rng, (19, 33), 0.2, dtype)
+        b = whole_numbers(rng, (33, columns)).astype(dtype)
+        A, D = tensor(a, stored, "CSR"), tensor(d, others, "CSR")
+        got = st.evaluate("C(i,k) = (A(i,j) + D(i,j)) * B(j,k)", A=A, D=D, B=b)
+        np.testing.assert_array_equal(np.asarray(got), np.einsum("ij,jk->ik", a + d, b))
+        got = st.evaluate("C(i,k) = A(i,j) * D(i,j) * B(j,k) * E(i,k)", A=A, D=D, B=b, E=b[:19].copy())
+        np.testing.assert_array_equal(np.asarray(got), np.einsum("ij,jk,ik->ik", a * d, b, b[:19]))
+        got = st.evaluate("y(k) = A(i,j) * D(i,j) * B(j,k)", A=A, D=D, B=b)
+        np.testing.assert_array_equal(np.asarray(got), np.einsum("ij,jk->k", a * d, b))
+        got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=b, semiring="min_plus")
+        absent = np.array(np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).max, dtype)
+        sums = np.where(stored[:, :, None], a[:, :, None] + b[None], absent).min(1)
+        np.testing.assert_array_equal(np.asarray(got), sums)
+
+
+def test_functions():
+    """Functions of a dense operand, in vectors, and float32 sums that keep their digits."""
+    rng = np.random.default_rng(13)
+    for columns in COLUMNS:
+        a, stored = matrix(rng, (50, 70), 0.3, np.float32)
+        b = rng.standard_normal((70, columns)).astype(np.float32)
+        got = st.evaluate("C(i,k) = A(i,j) * exp(B(j,k))", A=tensor(a, stored, "CSR"), B=b)
+        expected = a.astype(np.float64) @ np.exp(b.astype(np.float64))
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-5, atol=1e-5)
+        got = st.evaluate("C(i,k) = sum(j, A(i,j) * max(B(j,k), 0) - A(i,j))", A=tensor(a, stored, "CSR"), B=b)
+        expected = a.astype(np.float64) @ np.maximum(b, 0) - a.astype(np.float64).sum(1)[:, None]
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("ring", RINGS, ids=lambda r: r[0])
+def test_three_indices(ring):
+    """MTTKRP in a semiring: two sums inside the vectors, and a factor that is known between them."""
+    rng = np.random.default_rng(17)
+    for columns in COLUMNS:
+        stored = rng.random((9, 8, 7)) < 0.2
+        t = np.where(stored, with_special(rng, whole_numbers(rng, stored.shape), 0.02), 0)
+        b, d = (with_special(rng, whole_numbers(rng, (n, columns)), 0.02) for n in (8, 7))
+        T = tensor(t, stored, "CSF")
+        got = st.evaluate("C(i,r) = T(i,j,k) * B(j,r) * D(k,r)", T=T, B=b, D=d, semiring=ring[0])
+        factors = [x.reshape(9, 56, -1) for x in np.broadcast_arrays(t[..., None], b[None, :, None], d[None, None])]
+        expected = in_ring(ring, stored.reshape(9, 56, 1), *factors)
+        np.testing.assert_array_equal(np.asarray(got), expected, f"{columns} columns")
+
+
+def test_memory_in_another_order():
+    """What lies column by column, or with gaps, has no vectors along its columns."""
+    rng = np.random.default_rng(19)
+    a, stored = matrix(rng, (23, 40), 0.3, np.float64)
+    A = tensor(a, stored, "CSR")
+    wide = rng.standard_normal((40, 40))
+    for b in (np.asfortranarray(wide[:, :20]), wide[:, ::2], wide[:, ::-1], wide[::-1, :20], wide.T[:, :20]):
+        got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=b, semiring="max_plus")
+        expected = in_ring(RINGS[1], stored[:, :, None], a[:, :, None], b[None])
+        np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+def test_explain_says_so():
+    A = st.from_dense(np.eye(40), "CSR")
+    told = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=np.ones((40, 64)), semiring="min_plus"))
+    assert "at a time" in told, told
