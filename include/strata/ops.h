@@ -21,12 +21,11 @@ struct MatmulOptions {
   bool transpose_a = false, transpose_b = false, conjugate_a = false, conjugate_b = false;
   PlanOptions plan = {};
 };
-Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
+              const Scalar& alpha = Scalar::of(std::int64_t{1}));
 /// NumPy stretches extents of 1 over batches, never over the dimension that is summed: ExpressionError where those of a
 /// @ b differ.
 void check_inner(const Shape& a, const Shape& b, const MatmulOptions& options);
-/// Does evaluate() infer whether the product is sparse?
-bool may_be_sparse(const Tensor& a, const Tensor& b);
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
                  const MatmulOptions& options = {});
 /// The einsum that matmul means for operands of these ranks.

@@ -8,7 +8,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "expr/depth.h"
-#include "plan/expression/planning.h"
+#include "format/recognise.h"
+#include "plan/memory.h"
+#include "plan/product.h"
 
 namespace strata::bind {
 
@@ -92,11 +94,16 @@ struct Named {
   }
 };
 
+}  // namespace
+
 nb::object result_of(const Tensor& t, Package package) {
+  // (is_row_major(t) without an allocation.)
+  const Format& f = t.format();
+  bool row_major = planning::is_plain_dense(t.type()) && t.type().strides.empty();
+  for (int l = 0; row_major && l < f.num_levels(); ++l) row_major = plain_dim(f, l) == l;
+  if (row_major) return dense_result(t, package);
   return t.format().is_all_dense() && t.format().is_identity() ? dense_result(to_dense(t), package) : nb::cast(t);
 }
-
-}  // namespace
 
 PlanOperand plan_operand(nb::handle h) {
   return nb::isinstance<PlanOperand>(h) ? held<PlanOperand>(h) : PlanOperand(to_operand(h));
@@ -105,16 +112,6 @@ PlanOperands plan_operands(const nb::dict& operands) {
   std::map<std::string, PlanOperand> out;
   for (auto [name, value] : operands) out.emplace(name_of_operand(name), plan_operand(value));
   return PlanOperands(std::move(out));
-}
-
-nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                           const Scalar& alpha, Package package) {
-  Tensor out;
-  {
-    NoGil no_gil;
-    out = evaluate(e, operands, options, alpha);
-  }
-  return result_of(out, package);
 }
 
 void bind_evaluate(nb::module_& m) {
@@ -212,7 +209,7 @@ void bind_evaluate(nb::module_& m) {
       nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(), nb::arg("complement_mask") = false,
       nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(), nb::arg("schedule") = nb::none(),
       "Plans index notation over {name: operand}, or an einsum over a sequence of them: tensors, arrays or types.");
-  m.def("programs_made", &evaluation::programs_made,
+  m.def("programs_made", &planning::programs_made,
         "How many times an expression was planned since the process began: what is remembered does not count.");
   m.def(
       "evaluate",

@@ -16,8 +16,7 @@ std::optional<Schedule> to_schedule(nb::handle h);
 /// A tensor, an array, or a TensorType; several by name.
 PlanOperand plan_operand(nb::handle h);
 PlanOperands plan_operands(const nb::dict& operands);
-/// By the general path: a tensor, or an array where the result is dense.
-nb::object evaluate_einsum(const Einsum& e, std::span<const Tensor> operands, const EvaluateOptions& options,
-                           const Scalar& alpha, Package package);
+/// A result as Python gets it: a tensor, or an array where it is dense.
+nb::object result_of(const Tensor& t, Package package);
 
 }  // namespace strata::bind

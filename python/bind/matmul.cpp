@@ -20,41 +20,16 @@ MatmulOptions options_of(bool transpose_a, bool transpose_b, bool conjugate_a, b
   return o;
 }
 
-/// A fresh row-major tensor of this type, not initialised.
-Tensor empty_dense(const TensorType& type) {
-  std::vector<std::int64_t> strides(type.shape.size());
-  std::int64_t count = 1;
-  for (std::size_t d = strides.size(); d-- > 0;) {
-    strides[d] = count;
-    count *= type.shape[d] > 1 ? type.shape[d] : 1;
-  }
-  for (auto e : type.shape)
-    if (e == 0) count = 0;
-  return borrow_dense(Buffer::allocate(type.dtype, count), type.shape, strides);
-}
-
 nb::object product(nb::handle a, nb::handle b, const MatmulOptions& options,
                    const Scalar& alpha = Scalar::of(std::int64_t{1})) {
   const std::array<nb::handle, 2> given{a, b};
   const Tensor ta = to_operand(a), tb = to_operand(b);
-  if (may_be_sparse(ta, tb)) {
-    check_inner(ta.shape(), tb.shape(), options);
-    return evaluate_einsum(matmul_einsum(ta.rank(), tb.rank(), options), std::array{ta, tb},
-                           {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype}, alpha,
-                           package_of(given));
-  }
   Tensor c;
   {
     NoGil no_gil;
-    if (alpha.to_complex() == std::complex<double>(1)) {
-      c = matmul(ta, tb, options);
-    } else {
-      const std::array<TensorType, 2> types{ta.type(), tb.type()};
-      c = empty_dense(make_plan(matmul_einsum(ta.rank(), tb.rank(), options), types, options.plan).output_type());
-      matmul_into(ta, tb, c, alpha, Scalar::of(0.0), options);
-    }
+    c = matmul(ta, tb, options, alpha);
   }
-  return dense_result(c, package_of(given));
+  return result_of(c, package_of(given));
 }
 
 nb::object matmul_call(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta,
@@ -119,7 +94,7 @@ class PlannedProduct {
       out = m->execute();
     }
     if (c.is_valid()) return c;
-    return out.format().is_all_dense() ? dense_result(out, package_) : nb::cast(out);
+    return result_of(out, package_);
   }
   void reset(nb::handle a, nb::handle b, nb::handle c, nb::handle alpha, nb::handle beta) {
     static_cast<void>(alive());

@@ -7,7 +7,7 @@
 #include "bind.h"
 #include "evaluate.h"
 #include "plan/expression/dtypes.h"
-#include "plan/plans_made.h"
+#include "plan/memory.h"
 #include "strata/evaluate.h"
 #include "strata/ops.h"
 
@@ -133,8 +133,7 @@ nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::hand
     NoGil no_gil;
     result = plan.run(operands, a);
   }
-  if (!result.format().is_all_dense() || !result.format().is_identity()) return nb::cast(result);
-  return dense_result(to_dense(result), package);
+  return result_of(result, package);
 }
 
 nb::object run_reusing(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha,

@@ -5,73 +5,41 @@
 #include "base/tuple_text.h"
 #include "execute/dense_view.h"
 #include "format/recognise.h"
-#include "ops/memo.h"
 #include "ops/turned_product.h"
-#include "plan/expression/dtypes.h"
-#include "plan/plan_impl.h"
-#include "plan/product.h"
-#include "strata/evaluate.h"
+#include "plan/expression/planning.h"
 #include "strata/ops.h"
 #include "tensor/row_major.h"
 
 namespace strata {
 namespace {
 
-/// NumPy's rule of the same kind: c may be narrower than the product, never of a lower kind (a float product in an
-/// integer c).
-void check_kind(const Tensor& a, const Tensor& b, DType c) {
-  const auto kind = [](DType t) { return t == DType::boolean ? 0 : is_integer(t) ? 1 : is_float(t) ? 2 : 3; };
-  const DType product = promote(a.dtype(), b.dtype());
-  if (kind(c) < kind(product))
-    throw DTypeError({.what = "c cannot hold the values of a @ b",
-                      .expected = "a dtype of the kind of " + std::string(name_of(product)),
-                      .got = std::string(name_of(c)),
-                      .fix = "give a c of dtype " + std::string(name_of(product))});
+using evaluation::Destination, evaluation::is_plain, evaluation::wants_turning, evaluation::turned_product;
+
+EvaluateOptions evaluated_as(const MatmulOptions& o) {
+  return {.dtype = o.plan.output_dtype, .compute_dtype = o.plan.compute_dtype};
 }
 
-using evaluation::is_plain, evaluation::wants_turning, evaluation::turned_product;
-using Pair = std::array<Tensor, 2>;
-
-/// The operands as a plan takes them: cast to the dtype asked for, where that is another thing than casting what is
-/// loaded.
-Pair loaded(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-  const auto asked = options.plan.compute_dtype ? options.plan.compute_dtype : options.plan.output_dtype;
-  if (!asked && a.dtype() == b.dtype()) return {a, b};
-  Pair out;
-  for (std::size_t k = 0; k < 2; ++k) {
-    const Tensor& t = k == 0 ? a : b;
-    if (asked) evaluation::check_cast(t.dtype(), *asked, k == 0 ? "a" : "b");
-    out[k] = asked ? evaluation::loaded_as(t, *asked) : evaluation::added(t, promote(a.dtype(), b.dtype()));
-  }
-  return out;
-}
-
-/// What is computed in another dtype has that of the operands.
-MatmulOptions with_output(MatmulOptions options, const Tensor& a, const Tensor& b) {
-  if (options.plan.compute_dtype && !options.plan.output_dtype)
-    options.plan.output_dtype = promote(a.dtype(), b.dtype());
-  return options;
-}
-
-Plan plan_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, std::optional<DType> output = {}) {
-  PlanOptions plan = options.plan;
-  if (output && !plan.output_dtype) {
-    check_kind(a, b, *output);
-    plan.output_dtype = output;
-  }
-  const int flags =
-      options.transpose_a | options.transpose_b << 1 | options.conjugate_a << 2 | options.conjugate_b << 3;
-  const evaluation::Choices choices{.dtype = plan.output_dtype, .compute_dtype = plan.compute_dtype};
-  const Tensor* operands[] = {&a, &b};
-  thread_local evaluation::Memo<int> memo;
-  if (const auto* known = memo.find(flags, choices, [&](const auto&, std::size_t k) { return &operands[k]->type(); }))
-    return known->plan;
-  check_inner(a.shape(), b.shape(), options);
-  planning::Epoch epoch = planning::Epoch::now();
-  std::vector<TensorType> types{a.type(), b.type()};
-  Plan made = make_plan(matmul_einsum(a.rank(), b.rank(), options), types, plan);
-  memo.insert({flags, choices, std::move(types), std::move(epoch), made});
-  return made;
+/// f(einsum, options): of vectors and matrices these are kept, as small products in a loop take no more time than they.
+template <class F> auto evaluated(const Tensor& a, const Tensor& b, const MatmulOptions& o, const F& f) {
+  check_inner(a.shape(), b.shape(), o);
+  const auto at = [](std::size_t rank_a, std::size_t rank_b, const MatmulOptions& how) {
+    const auto flag = [](bool is, std::size_t bit) { return is ? bit : 0; };
+    return (rank_a - 1) * 2 + (rank_b - 1) + flag(how.transpose_a, 4) + flag(how.transpose_b, 8) +
+           flag(how.conjugate_a, 16) + flag(how.conjugate_b, 32);
+  };
+  static const std::vector<Einsum> known = [&] {
+    std::vector<Einsum> all(64);
+    for (std::size_t k = 0; k < 64; ++k) {
+      const MatmulOptions how{(k & 4) != 0, (k & 8) != 0, (k & 16) != 0, (k & 32) != 0};
+      all[k] = matmul_einsum(k & 2 ? 2 : 1, k & 1 ? 2 : 1, how);
+    }
+    return all;
+  }();
+  static const EvaluateOptions plain;
+  const auto is_small = [](const Tensor& t) { return t.rank() == 1 || t.rank() == 2; };
+  const bool asked = o.plan.output_dtype || o.plan.compute_dtype;
+  if (is_small(a) && is_small(b) && !asked) return f(known[at(a.shape().size(), b.shape().size(), o)], plain);
+  return f(matmul_einsum(a.rank(), b.rank(), o), evaluated_as(o));
 }
 
 bool is_sparse_matrix(const Tensor& t) { return t.rank() == 2 && !t.format().is_all_dense(); }
@@ -136,31 +104,18 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
   return e;
 }
 
-bool may_be_sparse(const Tensor& a, const Tensor& b) {
-  const bool sparse_a = !a.format().is_all_dense(), sparse_b = !b.format().is_all_dense();
-  return (sparse_a && sparse_b) || (sparse_a && a.rank() > 2 && b.rank() == 1) ||
-         (sparse_b && b.rank() > 2 && a.rank() == 1);
-}
-
-Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-  if (may_be_sparse(a, b)) {
-    check_inner(a.shape(), b.shape(), options);
-    const Tensor operands[] = {a, b};
-    return evaluate(matmul_einsum(a.rank(), b.rank(), options), operands,
-                    {.dtype = options.plan.output_dtype, .compute_dtype = options.plan.compute_dtype});
-  }
-  if (wants_moving(a, b, options)) return matmul(a, execution::row_major_copy(b), options);
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, const Scalar& alpha) {
+  if (wants_moving(a, b, options)) return matmul(a, execution::row_major_copy(b), options, alpha);
   if (wants_turning(a, b, options)) {
     check_inner(a.shape(), b.shape(), options);
-    const Pair operands = loaded(a, b, options);
-    const std::array types{operands[0].type(), operands[1].type()};
-    const Tensor c =
-        empty_dense(planning::dtypes_for(types, with_output(options, a, b).plan).output, {a.shape()[0], b.shape()[1]});
-    turned_product(a, b, c, Scalar::of(1.0), Scalar::of(0.0), options);
+    const DType dtype = options.plan.output_dtype.value_or(promote(a.dtype(), b.dtype()));
+    const Tensor c = empty_dense(dtype, {a.shape()[0], b.shape()[1]});
+    turned_product(a, b, c, alpha, Scalar::of(0.0), options);
     return c;
   }
-  const Pair operands = loaded(a, b, options);
-  return plan_matmul(operands[0], operands[1], with_output(options, a, b)).run(operands);
+  const std::array operands{a, b};
+  return evaluated(a, b, options,
+                   [&](const Einsum& e, const EvaluateOptions& how) { return evaluate(e, operands, how, alpha); });
 }
 
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
@@ -170,8 +125,9 @@ void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar
     check_inner(a.shape(), b.shape(), options);
     return turned_product(a, b, c, alpha, beta, options);
   }
-  const Pair operands = loaded(a, b, options);
-  plan_matmul(operands[0], operands[1], options, c.dtype()).run(operands, c, alpha, beta);
+  const std::array operands{a, b};
+  evaluated(a, b, options,
+            [&](const Einsum& e, const EvaluateOptions& how) { evaluate_into(e, operands, c, how, alpha, beta); });
 }
 
 Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::optional<Scalar> beta,
@@ -190,17 +146,10 @@ Matmul::Matmul(Tensor a, Tensor b, std::optional<Tensor> c, Scalar alpha, std::o
 }
 
 const Plan& Matmul::plan() {
-  if (may_be_sparse(a_, b_)) {
-    check_inner(a_.shape(), b_.shape(), options_);
-    plan_ = make_plan(to_assignment(matmul_einsum(a_.rank(), b_.rank(), options_)),
-                      {{operand_name(0), a_}, {operand_name(1), b_}},
-                      {.dtype = options_.plan.output_dtype, .compute_dtype = options_.plan.compute_dtype});
-    planned_ = true;
-    return plan_;
-  }
-  const Pair operands = loaded(a_, b_, options_);
-  plan_ = c_ ? plan_matmul(operands[0], operands[1], options_, c_->dtype())
-             : plan_matmul(operands[0], operands[1], with_output(options_, a_, b_));
+  check_inner(a_.shape(), b_.shape(), options_);
+  const Destination to{.out = c_, .alpha = alpha_, .beta = beta_};
+  plan_ = evaluation::make_plan(to_assignment(matmul_einsum(a_.rank(), b_.rank(), options_)),
+                                {{operand_name(0), a_}, {operand_name(1), b_}}, evaluated_as(options_), to.type());
   planned_ = true;
   return plan_;
 }
@@ -216,7 +165,7 @@ Tensor Matmul::execute() {
     matmul_into(a_, b_, c, alpha_, beta_, options_);
     return c;
   }
-  const Pair operands = may_be_sparse(a_, b_) ? Pair{a_, b_} : loaded(a_, b_, options_);
+  const std::array operands{a_, b_};
   if (c_) {
     plan_.run(operands, *c_, alpha_, beta_);
     return *c_;

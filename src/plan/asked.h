@@ -35,14 +35,6 @@ Format with_room(const Format& f);
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                            const Asked& options);
 
-/// The memory that a result is to go to, as far as planning asks.
-struct DestinationType {
-  std::optional<DType> dtype = {};  ///< of that memory; none: it is fresh
-  bool scales = false;              ///< is the result multiplied, or added to what is there?
-  bool adds_in_place = false;       ///< `C += ...` into C's own memory
-  bool operator==(const DestinationType&) const = default;
-};
-
 }  // namespace strata::planning
 
 namespace strata::direct {

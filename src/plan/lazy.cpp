@@ -42,6 +42,9 @@ class Alternative {
 }  // namespace
 
 bool Destination::scales() const { return alpha.to_complex() != 1.0 || !beta.is_zero(); }
+Destination::Type Destination::type() const {
+  return {.dtype = out ? std::optional(out->dtype()) : std::nullopt, .scales = scales()};
+}
 
 Lazy Lazy::given(int position, TensorType type, Stats stats) {
   Lazy out;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/stats.h"
+#include "strata/plan.h"
 
 namespace strata::planning {
 
@@ -15,6 +16,15 @@ struct Destination {
   std::optional<Tensor> out = {};  ///< a fresh row-major tensor otherwise
   Scalar alpha = Scalar::of(std::int64_t{1}), beta = Scalar::of(std::int64_t{0});
   bool scales() const;  ///< is alpha not 1, or beta not 0?
+
+  /// The same, as far as planning asks.
+  struct Type {
+    std::optional<DType> dtype = {};  ///< of that memory; none: it is fresh
+    bool scales = false;
+    bool adds_in_place = false;  ///< `C += ...` into C's own memory
+    bool operator==(const Type&) const = default;
+  };
+  Type type() const;  ///< (Whether it adds in place the operands say.)
 };
 
 /// A tensor's type, what is known of its elements, and the step that makes it of others. A value; copies are the same
@@ -36,6 +46,7 @@ class Lazy {
     /// the inputs give the result another pattern.
     std::function<std::optional<Tensor>(Inputs&, const Tensor& earlier)> numeric = {};
     std::function<std::string()> no_numeric = {};  ///< why it never does; "" where it does
+    std::optional<Plan> kernel = {};  ///< all that `make` and `deliver` do with the inputs, as they are, is to run this
     /// What is generated for it: a title, and the text. Nothing where there is nothing to show.
     std::function<std::pair<std::string, std::string>()> code = {};
     double work = 0;             ///< innermost iterations that `make` takes, about

@@ -78,10 +78,6 @@ DType accumulator(DType dtype) {
   }
 }
 
-std::string operand_name(std::size_t k) {
-  return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k);
-}
-
 bool is_plain_dense(const TensorType& t) {
   return t.format.num_parts() == 1 && t.format.is_all_dense() && t.format.is_identity() &&
          t.format.num_batch_levels() == 0;

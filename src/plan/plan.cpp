@@ -93,7 +93,7 @@ struct ProductPlan final : Plan::Impl {
   }
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const override;
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha) const override;
-  void check(std::span<const Tensor> operands) const;
+  void check(std::span<const Tensor> operands) const override;
 };
 
 namespace planning {
@@ -204,10 +204,12 @@ std::string Plan::explain() const { return planned(impl_).explain(); }
 std::string Plan::show() const { return planned(impl_).show(); }
 
 void Plan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const {
-  planned(impl_).run(operands, out, alpha, beta);
+  planned(impl_).check(operands);
+  impl_->run(operands, out, alpha, beta);
 }
 Tensor Plan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
-  return planned(impl_).run(operands, alpha);
+  planned(impl_).check(operands);
+  return impl_->run(operands, alpha);
 }
 
 Tensor Plan::run_in_pattern_of(const Tensor& previous, std::span<const Tensor> operands, const Scalar& alpha) const {
@@ -218,7 +220,8 @@ Tensor Plan::run_in_pattern_of(const Tensor& previous, std::span<const Tensor> o
     refuse("the result has another pattern than the one to be reused: " + what, expected, got, "run without reuse");
   };
   if (previous.shape() != wanted.shape) differs("its shape", tuple_text(wanted.shape), tuple_text(previous.shape()));
-  Tensor result = planned(impl_).run_in_pattern_of(previous, operands, alpha);
+  impl_->check(operands);
+  Tensor result = impl_->run_in_pattern_of(previous, operands, alpha);
   if (!(previous.format() == result.format()))
     differs("its format", result.format().to_string(), previous.format().to_string());
   std::vector<Part> parts;
@@ -248,7 +251,6 @@ void ProductPlan::check(std::span<const Tensor> operands) const {
 
 void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                       const Scalar& beta) const {
-  check(operands);
   const planning::Choice* used = choice.get();
   check_factor("alpha", alpha, used->product.compute);
   check_factor("beta", beta, used->product.compute);
@@ -278,7 +280,6 @@ void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const
 }
 
 Tensor ProductPlan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
-  check(operands);
   check_factor("alpha", alpha, choice->product.compute);
   const Scalar zero = Scalar::of(0.0);
   if (choice->product.pattern_of >= 0) {

@@ -15,7 +15,7 @@ struct Choice {
 };
 using ChoicePtr = std::shared_ptr<const Choice>;
 
-/// The choice for this structure, from the cache where it was made before.
+/// The choice for this structure: one that was made before, or a new one.
 ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, const TensorType& output, DType compute);
 
 /// The dtypes that options ask for, or the rules give.
@@ -49,6 +49,8 @@ struct Plan::Impl {
   virtual std::string kernel_name() const = 0;
   virtual std::string explain() const = 0;
   virtual std::string show() const = 0;
+  /// PlanError: their number, or a type. What runs takes for granted that somebody has looked.
+  virtual void check(std::span<const Tensor> operands) const = 0;
   virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                    const Scalar& beta) const = 0;
   virtual Tensor run(std::span<const Tensor> operands, const Scalar& alpha) const = 0;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "strata/plan.h"
+#include "strata/evaluate.h"
 
 namespace strata::planning {
 
@@ -80,8 +80,6 @@ Einsum canonical(const Einsum& e);
 TensorType dense_type(const Shape& shape, DType dtype);
 /// What sums are kept in: f32 for f16, bf16 and fp8; i64 for bool (how many are true); otherwise the dtype itself.
 DType accumulator(DType dtype);
-/// "A", "B", ...: how explain() and messages call operand k.
-std::string operand_name(std::size_t k);
 /// PlanError where a dtype has no arithmetic of its own.
 void check_accumulator(DType compute);
 /// Stored densely, in one part: operands that a kernel may read anywhere.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "plan/plan_impl.h"
 #include "strata/error.h"
 
 namespace strata::planning {
@@ -125,11 +126,21 @@ Program::Program(Lazy result) : result_(std::move(result)) {
     if (step.consumed) visit(*step.consumed);
   };
   visit(result_);
+  if (result_.position() >= 0 || !result_.step().kernel) return;
+  int next = 0;
+  if (std::ranges::all_of(result_.step().inputs, [&](const Lazy& x) { return x.position() == next++; }))
+    kernel_ = result_.step().kernel;
 }
 
-Tensor Program::run(std::span<const Tensor> given) const { return Frame(given, made_).fresh(result_); }
+Tensor Program::run(std::span<const Tensor> given) const {
+  return kernel_ ? kernel_->impl().run(given, Scalar::of(1.0)) : Frame(given, made_).fresh(result_);
+}
 
 std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Destination& to) const {
+  if (kernel_ && to.out) {
+    kernel_->impl().run(given, *to.out, to.alpha, to.beta);
+    return to.out;
+  }
   if (result_.position() >= 0 || !result_.step().deliver) return std::nullopt;
   auto inputs = Frame(given, made_).inputs_of(result_);
   return result_.step().deliver(inputs, to);

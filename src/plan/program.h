@@ -34,6 +34,7 @@ class Program {
  private:
   Lazy result_;
   std::vector<Made> made_;
+  std::optional<Plan> kernel_;  ///< the only step, on what is given in its order: small products take no more time
 };
 
 }  // namespace strata::planning

@@ -51,7 +51,7 @@ std::string refusal(const Entry& entry, const planning::Product& p) {
   if (planning::canonical(p.einsum) != entry.key) return "computes " + k.expression;
   for (std::size_t i = 0; i < p.operands.size(); ++i) {
     const TensorType& t = p.operands[i];
-    const std::string operand = planning::operand_name(i);
+    const std::string operand = operand_name(i);
     if (!(t.format == k.formats[i]))
       return operand + " is " + t.format.to_string() + ", not " + k.formats[i].to_string();
     if (k.dtype && t.dtype != *k.dtype)

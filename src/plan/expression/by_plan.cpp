@@ -56,8 +56,9 @@ void write(const Tensor& result, const Destination& to) {
       .run(dense, out, to.alpha, to.beta);
 }
 
-Tensor delivered(const Tensor& result, const Destination& to) {
-  if (!to.out) return to.scales() ? scaled(result, to.alpha) : result;
+Tensor delivered(Tensor result, const Destination& to) {
+  if (!to.out && !to.scales()) return result;
+  if (!to.out) return scaled(result, to.alpha);
   write(result, to);
   return *to.out;
 }

@@ -30,8 +30,7 @@ std::string refusal(const Einsum& e, std::span<const TensorType> operands, const
   return {};
 }
 
-PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options,
-                         const planning::DestinationType& to) {
+PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options, const Destination::Type& to) {
   PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
   if (!to.dtype && !options.result_dtype) return how;
   DType product = operands.empty() ? DType::f64 : operands[0].dtype;
@@ -81,13 +80,8 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
   const auto types = types_of(r);
   std::vector<std::string> names;
   Scalar factor = Scalar::of(std::int64_t{1});
-  std::optional<Einsum> e;
-  if (r.einsum) {
-    e = *r.einsum;
-    for (std::size_t k = 0; k < e->operands.size(); ++k) names.push_back(operand_name(k));
-  } else {
-    e = r.dtypes.asked() ? as_einsum(r.assignment, types, names) : as_scaled_einsum(r.assignment, types, names, factor);
-  }
+  const auto e =
+      r.dtypes.asked() ? as_einsum(r.assignment, types, names) : as_scaled_einsum(r.assignment, types, names, factor);
   if (!e) return no("it is not one product of tensors");
   std::vector<Lazy> own;
   for (const auto& n : names) own.push_back(r.given.at(n));

@@ -1,45 +1,15 @@
-// Which way an expression goes, and what is generated for it.
+// What explain() and show() say of a plan.
 #include <cstdio>
 
 #include "expr/depth.h"
-#include "plan/expression/dtypes.h"
-#include "plan/expression/front.h"
 #include "plan/expression/planning.h"
-#include "plan/expression/ways.h"
-#include "plan/rewrite/direct.h"
-#include "plan/rewrite/index_values.h"
-#include "plan/rewrite/mask.h"
-#include "plan/rewrite/padded.h"
-#include "plan/rewrite/steps.h"
-#include "strata/plan.h"
 
 namespace strata {
-namespace {
 
-/// The first way that serves, behind those that do not.
-std::string ways(const evaluation::Request& request) {
-  std::string out, why;
-  for (const evaluation::Way& way : evaluation::ways(request.options())) {
-    if (const auto text = way.explain(request, why)) return out + "  " + way.name + *text;
-    out += std::string("  ") + way.name + ": no, " + why + "\n";
-  }
-  return out;
-}
-
-}  // namespace
-
-static std::string explain_here(const Assignment& a, const evaluation::Operands& given,
-                                const evaluation::Asked& asked) {
-  evaluation::Asked own = asked;
-  const evaluation::Dtypes dtypes(a, given, own);
-  const evaluation::Asked& options = dtypes.options();
+std::string evaluation::heading(const Assignment& a, const Operands& operands, const Dtypes& dtypes) {
+  const Asked& options = dtypes.options();
   std::map<std::string, TensorType> types;
-  std::map<std::string, Shape> shapes;
-  for (const auto& [name, t] : given) {
-    types.emplace(name, t.type()).first->second.dtype = dtypes.of(name, t.dtype());
-    shapes.emplace(name, t.shape());
-  }
-  static_cast<void>(index_extents(a, shapes));
+  for (const auto& [name, t] : operands) types.emplace(name, t.type()).first->second.dtype = dtypes.of(name, t.dtype());
   std::string out = a.to_string() + "\n";
   for (const auto& name : a.value.operands()) out += "  " + name + "  " + types.at(name).to_string() + "\n";
   const ResultFormat inferred = planning::result_format(a, types, options);
@@ -54,22 +24,7 @@ static std::string explain_here(const Assignment& a, const evaluation::Operands&
   if (options.mask)
     out += std::string("mask  ") + (options.complement_mask ? "complement of " : "") +
            options.mask->type().to_string() + "\n";
-  own.format = format;
-  const evaluation::Request request(a, given, own);
-  if (options.schedule && !options.general) return out + direct::explain_scheduled(a, request.operands(), options);
-  return out + "ways, in the order tried\n" + ways(request);
-}
-
-std::string direct::explained(const Assignment& a, const Operands& operands, const Asked& asked) {
-  if (const auto whole = evaluation::with_index_values(a, operands))
-    return explained(whole->assignment, whole->operands, asked);
-  return on_a_large_stack(stack_for(a.value.depth()), [&] {
-    evaluation::check_names(a, operands);
-    const auto inside = evaluation::with_padding(a, operands, asked);
-    return inside ? a.to_string() + "\npadded first, and then\n" +
-                        explain_here(inside->assignment, inside->operands, inside->options)
-                  : explain_here(a, operands, asked);
-  });
+  return out;
 }
 
 /// "1.5e+10", "12".
@@ -87,30 +42,18 @@ static std::string bytes(double n) {
   return text;
 }
 
-std::string evaluation::explained(const Assignment& a, const Planned& planned) {
-  auto seen = see(planned.given, planned.question.has_mask);
-  double read = 0;
-  for (const auto& [name, t] : seen.operands) read += planning::bytes_of(t.type(), t.stats());
-  const planning::Lazy& result = planned.program->result();
-  return direct::explained(a, seen.operands, with_true_mask(asked_of(planned.question, std::move(seen.mask)))) +
-         "about " + about(planned.program->work()) + " innermost iterations; operands of " + bytes(read) +
-         ", a result of " + bytes(planning::bytes_of(result.type(), result.stats())) + "\n" + planned.program->reuse();
+std::string evaluation::cost(const planning::Program& program, double bytes_of_operands) {
+  const planning::Lazy& result = program.result();
+  return "about " + about(program.work()) + " innermost iterations; operands of " + bytes(bytes_of_operands) +
+         ", a result of " + bytes(planning::bytes_of(result.type(), result.stats())) + "\n" + program.reuse();
 }
 
 std::string explain(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
-  return on_a_large_stack(stack_for(a.value.depth()), [&] {
-    evaluation::check_names(a, operands.by_name());
-    return evaluation::explained(
-        a, evaluation::plan_for(a, evaluation::question_of(a, options), evaluation::describe(operands, options.mask)));
-  });
+  return make_plan(a, operands, options).explain();
 }
 
 std::string show(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
-  return on_a_large_stack(2 * stack_for(a.value.depth()), [&] {
-    evaluation::check_names(a, operands.by_name());
-    return evaluation::plan_for(a, evaluation::question_of(a, options), evaluation::describe(operands, options.mask))
-        .program->code();
-  });
+  return make_plan(a, operands, options).show();
 }
 
 }  // namespace strata

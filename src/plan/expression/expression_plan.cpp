@@ -8,91 +8,116 @@
 namespace strata {
 namespace {
 
-using evaluation::Given, evaluation::Planned;
+using evaluation::Asking, evaluation::Counts, evaluation::PlannedPtr, planning::Destination;
 
 class ExpressionPlan final : public Plan::Impl {
  public:
-  ExpressionPlan(Assignment a, Planned planned, std::vector<std::size_t> order, EvaluateOptions options)
+  ExpressionPlan(Assignment a, EvaluateOptions options, const Destination::Type& to, PlannedPtr planned,
+                 std::vector<std::size_t> order)
       : assignment_(std::move(a)),
+        options_(std::move(options)),
+        to_(to),
         planned_(std::move(planned)),
-        order_(std::move(order)),
-        options_(std::move(options)) {
-    for (const std::size_t k : order_) types.push_back(planned_.given.types[k]);
+        order_(std::move(order)) {
+    for (const std::size_t k : order_) types.push_back(planned_->key.types()[k]);
   }
 
   std::string expression() const override { return assignment_.to_string(); }
-  TensorType output_type() const override { return planned_.program->type(); }
-  std::string kernel_name() const override { return planned_.way; }
-  std::string explain() const override { return evaluation::explained(assignment_, planned_); }
-  std::string show() const override { return planned_.program->code(); }
+  TensorType output_type() const override { return planned_->program->type(); }
+  std::string kernel_name() const override { return planned_->way; }
+  std::string explain() const override {
+    return on_a_large_stack(stack_for(assignment_.value.depth()), planned_->text);
+  }
+  std::string show() const override {
+    return on_a_large_stack(stack_for(assignment_.value.depth()), [&] { return planned_->program->code(); });
+  }
+
+  void check(std::span<const Tensor> operands) const override {
+    if (operands.size() != order_.size())
+      throw PlanError({.what = "the plan has another number of operands",
+                       .expected = std::to_string(order_.size()),
+                       .got = std::to_string(operands.size())});
+    for (std::size_t k = 0; k < order_.size(); ++k)
+      if (!planning::serves(types[k], operands[k].type()))
+        planning::refuse_operand(names()[order_[k]], types[k], operands[k].type());
+  }
 
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha) const override {
-    return run(operands, planning::Destination{.alpha = alpha});
+    return run(operands, Destination{.alpha = alpha});
   }
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
-    run(operands, planning::Destination{out, alpha, beta});
+    run(operands, Destination{out, alpha, beta});
   }
   Tensor run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> operands,
                            const Scalar& alpha) const override {
     return on_a_large_stack(stack_for(assignment_.value.depth()), [&] {
       const auto tensors = in_place(operands);
-      return evaluation::delivered(program_for(tensors)->run_in_pattern_of(earlier, tensors), {.alpha = alpha});
+      return evaluation::delivered(plan_for(tensors)->program->run_in_pattern_of(earlier, tensors), {.alpha = alpha});
     });
   }
 
  private:
-  Tensor run(std::span<const Tensor> operands, const planning::Destination& to) const {
+  Tensor run(std::span<const Tensor> operands, const Destination& to) const {
     return on_a_large_stack(stack_for(assignment_.value.depth()), [&] {
       const auto tensors = in_place(operands);
-      const auto program = program_for(tensors);
-      if (to.out || to.scales())
-        if (auto done = program->deliver(tensors, to)) return *std::move(done);
-      return evaluation::delivered(program->run(tensors), to);
+      return evaluation::run(*plan_for(tensors)->program, tensors, to);
     });
   }
 
-  /// The operands by position, the mask behind them. PlanError: their number, or a type.
+  /// The operands by position, the mask behind them.
   std::vector<Tensor> in_place(std::span<const Tensor> operands) const {
-    if (operands.size() != order_.size())
-      throw PlanError({.what = "the plan has another number of operands",
-                       .expected = std::to_string(order_.size()),
-                       .got = std::to_string(operands.size())});
     std::vector<Tensor> out(order_.size());
-    for (std::size_t k = 0; k < order_.size(); ++k) {
-      const TensorType &planned = types[k], &got = operands[k].type();
-      if (!planning::serves(planned, got)) planning::refuse_operand(planned_.given.names[order_[k]], planned, got);
-      out[order_[k]] = operands[k];
-    }
+    for (std::size_t k = 0; k < order_.size(); ++k) out[order_[k]] = operands[k];
     if (options_.mask) out.push_back(*options_.mask);
     return out;
   }
 
   /// What was taken for granted of operands: whose patterns are the same, and where every slot or place is an element.
-  static bool holds(const Given& planned, const Given& now) {
+  static bool holds(const Counts& planned, const Counts& now) {
     if (planned.twins != now.twins) return false;
     return std::ranges::equal(planned.stats, now.stats, [](const auto& a, const auto& b) {
       return a.each_slot == b.each_slot && a.full == b.full && (a.slots == 0) == (b.slots == 0);
     });
   }
 
-  std::shared_ptr<const planning::Program> program_for(std::span<const Tensor> tensors) const {
-    if (planned_.by_types) return planned_.program;
-    const auto& names = planned_.given.names;
-    if (holds(planned_.given, evaluation::describe(names, tensors))) return planned_.program;
-    std::map<std::string, Tensor> by_name;
-    for (std::size_t k = 0; k < names.size(); ++k) by_name.emplace(names[k], tensors[k]);
-    const evaluation::Asking asking{
-        .assignment = &assignment_, .by_name = &by_name, .options = options_, .to = {}, .tensors = tensors};
-    if (auto known = evaluation::known_program(asking)) return known;
-    return evaluation::new_program(assignment_, asking);
+  PlannedPtr plan_for(std::span<const Tensor> tensors) const {
+    if (planned_->by_types || holds(planned_->counts, planning::counts_of(tensors))) return planned_;
+    return evaluation::plan_for(
+        {.assignment = &assignment_, .options = &options_, .to = to_, .names = names(), .tensors = tensors});
   }
 
+  const std::vector<std::string>& names() const { return planned_->key.names(); }
+
   Assignment assignment_;
-  Planned planned_;
-  std::vector<std::size_t> order_;  ///< position of each operand that a run is given
   EvaluateOptions options_;
+  Destination::Type to_;
+  PlannedPtr planned_;
+  std::vector<std::size_t> order_;  ///< position of each operand that a run is given
 };
+
+/// What is known of operands, of which some are types alone; and of a mask.
+Counts counts_of(const PlanOperands& operands, const std::optional<Tensor>& mask) {
+  Counts out;
+  std::vector<Tensor> tensors;
+  std::vector<std::size_t> at;  // of each tensor
+  const auto add = [&](const PlanOperand& o) {
+    if (o.tensor) {
+      at.push_back(out.stats.size());
+      tensors.push_back(*o.tensor);
+    }
+    out.twins.push_back(static_cast<int>(out.twins.size()));
+    out.stats.push_back(o.nse ? planning::stats_for(o.type, static_cast<double>(*o.nse)) : planning::stats_for(o.type));
+  };
+  for (const auto& [name, o] : operands.by_name()) add(o);
+  if (mask) add(*mask);
+  const Counts there = planning::counts_of(tensors);
+  for (std::size_t k = 0; k < at.size(); ++k) {
+    out.stats[at[k]] = there.stats[k];
+    out.twins[at[k]] = static_cast<int>(at[static_cast<std::size_t>(there.twins[k])]);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -116,20 +141,32 @@ PlanOperands::PlanOperands(const std::map<std::string, Tensor>& operands) {
 }
 
 Plan make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options) {
+  return evaluation::make_plan(a, operands, options, {});
+}
+
+Plan evaluation::make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options,
+                           const Destination::Type& to) {
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     evaluation::check_names(a, operands.by_name());
-    const auto question = evaluation::question_of(a, options);
-    Planned planned = evaluation::plan_for(a, question, evaluation::describe(operands, options.mask));
+    std::vector<std::string> all;
+    std::vector<TensorType> types;
+    for (const auto& [name, o] : operands.by_name()) {
+      all.push_back(name);
+      types.push_back(o.type);
+    }
+    if (options.mask) types.push_back(options.mask->type());
+    const Counts counts = counts_of(operands, options.mask);
+    PlannedPtr planned = evaluation::plan_for(
+        {.assignment = &a, .options = &options, .to = to, .names = all, .types = types, .counts = &counts});
     // In the order of the expression; '+=' reads the result last.
     std::vector<std::size_t> order;
     auto names = a.value.operands();
     if (a.accumulate) names.push_back(a.name);
-    const auto& all = planned.given.names;
     for (const auto& name : names) {
       const auto at = static_cast<std::size_t>(std::ranges::find(all, name) - all.begin());
       if (at < all.size() && std::ranges::find(order, at) == order.end()) order.push_back(at);
     }
-    return Plan(std::make_shared<const ExpressionPlan>(a, std::move(planned), std::move(order), options));
+    return Plan(std::make_shared<const ExpressionPlan>(a, options, to, std::move(planned), std::move(order)));
   });
 }
 

@@ -27,31 +27,22 @@ bool adds_in_place(const Assignment& a, const std::map<std::string, Tensor>& ope
   return out.type() == before.type() && out.part().values.data == before.part().values.data;
 }
 
-planning::DestinationType target_of(const Destination& to) {
-  return {.dtype = to.out ? std::optional(to.out->dtype()) : std::nullopt, .scales = to.scales()};
-}
-
-Tensor run(const planning::Program& program, std::span<const Tensor> tensors, const Destination& to) {
-  if (to.out || to.scales())
-    if (auto done = program.deliver(tensors, to)) return *std::move(done);
-  return evaluation::delivered(program.run(tensors), to);
-}
-
 Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, const EvaluateOptions& options,
            const Destination& to) {
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     check_names(a, operands);
     check_scales(to, options);
+    std::vector<std::string> names;
     std::vector<Tensor> tensors;
-    for (const auto& [name, t] : operands) tensors.push_back(t);
+    for (const auto& [name, t] : operands) {
+      names.push_back(name);
+      tensors.push_back(t);
+    }
     if (options.mask) tensors.push_back(*options.mask);
-    planning::DestinationType target = target_of(to);
+    Destination::Type target = to.type();
     target.adds_in_place = adds_in_place(a, operands, to);
-    const evaluation::Asking asking{
-        .assignment = &a, .by_name = &operands, .options = options, .to = target, .tensors = tensors};
-    auto program = evaluation::known_program(asking);
-    if (!program) program = evaluation::new_program(a, asking);
-    return run(*program, tensors, to);
+    return evaluation::run({.assignment = &a, .options = &options, .to = target, .names = names, .tensors = tensors},
+                           to);
   });
 }
 
@@ -69,15 +60,7 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
       with_mask.push_back(*options.mask);
       tensors = with_mask;
     }
-    const evaluation::Asking asking{.einsum = &e, .options = options, .to = target_of(to), .tensors = tensors};
-    auto program = evaluation::known_program(asking);
-    if (!program) {
-      std::vector<Shape> shapes;
-      for (const auto& t : operands) shapes.push_back(t.shape());
-      static_cast<void>(index_extents(e, shapes));
-      program = evaluation::new_program(to_assignment(e), asking);
-    }
-    return run(*program, tensors, to);
+    return evaluation::run({.einsum = &e, .options = &options, .to = to.type(), .tensors = tensors}, to);
   });
 }
 

@@ -36,7 +36,7 @@ Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destin
 /// lower kind.
 void write(const Tensor& result, const Destination& to);
 /// The result of another way, where it is to go. As write() and scaled().
-Tensor delivered(const Tensor& result, const Destination& to);
+Tensor delivered(Tensor result, const Destination& to);
 /// alpha * t, as t is stored. PlanError: t's dtype does not hold alpha.
 Tensor scaled(const Tensor& t, const Scalar& alpha);
 /// DTypeError where values of `from` lose their kind in `to` (complex, float, integer, truth value).

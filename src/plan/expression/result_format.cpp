@@ -20,12 +20,12 @@ struct Factor {
   std::string why = {};
 };
 
-struct Choice {
+struct Inferred {
   /// constant; number: an operand, or a sum of all, so that its sums have a value everywhere; term: a product of
   /// factors; sum: of choices; these two are not decided upon yet
   enum Kind : std::uint8_t { constant, number, term, sum, pattern, compressed, dense } kind = constant;
   std::vector<Factor> factors = {};     ///< term
-  std::vector<Choice> parts = {};       ///< sum
+  std::vector<Inferred> parts = {};     ///< sum
   std::optional<Format> format = {};    ///< pattern
   std::vector<char> dense_levels = {};  ///< pattern, compressed: per output dimension
   std::vector<int> order = {};          ///< of the output's dimensions in storage
@@ -90,31 +90,31 @@ class Chooser {
   Chooser(const Assignment& a, const std::map<std::string, TensorType>& operands, const Semiring& semiring)
       : a_(a), operands_(operands), semiring_(semiring), facts_({}, semiring) {}
 
-  Choice choose(const Expression& e) { return decided(visit(e)); }
+  Inferred choose(const Expression& e) { return decided(visit(e)); }
 
  private:
-  Choice visit(const Expression& e) {
+  Inferred visit(const Expression& e) {
     const Operator op = e.op();
     if (op == Operator::constant) return {.fact = facts_.add_constant(e)};
     if (op == Operator::access) return access(e);
     if (is_reduction(op)) return reduction(e);
-    Choice left = visit(e.argument(0));
+    Inferred left = visit(e.argument(0));
     if (e.node().arguments.size() == 1) {
       left.fact = facts_.add_unary(op, left.fact);
       return left;
     }
-    Choice right = visit(e.argument(1));
+    Inferred right = visit(e.argument(1));
     const int fact = facts_.add_operation(op, {left.fact, right.fact});
-    Choice out = op == Operator::multiply                            ? product(std::move(left), std::move(right))
-                 : is_quotient(op) && hides(left)                    ? std::move(left)
-                 : is_quotient(op) && right.kind == Choice::constant ? std::move(left)
-                                                                     : sum_of(std::move(left), std::move(right));
+    Inferred out = op == Operator::multiply                              ? product(std::move(left), std::move(right))
+                   : is_quotient(op) && hides(left)                      ? std::move(left)
+                   : is_quotient(op) && right.kind == Inferred::constant ? std::move(left)
+                                                                         : sum_of(std::move(left), std::move(right));
     out.fact = fact;
     return out;
   }
 
   /// Is a product with it absent where it is, and is it absent somewhere?
-  bool hides(const Choice& c) const {
+  bool hides(const Inferred& c) const {
     const evaluation::Node& n = facts_.node(c.fact);
     return !n.always && !n.constant && (semiring_ != Semiring::plus_times || n.annihilates());
   }
@@ -140,19 +140,19 @@ class Chooser {
     return facts_.add_leaf(std::move(leaf), {});
   }
 
-  Choice access(const Expression& e) {
+  Inferred access(const Expression& e) {
     const auto& n = e.node();
     const TensorType& type = operands_.at(n.name);
     const bool dense = type.format.is_all_dense();
     const DType dtype = semiring_ == Semiring::or_and ? DType::boolean : type.dtype;
-    Choice c;
+    Inferred c;
     c.fact = add_leaf(dtype, dense, evaluation::of_scalar(type.fill));
     if (dense) {
-      c.kind = n.indices.empty() ? Choice::number : Choice::dense;
+      c.kind = n.indices.empty() ? Inferred::number : Inferred::dense;
       c.why = "'" + n.name + "' is dense";
       return c;
     }
-    c.kind = Choice::term;
+    c.kind = Inferred::term;
     Factor f{.dense_levels = std::vector<char>(a_.indices.size(), 0)};
     std::vector<int> perm(a_.indices.size(), -1);
     bool exact = n.indices.size() == a_.indices.size();
@@ -180,25 +180,25 @@ class Chooser {
     return c;
   }
 
-  static Choice sum_of(Choice left, Choice right) {
-    if (left.kind == Choice::constant) return right;
-    if (right.kind == Choice::constant) return left;
-    Choice out{.kind = Choice::sum};
+  static Inferred sum_of(Inferred left, Inferred right) {
+    if (left.kind == Inferred::constant) return right;
+    if (right.kind == Inferred::constant) return left;
+    Inferred out{.kind = Inferred::sum};
     out.parts.push_back(std::move(left));
     out.parts.push_back(std::move(right));
     return out;
   }
 
   /// The whole as one factor: of a product it has the indices of all factors, of a sum those that all terms have.
-  std::optional<Factor> as_factor(const Choice& c) const {
+  std::optional<Factor> as_factor(const Inferred& c) const {
     std::optional<Factor> out;
-    if (c.kind == Choice::term) {
+    if (c.kind == Inferred::term) {
       for (const Factor& f : c.factors) {
         if (!out) out = f;
         else join(*out, f);
       }
-    } else if (c.kind == Choice::sum) {
-      for (const Choice& part : c.parts) {
+    } else if (c.kind == Inferred::sum) {
+      for (const Inferred& part : c.parts) {
         const auto f = as_factor(part);
         if (!f) return std::nullopt;
         if (!out) out = f;
@@ -206,7 +206,7 @@ class Chooser {
       }
     }
     if (!out) return out;
-    const Choice own = decided(c);
+    const Inferred own = decided(c);
     out->pattern = own.format;
     out->why = own.why;
     return out;
@@ -216,47 +216,47 @@ class Chooser {
       if (!contains(to.indices, i)) to.indices.push_back(i);
     for (std::size_t d = 0; d < more.dense_levels.size(); ++d) to.dense_levels[d] |= more.dense_levels[d];
   }
-  std::vector<Factor> factors_of(Choice c) const {
-    if (c.kind == Choice::term) return std::move(c.factors);
+  std::vector<Factor> factors_of(Inferred c) const {
+    if (c.kind == Inferred::term) return std::move(c.factors);
     const auto f = as_factor(c);
     return f ? std::vector<Factor>{*f} : std::vector<Factor>{};
   }
 
-  Choice product(Choice left, Choice right) const {
+  Inferred product(Inferred left, Inferred right) const {
     const bool left_hides = hides(left), right_hides = hides(right);
     if (left_hides && right_hides) {
-      Choice out{.kind = Choice::term, .factors = factors_of(std::move(left))};
+      Inferred out{.kind = Inferred::term, .factors = factors_of(std::move(left))};
       for (Factor& f : factors_of(std::move(right))) out.factors.push_back(std::move(f));
       return out;
     }
     if (left_hides) return left;
     if (right_hides) return right;
-    for (const auto kind : {Choice::dense, Choice::number})
-      for (Choice* c : {&left, &right})
+    for (const auto kind : {Inferred::dense, Inferred::number})
+      for (Inferred* c : {&left, &right})
         if (c->kind == kind) return std::move(*c);
     return sum_of(std::move(left), std::move(right));
   }
 
-  Choice reduction(const Expression& e) {
+  Inferred reduction(const Expression& e) {
     const std::string& index = e.node().name;
     bound_.push_back(index);
-    Choice c = visit(e.argument());
+    Inferred c = visit(e.argument());
     bound_.pop_back();
     const evaluation::Node& inner = facts_.node(c.fact);
     const bool ring = semiring_ != Semiring::plus_times;
     const DType dtype = ring ? inner.dtype : evaluation::type_of_reduction(e.op(), inner.dtype, e.node().implicit);
     const bool number = e.free_indices().empty() && !ring;
     c.fact = add_leaf(dtype, inner.always || inner.constant || number, inner.fill);
-    if (c.kind == Choice::constant) return c;
+    if (c.kind == Inferred::constant) return c;
     if (number) {
-      c.kind = Choice::number;
+      c.kind = Inferred::number;
       c.why = "'" + e.to_string() + "' is a number";
       return c;
     }
     // Factors that are summed over the same index are one from here on.
     std::optional<Factor> joined;
     std::vector<Factor> others;
-    if (c.kind != Choice::term && c.kind != Choice::sum) return c;
+    if (c.kind != Inferred::term && c.kind != Inferred::sum) return c;
     const int fact = c.fact;
     for (Factor& f : factors_of(std::move(c))) {
       if (!contains(f.indices, index)) {
@@ -269,7 +269,7 @@ class Chooser {
       else join(*joined, f);
     }
     if (joined) others.push_back(std::move(*joined));
-    return {.kind = Choice::term, .factors = std::move(others), .fact = fact};
+    return {.kind = Inferred::term, .factors = std::move(others), .fact = fact};
   }
 
   /// Can one come from each index of the output to every other by way of factors that share an index?
@@ -293,23 +293,23 @@ class Chooser {
   }
 
   /// The format of a term, or of several.
-  Choice decided(Choice c) const {
-    if (c.kind == Choice::sum) {
-      Choice out = decided(c.parts[0]);
+  Inferred decided(Inferred c) const {
+    if (c.kind == Inferred::sum) {
+      Inferred out = decided(c.parts[0]);
       for (std::size_t k = 1; k < c.parts.size(); ++k) out = united(out, decided(c.parts[k]));
       return out;
     }
-    if (c.kind != Choice::term) return c;
+    if (c.kind != Inferred::term) return c;
     for (Factor& f : c.factors)
       if (f.pattern && (c.factors.size() == 1 || takes_some(*f.pattern))) {
-        c.kind = Choice::pattern;
+        c.kind = Inferred::pattern;
         c.format = f.pattern;
         c.dense_levels = f.dense_levels;
         c.order = storage_order(*f.pattern);
         c.why = f.why;
         return c;
       }
-    c.kind = Choice::dense;
+    c.kind = Inferred::dense;
     const auto lone = std::ranges::find_if(a_.indices, [&](const std::string& i) {
       return std::ranges::none_of(c.factors, [&](const Factor& f) { return contains(f.indices, i); });
     });
@@ -320,7 +320,7 @@ class Chooser {
     } else if (!connects(c.factors)) {
       c.why = "the sparse operands share no index";
     } else {
-      c.kind = Choice::compressed;
+      c.kind = Inferred::compressed;
       c.why = "the sparse operands have all of its indices";
       c.dense_levels.assign(a_.indices.size(), 0);
       for (const Factor& f : c.factors)
@@ -331,19 +331,19 @@ class Chooser {
   }
 
   /// Where either has values.
-  static Choice united(const Choice& left, const Choice& right) {
-    if (left.kind == Choice::constant) return right;
-    if (right.kind == Choice::constant) return left;
-    for (const auto kind : {Choice::dense, Choice::number})
-      for (const Choice* c : {&left, &right})
+  static Inferred united(const Inferred& left, const Inferred& right) {
+    if (left.kind == Inferred::constant) return right;
+    if (right.kind == Inferred::constant) return left;
+    for (const auto kind : {Inferred::dense, Inferred::number})
+      for (const Inferred* c : {&left, &right})
         if (c->kind == kind) return *c;
-    Choice out = left;
-    if (left.kind == Choice::pattern && right.kind == Choice::pattern && *left.format == *right.format &&
+    Inferred out = left;
+    if (left.kind == Inferred::pattern && right.kind == Inferred::pattern && *left.format == *right.format &&
         takes_any(*left.format)) {
       out.why = "all terms are stored so";
       return out;
     }
-    out.kind = Choice::compressed;
+    out.kind = Inferred::compressed;
     out.why = "terms of different patterns unite, in the first one's order";
     return out;
   }
@@ -356,7 +356,7 @@ class Chooser {
 };
 
 /// Its dimensions are called as the indices of the result.
-Format compressed_format(const Choice& c, const std::vector<std::string>& indices) {
+Format compressed_format(const Inferred& c, const std::vector<std::string>& indices) {
   FormatBuilder b(indices);
   // CSR times CSC would be dense in both: a product of sparse matrices must not fill memory.
   bool all_dense = c.order.size() > 1;
@@ -393,14 +393,14 @@ ResultFormat planning::result_format(const Assignment& a, const std::map<std::st
                                      const Asked& options) {
   const int rank = static_cast<int>(a.indices.size());
   if (rank == 0) return {Format(), "the result is a single number"};
-  Choice c = Chooser(a, operands, options.semiring).choose(a.total());
-  if (options.mask && c.kind == Choice::pattern && !takes_some(*c.format)) {
-    c.kind = Choice::compressed;
+  Inferred c = Chooser(a, operands, options.semiring).choose(a.total());
+  if (options.mask && c.kind == Inferred::pattern && !takes_some(*c.format)) {
+    c.kind = Inferred::compressed;
     c.why = "all operands are sparse";
   }
   switch (c.kind) {
-    case Choice::pattern: return {with_room(*c.format), c.why};
-    case Choice::compressed: return {compressed_format(c, a.indices), c.why};
+    case Inferred::pattern: return {with_room(*c.format), c.why};
+    case Inferred::compressed: return {compressed_format(c, a.indices), c.why};
     default:
       if (options.mask && !options.complement_mask && !options.mask->format().is_all_dense() &&
           options.mask->rank() == rank)

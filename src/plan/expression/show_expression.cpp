@@ -140,9 +140,9 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
   const auto e = s.einsum(names);
   if (code && is_product(s, e, options)) return planning::show_product(*e, in_order(s, names), names);
   const Seen all = see(s, options, extent);
-  const std::string how = direct::explained(s.assignment, all.operands, all.asked);
-  if (!code) return how;
-  return how + "\n" + planning::Program(direct::planned(s.assignment, all.operands, all.asked)).code();
+  evaluation::check_names(s.assignment, all.operands);
+  const auto [result, how] = direct::planned(s.assignment, all.operands, all.asked);
+  return code ? how() + "\n" + planning::Program(result).code() : how();
 }
 
 namespace {

@@ -17,12 +17,12 @@ namespace strata::evaluation {
 namespace {
 
 using Why = std::string&;
-using Text = std::optional<std::string>;
-using Result = std::optional<Lazy>;
+using Result = std::optional<Explained>;
 
-/// A way that says the same however it serves: `as` looks whether it does.
-template <class F> Text fixed(const Request& r, Why why, const F& as, const char* text) {
-  return as(r.assignment, r.operands(), r.options(), why) ? Text(text) : std::nullopt;
+/// A way that says the same however it serves.
+Result saying(const char* text, std::optional<Lazy> result) {
+  if (!result) return std::nullopt;
+  return Explained{*std::move(result), [text] { return text; }};
 }
 
 /// Innermost iterations of a product: of its sparse operand's slots, or of everything.
@@ -59,19 +59,16 @@ Result by_plan(const Request& r, Why why) {
                   .deliver = [run](Lazy::Inputs& in, const Destination& to) { return run(in, to); },
                   .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); },
                   .work = work_of(found->einsum, found->operands)};
+  if (as_given && !found->adds && found->factor.to_complex() == 1.0) step.kernel = found->plan;
   const TensorType type = found->plan.output_type();
   r.by_types = found->lasting;
   r.way = found->plan.kernel_name();
-  return Lazy::made(type, planning::stats_for(type, 0), std::move(step));
-}
-
-Text explain_by_plan(const Request& r, Why why) {
-  const auto found = dense_plan(r, why);
-  if (!found) return std::nullopt;
-  const std::string scaled = found->factor.to_complex() == 1.0
-                                 ? ""
-                                 : ", its sums multiplied by " + found->factor.to_string() + " as they are stored";
-  return " serves" + scaled + called(found->names, r.assignment.name) + ":\n" + indented(found->plan.explain());
+  const auto text = [plan = found->plan, factor = found->factor, names = found->names, result = r.assignment.name] {
+    const std::string scaled =
+        factor.to_complex() == 1.0 ? "" : ", its sums multiplied by " + factor.to_string() + " as they are stored";
+    return " serves" + scaled + called(names, result) + ":\n" + indented(plan.explain());
+  };
+  return Explained{Lazy::made(type, planning::stats_for(type, 0), std::move(step)), text};
 }
 
 Result in_pattern(const Request& r, Why why) {
@@ -87,26 +84,19 @@ Result in_pattern(const Request& r, Why why) {
   r.by_types = product->lasting;
   r.way = plan.kernel_name();
   const auto sparse = std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
-  return Lazy::made(plan.output_type(), std::move(step), *sparse);
-}
-
-Text explain_in_pattern(const Request& r, Why why) {
-  const auto product = product_in_pattern(r.assignment, r.operands(), r.options(), why);
-  if (!product) return std::nullopt;
-  return " serves" + (r.options().mask ? "" : called(product->names, r.assignment.name)) + ":\n" +
-         indented(product->plan.explain());
+  const auto text = [plan, called = r.options().mask ? "" : called(product->names, r.assignment.name)] {
+    return " serves" + called + ":\n" + indented(plan.explain());
+  };
+  return Explained{Lazy::made(plan.output_type(), std::move(step), *sparse), text};
 }
 
 constexpr const char *rows_times_matrices = "rows times matrices", *sum_of_matrices = "a sum of matrices",
                      *generated_code = "generated code for the whole expression";
 
 Result generated(const Request& r, Why why) {
-  return direct::plan(r.assignment, r.operands(), r.options(), r.by_ways_behind(generated_code), why);
-}
-
-Text explain_generated(const Request& r, Why why) {
-  const auto text = direct::explain(r.assignment, r.operands(), r.options(), why);
-  return text ? Text(" serves:\n" + indented(*text)) : std::nullopt;
+  auto found = direct::plan(r.assignment, r.operands(), r.options(), r.by_ways_behind(generated_code), why);
+  if (found) found->text = [text = std::move(found->text)] { return " serves:\n" + indented(text()); };
+  return found;
 }
 
 Result general(const Request& r, Why) {
@@ -136,55 +126,51 @@ Result general(const Request& r, Why) {
     step.work += t.stats().stored;
   }
   auto stats = planning::stats_for(type, stored);
-  return Lazy::made(std::move(type), std::move(stats), std::move(step));
+  return saying(" serves: right for every expression, some 0.4 us a product\n",
+                Lazy::made(std::move(type), std::move(stats), std::move(step)));
 }
 
 const Way table[] = {
-    {"a plan", by_plan, explain_by_plan},
-    {"a plan in the pattern of the sparse operand", in_pattern, explain_in_pattern},
-    {"a conversion", [](const Request& r, Why why) { return converted(r.assignment, r.operands(), r.options(), why); },
-     [](const Request& r, Why why) { return fixed(r, why, as_conversion, " serves: there is nothing to compute\n"); }},
+    {"a plan", by_plan},
+    {"a plan in the pattern of the sparse operand", in_pattern},
+    {"a conversion",
+     [](const Request& r, Why why) {
+       return saying(" serves: there is nothing to compute\n", converted(r.assignment, r.operands(), r.options(), why));
+     }},
     {rows_times_matrices,
      [](const Request& r, Why why) {
-       return block_product(r.assignment, r.operands(), r.options(), r.by_ways_behind(rows_times_matrices), why);
-     },
-     [](const Request& r, Why why) {
-       return fixed(r, why, as_block_product, ", by hand-written loops, serves: rows with the same matrix together\n");
+       return saying(
+           ", by hand-written loops, serves: rows with the same matrix together\n",
+           block_product(r.assignment, r.operands(), r.options(), r.by_ways_behind(rows_times_matrices), why));
      }},
     {sum_of_matrices,
      [](const Request& r, Why why) {
-       return matrix_sum(r.assignment, r.operands(), r.options(), r.by_ways_behind(sum_of_matrices), why);
-     },
-     [](const Request& r, Why why) {
-       return fixed(r, why, as_matrix_sum,
-                    ", by hand-written loops, serves: two at a time, a vector of either at a time\n");
+       return saying(", by hand-written loops, serves: two at a time, a vector of either at a time\n",
+                     matrix_sum(r.assignment, r.operands(), r.options(), r.by_ways_behind(sum_of_matrices), why));
      }},
-    {generated_code, generated, explain_generated},
-    {"the general path", general,
-     [](const Request&, Why) { return Text(" serves: right for every expression, some 0.4 us a product\n"); }},
+    {generated_code, generated},
+    {"the general path", general},
 };
 
 /// By the first of these that serves.
-Lazy by_first(const Request& r, std::span<const Way> candidates) {
-  std::string why;
-  for (const Way& way : candidates)
+Explained by_first(const Request& r, std::span<const Way> candidates) {
+  std::string refused = "ways, in the order tried\n";
+  for (const Way& way : candidates) {
+    std::string why;
     if (auto result = way.plan(r, why)) {
       if (r.way.empty()) r.way = way.name;
+      result->text = [before = refused + "  " + way.name, text = std::move(result->text)] { return before + text(); };
       return *std::move(result);
     }
-  throw InternalError("the general path refused: " + why);
+    refused += std::string("  ") + way.name + ": no, " + why + "\n";
+  }
+  throw InternalError("the general path refused: " + refused);
 }
 
 }  // namespace
 
-std::span<const Way> ways(const Asked& options) {
-  const std::span<const Way> all = table;
-  return options.general ? all.last(1) : all;
-}
-
-Request::Request(const Assignment& a, const Operands& operands, const Asked& asked,
-                 const planning::DestinationType& target, const Einsum* e)
-    : assignment(a), given(operands), einsum(e), to(target), dtypes(a, operands, asked) {
+Request::Request(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Type& target)
+    : assignment(a), given(operands), to(target), dtypes(a, operands, asked) {
   options_ = dtypes.options();
   if (to.dtype) options_.format.reset();
 }
@@ -198,14 +184,17 @@ const Operands& Request::operands() const {
 std::function<Lazy()> Request::by_ways_behind(std::string_view name) const {
   const std::span<const Way> all = table;
   const auto at = std::ranges::find(all, name, &Way::name) - all.begin();
-  return [a = assignment, operands = operands(), asked = options(),
-          rest = all.subspan(static_cast<std::size_t>(at) + 1)] { return by_first(Request(a, operands, asked), rest); };
+  return
+      [a = assignment, operands = operands(), asked = options(), rest = all.subspan(static_cast<std::size_t>(at) + 1)] {
+        return by_first(Request(a, operands, asked), rest).lazy;
+      };
 }
 
-Lazy by_first_way(const Request& r) {
-  if (r.options().schedule && !r.options().general)
-    return direct::planned_as_scheduled(r.assignment, r.operands(), r.options());
-  return by_first(r, ways(r.options()));
+Explained by_first_way(const Request& r) {
+  const std::span<const Way> all = table;
+  if (r.options().general) return by_first(r, all.last(1));
+  if (r.options().schedule) return direct::planned_as_scheduled(r.assignment, r.operands(), r.options());
+  return by_first(r, all);
 }
 
 const char* hand_written_refusal(const Assignment& a, const Asked& options) {

@@ -5,21 +5,21 @@
 
 #include "plan/expression/dtypes.h"
 #include "plan/expression/front.h"
+#include "plan/rewrite/steps.h"
 
 namespace strata::evaluation {
+
+using direct::Explained;
 
 /// An expression, what is asked of its result, and where that goes.
 class Request {
  public:
-  /// What it is given must outlive it. `einsum`: the same, of operands that are called A, B, ... in their order.
-  /// DTypeError, PlanError: as Dtypes.
-  Request(const Assignment& a, const Operands& operands, const Asked& asked, const planning::DestinationType& to = {},
-          const Einsum* einsum = nullptr);
+  /// What it is given must outlive it. DTypeError, PlanError: as Dtypes.
+  Request(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Type& to = {});
 
   const Assignment& assignment;
   const Operands& given;  ///< operands as they came
-  const Einsum* einsum;
-  const planning::DestinationType to;
+  const Destination::Type to;
   const Dtypes dtypes;
   mutable bool by_types = false;  ///< set by a way that looked at types alone, never at statistics
   mutable std::string way;        ///< that serves; a product's kernel
@@ -38,17 +38,14 @@ class Request {
 
 struct Way {
   const char* name;
-  /// The step that makes the result; nothing where the way does not serve, and why.
-  std::optional<Lazy> (*plan)(const Request&, std::string& why);
-  /// How it goes about it, behind its name; nothing where it does not serve, and why.
-  std::optional<std::string> (*explain)(const Request&, std::string& why);
+  /// The step that makes the result, and how it goes about it, behind the name; nothing where the way does not serve,
+  /// and why.
+  std::optional<Explained> (*plan)(const Request&, std::string& why);
 };
 
-/// In the order tried. The last one, the general path, always serves, and is the only one where options ask for it.
-std::span<const Way> ways(const Asked& options);
-
-/// By the first way that serves, or as a schedule says.
-Lazy by_first_way(const Request& request);
+/// By the first way that serves, behind those that do not; or as a schedule says. The last one, the general path,
+/// always serves, and is the only one where options ask for it.
+Explained by_first_way(const Request& request);
 
 /// Why hand-written loops do not serve, whatever the operands; null: they may.
 const char* hand_written_refusal(const Assignment& a, const Asked& options);

@@ -117,15 +117,17 @@ struct Rest {
   Operands operands;
   std::vector<Lazy> all_rows = {};  ///< what was taken for granted (see Hoisted)
   std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing = {};
+  std::vector<std::function<std::string()>> steps = {};  ///< what explain() says of those before
 };
 
-/// Reductions inside first, or elementwise work before the product that it stands in. `steps`: explanations of them.
-std::optional<Rest> first_steps(const Prepared& p, bool rows_are_full, std::vector<std::string>* steps) {
+/// Reductions inside first, or elementwise work before the product that it stands in.
+std::optional<Rest> first_steps(const Prepared& p, bool rows_are_full) {
   const Problem& problem = p.problem;
   if (has_reduction(p.body)) {
     Hoisted lift =
-        hoist_reductions(p.body, problem.assignment.indices, problem.operands, problem.options, rows_are_full, steps);
-    Rest rest{problem.assignment, std::move(lift.operands), std::move(lift.all_rows), std::move(lift.not_nothing)};
+        hoist_reductions(p.body, problem.assignment.indices, problem.operands, problem.options, rows_are_full);
+    Rest rest{problem.assignment, std::move(lift.operands), std::move(lift.all_rows), std::move(lift.not_nothing),
+              std::move(lift.steps)};
     rest.assignment.value = lift.value;
     for (auto sum = p.sums.rbegin(); sum != p.sums.rend(); ++sum)
       rest.assignment.value =
@@ -134,19 +136,20 @@ std::optional<Rest> first_steps(const Prepared& p, bool rows_are_full, std::vect
   }
   if (const auto fold = folded(problem.assignment, problem.operands, problem.options)) {
     Rest rest{fold->product, problem.operands};
-    const Asked how{.format = fold->format};
-    if (steps) steps->push_back(explained(fold->work, rest.operands, how));
-    rest.operands.emplace(fold->work.name, planned(fold->work, rest.operands, how));
+    auto [work, text] = planned(fold->work, rest.operands, {.format = fold->format});
+    rest.operands.emplace(fold->work.name, std::move(work));
+    rest.steps.push_back(std::move(text));
     return rest;
   }
   return std::nullopt;
 }
 
 /// The last step.
-Lazy finish(const Rest& rest, const Asked& options) {
-  auto plain = [rest, options] { return planned(rest.assignment, rest.operands, options); };
-  auto sum = added_in_place(rest.assignment, rest.operands, options, plain);
-  return sum ? *sum : plain();
+Explained finish(const Rest& rest, const Asked& options) {
+  const auto plain = [a = rest.assignment, operands = rest.operands, options] { return planned(a, operands, options); };
+  auto sum = added_in_place(rest.assignment, rest.operands, options, [plain] { return plain().lazy; });
+  if (!sum) return plain();
+  return {*std::move(sum), [a = rest.assignment] { return a.to_string() + ", in the memory of the step before\n"; }};
 }
 
 /// `then` where `holds` is true of these; otherwise what `otherwise` makes.
@@ -160,18 +163,32 @@ Lazy guarded(const Lazy& then, std::vector<Lazy> looked_at, std::function<bool(s
   return Lazy::made(then.type(), then.stats(), std::move(step), &then);
 }
 
+std::string numbered(const std::vector<std::function<std::string()>>& steps) {
+  std::string out = "in " + std::to_string(steps.size()) + " steps:\n";
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    const std::string number = std::to_string(k + 1) + ". ", text = steps[k]();
+    bool first = true;
+    for (std::size_t at = 0; at < text.size(); first = false) {
+      const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+      out += (first ? number : std::string(number.size(), ' ')) + text.substr(at, end - at);
+      at = end;
+    }
+  }
+  return out;
+}
+
 /// Steps before the last one, behind guards for what they take for granted.
-std::optional<Lazy> in_steps(const Prepared& p, const std::function<Lazy()>& general) {
-  const auto rest = first_steps(p, true, nullptr);
+std::optional<Explained> in_steps(const Prepared& p, const std::function<Lazy()>& general) {
+  auto rest = first_steps(p, true);
   if (!rest) return std::nullopt;
-  const Asked& options = p.problem.options;
-  Lazy out = finish(*rest, options);
+  auto [out, last] = finish(*rest, p.problem.options);
+  std::string guards;
   if (!rest->all_rows.empty()) {
     const auto full = [](std::span<const Tensor> rows) {
       return std::ranges::all_of(rows, [](const Tensor& t) { return t.size() == t.nse(); });
     };
-    out =
-        guarded(out, rest->all_rows, full, [p] { return finish(*first_steps(p, false, nullptr), p.problem.options); });
+    out = guarded(out, rest->all_rows, full, [p] { return finish(*first_steps(p, false), p.problem.options).lazy; });
+    guards = "guard: every row of the sparse factor has an element; otherwise rows without one are left out\n";
   }
   if (!rest->not_nothing.empty()) {
     // A number that is 0: of one tensor's elements there are some, or not; of products nobody has counted.
@@ -188,26 +205,14 @@ std::optional<Lazy> in_steps(const Prepared& p, const std::function<Lazy()>& gen
       return true;
     };
     out = guarded(out, std::move(looked_at), terms, general);
+    guards += "guard: no number among the steps is 0; otherwise by the general path\n";
   }
-  return out;
-}
-
-std::string numbered(const std::vector<std::string>& steps) {
-  std::string out = "in " + std::to_string(steps.size()) + " steps:\n";
-  for (std::size_t k = 0; k < steps.size(); ++k) {
-    bool first = true;
-    for (std::size_t at = 0; at < steps[k].size(); first = false) {
-      const std::size_t end = std::min(steps[k].find('\n', at), steps[k].size() - 1) + 1;
-      const std::string number = std::to_string(k + 1) + ". ";
-      out += (first ? number : std::string(number.size(), ' ')) + steps[k].substr(at, end - at);
-      at = end;
-    }
-  }
-  return out;
+  rest->steps.push_back(std::move(last));
+  return Explained{std::move(out), [steps = std::move(rest->steps), guards] { return numbered(steps) + guards; }};
 }
 
 /// One nest of loops, or two where a reduction counts what is absent.
-std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>& general, std::string& why) {
+std::optional<Explained> by_loops(const Problem& problem, const std::function<Lazy()>& general, std::string& why) {
   auto made = make_loops(problem, why);
   if (!made) return std::nullopt;
   const auto loops = std::make_shared<const Loops>(std::move(*made));
@@ -224,7 +229,7 @@ std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>
     };
   auto usual = [=] { return as_step(loops, wanted, dtype, otherwise, "generated code: "); };
   auto counting = as_counted(problem, *loops);
-  if (!counting) return usual();
+  if (!counting) return Explained{usual(), [loops] { return loops->describe(); }};
   const auto counted = std::make_shared<const Counted>(std::move(*counting));
   const DType own = dtype.value_or(loops->unit.dtype);
   Lazy::Step step{.inputs = counted->inputs(),
@@ -241,70 +246,42 @@ std::optional<Lazy> by_loops(const Problem& problem, const std::function<Lazy()>
                   .work = counted->values.order.visits * (counted->counts ? 2 : 1)};
   TensorType type = loops->type(wanted, dtype);
   auto stats = planning::stats_for(type, counted->values.order.visits);
-  return Lazy::made(std::move(type), std::move(stats), std::move(step));
+  return Explained{Lazy::made(std::move(type), std::move(stats), std::move(step)),
+                   [counted] { return counted->describe(false); }};
 }
 
 }  // namespace
 
-std::optional<Lazy> plan(const Assignment& a, const Operands& operands, const Asked& options,
-                         const std::function<Lazy()>& general, std::string& why) {
+std::optional<Explained> plan(const Assignment& a, const Operands& operands, const Asked& options,
+                              const std::function<Lazy()>& general, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
   const Problem& problem = p->problem;
-  const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Lazy> {
+  const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Explained> {
     if (auto steps = in_steps(q, general)) return steps;
     return by_loops(q.problem, general, reason);
   };
+  const auto otherwise = [p = *p, as_written, general] {
+    std::string unused;
+    const auto written = as_written(p, unused);
+    return written ? written->lazy : general();
+  };
   if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
-    return planned(*whole, problem.options, [p = *p, as_written, general] {
-      std::string unused;
-      return as_written(p, unused).value_or(general());
-    });
+    return planned(*whole, problem.options, otherwise);
   if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options)) {
-    const Lazy first = planned(*quotient, problem.operands, problem.options);
+    const auto [first, text] = planned(*quotient, problem.operands, problem.options);
     // (The guard looks at what it guards.)
-    return Lazy::made(first.type(), first.stats(),
-                      {.inputs = {first},
-                       .make = [](Lazy::Inputs& in) -> std::optional<Tensor> {
-                         if (holds_infinity(in[0])) return std::nullopt;
-                         return std::move(in[0]);
-                       },
-                       .otherwise =
-                           [p = *p, as_written, general] {
-                             std::string unused;
-                             return as_written(p, unused).value_or(general());
-                           }});
+    Lazy::Step step{.inputs = {first},
+                    .make = [](Lazy::Inputs& in) -> std::optional<Tensor> {
+                      if (holds_infinity(in[0])) return std::nullopt;
+                      return std::move(in[0]);
+                    },
+                    .otherwise = otherwise};
+    return Explained{Lazy::made(first.type(), first.stats(), std::move(step)), [text = text] {
+                       return "as a quotient of sums (and as it is written where that gives an infinity):\n" + text();
+                     }};
   }
   return as_written(*p, why);
-}
-
-std::optional<std::string> explain(const Assignment& a, const Operands& operands, const Asked& options,
-                                   std::string& why) {
-  const auto p = prepare(a, operands, options, why);
-  if (!p) return std::nullopt;
-  const Problem& problem = p->problem;
-  if (const auto whole = reduction_of_values(problem.assignment, problem.operands, problem.options))
-    return "over the stored values alone:\n" + explained(whole->assignment, whole->operands, problem.options) +
-           (whole->full ? "guard: no element is absent" : "guard: some elements are absent") +
-           "; otherwise by loops over rows and coordinates\n";
-  if (const auto quotient = quotient_of_sums(problem.assignment, problem.operands, problem.options))
-    return "as a quotient of sums (and as it is written where that gives an infinity):\n" +
-           explained(*quotient, problem.operands, problem.options);
-  std::vector<std::string> steps;
-  if (const auto rest = first_steps(*p, true, &steps)) {
-    const bool in_place = added_in_place(rest->assignment, rest->operands, problem.options, {}).has_value();
-    steps.push_back(in_place ? rest->assignment.to_string() + ", in the memory of the step before\n"
-                             : explained(rest->assignment, rest->operands, problem.options));
-    std::string out = numbered(steps);
-    if (!rest->all_rows.empty())
-      out += "guard: every row of the sparse factor has an element; otherwise rows without one are left out\n";
-    if (!rest->not_nothing.empty()) out += "guard: no number among the steps is 0; otherwise by the general path\n";
-    return out;
-  }
-  const auto loops = make_loops(problem, why);
-  if (!loops) return std::nullopt;
-  if (const auto counted = as_counted(problem, *loops)) return counted->describe(false);
-  return loops->describe();
 }
 
 bool pays_in_pairs(const Assignment& a, const Operands& operands) {

@@ -4,17 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "plan/asked.h"
+#include "plan/rewrite/steps.h"
 
 namespace strata::direct {
 
 /// The result, where the expression is of a kind that is compiled; otherwise nothing, and `why`. `general`: by the
-/// general path, where a guard does not hold.
-std::optional<Lazy> plan(const Assignment& a, const Operands& operands, const Asked& options,
-                         const std::function<Lazy()>& general, std::string& why);
-/// How it is computed: order of loops, conversions, what each loop runs over. Nothing where it is not, and `why`.
-std::optional<std::string> explain(const Assignment& a, const Operands& operands, const Asked& options,
-                                   std::string& why);
+/// general path, where a guard does not hold. Its text: order of loops, conversions, what each loop runs over.
+std::optional<Explained> plan(const Assignment& a, const Operands& operands, const Asked& options,
+                              const std::function<Lazy()>& general, std::string& why);
 
 /// Does a product of three or more take less than half of the multiply-adds pair by pair, and so many in one nest of
 /// loops that it matters?
@@ -25,7 +22,6 @@ std::string emit(const Assignment& a, const Operands& operands, const Asked& opt
 
 /// With `options.schedule`: as it says. ScheduleError where that is illegal, Unsupported where the expression does not
 /// become one nest of loops.
-Lazy planned_as_scheduled(const Assignment& a, const Operands& operands, const Asked& options);
-std::string explain_scheduled(const Assignment& a, const Operands& operands, const Asked& options);
+Explained planned_as_scheduled(const Assignment& a, const Operands& operands, const Asked& options);
 
 }  // namespace strata::direct

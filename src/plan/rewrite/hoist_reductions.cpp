@@ -20,8 +20,8 @@ class HoistReductions {
  public:
   /// `output`: the indices of the whole result.
   HoistReductions(const Operands& operands, const Asked& options, const std::vector<std::string>& output,
-                  bool rows_are_full, std::vector<std::string>* steps)
-      : operands_(operands), options_(options), output_(output), rows_are_full_(rows_are_full), steps_(steps) {
+                  bool rows_are_full)
+      : operands_(operands), options_(options), output_(output), rows_are_full_(rows_are_full) {
     // In a semiring what sums start from stands for what is missing; of `any` the first value counts, and there is
     // none.
     zeros_are_values_ = options.format->is_all_dense() && options.semiring.kind() != Semiring::any;
@@ -79,7 +79,7 @@ class HoistReductions {
     divides_ = options_.semiring == Semiring::plus_times && has_quotient(body);
   }
   Hoisted take(Expression value) {
-    return {std::move(value), std::move(operands_), std::move(all_rows_), std::move(not_nothing_)};
+    return {std::move(value), std::move(operands_), std::move(all_rows_), std::move(not_nothing_), std::move(steps_)};
   }
 
  private:
@@ -242,8 +242,9 @@ class HoistReductions {
   }
 
   void carry_out(const Assignment& a, const Asked& options) {
-    if (steps_) steps_->push_back(explained(a, operands_, options));
-    operands_.emplace(a.name, planned(a, operands_, options));
+    auto [result, text] = planned(a, operands_, options);
+    operands_.emplace(a.name, std::move(result));
+    steps_.push_back(std::move(text));
   }
 
   /// A reduction that occurs twice is carried out once.
@@ -322,7 +323,7 @@ class HoistReductions {
   const Asked& options_;
   const std::vector<std::string>& output_;
   const bool rows_are_full_;
-  std::vector<std::string>* steps_;
+  std::vector<std::function<std::string()>> steps_;
   std::vector<Lazy> all_rows_;
   std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing_;
   bool zeros_are_values_ = false, divides_ = false;
@@ -336,8 +337,8 @@ class HoistReductions {
 }  // namespace
 
 Hoisted hoist_reductions(const Expression& body, const std::vector<std::string>& indices, const Operands& operands,
-                         const Asked& options, bool rows_are_full, std::vector<std::string>* steps) {
-  HoistReductions lift(operands, options, indices, rows_are_full, steps);
+                         const Asked& options, bool rows_are_full) {
+  HoistReductions lift(operands, options, indices, rows_are_full);
   lift.looks_for_quotients(body);
   Expression value = lift.apply(lift.shared_work(lift.shared(lift.with_carriers(lift.times_mask(body)))));
   return lift.take(std::move(value));

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/asked.h"
+#include "plan/rewrite/steps.h"
 
 namespace strata::direct {
 
@@ -16,12 +16,12 @@ struct Hoisted {
   /// Numbers under a quotient that were taken for sums of some terms (one that has none is absent, which no operand
   /// without indices can say), and the operand whose elements they are, where it is one.
   std::vector<std::pair<Lazy, std::optional<Lazy>>> not_nothing;
+  std::vector<std::function<std::string()>> steps;  ///< what explain() says of each, in the order of their making
 };
 
-/// `body` is a tree of an assignment with these indices, `options` have its result's format. `steps`: an explanation of
-/// each reduction is added, in the order in which they are carried out. `rows_are_full`: no row of a sparse factor
-/// below a quotient of sums is empty; otherwise results in such rows are left out.
+/// `body` is a tree of an assignment with these indices, `options` have its result's format. `rows_are_full`: no row of
+/// a sparse factor below a quotient of sums is empty; otherwise results in such rows are left out.
 Hoisted hoist_reductions(const Expression& body, const std::vector<std::string>& indices, const Operands& operands,
-                         const Asked& options, bool rows_are_full, std::vector<std::string>* steps = nullptr);
+                         const Asked& options, bool rows_are_full);
 
 }  // namespace strata::direct

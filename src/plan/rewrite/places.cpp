@@ -47,7 +47,7 @@ Lazy projected(const Places& places, const std::vector<std::string>& indices) {
   for (const auto& i : places.indices)
     if (!contains(indices, i)) any.value = Expression::reduce(Operator::sum, i, any.value, true);
   const Operands operands{{"#ones", ones_of(*places.tensor, DType::boolean)}};
-  return planned(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)});
+  return planned(any, operands, {.format = conversion::levels_in_order(dims, indices.size() > 1)}).lazy;
 }
 
 bool restrict_to(const Places& places, Assignment& step, Asked& options, Operands& operands) {

@@ -101,7 +101,7 @@ class Scheduler {
       Asked how;
       how.semiring = problem_.options.semiring;
       how.format = v.format;
-      operands_.emplace(w.name, planned(w, operands_, how));
+      operands_.emplace(w.name, planned(w, operands_, how).lazy);
       before_ += "first " + w.to_string() + ", " + operands_.at(w.name).type().to_string() + "\n";
     }
   }
@@ -261,26 +261,20 @@ class Scheduler {
 
 }  // namespace
 
-Lazy planned_as_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {
+Explained planned_as_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {
   Scheduler scheduler(a, operands, options);
-  if (scheduler.leaves_loops_open()) return planned(scheduler.assignment(), scheduler.operands(), scheduler.options());
-  auto loops = std::make_shared<const Loops>(scheduler.apply());
-  const Format format = *scheduler.options().format;
+  const std::string first = "schedule  " + options.schedule->to_string() + "\n" + scheduler.before();
+  if (scheduler.leaves_loops_open()) {
+    auto [last, text] = planned(scheduler.assignment(), scheduler.operands(), scheduler.options());
+    return {std::move(last), [first, text = std::move(text)] { return first + "then " + text(); }};
+  }
+  const auto loops = std::make_shared<const Loops>(scheduler.apply());
   Asked open = options;  // without a compiler there are no loops to arrange
   open.schedule.reset();
-  return as_step(
-      std::move(loops), format, options.result_dtype, [a, operands, open] { return planned(a, operands, open); },
-      "as scheduled: ", scheduler.before());
-}
-
-std::string explain_scheduled(const Assignment& a, const Operands& operands, const Asked& options) {
-  Scheduler scheduler(a, operands, options);
-  const std::string schedule = "schedule  " + options.schedule->to_string() + "\n";
-  if (scheduler.leaves_loops_open())
-    return schedule + scheduler.before() + "then " +
-           explained(scheduler.assignment(), scheduler.operands(), scheduler.options());
-  const Loops loops = scheduler.apply();
-  return schedule + scheduler.before() + loops.describe();
+  return {as_step(
+              loops, *scheduler.options().format, options.result_dtype,
+              [a, operands, open] { return planned(a, operands, open).lazy; }, "as scheduled: ", scheduler.before()),
+          [first, loops] { return first + loops->describe(); }};
 }
 
 }  // namespace strata::direct

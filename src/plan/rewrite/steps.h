@@ -4,9 +4,13 @@
 
 namespace strata::direct {
 
+/// A result, and what explain() says of the way to it: written when somebody asks.
+struct Explained {
+  Lazy lazy;
+  std::function<std::string()> text;
+};
+
 /// The result of an expression, by the first way that serves. As evaluate(): ExpressionError, DTypeError, TensorError.
-Lazy planned(const Assignment& a, const Operands& operands, const Asked& asked);
-/// What explain() says of it.
-std::string explained(const Assignment& a, const Operands& operands, const Asked& asked);
+Explained planned(const Assignment& a, const Operands& operands, const Asked& asked);
 
 }  // namespace strata::direct

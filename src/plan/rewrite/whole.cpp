@@ -6,7 +6,6 @@
 #include "plan/nest/problem.h"
 #include "plan/nest/unit.h"
 #include "plan/rewrite/ones.h"
-#include "plan/rewrite/steps.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::direct {
@@ -102,8 +101,8 @@ std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& op
   return out;
 }
 
-Lazy planned(const Whole& whole, const Asked& options, std::function<Lazy()> otherwise) {
-  const Lazy likely = planned(whole.assignment, whole.operands, options);
+Explained planned(const Whole& whole, const Asked& options, std::function<Lazy()> otherwise) {
+  const auto [likely, text] = planned(whole.assignment, whole.operands, options);
   Lazy::Step step;
   std::vector<std::string> names;
   for (const auto& [name, t] : whole.operands) {
@@ -124,7 +123,11 @@ Lazy planned(const Whole& whole, const Asked& options, std::function<Lazy()> oth
     return strata::evaluate(a, operands, asked);
   };
   if (likely.position() < 0) step.code = likely.step().code;
-  return Lazy::made(likely.type(), likely.stats(), std::move(step));
+  return {Lazy::made(likely.type(), likely.stats(), std::move(step)), [text = text, full = whole.full] {
+            return "over the stored values alone:\n" + text() +
+                   (full ? "guard: no element is absent" : "guard: some elements are absent") +
+                   "; otherwise by loops over rows and coordinates\n";
+          }};
 }
 
 }  // namespace strata::direct

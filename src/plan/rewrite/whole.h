@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "plan/asked.h"
+#include "plan/rewrite/steps.h"
 
 namespace strata::direct {
 
@@ -22,6 +22,6 @@ struct Whole {
 std::optional<Whole> reduction_of_values(const Assignment& a, const Operands& operands, const Asked& options);
 /// Its result: planned once more when the values are counted. `otherwise` where slots turn out to be no elements, or
 /// elements to be absent, or none.
-Lazy planned(const Whole& whole, const Asked& options, std::function<Lazy()> otherwise);
+Explained planned(const Whole& whole, const Asked& options, std::function<Lazy()> otherwise);
 
 }  // namespace strata::direct

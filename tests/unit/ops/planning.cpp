@@ -30,24 +30,24 @@ const char* const text = "C(i,k) = A(i,j) * B(j,k)";
 struct Call {
   Assignment assignment = parse_assignment(text);
   EvaluateOptions options = {};
-  planning::DestinationType to = {};
+  planning::Destination::Type to = {};
 };
 
-/// Is the program that was made for the first call found for the second one? (In a thread of its own, which remembers
-/// no other.)
+planning::PlannedPtr plan_for(const Call& c, std::span<const Tensor> tensors) {
+  const std::vector<std::string> names{"A", "B"};
+  return evaluation::plan_for(
+      {.assignment = &c.assignment, .options = &c.options, .to = c.to, .names = names, .tensors = tensors});
+}
+
+/// Is the plan for the first call that for the second one? In the thread that made it and in others.
 bool found(const Call& first, const Call& second, const std::vector<Tensor>& made_for,
            const std::vector<Tensor>& asked_for) {
-  bool out = false;
-  const auto ask = [](const Call& c, const std::vector<Tensor>& tensors, const auto& f) {
-    const std::map<std::string, Tensor> by_name{{"A", tensors[0]}, {"B", tensors[1]}};
-    return f(evaluation::Asking{
-        .assignment = &c.assignment, .by_name = &by_name, .options = c.options, .to = c.to, .tensors = tensors});
-  };
-  std::thread([&] {
-    const auto made = ask(first, made_for, [&](const auto& a) { return evaluation::new_program(first.assignment, a); });
-    out = ask(second, asked_for, [](const auto& a) { return evaluation::known_program(a); }) == made;
-  }).join();
-  return out;
+  const auto made = plan_for(first, made_for);
+  const bool here = plan_for(second, asked_for) == made;
+  bool elsewhere = false;
+  std::thread([&] { elsewhere = plan_for(second, asked_for) == made; }).join();
+  CHECK(here == elsewhere);
+  return here;
 }
 
 }  // namespace
@@ -88,15 +88,68 @@ TEST_CASE("a program is found for operands of the same types and counts, and for
   CHECK(!found(q, q, ab, {csr(64, 20), ab[1]}));                                                // stored elements
   CHECK(!found(q, q, ab, {ab[0], ab[0]}));                                                      // one pattern
   CHECK(!found(q, q, {csr(64, 64), ab[1]}, {csr(64, 63), ab[1]}));                              // every place
-  const std::string before = settings().engine;
-  const std::map<std::string, Tensor> by_name{{"A", ab[0]}, {"B", ab[1]}};
-  const evaluation::Asking asking{
-      .assignment = &q.assignment, .by_name = &by_name, .options = q.options, .to = {}, .tensors = ab};
-  static_cast<void>(evaluation::new_program(q.assignment, asking));
-  settings().engine = "interpreter";
-  CHECK(evaluation::known_program(asking) == nullptr);  // settings
-  settings().engine = before;
-  CHECK(evaluation::known_program(asking) != nullptr);
+  const auto made = plan_for(q, ab);
+  const auto changed = [&](auto Settings::* setting, auto value) {
+    std::swap(settings().*setting, value);
+    const bool other = plan_for(q, ab) != made;
+    std::swap(settings().*setting, value);
+    return other && plan_for(q, ab) == made;
+  };
+  CHECK(changed(&Settings::engine, std::string("interpreter")));
+  CHECK(changed(&Settings::jit, std::string("subprocess")));
+  CHECK(changed(&Settings::cc, std::string("another")));
+  CHECK(changed(&Settings::vendor, !settings().vendor));
+}
+
+TEST_CASE("however it is asked, one question has one plan") {
+  const Tensor a = csr(96, 3), b = csr(96, 5);
+  const std::int64_t before = planning::programs_made();
+  const auto made = [&] { return planning::programs_made() - before; };
+  const Tensor c = matmul(a, b);
+  CHECK(made() == 1);
+  const int ranks[] = {2, 2};
+  CHECK(same_storage(c, evaluate(parse_einsum("ij,jk->ik", ranks), std::array{a, b})));
+  CHECK(same_storage(c, einsum("ij,jk->ik", {a, b})));
+  CHECK(same_storage(c, einsum("pq,qr->pr", {a, b})));
+  Matmul product(a, b);
+  product.plan();
+  CHECK(same_storage(c, product.execute()));
+  const Assignment written = parse_assignment(text);
+  CHECK(same_storage(c, evaluate(written, {{"A", a}, {"B", b}})));
+  const Plan plan = make_plan(written, {{"A", a}, {"B", b}});
+  CHECK(plan.explain() == explain(written, {{"A", a}, {"B", b}}));
+  CHECK(plan.show() == show(written, {{"A", a}, {"B", b}}));
+  CHECK(same_storage(c, plan.run(std::array{a, b})));
+  std::thread([&] { CHECK(same_storage(c, matmul(a, b))); }).join();
+  CHECK(made() == 1);
+  for (int n = 0; n < 40; ++n) matmul(a, csr(96, 5), {.transpose_a = n % 2 == 0, .transpose_b = n % 4 < 2});
+  const auto more = made();
+  for (std::int64_t n = 100; n < 140; ++n) matmul(csr(n, 3), csr(n, 5));  // others in between
+  CHECK(made() == more + 40);
+  for (std::int64_t n = 100; n < 140; ++n) matmul(csr(n, 3), csr(n, 5));
+  CHECK(same_storage(c, matmul(a, b)));
+  CHECK(made() == more + 40);
+}
+
+TEST_CASE("explain() tells of the plan that runs, and makes no other") {
+  const Tensor a = csr(80, 4), b = csr(80, 6);
+  for (const char* expression : {"y(i) = A(i,j) * x(j)", "C(i,k) = A(i,j) * B(j,k)", "C(i,j) = A(i,j) + 2 * B(i,j)",
+                                 "y(i) = A(i,j) / sum(k, A(i,k)) * x(j)", "s = sum(i, sum(j, A(i,j) * A(i,j)))",
+                                 "y(i) = x(i) + A(i,j) * x(j)"}) {
+    const Assignment written = parse_assignment(expression);
+    std::map<std::string, Tensor> operands;
+    for (const auto& name : written.value.operands())
+      operands.insert_or_assign(name, name == "A"   ? a
+                                      : name == "B" ? b
+                                                    : to_dense(evaluate("d(i) = A(i,j)", {{"A", a}})));
+    const Tensor result = evaluate(written, operands);
+    const auto before = std::pair(planning::programs_made(), planning::plans_made());
+    const std::string told = explain(written, operands);
+    CHECK(told.find(expression) == 0);
+    CHECK(make_plan(written, operands).explain() == told);
+    CHECK(same_storage(result, evaluate(written, operands)));
+    CHECK(before == std::pair(planning::programs_made(), planning::plans_made()));
+  }
 }
 
 TEST_CASE("types and counts are all that a plan sees") {
