@@ -180,7 +180,7 @@ void bind_evaluate(nb::module_& m) {
         return "<strata.TensorType " + o.type.to_string() + (o.nse ? ", nse " + std::to_string(*o.nse) : "") + ">";
       });
   m.def(
-      "plan_expression",
+      "plan",
       [](const std::string& spec, nb::handle operands, nb::handle format, nb::handle semiring, nb::handle mask,
          bool complement_mask, nb::handle dtype, nb::handle compute_dtype, nb::handle schedule) {
         nb::dict named;

@@ -72,44 +72,6 @@ Plan plan_of(const std::string& spec, std::vector<TensorType> types, const PlanO
   return make_plan(e, types, options);
 }
 
-/// The types of a product with a dense result and at most one sparse operand, in order; nothing where it is another
-/// expression.
-std::optional<std::vector<TensorType>> types_of_product(const std::string& spec, nb::handle operands,
-                                                        nb::handle format) {
-  std::vector<TensorType> out;
-  std::map<std::string, TensorType> by_name;
-  const auto add = [&](std::string name, nb::handle h) {
-    by_name.emplace(std::move(name), out.emplace_back(plan_operand(h).type));
-  };
-  Assignment a;
-  if (nb::isinstance<nb::dict>(operands)) {
-    a = parse_assignment(spec);
-    std::vector<std::string> names;
-    try {
-      static_cast<void>(parse_index_notation(spec, names));
-    } catch (const Error&) { return std::nullopt; }  // no product: evaluate() knows what it is
-    const auto given = nb::borrow<nb::dict>(operands);
-    if (a.accumulate || nb::len(given) != names.size()) return std::nullopt;
-    for (const auto& n : names) {
-      if (!given.contains(n.c_str())) return std::nullopt;
-      add(n, given[n.c_str()]);
-    }
-  } else {
-    std::vector<int> ranks;
-    for (nb::handle h : operands) {
-      add(operand_name(out.size()), h);
-      ranks.push_back(static_cast<int>(out.back().shape.size()));
-    }
-    a = to_assignment(parse_einsum(spec, ranks));
-    if (a.value.operands().size() != out.size()) return out;  // which says what is wrong
-  }
-  const auto sparse = std::ranges::count_if(out, [](const TensorType& t) { return !t.format.is_all_dense(); });
-  const auto rank = static_cast<int>(a.indices.size());
-  const Format result = format.is_none() ? result_format(a, by_name).format : to_format(format, rank);
-  if (sparse > 1 || !(result.is_all_dense() && result.is_identity() && result.rank() == rank)) return std::nullopt;
-  return out;
-}
-
 /// Runs into `out` where one is given, otherwise into a fresh array of the package of the dense operands.
 nb::object run_plan(const Plan& plan, std::span<const Tensor> operands, nb::handle out, nb::handle alpha,
                     nb::handle beta, Package package) {
@@ -222,7 +184,7 @@ void bind_plan(nb::module_& m) {
       .def("__repr__", [](const Plan& p) { return "<strata.Plan " + p.expression() + " by " + p.kernel_name() + ">"; });
 
   m.def(
-      "plan",
+      "plan_kernel",
       [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype, bool pattern) {
         PlanOptions options = plan_options(dtype, compute_dtype);
         options.pattern = pattern;
@@ -234,19 +196,6 @@ void bind_plan(nb::module_& m) {
       nb::arg("compute_dtype") = nb::none(), nb::arg("pattern") = false,
       "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
       "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
-  m.def(
-      "plan_product",
-      [](const std::string& spec, nb::handle operands, nb::handle format, nb::handle dtype,
-         nb::handle compute_dtype) -> nb::object {
-        auto types = types_of_product(spec, operands, format);
-        if (!types) return nb::none();
-        try {
-          return nb::cast(plan_of(spec, *std::move(types), plan_options(dtype, compute_dtype)));
-        } catch (const Unsupported&) { return nb::none(); }
-      },
-      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("format") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("compute_dtype") = nb::none(),
-      "The plan of one product with a dense result, over {name: operand} or a sequence; None for another expression.");
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,

@@ -954,14 +954,9 @@ class Plan:
 
     def __repr__(self) -> str: ...
 
-def plan(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None, pattern: bool = False) -> Plan:
+def plan_kernel(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None, pattern: bool = False) -> Plan:
     """
     Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
-    """
-
-def plan_product(spec: str, operands: object, *, format: object | None = None, dtype: object | None = None, compute_dtype: object | None = None) -> Any:
-    """
-    The plan of one product with a dense result, over {name: operand} or a sequence; None for another expression.
     """
 
 def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:
@@ -1114,7 +1109,7 @@ class TensorType:
 
     def __repr__(self) -> str: ...
 
-def plan_expression(spec: str, operands: object, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Plan:
+def plan(spec: str, operands: object, *, format: object | None = None, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, dtype: object | None = None, compute_dtype: object | None = None, schedule: object | None = None) -> Plan:
     """
     Plans index notation over {name: operand}, or an einsum over a sequence of them: tensors, arrays or types.
     """

@@ -40,20 +40,19 @@ def plan(
         raise ExpressionError(
             "an einsum takes its operands by position", expected='plan("ij,j->i", A, x)', got=", ".join(named)
         )
-    options = {"dtype": dtype, "compute_dtype": compute_dtype}
-    asked = {
-        "format": format,
-        "semiring": semiring,
-        "mask": mask,
-        "complement_mask": complement_mask,
-        "schedule": schedule,
-    }
     if notation and tensors:
         named = _by_position(spec, tensors)
-    operands = named if notation else tensors
-    plain = not complement_mask and all(value is None for value in (semiring, mask, schedule))
-    product = _core.plan_product(spec, operands, format=format, **options) if plain else None
-    return _core.plan_expression(spec, operands, **asked, **options) if product is None else product
+    return _core.plan(
+        spec,
+        named if notation else tensors,
+        format=format,
+        semiring=semiring,
+        mask=mask,
+        complement_mask=complement_mask,
+        dtype=dtype,
+        compute_dtype=compute_dtype,
+        schedule=schedule,
+    )
 
 
 def _by_position(spec, tensors):

@@ -31,6 +31,8 @@ inline EvaluateOptions options_of(const Asked& o, std::optional<Tensor> mask) {
 /// A sum of parts with rows of any length in padded levels: to which part an element goes depends on its dtype, so that
 /// a result may have longer rows than the operand whose format it takes.
 Format with_room(const Format& f);
+/// Padded levels of any number of slots, whatever theirs is.
+Format with_any_room(const Format& f);
 /// As strata::result_format().
 ResultFormat result_format(const Assignment& a, const std::map<std::string, TensorType>& operands,
                            const Asked& options);

@@ -155,29 +155,28 @@ class CompiledRunner : public Runner {
   bool one_product_;
 };
 
-/// The least number of columns that stands in the text; none: it serves any.
-std::optional<std::int64_t> columns_in_text(const Product& p, const LoweredProduct& l) {
-  constexpr std::int64_t most = 128;
-  std::optional<std::int64_t> least;
-  for (std::size_t k = 0; k < p.operands.size(); ++k)
-    for (std::size_t d = 0; d < p.operands[k].shape.size(); ++d) {
-      const std::int64_t n = p.operands[k].shape[d];
-      if (n <= most && std::ranges::count(l.free_indices, p.einsum.operands[k][d]) > 0)
-        least = least ? std::min(*least, n) : n;
-    }
+/// The least number of columns that stands in the text, as it is no parameter; none: it serves any.
+std::optional<i64> columns_in_text(const LoweredProduct& l, std::span<const i64> extents) {
+  std::optional<i64> least;
+  for (const int i : l.free_indices) {
+    const auto passes = [i](const ScalarBinding& s) { return s.kind == ScalarBinding::extent && s.level == i; };
+    const i64 n = extents[static_cast<std::size_t>(i)];
+    if (std::ranges::none_of(l.scalars, passes)) least = std::min(least.value_or(n), n);
+  }
   return least;
 }
 
 /// Texts of the product. Where nothing compiles, or little would be gained by it, of any number of columns if those
 /// were compiled ahead of time and the text of this number was not: a first call need not wait.
-std::vector<KernelText> texts_of(const Product& product, int driver, std::string& why, RowOrder order) {
+std::vector<KernelText> texts_of(const Product& product, int driver, std::span<const i64> extents, std::string& why,
+                                 RowOrder order) {
   std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), order);
   const auto is_ahead = [](const KernelText& t) { return is_compiled_ahead(t.source, t.lowered.function.name); };
   if (settings().engine == "interpreter" || texts.empty() || std::ranges::all_of(texts, is_ahead)) return texts;
   // Measured on COO and BSR: a text for one number of columns is 1.1 to 1.7 times as fast up to 33 of them, 1.0
   // from 50.
   constexpr std::int64_t few = 32;
-  const auto columns = columns_in_text(product, texts.front().lowered);
+  const auto columns = columns_in_text(texts.front().lowered, extents);
   if (!columns || (has_compiler() && *columns <= few)) return texts;
   std::vector<KernelText> any = lower_product(product, driver, why, host_target(), order, false);
   return std::ranges::all_of(any, is_ahead) ? any : texts;
@@ -186,11 +185,11 @@ std::vector<KernelText> texts_of(const Product& product, int driver, std::string
 }  // namespace
 
 RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order) {
-  std::vector<KernelText> texts = texts_of(product, driver, why, order);
-  if (texts.empty()) return nullptr;
   std::vector<Shape> shapes;
   for (const auto& t : product.operands) shapes.push_back(t.shape);
   const std::vector<i64> extents = index_extents(product.einsum, shapes);
+  std::vector<KernelText> texts = texts_of(product, driver, extents, why, order);
+  if (texts.empty()) return nullptr;
   std::vector<PartKernel> parts(texts.size());
   for (std::size_t k = 0; k < parts.size(); ++k) {
     PartKernel& p = parts[k];

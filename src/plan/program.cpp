@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "plan/asked.h"
 #include "plan/plan_impl.h"
 #include "strata/error.h"
 
@@ -11,14 +12,7 @@ namespace strata::planning {
 namespace {
 
 /// Are two formats the same but for the room that padded levels have?
-bool alike(const Format& a, const Format& b) {
-  if (a == b) return true;
-  FormatSpec x = a.spec(), y = b.spec();
-  for (FormatSpec* s : {&x, &y})
-    for (int l = 0; l < s->num_levels; ++l)
-      if (auto& level = s->levels[static_cast<std::size_t>(l)]; level.kind == LevelKind::padded) level.arg = 1;
-  return Format(x) == Format(y);
-}
+bool alike(const Format& a, const Format& b) { return a == b || with_any_room(a) == with_any_room(b); }
 
 /// A step that makes what was not planned would be read wrongly by the next.
 const Tensor& checked(const Lazy& x, const Tensor& t) {

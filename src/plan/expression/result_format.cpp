@@ -381,8 +381,9 @@ ResultFormat result_format(const Assignment& a, const std::map<std::string, Tens
   return planning::result_format(a, operands, planning::asked_of(options, std::move(mask)));
 }
 
-Format planning::with_room(const Format& f) {
-  if (f.num_parts() == 1) return f;
+Format planning::with_room(const Format& f) { return f.num_parts() == 1 ? f : with_any_room(f); }
+
+Format planning::with_any_room(const Format& f) {
   FormatSpec spec = f.spec();
   for (int l = 0; l < spec.num_levels; ++l)
     if (Level& level = spec.levels[static_cast<std::size_t>(l)]; level.kind == LevelKind::padded) level.arg = 0;

@@ -21,7 +21,7 @@ def engine():
 
 
 def in_pattern(spec, *operands, **options):
-    return st._core.plan(spec, *operands, pattern=True, **options)
+    return st._core.plan_kernel(spec, *operands, pattern=True, **options)
 
 
 def random_case(rng):

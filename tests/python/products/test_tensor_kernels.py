@@ -67,7 +67,7 @@ def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
 
     def run():
         if spec in PATTERN:
-            return st._core.plan(spec, a, *dense, pattern=True).run(a, *dense).to_dense()
+            return st._core.plan_kernel(spec, a, *dense, pattern=True).run(a, *dense).to_dense()
         return np.asarray(st.plan(spec, a, *dense, format="dense").run(a, *dense))
 
     results = []
@@ -124,8 +124,8 @@ def test_rows_of_large_operands_are_asked_for_ahead(text, engine):
     assert st.evaluate(spec, S=a, X=x, Y=y).values.tobytes() == got.values.tobytes()
     engine.engine = "jit"
     if text in ("CSR", "DCSR"):
-        assert "ahead" in st._core.plan("ij,ik,jk->ij", a, x, y, pattern=True).show()
-        assert "ahead" not in st._core.plan("ij,ik,jk->ij", a, x[:, :4], y[:, :4], pattern=True).show()
+        assert "ahead" in st._core.plan_kernel("ij,ik,jk->ij", a, x, y, pattern=True).show()
+        assert "ahead" not in st._core.plan_kernel("ij,ik,jk->ij", a, x[:, :4], y[:, :4], pattern=True).show()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "int8"])
@@ -165,7 +165,7 @@ def test_rows_that_straddle_cache_lines_are_moved(spec, text, engine):
     results = []
     for offset in (0, 8, 16, 32, 48):
         placed = [astray(d, offset) for d in dense]
-        plan = st._core.plan(spec, a, *placed, **how)
+        plan = st._core.plan_kernel(spec, a, *placed, **how)
         assert ("packed" if text == "CSR" else "to the start of a cache line") in plan.explain()
         for threads in (1, 2):
             engine.threads = threads
