@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/merge/results.h"
+#include "compiler/merge/totals.h"
 
 namespace strata::merging {
 
@@ -17,7 +17,7 @@ Scalar opposite(const Scalar& absent) { return Scalar::of(-absent.to_double()).a
 
 }  // namespace
 
-bool Results::can_check_sums() const {
+bool Totals::can_check_sums() const {
   const bool least = in_.combine == Combine::minimum, most = in_.combine == Combine::maximum;
   if (!in_.ring || !(least || most) || !is_float(in_.compute) || in_.others || in_.nodes.back().kind != Node::all ||
       !std::isinf(in_.absent.to_double()))
@@ -32,7 +32,7 @@ bool Results::can_check_sums() const {
   });
 }
 
-void Results::watch_products(const std::vector<int>& lanes, Stmts& out) {
+void Totals::watch_products(const std::vector<int>& lanes, Stmts& out) {
   unsure_.assign(static_cast<std::size_t>(chains_of_sums(1)), {});
   for (auto& chain : unsure_)
     for (const int n : lanes) {
@@ -43,7 +43,7 @@ void Results::watch_products(const std::vector<int>& lanes, Stmts& out) {
   checks_ = true;
 }
 
-Expr Results::is_unsure() {
+Expr Totals::is_unsure() {
   checks_ = false;
   Expr all;
   for (const auto& chain : unsure_)
@@ -54,7 +54,7 @@ Expr Results::is_unsure() {
   return ir::gt(all, arithmetic_.zero().re);
 }
 
-void Results::sum_checked(int var, const Place& at, Stmts& out) {
+void Totals::sum_checked(int var, const Place& at, Stmts& out) {
   watch_products({1}, out);
   out.push_back(emit(var, at));
   const Expr unsure = is_unsure();
@@ -70,7 +70,7 @@ void Results::sum_checked(int var, const Place& at, Stmts& out) {
   out.push_back(ir::branch(unsure, ir::block(std::move(again))));
 }
 
-void Results::note_unsure(const Value& product, int chain, Stmts& out) {
+void Totals::note_unsure(const Value& product, int chain, Stmts& out) {
   const std::string& name = unsure_[static_cast<std::size_t>(chain)].at(product.lanes());
   const Expr far = ir::broadcast(constant(opposite(in_.absent)).re, product.lanes());
   const bool least = in_.combine == Combine::minimum;

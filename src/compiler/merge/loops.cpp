@@ -71,6 +71,41 @@ Stmt Nest::emit_loop(int var, const Place& at) {
   return ir::block(std::move(out));
 }
 
+/// The loop over a variable that dense operands and the dense result alone have, in pieces of several vectors.
+Stmt Nest::emit_tile(const Place& at) {
+  const int var = in_.tile;
+  lines_.push_back(std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in all, " +
+                   std::to_string(in_.vectors) + (in_.vectors > 1 ? " vectors of " : " vector of ") +
+                   std::to_string(in_.lanes) + " at a time");
+  bool told = false;
+  const compiler::Piece piece = [&](const Expr& first, const std::vector<compiler::Group>& groups, bool) {
+    Place inside = at;
+    inside.groups = groups;
+    const std::size_t lines = lines_.size();
+    const Stmt body = enter(var, std::move(inside), first, {}, {});
+    if (told) lines_.resize(lines);  // the same loops for another width
+    told = true;
+    return body;
+  };
+  const auto loop = [&](int vectors) {
+    // What is stored may be stored twice, what is added may not.
+    const compiler::Pieces pieces{.lanes = in_.lanes, .vectors = vectors, .overlap = !inverted_};
+    const Expr all = extent(var);
+    return all->kind == ir::ExprNode::constant
+               ? loop_in_pieces(names_, letter(var), all->value.to_int64(), pieces, piece)
+               : loop_in_pieces(names_, letter(var), ir::int_const(0), all, pieces, piece);
+  };
+  if (inverted_ || !can_check_sums()) return loop(in_.vectors);
+  Stmts out;
+  watch_products({in_.lanes, 1}, out);
+  out.push_back(loop(in_.vectors));
+  const Expr unsure = is_unsure();
+  one_chain_ = true;
+  out.push_back(ir::branch(unsure, loop(1)));
+  one_chain_ = false;
+  return ir::block(std::move(out));
+}
+
 Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors) {
   if (cursors.empty())
     if (const Stmt chosen = chosen_coordinates(var, at)) return chosen;

@@ -19,6 +19,7 @@ class Nest : private Results {
   // --- loops.cpp ---
   Stmt emit(int var, const Place& at) override;
   Stmt emit_loop(int var, const Place& at) override;
+  Stmt emit_tile(const Place& at);
   bool has_level(int operand, int var, const Place& at) const;
   Stmt every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
@@ -38,9 +39,6 @@ class Nest : private Results {
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Fiber>& cursors) const;
-
-  // --- tile.cpp ---
-  Stmt emit_tile(const Place& at);
 
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such

@@ -6,21 +6,7 @@
 
 namespace strata::merging {
 
-namespace {
-
-/// Sums of float32 in a register lose nothing that their result could hold.
-DType dtype_of_totals(const Input& in) {
-  if (in.combine != Combine::plus || in.few_terms) return in.compute;
-  return in.compute == DType::f32 ? DType::f64 : in.compute == DType::c64 ? DType::c128 : in.compute;
-}
-
-}  // namespace
-
-Results::Results(const Input& input) : Assembler(input), total_(dtype_of_totals(input)) {
-  int last = -1;
-  for (int v = 0; v < in_.num_vars; ++v)
-    if (!in_.summed[static_cast<std::size_t>(v)]) last = v;
-  if (last + 1 < in_.num_vars) summed_from_ = last + 1;
+Results::Results(const Input& input) : Totals(input) {
   if (in_.others && inverted_) {
     counted_from_ = first_inverted(in_.summed);
     counted_to_ = workspace_of(in_.summed);
@@ -52,84 +38,6 @@ Stmt Results::leaf(const Place& at) {
   const Stmt all = ir::block(std::move(add));
   out.push_back(e.present ? ir::branch(e.present, all) : all);
   return ir::block(std::move(out));
-}
-
-namespace {
-
-/// Is the node a function of many instructions? Sums hide behind them.
-bool takes_long(const Node& n) {
-  return n.kind == Node::map && n.op != Operator::negate && n.op != Operator::absolute && n.op != Operator::relu &&
-         n.op != Operator::sign;
-}
-
-}  // namespace
-
-int Results::chains_of_sums(std::size_t groups) const {
-  constexpr std::size_t few_nodes = 8;
-  constexpr double few_children = 4;
-  const int var = in_.num_vars - 1;
-  const bool orders = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
-  // Of a tile whose extent is not known nearly all pieces have as many vectors as there are chains elsewhere.
-  if (one_chain_ || (in_.tile >= 0 && constant_extent(in_.tile) == 0)) return 1;
-  if (!(in_.combine == Combine::plus || orders) || total_.complex() || in_.nodes.size() > few_nodes ||
-      std::ranges::any_of(in_.nodes, takes_long))
-    return 1;
-  for (const Bound& b : in_.bounds)
-    if (std::ranges::any_of(b.terms, [&](const auto& t) { return t.first == var; })) return 1;
-  int walked = 0;
-  for (const Operand& o : in_.operands) {
-    if (o.dense || o.twin >= 0 || o.vars.empty() || o.vars.back() != var) continue;
-    const Level& level = o.type.levels.back();
-    if (level.kind != LevelKind::compressed || !level.unique || o.fibers.back() < few_children) return 1;
-    ++walked;
-  }
-  return walked != 1 ? 1 : groups <= 2 ? 4 : groups <= 4 ? 2 : 1;
-}
-
-void Results::open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out) {
-  const Value start = constant(in_.combine == Combine::plus ? in_.absent.as(total_.compute()) : in_.absent);
-  totals_.assign(static_cast<std::size_t>(chains_of_sums(groups)), {});
-  for (auto& chain : totals_)
-    for (std::size_t g = 0; g < groups; ++g) {
-      Total t{.re = names_.fresh("total"), .im = {}, .lanes = lanes(g)};
-      out.push_back(ir::declare(t.re, ir::broadcast(start.re, t.lanes)));
-      if (start.im) {
-        t.im = names_.fresh("total_im");
-        out.push_back(ir::declare(t.im, start.im));
-      }
-      chain.push_back(std::move(t));
-    }
-}
-
-Value Results::total(std::size_t group, int chain) const {
-  const Total& t = totals_[static_cast<std::size_t>(chain)][group];
-  const ir::Type type{total_.part(), t.lanes};
-  return {ir::var(t.re, type), t.im.empty() ? nullptr : ir::var(t.im, type)};
-}
-
-Value Results::joined(const Value& total, const Value& more) const {
-  if (checks_) {
-    const bool least = in_.combine == Combine::minimum;
-    return {ir::select(least ? ir::lt(more.re, total.re) : ir::gt(more.re, total.re), more.re, total.re), nullptr};
-  }
-  return in_.combine == Combine::plus ? total_.add(total, more) : combine(total, more);
-}
-
-Value Results::joined_total(Stmts& out, std::size_t group) {
-  std::vector<Value> parts;
-  for (std::size_t c = 0; c < totals_.size(); ++c) parts.push_back(total(group, static_cast<int>(c)));
-  for (; parts.size() > 1; parts.resize(parts.size() / 2))
-    for (std::size_t k = 0; k < parts.size() / 2; ++k)
-      parts[k] = named("sum", joined(parts[2 * k], parts[2 * k + 1]), out);
-  return parts.front();
-}
-
-void Results::add_to_total(const Value& value, Stmts& out, int chain) {
-  const Value old = total(0, chain), more = cast(value, in_.compute, total_.compute());
-  const Value next = in_.combine == Combine::first ? arithmetic_.either(ir::var(found_, {DType::boolean, 1}), old, more)
-                                                   : joined(old, more);
-  out.push_back(ir::assign(old.re->name, next.re));
-  if (next.im) out.push_back(ir::assign(old.im->name, next.im));
 }
 
 Stmt Results::accumulate(int var, const Place& at) {

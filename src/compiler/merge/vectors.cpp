@@ -1,6 +1,6 @@
 // Sums, maxima and minima over dense memory in vectors: the innermost loop takes several values at once, which come
 // together behind all loops that reduce.
-#include "compiler/merge/results.h"
+#include "compiler/merge/totals.h"
 
 namespace strata::merging {
 namespace {
@@ -10,7 +10,7 @@ constexpr int most_sums = 4;  ///< vectors that are added to in turn: an additio
 
 }  // namespace
 
-int Results::vectors_of_sums() const {
+int Totals::vectors_of_sums() const {
   const int var = in_.num_vars - 1;
   const auto v = static_cast<std::size_t>(var);
   if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
@@ -35,7 +35,7 @@ int Results::vectors_of_sums() const {
                        : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
 }
 
-Value Results::lanes_of(int n, const Place& at, Stmts& out) {
+Value Totals::lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
   const Node& node = in_.nodes[k];
   if (node.no_sign && last_var_[k] == in_.num_vars - 1)
@@ -43,7 +43,7 @@ Value Results::lanes_of(int n, const Place& at, Stmts& out) {
   return plain_lanes_of(n, at, out);
 }
 
-Value Results::plain_lanes_of(int n, const Place& at, Stmts& out) {
+Value Totals::plain_lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
   const Node& node = in_.nodes[k];
   if (last_var_[k] != in_.num_vars - 1)
@@ -60,7 +60,7 @@ Value Results::plain_lanes_of(int n, const Place& at, Stmts& out) {
   return all;
 }
 
-bool Results::present_everywhere(int n, const Place& at) {
+bool Totals::present_everywhere(int n, const Place& at) {
   const auto k = static_cast<std::size_t>(n);
   if (last_var_[k] != in_.num_vars - 1) {
     Stmts unused;
@@ -70,7 +70,7 @@ bool Results::present_everywhere(int n, const Place& at) {
   return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return present_everywhere(a, at); });
 }
 
-Stmt Results::add_in_vectors(int var, Place at, Expr& from) {
+Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
   const int root = static_cast<int>(in_.nodes.size()) - 1;
   if (!present_everywhere(root, at)) return nullptr;
   Stmts out;
@@ -117,7 +117,7 @@ Stmt Results::add_in_vectors(int var, Place at, Expr& from) {
   return ir::block(std::move(out));
 }
 
-void Results::count_added(const Expr& terms, Stmts& out) {
+void Totals::count_added(const Expr& terms, Stmts& out) {
   const Expr added = ir::var("added");
   out.push_back(ir::assign("added", added + terms));
   Stmts join;
@@ -126,7 +126,7 @@ void Results::count_added(const Expr& terms, Stmts& out) {
   out.push_back(ir::branch(ir::ge(added, ir::int_const(most_added)), ir::block(std::move(join))));
 }
 
-void Results::add_lanes(Stmts& out) {
+void Totals::add_lanes(Stmts& out) {
   Value all;
   for (const auto& name : sums_) {
     const Value one{ir::var(name, {in_.compute, in_.lanes}), nullptr};

@@ -1,0 +1,67 @@
+#pragma once
+// What sums go to while their loops run.
+#include <map>
+
+#include "compiler/merge/assembler.h"
+
+namespace strata::merging {
+
+class Totals : protected Assembler {
+ protected:
+  explicit Totals(const Input& input);
+  ~Totals() = default;
+
+  // --- totals.cpp ---
+  /// Declares what the sums of these groups go to: totals for each chain.
+  void open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out);
+  /// How many chains the innermost sums have: more than one where each waits for the one before.
+  int chains_of_sums(std::size_t groups) const;
+  Value total(std::size_t group = 0, int chain = 0) const;
+  /// Of all chains.
+  Value joined_total(Stmts& out, std::size_t group = 0);
+  Value joined(const Value& total, const Value& more) const;
+  /// Assigns the total and one more value.
+  void add_to_total(const Value& value, Stmts& out, int chain = 0);
+
+  // --- checked_sums.cpp ---
+  bool can_check_sums() const;
+  /// From here on products have no choices, and it is noted which would have needed them, of so many lanes each.
+  void watch_products(const std::vector<int>& lanes, Stmts& out);
+  /// From here on they have. Was there one without that needed them?
+  Expr is_unsure();
+  /// The loops from this variable on, for the totals: without the choices of a semiring, and again where these matter.
+  void sum_checked(int var, const Place& at, Stmts& out);
+  void note_unsure(const Value& product, int chain, Stmts& out) override;
+
+  // --- vectors.cpp ---
+  Expr start_of_lanes() const {
+    return ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : constant(in_.absent).re, in_.lanes);
+  }
+  /// How many vectors the sums of the innermost loop go to; 0: it runs value by value.
+  int vectors_of_sums() const;
+  /// The node at `lanes` places from the innermost coordinate on.
+  Value lanes_of(int node, const Place& at, Stmts& out);
+  Value plain_lanes_of(int node, const Place& at, Stmts& out);
+  bool present_everywhere(int node, const Place& at);
+  /// Loops over whole vectors; `from`: where the rest begins. null: something may be absent.
+  Stmt add_in_vectors(int var, Place at, Expr& from);
+  /// Each lane has taken so many terms more: where these are enough, all join the total.
+  void count_added(const Expr& terms, Stmts& out);
+  /// What the vectors hold, to the total; they start again.
+  void add_lanes(Stmts& out);
+
+  compiler::Arithmetic total_;  ///< of sums in a register: these keep more digits
+  int summed_from_ = -1;        ///< from this variable on all are summed: kept in a register; -1: none
+  bool register_open_ = false;
+  bool one_chain_ = false;  ///< sums are so seldom run that several chains are not worth their code
+  struct Total {
+    std::string re, im;
+    int lanes = 1;
+  };
+  std::vector<std::map<int, std::string>> unsure_;  ///< per chain, by lanes: has a product come that needs choices?
+  std::vector<std::vector<Total>> totals_;          ///< per chain, per group of the piece
+  std::vector<std::string> sums_;                   ///< vectors of the innermost sum, none where it runs value by value
+  std::string found_;                               ///< "" where it need not be known
+};
+
+}  // namespace strata::merging
