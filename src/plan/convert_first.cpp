@@ -41,7 +41,7 @@ void fill_slowly(const Tensor& t, const execution::DenseView& to) {
   });
 }
 
-struct Conversion {
+struct ConvertedOperand {
   std::size_t operand;
   TensorType to;
   RunnerPtr copy;  ///< B(i, ..) = A(i, ..); null: the general way
@@ -49,7 +49,7 @@ struct Conversion {
 
 class ConvertFirst : public Preparation {
  public:
-  ConvertFirst(std::vector<Conversion> conversions, RunnerPtr inner)
+  ConvertFirst(std::vector<ConvertedOperand> conversions, RunnerPtr inner)
       : Preparation(std::move(inner)), conversions_(std::move(conversions)) {}
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
@@ -76,7 +76,7 @@ class ConvertFirst : public Preparation {
   }
 
  private:
-  static Tensor to_dense(const Conversion& c, const Tensor& t) {
+  static Tensor to_dense(const ConvertedOperand& c, const Tensor& t) {
     Tensor dense = empty_dense(c.to.dtype, c.to.shape);
     if (c.copy) {
       const Tensor in[] = {t};
@@ -87,7 +87,7 @@ class ConvertFirst : public Preparation {
     return dense;
   }
 
-  std::vector<Conversion> conversions_;
+  std::vector<ConvertedOperand> conversions_;
 };
 
 }  // namespace
@@ -95,7 +95,7 @@ class ConvertFirst : public Preparation {
 RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dense, std::vector<Report>& reports,
                         int depth, std::string& why) {
   Product inner = product;
-  std::vector<Conversion> conversions;
+  std::vector<ConvertedOperand> conversions;
   for (std::size_t k = 0; k < product.operands.size(); ++k) {
     if (!to_dense[k]) continue;
     const TensorType& t = product.operands[k];
@@ -107,7 +107,7 @@ RunnerPtr convert_first(const Product& product, const std::vector<char>& to_dens
             std::to_string(largest_copy >> 20);
       return nullptr;
     }
-    Conversion c{k, dense_type(t.shape, t.dtype), nullptr};
+    ConvertedOperand c{k, dense_type(t.shape, t.dtype), nullptr};
     // A complex 1 times an infinity has a NaN beside it: complex copies go element by element.
     if (t.fill.is_zero() && *bytes > 0 && !is_complex(t.dtype)) {
       Einsum copy;

@@ -10,16 +10,16 @@
 namespace strata {
 namespace {
 
-struct Entry {
+struct Registered {
   UserKernel kernel;
   Einsum key;  ///< canonical
 };
-using EntryPtr = std::shared_ptr<const Entry>;
+using RegisteredPtr = std::shared_ptr<const Registered>;
 
 /// The lock is held across fork: a child never finds it taken by a thread that it does not have.
 struct Registry {
   std::mutex& mutex = fork_mutex<Registry>();
-  std::vector<EntryPtr> entries;
+  std::vector<RegisteredPtr> entries;
   std::atomic<unsigned long long> generation{0};
 };
 Registry& registry() {
@@ -31,7 +31,7 @@ Registry& registry() {
 
 class UserRunner : public planning::Runner {
  public:
-  explicit UserRunner(EntryPtr entry) : entry_(std::move(entry)) {}
+  explicit UserRunner(RegisteredPtr entry) : entry_(std::move(entry)) {}
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
     entry_->kernel.run(operands, out, alpha, beta);
@@ -42,11 +42,11 @@ class UserRunner : public planning::Runner {
   }
 
  private:
-  EntryPtr entry_;
+  RegisteredPtr entry_;
 };
 
 /// "" where the kernel serves the product, otherwise why not.
-std::string refusal(const Entry& entry, const planning::Product& p) {
+std::string refusal(const Registered& entry, const planning::Product& p) {
   const UserKernel& k = entry.kernel;
   if (planning::canonical(p.einsum) != entry.key) return "computes " + k.expression;
   for (std::size_t i = 0; i < p.operands.size(); ++i) {
@@ -75,7 +75,7 @@ void register_kernel(UserKernel kernel) {
         {.what = "kernel '" + kernel.name + "' has nothing to run", .expected = "a function", .got = "none"});
   std::vector<int> ranks;
   for (const auto& f : kernel.formats) ranks.push_back(f.rank());
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_shared<Registered>();
   entry->key = planning::canonical(parse_einsum(kernel.expression, ranks));
   entry->kernel = std::move(kernel);
   Registry& r = registry();
@@ -91,11 +91,11 @@ void register_kernel(UserKernel kernel) {
 }
 
 bool unregister_kernel(const std::string& name) {
-  EntryPtr leaving;  // released after the lock: it may hold a Python function
+  RegisteredPtr leaving;  // released after the lock: it may hold a Python function
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   const auto it =
-      std::find_if(r.entries.begin(), r.entries.end(), [&](const EntryPtr& e) { return e->kernel.name == name; });
+      std::find_if(r.entries.begin(), r.entries.end(), [&](const RegisteredPtr& e) { return e->kernel.name == name; });
   if (it == r.entries.end()) return false;
   leaving = *it;
   r.entries.erase(it);
@@ -106,7 +106,7 @@ bool unregister_kernel(const std::string& name) {
 namespace planning {
 
 RunnerPtr choose_user_kernel(const Product& product, std::vector<Report>& reports, int depth) {
-  std::vector<EntryPtr> entries;
+  std::vector<RegisteredPtr> entries;
   {
     Registry& r = registry();
     const std::lock_guard lock(r.mutex);

@@ -23,12 +23,12 @@ namespace {
 using namespace strata;
 using namespace strata::planning;
 
-struct Operand {
+struct OperandFormat {
   std::string format;
   bool blocks = false;  ///< extents that its blocks do not divide are common too
 };
 
-const Operand formats[] = {{"CSR"},
+const OperandFormat formats[] = {{"CSR"},
                            {"CSC"},
                            {"COO"},
                            {"(i, j) -> (i : compressed, j : compressed)"},

@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 
 class IndexSplitter {
  public:
-  IndexSplitter(const Problem& given, std::span<const IndexSplit> asked) : given_(given) {
+  IndexSplitter(const NestProblem& given, std::span<const IndexSplit> asked) : given_(given) {
     for (const IndexSplit& s : asked) splits_.emplace(s.index, s);
     asked_ = !asked.empty();
   }
@@ -28,7 +28,7 @@ class IndexSplitter {
       collect(given_.assignment.value);
     if (!ok_ || splits_.empty()) return std::nullopt;
     Blocked out;
-    Problem& p = out.problem;
+    NestProblem& p = out.problem;
     p.assignment = given_.assignment;
     p.assignment.value = rewritten(p.assignment.value);
     p.assignment.indices = names(given_.assignment.indices);
@@ -267,7 +267,7 @@ class IndexSplitter {
   }
 
   // --- the rest of the problem ------------------------------------------------------------------------------------
-  void set_extents(Problem& p) const {
+  void set_extents(NestProblem& p) const {
     for (const auto& [index, n] : given_.extents) {
       const IndexSplit* s = find(index);
       p.extents.emplace(s ? s->outer : index, s ? ceil_div(n, s->size) : n);
@@ -306,7 +306,7 @@ class IndexSplitter {
     out.problem.strides = strides(out.strides, sizes(given_.assignment.indices));
   }
 
-  const Problem& given_;
+  const NestProblem& given_;
   std::map<std::string, IndexSplit> splits_;
   std::set<std::string> loose_;  ///< indices whose places within a block some operand stores one by one
   bool asked_ = false;
@@ -322,7 +322,7 @@ Buffer moved(const Buffer& crd, DType dtype, std::int64_t by) {
   return out;
 }
 
-std::optional<Blocked> by_blocks(const Problem& problem, std::span<const IndexSplit> splits) {
+std::optional<Blocked> by_blocks(const NestProblem& problem, std::span<const IndexSplit> splits) {
   return IndexSplitter(problem, splits).split();
 }
 

@@ -23,7 +23,7 @@ struct IndexSplit {
 /// C(i,j) = A(i,k) * B(k,j) as C(i_block, i_in, ...) = A(i_block, i_in, ...) * ... over tensors that share their
 /// memory.
 struct Blocked {
-  Problem problem;
+  NestProblem problem;
 
   /// A result of this problem, in its format, over whole indices.
   Tensor joined(const Tensor& result) const;
@@ -37,11 +37,11 @@ struct Blocked {
 /// Cuts the indices of `splits`, and those that operands store in blocks. Nothing where that is no index, or where an
 /// operand stores one whole that another stores in blocks. Operands that store an index of `splits` otherwise are
 /// converted.
-std::optional<Blocked> by_blocks(const Problem& problem, std::span<const IndexSplit> splits);
+std::optional<Blocked> by_blocks(const NestProblem& problem, std::span<const IndexSplit> splits);
 /// C(i,j) = f(A(i,j), B(i,j)) as C(d,j) = f(A(d,j), B(d,j)), d = j - i, where the result and all sparse operands are
 /// stored by diagonals along the same index; y(i) = sum(j, A(i,j) * x(j)) as sum(d, A(d,i) * x(i + d)), where the
 /// result is dense and has not both. What lies on a diagonal outside of the matrix may be computed too, and is never
 /// read. Nothing elsewhere.
-std::optional<Blocked> by_diagonals(const Problem& problem);
+std::optional<Blocked> by_diagonals(const NestProblem& problem);
 
 }  // namespace strata::direct

@@ -28,7 +28,7 @@ struct DiagonalCoordinates {
   i64 extent = 0;  ///< of the other index
   Format format;   ///< of matrices over `names`
 
-  DiagonalCoordinates(const Problem& given, const Names& indices, int along) {
+  DiagonalCoordinates(const NestProblem& given, const Names& indices, int along) {
     const i64 rows = given.extents.at(indices[0]), columns = given.extents.at(indices[1]);
     names = {"d", indices[static_cast<std::size_t>(along)]};
     while (given.extents.contains(names[0])) names[0] += "_";
@@ -91,7 +91,7 @@ int ordered_diagonals_of(const Format& f) {
 }
 
 /// Accesses to dense operands through two indices at once become views. Nothing of it fails: they are dense.
-void make_plain(Problem& p) {
+void make_plain(NestProblem& p) {
   std::string unused;
   auto plain = with_plain_accesses(p.assignment, p.operands, p.extents, false, unused);
   p.assignment = std::move(plain->assignment);
@@ -101,7 +101,7 @@ void make_plain(Problem& p) {
 /// Work on elements, into diagonals.
 class OfElements {
  public:
-  explicit OfElements(const Problem& given) : given_(given), indices_(given.assignment.indices) {}
+  explicit OfElements(const NestProblem& given) : given_(given), indices_(given.assignment.indices) {}
 
   std::optional<Blocked> make() {
     const Asked& o = given_.options;
@@ -113,7 +113,7 @@ class OfElements {
     const DiagonalCoordinates skew(given_, indices_, along_);
     skew_ = &skew;
     Blocked out;
-    Problem& p = out.problem;
+    NestProblem& p = out.problem;
     p.assignment = given_.assignment;
     p.assignment.value = rewritten(given_.assignment.value);
     if (!ok_) return std::nullopt;
@@ -163,7 +163,7 @@ class OfElements {
     return t.stats().slots <= 2 * t.stats().stored + few;
   }
 
-  const Problem& given_;
+  const NestProblem& given_;
   const Names& indices_;
   const DiagonalCoordinates* skew_ = nullptr;
   int along_ = -1;
@@ -174,7 +174,7 @@ class OfElements {
 /// Anything of matrices by diagonals and dense operands, into dense memory.
 class IntoDense {
  public:
-  explicit IntoDense(const Problem& given) : given_(given) {}
+  explicit IntoDense(const NestProblem& given) : given_(given) {}
 
   std::optional<Blocked> make() {
     const Asked& o = given_.options;
@@ -188,7 +188,7 @@ class IntoDense {
     if (skew.shape[1] == 0 || skew.extent == 0 || (in_result(place) && in_result(skew.other))) return std::nullopt;
 
     Blocked out;
-    Problem& p = out.problem;
+    NestProblem& p = out.problem;
     p.assignment = given_.assignment;
     p.operands = given_.operands;
     p.assignment.value =
@@ -210,7 +210,7 @@ class IntoDense {
  private:
   /// The place stands for the other index of the result, which lies further on with every diagonal.
   static void move_result(Blocked& out, const DiagonalCoordinates& skew) {
-    Problem& p = out.problem;
+    NestProblem& p = out.problem;
     const auto size = checked_product(out.shape);
     if (!size) throw std::bad_alloc();
     Names& result = p.assignment.indices;
@@ -252,7 +252,7 @@ class IntoDense {
     return Expression(std::move(n));
   }
 
-  const Problem& given_;
+  const NestProblem& given_;
   Names indices_;  ///< row and column
   int along_ = -1;
   bool ok_ = true;
@@ -260,7 +260,7 @@ class IntoDense {
 
 }  // namespace
 
-std::optional<Blocked> by_diagonals(const Problem& problem) {
+std::optional<Blocked> by_diagonals(const NestProblem& problem) {
   if (auto elements = OfElements(problem).make()) return elements;
   return IntoDense(problem).make();
 }

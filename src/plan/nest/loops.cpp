@@ -14,7 +14,7 @@ bool contains(const std::vector<std::string>& list, const std::string& s) {
 }
 
 /// What the problem says by name, by number.
-void number(const Problem& p, Unit& unit) {
+void number(const NestProblem& p, Unit& unit) {
   const auto number_of = [&](const std::string& name) {
     return static_cast<int>(std::find(unit.names.begin(), unit.names.end(), name) - unit.names.begin());
   };
@@ -50,7 +50,7 @@ void widen_sums(Unit& unit, const Order& order) {
 
 }  // namespace
 
-void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
+void cut_blocks(const NestProblem& problem, std::vector<Blocked>& cuts) {
   if (cuts.empty())
     if (auto diagonals = by_diagonals(problem)) return cuts.push_back(std::move(*diagonals));
   while (cuts.size() < most_cuts) {
@@ -60,7 +60,7 @@ void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts) {
   }
 }
 
-std::optional<Loops> make_loops(const Problem& problem, std::string& why, bool strips) {
+std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips) {
   std::vector<Blocked> cuts;
   cut_blocks(problem, cuts);
   const bool cut = !cuts.empty();
@@ -71,8 +71,8 @@ std::optional<Loops> make_loops(const Problem& problem, std::string& why, bool s
   return loops;
 }
 
-std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why, bool strips) {
-  const Problem& p = cuts.empty() ? problem : cuts.back().problem;
+std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked> cuts, std::string& why, bool strips) {
+  const NestProblem& p = cuts.empty() ? problem : cuts.back().problem;
   auto unit = make_unit(p.assignment, p.operands, p.options, why);
   if (!unit) return std::nullopt;
   number(p, *unit);

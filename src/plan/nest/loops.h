@@ -32,12 +32,12 @@ struct Loops {
 };
 
 /// Cuts the blocks that operands have after `cuts`.
-void cut_blocks(const Problem& problem, std::vector<Blocked>& cuts);
+void cut_blocks(const NestProblem& problem, std::vector<Blocked>& cuts);
 /// Nothing where it cannot be done, and `why`. `cuts` have been made of the problem, down to the last block.
 /// `strips`: may the result be gathered by diagonals?
-std::optional<Loops> make_loops(const Problem& problem, std::vector<Blocked> cuts, std::string& why,
+std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked> cuts, std::string& why,
                                 bool strips = true);
-std::optional<Loops> make_loops(const Problem& problem, std::string& why, bool strips = true);
+std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips = true);
 
 /// These loops as a step; `otherwise` where they cannot run. `title` stands before the assignment, `before` before the
 /// loops, in what is shown of them.

@@ -6,7 +6,7 @@
 
 namespace strata::direct {
 
-std::optional<Problem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
+std::optional<NestProblem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
                                     std::string& why) {
   std::map<std::string, Shape> shapes;
   std::map<std::string, TensorType> types;
@@ -14,7 +14,7 @@ std::optional<Problem> make_problem(const Assignment& a, const Operands& operand
     shapes.emplace(name, t.shape());
     if (!options.format) types.emplace(name, t.type());
   }
-  Problem p;
+  NestProblem p;
   p.options = options;
   if (!options.format) p.options.format = result_format(a, types, options).format;
   if (p.options.format->rank() != static_cast<int>(a.indices.size())) {

@@ -12,7 +12,7 @@
 namespace strata::direct {
 
 /// An assignment of plain accesses without inner reductions, over operands that were made for it.
-struct Problem {
+struct NestProblem {
   Assignment assignment;
   Operands operands;
   Asked options;                                ///< with the result's format
@@ -32,7 +32,7 @@ struct Problem {
 };
 
 /// Accesses made plain, the result's format inferred where `options` has none. Nothing where that cannot be, and `why`.
-std::optional<Problem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
+std::optional<NestProblem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
                                     std::string& why);
 
 bool has_reduction(const Expression& e);

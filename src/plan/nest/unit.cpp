@@ -54,9 +54,9 @@ std::optional<Ring> ring_of(const Semiring& s) {
 }
 
 /// Builds the kernel's tree and, for the facts of dtypes and fills, the general path's beside it.
-class Builder {
+class UnitBuilder {
  public:
-  Builder(const Assignment& a, const Operands& operands, const Asked& options, std::string& why)
+  UnitBuilder(const Assignment& a, const Operands& operands, const Asked& options, std::string& why)
       : assignment_(a), operands_(operands), options_(options), why_(why) {}
 
   std::optional<Unit> build() {
@@ -362,7 +362,7 @@ class Builder {
 }  // namespace
 
 std::optional<Unit> make_unit(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
-  return Builder(a, operands, options, why).build();
+  return UnitBuilder(a, operands, options, why).build();
 }
 
 }  // namespace strata::direct

@@ -59,9 +59,9 @@ bool same_pattern(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-std::optional<Counted> as_counted(const Problem& problem, const Loops& usual) {
+std::optional<Counted> as_counted(const NestProblem& problem, const Loops& usual) {
   if (!usual.unit.others || problem.assignment.indices.empty() || problem.constraints.given) return std::nullopt;
-  Problem values = problem;
+  NestProblem values = problem;
   values.counts_absent = false;
   std::vector<int> dims(problem.assignment.indices.size());
   std::iota(dims.begin(), dims.end(), 0);
@@ -70,7 +70,7 @@ std::optional<Counted> as_counted(const Problem& problem, const Loops& usual) {
                               : conversion::levels_in_order(dims, dims.size() > 1);
   values.options.result_dtype.reset();
 
-  Problem counts = values;
+  NestProblem counts = values;
   std::vector<std::pair<std::string, bool>> reductions;
   const Expression body = peeled(problem.assignment.value, reductions);
   const auto terms = Terms(counts.operands).of(body);

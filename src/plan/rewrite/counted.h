@@ -26,6 +26,6 @@ struct Counted {
 };
 
 /// Nothing where `usual`, the one nest for the problem, is no slower, or the terms cannot be counted.
-std::optional<Counted> as_counted(const Problem& problem, const Loops& usual);
+std::optional<Counted> as_counted(const NestProblem& problem, const Loops& usual);
 
 }  // namespace strata::direct

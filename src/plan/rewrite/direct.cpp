@@ -49,7 +49,7 @@ Contraction contracted(const Expression& value, const Operands& operands,
 
 /// An expression made ready: factors in a cheap order, the reductions of the root apart.
 struct Prepared {
-  Problem problem;
+  NestProblem problem;
   std::vector<std::pair<std::string, bool>> sums;
   Expression body;  ///< below `sums`
 };
@@ -78,7 +78,7 @@ bool stays_integer(const Expression& e, DType own) {
 }
 
 /// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
-std::optional<Problem> make_sum(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
+std::optional<NestProblem> make_sum(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
   const DType own = operands.at(a.name).dtype();
   const auto names = a.value.operands();
   const bool one = std::ranges::all_of(names, [&](const auto& name) { return operands.at(name).dtype() == own; });
@@ -122,7 +122,7 @@ struct Rest {
 
 /// Reductions inside first, or elementwise work before the product that it stands in.
 std::optional<Rest> first_steps(const Prepared& p, bool rows_are_full) {
-  const Problem& problem = p.problem;
+  const NestProblem& problem = p.problem;
   if (has_reduction(p.body)) {
     Hoisted lift =
         hoist_reductions(p.body, problem.assignment.indices, problem.operands, problem.options, rows_are_full);
@@ -212,7 +212,7 @@ std::optional<Explained> in_steps(const Prepared& p, const std::function<Lazy()>
 }
 
 /// One nest of loops, or two where a reduction counts what is absent.
-std::optional<Explained> by_loops(const Problem& problem, const std::function<Lazy()>& general, std::string& why) {
+std::optional<Explained> by_loops(const NestProblem& problem, const std::function<Lazy()>& general, std::string& why) {
   auto made = make_loops(problem, why);
   if (!made) return std::nullopt;
   const auto loops = std::make_shared<const Loops>(std::move(*made));
@@ -256,7 +256,7 @@ std::optional<Explained> plan(const Assignment& a, const Operands& operands, con
                               const std::function<Lazy()>& general, std::string& why) {
   const auto p = prepare(a, operands, options, why);
   if (!p) return std::nullopt;
-  const Problem& problem = p->problem;
+  const NestProblem& problem = p->problem;
   const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Explained> {
     if (auto steps = in_steps(q, general)) return steps;
     return by_loops(q.problem, general, reason);

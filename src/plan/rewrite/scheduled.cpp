@@ -121,7 +121,7 @@ class Scheduler {
     problem_.constraints.given = true;
   }
 
-  const Problem& current() const { return cuts_.empty() ? problem_ : cuts_.back().problem; }
+  const NestProblem& current() const { return cuts_.empty() ? problem_ : cuts_.back().problem; }
   Names loops() const {
     Names out;
     for (const auto& [name, n] : current().extents) out.push_back(name);
@@ -168,7 +168,7 @@ class Scheduler {
   }
 
   void wish() {
-    Problem& p = cuts_.empty() ? problem_ : cuts_.back().problem;
+    NestProblem& p = cuts_.empty() ? problem_ : cuts_.back().problem;
     Constraints& w = p.constraints;
     const Names& results = p.assignment.indices;
     for (const Verb& v : schedule_.verbs()) {
@@ -254,7 +254,7 @@ class Scheduler {
 
   const Schedule& schedule_;
   Operands operands_;
-  Problem problem_;
+  NestProblem problem_;
   std::vector<Blocked> cuts_;
   std::string before_;
 };
