@@ -240,7 +240,7 @@ Stmt Addresses::enter_level(Point at, int level, const Expr& coordinate, bool cl
     const Expr moved = access.operand == in_.driver ? coordinate - level_lo(f) : coordinate;
     const Expr sum = at.address[a] + moved * s;
     at.address[a] =
-        coordinate->kind == ir::ExprNode::constant ? sum : named(out, operand_letter(access.operand) + "_at", sum);
+        coordinate->kind == ir::ValueNode::constant ? sum : named(out, operand_letter(access.operand) + "_at", sum);
   }
   settle(at, out);
   out.push_back(rest(std::move(at)));

@@ -52,7 +52,7 @@ Stmt TiledNest::emit_tile(std::size_t step, const Point& at) {
       return ir::branch(ir::eq(ir::var("end") - ir::var("begin"), ir::int_const(width)), whole, any);
     }
     const Expr extent = index_extent(s.index);
-    if (extent->kind != ir::ExprNode::constant || at.careful) return tile_range(step, at, ir::int_const(0), extent);
+    if (extent->kind != ir::ValueNode::constant || at.careful) return tile_range(step, at, ir::int_const(0), extent);
     const std::int64_t n = extent->value.to_int64();
     return loop_in_pieces(
         names_, index_letter(s.index), n, {.lanes = s_.lanes, .vectors = s_.vectors},

@@ -7,7 +7,7 @@
 namespace strata::ir {
 namespace {
 
-Expr make(ExprNode node) { return std::make_shared<const ExprNode>(std::move(node)); }
+Expr make(ValueNode node) { return std::make_shared<const ValueNode>(std::move(node)); }
 
 [[noreturn]] void wrong(std::string_view what, std::initializer_list<Type> types) {
   std::string text = "ir: " + std::string(what) + " of ";
@@ -24,7 +24,7 @@ void check_lanes(int lanes) {
     throw InternalError("ir: " + std::to_string(lanes) + " lanes (1, 2, 4, 8, 16, 32 or 64)");
 }
 
-bool is_constant(const Expr& e) { return e->kind == ExprNode::constant; }
+bool is_constant(const Expr& e) { return e->kind == ValueNode::constant; }
 bool is_int(const Type& t) { return is_integer(t.dtype); }
 /// A constant integer of this value, whatever its type and lanes.
 bool is_int_constant(const Expr& e, std::int64_t value) {
@@ -44,13 +44,13 @@ Expr simplify_integer(Op op, const Expr& a, const Expr& b) {
       if (is_int_constant(b, 0)) return a;
       if (is_constant(a)) return binary(Op::add, b, a);
       // (x + c) + d: offsets meet
-      if (is_constant(b) && a->kind == ExprNode::binary && a->op == Op::add && is_constant(a->args[1]))
+      if (is_constant(b) && a->kind == ValueNode::binary && a->op == Op::add && is_constant(a->args[1]))
         return binary(Op::add, a->args[0], binary(Op::add, a->args[1], b));
       return nullptr;
     case Op::sub:
       if (is_int_constant(b, 0)) return a;
       if (a == b) return zero_of(a->type);
-      if (is_constant(b) && a->kind == ExprNode::binary && a->op == Op::add && is_constant(a->args[1]))
+      if (is_constant(b) && a->kind == ValueNode::binary && a->op == Op::add && is_constant(a->args[1]))
         return binary(Op::add, a->args[0], binary(Op::sub, a->args[1], b));
       return nullptr;
     case Op::mul:
@@ -59,7 +59,7 @@ Expr simplify_integer(Op op, const Expr& a, const Expr& b) {
       if (is_int_constant(a, 0)) return a;
       if (is_int_constant(b, 0)) return b;
       if (is_constant(a)) return binary(Op::mul, b, a);
-      if (is_constant(b) && a->kind == ExprNode::binary && a->op == Op::mul && is_constant(a->args[1]))
+      if (is_constant(b) && a->kind == ValueNode::binary && a->op == Op::mul && is_constant(a->args[1]))
         return binary(Op::mul, a->args[0], binary(Op::mul, a->args[1], b));
       return nullptr;
     case Op::floor_div: return is_int_constant(b, 1) || is_int_constant(a, 0) ? a : nullptr;
@@ -109,7 +109,7 @@ Expr constant(Scalar value, int lanes) {
   check_lanes(lanes);
   const DType t = value.dtype;
   with_type(t, [](auto) {});  // refuses storage types
-  return make({.kind = ExprNode::constant, .type = {t, lanes}, .value = value});
+  return make({.kind = ValueNode::constant, .type = {t, lanes}, .value = value});
 }
 Expr int_const(std::int64_t value) { return constant(Scalar::of(value)); }
 Expr bool_const(bool value) { return constant(Scalar::of(value)); }
@@ -117,10 +117,10 @@ Expr bool_const(bool value) { return constant(Scalar::of(value)); }
 Expr var(std::string name, Type type) {
   check_lanes(type.lanes);
   with_type(type.dtype, [](auto) {});
-  return make({.kind = ExprNode::variable, .type = type, .name = std::move(name)});
+  return make({.kind = ValueNode::variable, .type = type, .name = std::move(name)});
 }
 Expr scalar_param(std::string name) {
-  return make({.kind = ExprNode::scalar_param, .type = {}, .name = std::move(name)});
+  return make({.kind = ValueNode::scalar_param, .type = {}, .name = std::move(name)});
 }
 
 Expr load(const BufferParam& buffer, int buffer_index, Expr index, int lanes) {
@@ -129,7 +129,7 @@ Expr load(const BufferParam& buffer, int buffer_index, Expr index, int lanes) {
   if (is_complex(buffer.dtype))
     throw InternalError("ir: complex buffer '" + buffer.name + "': declare twice as many floats");
   const DType t = buffer.packed_bits > 0 ? DType::i64 : compute_dtype(buffer.dtype);
-  return make({.kind = ExprNode::load,
+  return make({.kind = ValueNode::load,
                .type = {t, lanes},
                .name = buffer.name,
                .index = buffer_index,
@@ -145,9 +145,9 @@ Expr unary(Op op, Expr a) {
   // Library functions are left to the engine that runs: they may differ in the last bit.
   const bool library = op >= Op::exp && op <= Op::erf;
   if (is_constant(a) && !library) return constant(fold_unary(op, a->value), t.lanes);
-  if ((op == Op::logical_not || op == Op::neg || op == Op::bit_not) && a->kind == ExprNode::unary && a->op == op)
+  if ((op == Op::logical_not || op == Op::neg || op == Op::bit_not) && a->kind == ValueNode::unary && a->op == op)
     return a->args[0];
-  return make({.kind = ExprNode::unary, .type = t, .op = op, .args = {std::move(a)}});
+  return make({.kind = ValueNode::unary, .type = t, .op = op, .args = {std::move(a)}});
 }
 
 Expr rounded(Expr a, DType storage) {
@@ -170,7 +170,7 @@ Expr binary(Op op, Expr a, Expr b) {
     if (Expr e = simplify_integer(op, a, b)) return e;
   if (a->type.dtype == DType::boolean)
     if (Expr e = simplify_bool(op, a, b)) return e;
-  return make({.kind = ExprNode::binary, .type = t, .op = op, .args = {std::move(a), std::move(b)}});
+  return make({.kind = ValueNode::binary, .type = t, .op = op, .args = {std::move(a), std::move(b)}});
 }
 
 Expr select(Expr condition, Expr a, Expr b) {
@@ -181,7 +181,7 @@ Expr select(Expr condition, Expr a, Expr b) {
   if (a == b) return a;
   const Type t = a->type;
   if (t.dtype == DType::boolean && c == t && is_bool_constant(a, true) && is_bool_constant(b, false)) return condition;
-  return make({.kind = ExprNode::select, .type = t, .args = {std::move(condition), std::move(a), std::move(b)}});
+  return make({.kind = ValueNode::select, .type = t, .args = {std::move(condition), std::move(a), std::move(b)}});
 }
 
 Expr cast(DType to, Expr a) {
@@ -189,7 +189,7 @@ Expr cast(DType to, Expr a) {
   with_type(to, [](auto) {});
   if (is_constant(a)) return constant(fold_cast(to, a->value), a->type.lanes);
   const Type t{to, a->type.lanes};
-  return make({.kind = ExprNode::cast, .type = t, .args = {std::move(a)}});
+  return make({.kind = ValueNode::cast, .type = t, .args = {std::move(a)}});
 }
 
 Expr fma(Expr a, Expr b, Expr c) {
@@ -198,7 +198,7 @@ Expr fma(Expr a, Expr b, Expr c) {
   if (is_int(t)) return binary(Op::add, binary(Op::mul, std::move(a), std::move(b)), std::move(c));
   if (is_constant(a) && is_constant(b) && is_constant(c))
     return constant(fold_fma(a->value, b->value, c->value), t.lanes);
-  return make({.kind = ExprNode::fma, .type = t, .args = {std::move(a), std::move(b), std::move(c)}});
+  return make({.kind = ValueNode::fma, .type = t, .args = {std::move(a), std::move(b), std::move(c)}});
 }
 
 Expr broadcast(Expr a, int lanes) {
@@ -207,16 +207,16 @@ Expr broadcast(Expr a, int lanes) {
   if (a->type.lanes != 1) wrong("broadcast to " + std::to_string(lanes) + " lanes", {a->type});
   if (is_constant(a)) return constant(a->value, lanes);
   const Type t{a->type.dtype, lanes};
-  return make({.kind = ExprNode::broadcast, .type = t, .args = {std::move(a)}});
+  return make({.kind = ValueNode::broadcast, .type = t, .args = {std::move(a)}});
 }
 
 Expr lane(Expr a, int which) {
   if (which < 0 || which >= a->type.lanes) wrong("lane " + std::to_string(which), {a->type});
   if (a->type.lanes == 1) return a;
   if (is_constant(a)) return constant(a->value);
-  if (a->kind == ExprNode::broadcast) return a->args[0];
+  if (a->kind == ValueNode::broadcast) return a->args[0];
   const Type t{a->type.dtype, 1};
-  return make({.kind = ExprNode::lane, .type = t, .index = which, .args = {std::move(a)}});
+  return make({.kind = ValueNode::lane, .type = t, .index = which, .args = {std::move(a)}});
 }
 
 Expr reduce_lanes(Op op, Expr a) {
@@ -225,7 +225,7 @@ Expr reduce_lanes(Op op, Expr a) {
   if (!folds || !is_defined(op, a->type.dtype)) wrong("reduce_lanes by " + std::string(name_of(op)), {a->type});
   if (a->type.lanes == 1) return a;
   const Type t{a->type.dtype, 1};
-  return make({.kind = ExprNode::reduce_lanes, .type = t, .op = op, .args = {std::move(a)}});
+  return make({.kind = ValueNode::reduce_lanes, .type = t, .op = op, .args = {std::move(a)}});
 }
 
 Expr reduce_lanes(Op op, std::vector<Expr> each) {
@@ -233,10 +233,10 @@ Expr reduce_lanes(Op op, std::vector<Expr> each) {
   const int n = static_cast<int>(each.size());
   bool fits = n > 1 && (n & (n - 1)) == 0 && n <= each[0]->type.lanes;
   for (const auto& a : each) fits = fits && a->type == each[0]->type;
-  if (!fits || reduce_lanes(op, each[0])->kind != ExprNode::reduce_lanes)
+  if (!fits || reduce_lanes(op, each[0])->kind != ValueNode::reduce_lanes)
     wrong("reduce_lanes by " + std::string(name_of(op)) + " of " + std::to_string(n), {each.at(0)->type});
   const Type t{each[0]->type.dtype, n};
-  return make({.kind = ExprNode::reduce_lanes, .type = t, .op = op, .args = std::move(each)});
+  return make({.kind = ValueNode::reduce_lanes, .type = t, .op = op, .args = std::move(each)});
 }
 
 Expr floor_div(Expr a, std::int64_t b) {

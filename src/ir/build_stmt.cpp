@@ -62,7 +62,7 @@ Stmt loop(std::string name, Expr begin, Expr end, Stmt body, std::int64_t step, 
   need_index("the begin of loop " + name, begin);
   need_index("the end of loop " + name, end);
   if (step < 1) throw InternalError("ir: loop " + name + " by " + std::to_string(step));
-  const bool known = begin->kind == ExprNode::constant && end->kind == ExprNode::constant;
+  const bool known = begin->kind == ValueNode::constant && end->kind == ValueNode::constant;
   if (kind == LoopKind::unrolled && !known)
     throw InternalError("ir: unrolled loop " + name + " from " + to_string(begin) + " to " + to_string(end));
   return make({.kind = StmtNode::loop,
@@ -81,7 +81,7 @@ Stmt while_loop(Expr condition, Stmt body) {
 
 Stmt branch(Expr condition, Stmt then, Stmt otherwise) {
   need_condition("the condition of a branch", condition);
-  if (condition->kind == ExprNode::constant) {
+  if (condition->kind == ValueNode::constant) {
     Stmt taken = condition->value.bits[0] != 0 ? std::move(then) : std::move(otherwise);
     return block({std::move(taken)});
   }

@@ -9,7 +9,7 @@
 
 namespace strata::ir {
 
-struct Frame {
+struct BytecodeFrame {
   std::uint64_t* registers;
   void* const* buffers;
   std::int32_t status;
@@ -18,7 +18,7 @@ struct Frame {
 
 struct Instruction;
 /// Runs one instruction; gives the next, or null at the end.
-using Step = const Instruction* (*)(const Instruction*, Frame&);
+using Step = const Instruction* (*)(const Instruction*, BytecodeFrame&);
 
 struct Instruction {
   Step run = nullptr;

@@ -7,43 +7,43 @@
 namespace strata::ir::steps {
 namespace {
 
-template <class T> T get(const Frame& f, int r) {
+template <class T> T get(const BytecodeFrame& f, int r) {
   T v;
   std::memcpy(&v, f.registers + r, sizeof(T));
   return v;
 }
-template <class T> void put(Frame& f, int r, T v) { std::memcpy(f.registers + r, &v, sizeof(T)); }
+template <class T> void put(BytecodeFrame& f, int r, T v) { std::memcpy(f.registers + r, &v, sizeof(T)); }
 
-template <Op op, class T> const Instruction* run_binary(const Instruction* i, Frame& f) {
+template <Op op, class T> const Instruction* run_binary(const Instruction* i, BytecodeFrame& f) {
   put(f, i->dst, apply<op, T>(get<T>(f, i->a), get<T>(f, i->b)));
   return i + 1;
 }
-template <Op op, class T> const Instruction* run_binary_lanes(const Instruction* i, Frame& f) {
+template <Op op, class T> const Instruction* run_binary_lanes(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k) put(f, i->dst + k, apply<op, T>(get<T>(f, i->a + k), get<T>(f, i->b + k)));
   return i + 1;
 }
-template <Op op, class T> const Instruction* run_unary(const Instruction* i, Frame& f) {
+template <Op op, class T> const Instruction* run_unary(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k) put(f, i->dst + k, apply_unary<op, T>(get<T>(f, i->a + k)));
   return i + 1;
 }
-template <class To, class From> const Instruction* run_cast(const Instruction* i, Frame& f) {
+template <class To, class From> const Instruction* run_cast(const Instruction* i, BytecodeFrame& f) {
   put(f, i->dst, convert<To>(get<From>(f, i->a)));
   return i + 1;
 }
-template <class To, class From> const Instruction* run_cast_lanes(const Instruction* i, Frame& f) {
+template <class To, class From> const Instruction* run_cast_lanes(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k) put(f, i->dst + k, convert<To>(get<From>(f, i->a + k)));
   return i + 1;
 }
-template <class T> const Instruction* run_fma(const Instruction* i, Frame& f) {
+template <class T> const Instruction* run_fma(const Instruction* i, BytecodeFrame& f) {
   put(f, i->dst, multiply_add(get<T>(f, i->a), get<T>(f, i->b), get<T>(f, i->c)));
   return i + 1;
 }
-template <class T> const Instruction* run_fma_lanes(const Instruction* i, Frame& f) {
+template <class T> const Instruction* run_fma_lanes(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k)
     put(f, i->dst + k, multiply_add(get<T>(f, i->a + k), get<T>(f, i->b + k), get<T>(f, i->c + k)));
   return i + 1;
 }
-template <Op op, class T> const Instruction* run_reduce(const Instruction* i, Frame& f) {
+template <Op op, class T> const Instruction* run_reduce(const Instruction* i, BytecodeFrame& f) {
   T v[64];
   for (int k = 0; k < i->lanes; ++k) v[k] = get<T>(f, i->a + k);
   for (int half = i->lanes / 2; half > 0; half /= 2)
@@ -55,7 +55,7 @@ template <Op op, class T> const Instruction* run_reduce(const Instruction* i, Fr
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 /// An element as it lies in a buffer: T in memory, C in registers.
-template <class T> struct Plain {
+template <class T> struct Native {
   using Stored = T;
   static T widen(T v) { return v; }
   static T narrow(T v) { return v; }
@@ -93,11 +93,11 @@ template <class F> Step with_layout(DType t, F&& f) {
     case DType::f8e4m3: return f(E4M3{});
     case DType::f8e5m2: return f(E5M2{});
     case DType::boolean: return f(Boolean{});
-    default: return with_type(t, [&f]<class T>(std::type_identity<T>) { return f(Plain<T>{}); });
+    default: return with_type(t, [&f]<class T>(std::type_identity<T>) { return f(Native<T>{}); });
   }
 }
 
-template <class L> const Instruction* run_load(const Instruction* i, Frame& f) {
+template <class L> const Instruction* run_load(const Instruction* i, BytecodeFrame& f) {
   using T = typename L::Stored;
   const char* from =
       static_cast<const char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
@@ -106,7 +106,7 @@ template <class L> const Instruction* run_load(const Instruction* i, Frame& f) {
   put(f, i->dst, L::widen(v));
   return i + 1;
 }
-template <class L> const Instruction* run_load_lanes(const Instruction* i, Frame& f) {
+template <class L> const Instruction* run_load_lanes(const Instruction* i, BytecodeFrame& f) {
   using T = typename L::Stored;
   const char* from =
       static_cast<const char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
@@ -117,7 +117,7 @@ template <class L> const Instruction* run_load_lanes(const Instruction* i, Frame
   }
   return i + 1;
 }
-template <class L> const Instruction* run_store(const Instruction* i, Frame& f) {
+template <class L> const Instruction* run_store(const Instruction* i, BytecodeFrame& f) {
   using T = typename L::Stored;
   char* to =
       static_cast<char*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a) * static_cast<std::int64_t>(sizeof(T));
@@ -128,7 +128,7 @@ template <class L> const Instruction* run_store(const Instruction* i, Frame& f) 
   return i + 1;
 }
 
-const Instruction* run_load_packed(const Instruction* i, Frame& f) {
+const Instruction* run_load_packed(const Instruction* i, BytecodeFrame& f) {
   const auto* base = static_cast<const char*>(f.buffers[i->extra]);
   for (int k = 0; k < i->lanes; ++k) {
     const std::int64_t at = (get<std::int64_t>(f, i->a) + k) * i->number;
@@ -138,7 +138,7 @@ const Instruction* run_load_packed(const Instruction* i, Frame& f) {
   }
   return i + 1;
 }
-const Instruction* run_or_packed(const Instruction* i, Frame& f) {
+const Instruction* run_or_packed(const Instruction* i, BytecodeFrame& f) {
   const std::int64_t at = get<std::int64_t>(f, i->a) * i->number;
   auto* word = static_cast<std::uint64_t*>(f.buffers[i->extra]) + (at >> 6);
   const auto value = get<std::uint64_t>(f, i->b);
@@ -147,7 +147,7 @@ const Instruction* run_or_packed(const Instruction* i, Frame& f) {
   if (shift + i->number > 64) __atomic_fetch_or(word + 1, value >> (64 - shift), __ATOMIC_RELAXED);
   return i + 1;
 }
-template <class T> const Instruction* run_or(const Instruction* i, Frame& f) {
+template <class T> const Instruction* run_or(const Instruction* i, BytecodeFrame& f) {
   __atomic_fetch_or(static_cast<T*>(f.buffers[i->extra]) + get<std::int64_t>(f, i->a), get<T>(f, i->b),
                     __ATOMIC_RELAXED);
   return i + 1;
@@ -155,46 +155,48 @@ template <class T> const Instruction* run_or(const Instruction* i, Frame& f) {
 
 // --- moves and jumps ------------------------------------------------------------------------------------------------
 
-const Instruction* run_copy(const Instruction* i, Frame& f) {
+const Instruction* run_copy(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k) f.registers[i->dst + k] = f.registers[i->a + k];
   return i + 1;
 }
-const Instruction* run_broadcast(const Instruction* i, Frame& f) {
+const Instruction* run_broadcast(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k) f.registers[i->dst + k] = f.registers[i->a];
   return i + 1;
 }
-const Instruction* run_select_scalar(const Instruction* i, Frame& f) {
+const Instruction* run_select_scalar(const Instruction* i, BytecodeFrame& f) {
   const int from = get<bool>(f, i->a) ? i->b : i->c;
   for (int k = 0; k < i->lanes; ++k) f.registers[i->dst + k] = f.registers[from + k];
   return i + 1;
 }
-const Instruction* run_select_lanes(const Instruction* i, Frame& f) {
+const Instruction* run_select_lanes(const Instruction* i, BytecodeFrame& f) {
   for (int k = 0; k < i->lanes; ++k) f.registers[i->dst + k] = f.registers[(get<bool>(f, i->a + k) ? i->b : i->c) + k];
   return i + 1;
 }
 /// Every loop passes here or through run_loop_next.
-void count_jump(Frame& f) {
+void count_jump(BytecodeFrame& f) {
   if ((++f.jumps & 0x3FFF) == 0) poll_interrupt();
 }
-const Instruction* run_jump(const Instruction* i, Frame& f) {
+const Instruction* run_jump(const Instruction* i, BytecodeFrame& f) {
   count_jump(f);
   return i + i->extra;
 }
-const Instruction* run_jump_unless(const Instruction* i, Frame& f) { return get<bool>(f, i->a) ? i + 1 : i + i->extra; }
-template <Op op> const Instruction* run_jump_unless_i64(const Instruction* i, Frame& f) {
+const Instruction* run_jump_unless(const Instruction* i, BytecodeFrame& f) {
+  return get<bool>(f, i->a) ? i + 1 : i + i->extra;
+}
+template <Op op> const Instruction* run_jump_unless_i64(const Instruction* i, BytecodeFrame& f) {
   return apply<op, std::int64_t>(get<std::int64_t>(f, i->a), get<std::int64_t>(f, i->b)) ? i + 1 : i + i->extra;
 }
-const Instruction* run_loop_next(const Instruction* i, Frame& f) {
+const Instruction* run_loop_next(const Instruction* i, BytecodeFrame& f) {
   const std::int64_t next = get<std::int64_t>(f, i->dst) + i->number;
   put(f, i->dst, next);
   count_jump(f);
   return next < get<std::int64_t>(f, i->a) ? i + i->extra : i + 1;
 }
-const Instruction* run_fail(const Instruction* i, Frame& f) {
+const Instruction* run_fail(const Instruction* i, BytecodeFrame& f) {
   f.status = i->extra;
   return nullptr;
 }
-const Instruction* run_halt(const Instruction*, Frame&) { return nullptr; }
+const Instruction* run_halt(const Instruction*, BytecodeFrame&) { return nullptr; }
 
 [[noreturn]] void missing(Op op, DType t) {
   throw InternalError("ir: no " + std::string(name_of(op)) + " of " + std::string(name_of(t)));

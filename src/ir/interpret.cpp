@@ -23,7 +23,7 @@ class Interpreted final : public Kernel {
     for (const std::int64_t v : {begin, end, chunk}) *r++ = static_cast<std::uint64_t>(v);
     for (std::size_t i = 0; i < code_.scalars; ++i) *r++ = static_cast<std::uint64_t>(args.scalars[i]);
 
-    Frame frame{registers, args.buffers, 0, 0};
+    BytecodeFrame frame{registers, args.buffers, 0, 0};
     for (const Instruction* i = code_.code.data(); i != nullptr;) i = i->run(i, frame);
     return frame.status;
   }

@@ -89,10 +89,10 @@ enum class Op : std::uint8_t {
 };
 std::string_view name_of(Op op);
 
-struct ExprNode;
-using Expr = std::shared_ptr<const ExprNode>;
+struct ValueNode;
+using Expr = std::shared_ptr<const ValueNode>;
 
-struct ExprNode {
+struct ValueNode {
   enum Kind : std::uint8_t {
     constant,
     variable,

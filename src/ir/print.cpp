@@ -24,7 +24,7 @@ std::string hex_bits(const Scalar& s) {
 }
 
 /// i64, f64 and bool say what they are by their look; other types by a suffix.
-std::string constant_text(const ExprNode& e) {
+std::string constant_text(const ValueNode& e) {
   std::string text = is_float(e.type.dtype) && std::isnan(e.value.to_double()) ? "nan(" + hex_bits(e.value) + ")"
                                                                                : e.value.to_string();
   const bool plain = e.type.dtype == DType::i64 || e.type.dtype == DType::boolean || e.type.dtype == DType::f64;
@@ -72,19 +72,19 @@ int strength(Op op) {
   }
 }
 
-std::string text_of(const ExprNode& e, int outer);
+std::string text_of(const ValueNode& e, int outer);
 
-bool is_bool_constant(const ExprNode& e, bool value) {
-  return e.kind == ExprNode::constant && e.type.dtype == DType::boolean && (e.value.bits[0] != 0) == value;
+bool is_bool_constant(const ValueNode& e, bool value) {
+  return e.kind == ValueNode::constant && e.type.dtype == DType::boolean && (e.value.bits[0] != 0) == value;
 }
 
-std::string call(std::string_view name, const ExprNode& e) {
+std::string call(std::string_view name, const ValueNode& e) {
   std::string text = std::string(name) + "(";
   for (std::size_t i = 0; i < e.args.size(); ++i) text += (i ? ", " : "") + text_of(*e.args[i], 0);
   return text + ")";
 }
 
-std::string binary_text(const ExprNode& e, int outer) {
+std::string binary_text(const ValueNode& e, int outer) {
   const auto sign = infix(e.op);
   if (sign.empty()) return call(name_of(e.op), e);
   const int own = strength(e.op);
@@ -96,30 +96,30 @@ std::string binary_text(const ExprNode& e, int outer) {
 }
 
 /// A malformed node must print too: the verifier's message shows it.
-bool is_whole(const ExprNode& e) {
+bool is_whole(const ValueNode& e) {
   constexpr std::size_t counts[] = {0, 0, 0, 1, 1, 2, 3, 1, 3, 1, 1, 1};
-  if (e.kind == ExprNode::reduce_lanes ? e.args.empty() : e.args.size() != counts[e.kind]) return false;
+  if (e.kind == ValueNode::reduce_lanes ? e.args.empty() : e.args.size() != counts[e.kind]) return false;
   for (const auto& a : e.args)
     if (!a) return false;
   return true;
 }
 
-std::string text_of(const ExprNode& e, int outer) {
+std::string text_of(const ValueNode& e, int outer) {
   if (!is_whole(e)) return "(malformed)";
   switch (e.kind) {
-    case ExprNode::constant: return constant_text(e);
-    case ExprNode::variable:
-    case ExprNode::scalar_param: return e.name;
-    case ExprNode::load:
+    case ValueNode::constant: return constant_text(e);
+    case ValueNode::variable:
+    case ValueNode::scalar_param: return e.name;
+    case ValueNode::load:
       return e.name + "[" + text_of(*e.args[0], 0) + (e.type.lanes > 1 ? " : " + std::to_string(e.type.lanes) : "") +
              "]";
-    case ExprNode::unary:
+    case ValueNode::unary:
       if (e.op == Op::neg) return "-" + text_of(*e.args[0], 7);
       if (e.op == Op::bit_not) return "~" + text_of(*e.args[0], 7);
       if (e.op == Op::logical_not) return "!" + text_of(*e.args[0], 7);
       return call(name_of(e.op), e);
-    case ExprNode::binary: return binary_text(e, outer);
-    case ExprNode::select: {
+    case ValueNode::binary: return binary_text(e, outer);
+    case ValueNode::select: {
       const bool lazy = e.args[0]->type.lanes == 1 && e.type.lanes == 1 && e.type.dtype == DType::boolean;
       const bool both = lazy && is_bool_constant(*e.args[2], false),
                  either = lazy && is_bool_constant(*e.args[1], true);
@@ -128,11 +128,11 @@ std::string text_of(const ExprNode& e, int outer) {
           text_of(*e.args[0], both ? 1 : 2) + (both ? " && " : " || ") + text_of(*e.args[both ? 1 : 2], 2);
       return outer > (both ? 1 : 0) ? "(" + text + ")" : text;
     }
-    case ExprNode::cast: return call(short_name(e.type.dtype), e);
-    case ExprNode::fma: return call("fma", e);
-    case ExprNode::broadcast: return "broadcast" + std::to_string(e.type.lanes) + "(" + text_of(*e.args[0], 0) + ")";
-    case ExprNode::lane: return text_of(*e.args[0], 7) + "." + std::to_string(e.index);
-    case ExprNode::reduce_lanes: return "reduce_" + call(name_of(e.op), e);
+    case ValueNode::cast: return call(short_name(e.type.dtype), e);
+    case ValueNode::fma: return call("fma", e);
+    case ValueNode::broadcast: return "broadcast" + std::to_string(e.type.lanes) + "(" + text_of(*e.args[0], 0) + ")";
+    case ValueNode::lane: return text_of(*e.args[0], 7) + "." + std::to_string(e.index);
+    case ValueNode::reduce_lanes: return "reduce_" + call(name_of(e.op), e);
   }
   return "?";
 }

@@ -10,7 +10,7 @@ namespace strata::ir {
 namespace {
 
 bool has_load(const Expr& e) {
-  return e->kind == ExprNode::load || std::any_of(e->args.begin(), e->args.end(), has_load);
+  return e->kind == ValueNode::load || std::any_of(e->args.begin(), e->args.end(), has_load);
 }
 
 class Translator {
@@ -51,7 +51,7 @@ class Translator {
   }
 
   /// Register of a constant: -1 - its place. Equal constants share it.
-  int constant_register(const ExprNode& e) {
+  int constant_register(const ValueNode& e) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, e.value.bits, size_of(e.type.dtype));
     const auto [it, fresh] = constants_.try_emplace({bits, e.type.lanes}, 0);
@@ -71,10 +71,10 @@ class Translator {
   /// Where the value of e lies, after code that computes it.
   int value(const Expr& e) {
     switch (e->kind) {
-      case ExprNode::constant: return constant_register(*e);
-      case ExprNode::variable: return find(e->name);
-      case ExprNode::scalar_param: return scalars_.at(e->name);
-      case ExprNode::lane: return value(e->args[0]) + e->index;  // of a constant: folded by the builder
+      case ValueNode::constant: return constant_register(*e);
+      case ValueNode::variable: return find(e->name);
+      case ValueNode::scalar_param: return scalars_.at(e->name);
+      case ValueNode::lane: return value(e->args[0]) + e->index;  // of a constant: folded by the builder
       default: {
         const int r = claim(e->type.lanes);
         value_into(e, r);
@@ -92,43 +92,43 @@ class Translator {
     const DType t = e->type.dtype;
     Instruction i{.dst = dst, .lanes = lanes};
     switch (e->kind) {
-      case ExprNode::constant:
-      case ExprNode::variable:
-      case ExprNode::scalar_param:
-      case ExprNode::lane:
+      case ValueNode::constant:
+      case ValueNode::variable:
+      case ValueNode::scalar_param:
+      case ValueNode::lane:
         i.run = steps::copy();
         i.a = value(e);
         break;
-      case ExprNode::load:
+      case ValueNode::load:
         i.run = steps::load(buffer(e->index), lanes);
         i.a = value(e->args[0]);
         i.extra = e->index;
         i.number = buffer(e->index).packed_bits;
         break;
-      case ExprNode::unary:
+      case ValueNode::unary:
         i.run = steps::unary(e->op, e->args[0]->type.dtype);
         i.a = value(e->args[0]);
         break;
-      case ExprNode::binary:
+      case ValueNode::binary:
         i.run = steps::binary(e->op, e->args[0]->type.dtype, lanes);
         i.a = value(e->args[0]);
         i.b = value(e->args[1]);
         break;
-      case ExprNode::cast:
+      case ValueNode::cast:
         i.run = steps::cast(t, e->args[0]->type.dtype, lanes);
         i.a = value(e->args[0]);
         break;
-      case ExprNode::fma:
+      case ValueNode::fma:
         i.run = steps::fma(t, lanes);
         i.a = value(e->args[0]);
         i.b = value(e->args[1]);
         i.c = value(e->args[2]);
         break;
-      case ExprNode::broadcast:
+      case ValueNode::broadcast:
         i.run = steps::broadcast();
         i.a = value(e->args[0]);
         break;
-      case ExprNode::reduce_lanes:
+      case ValueNode::reduce_lanes:
         i.run = steps::reduce(e->op, t);
         i.lanes = e->args[0]->type.lanes;
         for (std::size_t k = 0; k < e->args.size(); ++k) {
@@ -137,7 +137,7 @@ class Translator {
           if (k + 1 < e->args.size()) emit(i);
         }
         break;
-      case ExprNode::select:
+      case ValueNode::select:
         if (e->args[0]->type.lanes == 1 && (has_load(e->args[1]) || has_load(e->args[2]))) {
           const std::size_t otherwise = jump_unless(e->args[0]);
           value_into(e->args[1], dst);
@@ -163,7 +163,7 @@ class Translator {
     const int mark = next_;
     Instruction i;
     const bool comparison =
-        condition->kind == ExprNode::binary && is_compare(condition->op) && condition->args[0]->type == Type{};
+        condition->kind == ValueNode::binary && is_compare(condition->op) && condition->args[0]->type == Type{};
     if (comparison) {
       i.run = steps::jump_unless_i64(condition->op);
       i.a = value(condition->args[0]);

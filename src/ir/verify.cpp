@@ -95,63 +95,63 @@ class Verifier {
     };
     const auto type = [&](std::size_t i) { return e->args[i]->type; };
     switch (e->kind) {
-      case ExprNode::constant:
+      case ValueNode::constant:
         args(0);
         check(e->value.dtype == e->type.dtype);
         break;
-      case ExprNode::variable: {
+      case ValueNode::variable: {
         args(0);
         const Variable* v = find(e->name);
         if (!v) fail("'" + e->name + "' is not visible here");
         if (v->type != e->type) fail("'" + e->name + "' is " + to_string(v->type) + ", not " + to_string(e->type));
         break;
       }
-      case ExprNode::scalar_param:
+      case ValueNode::scalar_param:
         args(0);
         if (std::find(f_.scalars.begin(), f_.scalars.end(), e->name) == f_.scalars.end())
           fail("no scalar parameter '" + e->name + "'");
         break;
-      case ExprNode::load: {
+      case ValueNode::load: {
         args(1);
         const BufferParam& b = buffer(e->index);
         if (b.name != e->name) fail("buffer " + std::to_string(e->index) + " is " + b.name + ", not " + e->name);
         check(type(0) == Type{} && e->type.dtype == (b.packed_bits ? DType::i64 : compute_dtype(b.dtype)));
         break;
       }
-      case ExprNode::unary: {
+      case ValueNode::unary: {
         args(1);
         const bool counts = e->op == Op::popcount || e->op == Op::count_trailing_zeros;
         check(!is_binary(e->op) && is_defined(e->op, type(0).dtype) && e->type.lanes == type(0).lanes &&
               e->type.dtype == (counts ? DType::i64 : type(0).dtype));
         break;
       }
-      case ExprNode::binary:
+      case ValueNode::binary:
         args(2);
         check(is_binary(e->op) && type(0) == type(1) && is_defined(e->op, type(0).dtype) &&
               e->type.lanes == type(0).lanes && e->type.dtype == (is_compare(e->op) ? DType::boolean : type(0).dtype));
         break;
-      case ExprNode::select:
+      case ValueNode::select:
         args(3);
         check(type(0).dtype == DType::boolean && (type(0).lanes == 1 || type(0).lanes == e->type.lanes) &&
               type(1) == e->type && type(2) == e->type);
         break;
-      case ExprNode::cast:
+      case ValueNode::cast:
         args(1);
         check(type(0).lanes == e->type.lanes);
         break;
-      case ExprNode::fma:
+      case ValueNode::fma:
         args(3);
         check(type(0) == e->type && type(1) == e->type && type(2) == e->type && is_float(e->type.dtype));
         break;
-      case ExprNode::broadcast:
+      case ValueNode::broadcast:
         args(1);
         check(type(0) == Type{e->type.dtype, 1} && e->type.lanes > 1);
         break;
-      case ExprNode::lane:
+      case ValueNode::lane:
         args(1);
         check(e->type == Type{type(0).dtype, 1} && e->index >= 0 && e->index < type(0).lanes);
         break;
-      case ExprNode::reduce_lanes:
+      case ValueNode::reduce_lanes:
         args(e->args.size());
         check(e->type == Type{type(0).dtype, static_cast<int>(e->args.size())} && is_binary(e->op) &&
               is_defined(e->op, e->type.dtype));

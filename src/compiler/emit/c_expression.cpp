@@ -11,9 +11,9 @@
 namespace strata {
 
 using ir::Expr;
-using ir::ExprNode;
 using ir::Op;
 using ir::Type;
+using ir::ValueNode;
 
 namespace {
 
@@ -53,12 +53,12 @@ Infix infix(Op op) {
 }
 
 bool is_bool_constant(const Expr& e, bool value) {
-  return e->kind == ExprNode::constant && e->type.dtype == DType::boolean && (e->value.bits[0] != 0) == value;
+  return e->kind == ValueNode::constant && e->type.dtype == DType::boolean && (e->value.bits[0] != 0) == value;
 }
 
 /// log2 of a constant power of two.
 std::optional<int> power_of_two(const Expr& e) {
-  if (e->kind != ExprNode::constant) return std::nullopt;
+  if (e->kind != ValueNode::constant) return std::nullopt;
   const Scalar s = e->value;
   if (s.dtype == DType::u64 ? s.is_zero() : s.to_int64() <= 0) return std::nullopt;
   const auto v = static_cast<std::uint64_t>(ir::fold_cast(DType::i64, s).to_int64());
@@ -67,7 +67,7 @@ std::optional<int> power_of_two(const Expr& e) {
 }
 
 bool is_named(const Expr& e) {
-  return e->kind == ExprNode::constant || e->kind == ExprNode::variable || e->kind == ExprNode::scalar_param;
+  return e->kind == ValueNode::constant || e->kind == ValueNode::variable || e->kind == ValueNode::scalar_param;
 }
 
 /// May be computed whether it is asked for or not, and takes no longer than a jump around it: a few operations on what
@@ -75,8 +75,9 @@ bool is_named(const Expr& e) {
 bool is_quick(const Expr& e) {
   if (is_named(e)) return true;
   const bool slow_op = e->op == Op::div || e->op == Op::floor_div || e->op == Op::floor_mod;
-  const bool quick = e->kind == ExprNode::select || (e->kind == ExprNode::binary && !slow_op) ||
-                     (e->kind == ExprNode::unary && (e->op == Op::neg || e->op == Op::abs || e->op == Op::logical_not));
+  const bool quick =
+      e->kind == ValueNode::select || (e->kind == ValueNode::binary && !slow_op) ||
+      (e->kind == ValueNode::unary && (e->op == Op::neg || e->op == Op::abs || e->op == Op::logical_not));
   return quick && e->type.lanes == 1 && std::ranges::all_of(e->args, is_quick);
 }
 
@@ -90,33 +91,33 @@ DType unsigned_type(DType t) {
 
 std::string CExpression::operator()(const Expr& e, int outer) {
   switch (e->kind) {
-    case ExprNode::constant: {
+    case ValueNode::constant: {
       std::string text = constant(*e);
       return text[0] == '-' ? wrap(std::move(text), prefix, outer) : text;
     }
-    case ExprNode::variable:
-    case ExprNode::scalar_param: return name_of_(e->name);
-    case ExprNode::load: return load(e, outer);
-    case ExprNode::unary: return unary(e, outer);
-    case ExprNode::binary: return binary(e, outer);
-    case ExprNode::select: return select(e, outer);
-    case ExprNode::cast: return cast(e, outer);
-    case ExprNode::fma: return call(prologue_.fma(e->type), e);
-    case ExprNode::broadcast: {
+    case ValueNode::variable:
+    case ValueNode::scalar_param: return name_of_(e->name);
+    case ValueNode::load: return load(e, outer);
+    case ValueNode::unary: return unary(e, outer);
+    case ValueNode::binary: return binary(e, outer);
+    case ValueNode::select: return select(e, outer);
+    case ValueNode::cast: return cast(e, outer);
+    case ValueNode::fma: return call(prologue_.fma(e->type), e);
+    case ValueNode::broadcast: {
       const std::string value = (*this)(e->args[0]);
       return prologue_.splat(e->type) + "(" + (e->type.dtype == DType::boolean ? "(i8)-(" + value + ")" : value) + ")";
     }
-    case ExprNode::lane: {
+    case ValueNode::lane: {
       const std::string text = (*this)(e->args[0], primary) + "[" + std::to_string(e->index) + "]";
       return e->type.dtype == DType::boolean ? wrap(text + " != 0", equality, outer) : text;
     }
-    case ExprNode::reduce_lanes:
+    case ValueNode::reduce_lanes:
       return call(prologue_.reduce(e->op, e->args[0]->type, static_cast<int>(e->args.size())), e);
   }
   throw InternalError("emit: an expression of unknown kind");
 }
 
-std::string CExpression::constant(const ExprNode& e) {
+std::string CExpression::constant(const ValueNode& e) {
   if (e.type.lanes == 1) return literal(e.value);
   Scalar plus_zero = Scalar::zero(e.value.dtype);
   if (e.value.same_bits(plus_zero)) return "(" + prologue_.type(e.type) + "){0}";
@@ -125,7 +126,7 @@ std::string CExpression::constant(const ExprNode& e) {
 
 std::string CExpression::typed(const Expr& e, int outer) {
   const bool plain =
-      e->kind != ExprNode::constant || e->type.lanes > 1 || is_float(e->type.dtype) || e->type.dtype == DType::i32;
+      e->kind != ValueNode::constant || e->type.lanes > 1 || is_float(e->type.dtype) || e->type.dtype == DType::i32;
   return plain ? (*this)(e, outer) : wrap("(" + prologue_.type(e->type) + ")" + (*this)(e, prefix), prefix, outer);
 }
 
@@ -159,9 +160,9 @@ std::string CExpression::binary(const Expr& e, int outer) {
   if (ir::is_compare(e->op) && vector) return wrap(mask(e, 1), prefix, outer);
 
   // g++ 12 takes 0.0 - x for -x where it knows that x is not -0.0, and so makes -0.0 of 0.
-  const bool never_minus_zero = (b->kind == ExprNode::cast && !is_float(b->args[0]->type.dtype)) ||
-                                (b->kind == ExprNode::unary && b->op == Op::abs);
-  if (e->op == Op::sub && never_minus_zero && a->kind == ExprNode::constant &&
+  const bool never_minus_zero = (b->kind == ValueNode::cast && !is_float(b->args[0]->type.dtype)) ||
+                                (b->kind == ValueNode::unary && b->op == Op::abs);
+  if (e->op == Op::sub && never_minus_zero && a->kind == ValueNode::constant &&
       a->value.same_bits(Scalar::zero(t.dtype)) && is_float(t.dtype))
     return (*this)(ir::select(ir::binary(Op::eq, b, a), a, ir::unary(Op::neg, b)), outer);
 
@@ -178,13 +179,13 @@ std::string CExpression::binary(const Expr& e, int outer) {
   const bool shifts = e->op == Op::shift_left || e->op == Op::shift_right;
   if (shifts) {
     const int last_bit = static_cast<int>(8 * size_of(t.dtype)) - 1;
-    if (b->kind == ExprNode::constant) {
+    if (b->kind == ValueNode::constant) {
       const auto by = ir::fold_cast(DType::i64, b->value).to_int64() & last_bit;
       right = vector ? prologue_.splat(t) + "(" + std::to_string(by) + ")" : std::to_string(by);
     } else {
       right = "(" + right + " & " + std::to_string(last_bit) + ")";
     }
-    if (a->kind == ExprNode::constant && !vector) left = typed(a, prefix);
+    if (a->kind == ValueNode::constant && !vector) left = typed(a, prefix);
     if (e->op == Op::shift_right && is_signed_int(t.dtype)) {
       const std::string u = prologue_.type(unsigned_type(t.dtype), t.lanes);
       if (vector) right = "(" + u + ")" + right;
@@ -202,7 +203,7 @@ std::string CExpression::binary(const Expr& e, int outer) {
 std::string CExpression::divide(const Expr& e, int outer) {
   const Expr &a = e->args[0], &b = e->args[1];
   const auto power = is_float(b->type.dtype) ? std::nullopt : power_of_two(b);
-  if (!power || a->kind == ExprNode::constant) return call(prologue_.binary(e->op, a->type), e);
+  if (!power || a->kind == ValueNode::constant) return call(prologue_.binary(e->op, a->type), e);
   const bool vector = a->type.lanes > 1;
   const std::string left = (*this)(a, prefix);
   if (e->op == Op::floor_div) {
@@ -222,7 +223,7 @@ std::string CExpression::mask(const Expr& e, std::size_t bytes) {
                                                      : DType::i64,
                                         e->type.lanes});
   const std::string name = prologue_.type(own);
-  const bool compares = e->kind == ExprNode::binary && ir::is_compare(e->op);
+  const bool compares = e->kind == ValueNode::binary && ir::is_compare(e->op);
   if (compares) {
     const Type t = e->args[0]->type;
     const Infix sign = infix(e->op);
@@ -234,11 +235,11 @@ std::string CExpression::mask(const Expr& e, std::size_t bytes) {
     const bool same = size_of(t.dtype) == bytes;
     return same ? "(" + name + ")" + text : "__builtin_convertvector(" + text + ", " + name + ")";
   }
-  if (e->kind == ExprNode::binary && e->op != Op::min && e->op != Op::max) {
+  if (e->kind == ValueNode::binary && e->op != Op::min && e->op != Op::max) {
     const Infix sign = infix(e->op);
     return "(" + mask(e->args[0], bytes) + " " + sign.sign + " " + mask(e->args[1], bytes) + ")";
   }
-  if (e->kind == ExprNode::unary) return "~" + mask(e->args[0], bytes);
+  if (e->kind == ValueNode::unary) return "~" + mask(e->args[0], bytes);
   return bytes == 1 ? (*this)(e, prefix) : "__builtin_convertvector(" + (*this)(e) + ", " + name + ")";
 }
 
@@ -265,7 +266,7 @@ std::string CExpression::select(const Expr& e, int outer) {
 }
 
 std::string CExpression::condition(const Expr& c, int outer) {
-  if (c->kind != ExprNode::select || !is_quick(c)) return (*this)(c, outer);
+  if (c->kind != ValueNode::select || !is_quick(c)) return (*this)(c, outer);
   const Expr &a = c->args[1], &b = c->args[2];
   const bool all = is_bool_constant(b, false), any = is_bool_constant(a, true);
   if (!all && !any) return (*this)(c, outer);

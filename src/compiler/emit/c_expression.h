@@ -27,7 +27,7 @@ class CExpression {
   std::string condition(const ir::Expr& c, int outer);
   std::string cast(const ir::Expr& e, int outer);
   std::string load(const ir::Expr& e, int outer);
-  std::string constant(const ir::ExprNode& e);
+  std::string constant(const ir::ValueNode& e);
   /// A constant keeps its own C type where nothing beside it would bring it back to it.
   std::string typed(const ir::Expr& e, int outer);
   std::string call(const std::string& name, const ir::Expr& e);

@@ -13,9 +13,9 @@
 namespace strata {
 
 using ir::Expr;
-using ir::ExprNode;
 using ir::Stmt;
 using ir::StmtNode;
+using ir::ValueNode;
 
 namespace {
 
@@ -27,8 +27,8 @@ struct Uses {
 
   void visit(const Expr& e) {
     if (!e) return;
-    if (e->kind == ExprNode::load) buffers.insert(e->index);
-    if (e->kind == ExprNode::variable || e->kind == ExprNode::scalar_param) names.insert(e->name);
+    if (e->kind == ValueNode::load) buffers.insert(e->index);
+    if (e->kind == ValueNode::variable || e->kind == ValueNode::scalar_param) names.insert(e->name);
     for (const auto& a : e->args) visit(a);
   }
   void visit(const Stmt& s) {
@@ -139,7 +139,7 @@ class Emitter {
   }
   /// Has the same value whenever it is evaluated.
   bool is_steady(const Expr& e) const {
-    if (e->kind == ExprNode::load || (e->kind == ExprNode::variable && is_mutable(e->name))) return false;
+    if (e->kind == ValueNode::load || (e->kind == ValueNode::variable && is_mutable(e->name))) return false;
     return std::all_of(e->args.begin(), e->args.end(), [this](const Expr& a) { return is_steady(a); });
   }
 

@@ -91,7 +91,7 @@ Stmt Nest::emit_tile(const Place& at) {
     // What is stored may be stored twice, what is added may not.
     const compiler::Pieces pieces{.lanes = in_.lanes, .vectors = vectors, .overlap = !inverted_};
     const Expr all = extent(var);
-    return all->kind == ir::ExprNode::constant
+    return all->kind == ir::ValueNode::constant
                ? loop_in_pieces(names_, letter(var), all->value.to_int64(), pieces, piece)
                : loop_in_pieces(names_, letter(var), ir::int_const(0), all, pieces, piece);
   };

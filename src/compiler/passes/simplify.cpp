@@ -6,9 +6,9 @@
 namespace strata {
 
 using ir::Expr;
-using ir::ExprNode;
 using ir::Stmt;
 using ir::StmtNode;
+using ir::ValueNode;
 
 namespace {
 
@@ -50,7 +50,7 @@ class Forward {
         scopes_.back()[s->name] = nullptr;
         Stmt body = scoped(s->body[0]);
         scopes_.pop_back();
-        const bool never = begin->kind == ExprNode::constant && end->kind == ExprNode::constant &&
+        const bool never = begin->kind == ValueNode::constant && end->kind == ValueNode::constant &&
                            begin->value.to_int64() >= end->value.to_int64();
         if (never) return nullptr;
         return ir::loop(s->name, std::move(begin), std::move(end), std::move(body), s->step, s->loop_kind);
@@ -59,7 +59,7 @@ class Forward {
       case StmtNode::branch: {
         Expr condition = expression(s->value);
         // An arm that is taken for certain may not spill its names into the block around it: it stays a branch.
-        if (condition->kind == ExprNode::constant) {
+        if (condition->kind == ValueNode::constant) {
           const bool taken = condition->value.bits[0] != 0;
           const std::size_t arm = taken ? 0 : 1;
           if (arm >= s->body.size()) return nullptr;
@@ -98,9 +98,9 @@ class Forward {
   }
   /// May this stand wherever a copy of it is read? Not a variable that changes in between, nor a name that another one
   /// hides.
-  bool passes(const ExprNode& e) const {
-    if (e.kind == ExprNode::constant || e.kind == ExprNode::scalar_param) return true;
-    if (e.kind != ExprNode::variable) return false;
+  bool passes(const ValueNode& e) const {
+    if (e.kind == ValueNode::constant || e.kind == ValueNode::scalar_param) return true;
+    if (e.kind != ValueNode::variable) return false;
     const auto it = declarations_.find(e.name);
     return it != declarations_.end() && it->second.times == 1 && !it->second.changes;
   }
@@ -122,18 +122,18 @@ class Forward {
   Expr expression(const Expr& e) {
     std::vector<Expr> a;
     for (const auto& arg : e->args) a.push_back(expression(arg));
-    if (e->kind == ExprNode::variable) return find(e);
+    if (e->kind == ValueNode::variable) return find(e);
     if (a == e->args) return e;
     switch (e->kind) {
-      case ExprNode::load: return ir::load(buffer(e->index), e->index, a[0], e->type.lanes);
-      case ExprNode::unary: return ir::unary(e->op, a[0]);
-      case ExprNode::binary: return ir::binary(e->op, a[0], a[1]);
-      case ExprNode::select: return ir::select(a[0], a[1], a[2]);
-      case ExprNode::cast: return ir::cast(e->type.dtype, a[0]);
-      case ExprNode::fma: return ir::fma(a[0], a[1], a[2]);
-      case ExprNode::broadcast: return ir::broadcast(a[0], e->type.lanes);
-      case ExprNode::lane: return ir::lane(a[0], e->index);
-      case ExprNode::reduce_lanes: return ir::reduce_lanes(e->op, a);
+      case ValueNode::load: return ir::load(buffer(e->index), e->index, a[0], e->type.lanes);
+      case ValueNode::unary: return ir::unary(e->op, a[0]);
+      case ValueNode::binary: return ir::binary(e->op, a[0], a[1]);
+      case ValueNode::select: return ir::select(a[0], a[1], a[2]);
+      case ValueNode::cast: return ir::cast(e->type.dtype, a[0]);
+      case ValueNode::fma: return ir::fma(a[0], a[1], a[2]);
+      case ValueNode::broadcast: return ir::broadcast(a[0], e->type.lanes);
+      case ValueNode::lane: return ir::lane(a[0], e->index);
+      case ValueNode::reduce_lanes: return ir::reduce_lanes(e->op, a);
       default: return e;
     }
   }
@@ -191,7 +191,7 @@ class DropDead {
  private:
   void count(const Expr& e) {
     if (!e) return;
-    if (e->kind == ExprNode::variable) read_.insert(e->name);
+    if (e->kind == ValueNode::variable) read_.insert(e->name);
     for (const auto& a : e->args) count(a);
   }
   void count(const Stmt& s) {

@@ -76,15 +76,15 @@ TEST_CASE("buffers") {
 }
 
 TEST_CASE("raw nodes are not trusted") {
-  const auto raw = [](ExprNode node) { return std::make_shared<const ExprNode>(std::move(node)); };
+  const auto raw = [](ValueNode node) { return std::make_shared<const ValueNode>(std::move(node)); };
   const Expr one = int_const(1), real = constant(Scalar::of(1.0));
-  CHECK(complaint({let("a", raw({.kind = ExprNode::binary, .type = {}, .op = Op::add, .args = {one, real}}))})
+  CHECK(complaint({let("a", raw({.kind = ValueNode::binary, .type = {}, .op = Op::add, .args = {one, real}}))})
             .find("ill-typed") != std::string::npos);
   CHECK(complaint(
-            {let("a", raw({.kind = ExprNode::binary, .type = {DType::f64}, .op = Op::bit_or, .args = {real, real}}))})
+            {let("a", raw({.kind = ValueNode::binary, .type = {DType::f64}, .op = Op::bit_or, .args = {real, real}}))})
             .find("ill-typed") != std::string::npos);
-  CHECK(complaint({let("a", raw({.kind = ExprNode::unary, .type = {DType::u64}, .op = Op::popcount, .args = {one}}))})
+  CHECK(complaint({let("a", raw({.kind = ValueNode::unary, .type = {DType::u64}, .op = Op::popcount, .args = {one}}))})
             .find("ill-typed") != std::string::npos);
-  CHECK(complaint({let("a", raw({.kind = ExprNode::binary, .type = {}, .op = Op::add, .args = {one}}))})
+  CHECK(complaint({let("a", raw({.kind = ValueNode::binary, .type = {}, .op = Op::add, .args = {one}}))})
             .find("1 arguments") != std::string::npos);
 }
