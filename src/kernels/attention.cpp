@@ -10,18 +10,18 @@
 namespace strata::kernels {
 namespace {
 
-struct Rows {
+struct AttentionTask {
   i64 matrix, begin, end, longest;
 };
 
 /// A task's worth of elements, where a row without any counts as some: 0.1 ms of work.
 constexpr i64 of_task = 1 << 14, of_row = 4;
 
-std::vector<Rows> tasks_of(const AttentionPatterns& p, i64 queries) {
-  std::vector<Rows> tasks;
+std::vector<AttentionTask> tasks_of(const AttentionPatterns& p, i64 queries) {
+  std::vector<AttentionTask> tasks;
   for (i64 m = 0; m < static_cast<i64>(p.which.size()); ++m) {
     const i64* pos = p.pos + p.which[static_cast<std::size_t>(m)] * queries;
-    Rows task{m, 0, 0, 0};
+    AttentionTask task{m, 0, 0, 0};
     i64 work = 0;
     for (i64 i = 0; i < queries; ++i) {
       const i64 count = pos[i + 1] - pos[i];
@@ -38,10 +38,11 @@ std::vector<Rows> tasks_of(const AttentionPatterns& p, i64 queries) {
 }
 
 template <class V>
-void attend(const Loops<V>& table, const AttentionPatterns& p, const AttentionOperands& o, V* out, V* one, V* top) {
+void attend(const ValueLoops<V>& table, const AttentionPatterns& p, const AttentionOperands& o, V* out, V* one,
+            V* top) {
   constexpr i64 vector = 64 / static_cast<i64>(sizeof(V));  // of the widest instruction set
   const auto in_vectors = [](i64 n) { return (n + vector - 1) / vector * vector; };
-  const std::vector<Rows> tasks = tasks_of(p, o.queries);
+  const std::vector<AttentionTask> tasks = tasks_of(p, o.queries);
   parallel_for(static_cast<i64>(tasks.size()), [&](i64 k) {
     const auto [m, begin, end, longest] = tasks[static_cast<std::size_t>(k)];
     const i64* pos = p.pos + p.which[static_cast<std::size_t>(m)] * o.queries;

@@ -24,7 +24,7 @@ using i32 = std::int32_t;
 constexpr i64 piece_work = 32768;  ///< elements that are worth a thread's attention, and whose sum stays near it
 
 template <class V, class P> auto loop_of() {
-  const auto& table = []() -> const Loops<V>& {
+  const auto& table = []() -> const ValueLoops<V>& {
     if constexpr (sizeof(V) == 8) return loops().f64;
     else return loops().f32;
   }();
@@ -43,7 +43,7 @@ template <class F> auto with_types(const TensorType& t, const F& f) {
 template <class T> const T* data(const Buffer& b) { return static_cast<const T*>(b.data); }
 
 /// A matrix, or rows of one that are a sum so far.
-template <class V, class P> struct Rows {
+template <class V, class P> struct CsrView {
   const P* pos;
   const i32* crd;
   const V* values;
@@ -61,7 +61,7 @@ template <class V, class P> struct Partial {
 };
 
 /// The sum of some rows, until it is known where it belongs.
-template <class V> struct Piece {
+template <class V> struct SumPiece {
   i64 number = 0, begin = 0, end = 0, stored = 0;
   PodArray<i64> ends;  ///< of each row
   PodArray<i32> crd;
@@ -71,10 +71,10 @@ template <class V> struct Piece {
 /// What one thread has in its own caches.
 template <class V, class P> struct Worker {
   Partial<V, P> held[2];
-  std::vector<Piece<V>> waiting, spare;
-  Piece<V> spare_piece() {
+  std::vector<SumPiece<V>> waiting, spare;
+  SumPiece<V> spare_piece() {
     if (spare.empty()) return {};
-    Piece<V> p = std::move(spare.back());
+    SumPiece<V> p = std::move(spare.back());
     spare.pop_back();
     return p;
   }
@@ -100,10 +100,10 @@ template <class V, class P> class Union {
     crd_ = Buffer::allocate(DType::i32, most_ + most_united);
     values_ = Buffer::allocate(first_.dtype(), most_ + most_united);
     parallel_for(pieces_, [&](i64) { csr_add_rows(starts_.take()); });
-    std::vector<const Piece<V>*> rest;
+    std::vector<const SumPiece<V>*> rest;
     for (const auto& w : workers_)
       if (w)
-        for (const Piece<V>& p : w->waiting) rest.push_back(&p);
+        for (const SumPiece<V>& p : w->waiting) rest.push_back(&p);
     parallel_for(static_cast<i64>(rest.size()), [&](i64 k) { place(*rest[static_cast<std::size_t>(k)]); });
     return whole(*starts_.start(pieces_));
   }
@@ -122,7 +122,7 @@ template <class V, class P> class Union {
     return partition_point(0, rows_, [&](i64 row) { return before(row) < weight; });
   }
   /// A term from a row on.
-  Rows<V, P> term(std::size_t k, i64 row) const {
+  CsrView<V, P> term(std::size_t k, i64 row) const {
     const Part& part = terms_[k]->part();
     return {data<P>(part.levels[1].pos) + row, data<i32>(part.levels[1].crd), data<V>(part.values)};
   }
@@ -136,7 +136,7 @@ template <class V, class P> class Union {
 
   void csr_add_rows(i64 number) {
     Worker<V, P>& w = worker();
-    Piece<V> p = w.spare_piece();
+    SumPiece<V> p = w.spare_piece();
     p.number = number, p.begin = first_row(number), p.end = first_row(number + 1);
     p.ends.resize(static_cast<std::size_t>(p.end - p.begin));
     // (What is written behind a piece's end belongs to the next one, which has no place before this one's size is
@@ -160,11 +160,11 @@ template <class V, class P> class Union {
     }
   }
 
-  void place_rows(const Piece<V>& p, i64 start) const {
+  void place_rows(const SumPiece<V>& p, i64 start) const {
     P* to = static_cast<P*>(pos_.data) + 1 + p.begin;
     for (i64 i = 0; i < p.end - p.begin; ++i) to[i] = static_cast<P>(p.ends[static_cast<std::size_t>(i)] + start);
   }
-  void place(const Piece<V>& p) const {
+  void place(const SumPiece<V>& p) const {
     const i64 start = *starts_.start(p.number);
     place_rows(p, start);
     stream_copy(crd(start), p.crd.data(), static_cast<std::size_t>(p.stored) * sizeof(i32));
@@ -174,15 +174,15 @@ template <class V, class P> class Union {
   /// The sum of all terms' rows [row, stop), from left to right.
   i64 add_all(i64 row, i64 stop, Partial<V, P>* held, i32* crd, V* values, i64* ends) const {
     const i64 rows = stop - row;
-    const auto add = [&](const Rows<V, P>& a, std::size_t k, i32* to_crd, V* to_values) {
-      const Rows<V, P> b = term(k, row);
+    const auto add = [&](const CsrView<V, P>& a, std::size_t k, i32* to_crd, V* to_values) {
+      const CsrView<V, P> b = term(k, row);
       return loop_of<V, P>()(0, rows, columns_, a.pos, a.crd, a.values, b.pos, b.crd, b.values, minus_[k] != 0, to_crd,
                              to_values, ends);
     };
-    Rows<V, P> sum = term(0, row);
+    CsrView<V, P> sum = term(0, row);
     i64 most = sum.pos[rows] - sum.pos[0] + most_united;
     for (std::size_t k = 1; k + 1 < terms_.size(); ++k) {
-      const Rows<V, P> b = term(k, row);
+      const CsrView<V, P> b = term(k, row);
       most += b.pos[rows] - b.pos[0];
       Partial<V, P>& to = held[k % 2];
       to.resize(rows, most);

@@ -70,7 +70,7 @@ void run_dia(const Query& q, std::span<const Tensor> operands, const Tensor& out
   const bool by_row = diagonals_of(part.format) == m.row_dim;
   const i64 rows = a.shape()[static_cast<std::size_t>(m.row_dim)],
             columns = a.shape()[static_cast<std::size_t>(m.inner_dim)];
-  const auto run = [&]<class V>(const Loops<V>& l) {
+  const auto run = [&]<class V>(const ValueLoops<V>& l) {
     Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     const i64 row_bytes = d.columns * static_cast<i64>(sizeof(V));
     d.near = columns * row_bytes <= machine().second_level / 2;

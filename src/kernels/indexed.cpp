@@ -19,7 +19,7 @@ namespace {
 
 /// Calls f with the loops for the element and index types of `t`: f(loops, V*, P*, C*) (pointers only carry the types).
 template <class F> void with_types(const TensorType& t, const F& f) {
-  const auto indices = [&]<class V>(const Loops<V>& l) {
+  const auto indices = [&]<class V>(const ValueLoops<V>& l) {
     if (t.pos_dtype == DType::i32 && t.crd_dtype == DType::u16)
       f(l.i32_u16, static_cast<V*>(nullptr), static_cast<i32*>(nullptr), static_cast<u16*>(nullptr));
     else if (t.pos_dtype == DType::i32)
@@ -178,7 +178,7 @@ void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& 
                static_cast<const V*>(part.values.data), part.values.size, columns, d);
     });
   };
-  const auto indices = [&]<class V>(const Loops<V>& l, V* v) {
+  const auto indices = [&]<class V>(const ValueLoops<V>& l, V* v) {
     if (a.type().pos_dtype == DType::i32) run(l.i32_i32, v, static_cast<const i32*>(part.levels[1].pos.data));
     else run(l.i64_i64, v, static_cast<const i64*>(part.levels[1].pos.data));
   };

@@ -10,8 +10,8 @@ namespace {
 using i64 = std::int64_t;
 
 template <class V>
-void multiply(const Loops<V>& table, std::span<const i64> rows, std::span<const RowsTask> tasks, const V* x, const V* w,
-              i64 step, V* out, i64 depth, i64 columns) {
+void multiply(const ValueLoops<V>& table, std::span<const i64> rows, std::span<const RowsTask> tasks, const V* x,
+              const V* w, i64 step, V* out, i64 depth, i64 columns) {
   parallel_for(static_cast<i64>(tasks.size()), [&](i64 k) {
     const RowsTask& task = tasks[static_cast<std::size_t>(k)];
     const V* from[rows_of_task];
@@ -28,7 +28,7 @@ void multiply(const Loops<V>& table, std::span<const i64> rows, std::span<const 
 
 void rows_times_matrices(DType dtype, std::span<const i64> rows, std::span<const RowsTask> tasks, const void* x,
                          const void* matrices, i64 step, void* out, i64 depth, i64 columns) {
-  const auto run = [&]<class V>(const Loops<V>& table) {
+  const auto run = [&]<class V>(const ValueLoops<V>& table) {
     multiply<V>(table, rows, tasks, static_cast<const V*>(x), static_cast<const V*>(matrices), step,
                 static_cast<V*>(out), depth, columns);
   };

@@ -10,7 +10,7 @@ namespace {
 
 /// Calls f with the loop for the element and index types of `t`: f(loop, V*, P*, C*) (pointers only carry the types).
 template <class F> void with_loop(const TensorType& t, const F& f) {
-  const auto indices = [&]<class V>(const Loops<V>& l, V* v) {
+  const auto indices = [&]<class V>(const ValueLoops<V>& l, V* v) {
     if (t.crd_dtype == DType::u8) f(l.tiled_i32_u8.tiled, v, static_cast<i32*>(nullptr), static_cast<u8*>(nullptr));
     else if (t.crd_dtype == DType::u16)
       f(l.tiled_i32_u16.tiled, v, static_cast<i32*>(nullptr), static_cast<u16*>(nullptr));

@@ -131,9 +131,11 @@ void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* po
     const V* v = values + pos[i];
     V* out = d.out + i * d.ldo;
     i64 c = 0;
-    for (; c + 8 * L <= d.columns; c += 8 * L) bitmap_row_panel<8, Plain>(row, words_per_row, v, d.x + c, out + c, d);
-    for (; c + 2 * L <= d.columns; c += 2 * L) bitmap_row_panel<2, Plain>(row, words_per_row, v, d.x + c, out + c, d);
-    for (; c + L <= d.columns; c += L) bitmap_row_panel<1, Plain>(row, words_per_row, v, d.x + c, out + c, d);
+    for (; c + 8 * L <= d.columns; c += 8 * L)
+      bitmap_row_panel<8, ByVectors>(row, words_per_row, v, d.x + c, out + c, d);
+    for (; c + 2 * L <= d.columns; c += 2 * L)
+      bitmap_row_panel<2, ByVectors>(row, words_per_row, v, d.x + c, out + c, d);
+    for (; c + L <= d.columns; c += L) bitmap_row_panel<1, ByVectors>(row, words_per_row, v, d.x + c, out + c, d);
 #if defined(__AVX2__)
     if (c < d.columns) bitmap_row_panel<1, Tail>(row, words_per_row, v, d.x + c, out + c, d);
 #else

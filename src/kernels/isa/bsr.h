@@ -102,7 +102,7 @@ static void bsr_eight_rows(i64 begin, i64 end, const P* pos, const J* crd, const
 template <class V, class P, class J>
 void bsr_few_columns(i64 begin, i64 end, const P* pos, const J* crd, const V* values, i64 br, i64 bc,
                      const Dense<V>& d) {
-  if (d.columns == lanes<V>) bsr_eight_rows<Plain>(begin, end, pos, crd, values, br, bc, d);
+  if (d.columns == lanes<V>) bsr_eight_rows<ByVectors>(begin, end, pos, crd, values, br, bc, d);
   else bsr_eight_rows<Tail>(begin, end, pos, crd, values, br, bc, d);
 }
 #endif

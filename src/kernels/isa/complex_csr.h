@@ -49,11 +49,12 @@ template <class V> struct Scaling {
 };
 
 // N vectors of one output row (see row_panel in csr_spmm.h).
-template <Rows R, int N, template <int, class> class Place, class V, class C>
+template <RowLocality R, int N, template <int, class> class Place, class V, class C>
 static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out,
                                  const Dense<V>& d) {
-  constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
-  constexpr i64 distance = R == Rows::scattered ? far_ahead : 24;
+  constexpr int chains = (R == RowLocality::near || R == RowLocality::nearest) && N < 4 ? 4 / N : 1,
+                M = Place<N, V>::vectors;
+  constexpr i64 distance = R == RowLocality::scattered ? far_ahead : 24;
   const Place<N, V> place(x, d.columns - (x - d.x));
   x = place.begin(x);
   Vec<V> re[chains][M], im[chains][M];
@@ -73,9 +74,9 @@ static inline void complex_panel(i64 k, i64 stop, i64 last, const C* crd, const 
     for (; k + chains <= stop; k += chains)
       for (int u = 0; u < chains; ++u) add(u, k + u);
   for (; k < stop; ++k) {
-    if constexpr (R == Rows::far || R == Rows::scattered) {
+    if constexpr (R == RowLocality::far || R == RowLocality::scattered) {
       const V* ahead = x + static_cast<i64>(crd[k + distance < last ? k + distance : k]) * d.ldx;
-      prefetch_row<M, R == Rows::scattered>(ahead, is_astray(x));
+      prefetch_row<M, R == RowLocality::scattered>(ahead, is_astray(x));
     }
     add(0, k);
   }
@@ -110,7 +111,7 @@ static inline void complex_column(i64 k, i64 stop, const C* crd, const V* values
   to = r;
 }
 
-template <Rows R, template <int, class> class Place, class V, class P, class C>
+template <RowLocality R, template <int, class> class Place, class V, class P, class C>
 static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   StreamingStores<V> stream(d.out + begin * d.ldo);
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
@@ -126,8 +127,8 @@ static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V
   complex_panel<R, N, PLACE>(start, stop, last, crd, values, d.x + c, out + c, d)
     if constexpr (max_accumulators >= 16) STRATA_PANELS(8, Place);
     STRATA_PANELS(4, Place);
-    STRATA_PANELS(2, Plain);
-    STRATA_PANELS(1, Plain);
+    STRATA_PANELS(2, ByVectors);
+    STRATA_PANELS(1, ByVectors);
 #undef STRATA_PANELS
     for (; c < d.columns; c += 2) complex_column(start, stop, crd, values, d.x + c, out + c, d);
     if (d.streaming) stream.push(d.columns);
@@ -137,9 +138,9 @@ static void complex_rows(i64 begin, i64 end, const P* pos, const C* crd, const V
 
 template <template <int, class> class Place, class V, class P, class C>
 static void complex_places(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-  if (d.near) complex_rows<Rows::near, Place>(begin, end, pos, crd, values, d);
-  else if (d.scattered) complex_rows<Rows::scattered, Place>(begin, end, pos, crd, values, d);
-  else complex_rows<Rows::far, Place>(begin, end, pos, crd, values, d);
+  if (d.near) complex_rows<RowLocality::near, Place>(begin, end, pos, crd, values, d);
+  else if (d.scattered) complex_rows<RowLocality::scattered, Place>(begin, end, pos, crd, values, d);
+  else complex_rows<RowLocality::far, Place>(begin, end, pos, crd, values, d);
 }
 
 template <class V, class P, class C>
@@ -148,7 +149,7 @@ void complex_csr(i64 begin, i64 end, const P* pos, const C* crd, const V* values
   if (by_lines(d.x, 2 * sizeof(V), d.ldx / 2, d.columns / 2))
     return complex_places<ByLines>(begin, end, pos, crd, values, d);
 #endif
-  complex_places<Plain>(begin, end, pos, crd, values, d);
+  complex_places<ByVectors>(begin, end, pos, crd, values, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -88,7 +88,7 @@ template <> struct Lanes<double> {
 };
 
 /// One step: up to a vector of either row.
-template <class V> struct Step {
+template <class V> struct MergeStep {
   using L = Lanes<V>;
   typename L::Keys a, b;
   typename L::Values av, bv;
@@ -99,7 +99,7 @@ template <class V> struct Step {
 };
 
 /// The steps of rows, one after the other.
-template <class V, class P> struct Steps {
+template <class V, class P> struct MergeSteps {
   const P* apos;
   const i32* acrd;
   const V* avalues;
@@ -110,7 +110,7 @@ template <class V, class P> struct Steps {
   i64 p = 0, p_end = 0, q = 0, q_end = 0;
 
   /// False if there is none any more.
-  bool next(Step<V>& s) {
+  bool next(MergeStep<V>& s) {
     using L = Lanes<V>;
     using Mask = typename L::Mask;
     constexpr i64 width = L::width;
@@ -134,7 +134,7 @@ template <class V, class P> struct Steps {
   }
 };
 
-template <class V> static inline void rank(Step<V>& s, Step<V>& t) {
+template <class V> static inline void rank(MergeStep<V>& s, MergeStep<V>& t) {
   using L = Lanes<V>;
   s.rank = t.rank = L::all(0);
   for (i32 half = L::width / 2; half > 0; half /= 2) {
@@ -147,7 +147,7 @@ template <class V> static inline void rank(Step<V>& s, Step<V>& t) {
 }
 
 /// Writes a step's elements, and returns how many they are; two vectors of memory are written in any case.
-template <bool Minus, class V> static inline i64 put(const Step<V>& s, i32* crd, V* values) {
+template <bool Minus, class V> static inline i64 put(const MergeStep<V>& s, i32* crd, V* values) {
   using L = Lanes<V>;
   using Mask = typename L::Mask;
   constexpr i64 width = L::width;
@@ -184,14 +184,14 @@ template <bool Minus, class V, class P>
 static i64 united_rows(i64 begin, i64 end, i64, const P* apos, const i32* acrd, const V* avalues, const P* bpos,
                        const i32* bcrd, const V* bvalues, i32* crd, V* values, i64* ends) {
   i64 n = 0, last = begin - 1;
-  const auto write = [&](const Step<V>& s) {
+  const auto write = [&](const MergeStep<V>& s) {
     for (i64 k = s.empty; k > 0; --k) ends[s.row - k - begin] = n;
     n += put<Minus>(s, crd + n, values + n);
     ends[s.row - begin] = n;
     last = s.row;
   };
-  Steps<V, P> steps{apos, acrd, avalues, bpos, bcrd, bvalues, begin - 1, end};
-  Step<V> s, t;
+  MergeSteps<V, P> steps{apos, acrd, avalues, bpos, bcrd, bvalues, begin - 1, end};
+  MergeStep<V> s, t;
   while (steps.next(s)) {
     const bool two = steps.next(t);
     if (!two) t = s;

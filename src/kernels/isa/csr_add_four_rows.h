@@ -12,7 +12,7 @@ namespace strata::kernels::STRATA_ISA {
 inline constexpr i32 beyond = 0x7fffffff;  ///< stands behind every key
 
 /// One of the two, from element `at` to `stop`; the same elements of G rows.
-template <class V, int G> struct Walk {
+template <class V, int G> struct RowsCursor {
   const i32* keys;
   const V* values[G];
   i64 at, stop;
@@ -43,7 +43,7 @@ enum class How { apart, meets, runs };
 template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
   using Four = FourOf<V>;
   using Values = typename Four::type;
-  Walk<V, G> a, b;
+  RowsCursor<V, G> a, b;
   i32* keys;
   V* values[G];
   i64 n = 0;
@@ -51,26 +51,26 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
   static Values of_a(Values v) { return Minus ? v - Values{} : v + Values{}; }  // (-0.0 - 0 is -0.0, -0.0 + 0 is 0)
   static Values of_b(Values v) { return Minus ? Values{} - v : Values{} + v; }
   /// What four elements of each of the rows hold.
-  struct Rows {
+  struct FourElements {
     Values of[G];
   };
-  static Rows whole(const Walk<V, G>& w) {
-    Rows r;
-    for (int q = 0; q < G; ++q) r.of[q] = Four::template load<false>(Keys{}, w.values[q] + w.at);
+  static FourElements whole(const RowsCursor<V, G>& rows) {
+    FourElements r;
+    for (int q = 0; q < G; ++q) r.of[q] = Four::template load<false>(Keys{}, rows.values[q] + rows.at);
     return r;
   }
-  static Rows some(const Walk<V, G>& w, Keys here) {
-    Rows r;
-    for (int q = 0; q < G; ++q) r.of[q] = Four::template load<Near>(here, w.values[q] + w.at);
+  static FourElements some(const RowsCursor<V, G>& rows, Keys here) {
+    FourElements r;
+    for (int q = 0; q < G; ++q) r.of[q] = Four::template load<Near>(here, rows.values[q] + rows.at);
     return r;
   }
-  template <class F> static Rows each(const F& f) {
-    Rows r;
+  template <class F> static FourElements each(const F& f) {
+    FourElements r;
     for (int q = 0; q < G; ++q) r.of[q] = f(q);
     return r;
   }
 
-  [[gnu::always_inline]] void put(Keys i, const Rows& v) {
+  [[gnu::always_inline]] void put(Keys i, const FourElements& v) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(keys + n), i);
     for (int q = 0; q < G; ++q) Four::store(values[q] + n, v.of[q]);
     n += 4;
@@ -78,8 +78,8 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
 
   /// Those of either that are in, none of which lies behind one that is not. `Meets`: some of both are the same, or
   /// not, as a core cannot guess; what that takes is done in any case.
-  template <bool Meets = false> [[gnu::always_inline]] void csr_add_rows(Keys i, Keys j, const Rows& av, const Rows& bv,
-                                                                         u32 a_in, u32 b_in) {
+  template <bool Meets = false> [[gnu::always_inline]] void csr_add_rows(Keys i, Keys j, const FourElements& av,
+                                                                         const FourElements& bv, u32 a_in, u32 b_in) {
     const i32 na = __builtin_popcount(a_in), nb = __builtin_popcount(b_in);
     // Minus how many of b lie before each of a.
     const Keys before = _mm_add_epi32(
@@ -91,7 +91,7 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
     u32 places =
         static_cast<u32>(_mm_cvtsi128_si32(_mm_or_si128(place, _mm_shuffle_epi32(place, 0xb1))));  // of a's among all
     i32 more = nb;                                                                                 // of b alone
-    Rows x = each([&](int q) { return of_a(av.of[q]); }), y = each([&](int q) { return of_b(bv.of[q]); });
+    FourElements x = each([&](int q) { return of_a(av.of[q]); }), y = each([&](int q) { return of_b(bv.of[q]); });
     if (const u32 met = bits_of(same) & a_in; Meets || met) {
       x = each([&](int q) {
         const Values there = Four::where(same, Four::pick(rank, bv.of[q]));
@@ -113,7 +113,7 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
   /// Four of both are there.
   template <How how> [[gnu::always_inline]] void step() {
     const Keys i = a.four(), j = b.four();
-    const Rows av = whole(a), bv = whole(b);
+    const FourElements av = whole(a), bv = whole(b);
     if constexpr (how == How::runs) {
       const i32 i_first = a.keys[a.at], i_last = a.keys[a.at + 3], j_first = b.keys[b.at], j_last = b.keys[b.at + 3];
       if (unguessed((i_last < j_first) | (j_last < i_first) | (bits_of(_mm_cmpeq_epi32(i, j)) == 15))) {
@@ -130,10 +130,10 @@ template <bool Minus, bool Near, bool Padded, class V, int G = 1> struct Sum {
               b_past = bits_of(_mm_cmpgt_epi32(j, _mm_shuffle_epi32(i, 0xff)));
     csr_add_rows<how == How::meets>(i, j, av, bv, a_past ^ 15, b_past ^ 15);
   }
-  [[gnu::always_inline]] void rest_of_a(Keys i, const Rows& v) {
+  [[gnu::always_inline]] void rest_of_a(Keys i, const FourElements& v) {
     put(i, each([&](int q) { return of_a(v.of[q]); })), a.at += 4;
   }
-  [[gnu::always_inline]] void rest_of_b(Keys j, const Rows& v) {
+  [[gnu::always_inline]] void rest_of_b(Keys j, const FourElements& v) {
     put(j, each([&](int q) { return of_b(v.of[q]); })), b.at += 4;
   }
   /// There may be less.

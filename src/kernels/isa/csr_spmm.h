@@ -6,7 +6,7 @@
 namespace strata::kernels::STRATA_ISA {
 
 /// Where the rows of a dense matrix lie that a product needs.
-enum class Rows {
+enum class RowLocality {
   near,       ///< in the core's own caches: asking early costs more than it hides
   nearest,    ///< the same, where A's rows are long: what is waited for are A's own bytes, which are asked for line by
               ///< line
@@ -26,11 +26,15 @@ inline constexpr i64 long_row = 128;
 
 // The vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each
 // other's sums where x is near: then there are more chains. `leaves`: the row goes past the caches from here.
-template <Rows R, int N, template <int, class> class Place, class V, class C>
+template <RowLocality R, int N, template <int, class> class Place, class V, class C>
 static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values, const V* x, V* out,
                              [[maybe_unused]] bool streams_rows, const Dense<V>& d) {
-  constexpr int chains = (R == Rows::near || R == Rows::nearest) && N < 4 ? 4 / N : 1, M = Place<N, V>::vectors;
-  constexpr i64 distance = R == Rows::scattered ? far_ahead : R == Rows::twice ? 16 : N * vector_bytes > 512 ? 12 : 24;
+  constexpr int chains = (R == RowLocality::near || R == RowLocality::nearest) && N < 4 ? 4 / N : 1,
+                M = Place<N, V>::vectors;
+  constexpr i64 distance = R == RowLocality::scattered ? far_ahead
+                           : R == RowLocality::twice   ? 16
+                           : N * vector_bytes > 512    ? 12
+                                                       : 24;
   const Place<N, V> place(x, d.columns - (x - d.x));
   x = place.begin(x);
   Vec<V> acc[chains][M];
@@ -43,7 +47,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 #pragma GCC unroll 17
     for (int q = 0; q < M; ++q) sums[q] += v * place.read(row, q);
   };
-  if constexpr (R == Rows::nearest) {
+  if constexpr (R == RowLocality::nearest) {
     constexpr int few = 8;
     constexpr i64 ahead = 2048;
     for (; k + few <= stop; k += few) {
@@ -73,12 +77,12 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 #endif
   }
   for (; k < stop; ++k) {
-    if constexpr (R == Rows::far || R == Rows::twice || R == Rows::scattered) {
+    if constexpr (R == RowLocality::far || R == RowLocality::twice || R == RowLocality::scattered) {
       const auto ask = [&]<bool Second>(i64 ahead) __attribute__((always_inline)) {
         prefetch_row<M, Second>(x + static_cast<i64>(crd[k + ahead < last ? k + ahead : k]) * d.ldx, is_astray(x));
       };
-      ask.template operator()<R == Rows::scattered>(distance);
-      if constexpr (R == Rows::twice) ask.template operator()<true>(2 * distance);
+      ask.template operator()<R == RowLocality::scattered>(distance);
+      if constexpr (R == RowLocality::twice) ask.template operator()<true>(2 * distance);
     }
     add(acc[0], k);
   }
@@ -106,7 +110,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 }
 
 // Columns of one row, by the widest panels that fit.
-template <Rows R, template <int, class> class Place, class V, class C>
+template <RowLocality R, template <int, class> class Place, class V, class C>
 static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, bool streams_rows,
                                const Dense<V>& d) {
   i64 c = 0;
@@ -116,8 +120,8 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
   if constexpr (max_accumulators >= 16) STRATA_PANELS(16, Place);
   STRATA_PANELS(8, Place);
   STRATA_PANELS(4, Place);
-  STRATA_PANELS(2, Plain);
-  STRATA_PANELS(1, Plain);
+  STRATA_PANELS(2, ByVectors);
+  STRATA_PANELS(1, ByVectors);
 #undef STRATA_PANELS
 #if defined(__AVX2__)
   if (c < d.columns) row_panel<R, 1, Tail>(start, stop, last, crd, values, d.x + c, out + c, streams_rows, d);
@@ -137,7 +141,7 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
 }
 
 // N: vectors that the columns fill; 0 where that is known at run time only.
-template <Rows R, int N, template <int, class> class Place, class V, class P, class C>
+template <RowLocality R, int N, template <int, class> class Place, class V, class P, class C>
 static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   StreamingStores<V> stream(d.out + begin * d.ldo);
   const bool streams_rows = d.streaming && streams_by_rows(d.out, d.columns * static_cast<i64>(sizeof(V))),
@@ -145,7 +149,7 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
   for (i64 i = begin; i < end; ++i) {
     const i64 start = pos[i], stop = pos[i + 1];
-    if constexpr (R != Rows::nearest) {
+    if constexpr (R != RowLocality::nearest) {
       prefetch_stream(values + start);
       prefetch_stream(crd + start);
     }
@@ -159,7 +163,7 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 }
 
 // Few columns, as most products have them: not to choose a panel for each row is 5 to 12 % where rows are short.
-template <Rows R, template <int, class> class Place, class V, class P, class C>
+template <RowLocality R, template <int, class> class Place, class V, class P, class C>
 static void csr_widths(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   if (d.columns == lanes<V>) csr_spmm<R, 1, Place>(begin, end, pos, crd, values, d);
   else if (d.columns == 2 * lanes<V>) csr_spmm<R, 2, Place>(begin, end, pos, crd, values, d);
@@ -167,22 +171,22 @@ static void csr_widths(i64 begin, i64 end, const P* pos, const C* crd, const V* 
   else csr_spmm<R, 0, Place>(begin, end, pos, crd, values, d);
 }
 
-template <Rows R, class V, class P, class C>
+template <RowLocality R, class V, class P, class C>
 static void csr_places(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
 #if defined(__AVX2__)
   if (by_lines(d.x, sizeof(V), d.ldx, d.columns)) return csr_widths<R, ByLines>(begin, end, pos, crd, values, d);
 #endif
-  csr_widths<R, Plain>(begin, end, pos, crd, values, d);
+  csr_widths<R, ByVectors>(begin, end, pos, crd, values, d);
 }
 
 template <class V, class P, class C>
 static void csr_rows(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
   const bool long_rows = static_cast<i64>(pos[end]) - static_cast<i64>(pos[begin]) >= long_row * (end - begin);
-  if (d.near && long_rows) csr_places<Rows::nearest>(begin, end, pos, crd, values, d);
-  else if (d.near) csr_places<Rows::near>(begin, end, pos, crd, values, d);
-  else if (d.scattered) csr_places<Rows::scattered>(begin, end, pos, crd, values, d);
-  else if (d.twice) csr_places<Rows::twice>(begin, end, pos, crd, values, d);
-  else csr_places<Rows::far>(begin, end, pos, crd, values, d);
+  if (d.near && long_rows) csr_places<RowLocality::nearest>(begin, end, pos, crd, values, d);
+  else if (d.near) csr_places<RowLocality::near>(begin, end, pos, crd, values, d);
+  else if (d.scattered) csr_places<RowLocality::scattered>(begin, end, pos, crd, values, d);
+  else if (d.twice) csr_places<RowLocality::twice>(begin, end, pos, crd, values, d);
+  else csr_places<RowLocality::far>(begin, end, pos, crd, values, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

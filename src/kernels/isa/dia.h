@@ -129,8 +129,8 @@ static inline void dia_row(i64 i, const i64* offsets, i64 diagonals, const V* va
   dia_row_panel<N, Inside, PLACE>(i, offsets, diagonals, values, stride, by_row, cols, d.x + c, out + c, d)
   STRATA_PANELS(8, Place);
   STRATA_PANELS(4, Place);
-  STRATA_PANELS(2, Plain);
-  STRATA_PANELS(1, Plain);
+  STRATA_PANELS(2, ByVectors);
+  STRATA_PANELS(1, ByVectors);
 #undef STRATA_PANELS
 #if defined(__AVX2__)
   if (c < d.columns)
@@ -182,7 +182,7 @@ void dia(i64 begin, i64 end, const i64* offsets, i64 diagonals, const V* values,
   if (by_lines(d.x, sizeof(V), d.ldx, d.columns))
     return dia_rows<ByLines>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
 #endif
-  dia_rows<Plain>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
+  dia_rows<ByVectors>(begin, end, offsets, diagonals, values, stride, by_row, cols, d);
 }
 
 }  // namespace strata::kernels::STRATA_ISA

@@ -115,7 +115,7 @@ template <class V> struct PlainLoops {
   void (*attend)(i64 begin, i64 end, const i64* pos, const i32* crd, const Attention<V>& a);
 };
 
-template <class V> struct Loops {
+template <class V> struct ValueLoops {
   IndexedLoops<V, i32, i32> i32_i32;
   IndexedLoops<V, i64, i64> i64_i64;
   IndexedLoops<V, i64, i32> i64_i32;
@@ -135,8 +135,8 @@ struct LoopTable {
   bool (*by_lines)(const void* x, i64 element_bytes, i64 ldx, i64 columns);
   /// Do rows of a result of CSR go past the caches from registers?
   bool (*streams_by_rows)(const void* out, i64 row_bytes);
-  Loops<double> f64;
-  Loops<float> f32;
+  ValueLoops<double> f64;
+  ValueLoops<float> f32;
 };
 
 /// Bytes between asking for what streams by element for element and reading it, on this machine.

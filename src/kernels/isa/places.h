@@ -6,9 +6,9 @@
 namespace strata::kernels::STRATA_ISA {
 
 // N vectors of a row of x or of the result, where these lie.
-template <int N, class V> struct Plain {
+template <int N, class V> struct ByVectors {
   static constexpr int vectors = N;
-  Plain(const V*, i64) {}
+  ByVectors(const V*, i64) {}
   static const V* begin(const V* row) { return row; }
   static V* begin(V* row) { return row; }
   static Vec<V> read(const V* row, int q) { return load(row + q * lanes<V>); }

@@ -12,10 +12,11 @@ static void tile_panel(i64 from, i64 to, const P* tile, const C* crd, const V* v
   for (i64 j = 0; j < t.tiles; ++j, tile += t.height, d.x += t.width * d.ldx) {
     if constexpr (N == 0) {
       if (is_vector(d)) csr_vector(from, to, tile, crd, values, d);
-      else csr_spmm<Rows::near, 0, Plain>(from, to, tile, crd, values, d);
+      else csr_spmm<RowLocality::near, 0, ByVectors>(from, to, tile, crd, values, d);
     } else {
       for (i64 i = from; i < to; ++i)
-        row_panel<Rows::nearest, N, Plain>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo, false, d);
+        row_panel<RowLocality::nearest, N, ByVectors>(tile[i], tile[i + 1], last, crd, values, d.x, d.out + i * d.ldo,
+                                                      false, d);
     }
     d.beta = V(1);  // the tiles behind the first add to what it left
   }

@@ -26,7 +26,7 @@ constexpr i64 vendor_chunk_work = 65536;  ///< multiply-adds that are worth a ha
 
 struct Match {
   MatrixProduct product;
-  Storage storage = Storage::rows;
+  MatrixStorage storage = MatrixStorage::rows;
   i64 block = 1;
   bool blocks_by_columns = false;
 };
@@ -43,13 +43,13 @@ std::optional<Match> match(const Query& q, std::string& why) {
                    &x = q.operands[static_cast<std::size_t>(m->dense)], &y = q.output;
   Match out{*m};
   if (const auto d = rows_of(a.format, LevelKind::compressed)) {
-    out.storage = *d == DimPair{m->row_dim, m->inner_dim} ? Storage::rows : Storage::columns;
+    out.storage = *d == DimPair{m->row_dim, m->inner_dim} ? MatrixStorage::rows : MatrixStorage::columns;
   } else if (const auto b = blocked_rows_of(a.format); b && b->dims == DimPair{m->row_dim, m->inner_dim}) {
     if (b->rows != b->columns) return refuse("MKL's blocks are square");
     for (const i64 extent : a.shape)
       if (extent % b->rows) return refuse("MKL's blocks divide the extents");
     if (b->column_major && m->out_free >= 0) return refuse("MKL multiplies blocks by columns with vectors alone");
-    out.storage = Storage::blocks;
+    out.storage = MatrixStorage::blocks;
     out.block = b->rows;
     out.blocks_by_columns = b->column_major;
   } else {
@@ -128,19 +128,19 @@ void check(int status, const char* routine) {
 }
 
 /// A handle and what it was made with.
-template <class V, class I> class Matrix {
+template <class V, class I> class MatrixHandle {
  public:
-  Matrix(const Functions<V, I>& f, const Match& m, const I* pos, I rows, I columns, const I* crd, const V* values)
+  MatrixHandle(const Functions<V, I>& f, const Match& m, const I* pos, I rows, I columns, const I* crd, const V* values)
       : f_(f) {
-    if (m.storage == Storage::blocks)
+    if (m.storage == MatrixStorage::blocks)
       check(f.create_bsr(&handle_, zero_based, m.blocks_by_columns ? column_major : row_major, rows, columns,
                          static_cast<I>(m.block), pos, pos + 1, crd, values),
             "create_bsr");
     else check(f.create_csr(&handle_, zero_based, rows, columns, pos, pos + 1, crd, values), "create_csr");
   }
-  ~Matrix() { f_.destroy(handle_); }
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
+  ~MatrixHandle() { f_.destroy(handle_); }
+  MatrixHandle(const MatrixHandle&) = delete;
+  MatrixHandle& operator=(const MatrixHandle&) = delete;
 
   /// y = alpha * op(matrix) * x + beta * y, with `columns` columns (0: vectors).
   void multiply(int operation, V alpha, const V* x, V beta, V* y, i64 columns) const {
@@ -184,7 +184,7 @@ void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, co
   const i64 columns = p.out_free < 0 ? 0 : out.shape()[static_cast<std::size_t>(p.out_free)],
             width = std::max<i64>(1, columns);
   // The dimension that is stored outside, and the one inside, in blocks.
-  const bool scatters = m->storage == Storage::columns;
+  const bool scatters = m->storage == MatrixStorage::columns;
   const i64 rows = a.shape()[static_cast<std::size_t>(scatters ? p.inner_dim : p.row_dim)] / m->block,
             inner = a.shape()[static_cast<std::size_t>(scatters ? p.row_dim : p.inner_dim)] / m->block;
   with_types(a.type(), [&]<class V, class I>(V*, I*) {
@@ -200,7 +200,8 @@ void run(const Query& q, std::span<const Tensor> operands, const Tensor& out, co
       const i64 begin = c == 0 ? 0 : cut(pos, rows, c, chunks), end = cut(pos, rows, c + 1, chunks);
       if (begin == end) return;
       const OneThread alone(*lib);
-      const Matrix<V, I> slice(f, *m, pos + begin, static_cast<I>(end - begin), static_cast<I>(inner), crd, values);
+      const MatrixHandle<V, I> slice(f, *m, pos + begin, static_cast<I>(end - begin), static_cast<I>(inner), crd,
+                                     values);
       const i64 offset = begin * m->block * width;
       if (scatters) slice.multiply(transposed, alpha, x + offset, c == 0 ? beta : V(1), y, columns);
       else slice.multiply(not_transposed, alpha, x, beta, y + offset, columns);

@@ -38,7 +38,7 @@ std::string last_error() {
 }
 
 /// Never destroyed: plans may be made while the program ends.
-struct Known {
+struct LibraryCache {
   std::vector<std::string> folders;  ///< of look_in()
   struct Outcome {
     std::unique_ptr<const Library> library;
@@ -46,11 +46,11 @@ struct Known {
   };
   std::map<std::string, Outcome> by_wish;  ///< by the value of STRATA_MKL
 };
-Known& known() {
-  static Known& k = *new Known;
+LibraryCache& known() {
+  static LibraryCache& k = *new LibraryCache;
   return k;
 }
-std::mutex& mutex = fork_mutex<Known>();  // made when the library is loaded
+std::mutex& mutex = fork_mutex<LibraryCache>();  // made when the library is loaded
 
 template <class F> void find(void* lib, const std::string& name, F& f) {
   f = reinterpret_cast<F>(dlsym(lib, name.c_str()));

@@ -36,7 +36,7 @@ inline std::vector<const LoopTable*> tables_here() {
 /// Tests of every choice take one of n where STRATA_TEST_COUNT asks for a short run, as under the sanitizers.
 inline int one_of(int n) { return std::getenv("STRATA_TEST_COUNT") ? n : 1; }
 
-template <class V> const Loops<V>& loops_of(const LoopTable& t) {
+template <class V> const ValueLoops<V>& loops_of(const LoopTable& t) {
   if constexpr (sizeof(V) == 8) return t.f64;
   else return t.f32;
 }
