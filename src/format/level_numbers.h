@@ -19,28 +19,28 @@ struct NoCrd {
 template <class Crd = NoCrd> class LevelNumbers {
  public:
   LevelNumbers(const Level& level, const LevelRange& range, Crd crd = {}) : crd_(std::move(crd)) {
-    (*this)[Word::lo] = range.lo;
-    (*this)[Word::size] = range.size;
-    (*this)[Word::n] = level.arg;
+    (*this)[LevelWord::lo] = range.lo;
+    (*this)[LevelWord::size] = range.size;
+    (*this)[LevelWord::n] = level.arg;
   }
 
-  std::int64_t& operator[](Word w) { return words_[static_cast<std::size_t>(w)]; }
+  std::int64_t& operator[](LevelWord w) { return words_[static_cast<std::size_t>(w)]; }
 
   std::int64_t number(std::int64_t n) const { return n; }
-  std::int64_t word(Word w) const { return words_[static_cast<std::size_t>(w)]; }
+  std::int64_t word(LevelWord w) const { return words_[static_cast<std::size_t>(w)]; }
   std::int64_t crd(std::int64_t i) const { return crd_(i); }
-  std::int64_t divisor_n() const { return word(Word::n); }
-  std::int64_t divide(LevelText::Op op, std::int64_t a, std::int64_t b) const {
-    return op == LevelText::Op::div ? floor_div(a, b) : floor_mod(a, b);
+  std::int64_t divisor_n() const { return word(LevelWord::n); }
+  std::int64_t divide(LevelText::Operation op, std::int64_t a, std::int64_t b) const {
+    return op == LevelText::Operation::div ? floor_div(a, b) : floor_mod(a, b);
   }
-  std::int64_t apply(LevelText::Op op, std::int64_t a, std::int64_t b) const {
+  std::int64_t apply(LevelText::Operation op, std::int64_t a, std::int64_t b) const {
     std::int64_t r = 0;
     bool wraps = false;
     switch (op) {
-      case LevelText::Op::add: wraps = __builtin_add_overflow(a, b, &r); break;
-      case LevelText::Op::sub: wraps = __builtin_sub_overflow(a, b, &r); break;
-      case LevelText::Op::mul: wraps = __builtin_mul_overflow(a, b, &r); break;
-      case LevelText::Op::min: r = std::min(a, b); break;
+      case LevelText::Operation::add: wraps = __builtin_add_overflow(a, b, &r); break;
+      case LevelText::Operation::sub: wraps = __builtin_sub_overflow(a, b, &r); break;
+      case LevelText::Operation::mul: wraps = __builtin_mul_overflow(a, b, &r); break;
+      case LevelText::Operation::min: r = std::min(a, b); break;
       default: r = std::max(a, b);
     }
     if (wraps)

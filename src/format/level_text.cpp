@@ -21,7 +21,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// sum = term { (+ | -) term }; term = factor { (* | / | %) factor }
 class LevelTextParser {
  public:
-  LevelTextParser(std::string_view text, std::span<const Word> allowed, bool arrays, LevelText& out)
+  LevelTextParser(std::string_view text, std::span<const LevelWord> allowed, bool arrays, LevelText& out)
       : text_(text), allowed_(allowed), arrays_(arrays), out_(out) {}
 
   int parse() {
@@ -32,7 +32,7 @@ class LevelTextParser {
   }
 
  private:
-  using Op = LevelText::Op;
+  using Operation = LevelText::Operation;
 
   [[noreturn]] void fail(std::size_t at, std::size_t length, const std::string& what, const std::string& expected) {
     throw FormatError({.what = what,
@@ -53,19 +53,19 @@ class LevelTextParser {
   void take(char c) {
     if (!accept(c)) fail(at_, 1, "'" + std::string(1, c) + "' is missing", "'" + std::string(1, c) + "'");
   }
-  int node(LevelText::Node n) {
+  int node(LevelText::SyntaxNode n) {
     if (out_.nodes_.size() == most_nodes) fail(0, text_.size(), "the text is too long", "at most 256 operations");
     out_.nodes_.push_back(n);
     return static_cast<int>(out_.nodes_.size()) - 1;
   }
-  int node(Op op, int a, int b) { return node({.op = op, .a = a, .b = b}); }
+  int node(Operation op, int a, int b) { return node({.op = op, .a = a, .b = b}); }
 
   int sum(int depth) {
     if (depth > deepest) fail(at_, 1, "the text is nested too deeply", "at most 64 parentheses inside each other");
     int a = term(depth);
     for (;;) {
-      if (accept('+')) a = node(Op::add, a, term(depth));
-      else if (accept('-')) a = node(Op::sub, a, term(depth));
+      if (accept('+')) a = node(Operation::add, a, term(depth));
+      else if (accept('-')) a = node(Operation::sub, a, term(depth));
       else return a;
     }
   }
@@ -74,7 +74,7 @@ class LevelTextParser {
     int a = factor(depth);
     for (;;) {
       if (accept('*')) {
-        a = node(Op::mul, a, factor(depth));
+        a = node(Operation::mul, a, factor(depth));
         continue;
       }
       const bool div = accept('/');
@@ -82,12 +82,12 @@ class LevelTextParser {
       if (div) accept('/');
       const std::size_t begin = (blanks(), at_);
       const int by = factor(depth);
-      const LevelText::Node d = out_.nodes_[static_cast<std::size_t>(by)];
-      const bool n = d.op == Op::word && d.word == Word::n;
-      if (!n && (d.op != Op::number || d.number < 1))
+      const LevelText::SyntaxNode d = out_.nodes_[static_cast<std::size_t>(by)];
+      const bool n = d.op == Operation::word && d.word == LevelWord::n;
+      if (!n && (d.op != Operation::number || d.number < 1))
         fail(begin, std::max<std::size_t>(1, at_ - begin), "a divisor must be known when code is generated",
              "a number from 1 on, or n");
-      a = node({.op = div ? Op::div : Op::mod, .a = a, .b = n ? by : -1, .number = d.number});
+      a = node({.op = div ? Operation::div : Operation::mod, .a = a, .b = n ? by : -1, .number = d.number});
     }
   }
 
@@ -101,14 +101,14 @@ class LevelTextParser {
     }
     if (accept('-')) {
       if (depth > deepest) fail(begin, 1, "the text is nested too deeply", "at most 64 signs inside each other");
-      return node(Op::sub, node({.op = Op::number}), factor(depth + 1));
+      return node(Operation::sub, node({.op = Operation::number}), factor(depth + 1));
     }
     if (at_ < text_.size() && is_digit(text_[at_])) {
       std::int64_t value = 0;
       const auto r = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
       at_ = static_cast<std::size_t>(r.ptr - text_.data());
       if (r.ec != std::errc()) fail(begin, at_ - begin, "a number is too large", "a number that fits 64 bits");
-      return node({.op = Op::number, .number = value});
+      return node({.op = Operation::number, .number = value});
     }
     while (at_ < text_.size() && (is_letter(text_[at_]) || (at_ > begin && is_digit(text_[at_])))) ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
@@ -119,44 +119,44 @@ class LevelTextParser {
       take(',');
       const int b = sum(depth + 1);
       take(')');
-      return node(word == "min" ? Op::min : Op::max, a, b);
+      return node(word == "min" ? Operation::min : Operation::max, a, b);
     }
     if (word == "crd" && arrays_) {
       take('[');
       const int a = sum(depth + 1);
       take(']');
-      return node(Op::crd, a, -1);
+      return node(Operation::crd, a, -1);
     }
     const auto found = std::ranges::find(words, word);
-    const auto which = static_cast<Word>(found - words.begin());
+    const auto which = static_cast<LevelWord>(found - words.begin());
     if (found == words.end() || std::ranges::find(allowed_, which) == allowed_.end())
       fail(begin, word.size(), "'" + std::string(word) + "' has no meaning here", expected_words());
-    return node({.op = Op::word, .word = which});
+    return node({.op = Operation::word, .word = which});
   }
 
   std::string expected_words() const {
     std::string out = "a number, min, max";
-    for (const Word w : allowed_) out += ", " + std::string(words[static_cast<std::size_t>(w)]);
+    for (const LevelWord w : allowed_) out += ", " + std::string(words[static_cast<std::size_t>(w)]);
     return arrays_ ? out + ", crd[...]" : out;
   }
 
   std::string_view text_;
-  std::span<const Word> allowed_;
+  std::span<const LevelWord> allowed_;
   bool arrays_;
   LevelText& out_;
   std::size_t at_ = 0;
 };
 
-LevelText::LevelText(std::string_view text, std::span<const Word> allowed, bool arrays) {
+LevelText::LevelText(std::string_view text, std::span<const LevelWord> allowed, bool arrays) {
   root_ = LevelTextParser(text, allowed, arrays, *this).parse();
 }
 
-bool LevelText::uses(Word word) const {
-  return std::ranges::any_of(nodes_, [&](const Node& n) { return n.op == Op::word && n.word == word; });
+bool LevelText::uses(LevelWord word) const {
+  return std::ranges::any_of(nodes_, [&](const SyntaxNode& n) { return n.op == Operation::word && n.word == word; });
 }
 
 bool LevelText::uses_crd() const {
-  return std::ranges::any_of(nodes_, [](const Node& n) { return n.op == Op::crd; });
+  return std::ranges::any_of(nodes_, [](const SyntaxNode& n) { return n.op == Operation::crd; });
 }
 
 }  // namespace strata::levels

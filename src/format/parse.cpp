@@ -15,16 +15,16 @@ namespace strata {
 namespace {
 
 /// Names that users registered, by lower-case name.
-struct Registry {
-  struct Entry {
+struct FormatRegistry {
+  struct RegisteredFormat {
     std::string name, text;
     FormatSpec spec;
   };
-  std::mutex& mutex = fork_mutex<Registry>();
-  std::map<std::string, Entry, std::less<>> entries;
+  std::mutex& mutex = fork_mutex<FormatRegistry>();
+  std::map<std::string, RegisteredFormat, std::less<>> entries;
 };
-Registry& registry() {
-  static Registry* r = new Registry;  // outlives every static destructor that may still parse
+FormatRegistry& registry() {
+  static FormatRegistry* r = new FormatRegistry;  // outlives every static destructor that may still parse
   return *r;
 }
 
@@ -41,7 +41,7 @@ detail::FoundLevel find_level(std::string_view name) {
 }
 
 bool find_registered(std::string_view name, FormatSpec& found) {
-  Registry& r = registry();
+  FormatRegistry& r = registry();
   std::lock_guard lock(r.mutex);
   const auto it = r.entries.find(lower_case(name));
   if (it == r.entries.end()) return false;
@@ -209,9 +209,9 @@ void register_format(std::string_view name, std::string_view text) {
                        .expected = "a name of your own",
                        .got = std::string(name)});
   const Format format = parse_format(text);
-  Registry::Entry entry{std::string(name), format.to_string(), format.spec()};
+  FormatRegistry::RegisteredFormat entry{std::string(name), format.to_string(), format.spec()};
   {
-    Registry& r = registry();
+    FormatRegistry& r = registry();
     std::lock_guard lock(r.mutex);
     r.entries.insert_or_assign(lower_case(name), std::move(entry));
   }
@@ -223,7 +223,7 @@ std::vector<std::pair<std::string, std::string>> format_names() {
   for (const auto& f : detail::named_formats)
     out.emplace_back(std::string(f.name) + (f.numbers.empty() ? "" : "(" + std::string(f.numbers) + ")"),
                      std::string(f.meaning));
-  Registry& r = registry();
+  FormatRegistry& r = registry();
   std::lock_guard lock(r.mutex);
   for (const auto& [key, entry] : r.entries) out.emplace_back(entry.name, entry.text);
   return out;

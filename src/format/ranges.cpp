@@ -69,17 +69,21 @@ struct Ranges {
 };
 
 /// A level coordinate, or what follows from some, as the interval it may lie in.
-struct Bound {
+struct CoordinateInterval {
   Interval::Int lo = 0, hi = 0;
   bool bad = false;
-  static Bound make(Interval::Int lo, Interval::Int hi, bool bad) { return {lo, hi, bad || !fits(lo) || !fits(hi)}; }
-  friend Bound operator+(Bound a, Bound b) {
-    return a.bad || b.bad ? Bound{0, 0, true} : make(a.lo + b.lo, a.hi + b.hi, false);
+  static CoordinateInterval make(Interval::Int lo, Interval::Int hi, bool bad) {
+    return {lo, hi, bad || !fits(lo) || !fits(hi)};
   }
-  friend Bound operator-(Bound a, Bound b) {
-    return a.bad || b.bad ? Bound{0, 0, true} : make(a.lo - b.hi, a.hi - b.lo, false);
+  friend CoordinateInterval operator+(CoordinateInterval a, CoordinateInterval b) {
+    return a.bad || b.bad ? CoordinateInterval{0, 0, true} : make(a.lo + b.lo, a.hi + b.hi, false);
   }
-  friend Bound operator*(Bound a, std::int64_t n) { return a.bad ? a : make(a.lo * n, a.hi * n, false); }
+  friend CoordinateInterval operator-(CoordinateInterval a, CoordinateInterval b) {
+    return a.bad || b.bad ? CoordinateInterval{0, 0, true} : make(a.lo - b.hi, a.hi - b.lo, false);
+  }
+  friend CoordinateInterval operator*(CoordinateInterval a, std::int64_t n) {
+    return a.bad ? a : make(a.lo * n, a.hi * n, false);
+  }
 };
 
 void check_shape(const Format& f, std::span<const std::int64_t> shape) {
@@ -120,9 +124,9 @@ std::vector<LevelRange> Format::level_ranges(std::span<const std::int64_t> shape
   // Slots outside of the tensor lie anywhere in the level ranges: no dimension coordinate that follows from them may
   // wrap.
   for (int d = 0; !empty && d < rank(); ++d) {
-    const Bound b = eval_dim<Bound>(d, [&](int l) {
+    const CoordinateInterval b = eval_dim<CoordinateInterval>(d, [&](int l) {
       const LevelRange& r = out[static_cast<std::size_t>(l)];
-      return Bound{r.lo, Interval::Int{r.lo} + r.size - 1, false};
+      return CoordinateInterval{r.lo, Interval::Int{r.lo} + r.size - 1, false};
     });
     if (b.bad) too_large(*this, completing_level(d));
   }
@@ -137,42 +141,38 @@ void check_room(const Format& f, std::size_t dims, std::size_t lvls) {
        .expected = std::to_string(f.rank()) + " dimensions and " + std::to_string(f.num_levels()) + " levels",
        .got = std::to_string(dims) + " and " + std::to_string(lvls)});
 }
-}  // namespace
 
 // Coordinates that are no coordinates of any tensor may wrap; they never trap.
+struct WrappingCoordinate {
+  std::uint64_t x;
+  WrappingCoordinate operator+(WrappingCoordinate o) const { return {x + o.x}; }
+  WrappingCoordinate operator-(WrappingCoordinate o) const { return {x - o.x}; }
+  WrappingCoordinate operator*(std::int64_t n) const { return {x * static_cast<std::uint64_t>(n)}; }
+};
+}  // namespace
+
 void Format::dim2lvl(std::span<const std::int64_t> dims, std::span<std::int64_t> lvls) const {
   check_room(*this, dims.size(), lvls.size());
-  struct Wrapping {
-    std::uint64_t x;
-    Wrapping operator+(Wrapping o) const { return {x + o.x}; }
-    Wrapping operator-(Wrapping o) const { return {x - o.x}; }
-  };
   for (int l = 0; l < num_levels(); ++l)
     lvls[static_cast<std::size_t>(l)] = static_cast<std::int64_t>(
-        eval_level<Wrapping>(
-            l, [&](int d) { return Wrapping{static_cast<std::uint64_t>(dims[static_cast<std::size_t>(d)])}; },
-            [](Wrapping a, std::int64_t n) {
-              return Wrapping{static_cast<std::uint64_t>(floor_div(static_cast<std::int64_t>(a.x), n))};
+        eval_level<WrappingCoordinate>(
+            l, [&](int d) { return WrappingCoordinate{static_cast<std::uint64_t>(dims[static_cast<std::size_t>(d)])}; },
+            [](WrappingCoordinate a, std::int64_t n) {
+              return WrappingCoordinate{static_cast<std::uint64_t>(floor_div(static_cast<std::int64_t>(a.x), n))};
             },
-            [](Wrapping a, std::int64_t n) {
-              return Wrapping{static_cast<std::uint64_t>(floor_mod(static_cast<std::int64_t>(a.x), n))};
+            [](WrappingCoordinate a, std::int64_t n) {
+              return WrappingCoordinate{static_cast<std::uint64_t>(floor_mod(static_cast<std::int64_t>(a.x), n))};
             })
             .x);
 }
 
 void Format::lvl2dim(std::span<const std::int64_t> lvls, std::span<std::int64_t> dims) const {
   check_room(*this, dims.size(), lvls.size());
-  struct Wrapping {
-    std::uint64_t x;
-    Wrapping operator+(Wrapping o) const { return {x + o.x}; }
-    Wrapping operator-(Wrapping o) const { return {x - o.x}; }
-    Wrapping operator*(std::int64_t n) const { return {x * static_cast<std::uint64_t>(n)}; }
-  };
   for (int d = 0; d < rank(); ++d)
-    dims[static_cast<std::size_t>(d)] =
-        static_cast<std::int64_t>(eval_dim<Wrapping>(d, [&](int l) {
-                                    return Wrapping{static_cast<std::uint64_t>(lvls[static_cast<std::size_t>(l)])};
-                                  }).x);
+    dims[static_cast<std::size_t>(d)] = static_cast<std::int64_t>(
+        eval_dim<WrappingCoordinate>(d, [&](int l) {
+          return WrappingCoordinate{static_cast<std::uint64_t>(lvls[static_cast<std::size_t>(l)])};
+        }).x);
 }
 
 int Format::completing_level(int d) const {

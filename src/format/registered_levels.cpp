@@ -17,14 +17,14 @@ namespace {
 
 constexpr int most = 64;
 
-struct Registry {
-  std::mutex& mutex = fork_mutex<Registry>();
+struct LevelRegistry {
+  std::mutex& mutex = fork_mutex<LevelRegistry>();
   std::array<std::atomic<RegisteredLevel*>, most> by_kind{};  ///< never freed: tensors of them may be anywhere
   std::array<std::atomic<bool>, most> shown{};
   std::atomic<int> size = 0;
 };
-Registry& registry() {
-  static Registry* r = new Registry;
+LevelRegistry& registry() {
+  static LevelRegistry* r = new LevelRegistry;
   return *r;
 }
 
@@ -41,7 +41,8 @@ void check_name(const std::string& name) {
         {.what = "the level type '" + name + "' is built in", .expected = "a name of your own", .got = name});
 }
 
-LevelText text(const std::string& what, const std::string& source, std::initializer_list<Word> words, bool arrays) {
+LevelText text(const std::string& what, const std::string& source, std::initializer_list<LevelWord> words,
+               bool arrays) {
   try {
     return LevelText(source, words, arrays);
   } catch (const FormatError& e) {
@@ -54,23 +55,26 @@ LevelText text(const std::string& what, const std::string& source, std::initiali
 RegisteredLevel parsed(LevelType type) {
   RegisteredLevel out;
   out.coordinate = text("coordinate", type.coordinate,
-                        {Word::parent, Word::first, Word::p, Word::previous, Word::lo, Word::size, Word::n}, true);
+                        {LevelWord::parent, LevelWord::first, LevelWord::p, LevelWord::previous, LevelWord::lo,
+                         LevelWord::size, LevelWord::n},
+                        true);
   out.has_pos = type.slots.empty();
-  if (!out.has_pos) out.slots = text("slots", type.slots, {Word::lo, Word::size, Word::n}, false);
+  if (!out.has_pos) out.slots = text("slots", type.slots, {LevelWord::lo, LevelWord::size, LevelWord::n}, false);
   out.has_crd = out.coordinate.uses_crd();
   if (out.has_crd)
     out.crd_entries =
-        text("crd_entries", type.crd_entries, {Word::parents, Word::positions, Word::lo, Word::size, Word::n}, false);
-  out.takes_number = out.coordinate.uses(Word::n) || (!out.has_pos && out.slots.uses(Word::n)) ||
-                     (out.has_crd && out.crd_entries.uses(Word::n));
-  out.reads_size = out.coordinate.uses(Word::size) || (!out.has_pos && out.slots.uses(Word::size));
+        text("crd_entries", type.crd_entries,
+             {LevelWord::parents, LevelWord::positions, LevelWord::lo, LevelWord::size, LevelWord::n}, false);
+  out.takes_number = out.coordinate.uses(LevelWord::n) || (!out.has_pos && out.slots.uses(LevelWord::n)) ||
+                     (out.has_crd && out.crd_entries.uses(LevelWord::n));
+  out.reads_size = out.coordinate.uses(LevelWord::size) || (!out.has_pos && out.slots.uses(LevelWord::size));
   out.type = std::move(type);
   return out;
 }
 
 /// A type that was never shown: its place is free again, but for one that another thread added behind it. It is
 /// destroyed by who took the lock, behind it: its function may be Python's, and wait for who waits for the lock.
-std::unique_ptr<RegisteredLevel> taken(Registry& r, std::size_t k) {
+std::unique_ptr<RegisteredLevel> taken(LevelRegistry& r, std::size_t k) {
   if (static_cast<int>(k) + 1 != r.size) return nullptr;
   r.size = static_cast<int>(k);
   return std::unique_ptr<RegisteredLevel>(r.by_kind[k].exchange(nullptr));
@@ -95,7 +99,7 @@ const RegisteredLevel& registered(LevelKind kind) {
 }
 
 int find_registered(std::string_view name) {
-  const Registry& r = registry();
+  const LevelRegistry& r = registry();
   for (int k = 0; k < r.size; ++k)
     if (r.shown[static_cast<std::size_t>(k)] &&
         detail::same_word(r.by_kind[static_cast<std::size_t>(k)].load()->type.name, name))
@@ -108,7 +112,7 @@ int registered_count() { return registry().size; }
 LevelKind add_registered(LevelType type) {
   check_name(type.name);
   RegisteredLevel level = parsed(std::move(type));
-  Registry& r = registry();
+  LevelRegistry& r = registry();
   std::lock_guard lock(r.mutex);
   if (r.size == most)
     throw FormatError({.what = "too many level types", .expected = "at most " + std::to_string(most)});
@@ -126,7 +130,7 @@ LevelKind add_registered(LevelType type) {
 }
 
 void show_registered(LevelKind kind) {
-  Registry& r = registry();
+  LevelRegistry& r = registry();
   const auto k = static_cast<std::size_t>(index_of(kind));
   std::unique_ptr<RegisteredLevel> gone;
   std::lock_guard lock(r.mutex);
@@ -140,7 +144,7 @@ void show_registered(LevelKind kind) {
 }
 
 void drop_registered(LevelKind kind) {
-  Registry& r = registry();
+  LevelRegistry& r = registry();
   std::unique_ptr<RegisteredLevel> gone;
   std::lock_guard lock(r.mutex);
   gone = taken(r, static_cast<std::size_t>(index_of(kind)));

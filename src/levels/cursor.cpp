@@ -33,7 +33,7 @@ std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent, const
   }
 }
 
-Cursor::Counted counted_in_window(const CursorInputs& in, const Window& window) {
+Cursor::CountedLoop counted_in_window(const CursorInputs& in, const Window& window) {
   ir::Expr begin = in.lo, end = in.lo + in.size;
   if (window.begin)
     begin = ir::is_constant(begin, 0) && ir::is_constant(window.begin, 0) ? begin : ir::max(begin, window.begin);

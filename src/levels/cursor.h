@@ -31,11 +31,11 @@ struct StateVariable {
 /// Counted levels set `counted`: position runs over [begin, end) by one, `enter` runs at the top of each iteration.
 /// Other levels are state machines: declare `state`, run `settle`; while (valid) { enter; ...; advance; settle; }.
 struct Cursor {
-  struct Counted {
+  struct CountedLoop {
     std::string variable;  ///< what the loop counts
     ir::Expr begin, end;
   };
-  std::optional<Counted> counted;
+  std::optional<CountedLoop> counted;
   std::vector<StateVariable> state;  ///< declared before the loop (a counted level may carry state too: delta)
   ir::Stmt before;                   ///< lets that must stand before the loop (may be null)
   ir::Stmt settle;                   ///< may be null

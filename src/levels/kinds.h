@@ -19,6 +19,6 @@ Steps steps_of_bitmap(const CursorInputs& in, const ir::Expr& parent);
 Steps steps_of_registered(const CursorInputs& in, const ir::Expr& parent, const ir::Expr& position);
 
 /// The part of [lo, lo + size) that lies in the window.
-Cursor::Counted counted_in_window(const CursorInputs& in, const Window& window);
+Cursor::CountedLoop counted_in_window(const CursorInputs& in, const Window& window);
 
 }  // namespace strata::levels

@@ -10,34 +10,34 @@
 namespace strata::storage {
 namespace {
 
-using levels::Word;
+using levels::LevelWord;
 
 /// Reads coordinates of one level, one parent after the other.
-class Reader {
+class CoordinateReader {
  public:
-  explicit Reader(const LevelView& v)
+  explicit CoordinateReader(const LevelView& v)
       : v_(v),
         type_(levels::registered(v.level.kind)),
-        numbers_(v.level, v.range, Entry{&v}),
+        numbers_(v.level, v.range, CheckedCrd{&v}),
         width_(type_.has_pos ? 0 : v.width()) {}
 
   std::int64_t first(std::int64_t parent) const { return type_.has_pos ? v_.pos[parent] : parent * width_; }
   std::int64_t last(std::int64_t parent) const { return type_.has_pos ? v_.pos[parent + 1] : (parent + 1) * width_; }
 
   void open(std::int64_t parent) {
-    numbers_[Word::parent] = parent;
-    numbers_[Word::first] = first(parent);
-    numbers_[Word::previous] = v_.range.lo - 1;
+    numbers_[LevelWord::parent] = parent;
+    numbers_[LevelWord::first] = first(parent);
+    numbers_[LevelWord::previous] = v_.range.lo - 1;
   }
   /// Of the children in their order; `before` is that of the child before.
   std::int64_t coordinate(std::int64_t position) {
-    numbers_[Word::p] = position;
-    return numbers_[Word::previous] = type_.coordinate.evaluate<std::int64_t>(numbers_);
+    numbers_[LevelWord::p] = position;
+    return numbers_[LevelWord::previous] = type_.coordinate.evaluate<std::int64_t>(numbers_);
   }
-  void set_previous(std::int64_t c) { numbers_[Word::previous] = c; }
+  void set_previous(std::int64_t c) { numbers_[LevelWord::previous] = c; }
 
  private:
-  struct Entry {
+  struct CheckedCrd {
     const LevelView* v;
     std::int64_t operator()(std::int64_t i) const {
       if (i < 0 || i >= v->crd.size)
@@ -49,7 +49,7 @@ class Reader {
 
   const LevelView& v_;
   const levels::RegisteredLevel& type_;
-  levels::LevelNumbers<Entry> numbers_;
+  levels::LevelNumbers<CheckedCrd> numbers_;
   std::int64_t width_;
 };
 
@@ -67,7 +67,7 @@ std::int64_t check(const CheckInput& in) {
     if (v.crd.size < entries)
       fail(v, "crd is too short", std::to_string(entries) + " entries", std::to_string(v.crd.size));
   }
-  Reader reader(v);
+  CoordinateReader reader(v);
   const std::int64_t high = v.range.lo + v.range.size;
   for (std::int64_t parent = 0; parent < parents; ++parent) {
     poll_at(parent + 1);
@@ -92,7 +92,7 @@ std::int64_t check(const CheckInput& in) {
 }
 
 void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out) {
-  Reader reader(v);
+  CoordinateReader reader(v);
   for (int k = 0; k < n; ++k) {
     reader.open(parents[k]);
     const std::int64_t end = reader.last(parents[k]);
@@ -109,7 +109,7 @@ void walk(const LevelView& v, const std::int64_t* parents, int n, Children& out)
 
 void find(const LevelView& v, std::int64_t parent, std::int64_t coordinate,
           const std::function<void(std::int64_t)>& visit) {
-  Reader reader(v);
+  CoordinateReader reader(v);
   reader.open(parent);
   for (std::int64_t p = reader.first(parent); p < reader.last(parent); ++p) {
     const std::int64_t c = reader.coordinate(p);
@@ -148,7 +148,7 @@ void check_built(const BuildInput& in, const LevelElements& given, const LevelBu
     refuse_build(in.level, in.index, e.problem().what, e.problem().expected, e.problem().got);
   }
   lengths("crd", built.crd.size(), type.has_crd ? crd_entries(v, in.parents, total) : 0);
-  Reader reader(v);
+  CoordinateReader reader(v);
   std::size_t e = 0;
   for (std::int64_t parent = 0; parent < in.parents; ++parent) {
     reader.open(parent);
@@ -226,8 +226,8 @@ std::int64_t crd_entries(const LevelView& v, std::int64_t parents, std::int64_t 
   if (v.level.kind == LevelKind::bitmap) return parents * bitmap_words(v.range.size);
   if (!levels::is_registered(v.level.kind)) return positions;
   levels::LevelNumbers numbers(v.level, v.range);
-  numbers[Word::parents] = parents;
-  numbers[Word::positions] = positions;
+  numbers[LevelWord::parents] = parents;
+  numbers[LevelWord::positions] = positions;
   const auto entries = levels::registered(v.level.kind).crd_entries.evaluate<std::int64_t>(numbers);
   if (entries < 0) fail(v, "`crd_entries` is negative", "0 or more entries", std::to_string(entries));
   return entries;
@@ -235,7 +235,7 @@ std::int64_t crd_entries(const LevelView& v, std::int64_t parents, std::int64_t 
 
 std::int64_t registered_coordinate(const LevelView& v, std::int64_t parent, std::int64_t position,
                                    std::int64_t before) {
-  Reader reader(v);
+  CoordinateReader reader(v);
   reader.open(parent);
   reader.set_previous(before);
   return reader.coordinate(position);
@@ -301,28 +301,28 @@ struct Code {
   ir::Expr parent = nullptr, first = nullptr, p = nullptr, previous = nullptr;
 
   ir::Expr number(std::int64_t n) const { return ir::int_const(n); }
-  ir::Expr word(Word w) const {
+  ir::Expr word(LevelWord w) const {
     switch (w) {
-      case Word::parent: return parent;
-      case Word::first: return first;
-      case Word::p: return p;
-      case Word::previous: return previous;
-      case Word::lo: return in.lo;
-      case Word::size: return in.size;
+      case LevelWord::parent: return parent;
+      case LevelWord::first: return first;
+      case LevelWord::p: return p;
+      case LevelWord::previous: return previous;
+      case LevelWord::lo: return in.lo;
+      case LevelWord::size: return in.size;
       default: return ir::int_const(in.level.arg);
     }
   }
   ir::Expr crd(const ir::Expr& i) const { return in.crd(i); }
   std::int64_t divisor_n() const { return in.level.arg; }
-  ir::Expr divide(LevelText::Op op, const ir::Expr& a, std::int64_t b) const {
-    return op == LevelText::Op::div ? ir::floor_div(a, b) : ir::floor_mod(a, b);
+  ir::Expr divide(LevelText::Operation op, const ir::Expr& a, std::int64_t b) const {
+    return op == LevelText::Operation::div ? ir::floor_div(a, b) : ir::floor_mod(a, b);
   }
-  ir::Expr apply(LevelText::Op op, const ir::Expr& a, const ir::Expr& b) const {
+  ir::Expr apply(LevelText::Operation op, const ir::Expr& a, const ir::Expr& b) const {
     switch (op) {
-      case LevelText::Op::add: return a + b;
-      case LevelText::Op::sub: return a - b;
-      case LevelText::Op::mul: return a * b;
-      case LevelText::Op::min: return ir::min(a, b);
+      case LevelText::Operation::add: return a + b;
+      case LevelText::Operation::sub: return a - b;
+      case LevelText::Operation::mul: return a * b;
+      case LevelText::Operation::min: return ir::min(a, b);
       default: return ir::max(a, b);
     }
   }
@@ -336,7 +336,7 @@ ir::Expr first_of(const CursorInputs& in, const ir::Expr& parent) {
 ir::Expr coordinate(const CursorInputs& in, const ir::Expr& parent, const ir::Expr& position,
                     const ir::Expr& previous) {
   const LevelText& text = registered(in.level.kind).coordinate;
-  const ir::Expr first = text.uses(Word::first) ? first_of(in, parent) : nullptr;
+  const ir::Expr first = text.uses(LevelWord::first) ? first_of(in, parent) : nullptr;
   return text.evaluate<ir::Expr>(Code{in, parent, first, position, previous});
 }
 
@@ -351,7 +351,7 @@ Cursor open_registered(const CursorInputs& in, const ir::Expr& parent) {
   const ir::Expr first = first_of(in, parent);
   cursor.counted = {in.fresh("p" + in.stem), first, level.has_pos ? in.pos(parent + 1) : first + slots_in_code(in)};
   cursor.position = ir::var(cursor.counted->variable);
-  if (level.coordinate.uses(Word::previous)) {
+  if (level.coordinate.uses(LevelWord::previous)) {
     const Steps steps = steps_of_registered(in, parent, cursor.position);
     cursor.state = steps.state;
     cursor.enter = steps.step;
