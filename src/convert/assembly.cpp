@@ -26,21 +26,21 @@ struct Sources {
 };
 
 /// All elements in row-major order, those of one place beside each other as they came.
-struct Places {
+struct ElementsByPlace {
   PodArray<SortItem> items;
   std::vector<std::int64_t> starts;  ///< of each place in `items`, and their end
   std::vector<Buffer> coords;
   std::int64_t size() const { return static_cast<std::int64_t>(starts.size()) - 1; }
 };
 
-Places find_places(std::span<const Buffer> coords, std::int64_t n, const Shape& shape) {
+ElementsByPlace find_places(std::span<const Buffer> coords, std::int64_t n, const Shape& shape) {
   Elements elements(dense_format(static_cast<int>(shape.size())), shape, DType::u8);
   elements.reserve(n);
   const std::vector<char> no_values(1024);  // what is looked for is their order alone
   read_lists(coords, n, shape, [&](std::int64_t, std::int64_t count, const std::int64_t* const* dims) {
     elements.append({static_cast<int>(count), dims, no_values.data()});
   });
-  Places found;
+  ElementsByPlace found;
   found.items = elements.order();
   const auto at = [&](std::int64_t k) {
     return static_cast<std::size_t>(found.items[static_cast<std::size_t>(k)].index);
@@ -69,7 +69,7 @@ Places find_places(std::span<const Buffer> coords, std::int64_t n, const Shape& 
 }
 
 /// `numbers`: per slot the place whose value it holds, counted from 1; anything else where it holds none.
-template <class I> Sources sources_of(const Buffer& numbers, const Places& places) {
+template <class I> Sources sources_of(const Buffer& numbers, const ElementsByPlace& places) {
   const auto* number = static_cast<const std::int64_t*>(numbers.data);
   const std::int64_t slots = numbers.size, count = places.size();
   const auto place_of = [&](std::int64_t s) { return number[s] >= 1 && number[s] <= count ? number[s] - 1 : -1; };
@@ -155,7 +155,7 @@ Assembly::Assembly(std::span<const Buffer> coords, const Shape& shape, const For
   check_shape(format, shape);
   const std::int64_t n = coords.empty() ? 1 : coords[0].size;
   check_lists(coords, n, shape);
-  const Places places = find_places(coords, n, shape);
+  const ElementsByPlace places = find_places(coords, n, shape);
   const Buffer numbers = Buffer::allocate(DType::i64, places.size());
   std::iota(numbers.as<std::int64_t>().begin(), numbers.as<std::int64_t>().end(), std::int64_t{1});
   ConvertOptions of_pattern = options;

@@ -23,7 +23,7 @@ struct Block {
 };
 
 /// Elements [begin, begin + size) of a block, which came in one call or in several of the same order.
-struct Run {
+struct BlockRun {
   std::int64_t order = 0;
   std::shared_ptr<Block> block;
   std::int64_t begin = 0, size = 0;
@@ -41,7 +41,7 @@ struct Builder::Impl {
   Shape shape;
   DType dtype, index;
   mutable std::mutex mutex;
-  std::vector<Run> runs;
+  std::vector<BlockRun> runs;
   std::shared_ptr<Block> open;  ///< takes small lists
   std::int64_t size = 0;
 
@@ -93,7 +93,7 @@ void Builder::add(std::span<const Buffer> coords, const Buffer& values, std::int
     begin = block->size;
     Impl::put(*block, lists);
   }
-  Run* const last = all.runs.empty() ? nullptr : &all.runs.back();
+  BlockRun* const last = all.runs.empty() ? nullptr : &all.runs.back();
   if (last && last->block == block && last->order == order) last->size += n;
   else all.runs.push_back({order, block, begin, n});
   all.size += n;
@@ -107,12 +107,12 @@ const Shape& Builder::shape() const { return impl_->shape; }
 DType Builder::dtype() const { return impl_->dtype; }
 
 Tensor Builder::build(const Format& format, const ConvertOptions& options, std::optional<Scalar> fill) const {
-  std::vector<Run> runs;
+  std::vector<BlockRun> runs;
   {
     const std::lock_guard lock(impl_->mutex);
     runs = impl_->runs;
   }
-  std::ranges::stable_sort(runs, {}, &Run::order);
+  std::ranges::stable_sort(runs, {}, &BlockRun::order);
   std::vector<std::int64_t> starts(runs.size() + 1);
   for (std::size_t r = 0; r < runs.size(); ++r) starts[r + 1] = starts[r] + runs[r].size;
   const std::shared_ptr<Block> whole = impl_->fresh(starts.back());
@@ -129,7 +129,7 @@ Tensor Builder::build(const Format& format, const ConvertOptions& options, std::
 }
 
 void Builder::clear() {
-  std::vector<Run> gone;  // let go outside of the lock
+  std::vector<BlockRun> gone;  // let go outside of the lock
   const std::lock_guard lock(impl_->mutex);
   gone.swap(impl_->runs);
   impl_->open.reset();

@@ -126,13 +126,13 @@ Tensor from_dense(const Tensor& given, const Format& format, std::optional<doubl
   const Tensor dense = whole || absent.same_bits(given.fill()) ? given : to_dense(given);
   if (threshold == 0 && absent.same_bits(dense.fill()))
     return convert(dense, format, {.zeros = least ? Zeros::automatic : Zeros::exact});
-  const Source all = stored_elements(dense, Zeros::keep);
+  const ElementSource all = stored_elements(dense, Zeros::keep);
   const auto width = size_of(dense.dtype());
   const auto kept = [&](const Sink& sink) {
     std::vector<std::vector<std::int64_t>> columns(static_cast<std::size_t>(dense.rank()));
     std::vector<const std::int64_t*> dims(columns.size());
     std::vector<char> values;
-    all.emit([&](const Piece& p) {
+    all.emit([&](const ElementChunk& p) {
       for (auto& c : columns) c.clear();
       values.clear();
       int n = 0;

@@ -69,10 +69,10 @@ DType automatic_crd_dtype(const Format& format, const Shape& shape) {
 namespace {
 
 /// Which slots of a part.
-enum class Slots : std::uint8_t { all, without_fill, fill_alone };
+enum class SlotSelection : std::uint8_t { all, without_fill, fill_alone };
 
 /// In-range slots of a part, or those that say more, or no more, than the fill.
-void emit_slots(const Tensor& t, const Part& part, Slots which, bool exact, const Sink& sink) {
+void emit_slots(const Tensor& t, const Part& part, SlotSelection which, bool exact, const Sink& sink) {
   const auto width = size_of(t.dtype());
   std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()),
                                               std::vector<std::int64_t>(storage::Children::capacity));
@@ -86,7 +86,7 @@ void emit_slots(const Tensor& t, const Part& part, Slots which, bool exact, cons
       const auto load = [&](std::size_t i) {
         return load_as<T>(from + c.slot[i] * static_cast<std::int64_t>(sizeof(T)));
       };
-      if (which == Slots::all) {
+      if (which == SlotSelection::all) {
         for (std::size_t i = 0; i < all; ++i) {
           const T x = load(i);
           std::memcpy(values.data() + i * sizeof(T), &x, sizeof(T));
@@ -95,7 +95,7 @@ void emit_slots(const Tensor& t, const Part& part, Slots which, bool exact, cons
         return;
       }
       const IsFill<T> is_fill(t.fill(), exact);
-      const bool wanted = which == Slots::fill_alone;
+      const bool wanted = which == SlotSelection::fill_alone;
       std::size_t n = 0;
       for (std::size_t i = 0; i < all; ++i) {
         const T x = load(i);
@@ -126,15 +126,17 @@ int compare(const Elements& a, std::int64_t i, const Elements& b, std::int64_t k
 
 /// All that a sum of parts stores around a fill that is not 0: fill-in stands for nothing where another part stores
 /// something, and would be added to that.
-Source elements_of_sum(const Tensor& t) {
+ElementSource elements_of_sum(const Tensor& t) {
   const auto emit = [t](const Sink& sink) {
     const Format dense = dense_format(t.rank());
     Elements stored(dense, t.shape(), t.dtype()), filled(dense, t.shape(), t.dtype());
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
       const bool holds = part.format.can_hold_fill();
-      emit_slots(t, part, holds ? Slots::without_fill : Slots::all, true, [&](const Piece& p) { stored.append(p); });
-      if (holds) emit_slots(t, part, Slots::fill_alone, true, [&](const Piece& p) { filled.append(p); });
+      emit_slots(t, part, holds ? SlotSelection::without_fill : SlotSelection::all, true,
+                 [&](const ElementChunk& chunk) { stored.append(chunk); });
+      if (holds)
+        emit_slots(t, part, SlotSelection::fill_alone, true, [&](const ElementChunk& chunk) { filled.append(chunk); });
     }
     stored.sort_and_combine(), filled.sort_and_combine();
     std::vector<std::int64_t> at(t.shape().size());
@@ -160,7 +162,7 @@ Source elements_of_sum(const Tensor& t) {
 
 }  // namespace
 
-Source stored_elements(const Tensor& t, Zeros zeros) {
+ElementSource stored_elements(const Tensor& t, Zeros zeros) {
   std::int64_t slots = 0;
   bool drops = false, fills = false;
   for (int k = 0; k < t.num_parts(); ++k) {
@@ -178,7 +180,7 @@ Source stored_elements(const Tensor& t, Zeros zeros) {
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
       const bool drop = zeros != Zeros::keep && part.format.can_hold_fill();
-      emit_slots(t, part, drop ? Slots::without_fill : Slots::all, zeros == Zeros::exact, sink);
+      emit_slots(t, part, drop ? SlotSelection::without_fill : SlotSelection::all, zeros == Zeros::exact, sink);
     }
   };
   // Most slots of blocks and bridges stay; dense tensors may hold mostly zeros, and memory that is not touched costs
@@ -224,8 +226,8 @@ namespace {
 
 /// A part of `format` from elements in rows or columns, by the shortcut from there; pos in 64 bits, as build_part
 /// leaves them.
-Part build_from_rows(const Elements& elements, const Format& format, const Target& target) {
-  Target rows{.format = elements.format(), .shape = target.shape, .fill = target.fill, .options = {}};
+Part build_from_rows(const Elements& elements, const Format& format, const ConversionTarget& target) {
+  ConversionTarget rows{.format = elements.format(), .shape = target.shape, .fill = target.fill, .options = {}};
   const DType index =
       index_dtype_for(std::max(elements.size(), *std::max_element(target.shape.begin(), target.shape.end())));
   rows.crd_dtype = index;
@@ -246,7 +248,7 @@ Part build_from_rows(const Elements& elements, const Format& format, const Targe
 
 }  // namespace
 
-Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
+Tensor assemble(const ElementSource& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
                 const ConvertOptions& options) {
   check_shape(format, shape);
   for (const auto& asked : {options.pos_dtype, options.crd_dtype})
@@ -254,7 +256,7 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
       throw DTypeError({.what = "positions and coordinates are integers",
                         .expected = "int8 to int64 or uint8 to uint64",
                         .got = std::string(name_of(*asked))});
-  Target target{.format = format, .shape = shape, .fill = as_fill(fill.as(dtype)), .options = options};
+  ConversionTarget target{.format = format, .shape = shape, .fill = as_fill(fill.as(dtype)), .options = options};
   target.crd_dtype = options.crd_dtype.value_or(automatic_crd_dtype(format, shape));
 
   std::vector<Part> parts;
@@ -262,13 +264,13 @@ Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Sha
     DimensionMap(format, format.level_ranges(shape), shape);  // refuses sizes that do not combine
     Elements elements(format, shape, dtype);
     elements.reserve(source.at_most);
-    source.emit([&](const Piece& p) { elements.append(p); });
+    source.emit([&](const ElementChunk& chunk) { elements.append(chunk); });
     elements.sort_and_combine();
     parts.push_back(build_part(elements, target));
   } else {
     Elements all(dense_format(format.rank()), shape, dtype);
     all.reserve(source.at_most);
-    source.emit([&](const Piece& p) { all.append(p); });
+    source.emit([&](const ElementChunk& chunk) { all.append(chunk); });
     all.sort_and_combine();
     std::vector<Format> formats;
     for (int k = 0; k < format.num_parts(); ++k) {

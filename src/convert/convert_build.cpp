@@ -81,7 +81,7 @@ void fill_values(Buffer& values, const Scalar& fill) {
 
 }  // namespace
 
-Part build_part(const Elements& elements, const Target& target) {
+Part build_part(const Elements& elements, const ConversionTarget& target) {
   Part part;
   part.format = elements.format();
   part.ranges = elements.ranges();

@@ -35,15 +35,15 @@ Elements::Elements(const Format& part_format, const Shape& shape, DType dtype)
       width_(size_of(dtype)),
       keys_(layout_.used.size()) {}
 
-/// Level coordinates of a whole piece at once.
-void Elements::evaluate(int node, const Piece& piece, std::int64_t* out, std::size_t depth) {
+/// Level coordinates of a whole chunk at once.
+void Elements::evaluate(int node, const ElementChunk& chunk, std::int64_t* out, std::size_t depth) {
   const ExprNode& e = format_.spec().exprs[static_cast<std::size_t>(node)];
-  const auto n = static_cast<std::size_t>(piece.n);
+  const auto n = static_cast<std::size_t>(chunk.n);
   if (e.op == ExprNode::dim) {
-    std::copy_n(piece.dims[e.a], n, out);
+    std::copy_n(chunk.dims[e.a], n, out);
     return;
   }
-  evaluate(e.a, piece, out, depth + 1);
+  evaluate(e.a, chunk, out, depth + 1);
   if (e.op == ExprNode::div || e.op == ExprNode::mod) {
     const bool power = std::has_single_bit(static_cast<std::uint64_t>(e.n));
     const int shift = std::countr_zero(static_cast<std::uint64_t>(e.n));
@@ -62,7 +62,7 @@ void Elements::evaluate(int node, const Piece& piece, std::int64_t* out, std::si
   if (scratch_.size() <= depth) scratch_.resize(depth + 1);
   std::vector<std::int64_t> other = std::move(scratch_[depth]);
   other.resize(std::max(n, other.size()));
-  evaluate(e.b, piece, other.data(), depth + 1);
+  evaluate(e.b, chunk, other.data(), depth + 1);
   if (e.op == ExprNode::add)
     for (std::size_t k = 0; k < n; ++k) out[k] += other[k];
   else
@@ -75,8 +75,8 @@ void Elements::reserve(std::int64_t n) {
   values_.reserve(static_cast<std::size_t>(n) * width_);
 }
 
-void Elements::append(const Piece& piece) {
-  const auto n = static_cast<std::size_t>(piece.n);
+void Elements::append(const ElementChunk& chunk) {
+  const auto n = static_cast<std::size_t>(chunk.n);
   if (n == 0) return;
   const std::size_t before = keys_[0].size();
   for (auto& words : keys_) {
@@ -92,8 +92,8 @@ void Elements::append(const Piece& piece) {
     const int root = format_.level(static_cast<int>(l)).expr;
     const ExprNode& e = format_.spec().exprs[static_cast<std::size_t>(root)];
     const std::int64_t* from = level.data();
-    if (e.op == ExprNode::dim) from = piece.dims[e.a];
-    else evaluate(root, piece, level.data(), 1);
+    if (e.op == ExprNode::dim) from = chunk.dims[e.a];
+    else evaluate(root, chunk, level.data(), 1);
     std::uint64_t* out = keys_[static_cast<std::size_t>(f.word)].data() + before;
     for (std::size_t k = 0; k < n; ++k) out[k] |= static_cast<std::uint64_t>(from[k] - f.lo) << f.shift;
   }
@@ -104,7 +104,7 @@ void Elements::append(const Piece& piece) {
       while (w + 1 < keys_.size() && keys_[w][e] == keys_[w][e - 1]) ++w;
       sorted_ = keys_[w][e] > keys_[w][e - 1];
     }
-  values_.append(piece.values, n * width_);
+  values_.append(chunk.values, n * width_);
 }
 
 /// Bits of the last word, from the lowest, by which the elements ascend already, as CSR's rows do on their way to CSC.

@@ -12,15 +12,15 @@
 
 namespace strata::conversion {
 
-/// A piece of elements: dims[d][k] are dimension coordinates, values are packed one behind the other.
-struct Piece {
+/// A chunk of elements: dims[d][k] are dimension coordinates, values are packed one behind the other.
+struct ElementChunk {
   int n = 0;
   const std::int64_t* const* dims = nullptr;
   const char* values = nullptr;
 };
-using Sink = std::function<void(const Piece&)>;
+using Sink = std::function<void(const ElementChunk&)>;
 /// Calls its sink with all elements, in any order, duplicates included.
-struct Source {
+struct ElementSource {
   std::function<void(const Sink&)> emit;
   std::int64_t at_most = 0;  ///< how many there may be, where a good bound is known: only a hint
 };
@@ -50,7 +50,7 @@ class Elements {
   Elements(const Format& part_format, const Shape& shape, DType dtype);
 
   void reserve(std::int64_t n);
-  void append(const Piece& piece);
+  void append(const ElementChunk& chunk);
   /// Where each element stands in the order of level coordinates: stable, so that duplicates stay in the order in which
   /// they came. The key of an item is its first word.
   PodArray<SortItem> order() const;
@@ -79,7 +79,7 @@ class Elements {
 
  private:
   int sorted_suffix() const;
-  void evaluate(int node, const Piece& piece, std::int64_t* out, std::size_t depth);
+  void evaluate(int node, const ElementChunk& chunk, std::int64_t* out, std::size_t depth);
 
   Format format_;
   std::vector<LevelRange> ranges_;
@@ -93,7 +93,7 @@ class Elements {
 };
 
 /// What a target is built with.
-struct Target {
+struct ConversionTarget {
   Format format;
   Shape shape;
   Scalar fill;  ///< in the source's dtype
@@ -102,21 +102,22 @@ struct Target {
 };
 
 /// The arrays of one part; pos still in 64 bits. `padded` levels without a number get the longest row.
-Part build_part(const Elements& elements, const Target& target);
+Part build_part(const Elements& elements, const ConversionTarget& target);
 
 /// A whole target: collects, sorts, splits into parts, builds, and casts.
-Tensor assemble(const Source& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
+Tensor assemble(const ElementSource& source, DType dtype, const Scalar& fill, const Shape& shape, const Format& format,
                 const ConvertOptions& options);
 
 /// Values of another dtype in the same places, slot by slot.
 Tensor with_dtype(const Tensor& t, DType dtype);
 
 /// In-range slots of a tensor; those with the bits of the fill stay away where `zeros` says so.
-Source stored_elements(const Tensor& t, Zeros zeros);
+ElementSource stored_elements(const Tensor& t, Zeros zeros);
 
 /// Sends each element to a part: returns for each element (sorted by row-major coordinates) the number of its part. May
 /// set the number of slots of padded levels in `parts`.
-PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target);
+PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts,
+                                      const ConversionTarget& target);
 
 /// A split has a meaning, and there are parts to split into. TensorError.
 void check_split(const Split& split, const Format& format);

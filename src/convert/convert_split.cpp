@@ -11,15 +11,15 @@ namespace {
 bool has_coordinates(LevelKind k) { return storage::has_crd(k); }
 
 /// What one unit of a part costs: the smallest thing that its last level with coordinates can leave out.
-struct Unit {
+struct StoredUnit {
   int level = -1;     ///< that level; -1: everything is stored anyway
   double crd = 0;     ///< bytes of coordinates
   double slots = 1;   ///< slots that come with it
   bool free = false;  ///< its slots exist whether used or not (below dense levels, structured and padded)
 };
 
-Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtype) {
-  Unit u;
+StoredUnit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtype) {
+  StoredUnit u;
   for (int l = 0; l < f.num_levels(); ++l)
     if (has_coordinates(f.level(l).kind)) u.level = l;
   const double width = static_cast<double>(size_of(crd_dtype));
@@ -42,10 +42,10 @@ Unit unit_of(const Format& f, std::span<const LevelRange> ranges, DType crd_dtyp
 }
 
 /// Elements in runs of equal coordinates in the first levels of a part.
-class Groups {
+class PrefixGroups {
  public:
   /// `chosen`: indices into `elements`, which are sorted by dimensions.
-  Groups(const Elements& elements, const PodArray<std::int64_t>& chosen, const Format& part, const Shape& shape)
+  PrefixGroups(const Elements& elements, const PodArray<std::int64_t>& chosen, const Format& part, const Shape& shape)
       : levels_(part, shape, DType::u8) {
     levels_.reserve(static_cast<std::int64_t>(chosen.size()));
     constexpr std::size_t step = 1024;
@@ -160,9 +160,9 @@ class Groups {
   Elements levels_;
 };
 
-class Splitter {
+class PartSplitter {
  public:
-  Splitter(const Elements& elements, std::vector<Format>& parts, const Target& target)
+  PartSplitter(const Elements& elements, std::vector<Format>& parts, const ConversionTarget& target)
       : elements_(elements), parts_(parts), target_(target) {
     where_.resize(static_cast<std::size_t>(elements.size()));
     std::fill(where_.begin(), where_.end(), static_cast<std::uint8_t>(parts.size() - 1));
@@ -179,7 +179,7 @@ class Splitter {
       if (kind == Split::rows) take_rows(split.k);
       else if (kind == Split::band) take_band(split.lo, split.hi);
       else if (kind == Split::blocks)
-        take_units(k, [&](double count, const Unit& u) { return count >= split.fill * u.slots; });
+        take_units(k, [&](double count, const StoredUnit& u) { return count >= split.fill * u.slots; });
       else if (kind == Split::mask) take_mask(split.pattern);
       else take_automatically(k);
       std::size_t rest = 0;
@@ -235,7 +235,7 @@ class Splitter {
     const Tensor listed =
         boolean ? convert(*pattern, lists_for(pattern->shape(), pattern->nse()), {.zeros = Zeros::drop}) : *pattern;
     Elements mask(elements_.format(), target_.shape, pattern->dtype());
-    stored_elements(listed, Zeros::automatic).emit([&](const Piece& p) { mask.append(p); });
+    stored_elements(listed, Zeros::automatic).emit([&](const ElementChunk& chunk) { mask.append(chunk); });
     mask.sort_and_combine();
     std::int64_t m = 0;
     for (std::size_t e = 0; e < left_.size(); ++e) {
@@ -251,8 +251,8 @@ class Splitter {
   }
 
   template <class Worth> void take_units(std::size_t k, Worth worth) {
-    const Unit u = unit_of(parts_[k], parts_[k].level_ranges(target_.shape), target_.crd_dtype);
-    Groups(elements_, left_, parts_[k], target_.shape).each_count(u.level + 1, [&](std::size_t e, std::size_t n) {
+    const StoredUnit u = unit_of(parts_[k], parts_[k].level_ranges(target_.shape), target_.crd_dtype);
+    PrefixGroups(elements_, left_, parts_[k], target_.shape).each_count(u.level + 1, [&](std::size_t e, std::size_t n) {
       taken_[e] = worth(static_cast<double>(n), u);
     });
   }
@@ -260,14 +260,14 @@ class Splitter {
   /// What an element costs in the last part.
   double last_cost() const {
     const Format& last = parts_.back();
-    const Unit u = unit_of(last, last.level_ranges(target_.shape), target_.crd_dtype);
+    const StoredUnit u = unit_of(last, last.level_ranges(target_.shape), target_.crd_dtype);
     return u.crd + u.slots * width();
   }
 
   void take_automatically(std::size_t k) {
     const Format& part = parts_[k];
     const auto ranges = part.level_ranges(target_.shape);
-    const Unit u = unit_of(part, ranges, target_.crd_dtype);
+    const StoredUnit u = unit_of(part, ranges, target_.crd_dtype);
     const double unit_cost = u.crd + u.slots * width(), element_cost = last_cost();
     if (u.level < 0) {
       std::fill(taken_.begin(), taken_.end(), std::uint8_t{1});
@@ -275,14 +275,14 @@ class Splitter {
     }
     const Level& level = part.level(u.level);
     if (level.kind != LevelKind::structured && level.kind != LevelKind::padded) {
-      take_units(k, [&](double count, const Unit&) { return count * element_cost >= unit_cost; });
+      take_units(k, [&](double count, const StoredUnit&) { return count * element_cost >= unit_cost; });
       for (int l = 0; l < u.level; ++l)
         if (has_slots(part.level(l))) leave_room(part, l);
       return;
     }
 
     // A strip of slots below each parent: its first units fill them, the rest goes on.
-    const Groups groups(elements_, left_, part, target_.shape);
+    const PrefixGroups groups(elements_, left_, part, target_.shape);
     const auto units = [&](const std::vector<std::size_t>& members, auto&& f) {  // f(number of the unit, member)
       std::int64_t number = -1;
       for (std::size_t m = 0; m < members.size(); ++m) {
@@ -323,7 +323,7 @@ class Splitter {
 
   /// Of what was taken, units of a level beyond the slots of their parent are left to the parts behind.
   void leave_room(const Format& part, int level) {
-    const Groups groups(elements_, left_, part, target_.shape);
+    const PrefixGroups groups(elements_, left_, part, target_.shape);
     groups.each(level, [&](const std::vector<std::size_t>& members) {
       std::int64_t units = 0;
       std::size_t before = 0;  // the last that was taken
@@ -338,7 +338,7 @@ class Splitter {
 
   const Elements& elements_;
   std::vector<Format>& parts_;
-  const Target& target_;
+  const ConversionTarget& target_;
   PodArray<std::uint8_t> where_;
   PodArray<std::int64_t> left_;  ///< elements without a part so far, in order
   PodArray<std::uint8_t> taken_;
@@ -346,8 +346,9 @@ class Splitter {
 
 }  // namespace
 
-PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts, const Target& target) {
-  return Splitter(elements, parts, target).run();
+PodArray<std::uint8_t> split_elements(const Elements& elements, std::vector<Format>& parts,
+                                      const ConversionTarget& target) {
+  return PartSplitter(elements, parts, target).run();
 }
 
 }  // namespace strata::conversion

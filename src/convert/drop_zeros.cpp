@@ -106,15 +106,15 @@ std::optional<Tensor> compacted(const Tensor& t) {
 std::optional<Tensor> without_fill_in_lists(const Tensor& t) { return while_it_changes(t, compacted); }
 
 /// The stream of `t` without slots that hold no more than the fill.
-Source without_fill(const Tensor& t) {
-  const Source all = stored_elements(t, Zeros::automatic);
+ElementSource without_fill(const Tensor& t) {
+  const ElementSource all = stored_elements(t, Zeros::automatic);
   const auto kept = [t, all](const Sink& sink) {
     with_width(size_of(t.dtype()), [&]<class W>(W) {
       const IsFill<W> is_fill(as_fill(t.fill()));
       std::vector<std::vector<i64>> columns(static_cast<std::size_t>(t.rank()));
       std::vector<const i64*> dims(columns.size());
       std::vector<char> values;
-      all.emit([&](const Piece& p) {
+      all.emit([&](const ElementChunk& p) {
         for (auto& c : columns) c.clear();
         values.clear();
         int n = 0;

@@ -40,28 +40,28 @@ class Taken {
  public:
   Taken(std::span<const Slice> slices, std::size_t width) : slices_(slices), width_(width), columns_(slices.size()) {}
 
-  conversion::Piece of(const conversion::Piece& piece) {
-    at_.resize(static_cast<std::size_t>(piece.n));
+  conversion::ElementChunk of(const conversion::ElementChunk& chunk) {
+    at_.resize(static_cast<std::size_t>(chunk.n));
     std::iota(at_.begin(), at_.end(), 0);
     for (std::size_t d = 0; d < slices_.size(); ++d)
-      std::erase_if(at_, [&](int k) { return place_of(slices_[d], piece.dims[d][k]) < 0; });
+      std::erase_if(at_, [&](int k) { return place_of(slices_[d], chunk.dims[d][k]) < 0; });
     dims_.clear();
     for (std::size_t d = 0; d < slices_.size(); ++d) {
       if (!slices_[d].keeps) continue;
       columns_[d].clear();
-      for (int k : at_) columns_[d].push_back(place_of(slices_[d], piece.dims[d][k]));
+      for (int k : at_) columns_[d].push_back(place_of(slices_[d], chunk.dims[d][k]));
       dims_.push_back(columns_[d].data());
     }
     values_.resize(at_.size() * width_);
     for (std::size_t k = 0; k < at_.size(); ++k)
-      std::memcpy(values_.data() + k * width_, piece.values + static_cast<std::size_t>(at_[k]) * width_, width_);
+      std::memcpy(values_.data() + k * width_, chunk.values + static_cast<std::size_t>(at_[k]) * width_, width_);
     return {static_cast<int>(at_.size()), dims_.data(), values_.data()};
   }
 
  private:
   std::span<const Slice> slices_;
   std::size_t width_;
-  std::vector<int> at_;  ///< places in the piece
+  std::vector<int> at_;  ///< places in the chunk
   std::vector<std::vector<i64>> columns_;
   std::vector<const i64*> dims_;
   std::vector<char> values_;
@@ -79,10 +79,10 @@ Tensor slicing::elements_of(const Tensor& t, std::span<const Slice> slices, cons
   Shape shape;
   for (const Slice& s : slices)
     if (s.keeps) shape.push_back(s.count);
-  const conversion::Source stored = conversion::stored_elements(t, zeros);
+  const conversion::ElementSource stored = conversion::stored_elements(t, zeros);
   const auto kept = [&](const conversion::Sink& sink) {
     Taken taken(slices, size_of(t.dtype()));
-    stored.emit([&](const conversion::Piece& piece) { sink(taken.of(piece)); });
+    stored.emit([&](const conversion::ElementChunk& chunk) { sink(taken.of(chunk)); });
   };
   return conversion::assemble({kept}, t.dtype(), t.fill(), shape, format, {.zeros = Zeros::keep});
 }

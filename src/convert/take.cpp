@@ -27,14 +27,14 @@ bool goes_by_rows(const Tensor& t, std::size_t dim) {
 /// Each element once for each of its places.
 class Repeated {
  public:
-  Repeated(const Places& places, std::size_t dim, int rank, std::size_t width, const conversion::Sink& sink)
+  Repeated(const NewPlaces& places, std::size_t dim, int rank, std::size_t width, const conversion::Sink& sink)
       : places_(places), dim_(dim), width_(width), sink_(sink), columns_(static_cast<std::size_t>(rank)) {}
 
-  void add(const conversion::Piece& piece) {
-    for (int k = 0; k < piece.n; ++k)
-      for (i64 place : places_.of(piece.dims[dim_][k])) {
-        for (std::size_t d = 0; d < columns_.size(); ++d) columns_[d].push_back(d == dim_ ? place : piece.dims[d][k]);
-        const char* value = piece.values + static_cast<std::size_t>(k) * width_;
+  void add(const conversion::ElementChunk& chunk) {
+    for (int k = 0; k < chunk.n; ++k)
+      for (i64 place : places_.of(chunk.dims[dim_][k])) {
+        for (std::size_t d = 0; d < columns_.size(); ++d) columns_[d].push_back(d == dim_ ? place : chunk.dims[d][k]);
+        const char* value = chunk.values + static_cast<std::size_t>(k) * width_;
         values_.insert(values_.end(), value, value + width_);
         if (columns_[0].size() == 4096) flush();
       }
@@ -51,7 +51,7 @@ class Repeated {
     values_.clear();
   }
 
-  const Places& places_;
+  const NewPlaces& places_;
   const std::size_t dim_, width_;
   const conversion::Sink& sink_;
   std::vector<std::vector<i64>> columns_;
@@ -72,14 +72,14 @@ Tensor taken(const Tensor& t, std::size_t dim, std::span<const i64> coordinates)
     return convert(taken(rows, dim, coordinates), t.format(), {.zeros = Zeros::keep});
   }
   Shape shape = t.shape();
-  const Places places(coordinates, shape[dim], t.nse());
+  const NewPlaces places(coordinates, shape[dim], t.nse());
   shape[dim] = static_cast<i64>(coordinates.size());
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
-  const conversion::Source stored = conversion::stored_elements(t, Zeros::automatic);
+  const conversion::ElementSource stored = conversion::stored_elements(t, Zeros::automatic);
   const auto chosen = [&](const conversion::Sink& sink) {
     Repeated repeated(places, dim, t.rank(), size_of(t.dtype()), sink);
-    stored.emit([&](const conversion::Piece& piece) { repeated.add(piece); });
+    stored.emit([&](const conversion::ElementChunk& chunk) { repeated.add(chunk); });
   };
   return conversion::assemble({chosen}, t.dtype(), t.fill(), shape, format_of_part(t.format(), order),
                               {.zeros = Zeros::keep});

@@ -32,12 +32,12 @@ template <class C> i64 find(const C* rows, i64 n, i64 row) {
 }
 
 /// Where the listed rows begin, and how long they are.
-struct Found {
+struct FoundRows {
   std::vector<i64> begins, to;  ///< to: where each begins in the result; its length behind the last
 };
-template <class C> Found find_rows(const C* rows, i64 n, i64 extent, std::span<const i64> wanted) {
+template <class C> FoundRows find_rows(const C* rows, i64 n, i64 extent, std::span<const i64> wanted) {
   const auto count = static_cast<i64>(wanted.size());
-  Found out{.begins = std::vector<i64>(wanted.size()), .to = std::vector<i64>(wanted.size() + 1)};
+  FoundRows out{.begins = std::vector<i64>(wanted.size()), .to = std::vector<i64>(wanted.size() + 1)};
   const auto set = [&](i64 k, i64 begin, i64 end) {
     out.begins[static_cast<std::size_t>(k)] = begin;
     out.to[static_cast<std::size_t>(k) + 1] = std::max<i64>(0, end - begin);
@@ -126,7 +126,7 @@ Tensor take_listed(const Tensor& t, std::size_t dim, std::span<const i64> coordi
   part.ranges = type.format.level_ranges(type.shape);
   const i64 n = stored_of(from);
   const DType row_dtype = from.levels[0].crd.dtype;
-  const Found found = with_index_type(row_dtype, [&]<class C>(C) {
+  const FoundRows found = with_index_type(row_dtype, [&]<class C>(C) {
     return find_rows(static_cast<const C*>(from.levels[0].crd.data), n, extent, coordinates);
   });
   const i64 stored = found.to.back();

@@ -9,9 +9,9 @@
 
 namespace strata::slicing {
 
-class Places {
+class NewPlaces {
  public:
-  Places(std::span<const std::int64_t> coordinates, std::int64_t extent, std::int64_t stored)
+  NewPlaces(std::span<const std::int64_t> coordinates, std::int64_t extent, std::int64_t stored)
       : places_(coordinates.size()) {
     std::iota(places_.begin(), places_.end(), 0);
     std::ranges::sort(places_, {},

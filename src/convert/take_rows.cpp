@@ -17,7 +17,7 @@ namespace {
 constexpr i64 rows_ahead = 16;  ///< rows that lie anywhere are asked for so many before they are copied
 
 /// A matrix that is read, and the one that comes of it.
-struct Rows {
+struct TakenRows {
   const Part& part;
   const LevelArrays& from;
   std::size_t width;
@@ -25,7 +25,7 @@ struct Rows {
   LevelArrays level = {};
   Buffer values = {};
 
-  Rows(const Tensor& t, i64 rows)
+  TakenRows(const Tensor& t, i64 rows)
       : part(t.part()), from(part.levels[1]), width(size_of(t.dtype())), pos(static_cast<std::size_t>(rows) + 1) {}
 
   i64 count() const { return static_cast<i64>(pos.size()) - 1; }
@@ -57,11 +57,11 @@ struct Rows {
 };
 
 /// Values of one width on their way: of a tensor whose values share one slot none move.
-template <class T> struct Values {
+template <class T> struct ValueCopier {
   const char* from;
   char* to;
   i64 stride;
-  explicit Values(const Rows& rows)
+  explicit ValueCopier(const TakenRows& rows)
       : from(static_cast<const char*>(rows.part.values.data)),
         to(static_cast<char*>(rows.values.data)),
         stride(rows.part.value_stride) {}
@@ -81,7 +81,7 @@ template <class T> struct Values {
 
 /// f(C{}, T{}): coordinates by their width alone, as none is negative (half as many loops to compile), and values by
 /// theirs.
-template <class F> void with_types(const Rows& rows, const F& f) {
+template <class F> void with_types(const TakenRows& rows, const F& f) {
   const auto of = [&]<class C>(C c) { with_width(rows.width, [&]<class T>(T v) { f(c, v); }); };
   switch (size_of(rows.from.crd.dtype)) {
     case 1: return of(std::uint8_t{});
@@ -92,7 +92,7 @@ template <class F> void with_types(const Rows& rows, const F& f) {
 }
 
 /// Where rows begin, and the last one ends; read once, as another thread may write there.
-std::vector<i64> starts_of(const Rows& rows) {
+std::vector<i64> starts_of(const TakenRows& rows) {
   std::vector<i64> out(static_cast<std::size_t>(rows.count()) + 1);
   IndexView(rows.from.pos).read(0, rows.count() + 1, out.data());
   if (out.front() < 0 || out.back() > rows.from.crd.size || !std::ranges::is_sorted(out)) throw SourceChanged();
@@ -148,7 +148,7 @@ template <class C, class T> void sort_row(C* crd, char* values, i64 n) {
 }
 
 /// Columns of which each goes to one place at most.
-void copy_placed(Rows& rows, std::span<const std::int32_t> place, bool in_order, DType dtype) {
+void copy_placed(TakenRows& rows, std::span<const std::int32_t> place, bool in_order, DType dtype) {
   const std::vector<i64> starts = starts_of(rows);
   const auto extent = static_cast<std::uint64_t>(place.size());
   with_types(rows, [&]<class C, class T>(C, T) {
@@ -166,7 +166,7 @@ void copy_placed(Rows& rows, std::span<const std::int32_t> place, bool in_order,
     });
     rows.allocate(dtype);
     C* const crd = static_cast<C*>(rows.level.crd.data);
-    const Values<T> values(rows);
+    const ValueCopier<T> values(rows);
     each_row(rows.count(), [&](i64 k) {
       const i64 begin = rows.begin(k), stop = rows.begin(k + 1);
       i64 to = begin;
@@ -188,9 +188,9 @@ void copy_placed(Rows& rows, std::span<const std::int32_t> place, bool in_order,
 }
 
 /// Columns that may go to several places.
-void copy_repeated(Rows& rows, std::span<const i64> coordinates, i64 extent, bool in_order, DType dtype) {
+void copy_repeated(TakenRows& rows, std::span<const i64> coordinates, i64 extent, bool in_order, DType dtype) {
   const std::vector<i64> starts = starts_of(rows);
-  const Places places(coordinates, extent, rows.from.crd.size);
+  const NewPlaces places(coordinates, extent, rows.from.crd.size);
   with_types(rows, [&]<class C, class T>(C, T) {
     const C* const from = static_cast<const C*>(rows.from.crd.data);
     const auto of_row = [&](i64 k, const auto& f) {
@@ -203,7 +203,7 @@ void copy_repeated(Rows& rows, std::span<const i64> coordinates, i64 extent, boo
     each_row(rows.count(), [&](i64 k) { of_row(k, [&](i64, i64) { ++rows.length(k); }); });
     rows.allocate(dtype);
     C* const crd = static_cast<C*>(rows.level.crd.data);
-    const Values<T> values(rows);
+    const ValueCopier<T> values(rows);
     each_row(rows.count(), [&](i64 k) {
       i64 to = rows.begin(k);
       const i64 stop = rows.begin(k + 1);
@@ -235,7 +235,7 @@ bool holds(DType index, i64 largest) {
 }
 
 Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordinates) {
-  Rows rows(t, static_cast<i64>(coordinates.size()));
+  TakenRows rows(t, static_cast<i64>(coordinates.size()));
   std::vector<i64> starts(coordinates.size());
   with_index_type(rows.from.pos.dtype, [&]<class P>(P) {
     const char* const pos = static_cast<const char*>(rows.from.pos.data);
@@ -251,7 +251,7 @@ Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordina
   with_types(rows, [&]<class C, class T>(C, T) {
     const C* const from = static_cast<const C*>(rows.from.crd.data);
     C* const crd = static_cast<C*>(rows.level.crd.data);
-    const Values<T> values(rows);
+    const ValueCopier<T> values(rows);
     each_row(rows.count(), [&](i64 k) {
       if (k + rows_ahead < rows.count()) {
         const i64 ahead = starts[static_cast<std::size_t>(k + rows_ahead)];
@@ -269,7 +269,7 @@ Tensor take_rows(const Tensor& t, std::size_t dim, std::span<const i64> coordina
 }
 
 Tensor take_columns(const Tensor& t, std::size_t outer, std::size_t dim, std::span<const i64> coordinates) {
-  Rows rows(t, t.shape()[outer]);
+  TakenRows rows(t, t.shape()[outer]);
   const i64 extent = t.shape()[dim];
   const bool in_order = std::ranges::is_sorted(coordinates) || !t.format().level(1).ordered;
   const auto place = single_places(coordinates, extent, rows.from.crd.size);

@@ -47,8 +47,8 @@ Expression under(const std::vector<Expression>& sums, Expression body) {
   return body;
 }
 
-std::optional<Flat> flatten(const Assignment& a, bool floats) {
-  Flat out;
+std::optional<ScaledEinsum> flatten(const Assignment& a, bool floats) {
+  ScaledEinsum out;
   Einsum& e = out.einsum;
   const auto number = [&](const std::string& name) {
     const auto at = std::find(e.names.begin(), e.names.end(), name);

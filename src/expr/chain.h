@@ -28,7 +28,7 @@ Expression product_of(const std::vector<Expression>& factors);
 Expression under(const std::vector<Expression>& sums, Expression body);
 
 /// A chain of plain accesses (or their conjugates) and numbers: an einsum, and a factor in front of it.
-struct Flat {
+struct ScaledEinsum {
   Einsum einsum;
   std::vector<std::string> names;  ///< of the operands
   std::complex<double> factor = 1;
@@ -37,6 +37,6 @@ struct Flat {
   std::set<int> summed;
 };
 /// `floats`: all operands are such, and a written sum has their dtype too.
-std::optional<Flat> flatten(const Assignment& a, bool floats);
+std::optional<ScaledEinsum> flatten(const Assignment& a, bool floats);
 
 }  // namespace strata

@@ -12,10 +12,11 @@ bool has(const std::vector<std::string>& list, const std::string& s) {
 }
 
 /// Expected rows of the join of these factors, elements being spread evenly.
-double join_rows(const std::vector<const Factor*>& factors, const std::function<double(const std::string&)>& extent) {
+double join_rows(const std::vector<const ContractionFactor*>& factors,
+                 const std::function<double(const std::string&)>& extent) {
   double rows = 1;
   std::vector<std::string> seen;
-  for (const Factor* f : factors) {
+  for (const ContractionFactor* f : factors) {
     rows *= f->rows;
     for (const auto& i : f->indices) {
       if (has(seen, i)) rows /= std::max(extent(i), 1.0);
@@ -28,11 +29,11 @@ double join_rows(const std::vector<const Factor*>& factors, const std::function<
 }  // namespace
 
 Contraction contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
-                     const std::function<Factor(const Expression&)>& describe,
+                     const std::function<ContractionFactor(const Expression&)>& describe,
                      const std::function<double(const std::string&)>& extent) {
   const auto expressions = factors_of(body);
   if (expressions.size() < 3) return {body};
-  std::vector<Factor> factors;
+  std::vector<ContractionFactor> factors;
   for (const auto& e : expressions) {
     factors.push_back(describe(e));
     if (!factors.back().dtype) return {body};
@@ -40,7 +41,7 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
   DType dtype = *factors[0].dtype;
   for (const auto& f : factors) dtype = promote(dtype, *f.dtype);
   const auto together = [&] {
-    std::vector<const Factor*> all;
+    std::vector<const ContractionFactor*> all;
     for (const auto& f : factors) all.push_back(&f);
     return join_rows(all, extent);
   };
@@ -72,10 +73,10 @@ Contraction contract(const Expression& body, const std::vector<std::string>& red
         }
       }
     if (best.empty()) break;
-    Factor merged{.expression = factors[best_p].expression * factors[best_q].expression,
-                  .rows = least,
-                  .indices = {},
-                  .dtype = dtype};
+    ContractionFactor merged{.expression = factors[best_p].expression * factors[best_q].expression,
+                             .rows = least,
+                             .indices = {},
+                             .dtype = dtype};
     double bound = 1;
     for (const std::size_t k : {best_p, best_q})
       for (const auto& i : factors[k].indices)

@@ -7,7 +7,7 @@
 
 namespace strata {
 
-struct Factor {
+struct ContractionFactor {
   Expression expression;
   double rows = 1;  ///< elements, as far as known
   std::vector<std::string> indices;
@@ -24,7 +24,7 @@ struct Contraction {
 /// `reduced`' indices to themselves. Only products of three or more operands, and pairs that are of the whole's dtype:
 /// others would round or wrap differently.
 Contraction contract(const Expression& body, const std::vector<std::string>& reduced, bool implicit,
-                     const std::function<Factor(const Expression&)>& describe,
+                     const std::function<ContractionFactor(const Expression&)>& describe,
                      const std::function<double(const std::string&)>& extent);
 
 }  // namespace strata

@@ -49,14 +49,14 @@ void from_plain(const Assignment& a, const Expression& e, const Shape& shape, Ex
 }
 
 /// [least, most] that an affine index takes, or of its known terms; 128 bits hold any sum of 32 terms.
-struct Interval {
+struct IndexInterval {
   Int128 least = 0, most = 0;
   bool empty = false;  ///< some index has extent 0
   const AffineIndex::Term* unknown = nullptr;
   int num_unknown = 0;
 };
-Interval interval(const AffineIndex& index, const Extents& extents) {
-  Interval v;
+IndexInterval interval(const AffineIndex& index, const Extents& extents) {
+  IndexInterval v;
   v.least = v.most = index.constant;
   for (const auto& t : index.terms) {
     const auto it = extents.find(t.index);
@@ -73,7 +73,7 @@ Interval interval(const AffineIndex& index, const Extents& extents) {
 }
 
 /// Room for one more index in an access that must stay inside.
-std::int64_t room_inside(const Interval& v, std::int64_t extent) {
+std::int64_t room_inside(const IndexInterval& v, std::int64_t extent) {
   const std::int64_t c = v.unknown->coefficient;
   const Int128 room = c > 0 ? static_cast<Int128>(extent) - 1 - v.most : v.least;
   const Int128 most = room < 0 ? 0 : room / (c > 0 ? c : -static_cast<Int128>(c)) + 1;
@@ -128,7 +128,7 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
       const Shape& shape = shape_of(e);
       for (std::size_t d = 0; d < shape.size(); ++d) {
         const AffineIndex& index = e.node().indices[d];
-        const Interval v = interval(index, extents);
+        const IndexInterval v = interval(index, extents);
         if (index.padded != padded || v.num_unknown != 1) continue;
         const std::int64_t extent = padded ? steps_through(*v.unknown, shape[d]) : room_inside(v, shape[d]);
         const auto [it, fresh] = found.try_emplace(v.unknown->index, extent);
@@ -143,7 +143,7 @@ std::map<std::string, std::int64_t> index_extents(const Assignment& a, const std
     const Shape& shape = shape_of(e);
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const AffineIndex& index = e.node().indices[d];
-      const Interval v = interval(index, extents);
+      const IndexInterval v = interval(index, extents);
       if (v.num_unknown > 0)
         refuse(a, e, "nothing says how far index '" + v.unknown->index + "' goes",
                "an operand with '" + v.unknown->index + "' as a dimension of its own", index.to_string());

@@ -36,9 +36,9 @@ std::optional<Operator> reduction_of(const std::string& name) {
   return std::nullopt;
 }
 
-class Parser : private Scanner {
+class AssignmentParser : private Scanner {
  public:
-  explicit Parser(std::string_view text) : Scanner(text) {}
+  explicit AssignmentParser(std::string_view text) : Scanner(text) {}
 
   Expression whole() {
     check_length();
@@ -114,10 +114,7 @@ class Parser : private Scanner {
   }
 
   Expression comparison() {
-    struct Nesting {
-      int& depth;
-      ~Nesting() { --depth; }
-    } nesting{++depth_};
+    const Nesting nesting{++depth_};
     if (depth_ > max_depth) refuse("parentheses nest too deeply", {at_, at_ + 1}, "at most 100 levels");
     peek();
     const std::size_t begin = at_;
@@ -174,10 +171,7 @@ class Parser : private Scanner {
     const char c = peek();
     const std::size_t begin = at_;
     if (c == '-' || c == '+') {
-      struct Nesting {
-        int& depth;
-        ~Nesting() { --depth; }
-      } nesting{++depth_};
+      const Nesting nesting{++depth_};
       if (depth_ > max_depth) refuse("signs nest too deeply", {at_, at_ + 1}, "at most 100 levels");
       ++at_;
       Expression a = factor();
@@ -416,6 +410,12 @@ class Parser : private Scanner {
     return out;
   }
 
+  /// One level deeper, until it goes.
+  struct Nesting {
+    int& depth;
+    ~Nesting() { --depth; }
+  };
+
   int depth_ = 0, operations_ = 0;
 };
 
@@ -433,10 +433,11 @@ Assignment parse_assignment(std::string_view text) {
   thread_local std::size_t next = 0;
   for (const Assignment& a : recent)
     if (!a.text.empty() && a.text == text) return a;
-  return recent[next++ % recent.size()] = on_a_large_stack(stack_to_parse(text), [&] { return Parser(text).parse(); });
+  return recent[next++ % recent.size()] =
+             on_a_large_stack(stack_to_parse(text), [&] { return AssignmentParser(text).parse(); });
 }
 Expression parse_expression(std::string_view text) {
-  return on_a_large_stack(stack_to_parse(text), [&] { return Parser(text).whole(); });
+  return on_a_large_stack(stack_to_parse(text), [&] { return AssignmentParser(text).whole(); });
 }
 
 }  // namespace strata

@@ -17,7 +17,7 @@ struct Subscript {
   char letter = 0;  ///< 0: an ellipsis
   Span where;
 };
-struct Term {
+struct SubscriptTerm {
   std::vector<Subscript> subscripts;
   Span where;
 
@@ -34,9 +34,9 @@ struct Term {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-class Parser : private Scanner {
+class EinsumParser : private Scanner {
  public:
-  Parser(std::string_view text, std::span<const int> ranks) : Scanner(text), ranks_(ranks) {}
+  EinsumParser(std::string_view text, std::span<const int> ranks) : Scanner(text), ranks_(ranks) {}
 
   Einsum parse() {
     if (text_.size() > max_expression_text)
@@ -67,7 +67,7 @@ class Parser : private Scanner {
   void split() {
     terms_.emplace_back();
     terms_.back().where = {0, 0};
-    Term* term = &terms_.back();
+    SubscriptTerm* term = &terms_.back();
     const std::size_t n = text_.size();
     for (std::size_t i = 0; i < n;) {
       const char c = text_[i];
@@ -129,7 +129,7 @@ class Parser : private Scanner {
 
   /// How many dimensions the ellipsis of term k stands for.
   int check_rank(std::size_t k) const {
-    const Term& term = terms_[k];
+    const SubscriptTerm& term = terms_[k];
     const int rank = ranks_[k], letters = term.letters();
     if (letters == rank) return 0;
     if (letters < rank && term.ellipsis()) return rank - letters;
@@ -181,8 +181,8 @@ class Parser : private Scanner {
   }
 
   std::span<const int> ranks_;
-  std::vector<Term> terms_;
-  Term output_;
+  std::vector<SubscriptTerm> terms_;
+  SubscriptTerm output_;
   bool explicit_output_ = false;
   std::array<int, 128> index_ = [] {
     std::array<int, 128> a{};
@@ -193,6 +193,6 @@ class Parser : private Scanner {
 
 }  // namespace
 
-Einsum parse_einsum(std::string_view text, std::span<const int> ranks) { return Parser(text, ranks).parse(); }
+Einsum parse_einsum(std::string_view text, std::span<const int> ranks) { return EinsumParser(text, ranks).parse(); }
 
 }  // namespace strata

@@ -8,19 +8,19 @@
 namespace strata {
 namespace {
 
-struct Access {
+struct ParsedAccess {
   Word name;
   std::vector<Word> indices;
 };
 
-class Parser : private Scanner {
+class IndexNotationParser : private Scanner {
  public:
-  explicit Parser(std::string_view text) : Scanner(text) {}
+  explicit IndexNotationParser(std::string_view text) : Scanner(text) {}
 
   Einsum parse(std::vector<std::string>& operand_names) {
     if (text_.size() > max_expression_text)
       throw ExpressionError({.what = "the expression is too long", .expected = "at most 65536 characters"});
-    const Access output = access();
+    const ParsedAccess output = access();
     if (peek() == '+' && at_ + 1 < text_.size() && text_[at_ + 1] == '=')
       refuse("'+=' has no place here", {at_, at_ + 2}, "'='", "'+='",
              "write '=' and run with beta 1 to add to what the output holds");
@@ -34,7 +34,7 @@ class Parser : private Scanner {
         at_ += 4;
         expect('(', "'('");
       }
-      const Access a = access();
+      const ParsedAccess a = access();
       if (conjugate) expect(')', "')'");
       if (e.operands.size() == 64) refuse("too many factors", a.name.where, "at most 64");
       operand_names.push_back(a.name.text);
@@ -72,8 +72,8 @@ class Parser : private Scanner {
     return i < text_.size() && text_[i] == '(';
   }
 
-  Access access() {
-    Access a{word("a tensor's name"), {}};
+  ParsedAccess access() {
+    ParsedAccess a{word("a tensor's name"), {}};
     if (!take('(')) return a;
     if (take(')')) return a;
     do {
@@ -103,7 +103,7 @@ class Parser : private Scanner {
 }  // namespace
 
 Einsum parse_index_notation(std::string_view text, std::vector<std::string>& operand_names) {
-  return Parser(text).parse(operand_names);
+  return IndexNotationParser(text).parse(operand_names);
 }
 
 }  // namespace strata

@@ -21,9 +21,9 @@ std::string joined(const auto& words, std::string_view between) {
   return out;
 }
 
-class Parser : private Scanner {
+class ScheduleParser : private Scanner {
  public:
-  explicit Parser(std::string_view text) : Scanner(text) {
+  explicit ScheduleParser(std::string_view text) : Scanner(text) {
     if (text.size() > max_expression_text) refuse("the schedule is too long", {0, 1}, "at most 65536 characters");
   }
 
@@ -155,6 +155,6 @@ std::string Schedule::to_string() const {
   return joined(texts, "; ");
 }
 
-Schedule parse_schedule(std::string_view text) { return Parser(text).whole(); }
+Schedule parse_schedule(std::string_view text) { return ScheduleParser(text).whole(); }
 
 }  // namespace strata

@@ -8,10 +8,10 @@
 
 namespace strata::evaluation {
 
-Tensor assemble(const Tree& tree, int root, const Mask* mask, const Target& to) {
+Tensor assemble(const Tree& tree, int root, const Mask* mask, const ResultDescription& to) {
   const std::size_t width = size_of(to.dtype);
   const auto each = [&](const auto& f) {
-    tree.for_each_slab(root, mask, to.output, [&](Rows rows, const Values& v) {
+    tree.for_each_slab(root, mask, to.output, [&](Rows rows, const NodeValues& v) {
       std::vector<const Ints*> dims;
       for (int o : to.output) dims.push_back(rows.column(o));
       Column values = cast(v.values, to.dtype);

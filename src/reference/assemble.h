@@ -4,7 +4,7 @@
 
 namespace strata::evaluation {
 
-struct Target {
+struct ResultDescription {
   std::vector<int> output;  ///< variable of each dimension
   Shape shape;
   Format format;
@@ -12,6 +12,6 @@ struct Target {
   Column fill;  ///< of this dtype
 };
 /// Every element of node `root` that `mask` lets through. TensorError: the format cannot hold them.
-Tensor assemble(const Tree& tree, int root, const Mask* mask, const Target& to);
+Tensor assemble(const Tree& tree, int root, const Mask* mask, const ResultDescription& to);
 
 }  // namespace strata::evaluation

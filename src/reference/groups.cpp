@@ -44,7 +44,7 @@ Rows project(const Rows& rows, std::span<const int> vars) {
   return out;
 }
 
-Ints present_rows(const Values& v) {
+Ints present_rows(const NodeValues& v) {
   Ints out;
   for (std::size_t k = 0; k < v.present.size(); ++k)
     if (v.present[k]) out.push_back(static_cast<std::int64_t>(k));

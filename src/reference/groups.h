@@ -18,6 +18,6 @@ struct Groups {
 /// The listed coordinates of these variables alone.
 Rows project(const Rows& rows, std::span<const int> vars);
 /// Where `v` has a value; `v.present` is not empty.
-Ints present_rows(const Values& v);
+Ints present_rows(const NodeValues& v);
 
 }  // namespace strata::evaluation

@@ -10,15 +10,15 @@ namespace strata::evaluation {
 namespace {
 
 /// A dense row-major copy of the values, 8 or 16 bytes each.
-Operand read_dense(const Tensor& t) {
+OperandElements read_dense(const Tensor& t) {
   const Tensor d = convert(t, conversion::dense_format(t.rank()));
   const Part& part = d.part(0);
-  Operand out{.dense = true,
-              .fill_in = false,
-              .shape = d.shape(),
-              .coords = {},
-              .values = nullptr,
-              .fill = of_scalar(d.fill())};
+  OperandElements out{.dense = true,
+                      .fill_in = false,
+                      .shape = d.shape(),
+                      .coords = {},
+                      .values = nullptr,
+                      .fill = of_scalar(d.fill())};
   const auto width = static_cast<std::int64_t>(size_of(d.dtype()));
   const std::int64_t n = d.size().value();
   const char* base = static_cast<const char*>(part.values.data);
@@ -49,16 +49,16 @@ Operand read_dense(const Tensor& t) {
   return out;
 }
 
-Operand read_sparse(const Tensor& t, Zeros zeros) {
+OperandElements read_sparse(const Tensor& t, Zeros zeros) {
   conversion::Elements elements(conversion::dense_format(t.rank()), t.shape(), t.dtype());
-  conversion::stored_elements(t, zeros).emit([&](const conversion::Piece& p) { elements.append(p); });
+  conversion::stored_elements(t, zeros).emit([&](const conversion::ElementChunk& p) { elements.append(p); });
   elements.sort_and_combine();
-  Operand out{.dense = false,
-              .fill_in = t.format().can_hold_fill(),
-              .shape = t.shape(),
-              .coords = {},
-              .values = nullptr,
-              .fill = of_scalar(t.fill())};
+  OperandElements out{.dense = false,
+                      .fill_in = t.format().can_hold_fill(),
+                      .shape = t.shape(),
+                      .coords = {},
+                      .values = nullptr,
+                      .fill = of_scalar(t.fill())};
   for (std::size_t d = 0; d < t.shape().size(); ++d) {
     out.coords.emplace_back(static_cast<std::size_t>(elements.size()));
     elements.column(d, 0, elements.size(), out.coords.back().data());
@@ -69,8 +69,8 @@ Operand read_sparse(const Tensor& t, Zeros zeros) {
 
 }  // namespace
 
-Operand read_operand(const Tensor& t, const Semiring& semiring) {
-  Operand out;
+OperandElements read_operand(const Tensor& t, const Semiring& semiring) {
+  OperandElements out;
   if (t.format().is_all_dense()) {
     out = read_dense(t);
   } else if (semiring == Semiring::plus_times) {
@@ -90,12 +90,12 @@ Operand read_operand(const Tensor& t, const Semiring& semiring) {
 Rows read_mask(const Tensor& t, const std::vector<int>& vars) {
   Rows out{.vars = vars, .free = {}, .coords = std::vector<Ints>(vars.size()), .n = 0, .slots = {}};
   if (!t.format().is_all_dense()) {
-    Operand stored = read_sparse(t, Zeros::automatic);
+    OperandElements stored = read_sparse(t, Zeros::automatic);
     out.n = static_cast<std::int64_t>(stored.values->size());
     out.coords = std::move(stored.coords);
     return out;
   }
-  const Operand d = read_dense(t);
+  const OperandElements d = read_dense(t);
   const Column truth = cast(*d.values, DType::boolean);
   const auto& bits = std::get<Ints>(truth.data);
   for (std::size_t k = 0; k < bits.size(); ++k) {
@@ -110,7 +110,7 @@ Rows read_mask(const Tensor& t, const std::vector<int>& vars) {
   return out;
 }
 
-Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices,
+Leaf bind(int id, const OperandElements& operand, const std::vector<AffineIndex>& indices,
           const std::map<std::string, int>& variables, const Extents& extents) {
   Leaf leaf{.id = id,
             .dense = operand.dense,

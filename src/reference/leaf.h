@@ -11,7 +11,7 @@
 namespace strata::evaluation {
 
 /// The elements of one operand, read once, whatever its format.
-struct Operand {
+struct OperandElements {
   bool dense = false;    ///< every element has a value: row-major, no coordinates
   bool fill_in = false;  ///< sparse: it may hold slots that a format put there
   Shape shape;
@@ -22,7 +22,7 @@ struct Operand {
 
 /// Reads a tensor. Every in-range slot counts, and duplicates are added, unless a semiring says what is missing (design
 /// 4): then the fill-in is left away, and a fill that is neither 0 nor `identity` makes the operand dense.
-Operand read_operand(const Tensor& t, const Semiring& semiring);
+OperandElements read_operand(const Tensor& t, const Semiring& semiring);
 /// Of a sparse mask the stored elements, of a dense one those that are not 0; dimension d becomes variable vars[d].
 Rows read_mask(const Tensor& t, const std::vector<int>& vars);
 
@@ -39,7 +39,7 @@ struct Leaf {
 };
 
 /// `variables`: number of each index name.
-Leaf bind(int id, const Operand& operand, const std::vector<AffineIndex>& indices,
+Leaf bind(int id, const OperandElements& operand, const std::vector<AffineIndex>& indices,
           const std::map<std::string, int>& variables, const Extents& extents);
 
 }  // namespace strata::evaluation

@@ -97,17 +97,17 @@ class Evaluator {
     return out;
   }
 
-  const Operand& operand(const std::string& name) {
+  const OperandElements& operand(const std::string& name) {
     const auto it = read_.find(name);
     if (it != read_.end()) return it->second;
     return read_[name] = read_operand(operands_.at(name), options_.semiring);
   }
 
-  Factor describe(const Expression& e) {
-    Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
+  ContractionFactor describe(const Expression& e) {
+    ContractionFactor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
     const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
     if (inner.op() != Operator::access) return f;
-    const Operand& o = operand(inner.node().name);
+    const OperandElements& o = operand(inner.node().name);
     for (const auto& i : inner.node().indices)
       if (!i.is_plain() && !i.terms.empty()) return f;
     f.rows = static_cast<double>(o.values->size());
@@ -160,7 +160,7 @@ class Evaluator {
     for (int v : reduced) masked = masked && std::find(output_.begin(), output_.end(), v) == output_.end();
     Tree inner(extents_, options_.semiring);
     const int root = build(inner, body, masked);
-    const Node& node = inner.node(root);
+    const TreeNode& node = inner.node(root);
     std::vector<int> groups;
     for (int v : node.vars)
       if (std::find(reduced.begin(), reduced.end(), v) == reduced.end()) groups.push_back(v);
@@ -190,7 +190,7 @@ class Evaluator {
                .count = {}};
     std::int64_t compacted = 0;
     bool several = false;
-    inner.for_each_slab(root, restricts ? mask() : nullptr, {}, [&](Rows rows, const Values& v) {
+    inner.for_each_slab(root, restricts ? mask() : nullptr, {}, [&](Rows rows, const NodeValues& v) {
       Groups piece{.rows = project(rows, groups),
                    .values = cast(v.values, dtype),
                    .count = Ints(static_cast<std::size_t>(rows.n), 1)};
@@ -279,7 +279,7 @@ class Evaluator {
       throw TensorError({.what = "the format has another number of dimensions than the result",
                          .expected = std::to_string(shape_.size()),
                          .got = std::to_string(format.rank()) + " in " + format.to_string()});
-    const Node& node = tree.node(root);
+    const TreeNode& node = tree.node(root);
     check_kept(node.dtype, dtype);
     Column fill = node.always ? zeros(node.dtype, 1) : node.fill;
     if (options_.semiring != Semiring::plus_times) fill = identity(addition(options_.semiring), node.dtype);
@@ -305,7 +305,7 @@ class Evaluator {
   Extents extents_;
   std::vector<int> output_;
   Shape shape_;
-  std::map<std::string, Operand> read_;
+  std::map<std::string, OperandElements> read_;
   std::optional<Mask> mask_;
   int next_leaf_ = 0;
   bool reorders_ = true;  ///< the semiring's products may be taken in any order

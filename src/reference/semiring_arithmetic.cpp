@@ -103,8 +103,8 @@ Column apply(const Expression& e, const Column& a, const Column& b) {
   Tree tree({static_cast<std::int64_t>(a.size())}, Semiring::plus_times);
   int leaves = 0;
   const int root = build(tree, e, std::make_shared<const Column>(a), std::make_shared<const Column>(b), leaves);
-  const Node& node = tree.node(root);
-  if (kind(node.dtype) > kind(dtype) && node.weak == Node::strong)
+  const TreeNode& node = tree.node(root);
+  if (kind(node.dtype) > kind(dtype) && node.weak == TreeNode::strong)
     throw DTypeError({.what = "'" + e.to_string() + "' of " + std::string(name_of(dtype)) + " values is " +
                               std::string(name_of(node.dtype)) + ", in a semiring",
                       .expected = "the kind of the operands",
@@ -112,7 +112,7 @@ Column apply(const Expression& e, const Column& a, const Column& b) {
                       .fix = "give operands of " + std::string(name_of(node.dtype))});
   if (node.constant) return repeat(cast(node.fill, dtype), a.size());
   Column out = zeros(dtype, 0);
-  tree.for_each_slab(root, nullptr, {}, [&](const Rows&, const Values& v) { append(out, cast(v.values, dtype)); });
+  tree.for_each_slab(root, nullptr, {}, [&](const Rows&, const NodeValues& v) { append(out, cast(v.values, dtype)); });
   return out;
 }
 

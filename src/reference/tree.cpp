@@ -31,7 +31,7 @@ Rows join_all(std::vector<Rows> tables, const Extents& extents) {
 }
 
 /// Of a Python number that has become one of this dtype.
-Node::Weak weak_of(DType t) { return is_complex(t) ? Node::complex : Node::floating; }
+TreeNode::Weak weak_of(DType t) { return is_complex(t) ? TreeNode::complex : TreeNode::floating; }
 
 /// Does an integer lie below (-1) or above (1) those of a dtype?
 int beyond(const Column& number, DType t) {
@@ -46,20 +46,20 @@ int beyond(const Column& number, DType t) {
 
 }  // namespace
 
-int Tree::add(Node n) {
+int Tree::add(TreeNode n) {
   if (!n.constant && !n.always && is_zero(n.fill)) n.fill = zeros(n.dtype, 1);  // absent elements have no sign
   nodes_.push_back(std::move(n));
   return static_cast<int>(nodes_.size()) - 1;
 }
 
 void Tree::drop_signs(int n) {
-  Node& x = nodes_[static_cast<std::size_t>(n)];
+  TreeNode& x = nodes_[static_cast<std::size_t>(n)];
   x.no_sign = x.fill_in && !x.always && !x.constant && (is_float(x.dtype) || is_complex(x.dtype)) && is_zero(x.fill);
 }
 
 int Tree::add_constant(const Expression& e) {
   const auto& n = e.node();
-  Node out;
+  TreeNode out;
   out.constant = true;
   const Scalar number = [&] {
     switch (n.number) {
@@ -72,18 +72,18 @@ int Tree::add_constant(const Expression& e) {
   }();
   out.dtype = number.dtype;
   out.fill = of_scalar(number);
-  if (is_integer(n.number)) out.weak = Node::integer;
-  else if (n.number != Number::truth) out.weak = n.number == Number::imaginary ? Node::complex : Node::floating;
+  if (is_integer(n.number)) out.weak = TreeNode::integer;
+  else if (n.number != Number::truth) out.weak = n.number == Number::imaginary ? TreeNode::complex : TreeNode::floating;
   if (semiring_ == Semiring::or_and) {
     out.fill = cast(out.fill, DType::boolean);
     out.dtype = DType::boolean;
-    out.weak = Node::strong;
+    out.weak = TreeNode::strong;
   }
   return add(std::move(out));
 }
 
 int Tree::add_leaf(Leaf leaf, std::vector<int> vars) {
-  Node out;
+  TreeNode out;
   out.op = Operator::access;
   out.leaf = static_cast<int>(leaves_.size());
   out.vars = std::move(vars);
@@ -97,14 +97,14 @@ int Tree::add_leaf(Leaf leaf, std::vector<int> vars) {
 }
 
 int Tree::add_unary(Operator op, int a) {
-  Node out = node(a);
+  TreeNode out = node(a);
   const OperationType t = type_of(op, out.dtype);
   out.op = op;
   out.leaf = -1;
   out.arguments = {a};
   out.compute = t.compute;
   out.dtype = t.result;
-  if (out.weak != Node::strong && !is_integer(t.result)) out.weak = weak_of(t.result);
+  if (out.weak != TreeNode::strong && !is_integer(t.result)) out.weak = weak_of(t.result);
   out.fill = apply(op, cast(node(a).fill, t.compute), t.result);
   return add(std::move(out));
 }
@@ -117,28 +117,29 @@ bool Tree::is_quotient_of_absent(Operator op, std::span<const int> arguments) co
 DType Tree::common(Operator op, std::span<const int> arguments) const {
   // From left to right, as NumPy would; a Python number takes the dtype of what it meets.
   DType dtype = node(arguments[0]).dtype;
-  Node::Weak weak = node(arguments[0]).weak;
-  const auto meet = [](DType strong, Node::Weak number) {
+  TreeNode::Weak weak = node(arguments[0]).weak;
+  const auto meet = [](DType strong, TreeNode::Weak number) {
     if (is_complex(strong)) return strong;
-    if (number == Node::complex) return is_float(strong) ? promote(strong, DType::c64) : promote(strong, DType::c128);
-    if (number == Node::floating && !is_float(strong)) return DType::f64;
-    return number == Node::integer && strong == DType::boolean ? DType::i64 : strong;
+    if (number == TreeNode::complex)
+      return is_float(strong) ? promote(strong, DType::c64) : promote(strong, DType::c128);
+    if (number == TreeNode::floating && !is_float(strong)) return DType::f64;
+    return number == TreeNode::integer && strong == DType::boolean ? DType::i64 : strong;
   };
   for (int a : arguments.subspan(1)) {
-    const Node& n = node(a);
-    if (weak == Node::strong && n.weak == Node::strong) {
+    const TreeNode& n = node(a);
+    if (weak == TreeNode::strong && n.weak == TreeNode::strong) {
       dtype = promote(dtype, n.dtype);
-    } else if (weak != Node::strong && n.weak != Node::strong) {
+    } else if (weak != TreeNode::strong && n.weak != TreeNode::strong) {
       weak = std::max(weak, n.weak);
       dtype = promote(dtype, n.dtype);
     } else {
-      dtype = weak == Node::strong ? meet(dtype, n.weak) : meet(n.dtype, weak);
-      weak = Node::strong;
+      dtype = weak == TreeNode::strong ? meet(dtype, n.weak) : meet(n.dtype, weak);
+      weak = TreeNode::strong;
     }
   }
-  if (weak == Node::strong && is_integer(dtype) && op != Operator::divide)  // quotients are floats
+  if (weak == TreeNode::strong && is_integer(dtype) && op != Operator::divide)  // quotients are floats
     for (int a : arguments)
-      if (const Node& n = node(a); n.weak == Node::integer && beyond(n.fill, dtype) != 0)
+      if (const TreeNode& n = node(a); n.weak == TreeNode::integer && beyond(n.fill, dtype) != 0)
         throw DTypeError(
             {.what = "the number " + to_scalar(n.fill).to_string() + " does not fit " + std::string(name_of(dtype)),
              .expected = "a number of this dtype, as in NumPy",
@@ -149,9 +150,10 @@ DType Tree::common(Operator op, std::span<const int> arguments) const {
 
 DType Tree::common_of_comparison(Operator op, std::span<const int> arguments) {
   for (std::size_t k = 0; k < 2; ++k) {
-    Node& number = nodes_[static_cast<std::size_t>(arguments[k])];
-    const Node& other = node(arguments[1 - k]);
-    if (number.weak != Node::integer || other.weak != Node::strong || is_float(other.dtype) || is_complex(other.dtype))
+    TreeNode& number = nodes_[static_cast<std::size_t>(arguments[k])];
+    const TreeNode& other = node(arguments[1 - k]);
+    if (number.weak != TreeNode::integer || other.weak != TreeNode::strong || is_float(other.dtype) ||
+        is_complex(other.dtype))
       continue;
     if (const int side = beyond(number.fill, other.dtype == DType::boolean ? DType::i64 : other.dtype); side != 0) {
       number.dtype = DType::f64;
@@ -163,7 +165,7 @@ DType Tree::common_of_comparison(Operator op, std::span<const int> arguments) {
 }
 
 int Tree::add_operation(Operator op, std::vector<int> arguments) {
-  Node out;
+  TreeNode out;
   out.op = op;
   const DType operands = is_comparison(op) ? common_of_comparison(op, arguments) : common(op, arguments);
   OperationType t = type_of(op, operands);
@@ -171,16 +173,16 @@ int Tree::add_operation(Operator op, std::vector<int> arguments) {
   out.compute = t.compute;
   out.dtype = t.result;
   bool all_constant = true, any_always = false, all_weak = true, all_everywhere = true, any_everywhere = false;
-  Node::Weak weak = Node::integer;
-  const Node* annihilator = nullptr;
+  TreeNode::Weak weak = TreeNode::integer;
+  const TreeNode* annihilator = nullptr;
   for (int a : arguments) {
-    const Node& n = node(a);
+    const TreeNode& n = node(a);
     all_constant = all_constant && n.constant;
     any_always = any_always || n.always;
     all_everywhere = all_everywhere && (n.always || n.constant);
     any_everywhere = any_everywhere || n.always || n.constant;
     out.fill_in = out.fill_in || n.fill_in;
-    all_weak = all_weak && n.weak != Node::strong;
+    all_weak = all_weak && n.weak != TreeNode::strong;
     weak = std::max(weak, n.weak);
     if (op == Operator::multiply && n.annihilates()) annihilator = &n;
     out.vars = united(out.vars, n.vars);
@@ -223,7 +225,7 @@ std::vector<Rows> Tree::supports(std::span<const int> arguments, const Rows* res
 }
 
 Rows Tree::support(int index, const Rows* restrict) const {
-  const Node& n = node(index);
+  const TreeNode& n = node(index);
   const bool ring = semiring_ != Semiring::plus_times;
   const auto restricted = [&](const Rows& rows) {
     return covering(restrict ? join(rows, * restrict, extents_) : rows, n.vars);
@@ -235,7 +237,7 @@ Rows Tree::support(int index, const Rows* restrict) const {
   if (is_quotient_of_absent(n.op, n.arguments)) return covering(support(n.arguments[0], restrict), n.vars);
   std::vector<int> needed, others;
   for (int a : n.arguments) {
-    const Node& argument = node(a);
+    const TreeNode& argument = node(a);
     const bool absent_somewhere = !argument.always && !argument.constant;
     if (n.op == Operator::multiply && absent_somewhere && (ring || argument.annihilates())) needed.push_back(a);
     else if (!argument.constant) others.push_back(a);
@@ -254,7 +256,7 @@ Rows Tree::support(int index, const Rows* restrict) const {
 }
 
 void Tree::look_up(int index, Rows& rows) const {
-  const Node& n = node(index);
+  const TreeNode& n = node(index);
   for (int a : n.arguments) look_up(a, rows);
   if (n.op != Operator::access) return;
   const Leaf& leaf = leaves_[static_cast<std::size_t>(n.leaf)];
@@ -266,14 +268,14 @@ void Tree::look_up(int index, Rows& rows) const {
   rows.slots[leaf.id] = std::move(where);
 }
 
-Values Tree::evaluate(int index, const Rows& rows) const {
-  Values out = value_of(index, rows);
+NodeValues Tree::evaluate(int index, const Rows& rows) const {
+  NodeValues out = value_of(index, rows);
   if (node(index).no_sign) add_zero(out.values);
   return out;
 }
 
-Values Tree::value_of(int index, const Rows& rows) const {
-  const Node& n = node(index);
+NodeValues Tree::value_of(int index, const Rows& rows) const {
+  const TreeNode& n = node(index);
   const auto count = static_cast<std::size_t>(rows.n);
   if (n.constant) return {repeat(n.fill, count), {}};
   if (n.op == Operator::access) {
@@ -287,25 +289,25 @@ Values Tree::value_of(int index, const Rows& rows) const {
       return {gather(*leaf.values, at, leaf.fill), {}};
     }
     const Ints& slots = rows.slots.at(leaf.id);
-    Values out{gather(*leaf.values, slots, leaf.fill), std::vector<std::uint8_t>(count)};
+    NodeValues out{gather(*leaf.values, slots, leaf.fill), std::vector<std::uint8_t>(count)};
     for (std::size_t k = 0; k < count; ++k) out.present[k] = slots[k] >= 0;
     return out;
   }
   if (semiring_ != Semiring::plus_times) return evaluate_semiring(n, rows);
   if (n.arguments.size() == 1) {
-    Values a = evaluate(n.arguments[0], rows);
-    Values out{apply(n.op, cast(a.values, n.compute), n.dtype), std::move(a.present)};
+    NodeValues a = evaluate(n.arguments[0], rows);
+    NodeValues out{apply(n.op, cast(a.values, n.compute), n.dtype), std::move(a.present)};
     if (!out.present.empty()) keep(out.values, out.present, n.fill);  // -0.0 of what is absent has no sign
     return out;
   }
   // Absent where a needed argument is; otherwise where all arguments are that can be.
-  Values out;
+  NodeValues out;
   bool needs = is_quotient_of_absent(n.op, n.arguments);
   for (int a : n.arguments) needs = needs || (n.op == Operator::multiply && node(a).annihilates());
   bool everywhere = false, started = false;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
-    const Node& argument = node(n.arguments[k]);
-    Values a = evaluate(n.arguments[k], rows);
+    const TreeNode& argument = node(n.arguments[k]);
+    NodeValues a = evaluate(n.arguments[k], rows);
     if (n.compute != a.values.dtype) a.values = cast(a.values, n.compute);
     out.values = k == 0 ? std::move(a.values) : apply(n.op, out.values, a.values, n.dtype);
     const bool counts = needs ? argument.annihilates() && (n.op == Operator::multiply || k == 0) : !argument.constant;
@@ -325,11 +327,11 @@ Values Tree::value_of(int index, const Rows& rows) const {
   return out;
 }
 
-Values Tree::evaluate_semiring(const Node& n, const Rows& rows) const {
+NodeValues Tree::evaluate_semiring(const TreeNode& n, const Rows& rows) const {
   const auto count = static_cast<std::size_t>(rows.n);
-  Values out;
+  NodeValues out;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
-    Values a = evaluate(n.arguments[k], rows);
+    NodeValues a = evaluate(n.arguments[k], rows);
     if (n.compute != a.values.dtype) a.values = cast_in(semiring_, a.values, n.compute);
     if (k == 0) {
       out = std::move(a);

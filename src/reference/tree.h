@@ -9,7 +9,7 @@
 namespace strata::evaluation {
 
 /// What is known of a node before any element is looked at.
-struct Node {
+struct TreeNode {
   Operator op = Operator::constant;
   int leaf = -1;
   std::vector<int> arguments;  ///< products have as many as are written
@@ -32,7 +32,7 @@ struct Node {
 };
 
 /// Values of a node in the rows of a slab.
-struct Values {
+struct NodeValues {
   Column values;
   std::vector<std::uint8_t> present;  ///< empty: in all rows
 };
@@ -53,7 +53,7 @@ class Tree {
   int add_operation(Operator op, std::vector<int> arguments);
   /// Zeros of this node lose their sign where they may be fill-in: a quotient would tell them from absent ones.
   void drop_signs(int n);
-  const Node& node(int n) const { return nodes_[static_cast<std::size_t>(n)]; }
+  const TreeNode& node(int n) const { return nodes_[static_cast<std::size_t>(n)]; }
 
   /// Rows where the node may differ from its fill. `restrict`: only those are asked for.
   Rows support(int n, const Rows* restrict) const;
@@ -71,7 +71,7 @@ class Tree {
                        : slab(rows, begin, std::min(all, begin + slab_rows), extents_);
       if (exclude) piece = without(piece, *exclude, extents_);
       look_up(n, piece);
-      const Values v = evaluate(n, piece);
+      const NodeValues v = evaluate(n, piece);
       f(std::move(piece), v);
     }
   }
@@ -83,20 +83,20 @@ class Tree {
  private:
   static constexpr std::int64_t slab_rows = 1 << 19;  ///< bounds the memory of intermediates
 
-  int add(Node n);
+  int add(TreeNode n);
   DType common(Operator op, std::span<const int> arguments) const;
   /// Of a comparison of integers: a number beyond their dtype becomes an infinity, beyond which none of them is.
   DType common_of_comparison(Operator op, std::span<const int> arguments);
   bool is_quotient_of_absent(Operator op, std::span<const int> arguments) const;
   std::vector<Rows> supports(std::span<const int> arguments, const Rows* restrict) const;
   void look_up(int n, Rows& rows) const;
-  Values evaluate(int n, const Rows& rows) const;
-  Values value_of(int n, const Rows& rows) const;
-  Values evaluate_semiring(const Node& node, const Rows& rows) const;
+  NodeValues evaluate(int n, const Rows& rows) const;
+  NodeValues value_of(int n, const Rows& rows) const;
+  NodeValues evaluate_semiring(const TreeNode& node, const Rows& rows) const;
 
   Extents extents_;
   Semiring semiring_;
-  std::vector<Node> nodes_;
+  std::vector<TreeNode> nodes_;
   std::vector<Leaf> leaves_;
 };
 

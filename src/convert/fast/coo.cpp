@@ -43,7 +43,7 @@ template <class E> void sort_row(E* begin, E* end) {
 template <class S, class I, class V>
 Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row, const S* column, i64 stored, i64 rows,
               i64 columns) {
-  struct Element {
+  struct RowElement {
     I column;
     V value;
   };
@@ -69,8 +69,8 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
     }
   }
   start[rows] = total;
-  Buffer scratch = Buffer::allocate(DType::u8, total * static_cast<i64>(sizeof(Element)));
-  Element* elements = static_cast<Element*>(scratch.data);
+  Buffer scratch = Buffer::allocate(DType::u8, total * static_cast<i64>(sizeof(RowElement)));
+  RowElement* elements = static_cast<RowElement*>(scratch.data);
   const bool far = scratch.bytes() > cached;
   parallel_for(parts, [&](i64 c) {
     I* h = next + c * rows;
@@ -92,10 +92,10 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   I* pos = static_cast<I*>(kept.data);
   for_rows(start, rows, [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) {
-      Element *first = elements + start[i], *last = elements + start[i + 1], *out = first;
+      RowElement *first = elements + start[i], *last = elements + start[i + 1], *out = first;
       sort_row(first, last);
-      for (const Element* s = first; s < last; ++out) {
-        const Element* run = s + 1;
+      for (const RowElement* s = first; s < last; ++out) {
+        const RowElement* run = s + 1;
         while (run < last && run->column == s->column) ++run;
         *out = {s->column,
                 sum_in_pairs(
@@ -111,7 +111,7 @@ Tensor bucket(const Tensor& t, const Goal& goal, IndexTypes types, const S* row,
   V* ov = static_cast<V*>(values.data);
   for_rows(pos, rows, [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) {
-      const Element* s = elements + start[i];
+      const RowElement* s = elements + start[i];
       for (i64 q = pos[i]; q < static_cast<i64>(pos[i + 1]); ++q, ++s) {
         oc[q] = s->column;
         ov[q] = s->value;

@@ -59,25 +59,25 @@ void scatter_rows(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, 
 template <class I, class S, class W>
 void scatter_in_buckets(i64 rows, i64 columns, i64 parts, const S* pos, const S* crd, const W* v, I* to_pos, I* to_crd,
                         W* to_values) {
-  struct Element {
+  struct Triplet {
     I row, column;
     W value;
   };
-  const auto buckets = into_buckets<Element>(columns, pos[rows], parts, [&](i64 c, const auto& f) {
+  const auto buckets = into_buckets<Triplet>(columns, pos[rows], parts, [&](i64 c, const auto& f) {
     rows_in_steps(pos, cut_rows(pos, rows, c, parts), cut_rows(pos, rows, c + 1, parts), [&](i64 first, i64 last) {
       for (i64 i = first; i < last; ++i)
         for (i64 k = pos[i]; k < static_cast<i64>(pos[i + 1]); ++k)
-          f(crd[k], [&] { return Element{static_cast<I>(i), static_cast<I>(crd[k]), v[k]}; });
+          f(crd[k], [&] { return Triplet{static_cast<I>(i), static_cast<I>(crd[k]), v[k]}; });
     });
   });
   parallel_for(buckets.size(), [&](i64 b) {
     const i64 base = b << buckets.shift, width = std::min(columns - base, i64{1} << buckets.shift);
     std::vector<I> next(static_cast<std::size_t>(width));
-    for (const Element& e : buckets[b]) ++next[static_cast<std::size_t>(e.column - base)];
+    for (const Triplet& e : buckets[b]) ++next[static_cast<std::size_t>(e.column - base)];
     I total = static_cast<I>(buckets.start(b));
     for (i64 j = 0; j < width; ++j)
       to_pos[base + j] = total, total += std::exchange(next[static_cast<std::size_t>(j)], total);
-    for (const Element& e : buckets[b]) {
+    for (const Triplet& e : buckets[b]) {
       const I q = next[static_cast<std::size_t>(e.column - base)]++;
       to_crd[q] = e.row;
       to_values[q] = e.value;

@@ -25,7 +25,7 @@ class Facts {
   /// dtype, and what absent elements are.
   std::pair<DType, Column> of_root() {
     Tree tree(extents_, semiring_);
-    const Node& node = tree.node(build(tree, assignment_.total()));
+    const TreeNode& node = tree.node(build(tree, assignment_.total()));
     Column fill = node.always ? zeros(node.dtype, 1) : node.fill;
     if (ring_) fill = identity(addition(semiring_), node.dtype);
     return {node.dtype, std::move(fill)};
@@ -71,7 +71,7 @@ class Facts {
       body = body.argument();
     }
     Tree inner(extents_, semiring_);
-    const Node& node = inner.node(build(inner, body));
+    const TreeNode& node = inner.node(build(inner, body));
     std::vector<int> groups;
     for (int v : node.vars)
       if (std::ranges::find(reduced, v) == reduced.end()) groups.push_back(v);

@@ -33,7 +33,7 @@ namespace {
 
 /// May the numbers among the factors wait until the sums are done? They meet one operand, so all must have its dtype;
 /// far from 1 a product could leave the range of floats that the sum does not leave, or the other way round.
-bool may_scale_sums(const Flat& flat, const std::map<std::string, TensorType>& types) {
+bool may_scale_sums(const ScaledEinsum& flat, const std::map<std::string, TensorType>& types) {
   constexpr double far = 4294967296.0;
   const DType dtype = types.at(flat.names[0]).dtype;
   const bool alike = std::all_of(flat.names.begin(), flat.names.end(),

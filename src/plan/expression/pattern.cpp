@@ -19,7 +19,7 @@ namespace strata::evaluation {
 namespace {
 
 /// Do all summed indices stand in the same factors? Otherwise sums that come first may cost less than one nest of all.
-bool one_sum(const Flat& f) {
+bool one_sum(const ScaledEinsum& f) {
   for (const auto& indices : f.einsum.operands) {
     std::size_t here = 0;
     for (int i : f.summed) here += std::find(indices.begin(), indices.end(), i) != indices.end();
@@ -51,7 +51,7 @@ bool times_mask(Assignment& a, Operands& operands, const Asked& options) {
 }
 
 /// Rows times numbers, where rows are short: generated code has one loop over all slots for that.
-bool scales_short_rows(const Flat& f, const Lazy& t, std::size_t walked) {
+bool scales_short_rows(const ScaledEinsum& f, const Lazy& t, std::size_t walked) {
   const Format& format = t.format();
   if (!f.summed.empty() || format.num_levels() != 2 || format.num_parts() != 1 ||
       format.level(1).kind != LevelKind::compressed)
@@ -85,7 +85,7 @@ std::optional<PatternProduct> product_in_pattern(const Assignment& given, const 
     const DType t = operands.at(name).dtype();
     floats = floats && (is_float(t) || is_complex(t));
   }
-  std::optional<Flat> flat = flatten(a, floats);
+  std::optional<ScaledEinsum> flat = flatten(a, floats);
   if (!flat || flat->names.empty()) return refuse("it is not one product");
   if (!one_sum(*flat)) return refuse("its sums stand in different factors");
   Einsum& e = flat->einsum;

@@ -115,7 +115,7 @@ class Chooser {
 
   /// Is a product with it absent where it is, and is it absent somewhere?
   bool hides(const Inferred& c) const {
-    const evaluation::Node& n = facts_.node(c.fact);
+    const evaluation::TreeNode& n = facts_.node(c.fact);
     return !n.always && !n.constant && (semiring_ != Semiring::plus_times || n.annihilates());
   }
 
@@ -242,7 +242,7 @@ class Chooser {
     bound_.push_back(index);
     Inferred c = visit(e.argument());
     bound_.pop_back();
-    const evaluation::Node& inner = facts_.node(c.fact);
+    const evaluation::TreeNode& inner = facts_.node(c.fact);
     const bool ring = semiring_ != Semiring::plus_times;
     const DType dtype = ring ? inner.dtype : evaluation::type_of_reduction(e.op(), inner.dtype, e.node().implicit);
     const bool number = e.free_indices().empty() && !ring;

@@ -113,7 +113,7 @@ class UnitBuilder {
   }
 
   /// What the root's values become: the dtype of sums, the fill of the result, what absent elements count as.
-  bool choose_result(const evaluation::Node& root, std::optional<Operator> reduction, bool implicit) {
+  bool choose_result(const evaluation::TreeNode& root, std::optional<Operator> reduction, bool implicit) {
     DType t = ir::compute_dtype(root.dtype);  // what is narrower than float is rounded once, at the end
     const Scalar fill = to_scalar(root.fill);
     const bool everywhere = unit_.everywhere = root.always;
@@ -159,7 +159,7 @@ class UnitBuilder {
   /// Numbers of the node in both trees.
   using Added = std::optional<std::pair<int, int>>;
   Added node(merging::Node n, const evaluation::Tree& tree, int fact) {
-    const evaluation::Node& facts = tree.node(fact);
+    const evaluation::TreeNode& facts = tree.node(fact);
     if (facts.constant) n = {};  // of constants: a loop that stops for their terms would stop everywhere
     n.dtype = facts.dtype;
     n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
@@ -220,7 +220,7 @@ class UnitBuilder {
     if (!right) return std::nullopt;
     const int fact = tree.add_operation(op, {left->second, right->second});
     for (const auto& [number, facts] : {*left, *right}) {  // a number beyond the integers that it is compared with
-      const evaluation::Node& n = tree.node(facts);
+      const evaluation::TreeNode& n = tree.node(facts);
       if (!n.constant) continue;
       merging::Node& own = unit_.nodes[static_cast<std::size_t>(number)];
       own.dtype = own.compute = n.dtype;
@@ -239,7 +239,7 @@ class UnitBuilder {
     const auto& l = tree.node(left->second);
     const auto& r = tree.node(right->second);
     // What is absent annihilates: as the general path says it.
-    const auto absent_somewhere = [](const evaluation::Node& n) { return !n.always && !n.constant; };
+    const auto absent_somewhere = [](const evaluation::TreeNode& n) { return !n.always && !n.constant; };
     const bool quotient = is_quotient(op) && l.annihilates();
     merging::Node n{.op = op, .arguments = {left->first, right->first}, .needed = {0, 0}};
     if (multiplies) {
@@ -291,7 +291,7 @@ class UnitBuilder {
         if (n.op == Operator::conjugate) return -1;
         fact = is_unary(n.op) ? tree.add_unary(n.op, n.arguments[0]) : tree.add_operation(n.op, n.arguments);
       }
-      const evaluation::Node& facts = tree.node(fact);
+      const evaluation::TreeNode& facts = tree.node(fact);
       if (is_complex(facts.compute) || (n.kind != merging::Node::constant && facts.compute == DType::boolean) ||
           (n.op == Operator::absolute && is_unsigned_int(facts.compute)))
         return -1;
@@ -305,7 +305,7 @@ class UnitBuilder {
     const int root = add(add, e);
     // (The general path says what is wrong with a result of a higher kind.)
     if (root < 0 || (out.back().dtype != DType::boolean && number(out.back().dtype) > number(t) &&
-                     tree.node(root).weak == evaluation::Node::strong))
+                     tree.node(root).weak == evaluation::TreeNode::strong))
       return std::nullopt;
     return out;
   }

@@ -29,7 +29,7 @@ Contraction contracted(const Expression& value, const Operands& operands,
   }
   if (names.empty()) return {value};
   const auto describe = [&](const Expression& e) {
-    Factor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
+    ContractionFactor f{.expression = e, .rows = 1, .indices = e.free_indices(), .dtype = {}};
     const Expression& inner = e.op() == Operator::conjugate ? e.argument() : e;
     if (inner.op() != Operator::access) return f;
     const Lazy& t = operands.at(inner.node().name);
