@@ -47,7 +47,7 @@ std::size_t rounded(std::size_t bytes) {
 
 /// A few large blocks, oldest first. Bounded in number and in bytes, so that a program never holds much it does not
 /// use.
-class Kept {
+class BlockCache {
  public:
   void* take(std::size_t bytes) {
     std::lock_guard lock(mutex_);
@@ -64,7 +64,7 @@ class Kept {
   /// Keeps the block; older ones make room, and one that is larger than everything we may keep is freed.
   void put(void* block) {
     const std::size_t bytes = malloc_usable_size(block);  // it may have served a smaller request than its own size
-    Entry out[limit + 1];
+    CachedBlock out[limit + 1];
     int freed = 0;
     {
       std::lock_guard lock(mutex_);
@@ -96,7 +96,7 @@ class Kept {
 
  private:
   static constexpr int limit = 8;
-  struct Entry {
+  struct CachedBlock {
     void* block = nullptr;
     std::size_t bytes = 0;
   };
@@ -111,23 +111,23 @@ class Kept {
   const std::size_t budget_ =
       std::min<std::size_t>(std::size_t{1} << 30, static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) / 16 *
                                                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-  std::array<Entry, limit> blocks_;
+  std::array<CachedBlock, limit> blocks_;
   int count_ = 0;
   std::size_t total_ = 0;
 };
 
-Kept& kept() {
+BlockCache& kept() {
   // Leaked: buffers may be released by destructors that run after ours. The lock is held across fork, so that the child
   // never finds it taken by a thread that it does not have.
-  static Kept* instance = [] {
-    static Kept* k = new Kept;
+  static BlockCache* instance = [] {
+    static BlockCache* k = new BlockCache;
     pthread_atfork([] { k->lock(); }, [] { k->unlock(); }, [] { k->unlock(); });
     return k;
   }();
   return *instance;
 }
 /// Made when the library is loaded: a fork in the middle of its making would leave the child waiting for the end of it.
-[[maybe_unused]] const Kept& made_early = kept();
+[[maybe_unused]] const BlockCache& made_early = kept();
 
 }  // namespace
 

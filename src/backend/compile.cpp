@@ -59,15 +59,15 @@ class ModuleCache {
   std::unordered_map<std::string, std::list<std::pair<std::string, ModulePtr>>::iterator> index_;
 };
 
-struct State {
+struct CompileState {
   std::mutex mutex;
   ModuleCache modules;
   std::map<std::string, std::shared_future<ModulePtr>> running;
   std::unordered_map<std::string, KernelFunction> ahead;  // "<text hash>.<symbol>"
 };
 
-State& state() {
-  static auto* s = new State;  // used by initialisers before main and by destructors after it
+CompileState& state() {
+  static auto* s = new CompileState;  // used by initialisers before main and by destructors after it
   return *s;
 }
 
@@ -109,7 +109,7 @@ ModulePtr build(const Compiler& compiler, const std::string& source) {
 }
 
 ModulePtr module_for(const Compiler& compiler, const std::string& source) {
-  State& s = state();
+  CompileState& s = state();
   const std::string key =
       std::to_string(reinterpret_cast<std::uintptr_t>(&compiler)) + " " + text_hash(source);  // compilers live forever
   std::promise<ModulePtr> mine;

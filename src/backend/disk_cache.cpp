@@ -21,12 +21,12 @@ constexpr std::uint64_t max_entry = std::uint64_t{16} << 20, max_total = 64'000'
 constexpr std::uint64_t block = 4096;  // what file systems give out: most kernels take one or two
 constexpr std::string_view suffix = ".kernel";
 
-class File {
+class FileDescriptor {
  public:
-  explicit File(int fd) : fd_(fd) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
   explicit operator bool() const { return fd_ >= 0; }
@@ -122,12 +122,12 @@ class WithoutFileSizeSignal {
 
 /// Removes the longest unused entries beyond the budget, and what killed writers left.
 void prune(int directory) {
-  struct Entry {
+  struct CacheEntry {
     time_t used;
     std::uint64_t bytes;
     std::string name;
   };
-  std::vector<Entry> entries;
+  std::vector<CacheEntry> entries;
   std::uint64_t total = 0;
   const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* listing = copy >= 0 ? ::fdopendir(copy) : nullptr;
@@ -147,8 +147,8 @@ void prune(int directory) {
     }
   }
   ::closedir(listing);
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
-  for (const Entry& e : entries) {
+  std::sort(entries.begin(), entries.end(), [](const CacheEntry& a, const CacheEntry& b) { return a.used < b.used; });
+  for (const CacheEntry& e : entries) {
     if (total <= max_total) return;
     ::unlinkat(directory, e.name.c_str(), 0);
     total -= e.bytes;
@@ -158,11 +158,12 @@ void prune(int directory) {
 }  // namespace
 
 std::optional<std::string> read_cache_entry(const std::string& directory, const Digest& key) {
-  const File dir(open_directory(directory, false));
+  const FileDescriptor dir(open_directory(directory, false));
   if (!dir) return std::nullopt;
   const std::string name = to_hex(key).append(suffix);
   // Not blocking: somebody may have put a pipe there.
-  const File file(::openat(dir.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const FileDescriptor file(
+      ::openat(dir.fd(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat s;
   if (!file || ::fstat(file.fd(), &s) != 0 || !S_ISREG(s.st_mode) || !ours_alone(s)) return std::nullopt;
   Header h;
@@ -180,7 +181,7 @@ std::optional<std::string> read_cache_entry(const std::string& directory, const 
 
 bool write_cache_entry(const std::string& directory, const Digest& key, const std::string& payload) {
   if (payload.size() > max_entry - sizeof(Header)) return false;
-  const File dir(open_directory(directory, true));
+  const FileDescriptor dir(open_directory(directory, true));
   if (!dir) return false;
   static std::atomic<unsigned> counter{0};
   timespec now{};
@@ -192,7 +193,8 @@ bool write_cache_entry(const std::string& directory, const Digest& key, const st
   bool stored = false;
   {
     const WithoutFileSizeSignal quiet;
-    const File file(::openat(dir.fd(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const FileDescriptor file(
+        ::openat(dir.fd(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return false;
     stored = write_all(file.fd(), &h, sizeof h) && write_all(file.fd(), payload.data(), payload.size()) &&
              ::fsync(file.fd()) == 0;

@@ -33,6 +33,12 @@ class Compiler {
 };
 using CompilerPtr = std::shared_ptr<const Compiler>;
 
+/// What looking for a compiler gave.
+struct FoundCompiler {
+  CompilerPtr compiler;  ///< null: none
+  std::string why;       ///< ... for this reason
+};
+
 /// clang inside libstrata_jit.so; null, and the reason, where that library is not to be had. Loads it once.
 CompilerPtr in_process_clang(std::string& why);
 /// The machine's C compiler (or the one named, with its arguments, in `command`); null and the reason where none works.

@@ -70,7 +70,7 @@ class Pool {
     sharers_ = static_cast<int>(std::min<std::int64_t>(wanted_, chunks));
     const std::int64_t each = chunks / sharers_, more = chunks % sharers_;
     for (int k = 0; k < sharers_; ++k) {
-      Share& share = shares_[static_cast<std::size_t>(k)];
+      WorkShare& share = shares_[static_cast<std::size_t>(k)];
       share.next.store(each * k + std::min<std::int64_t>(k, more), std::memory_order_relaxed);
       share.end = each * (k + 1) + std::min<std::int64_t>(k + 1, more);
     }
@@ -94,7 +94,7 @@ class Pool {
   static constexpr std::uint32_t open_bit = 1u << 31;
 
   /// What one of those who share a job has of it.
-  struct alignas(64) Share {
+  struct alignas(64) WorkShare {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
@@ -104,7 +104,7 @@ class Pool {
     InsideScope scope;
     if (who > 0) job_failed = &failed_;
     for (int k = 0; k < sharers_; ++k) {
-      Share& share = shares_[static_cast<std::size_t>((who + k) % sharers_)];
+      WorkShare& share = shares_[static_cast<std::size_t>((who + k) % sharers_)];
       // A plain look first, so that a finished share costs its latecomers no write to its line.
       while (share.next.load(std::memory_order_relaxed) < share.end) {
         if (failed_.load(std::memory_order_relaxed)) return;
@@ -195,7 +195,7 @@ class Pool {
   const std::function<void(std::int64_t)>* f_ = nullptr;
   std::exception_ptr failure_;
   int sharers_ = 1;
-  std::array<Share, max_threads> shares_;
+  std::array<WorkShare, max_threads> shares_;
   std::vector<std::thread> helpers_;
   int wanted_ = 1;
   const int forks_ = forks.load();

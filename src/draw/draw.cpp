@@ -39,8 +39,8 @@ struct Axis {
   }
 };
 
-struct Element {
-  Slot slot = Slot::value;
+struct DrawnElement {
+  SlotKind slot = SlotKind::value;
   int part = 0, count = 1;
   std::string text, title;
 };
@@ -121,15 +121,15 @@ class GridPicture : public Picture::Source {
       std::string place;
       for (const std::int64_t c : at) place += (place.empty() ? "" : ", ") + std::to_string(c);
       e.title = "(" + place + ") = " + e.title;
-      if (e.slot != Slot::value) e.title += ": " + std::string(slot_words(e.slot));
+      if (e.slot != SlotKind::value) e.title += ": " + std::string(slot_words(e.slot));
       if (e.count > 1) e.title += ", in " + std::to_string(e.count) + " slots";
       else if (t_.num_parts() > 1) e.title += ", in part " + std::to_string(e.part);
     }
   }
 
-  void add(const Key& key, Slot slot, int part, const char* address) {
+  void add(const Key& key, SlotKind slot, int part, const char* address) {
     const auto [found, is_new] = elements_.try_emplace(key);
-    Element& e = found->second;
+    DrawnElement& e = found->second;
     if (!is_new) ++e.count;
     if (is_new || static_cast<int>(slot) < static_cast<int>(e.slot)) {
       e.slot = slot;
@@ -150,7 +150,7 @@ class GridPicture : public Picture::Source {
           if (std::find(at.begin(), at.end(), -1) != at.end()) continue;
           const std::optional<Scalar> value = t_.get(at);
           if (!value) continue;
-          add(key, is_fill(*value, t_.fill()) ? Slot::zero : Slot::value, 0,
+          add(key, is_fill(*value, t_.fill()) ? SlotKind::zero : SlotKind::value, 0,
               reinterpret_cast<const char*>(value->bits));
         }
   }
@@ -162,7 +162,7 @@ class GridPicture : public Picture::Source {
           axes_[static_cast<std::size_t>(d)].shown[static_cast<std::size_t>(key[static_cast<std::size_t>(d)])]);
     return at;
   }
-  const Element* find(std::size_t s, std::size_t r, std::size_t c) const {
+  const DrawnElement* find(std::size_t s, std::size_t r, std::size_t c) const {
     const auto found =
         elements_.find({static_cast<std::int64_t>(s), static_cast<std::int64_t>(r), static_cast<std::int64_t>(c)});
     return found == elements_.end() ? nullptr : &found->second;
@@ -209,7 +209,7 @@ class GridPicture : public Picture::Source {
   const int rank_;
   std::vector<Axis> axes_;
   std::vector<std::int64_t> blocks_;
-  std::map<Key, Element> elements_;  ///< by place among what is shown
+  std::map<Key, DrawnElement> elements_;  ///< by place among what is shown
   bool kinds_[slot_kinds] = {};
   int widest_ = 1;
 };
@@ -251,15 +251,15 @@ std::string GridPicture::text(int width) const {
       const std::string head = label == 0 ? "│" : right(gap_row ? "⋮" : std::to_string(rows.shown[r]), label) + " │";
       const std::string body = line(head, [&](std::size_t c) -> std::string {
         if (gap_row || cols.shown[c] < 0) return gap_row ? "⋮" : "…";
-        const Element* e = find(s, r, c);
-        return e == nullptr ? "·" : e->slot == Slot::fill_in ? "○" : e->text;
+        const DrawnElement* e = find(s, r, c);
+        return e == nullptr ? "·" : e->slot == SlotKind::fill_in ? "○" : e->text;
       });
       out += cut(body, width - 2) + " │\n";
     }
     out += cut(margin + "└" + repeat("─", inner + 1) + "┘", width) + "\n";
   }
   std::string legend = t_.format().is_all_dense() ? "" : "· absent";
-  if (kinds_[static_cast<int>(Slot::fill_in)]) legend += "   ○ fill-in";
+  if (kinds_[static_cast<int>(SlotKind::fill_in)]) legend += "   ○ fill-in";
   if (!legend.empty()) out += cut(legend, width) + "\n";
   const std::string words = cut_words();
   if (!words.empty()) out += cut(words, width) + "\n";
@@ -286,13 +286,13 @@ void GridPicture::draw_slice(Svg& svg, double x, double y, std::size_t s, const 
         svg.text(at + w / 2, row + cell_height / 2 + 4, gap_row ? "⋮" : "…", "mid muted");
         continue;
       }
-      const Element* e = find(s, r, c);
+      const DrawnElement* e = find(s, r, c);
       if (e == nullptr) {
         svg.rect(at, row, w, cell_height, "absent");
         continue;
       }
       std::string classes(slot_classes(e->slot));
-      if (t_.num_parts() > 1 && e->slot == Slot::value)
+      if (t_.num_parts() > 1 && e->slot == SlotKind::value)
         classes = level_class(e->part) + "|t" + std::to_string(e->part % level_colours);
       svg.cell(at, row, w, cell_height, e->text, classes, "data-slot=\"" + std::string(slot_words(e->slot)) + "\"",
                e->title);
@@ -307,7 +307,7 @@ void GridPicture::draw_legend(Svg& svg, double& y, double& width) const {
       legend.add(level_class(k), name_or_text(t_.part(k).format) + ", " + grouped(t_.part_tensor(k).nse()) + " stored");
   }
   for (int k = t_.num_parts() > 1 ? 1 : 0; k < slot_kinds; ++k) {
-    const Slot s = static_cast<Slot>(k);
+    const SlotKind s = static_cast<SlotKind>(k);
     if (kinds_[k]) legend.add(slot_classes(s).substr(0, slot_classes(s).find('|')), slot_words(s));
   }
   if (!t_.format().is_all_dense()) {

@@ -31,17 +31,17 @@ std::string hue(std::size_t k, std::size_t n) {
 }
 
 /// The trees of all parts and batches of a tensor, side by side, with their values in one line.
-class Row {
+class TreeRow {
  public:
-  Row(const Tensor& t, int limit) {
+  TreeRow(const Tensor& t, int limit) {
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
       const std::int64_t n = batches(part);
       for (std::int64_t b = 0; b < std::min(n, most_batches); ++b) {
         std::string name = t.num_parts() > 1 ? "part " + std::to_string(k) + " · " + name_or_text(part.format) : "";
         if (n > 1) name += (name.empty() ? "batch " : ", batch ") + std::to_string(b) + " of " + std::to_string(n);
-        pieces_.push_back({StorageTree(part, t.type(), b, limit), width_ + (pieces_.empty() ? 0 : aside), name});
-        const Piece& p = pieces_.back();
+        trees_.push_back({StorageTree(part, t.type(), b, limit), width_ + (trees_.empty() ? 0 : aside), name});
+        const PlacedTree& p = trees_.back();
         width_ = p.x + std::max(p.tree.width(), char_width * columns(name));
         height_ = std::max(height_, p.tree.height());
         named_ |= !name.empty();
@@ -52,31 +52,32 @@ class Row {
   double width() const { return width_; }
   double height() const { return height_ + (named_ ? 26 : 0); }
   bool truncated() const {
-    return std::any_of(pieces_.begin(), pieces_.end(), [](const Piece& p) { return p.tree.truncated(); });
+    return std::any_of(trees_.begin(), trees_.end(), [](const PlacedTree& p) { return p.tree.truncated(); });
   }
 
   template <class F> void each(F&& f) const {
-    for (const Piece& p : pieces_)
+    for (const PlacedTree& p : trees_)
       for (const auto& leaf : p.tree.leaves())
-        if (leaf.slot == Slot::value || leaf.slot == Slot::zero) f(leaf, p.x + leaf.x + p.tree.cell_width() / 2);
+        if (leaf.slot == SlotKind::value || leaf.slot == SlotKind::zero)
+          f(leaf, p.x + leaf.x + p.tree.cell_width() / 2);
   }
 
-  void draw(Svg& svg, double y, const StorageTree::Look& look) const {
-    for (const Piece& p : pieces_) {
-      const double top = look.upside_down ? y : y + height() - p.tree.height();
-      if (!p.name.empty()) svg.text(p.x, look.upside_down ? top + p.tree.height() + 22 : top - 14, p.name, "bold ink");
-      p.tree.draw(svg, p.x, top, look);
+  void draw(Svg& svg, double y, const StorageTree::Style& style) const {
+    for (const PlacedTree& p : trees_) {
+      const double top = style.upside_down ? y : y + height() - p.tree.height();
+      if (!p.name.empty()) svg.text(p.x, style.upside_down ? top + p.tree.height() + 22 : top - 14, p.name, "bold ink");
+      p.tree.draw(svg, p.x, top, style);
     }
   }
 
  private:
-  struct Piece {
+  struct PlacedTree {
     StorageTree tree;
     double x;
     std::string name;
   };
   static constexpr std::int64_t most_batches = 3;
-  std::vector<Piece> pieces_;
+  std::vector<PlacedTree> trees_;
   double width_ = 0, height_ = 0;
   bool named_ = false;
 };
@@ -93,16 +94,16 @@ class ConversionPicture : public Picture::Source {
   }
 
   std::string svg(Theme theme) const override {
-    const Row above(before_, limit_), below(after_, limit_);
+    const TreeRow above(before_, limit_), below(after_, limit_);
     using Where = std::vector<std::int64_t>;
     std::map<Where, std::size_t> number_of;  // elements by their place, in row-major order
     above.each([&](const auto& leaf, double) { number_of.emplace(leaf.at, 0); });
     below.each([&](const auto& leaf, double) { number_of.emplace(leaf.at, 0); });
     std::size_t n = 0;
     for (auto& [at, k] : number_of) k = n++;
-    const auto colour = [&](const StorageTree::Leaf& leaf) {
+    const auto colour = [&](const StorageTree::DrawnLeaf& leaf) {
       const auto found =
-          leaf.slot == Slot::value || leaf.slot == Slot::zero ? number_of.find(leaf.at) : number_of.end();
+          leaf.slot == SlotKind::value || leaf.slot == SlotKind::zero ? number_of.find(leaf.at) : number_of.end();
       return found == number_of.end() ? std::string() : hue(found->second, n);
     };
 

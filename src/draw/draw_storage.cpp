@@ -49,7 +49,7 @@ class StoragePicture : public Picture::Source {
     }
     Legend legend(svg, 0, y);
     for (int k = 0; k < slot_kinds; ++k) {
-      const Slot s = static_cast<Slot>(k);
+      const SlotKind s = static_cast<SlotKind>(k);
       if (kinds[k]) legend.add(slot_classes(s).substr(0, slot_classes(s).find('|')), slot_words(s));
     }
     if (ghosts) legend.add("ghost frame", "implied, not in memory");

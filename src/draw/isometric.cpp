@@ -21,7 +21,7 @@ Isometric::Isometric(std::span<const std::int64_t> bins, std::span<const std::ui
         if (shade[at] == 0) continue;
         const std::int64_t p = k + j, q = i + j, depth = k + i - j;
         const auto cover = [&](std::int64_t dp, std::int64_t dq, int half, std::uint8_t face) {
-          Seen& s = triangle(p + dp, q + dq, half);
+          Fragment& s = triangle(p + dp, q + dq, half);
           if (depth > s.depth) s = {depth, shade[at], face};
         };
         cover(0, 0, 0, 0), cover(0, 0, 1, 0);
@@ -44,7 +44,7 @@ std::string Isometric::path(int shade, int face, double unit) const {
   for (std::int64_t p = 0; p < width_; ++p)
     for (std::int64_t q = 0; q < height_; ++q) {
       const auto seen = [&](int half) {
-        const Seen& s = seen_[static_cast<std::size_t>((p * height_ + q) * 2 + half)];
+        const Fragment& s = seen_[static_cast<std::size_t>((p * height_ + q) * 2 + half)];
         return s.shade == shade && s.face == face;
       };
       const bool upper = seen(0), lower = seen(1);

@@ -23,15 +23,15 @@ class Isometric {
   static std::pair<double, double> at(double i, double j, double k, double unit);
 
  private:
-  struct Seen {
+  struct Fragment {
     std::int64_t depth = INT64_MIN;
     std::uint8_t shade = 0, face = 0;
   };
-  Seen& triangle(std::int64_t p, std::int64_t q, int half) {
+  Fragment& triangle(std::int64_t p, std::int64_t q, int half) {
     return seen_[static_cast<std::size_t>((p * height_ + q) * 2 + half)];
   }
   std::int64_t width_, height_;
-  std::vector<Seen> seen_;
+  std::vector<Fragment> seen_;
 };
 
 }  // namespace strata::pictures

@@ -20,7 +20,7 @@ namespace {
 
 using namespace pictures;
 
-struct Row {
+struct TextRow {
   std::string label;
   std::vector<std::string> cells;  ///< the first ones
   std::int64_t total = 0;          ///< how many there are
@@ -29,7 +29,7 @@ struct Row {
 };
 struct Box {
   std::string title, note;
-  std::vector<Row> rows;
+  std::vector<TextRow> rows;
 };
 
 /// The picture of one part.
@@ -93,7 +93,7 @@ class PartPicture {
       const auto& v = views[i];
       const std::int64_t total = counts[i + 1], n = std::min<std::int64_t>(total, limit_);
       if (storage::has_pos(v.level.kind)) {
-        Row pos{.label = prefix + "pos", .cells = {}, .total = counts[i] + 1, .bars = {}, .family = -2 - l};
+        TextRow pos{.label = prefix + "pos", .cells = {}, .total = counts[i] + 1, .bars = {}, .family = -2 - l};
         for (std::int64_t k = 0; k < std::min<std::int64_t>(pos.total, limit_); ++k)
           pos.cells.push_back(std::to_string(v.pos[k]));
         boxes_[i].rows.push_back(std::move(pos));
@@ -106,7 +106,7 @@ class PartPicture {
             v.level.kind == LevelKind::bitmap ? total : storage::crd_entries(v, counts[i], total);
         const bool each = entries == total;  // a coordinate for each position
         if (each && total != family_count) ++family, family_count = total;
-        Row crd{
+        TextRow crd{
             .label = prefix + "crd",
             .cells = {},
             .total = entries,
@@ -136,7 +136,7 @@ class PartPicture {
     }
     if (levels_ == 0) bars.assign(1, 0);
     if (total != family_count) ++family;
-    Row values{.label = prefix.empty() ? "" : prefix, .cells = {}, .total = total, .bars = bars, .family = family};
+    TextRow values{.label = prefix.empty() ? "" : prefix, .cells = {}, .total = total, .bars = bars, .family = family};
     const std::set<std::int64_t> inside = inside_slots(b, n);
     const auto width = static_cast<std::int64_t>(size_of(type_.dtype));
     for (std::int64_t k = 0; k < n; ++k) {
@@ -154,7 +154,7 @@ class PartPicture {
   }
 
   void add_bits(const storage::LevelView& v, std::int64_t parents, const std::string& prefix, std::size_t box) {
-    Row bits{.label = prefix + "bits", .cells = {}, .total = parents, .bars = {}, .family = -100};
+    TextRow bits{.label = prefix + "bits", .cells = {}, .total = parents, .bars = {}, .family = -100};
     for (std::int64_t q = 0; q < std::min<std::int64_t>(parents, limit_); ++q) {
       std::string text;
       for (std::int64_t c = 0; c < std::min<std::int64_t>(v.range.size, 24); ++c) text += v.bit(q, c) ? '1' : '0';
@@ -196,7 +196,7 @@ class PartPicture {
 };
 
 /// The cells of a row, each `cell` wide, as far as `room` columns reach.
-std::string row_text(const Row& row, int cell, int room) {
+std::string row_text(const TextRow& row, int cell, int room) {
   std::string out;
   int used = 0;
   for (std::size_t k = 0; k < row.cells.size(); ++k) {
@@ -215,16 +215,16 @@ std::string row_text(const Row& row, int cell, int room) {
 std::string boxes_text(const std::vector<Box>& boxes, int width) {
   int label = 0;
   for (const Box& box : boxes)
-    for (const Row& row : box.rows)
+    for (const TextRow& row : box.rows)
       if (row.total > 0) label = std::max(label, columns(row.label));
   std::vector<std::vector<std::string>> lines(boxes.size());
   int inner = 0;
   for (std::size_t b = 0; b < boxes.size(); ++b) {
     inner = std::max(inner, columns(boxes[b].title) + columns(boxes[b].note) + 6);
-    for (const Row& row : boxes[b].rows) {
+    for (const TextRow& row : boxes[b].rows) {
       int cell = 1;
       for (const Box& other : boxes)
-        for (const Row& r : other.rows)
+        for (const TextRow& r : other.rows)
           if (r.family == row.family)
             for (const std::string& c : r.cells) cell = std::max(cell, columns(c));
       std::string line =

@@ -91,7 +91,7 @@ std::size_t StorageTree::add_column() {
 void StorageTree::add_leaf(std::int64_t position, bool outside) {
   outside = outside || !in_range();
   leaf_columns_.push_back(add_column());
-  Leaf leaf{.slot = Slot::outside, .at = {}, .text = "·", .title = {}, .position = position, .x = 0};
+  DrawnLeaf leaf{.slot = SlotKind::outside, .at = {}, .text = "·", .title = {}, .position = position, .x = 0};
   leaf.title = "values[" + std::to_string(position) + "]";
   if (outside) {
     leaf.title += ": outside the tensor";
@@ -107,7 +107,7 @@ void StorageTree::add_leaf(std::int64_t position, bool outside) {
     leaf.text = value_text(type_.dtype, address);
     for (const auto& terms : map_.terms) leaf.at.push_back(DimensionMap::sum(terms, at_.data()));
     leaf.title += " = " + Scalar::load(type_.dtype, address).to_string() + " at " + index_text(leaf.at) +
-                  (leaf.slot == Slot::value ? "" : ": " + std::string(slot_words(leaf.slot)));
+                  (leaf.slot == SlotKind::value ? "" : ": " + std::string(slot_words(leaf.slot)));
   }
   leaves_.push_back(std::move(leaf));
 }
@@ -154,7 +154,7 @@ void StorageTree::visit(int l, std::int64_t p, bool outside) {
         c = band.stored ? v.coordinate(q) : v.range.lo + (q - begin);
     }
     if (text.empty()) text = std::to_string(c);
-    Node node{.position = q, .parent = p, .text = text, .title = {}, .first = columns_.size(), .last = 0};
+    DrawnNode node{.position = q, .parent = p, .text = text, .title = {}, .first = columns_.size(), .last = 0};
     node.title = levels::is_registered(v.level.kind) ? "position " + std::to_string(q)
                  : band.stored                       ? "crd[" + std::to_string(q) + "] = " + (unused ? "unused" : text)
                                                      : "not in memory";
@@ -180,8 +180,8 @@ double StorageTree::centre(std::size_t first, std::size_t last) const {
 void StorageTree::place() {
   int widest = 1;
   for (const Band& band : bands_)
-    for (const Node& node : band.nodes) widest = std::max(widest, columns(node.text));
-  for (const Leaf& leaf : leaves_) widest = std::max(widest, columns(leaf.text));
+    for (const DrawnNode& node : band.nodes) widest = std::max(widest, columns(node.text));
+  for (const DrawnLeaf& leaf : leaves_) widest = std::max(widest, columns(leaf.text));
   cell_width_ = std::max(26.0, char_width * widest + 10);
 
   // Room between the columns: for pos at the edges of groups, for the bits of a group.
@@ -213,7 +213,7 @@ void StorageTree::place() {
   }
   label_width_ = std::max(label_width_, 12 + char_width * 6) + 14;
   double x = label_width_;
-  for (Column& column : columns_) {
+  for (DrawnColumn& column : columns_) {
     column.x = x + column.gap;
     x = column.x + cell_width_;
   }
@@ -245,19 +245,19 @@ void StorageTree::more(Svg& svg, double x, double y, std::int64_t shown, std::in
     svg.text(x + right_ + 6, y + cell_height / 2 + 4, "… " + grouped(total - shown) + " more", "muted small");
 }
 
-void StorageTree::draw_edges(Svg& svg, double x, double y, const Look& look, std::size_t b) const {
+void StorageTree::draw_edges(Svg& svg, double x, double y, const Style& style, std::size_t b) const {
   const Band& band = bands_[b];
   const int l = first_ + static_cast<int>(b);
   if (b > 0) {
     const Band& parents = bands_[b - 1];
     svg.open("data-edges=\"" + std::to_string(l) + "\"");
-    for (const Node& node : band.nodes) {
+    for (const DrawnNode& node : band.nodes) {
       const auto parent = std::find_if(parents.nodes.begin(), parents.nodes.end(),
-                                       [&](const Node& p) { return p.position == node.parent; });
+                                       [&](const DrawnNode& p) { return p.position == node.parent; });
       if (parent == parents.nodes.end()) continue;
       const double x1 = x + centre(parent->first, parent->last), x2 = x + centre(node.first, node.last);
       const double top = parents.node_y + cell_height, bottom = band.bits.empty() ? band.node_y : band.bits_y;
-      const double y1 = y + turned(look, top, 0), y2 = y + turned(look, bottom, 0), middle = (y1 + y2) / 2;
+      const double y1 = y + turned(style, top, 0), y2 = y + turned(style, bottom, 0), middle = (y1 + y2) / 2;
       std::string d = "M" + number(x1) + " " + number(y1);
       if (x1 == x2) d += "V" + number(y2);
       else
@@ -273,28 +273,28 @@ void StorageTree::draw_edges(Svg& svg, double x, double y, const Look& look, std
   for (const Fence& fence : band.fences) {
     const double at = fence.before < columns_.size() ? columns_[fence.before].x - columns_[fence.before].gap / 2
                                                      : (columns_.back().x + cell_width_ + right_) / 2;
-    svg.line(x + at, y + turned(look, band.pos_y + cell_height - 4, 0), x + at,
-             y + turned(look, band.node_y + cell_height, 0), "fence k" + std::to_string(l % level_colours));
+    svg.line(x + at, y + turned(style, band.pos_y + cell_height - 4, 0), x + at,
+             y + turned(style, band.node_y + cell_height, 0), "fence k" + std::to_string(l % level_colours));
   }
 }
 
-void StorageTree::draw_band(Svg& svg, double x, double y, const Look& look, std::size_t b) const {
+void StorageTree::draw_band(Svg& svg, double x, double y, const Style& style, std::size_t b) const {
   const Band& band = bands_[b];
   const int l = first_ + static_cast<int>(b);
   const auto i = static_cast<std::size_t>(l);
   const std::string colour = std::to_string(l % level_colours);
   const double top = band.has_pos ? band.pos_y : band.node_y, tall = band.node_y + cell_height - top;
-  const double y_top = y + turned(look, top, tall);
+  const double y_top = y + turned(style, top, tall);
   svg.line(x + 2, y_top + 3, x + 2, y_top + tall - 3, "bar k" + colour);
   const double label_y = y_top + tall / 2;
   svg.text(x + 12, label_y - 2, band.title, "bold t" + colour);
   svg.text(x + 12, label_y + 12, band.note, "muted small");
   const auto name_row = [&](double row, double h, const char* name) {
-    svg.text(x + label_width_ - 12, y + turned(look, row, h) + h / 2 + 4, name, "end small t" + colour);
+    svg.text(x + label_width_ - 12, y + turned(style, row, h) + h / 2 + 4, name, "end small t" + colour);
   };
   const std::string of_level = " data-level=\"" + std::to_string(l) + "\"";
   if (band.has_pos) {
-    const double h = cell_height - 4, row = y + turned(look, band.pos_y, h);
+    const double h = cell_height - 4, row = y + turned(style, band.pos_y, h);
     name_row(band.pos_y, h, "pos");
     svg.open("data-array=\"pos\"" + of_level);
     for (const Fence& fence : band.fences) {
@@ -308,7 +308,7 @@ void StorageTree::draw_band(Svg& svg, double x, double y, const Look& look, std:
     more(svg, x, row - 2, std::ssize(band.fences), counts_[i] + 1);
   }
   if (!band.bits.empty()) {
-    const double row = y + turned(look, band.bits_y, cell_height);
+    const double row = y + turned(style, band.bits_y, cell_height);
     name_row(band.bits_y, cell_height, "bits");
     svg.open("data-array=\"bits\"" + of_level);
     for (const Bits& bits : band.bits) {
@@ -319,10 +319,10 @@ void StorageTree::draw_band(Svg& svg, double x, double y, const Look& look, std:
     svg.close();
     more(svg, x, row, std::ssize(band.bits), counts_[i]);
   }
-  const double row = y + turned(look, band.node_y, cell_height);
+  const double row = y + turned(style, band.node_y, cell_height);
   if (band.stored) name_row(band.node_y, cell_height, "crd");
   svg.open((band.stored ? "data-array=\"crd\"" : "data-array=\"implied\"") + of_level);
-  for (const Node& node : band.nodes) {
+  for (const DrawnNode& node : band.nodes) {
     const double at = centre(node.first, node.last);
     const std::string classes = (node.text == "·" ? "outside" : band.stored ? level_class(l) : "ghost k" + colour);
     svg.cell(x + at - cell_width_ / 2, row, cell_width_, cell_height, node.text,
@@ -332,22 +332,22 @@ void StorageTree::draw_band(Svg& svg, double x, double y, const Look& look, std:
   more(svg, x, row, std::ssize(band.nodes), counts_[i + 1]);
 }
 
-void StorageTree::draw_values(Svg& svg, double x, double y, const Look& look) const {
-  const double row = y + turned(look, values_y_, cell_height);
+void StorageTree::draw_values(Svg& svg, double x, double y, const Style& style) const {
+  const double row = y + turned(style, values_y_, cell_height);
   svg.line(x + 2, row + 3, x + 2, row + cell_height - 3, "bar frame");
   svg.text(x + 12, row + cell_height / 2 - 2, "values", "bold ink");
   svg.text(x + 12, row + cell_height / 2 + 12,
            std::string(name_of(type_.dtype)) +
                (part_.value_stride == 0 && !part_.format.is_all_dense() ? ", one for all" : ""),
            "muted small");
-  const double upper = y + turned(look, values_y_ - (edge_gap - 6), 0), lower = y + turned(look, values_y_, 0);
+  const double upper = y + turned(style, values_y_ - (edge_gap - 6), 0), lower = y + turned(style, values_y_, 0);
   svg.open("data-array=\"values\"");
-  for (const Leaf& leaf : leaves_) {
+  for (const DrawnLeaf& leaf : leaves_) {
     if (!bands_.empty()) {
       const double centre = x + leaf.x + cell_width_ / 2;
       svg.line(centre, upper, centre, lower, "edge frame");
     }
-    const std::string colour = look.colour ? look.colour(leaf) : "";
+    const std::string colour = style.colour ? style.colour(leaf) : "";
     std::string classes(slot_classes(leaf.slot));
     if (!colour.empty()) classes = classes.substr(0, classes.find('|')) + "|on-colour";
     svg.cell(x + leaf.x, row, cell_width_, cell_height, leaf.text, classes,
@@ -358,10 +358,10 @@ void StorageTree::draw_values(Svg& svg, double x, double y, const Look& look) co
   more(svg, x, row, std::ssize(leaves_), counts_.back());
 }
 
-void StorageTree::draw(Svg& svg, double x, double y, const Look& look) const {
-  for (std::size_t b = 0; b < bands_.size(); ++b) draw_edges(svg, x, y, look, b);
-  for (std::size_t b = 0; b < bands_.size(); ++b) draw_band(svg, x, y, look, b);
-  draw_values(svg, x, y, look);
+void StorageTree::draw(Svg& svg, double x, double y, const Style& style) const {
+  for (std::size_t b = 0; b < bands_.size(); ++b) draw_edges(svg, x, y, style, b);
+  for (std::size_t b = 0; b < bands_.size(); ++b) draw_band(svg, x, y, style, b);
+  draw_values(svg, x, y, style);
 }
 
 }  // namespace strata::pictures

@@ -22,29 +22,29 @@ class StorageTree {
   StorageTree(const Part& part, const TensorType& type, std::int64_t batch, int limit);
 
   /// A value with its place.
-  struct Leaf {
-    Slot slot = Slot::value;
+  struct DrawnLeaf {
+    SlotKind slot = SlotKind::value;
     std::vector<std::int64_t> at;  ///< coordinates in the tensor; none of an outside slot
     std::string text, title;
     std::int64_t position = 0;
     double x = 0;  ///< left edge, from the left of the tree
   };
-  const std::vector<Leaf>& leaves() const { return leaves_; }
+  const std::vector<DrawnLeaf>& leaves() const { return leaves_; }
   double cell_width() const { return cell_width_; }
   double width() const { return width_; }
   double height() const { return height_; }
   bool truncated() const { return truncated_; }
   bool has_ghosts() const { return has_ghosts_; }
 
-  struct Look {
+  struct Style {
     bool upside_down = false;  ///< values on top
     /// A colour of its own for an element ("#rrggbb"); "" for none.
-    std::function<std::string(const Leaf&)> colour = {};
+    std::function<std::string(const DrawnLeaf&)> colour = {};
   };
-  void draw(Svg& svg, double x, double y, const Look& look) const;
+  void draw(Svg& svg, double x, double y, const Style& style) const;
 
  private:
-  struct Node {
+  struct DrawnNode {
     std::int64_t position = 0, parent = 0;
     std::string text, title;
     std::size_t first = 0, last = 0;  ///< columns below it
@@ -61,7 +61,7 @@ class StorageTree {
   };
   struct Band {
     std::string title, note, unit;  ///< "j : compressed", what it stores, "j"
-    std::vector<Node> nodes;
+    std::vector<DrawnNode> nodes;
     std::vector<Fence> fences;
     std::vector<Bits> bits;
     bool stored = false;  ///< crd lie in memory
@@ -70,7 +70,7 @@ class StorageTree {
     bool complete = true;  ///< the group visited last is shown to its end
     std::int64_t last_parent = -1;
   };
-  struct Column {
+  struct DrawnColumn {
     double gap = 0, x = 0;  ///< room on its left, its left edge
   };
 
@@ -83,10 +83,10 @@ class StorageTree {
   void place();
   double centre(std::size_t first, std::size_t last) const;
 
-  void draw_band(Svg& svg, double x, double y, const Look& look, std::size_t b) const;
-  void draw_values(Svg& svg, double x, double y, const Look& look) const;
-  void draw_edges(Svg& svg, double x, double y, const Look& look, std::size_t b) const;
-  double turned(const Look& look, double y, double h) const { return look.upside_down ? height_ - y - h : y; }
+  void draw_band(Svg& svg, double x, double y, const Style& style, std::size_t b) const;
+  void draw_values(Svg& svg, double x, double y, const Style& style) const;
+  void draw_edges(Svg& svg, double x, double y, const Style& style, std::size_t b) const;
+  double turned(const Style& style, double y, double h) const { return style.upside_down ? height_ - y - h : y; }
   void more(Svg& svg, double x, double y, std::int64_t shown, std::int64_t total) const;
 
   const Part& part_;
@@ -99,9 +99,9 @@ class StorageTree {
   const SlotJudge judge_;
   std::vector<std::int64_t> at_;  ///< level coordinates on the way down
   std::vector<Band> bands_;       ///< of levels first_ ... levels_ - 1
-  std::vector<Leaf> leaves_;
+  std::vector<DrawnLeaf> leaves_;
   std::vector<std::size_t> leaf_columns_;
-  std::vector<Column> columns_;
+  std::vector<DrawnColumn> columns_;
   std::size_t group_ = 0;  ///< a group has begun at this column
   bool truncated_ = false, has_ghosts_ = false;
   double cell_width_ = 0, label_width_ = 0, right_ = 0, width_ = 0, height_ = 0, values_y_ = 0;

@@ -21,7 +21,7 @@ Buffer prefix(Buffer b, i64 size) {
 
 }  // namespace
 
-void Assembly::reserve(Piece& p, std::vector<i64> capacity) const {
+void LevelAssembly::reserve(Piece& p, std::vector<i64> capacity) const {
   p.crd.resize(levels);
   p.pos.resize(levels);
   p.sizes.resize(levels);
@@ -33,7 +33,7 @@ void Assembly::reserve(Piece& p, std::vector<i64> capacity) const {
   p.capacity = std::move(capacity);
 }
 
-RawArrays Assembly::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffer& whole) const {
+RawArrays LevelAssembly::stitch(std::vector<Piece>& pieces, const Buffer& counts, const Buffer& whole) const {
   std::vector<std::vector<i64>> starts(levels, std::vector<i64>(pieces.size() + 1, 0));
   for (std::size_t l = 0; l < levels; ++l)
     for (std::size_t c = 0; c < pieces.size(); ++c) starts[l][c + 1] = starts[l][c] + pieces[c].sizes[l];

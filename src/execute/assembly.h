@@ -15,7 +15,7 @@ struct Piece {
 };
 
 /// Compressed levels, the first of which may be dense instead.
-class Assembly {
+class LevelAssembly {
  public:
   std::size_t levels = 0;
   bool dense_top = false;

@@ -30,18 +30,18 @@ using merging::Combine;
 
 /// The index space of two views: dimensions of extent 1 dropped, outermost (widest stride of a) first, and neighbours
 /// merged where both sides allow it.
-struct Walk {
+struct IterationSpace {
   int rank = 0;
   i64 extent[max_dims], a[max_dims], b[max_dims];
   i64 total = 1;
 };
 
-Walk plan_walk(const DenseView& a, const DenseView& b) {
-  Walk w;
+IterationSpace common_space(const DenseView& a, const DenseView& b) {
+  IterationSpace space;
   std::array<int, max_dims> order;
   int n = 0;
   for (int d = 0; d < a.rank; ++d) {
-    w.total *= a.shape[d];
+    space.total *= a.shape[d];
     if (a.shape[d] != 1) order[static_cast<std::size_t>(n++)] = d;
   }
   std::sort(order.begin(), order.begin() + n, [&](int x, int y) {
@@ -51,42 +51,42 @@ Walk plan_walk(const DenseView& a, const DenseView& b) {
   for (int q = 0; q < n; ++q) {
     const int d = order[static_cast<std::size_t>(q)];
     const i64 e = a.shape[d], sa = a.strides[d], sb = b.strides[d];
-    if (w.rank > 0 && w.a[w.rank - 1] == sa * e && w.b[w.rank - 1] == sb * e) {
-      w.extent[w.rank - 1] *= e;
-      w.a[w.rank - 1] = sa;
-      w.b[w.rank - 1] = sb;
+    if (space.rank > 0 && space.a[space.rank - 1] == sa * e && space.b[space.rank - 1] == sb * e) {
+      space.extent[space.rank - 1] *= e;
+      space.a[space.rank - 1] = sa;
+      space.b[space.rank - 1] = sb;
     } else {
-      w.extent[w.rank] = e;
-      w.a[w.rank] = sa;
-      w.b[w.rank++] = sb;
+      space.extent[space.rank] = e;
+      space.a[space.rank] = sa;
+      space.b[space.rank++] = sb;
     }
   }
-  if (w.rank == 0) w.rank = 1, w.extent[0] = 1, w.a[0] = w.b[0] = 1;
-  return w;
+  if (space.rank == 0) space.rank = 1, space.extent[0] = 1, space.a[0] = space.b[0] = 1;
+  return space;
 }
 
 constexpr i64 grain = 1 << 16;
 
 /// Calls f(offset in a, offset in b, count, stride in a, stride in b) for runs along the innermost dimension.
 template <class F> void for_runs(const DenseView& va, const DenseView& vb, const F& f) {
-  const Walk w = plan_walk(va, vb);
-  if (w.total == 0) return;
-  const int last = w.rank - 1;
-  const i64 inner = w.extent[last], chunks = std::clamp<i64>(w.total / grain, 1, 256);
+  const IterationSpace space = common_space(va, vb);
+  if (space.total == 0) return;
+  const int last = space.rank - 1;
+  const i64 inner = space.extent[last], chunks = std::clamp<i64>(space.total / grain, 1, 256);
   const auto piece = [&](i64 c) {
-    i64 at = begin_of_share(w.total, c, chunks);
-    const i64 end = begin_of_share(w.total, c + 1, chunks);
+    i64 at = begin_of_share(space.total, c, chunks);
+    const i64 end = begin_of_share(space.total, c + 1, chunks);
     while (at < end) {
       i64 row = at / inner;
       const i64 from = at % inner, count = std::min(inner - from, end - at);
-      i64 oa = from * w.a[last], ob = from * w.b[last];
+      i64 oa = from * space.a[last], ob = from * space.b[last];
       for (int d = last - 1; d >= 0; --d) {
-        const i64 k = row % w.extent[d];
-        row /= w.extent[d];
-        oa += k * w.a[d];
-        ob += k * w.b[d];
+        const i64 k = row % space.extent[d];
+        row /= space.extent[d];
+        oa += k * space.a[d];
+        ob += k * space.b[d];
       }
-      f(oa, ob, count, w.a[last], w.b[last]);
+      f(oa, ob, count, space.a[last], space.b[last]);
       at += count;
     }
   };
@@ -104,10 +104,14 @@ template <class T> struct Complex {
   friend Complex operator*(Complex x, Complex y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 };
 /// Wraps whatever its width: narrow unsigned types would be promoted to int.
-template <class T> struct Wrapping {
+template <class T> struct WrappingInteger {
   T v;
-  friend Wrapping operator+(Wrapping x, Wrapping y) { return {static_cast<T>(std::uint64_t{x.v} + y.v)}; }
-  friend Wrapping operator*(Wrapping x, Wrapping y) { return {static_cast<T>(std::uint64_t{x.v} * y.v)}; }
+  friend WrappingInteger operator+(WrappingInteger x, WrappingInteger y) {
+    return {static_cast<T>(std::uint64_t{x.v} + y.v)};
+  }
+  friend WrappingInteger operator*(WrappingInteger x, WrappingInteger y) {
+    return {static_cast<T>(std::uint64_t{x.v} * y.v)};
+  }
 };
 
 /// Calls f(T{}) with the type that does the dtype's arithmetic; f16, bf16 and fp8 have none.
@@ -116,13 +120,13 @@ template <class F> void with_arithmetic(DType t, const F& f) {
     case DType::f64: return f(double{});
     case DType::f32: return f(float{});
     case DType::i8:
-    case DType::u8: return f(Wrapping<std::uint8_t>{});
+    case DType::u8: return f(WrappingInteger<std::uint8_t>{});
     case DType::i16:
-    case DType::u16: return f(Wrapping<std::uint16_t>{});
+    case DType::u16: return f(WrappingInteger<std::uint16_t>{});
     case DType::i32:
-    case DType::u32: return f(Wrapping<std::uint32_t>{});
+    case DType::u32: return f(WrappingInteger<std::uint32_t>{});
     case DType::i64:
-    case DType::u64: return f(Wrapping<std::uint64_t>{});
+    case DType::u64: return f(WrappingInteger<std::uint64_t>{});
     case DType::boolean: return f(Bool{});
     case DType::c64: return f(Complex<float>{});
     case DType::c128: return f(Complex<double>{});

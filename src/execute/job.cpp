@@ -141,12 +141,12 @@ RawArrays make(const Job& job, const StripResult& r) {
   return arrays;
 }
 
-struct Workspace {
+struct WorkspaceBuffers {
   Buffer values, bits[3], mask;
 };
 
-Workspace workspace(const Job& job, const AssembledResult& r) {
-  Workspace w;
+WorkspaceBuffers workspace(const Job& job, const AssembledResult& r) {
+  WorkspaceBuffers w;
   if (r.workspace < 0) return w;
   w.values = backend().filled(job.absent, r.workspace * r.block);
   i64 words = ceil_div(r.workspace, 64);
@@ -164,8 +164,8 @@ RawArrays make(const Job& job, const AssembledResult& r) {
   const Buffer whole = r.whole >= 0 ? backend().allocate(r.values, r.whole) : Buffer();
   in_chunks(static_cast<i64>(pieces.size()), [&](i64 c) {
     Piece& p = pieces[static_cast<std::size_t>(c)];
-    const AssembledResult::Share& share = r.shares[static_cast<std::size_t>(c)];
-    const Workspace w = workspace(job, r);
+    const AssembledResult::ChunkShare& share = r.shares[static_cast<std::size_t>(c)];
+    const WorkspaceBuffers w = workspace(job, r);
     if (r.whole >= 0) {
       p.values = whole;
       p.values.data = static_cast<char*>(whole.data) + share.offset * static_cast<i64>(size_of(r.values));

@@ -38,13 +38,13 @@ struct StripResult {
 };
 
 /// Levels that are appended to, piece by piece.
-struct AssembledResult : Assembly {
-  struct Share {
+struct AssembledResult : LevelAssembly {
+  struct ChunkShare {
     std::int64_t first = 0, last = 0;    ///< these chunks, one after the other
     std::vector<std::int64_t> capacity;  ///< per level, to begin with
     std::int64_t offset = 0;             ///< of its values in `whole`
   };
-  std::vector<Share> shares;
+  std::vector<ChunkShare> shares;
   std::int64_t whole = -1;      ///< memory for so many values, of which the pieces have parts; -1: each has its own
   std::int64_t workspace = -1;  ///< values, or blocks of them, between two rows; -1: none
   bool holds_mask = false;      ///< a bit for each of them beside it

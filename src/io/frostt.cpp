@@ -24,7 +24,7 @@ using io::MarketField;
 constexpr char comment = '#';
 constexpr std::string_view shape_mark = "# shape:";
 
-struct Chunk : io::TextChunk {
+struct FrosttChunk : io::TextChunk {
   std::array<std::int64_t, max_dims> largest{};  ///< coordinate of each mode
   bool ascending = true;                         ///< strictly, mode by mode
 };
@@ -103,8 +103,8 @@ struct Lists {
 };
 
 /// Strictly ascending, also from one chunk to the next?
-bool sorted(const Lists& lists, const std::vector<Chunk>& chunks) {
-  for (const Chunk& chunk : chunks) {
+bool sorted(const Lists& lists, const std::vector<FrosttChunk>& chunks) {
+  for (const FrosttChunk& chunk : chunks) {
     if (!chunk.ascending) return false;
     if (chunk.first == 0 || chunk.count == 0) continue;
     bool ascends = false;
@@ -135,7 +135,7 @@ Tensor borrow_lists(const Lists& lists, const Shape& shape, const Format& coo) {
 /// Reads the lines of a chunk. Where no shape is told, `limits` are the largest that Index holds, and false is returned
 /// for a coordinate beyond it.
 template <MarketField field, class Index>
-bool parse_lines(const FileText& source, const Shape& limits, bool told, Chunk& chunk, const Lists& out) {
+bool parse_lines(const FileText& source, const Shape& limits, bool told, FrosttChunk& chunk, const Lists& out) {
   const std::size_t rank = limits.size();
   std::array<Index*, max_dims> coords{};
   for (std::size_t d = 0; d < rank; ++d) coords[d] = static_cast<Index*>(out.coords[d].data);
@@ -178,22 +178,22 @@ bool parse_lines(const FileText& source, const Shape& limits, bool told, Chunk& 
 }
 
 template <MarketField field, class Index>
-bool parse_chunks(const FileText& source, const Shape& limits, bool told, std::vector<Chunk>& chunks, Lists& out,
+bool parse_chunks(const FileText& source, const Shape& limits, bool told, std::vector<FrosttChunk>& chunks, Lists& out,
                   const std::function<void(double)>& progress) {
   const std::int64_t n = chunks.empty() ? 0 : chunks.back().first + chunks.back().count;
   out.coords.clear();
   for (std::size_t d = 0; d < limits.size(); ++d) out.coords.push_back(Buffer::allocate(dtype_of<Index>(), n));
   out.values = Buffer::allocate(io::dtype_of_field(field), n);
-  for (Chunk& chunk : chunks) chunk.largest = {}, chunk.ascending = true;
+  for (FrosttChunk& chunk : chunks) chunk.largest = {}, chunk.ascending = true;
   std::atomic<bool> fits{true};
-  io::for_chunks(chunks, progress, [&](Chunk& chunk) {
+  io::for_chunks(chunks, progress, [&](FrosttChunk& chunk) {
     if (!parse_lines<field, Index>(source, limits, told, chunk, out)) fits = false;
   });
   return fits;
 }
 
 template <MarketField field>
-Lists parse(const FileText& source, Shape& shape, bool told, std::vector<Chunk>& chunks,
+Lists parse(const FileText& source, Shape& shape, bool told, std::vector<FrosttChunk>& chunks,
             const std::function<void(double)>& progress) {
   Lists out;
   const auto largest = [](auto zero) { return static_cast<std::int64_t>(std::numeric_limits<decltype(zero)>::max()); };
@@ -209,7 +209,7 @@ Lists parse(const FileText& source, Shape& shape, bool told, std::vector<Chunk>&
     parse_chunks<field, std::int64_t>(source, limits, told, chunks, out, progress);
   }
   if (!told)
-    for (const Chunk& chunk : chunks)
+    for (const FrosttChunk& chunk : chunks)
       for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = std::max(shape[d], chunk.largest[d]);
   return out;
 }
@@ -238,7 +238,7 @@ Tensor parse_frostt(std::string_view text, const std::string& name, const Frostt
                  .got = std::to_string(rank + 1) + " words"});
   }
   if (!told) shape.assign(static_cast<std::size_t>(rank), 0);
-  auto chunks = io::cut_lines<Chunk>(source, source.begin());
+  auto chunks = io::cut_lines<FrosttChunk>(source, source.begin());
   io::count_lines(chunks, comment);
   if (progress) progress(0.1);
   const Format coo = parse_format("COO", static_cast<int>(shape.size()));

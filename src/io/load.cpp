@@ -78,9 +78,9 @@ std::string_view header_of(const File& file) {
 }
 
 /// Reads one file.
-class Reader {
+class ContainerReader {
  public:
-  Reader(const File& file, Verify verify)
+  ContainerReader(const File& file, Verify verify)
       : file_(file),
         verify_(verify),
         source_{header_of(file), file.name + ", header"},
@@ -473,7 +473,7 @@ Buffer bytes_of(const std::string& path, bool map) { return map ? io::map_file(p
 
 NamedTensors parse_container(const Buffer& bytes, const std::string& name, Verify verify) {
   const File file{bytes, name};
-  return Reader(file, verify).read();
+  return ContainerReader(file, verify).read();
 }
 
 NamedTensors load_all(const std::string& path, const LoadOptions& options) {
@@ -495,7 +495,7 @@ std::string container_header(const std::string& path) {
   const Buffer bytes = io::map_file(path);
   const File file{bytes, path};
   const std::string_view text = header_of(file);
-  Reader(file, Verify::header).read();
+  ContainerReader(file, Verify::header).read();
   return std::string(text);
 }
 

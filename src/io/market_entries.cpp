@@ -9,7 +9,7 @@
 namespace strata::io {
 namespace {
 
-struct Chunk : TextChunk {
+struct MarketChunk : TextChunk {
   std::int64_t mirrored = 0;    ///< entries off the diagonal
   const char* lower = nullptr;  ///< first entry strictly below the diagonal, and above
   const char* upper = nullptr;
@@ -38,7 +38,7 @@ const char* read_index(const FileText& source, const char* p, std::int64_t exten
 }
 
 template <MarketField field, class Index>
-void parse_coordinates(const FileText& source, const MarketHeader& header, Chunk& chunk, MarketEntries& out) {
+void parse_coordinates(const FileText& source, const MarketHeader& header, MarketChunk& chunk, MarketEntries& out) {
   using T = typename ValueOf<field>::type;
   auto* rows = static_cast<Index*>(out.rows.data);
   auto* cols = static_cast<Index*>(out.cols.data);
@@ -89,7 +89,7 @@ void parse_coordinates(const FileText& source, const MarketHeader& header, Chunk
 }
 
 template <MarketField field>
-void parse_values(const FileText& source, Chunk& chunk, MarketEntries& out) {
+void parse_values(const FileText& source, MarketChunk& chunk, MarketEntries& out) {
   auto* values = static_cast<typename ValueOf<field>::type*>(out.values.data);
   std::int64_t k = chunk.first;
   for (const char* p = chunk.begin; p != chunk.end;) {
@@ -105,14 +105,14 @@ void parse_values(const FileText& source, Chunk& chunk, MarketEntries& out) {
 
 /// Appends the entries of the other triangle: (j, i) with the value, its negative or its conjugate.
 template <MarketField field, class Index>
-void mirror(const MarketHeader& header, const std::vector<Chunk>& chunks, MarketEntries& out) {
+void mirror(const MarketHeader& header, const std::vector<MarketChunk>& chunks, MarketEntries& out) {
   auto* rows = static_cast<Index*>(out.rows.data);
   auto* cols = static_cast<Index*>(out.cols.data);
   auto* values = static_cast<typename ValueOf<field>::type*>(out.values.data);
   std::vector<std::int64_t> target(chunks.size() + 1, header.entries);
   for (std::size_t c = 0; c < chunks.size(); ++c) target[c + 1] = target[c] + chunks[c].mirrored;
   parallel_for(static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(c)];
+    const MarketChunk& chunk = chunks[static_cast<std::size_t>(c)];
     std::int64_t q = target[static_cast<std::size_t>(c)];
     for (std::int64_t k = chunk.first; k < chunk.first + chunk.count; ++k) {
       if (rows[k] == cols[k]) continue;
@@ -131,7 +131,7 @@ void mirror(const MarketHeader& header, const std::vector<Chunk>& chunks, Market
 }
 
 /// The header's number of entries is believed only once that many lines have been seen.
-void count_entries(const FileText& source, const MarketHeader& header, std::vector<Chunk>& chunks) {
+void count_entries(const FileText& source, const MarketHeader& header, std::vector<MarketChunk>& chunks) {
   const std::int64_t total = count_lines(chunks, '%');
   const std::string wanted = std::to_string(header.entries) + (header.entries == 1 ? " entry" : " entries");
   if (total < header.entries)
@@ -141,7 +141,7 @@ void count_entries(const FileText& source, const MarketHeader& header, std::vect
                  .got = std::to_string(total)});
   if (total == header.entries) return;
   const char* p = nullptr;
-  for (const Chunk& chunk : chunks) {
+  for (const MarketChunk& chunk : chunks) {
     if (chunk.first + chunk.count <= header.entries) continue;
     std::int64_t k = chunk.first;
     for (p = chunk.begin;; p = next_line(p, chunk.end))
@@ -153,9 +153,9 @@ void count_entries(const FileText& source, const MarketHeader& header, std::vect
               {.what = "more entries than the size line says", .expected = wanted, .got = std::to_string(total)});
 }
 
-void check_one_triangle(const FileText& source, const std::vector<Chunk>& chunks) {
+void check_one_triangle(const FileText& source, const std::vector<MarketChunk>& chunks) {
   const char *lower = nullptr, *upper = nullptr;
-  for (const Chunk& chunk : chunks) {
+  for (const MarketChunk& chunk : chunks) {
     if (!lower) lower = chunk.lower;
     if (!upper) upper = chunk.upper;
   }
@@ -167,13 +167,13 @@ void check_one_triangle(const FileText& source, const std::vector<Chunk>& chunks
 }
 
 template <MarketField field>
-MarketEntries parse_field(const FileText& source, const MarketHeader& header, std::vector<Chunk>& chunks,
+MarketEntries parse_field(const FileText& source, const MarketHeader& header, std::vector<MarketChunk>& chunks,
                           const std::function<void(double)>& progress) {
   MarketEntries out;
   const DType dtype = dtype_of_field(field);
   if (!header.coordinate) {
     out.values = Buffer::allocate(dtype, header.entries);
-    for_chunks(chunks, progress, [&](Chunk& chunk) { parse_values<field>(source, chunk, out); });
+    for_chunks(chunks, progress, [&](MarketChunk& chunk) { parse_values<field>(source, chunk, out); });
     return out;
   }
   const bool mirrors = header.symmetry != MarketSymmetry::general;
@@ -184,14 +184,15 @@ MarketEntries parse_field(const FileText& source, const MarketHeader& header, st
   out.values = Buffer::allocate(dtype, capacity);
   const auto run = [&](auto zero) {
     using Index = decltype(zero);
-    for_chunks(chunks, progress, [&](Chunk& chunk) { parse_coordinates<field, Index>(source, header, chunk, out); });
+    for_chunks(chunks, progress,
+               [&](MarketChunk& chunk) { parse_coordinates<field, Index>(source, header, chunk, out); });
     if (mirrors) check_one_triangle(source, chunks);
     if (mirrors) mirror<field, Index>(header, chunks, out);
     std::int64_t total = header.entries;
     out.sorted = true;
     const auto* rows = static_cast<const Index*>(out.rows.data);
     const auto* cols = static_cast<const Index*>(out.cols.data);
-    for (const Chunk& chunk : chunks) {
+    for (const MarketChunk& chunk : chunks) {
       total += chunk.mirrored;
       const std::int64_t k = chunk.first;
       const bool joins =
@@ -218,7 +219,7 @@ DType dtype_of_field(MarketField field) {
 
 MarketEntries parse_market_entries(const FileText& source, const MarketHeader& header,
                                    const std::function<void(double)>& progress) {
-  auto chunks = cut_lines<Chunk>(source, header.data);
+  auto chunks = cut_lines<MarketChunk>(source, header.data);
   count_entries(source, header, chunks);
   if (progress) progress(0.1);
   switch (header.field) {

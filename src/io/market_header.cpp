@@ -14,13 +14,14 @@ std::string lower(std::string_view s) {
   return r;
 }
 
-struct Word {
+struct MarketWord {
   std::string_view text;
   const char* position;
 };
 
 template <class T, std::size_t n>
-T choose(const FileText& source, const Word& word, const char* what, const std::pair<const char*, T> (&choices)[n]) {
+T choose(const FileText& source, const MarketWord& word, const char* what,
+         const std::pair<const char*, T> (&choices)[n]) {
   const std::string key = lower(word.text);
   std::string expected;
   for (const auto& [name, value] : choices) {
@@ -43,7 +44,7 @@ void parse_banner(const FileText& source, MarketHeader& header) {
   refuse_packed(source, ".mtx");
   if (source.text.empty()) source.fail(p, 0, {.what = "an empty file", .expected = banner_form});
 
-  Word words[6];
+  MarketWord words[6];
   int count = 0;
   for (p = skip_blanks(p, end); !at_line_end(p, end) && count < 6; p = skip_blanks(p, end)) {
     words[count] = {word_at(p, end), p};

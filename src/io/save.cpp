@@ -46,14 +46,14 @@ std::string_view zeros(std::int64_t n) {
 
 /// An array as it goes into the file: pieces of memory, and zeros (null) where memory is not in use, so that what
 /// happened to lie there is nobody's to read.
-struct Stored {
-  struct Piece {
+struct StoredArray {
+  struct MemoryPiece {
     const char* data;
     std::int64_t bytes;
   };
   DType dtype = DType::u8;
   std::int64_t size = 0;
-  std::vector<Piece> pieces;
+  std::vector<MemoryPiece> pieces;
   Buffer keep;  ///< memory made for the file
 
   void add(const void* data, std::int64_t elements) {
@@ -70,7 +70,7 @@ struct Stored {
   std::int64_t bytes() const { return size * static_cast<std::int64_t>(size_of(dtype)); }
 };
 
-std::uint32_t checksum(const Stored& array) {
+std::uint32_t checksum(const StoredArray& array) {
   std::uint32_t crc = 0;
   for (const auto& [data, bytes] : array.pieces) {
     if (data) {
@@ -87,7 +87,7 @@ std::uint32_t checksum(const Stored& array) {
 }
 
 /// bool is one byte, 0 or 1: others would be read as different truths by different code.
-void check_truth_values(const Stored& values) {
+void check_truth_values(const StoredArray& values) {
   if (values.dtype != DType::boolean) return;
   for (const auto& [data, bytes] : values.pieces)
     for (std::int64_t k = 0; data && k < bytes; ++k)
@@ -97,7 +97,7 @@ void check_truth_values(const Stored& values) {
 }
 
 /// The values of an all-dense part in the order of its levels without holes; what is broadcast stays one element.
-Stored dense_values(const Part& part, std::vector<std::int64_t>& strides) {
+StoredArray dense_values(const Part& part, std::vector<std::int64_t>& strides) {
   const auto width = static_cast<std::int64_t>(size_of(part.values.dtype));
   const std::size_t levels = part.ranges.size();
   const auto plain = row_major_strides(part.ranges);
@@ -117,7 +117,7 @@ Stored dense_values(const Part& part, std::vector<std::int64_t>& strides) {
   }
   for (const LevelRange& range : part.ranges)
     if (range.size == 0) count = 0;
-  Stored out;
+  StoredArray out;
   out.dtype = part.values.dtype;
   if (!broadcast) strides.clear();
   if (!holes) {
@@ -152,7 +152,7 @@ Stored dense_values(const Part& part, std::vector<std::int64_t>& strides) {
 class Writer {
  public:
   std::string header;
-  std::deque<Stored> arrays;
+  std::deque<StoredArray> arrays;
 
   explicit Writer(const NamedTensors& tensors) {
     header = "{\"strata\": 1, \"tensors\": [";
@@ -166,7 +166,7 @@ class Writer {
   }
 
  private:
-  void array(Stored stored) {
+  void array(StoredArray stored) {
     offset_ = io::align_up(offset_);
     header += "{\"dtype\": \"" + std::string(name_of(stored.dtype)) + "\", \"offset\": " + std::to_string(offset_) +
               ", \"size\": " + std::to_string(stored.size) + ", \"crc32\": " + std::to_string(checksum(stored)) + "}";
@@ -205,8 +205,8 @@ class Writer {
     const Part p = strided ? with_own_values(given, type.dtype) : given;
     const bool dense = p.format.is_all_dense();
     const std::size_t levels = p.ranges.size();
-    std::vector<Stored> pos(levels), crd(levels);
-    Stored values;
+    std::vector<StoredArray> pos(levels), crd(levels);
+    StoredArray values;
     values.dtype = type.dtype;
     std::vector<std::int64_t> strides;
     if (dense) {
@@ -235,7 +235,8 @@ class Writer {
   }
 
   /// What of each array is in use, batch by batch; capacity beyond it is kept as zeros.
-  static void lay_out(const Part& p, std::vector<Stored>& pos, std::vector<Stored>& crd, Stored& values) {
+  static void lay_out(const Part& p, std::vector<StoredArray>& pos, std::vector<StoredArray>& crd,
+                      StoredArray& values) {
     const bool batched = batch_levels(p) > 0;
     for (std::size_t l = 0; l < p.ranges.size(); ++l) {
       pos[l].dtype = p.levels[l].pos.dtype;
@@ -306,7 +307,7 @@ void save(const std::string& path, const NamedTensors& tensors) {
       return text;
     };
     for (; array < writer.arrays.size(); ++array, piece = 0) {
-      const Stored& a = writer.arrays[array];
+      const StoredArray& a = writer.arrays[array];
       if (piece == 0 && done == 0 && written % io::container_alignment != 0)
         return give(zeros(io::align_up(written) - written));
       for (; piece < a.pieces.size(); ++piece, done = 0) {

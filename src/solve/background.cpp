@@ -16,7 +16,7 @@
 namespace strata::solving {
 namespace {
 
-struct Job {
+struct BackgroundTask {
   std::function<void()> work;
   std::exception_ptr failure = {};
   std::mutex lock = {};
@@ -25,22 +25,22 @@ struct Job {
 };
 
 void* run(void* given) {
-  const std::unique_ptr<std::shared_ptr<Job>> job(static_cast<std::shared_ptr<Job>*>(given));
+  const std::unique_ptr<std::shared_ptr<BackgroundTask>> task(static_cast<std::shared_ptr<BackgroundTask>*>(given));
   try {
-    (*job)->work();
-  } catch (...) { (*job)->failure = std::current_exception(); }
-  const std::lock_guard hold((*job)->lock);
-  (*job)->done = true;
-  (*job)->changed.notify_all();
+    (*task)->work();
+  } catch (...) { (*task)->failure = std::current_exception(); }
+  const std::lock_guard hold((*task)->lock);
+  (*task)->done = true;
+  (*task)->changed.notify_all();
   return nullptr;
 }
 
 }  // namespace
 
 void in_background(std::function<void()> work) {
-  const auto job = std::make_shared<Job>();
-  job->work = std::move(work);
-  auto handed = std::make_unique<std::shared_ptr<Job>>(job);
+  const auto task = std::make_shared<BackgroundTask>();
+  task->work = std::move(work);
+  auto handed = std::make_unique<std::shared_ptr<BackgroundTask>>(task);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // signals belong to the program's own threads
@@ -50,16 +50,16 @@ void in_background(std::function<void()> work) {
     return pthread_create(&thread, nullptr, run, handed.get());
   }();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failed != 0) return job->work();
+  if (failed != 0) return task->work();
   static_cast<void>(handed.release());
   pthread_detach(thread);
-  std::unique_lock wait(job->lock);
-  while (!job->changed.wait_for(wait, std::chrono::milliseconds(50), [&] { return job->done; })) {
+  std::unique_lock wait(task->lock);
+  while (!task->changed.wait_for(wait, std::chrono::milliseconds(50), [&] { return task->done; })) {
     wait.unlock();
     poll_interrupt();
     wait.lock();
   }
-  if (job->failure) std::rethrow_exception(job->failure);
+  if (task->failure) std::rethrow_exception(task->failure);
 }
 
 }  // namespace strata::solving

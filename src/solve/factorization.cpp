@@ -89,17 +89,13 @@ struct Quality {
 
 /// Only the part of a matrix that the method was told to read.
 template <class T> Matrix<T> part_of(const Matrix<T>& a, Direct kind, bool unit_diagonal) {
-  struct Arrays {
-    std::vector<std::int32_t> pos, crd;
-    std::vector<T> values;
-  };
   std::int64_t low = a.rows, high = a.columns;  // j - i from -low to high
   if (kind == Direct::diagonal) low = high = 0;
   else if (kind == Direct::tridiagonal) low = high = 1;
   else if (kind == Direct::lower) high = 0;
   else if (kind == Direct::upper) low = 0;
   const bool hermitian = kind == Direct::cholesky || kind == Direct::ldlt;
-  auto own = std::make_shared<Arrays>();
+  auto own = std::make_shared<MatrixArrays<T>>();
   if (a.is_dense()) {
     own->values.assign(a.values, a.values + a.rows * a.columns);
     for (std::int64_t i = 0; i < a.rows; ++i)
@@ -174,9 +170,9 @@ template <class T> struct One {
   bool analysed = false, swapped = false;  ///< swapped: the adjoint of a wide matrix was factorized
 };
 
-template <class T> class State final : public Factorization::Impl {
+template <class T> class TypedFactorization final : public Factorization::Impl {
  public:
-  State(const Tensor& a, const DirectOptions& options) : options_(options) {
+  TypedFactorization(const Tensor& a, const DirectOptions& options) : options_(options) {
     dtype = dtype_of<T>();
     look(a);
   }
@@ -512,7 +508,8 @@ template <class T> class State final : public Factorization::Impl {
 
 Factorization::Factorization(const Tensor& a, const DirectOptions& options) {
   const DType dtype = solving::solved_in(options.dtype.value_or(a.dtype()));
-  solving::with_scalar(dtype, [&]<class T>(T) { impl_ = std::make_shared<solving::State<T>>(a, options); });
+  solving::with_scalar(dtype,
+                       [&]<class T>(T) { impl_ = std::make_shared<solving::TypedFactorization<T>>(a, options); });
 }
 
 void Factorization::factorize() { impl_->factorize(); }

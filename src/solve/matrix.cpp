@@ -97,11 +97,7 @@ template <class T> std::vector<Matrix<T>> matrices_of(const Tensor& a) {
 }
 
 template <class T> Matrix<T> adjoint_of(const Matrix<T>& a) {
-  struct Arrays {
-    std::vector<std::int32_t> pos, crd;
-    std::vector<T> values;
-  };
-  auto own = std::make_shared<Arrays>();
+  auto own = std::make_shared<MatrixArrays<T>>();
   own->values.resize(static_cast<std::size_t>(a.stored()));
   Matrix<T> out{a.columns, a.rows, nullptr, nullptr, own->values.data(), own};
   if (a.is_dense()) {

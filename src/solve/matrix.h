@@ -21,6 +21,12 @@ template <class T> struct Matrix {
   std::int64_t stored() const { return is_dense() ? rows * columns : pos[columns]; }
 };
 
+/// Memory of a matrix that is made, to be its owner.
+template <class T> struct MatrixArrays {
+  std::vector<std::int32_t> pos, crd;
+  std::vector<T> values;
+};
+
 /// f(i, j, value) for every stored element, column by column (dense: row by row).
 template <class T, class F> void for_each(const Matrix<T>& a, F&& f) {
   if (a.is_dense()) {

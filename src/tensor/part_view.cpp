@@ -8,17 +8,17 @@ namespace strata {
 namespace {
 
 /// A sum of multiples of level coordinates, as Format::eval_dim computes with it.
-struct Affine {
+struct LinearForm {
   std::vector<std::int64_t> factor = std::vector<std::int64_t>(max_levels, 0);
   bool overflow = false;
 
-  friend Affine operator+(Affine a, const Affine& b) { return combine(std::move(a), b, 1); }
-  friend Affine operator-(Affine a, const Affine& b) { return combine(std::move(a), b, -1); }
-  friend Affine operator*(Affine a, std::int64_t n) {
+  friend LinearForm operator+(LinearForm a, const LinearForm& b) { return combine(std::move(a), b, 1); }
+  friend LinearForm operator-(LinearForm a, const LinearForm& b) { return combine(std::move(a), b, -1); }
+  friend LinearForm operator*(LinearForm a, std::int64_t n) {
     for (auto& f : a.factor) a.overflow |= __builtin_mul_overflow(f, n, &f);
     return a;
   }
-  static Affine combine(Affine a, const Affine& b, int sign) {
+  static LinearForm combine(LinearForm a, const LinearForm& b, int sign) {
     a.overflow |= b.overflow;
     for (std::size_t l = 0; l < a.factor.size(); ++l)
       a.overflow |= sign > 0 ? __builtin_add_overflow(a.factor[l], b.factor[l], &a.factor[l])
@@ -31,13 +31,13 @@ struct Affine {
 
 namespace {
 
-/// Affine forms of an inverse expression, and the tests that its level coordinates must pass.
+/// Linear forms of an inverse expression, and the tests that its level coordinates must pass.
 class Inverter {
  public:
   Inverter(DimensionMap& map, const Format& format, std::span<const LevelRange> ranges)
       : map_(map), format_(format), ranges_(ranges) {}
 
-  std::vector<DimensionMap::Term> dimension(int d, std::int64_t extent) {
+  std::vector<DimensionMap::LevelTerm> dimension(int d, std::int64_t extent) {
     extent_ = extent;
     dimension_ = d;
     const int root = format_.spec().parts[0].inverse[static_cast<std::size_t>(d)];
@@ -48,14 +48,14 @@ class Inverter {
   }
 
  private:
-  std::vector<DimensionMap::Term> terms(int node) {
+  std::vector<DimensionMap::LevelTerm> terms(int node) {
     const auto leaf = [](int l) {
-      Affine x;
+      LinearForm x;
       x.factor[static_cast<std::size_t>(l)] = 1;
       return x;
     };
-    const Affine a = detail::eval_inverse<Affine>(format_.spec(), node, leaf);
-    std::vector<DimensionMap::Term> list;
+    const LinearForm a = detail::eval_inverse<LinearForm>(format_.spec(), node, leaf);
+    std::vector<DimensionMap::LevelTerm> list;
     // Partial sums must not wrap either, so the bound adds magnitudes.
     Int128 magnitude = 0;
     for (int l = 0; l < format_.num_levels(); ++l) {
@@ -72,14 +72,14 @@ class Inverter {
     return list;
   }
 
-  std::pair<Int128, Int128> ends(const DimensionMap::Term& t) const {
+  std::pair<Int128, Int128> ends(const DimensionMap::LevelTerm& t) const {
     const LevelRange& r = ranges_[static_cast<std::size_t>(t.level)];
     return {static_cast<Int128>(t.factor) * r.lo,
             static_cast<Int128>(t.factor) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1)};
   }
 
   /// Lists a test unless the levels' ranges alone keep the sum in [0, extent).
-  void require(const std::vector<DimensionMap::Term>& list, std::int64_t extent) {
+  void require(const std::vector<DimensionMap::LevelTerm>& list, std::int64_t extent) {
     Int128 low = 0, high = 0;
     int last = -1;
     for (const auto& t : list) {

@@ -9,16 +9,16 @@ namespace strata {
 
 /// How dimension coordinates follow from level coordinates: every inverse expression is a sum of multiples of them.
 struct DimensionMap {
-  struct Term {
+  struct LevelTerm {
     int level;
     std::int64_t factor;
   };
-  std::vector<std::vector<Term>> terms;  ///< per dimension
+  std::vector<std::vector<LevelTerm>> terms;  ///< per dimension
   /// A slot is in range where all of these sums lie in [0, extent). Listed are those that level coordinates can
   /// violate: dimensions, and remainders that only a skew gives back, as i % 2 in (i / 2, j, j - i % 2): outside of [0,
   /// 2) they would name another slot's element.
   struct Test {
-    std::vector<Term> terms;
+    std::vector<LevelTerm> terms;
     std::int64_t extent;
     int completing;  ///< the last level it depends on (-1: none)
   };
@@ -26,9 +26,9 @@ struct DimensionMap {
 
   /// TensorError where coordinates could exceed 64 bits.
   DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape);
-  static std::int64_t sum(const std::vector<Term>& terms, const std::int64_t* level_coordinates) {
+  static std::int64_t sum(const std::vector<LevelTerm>& terms, const std::int64_t* level_coordinates) {
     std::int64_t c = 0;
-    for (const Term& t : terms) c += t.factor * level_coordinates[t.level];
+    for (const LevelTerm& t : terms) c += t.factor * level_coordinates[t.level];
     return c;
   }
 };

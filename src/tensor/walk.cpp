@@ -1,5 +1,5 @@
 // The walk over a part: level by level, in columns of bounded length, so that each kind's dispatch is paid once per
-// piece.
+// chunk.
 //
 // Outside slots are not visited where a level lists all coordinates (dense, range): the tests that such a level
 // completes become bounds on its coordinates, per parent. There may be 2^32 of them, all sharing one value. What other
@@ -20,29 +20,29 @@ using storage::LevelView;
 /// Rounded up, b > 0.
 Int128 ceil_div(Int128 a, std::int64_t b) { return b == 1 ? a : a / b + (a % b > 0); }
 
-class Walk {
+class SlotWalker {
  public:
   /// Without `f` it only counts.
-  Walk(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>* f)
+  SlotWalker(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>* f)
       : part_(part),
         shape_(shape),
         map_(part.format, part.ranges, shape),
         f_(f),
         first_(batch_levels(part)),
         levels_(part.format.num_levels()) {
-    pieces_.resize(static_cast<std::size_t>(levels_));
+    chunks_.resize(static_cast<std::size_t>(levels_));
     for (int l = first_; l < levels_; ++l) {
-      auto& piece = pieces_[static_cast<std::size_t>(l)];
-      piece.columns.resize(static_cast<std::size_t>(l));
-      piece.children = std::make_unique<Children>();
-      piece.children->full = [this, l] { flush(l); };
+      auto& chunk = chunks_[static_cast<std::size_t>(l)];
+      chunk.columns.resize(static_cast<std::size_t>(l));
+      chunk.children = std::make_unique<Children>();
+      chunk.children->full = [this, l] { flush(l); };
       for (const auto& test : map_.tests)
-        if (test.completing == l) (lists_all(l) ? piece.bound : piece.clip).push_back(&test);
-      if (piece.bound.empty()) continue;
-      piece.low.resize(Children::capacity);
-      piece.high.resize(Children::capacity);
-      piece.children->first = piece.low.data();
-      piece.children->last = piece.high.data();
+        if (test.completing == l) (lists_all(l) ? chunk.bound : chunk.clip).push_back(&test);
+      if (chunk.bound.empty()) continue;
+      chunk.low.resize(Children::capacity);
+      chunk.high.resize(Children::capacity);
+      chunk.children->first = chunk.low.data();
+      chunk.children->last = chunk.high.data();
     }
     for (std::size_t d = 0; d < shape.size(); ++d) dims_.emplace_back();
   }
@@ -76,7 +76,7 @@ class Walk {
   std::int64_t count() const { return count_; }
 
  private:
-  struct Piece {
+  struct LevelChunk {
     std::unique_ptr<Children> children;
     std::vector<std::array<std::int64_t, Children::capacity>> columns;  ///< coordinates of the levels above
     std::vector<const DimensionMap::Test*> clip;                        ///< what is complete here and must be tested
@@ -89,26 +89,26 @@ class Walk {
   void descend(int l, const std::int64_t* parents, int n) {
     poll_at(++descents_ * Children::capacity);
     const LevelView& v = views_[static_cast<std::size_t>(l)];
-    Piece& piece = pieces_[static_cast<std::size_t>(l)];
-    if (!piece.bound.empty()) bound(l, n);
+    LevelChunk& chunk = chunks_[static_cast<std::size_t>(l)];
+    if (!chunk.bound.empty()) bound(l, n);
     if (!f_ && l + 1 == levels_ && lists_all(l)) {
       for (int i = 0; i < n; ++i)
-        count_ += piece.bound.empty()
+        count_ += chunk.bound.empty()
                       ? v.range.size
-                      : piece.high[static_cast<std::size_t>(i)] - piece.low[static_cast<std::size_t>(i)];
+                      : chunk.high[static_cast<std::size_t>(i)] - chunk.low[static_cast<std::size_t>(i)];
       return;
     }
-    storage::storage_of(v.level.kind).walk(v, parents, n, *piece.children);
+    storage::storage_of(v.level.kind).walk(v, parents, n, *chunk.children);
   }
 
   /// Which coordinates of level l lie in the matrix, below each of n parents.
   void bound(int l, int n) {
-    Piece& piece = pieces_[static_cast<std::size_t>(l)];
+    LevelChunk& chunk = chunks_[static_cast<std::size_t>(l)];
     const LevelRange& range = views_[static_cast<std::size_t>(l)].range;
-    std::fill_n(piece.low.begin(), n, 0);
-    std::fill_n(piece.high.begin(), n, range.size);
-    for (const auto* test : piece.bound) {
-      std::vector<DimensionMap::Term> above;
+    std::fill_n(chunk.low.begin(), n, 0);
+    std::fill_n(chunk.high.begin(), n, range.size);
+    for (const auto* test : chunk.bound) {
+      std::vector<DimensionMap::LevelTerm> above;
       std::int64_t factor = 0;
       for (const auto& t : test->terms)
         if (t.level == l) factor = t.factor;
@@ -120,24 +120,24 @@ class Walk {
         const Int128 at = static_cast<Int128>(tested_[i]) + static_cast<Int128>(factor) * range.lo;
         const Int128 low = factor > 0 ? ceil_div(-at, factor) : ceil_div(at - test->extent + 1, -factor);
         const Int128 high = factor > 0 ? ceil_div(test->extent - at, factor) : ceil_div(at + 1, -factor);
-        piece.low[i] = static_cast<std::int64_t>(std::clamp<Int128>(low, piece.low[i], piece.high[i]));
-        piece.high[i] = static_cast<std::int64_t>(std::clamp<Int128>(high, piece.low[i], piece.high[i]));
+        chunk.low[i] = static_cast<std::int64_t>(std::clamp<Int128>(low, chunk.low[i], chunk.high[i]));
+        chunk.high[i] = static_cast<std::int64_t>(std::clamp<Int128>(high, chunk.low[i], chunk.high[i]));
       }
     }
   }
 
   const std::int64_t* column(int l, int of) const {
-    const Piece& piece = pieces_[static_cast<std::size_t>(l)];
-    return of == l ? piece.children->coordinate.data() : piece.columns[static_cast<std::size_t>(of)].data();
+    const LevelChunk& chunk = chunks_[static_cast<std::size_t>(l)];
+    return of == l ? chunk.children->coordinate.data() : chunk.columns[static_cast<std::size_t>(of)].data();
   }
 
-  /// Empties the piece of level l: fills in the coordinates above, drops outside slots, walks on.
+  /// Empties the chunk of level l: fills in the coordinates above, drops outside slots, walks on.
   void flush(int l) {
-    Piece& piece = pieces_[static_cast<std::size_t>(l)];
-    Children& c = *piece.children;
+    LevelChunk& chunk = chunks_[static_cast<std::size_t>(l)];
+    Children& c = *chunk.children;
     if (c.n == 0) return;
     for (int k = 0; k < l; ++k) {
-      auto& out = piece.columns[static_cast<std::size_t>(k)];
+      auto& out = chunk.columns[static_cast<std::size_t>(k)];
       if (l == first_ || k < first_) {
         std::fill_n(out.begin(), c.n, root_[k]);
         continue;
@@ -145,7 +145,7 @@ class Walk {
       const std::int64_t* from = column(l - 1, k);
       for (int i = 0; i < c.n; ++i) out[static_cast<std::size_t>(i)] = from[c.parent[static_cast<std::size_t>(i)]];
     }
-    for (const auto* test : piece.clip) clip(l, *test);
+    for (const auto* test : chunk.clip) clip(l, *test);
     if (l + 1 == levels_) {
       if (c.n > 0) emit(c.n, c.position.data(), this);
     } else {
@@ -155,7 +155,7 @@ class Walk {
     c.n = 0;
   }
 
-  void evaluate(int l, const std::vector<DimensionMap::Term>& terms, int n, std::int64_t* out) const {
+  void evaluate(int l, const std::vector<DimensionMap::LevelTerm>& terms, int n, std::int64_t* out) const {
     std::fill_n(out, n, 0);
     for (const auto& t : terms) {
       const std::int64_t* from = column(l, t.level);
@@ -164,8 +164,8 @@ class Walk {
   }
 
   void clip(int l, const DimensionMap::Test& test) {
-    Piece& piece = pieces_[static_cast<std::size_t>(l)];
-    Children& c = *piece.children;
+    LevelChunk& chunk = chunks_[static_cast<std::size_t>(l)];
+    Children& c = *chunk.children;
     evaluate(l, test.terms, c.n, tested_.data());
     const auto extent = static_cast<std::uint64_t>(test.extent);
     std::size_t kept = 0;
@@ -175,7 +175,7 @@ class Walk {
     if (!any) return;
     for (std::size_t i = 0; i < n; ++i) {
       if (static_cast<std::uint64_t>(tested_[i]) >= extent) continue;
-      for (auto& column : piece.columns) column[kept] = column[i];
+      for (auto& column : chunk.columns) column[kept] = column[i];
       c.coordinate[kept] = c.coordinate[i];
       c.position[kept] = c.position[i];
       ++kept;
@@ -183,7 +183,7 @@ class Walk {
     c.n = static_cast<int>(kept);
   }
 
-  void emit(int n, const std::int64_t* position, const Walk* columns) {
+  void emit(int n, const std::int64_t* position, const SlotWalker* columns) {
     count_ += n;
     if (!f_) return;
     if (count_ / steps_between_polls != (count_ - n) / steps_between_polls) poll_interrupt();
@@ -226,7 +226,7 @@ class Walk {
   DimensionMap map_;
   const std::function<void(const SlotChunk&)>* f_;
   const int first_, levels_;
-  std::vector<Piece> pieces_;
+  std::vector<LevelChunk> chunks_;
   std::vector<LevelView> views_;
   std::int64_t base_ = 0, batch_ = 0, descents_ = 0, count_ = 0;
   const std::int64_t* root_ = nullptr;
@@ -239,13 +239,13 @@ class Walk {
 void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f) {
   for (auto e : shape)
     if (e == 0) return;
-  Walk(part, shape, &f).run();
+  SlotWalker(part, shape, &f).run();
 }
 
 std::int64_t count_in_range(const Part& part, std::span<const std::int64_t> shape) {
   for (auto e : shape)
     if (e == 0) return 0;
-  Walk walk(part, shape, nullptr);
+  SlotWalker walk(part, shape, nullptr);
   walk.run();
   return walk.count();
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t compilers_stack = std::size_t{4} << 20;  ///< bytes that LLVM gets at least
 
-struct Library {
+struct JitLibrary {
   decltype(&strata_jit_version) version = nullptr;
   decltype(&strata_jit_target) target = nullptr;
   decltype(&strata_jit_compile) compile = nullptr;
@@ -38,7 +38,7 @@ struct Library {
 
 class ClangModule final : public Module {
  public:
-  ClangModule(const Library& library, void* handle) : library_(library), handle_(handle) {}
+  ClangModule(const JitLibrary& library, void* handle) : library_(library), handle_(handle) {}
   ClangModule(const ClangModule&) = delete;
   ClangModule& operator=(const ClangModule&) = delete;
   ~ClangModule() override {
@@ -56,13 +56,13 @@ class ClangModule final : public Module {
   }
 
  private:
-  const Library& library_;
+  const JitLibrary& library_;
   void* handle_;
 };
 
 class Clang final : public Compiler {
  public:
-  explicit Clang(const Library& library) : library_(library) {}
+  explicit Clang(const JitLibrary& library) : library_(library) {}
   std::string description() const override { return std::string(library_.version()) + " (in process)"; }
   std::string identity() const override {
     std::string target;
@@ -94,7 +94,7 @@ class Clang final : public Compiler {
   }
 
  private:
-  const Library library_;
+  const JitLibrary library_;
 };
 
 /// The folder of the file that this code was loaded from: a shared library, a Python extension or a program.
@@ -118,7 +118,7 @@ std::vector<std::string> places() {
   return all;
 }
 
-std::optional<Library> open_library(std::string& why) {
+std::optional<JitLibrary> open_library(std::string& why) {
   why = "libstrata_jit.so was not found beside this library (built without LLVM?)";
   for (const std::string& path : places()) {
     if (access(path.c_str(), R_OK) != 0) {
@@ -137,7 +137,7 @@ std::optional<Library> open_library(std::string& why) {
       dlclose(handle);
       continue;
     }
-    Library l;
+    JitLibrary l;
     const auto get = [&](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
       return function != nullptr;
@@ -154,13 +154,9 @@ std::optional<Library> open_library(std::string& why) {
 }  // namespace
 
 CompilerPtr in_process_clang(std::string& why) {
-  struct Found {
-    std::string why;
-    CompilerPtr compiler;
-  };
   // Never freed: kernels may be released by destructors that run at exit.
-  static const Found* found = [] {
-    auto* f = new Found;
+  static const FoundCompiler* found = [] {
+    auto* f = new FoundCompiler;
     if (const auto library = open_library(f->why)) f->compiler = std::make_shared<Clang>(*library);
     return f;
   }();

@@ -221,16 +221,12 @@ CompilerPtr try_command(const std::string& command, std::string& why) {
 }  // namespace
 
 CompilerPtr subprocess_compiler(const std::string& command, std::string& why) {
-  struct Found {
-    CompilerPtr compiler;
-    std::string why;
-  };
   static auto* mutex = new std::mutex;
-  static auto* known = new std::map<std::string, Found>;
+  static auto* known = new std::map<std::string, FoundCompiler>;
   const std::lock_guard lock(*mutex);
   auto at = known->find(command);
   if (at == known->end()) {
-    Found found;
+    FoundCompiler found;
     if (!command.empty()) {
       found.compiler = try_command(command, found.why);
     } else {

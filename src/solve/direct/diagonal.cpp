@@ -5,7 +5,7 @@
 namespace strata::solving {
 namespace {
 
-template <class T> class Diagonal final : public Factors<T> {
+template <class T> class DiagonalFactors final : public Factors<T> {
  public:
   void factorize(const Matrix<T>& a) override {
     d_.assign(static_cast<std::size_t>(a.rows), T{});
@@ -32,7 +32,7 @@ template <class T> class Diagonal final : public Factors<T> {
 
 }  // namespace
 
-template <class T> FactorsPtr<T> make_diagonal() { return std::make_shared<Diagonal<T>>(); }
+template <class T> FactorsPtr<T> make_diagonal() { return std::make_shared<DiagonalFactors<T>>(); }
 template FactorsPtr<float> make_diagonal();
 template FactorsPtr<double> make_diagonal();
 template FactorsPtr<std::complex<float>> make_diagonal();

@@ -3,7 +3,7 @@
 
 namespace strata::solving {
 
-template <class T> void stabilized_biconjugate_gradients(Run<T>& run) {
+template <class T> void stabilized_biconjugate_gradients(KrylovRun<T>& run) {
   const std::int64_t n = run.x.n;
   Vector<T> shadow(n), p(n), v(n), t(n), own_p, own_s;
   const bool preconditioned = run.preconditioned();

@@ -4,7 +4,7 @@
 
 namespace strata::solving {
 
-template <class T> void conjugate_gradients(Run<T>& run) {
+template <class T> void conjugate_gradients(KrylovRun<T>& run) {
   const std::int64_t n = run.x.n;
   Vector<T> p(n), q(n), own;
   const bool preconditioned = run.preconditioned();

@@ -49,7 +49,7 @@ template <class W> void rotation(W a, double b, double& c, W& s) {
 
 }  // namespace
 
-template <class T> void generalized_minimal_residuals(Run<T>& run) {
+template <class T> void generalized_minimal_residuals(KrylovRun<T>& run) {
   using W = Wide<T>;
   const std::int64_t n = run.x.n;
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, std::min(run.options.restart, n)));

@@ -101,7 +101,7 @@ KrylovResult iterate(Krylov method, const LinearOperator& a, const Tensor& b, co
   fill(b, right, "right-hand side");
   if (x0) fill(*x0, x, "start");
   if (least) normal = Vector<T>(a.columns);
-  Run<T> run{a, options, right, x, r};
+  KrylovRun<T> run{a, options, right, x, r};
   run.norm_b = norm(right);
   run.target = std::max(options.rtol * run.norm_b, options.atol);
   run.limit = options.max_iterations >= 0 ? options.max_iterations : 10 * a.columns;

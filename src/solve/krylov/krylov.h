@@ -1,6 +1,6 @@
 #pragma once
-// What the iterative methods share. A method works on a Run until it believes to be done; solve_iteratively() puts what
-// it found into the equation, and lets it go on where that was not enough.
+// What the iterative methods share. A method works on a KrylovRun until it believes to be done; solve_iteratively()
+// puts what it found into the equation, and lets it go on where that was not enough.
 #include <string>
 
 #include "solve/krylov/vectors.h"
@@ -8,7 +8,7 @@
 
 namespace strata::solving {
 
-template <class T> struct Run {
+template <class T> struct KrylovRun {
   const LinearOperator& a;
   const KrylovOptions& options;
   const Vector<T>& b;
@@ -38,22 +38,22 @@ template <class T> struct Run {
   }
 };
 
-template <class T> void conjugate_gradients(Run<T>&);
-template <class T> void minimal_residuals(Run<T>&);
-template <class T> void stabilized_biconjugate_gradients(Run<T>&);
-template <class T> void generalized_minimal_residuals(Run<T>&);
-template <class T> void lsqr(Run<T>&);
-template <class T> void lsmr(Run<T>&);
+template <class T> void conjugate_gradients(KrylovRun<T>&);
+template <class T> void minimal_residuals(KrylovRun<T>&);
+template <class T> void stabilized_biconjugate_gradients(KrylovRun<T>&);
+template <class T> void generalized_minimal_residuals(KrylovRun<T>&);
+template <class T> void lsqr(KrylovRun<T>&);
+template <class T> void lsmr(KrylovRun<T>&);
 /// Is x good enough, as the papers of LSQR and LSMR have it: is |r| at the level of the data, or is a^H r small?
-template <class T> bool is_least(const Run<T>& run, double residual, double normal, double norm_x) {
+template <class T> bool is_least(const KrylovRun<T>& run, double residual, double normal, double norm_x) {
   const double atol = std::max(run.options.rtol, 4 * epsilon<T>), btol = std::max(run.options.btol, 4 * epsilon<T>);
   return residual <= btol * run.norm_b + atol * run.norm_a * norm_x || normal <= atol * run.norm_a * residual;
 }
 
-#define STRATA_KRYLOV(method)                      \
-  template void method(Run<float>&);               \
-  template void method(Run<double>&);              \
-  template void method(Run<std::complex<float>>&); \
-  template void method(Run<std::complex<double>>&);
+#define STRATA_KRYLOV(method)                            \
+  template void method(KrylovRun<float>&);               \
+  template void method(KrylovRun<double>&);              \
+  template void method(KrylovRun<std::complex<float>>&); \
+  template void method(KrylovRun<std::complex<double>>&);
 
 }  // namespace strata::solving

@@ -7,12 +7,12 @@ namespace {
 
 /// u and v of the bidiagonalization; `below` is u's part under the matrix.
 template <class T> struct Bidiagonal {
-  Run<T>& run;
+  KrylovRun<T>& run;
   Vector<T> u, below, v, product, back;
   double alpha = 0, beta = 0;
   const double damp = run.options.damp;
 
-  explicit Bidiagonal(Run<T>& r) : run(r), u(r.a.rows), v(r.a.columns), product(r.a.rows), back(r.a.columns) {
+  explicit Bidiagonal(KrylovRun<T>& r) : run(r), u(r.a.rows), v(r.a.columns), product(r.a.rows), back(r.a.columns) {
     if (damp > 0) below = Vector<T>(r.a.columns);
     copy(run.r, u);
     if (damp > 0) {
@@ -72,7 +72,7 @@ template <class T> void step_and_turn(const Vector<T>& x, double a, const Vector
 class NormEstimate {
  public:
   template <class T>
-  NormEstimate(const Run<T>& run, double alpha)
+  NormEstimate(const KrylovRun<T>& run, double alpha)
       : most_(run.options.damp > 0 ? run.a.columns : std::min(run.a.rows, run.a.columns)), squares_(alpha * alpha) {}
   double add(double alpha, double beta) {
     if (most_-- > 0) squares_ += alpha * alpha + beta * beta;
@@ -84,7 +84,7 @@ class NormEstimate {
   double squares_;
 };
 
-template <class T> bool goes_on(Run<T>& run, double residual, double normal) {
+template <class T> bool goes_on(KrylovRun<T>& run, double residual, double normal) {
   if (std::isnan(residual)) {
     run.broke = "the product gave NaN";
     return false;
@@ -95,7 +95,7 @@ template <class T> bool goes_on(Run<T>& run, double residual, double normal) {
 
 }  // namespace
 
-template <class T> void lsqr(Run<T>& run) {
+template <class T> void lsqr(KrylovRun<T>& run) {
   Bidiagonal<T> at(run);
   Vector<T> w(run.x.n);
   copy(at.v, w);
@@ -115,7 +115,7 @@ template <class T> void lsqr(Run<T>& run) {
   }
 }
 
-template <class T> void lsmr(Run<T>& run) {
+template <class T> void lsmr(KrylovRun<T>& run) {
   Bidiagonal<T> at(run);
   const std::int64_t n = run.x.n;
   Vector<T> h(n), h_bar(n);

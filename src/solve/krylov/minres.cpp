@@ -4,7 +4,7 @@
 
 namespace strata::solving {
 
-template <class T> void minimal_residuals(Run<T>& run) {
+template <class T> void minimal_residuals(KrylovRun<T>& run) {
   const std::int64_t n = run.x.n;
   const double start = norm(run.r);
   Vector<T> v_before(n), v(n), z(n), next(n), w_before(n), w(n), w_next(n);

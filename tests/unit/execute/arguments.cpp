@@ -55,7 +55,7 @@ TEST_CASE("arguments stand where the bindings say, however many there are") {
 }
 
 TEST_CASE("pieces grow until all fits, and are stitched in their order") {
-  execution::Assembly assembly;
+  execution::LevelAssembly assembly;
   assembly.levels = 2;
   assembly.dense_top = true;
   assembly.top_extent = 3;

@@ -40,17 +40,17 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &s) == 0 && s.st_size > 0;
 }
 
-struct Entry {
+struct ListedKernel {
   std::string hash, level;
   std::vector<std::string> functions;
 };
 
-std::vector<Entry> read_list(const std::string& path) {
+std::vector<ListedKernel> read_list(const std::string& path) {
   std::istringstream lines(read(path));
-  std::vector<Entry> entries;
+  std::vector<ListedKernel> entries;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    Entry e;
+    ListedKernel e;
     words >> e.hash >> e.level;
     for (std::string name; words >> name;) e.functions.push_back(name);
     if (e.functions.empty() || (e.level != "v3" && e.level != "v4" && e.level != "all"))
@@ -61,7 +61,7 @@ std::vector<Entry> read_list(const std::string& path) {
 }
 
 /// Functions of all texts meet in one library: each gets a name of its own.
-std::string unique_name(const Entry& e, const std::string& function, const std::string& level) {
+std::string unique_name(const ListedKernel& e, const std::string& function, const std::string& level) {
   return "strata_" + level + "_" + e.hash + "_" + function;
 }
 
@@ -75,7 +75,7 @@ int run(const std::string& texts, const std::string& objects, const std::string&
   int made = 0, kept = 0;
   for (const std::string level : levels) {
     tables += "const Entry table_" + level + "[] = {\n";
-    for (const Entry& e : read_list(texts + "/list.txt")) {
+    for (const ListedKernel& e : read_list(texts + "/list.txt")) {
       if (e.level != "all" && e.level != level) continue;
       std::string text;
       for (const auto& f : e.functions) text += "#define " + f + " " + unique_name(e, f, level) + "\n";

@@ -42,7 +42,7 @@ namespace {
 
 using llvm::StringRef;
 
-struct Target {
+struct TargetProcessor {
   std::string cpu;
   std::vector<std::string> features;  // "+avx2", "-sse4a", ...
   std::string joined() const {
@@ -76,7 +76,7 @@ int fail(char** error, const std::string& message) {
 /// One per process, never destroyed: compiled code may run until the very end.
 struct Engine {
   std::string triple;
-  Target host;
+  TargetProcessor host;
   std::string target_text;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   llvm::orc::JITDylib* symbols = nullptr;
@@ -132,7 +132,7 @@ Engine& engine() {
   return *instance;
 }
 
-std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& triple, const Target& target) {
+std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& triple, const TargetProcessor& target) {
   std::string error;
   const auto* found = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!found) return nullptr;
@@ -142,7 +142,7 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& triple, con
 }
 
 std::unique_ptr<llvm::Module> parse(llvm::LLVMContext& context, const char* source, const char* file_name,
-                                    const std::string& triple, const Target& target, std::string& messages) {
+                                    const std::string& triple, const TargetProcessor& target, std::string& messages) {
   std::vector<std::string> flags = {"-triple", triple, "-target-cpu", target.cpu};
   flags.insert(flags.end(), fixed_flags.begin(), fixed_flags.end());
   for (const auto& feature : target.features) {
@@ -199,7 +199,7 @@ enum class Output { object, assembly, ir };
 int translate(const char* source, const char* file_name, const char* cpu, Output output,
               llvm::SmallVectorImpl<char>& out, char** error) {
   Engine& e = engine();
-  const Target target = cpu && *cpu ? Target{cpu, {}} : e.host;
+  const TargetProcessor target = cpu && *cpu ? TargetProcessor{cpu, {}} : e.host;
   llvm::LLVMContext context;
   std::string messages;
   auto module = parse(context, source, file_name && *file_name ? file_name : "kernel.c", e.triple, target, messages);

@@ -84,17 +84,17 @@ template <class T> class SparseLdlt final : public Factors<T> {
 
  private:
   using Ldlt = Eigen::SimplicialLDLT<Sparse<T>, Eigen::Lower, Eigen::AMDOrdering<int>>;
-  const Sparse<T>& lower() const { return static_cast<const Reader&>(ldlt_).factor(); }
+  const Sparse<T>& lower() const { return static_cast<const FactorReader&>(ldlt_).factor(); }
   std::int64_t row(std::int64_t pivot) const {
     return ldlt_.permutationPinv().size() > 0 ? ldlt_.permutationPinv().indices()[pivot] : pivot;
   }
   /// Eigen shows the factor only as a triangle of an expression.
-  struct Reader : Ldlt {
+  struct FactorReader : Ldlt {
     const Sparse<T>& factor() const { return this->m_matrix; }
   };
 
   bool positive_;
-  Reader ldlt_;
+  FactorReader ldlt_;
   Pivots pivots_;
 };
 

@@ -28,14 +28,14 @@ template <class T, class I> class Pardiso final : public Factors<T> {
   using Call = void(void* handle, const I* matrices, const I* which, const I* type, const I* phase, const I* n,
                     const void* values, const I* pos, const I* crd, I* order, const I* sides, I* options,
                     const I* messages, void* b, void* x, I* error);
-  using Diagonal = void(void* handle, void* factors, void* matrix, const I* which, I* error);
+  using GetDiagonal = void(void* handle, void* factors, void* matrix, const I* which, I* error);
   static constexpr I analysis = 11, numeric = 22, substitution = 33, release = -1;
   static constexpr I singular = -4, out_of_memory = -2;
 
  public:
   explicit Pardiso(Direct kind) : kind_(kind), library_(library()) {
     call_ = library_.template function<Call>("pardiso");
-    diagonal_ = library_.template function<Diagonal>("pardiso_getdiag");
+    diagonal_ = library_.template function<GetDiagonal>("pardiso_getdiag");
     if (!call_ || !diagonal_) refuse_found("MKL's PARDISO", library_.path() + " lacks it", "pip install mkl");
     constexpr bool pairs = is_complex_v<T>;
     type_ = kind == Direct::cholesky ? (pairs ? 4 : 2) : kind == Direct::ldlt ? (pairs ? -4 : -2) : (pairs ? 13 : 11);
@@ -169,7 +169,7 @@ template <class T, class I> class Pardiso final : public Factors<T> {
   Direct kind_;
   const mkl::Library& library_;
   Call* call_ = nullptr;
-  Diagonal* diagonal_ = nullptr;
+  GetDiagonal* diagonal_ = nullptr;
   I type_ = 0, n_ = 0, one_ = 1;
   Options o_ = {};
   mutable std::array<void*, 64> handle_ = {};  ///< MKL's own state, which solving changes too

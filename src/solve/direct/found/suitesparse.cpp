@@ -15,16 +15,16 @@
 namespace strata::solving {
 namespace {
 
-struct Names {
+struct LibraryNames {
   const char* what;
   std::vector<std::string> files;
   const char* package;
 };
-const Names& names_of(SuiteSparse which) {
+const LibraryNames& names_of(SuiteSparse which) {
   // Versions whose structures are known; the plain name belongs to packages for developers.
-  static const Names cholmod{
+  static const LibraryNames cholmod{
       "CHOLMOD", {"libcholmod.so.5", "libcholmod.so.4", "libcholmod.so.3", "libcholmod.so"}, "libcholmod3"};
-  static const Names umfpack{"UMFPACK", {"libumfpack.so.6", "libumfpack.so.5", "libumfpack.so"}, "libumfpack5"};
+  static const LibraryNames umfpack{"UMFPACK", {"libumfpack.so.6", "libumfpack.so.5", "libumfpack.so"}, "libumfpack5"};
   return which == SuiteSparse::cholmod ? cholmod : umfpack;
 }
 
@@ -44,7 +44,7 @@ std::map<std::pair<SuiteSparse, std::string>, Found>& known() {
 }
 std::mutex& mutex = fork_mutex<Found>();  // made when the library is loaded
 
-Found look(const Names& names, const std::string& wish) {
+Found look(const LibraryNames& names, const std::string& wish) {
   Found found;
   if (wish == "off") {
     found.why = "SuiteSparse is switched off (STRATA_SUITESPARSE)";
@@ -97,7 +97,7 @@ void refuse_found(const std::string& what, const std::string& why, const std::st
 }
 
 const FoundLibrary& suitesparse(SuiteSparse which) {
-  const Names& names = names_of(which);
+  const LibraryNames& names = names_of(which);
   const std::string wish = environment("STRATA_SUITESPARSE");
   const std::lock_guard lock(mutex);
   auto [it, fresh] = known().try_emplace({which, wish});
