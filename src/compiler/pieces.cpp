@@ -6,7 +6,8 @@ using ir::Expr;
 using ir::Stmt;
 
 Expr named(Names& names, std::vector<Stmt>& out, const std::string& stem, const Expr& e) {
-  if (e->kind == ir::ValueNode::variable || e->kind == ir::ValueNode::constant || e->kind == ir::ValueNode::scalar_param)
+  if (e->kind == ir::ValueNode::variable || e->kind == ir::ValueNode::constant ||
+      e->kind == ir::ValueNode::scalar_param)
     return e;
   const std::string name = names.fresh(stem);
   out.push_back(ir::let(name, e));

@@ -149,7 +149,7 @@ const Plan& Matmul::plan() {
   check_inner(a_.shape(), b_.shape(), options_);
   const Destination to{.out = c_, .alpha = alpha_, .beta = beta_};
   plan_ = evaluation::make_plan(to_assignment(matmul_einsum(a_.rank(), b_.rank(), options_)),
-                                {{operand_name(0), a_}, {operand_name(1), b_}}, evaluated_as(options_), to.type());
+                                {{operand_name(0), a_}, {operand_name(1), b_}}, evaluated_as(options_), to.outline());
   planned_ = true;
   return plan_;
 }

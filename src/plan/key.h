@@ -32,7 +32,7 @@ struct Asking {
   const Einsum* einsum = nullptr;          ///< in its place, over operands A, B, ...;
   const ProductResult* product = nullptr;  ///< ... for a kernel alone, not for the way to a result
   const EvaluateOptions* options = &nothing;
-  Destination::Type to = {};
+  Destination::Outline to = {};
   std::span<const std::string> names = {};  ///< of an assignment's operands, by position
   std::span<const Tensor> tensors = {};     ///< the operands, the mask last;
   std::span<const TensorType> types = {};   ///< ... or what is planned for in their place,
@@ -64,7 +64,7 @@ class Key {
   std::optional<Einsum> einsum_;
   std::optional<ProductResult> product_;
   EvaluateOptions options_;  ///< without the mask, which is an operand
-  Destination::Type to_;
+  Destination::Outline to_;
   std::vector<std::string> names_;
   std::vector<TensorType> types_;
   Epoch epoch_ = Epoch::now();

@@ -42,7 +42,7 @@ class Alternative {
 }  // namespace
 
 bool Destination::scales() const { return alpha.to_complex() != 1.0 || !beta.is_zero(); }
-Destination::Type Destination::type() const {
+Destination::Outline Destination::outline() const {
   return {.dtype = out ? std::optional(out->dtype()) : std::nullopt, .scales = scales()};
 }
 

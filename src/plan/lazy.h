@@ -18,13 +18,13 @@ struct Destination {
   bool scales() const;  ///< is alpha not 1, or beta not 0?
 
   /// The same, as far as planning asks.
-  struct Type {
+  struct Outline {
     std::optional<DType> dtype = {};  ///< of that memory; none: it is fresh
     bool scales = false;
     bool adds_in_place = false;  ///< `C += ...` into C's own memory
-    bool operator==(const Type&) const = default;
+    bool operator==(const Outline&) const = default;
   };
-  Type type() const;  ///< (Whether it adds in place the operands say.)
+  Outline outline() const;  ///< (Whether it adds in place the operands say.)
 };
 
 /// A tensor's type, what is known of its elements, and the step that makes it of others. A value; copies are the same

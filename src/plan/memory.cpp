@@ -36,7 +36,7 @@ template <class Ptr> Ptr find(const Key& key) {
 std::atomic<std::int64_t> choices{0}, programs{0};
 
 /// The last plans that a thread asked for, which are found without a lock, and without a copy of what is asked.
-class Recent {
+class RecentPlans {
  public:
   /// The one before is looked at first.
   template <class F> const PlannedPtr* find(const Asking& asking, const F& serves) {
@@ -66,7 +66,7 @@ class Recent {
 }  // namespace
 
 PlannedPtr plan_for(const Asking& asking, const std::function<Planned(Key, const Counts&)>& make) {
-  thread_local Recent recent;
+  thread_local RecentPlans recent;
   std::optional<Counts> counted;
   const auto counts = [&]() -> const Counts& {
     if (asking.counts) return *asking.counts;

@@ -138,7 +138,7 @@ class OrderedRows : public Preparation {
   }
   const Runner& kernel_for(RowOrder order) const {
     if (order == RowOrder::any) return *inner_;
-    Kernel& k = kernels_[static_cast<std::size_t>(order)];
+    KernelOfOrder& k = kernels_[static_cast<std::size_t>(order)];
     std::call_once(k.once, [&] {
       std::string why;
       k.runner = compile_product(product_, product_.pattern_of, why, order);
@@ -146,14 +146,14 @@ class OrderedRows : public Preparation {
     return k.runner ? *k.runner : *inner_;
   }
 
-  struct Kernel {
+  struct KernelOfOrder {
     std::once_flag once;
     RunnerPtr runner;
   };
   Product product_;
   bool shares_;
   i64 row_bytes_;  ///< 0: the order makes no difference
-  mutable std::array<Kernel, 5> kernels_;
+  mutable std::array<KernelOfOrder, 5> kernels_;
 };
 
 }  // namespace

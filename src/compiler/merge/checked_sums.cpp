@@ -19,16 +19,17 @@ Scalar opposite(const Scalar& absent) { return Scalar::of(-absent.to_double()).a
 
 bool Totals::can_check_sums() const {
   const bool least = in_.combine == Combine::minimum, most = in_.combine == Combine::maximum;
-  if (!in_.ring || !(least || most) || !is_float(in_.compute) || in_.others || in_.nodes.back().kind != Node::all ||
-      !std::isinf(in_.absent.to_double()))
+  if (!in_.ring || !(least || most) || !is_float(in_.compute) || in_.others ||
+      in_.nodes.back().kind != ElementwiseNode::all || !std::isinf(in_.absent.to_double()))
     return false;
-  return std::ranges::all_of(in_.nodes, [&](const Node& n) {
-    if (n.kind == Node::access || n.kind == Node::constant) return true;
-    if (n.kind == Node::any) return n.dtype == in_.compute;
+  return std::ranges::all_of(in_.nodes, [&](const ElementwiseNode& n) {
+    if (n.kind == ElementwiseNode::access || n.kind == ElementwiseNode::constant) return true;
+    if (n.kind == ElementwiseNode::any) return n.dtype == in_.compute;
     // What is absent stays what it is, or becomes NaN or the opposite infinity.
     const bool keeps =
         n.op == Operator::add || n.op == Operator::multiply || n.op == (least ? Operator::maximum : Operator::minimum);
-    return n.kind == Node::all && keeps && n.formula.empty() && n.compute == in_.compute && n.dtype == in_.compute;
+    return n.kind == ElementwiseNode::all && keeps && n.formula.empty() && n.compute == in_.compute &&
+           n.dtype == in_.compute;
   });
 }
 

@@ -24,21 +24,21 @@ Set combined(Set::Kind kind, std::vector<Set> parts) {
 }
 
 Set of_node(const Computation& input, int n, const std::function<int(int)>& cursor) {
-  const Node& node = input.nodes[static_cast<std::size_t>(n)];
-  if (node.kind == Node::constant) return {};
-  if (node.kind == Node::access)
+  const ElementwiseNode& node = input.nodes[static_cast<std::size_t>(n)];
+  if (node.kind == ElementwiseNode::constant) return {};
+  if (node.kind == ElementwiseNode::access)
     return cursor(node.operand) >= 0 ? Set{.kind = Set::cursor, .operand = cursor(node.operand)} : Set{};
   std::vector<Set> parts;
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
     const int a = node.arguments[k];
-    if (input.nodes[static_cast<std::size_t>(a)].kind == Node::constant) continue;
-    if (node.kind == Node::all && !node.needed[k]) continue;
+    if (input.nodes[static_cast<std::size_t>(a)].kind == ElementwiseNode::constant) continue;
+    if (node.kind == ElementwiseNode::all && !node.needed[k]) continue;
     Set s = of_node(input, a, cursor);
     if (s.kind != Set::everything) parts.push_back(std::move(s));
-    else if (node.kind == Node::any) return {};
+    else if (node.kind == ElementwiseNode::any) return {};
   }
   if (parts.empty()) return {};
-  return combined(node.kind == Node::any ? Set::either : Set::both, std::move(parts));
+  return combined(node.kind == ElementwiseNode::any ? Set::either : Set::both, std::move(parts));
 }
 
 double cost_of(const std::vector<int>& cursors, const std::function<double(int)>& cost) {

@@ -22,7 +22,7 @@ namespace strata::merging {
 enum class Combine : std::uint8_t { plus, minimum, maximum, either, both, first };
 
 /// A node of the tree; children stand before their parents, the root last.
-struct Node {
+struct ElementwiseNode {
   enum Kind : std::uint8_t {
     constant,
     access,
@@ -40,8 +40,8 @@ struct Node {
   std::vector<int> arguments = {};
   std::vector<char> needed = {};  ///< all: per argument; the others count with their value where they are absent
   /// all, in a user's semiring: what its two arguments make, in place of `op`; operands 0 and 1 are these.
-  std::vector<Node> formula = {};
-  bool operator==(const Node&) const = default;
+  std::vector<ElementwiseNode> formula = {};
+  bool operator==(const ElementwiseNode&) const = default;
 };
 
 /// sum of coefficient * coordinate of variable < an extent, an argument of the kernel: places beyond are stepped over.
@@ -101,7 +101,7 @@ struct Operand {
 
 /// What is computed, whatever the order of the loops.
 struct Computation {
-  std::vector<Node> nodes;
+  std::vector<ElementwiseNode> nodes;
   Combine combine = Combine::plus;
   Scalar absent;      ///< in the compute dtype: the identity of `combine`
   bool ring = false;  ///< products keep `absent` what it is

@@ -26,10 +26,10 @@ Stmt Results::leaf_of_piece(const Place& given) {
     const int parent = parent_[n];
     if (moves_[n] || at.known[n] || parent < 0 || !moves_[static_cast<std::size_t>(parent)]) continue;
     Element e = evaluate(static_cast<int>(n), at, out);
-    if (in_.nodes[n].kind != Node::constant) e.value = named("shared", e.value, out);
+    if (in_.nodes[n].kind != ElementwiseNode::constant) e.value = named("shared", e.value, out);
     at.known[n] = std::move(e);
   }
-  const Node& root = in_.nodes.back();
+  const ElementwiseNode& root = in_.nodes.back();
   const bool product = in_.combine == Combine::plus && total_.compute() == root.compute && root.compute == root.dtype &&
                        root.op == Operator::multiply && root.arguments.size() == 2 && !root.no_sign && !in_.ring;
   Expr present;

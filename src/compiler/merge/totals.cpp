@@ -14,9 +14,9 @@ DType dtype_of_totals(const Input& in) {
 }
 
 /// Is the node a function of many instructions? Sums hide behind them.
-bool takes_long(const Node& n) {
-  return n.kind == Node::map && n.op != Operator::negate && n.op != Operator::absolute && n.op != Operator::relu &&
-         n.op != Operator::sign;
+bool takes_long(const ElementwiseNode& n) {
+  return n.kind == ElementwiseNode::map && n.op != Operator::negate && n.op != Operator::absolute &&
+         n.op != Operator::relu && n.op != Operator::sign;
 }
 
 }  // namespace

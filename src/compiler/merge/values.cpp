@@ -69,7 +69,7 @@ Values::Values(const Input& input)
       parent_(input.nodes.size(), -1),
       moves_(input.nodes.size(), 0) {
   for (std::size_t k = 0; k < in_.nodes.size(); ++k) {
-    if (in_.nodes[k].kind == Node::access) {
+    if (in_.nodes[k].kind == ElementwiseNode::access) {
       for (int v : operand(in_.nodes[k].operand).vars) last_var_[k] = std::max(last_var_[k], v);
       moves_[k] = moves(in_.nodes[k].operand);
     }
@@ -150,11 +150,11 @@ Expr Values::is_absent(const Value& v) const {
   return ir::eq(v.re, ir::broadcast(constant(nothing(v.re->type.dtype)).re, v.lanes()));
 }
 
-Value Values::rounded(const Node& n, const Value& v) const {
+Value Values::rounded(const ElementwiseNode& n, const Value& v) const {
   return is_exact(n.op) ? v : Value{ir::rounded(v.re, n.compute), v.im};
 }
 
-Value Values::apply(const Node& n, const Value& a, const Value& b) const {
+Value Values::apply(const ElementwiseNode& n, const Value& a, const Value& b) const {
   const Arithmetic arithmetic(ir::compute_dtype(n.compute));
   const auto compared = [&](ir::Op op) { return Value{ir::binary(op, a.re, b.re), nullptr}; };
   switch (n.op) {
@@ -176,7 +176,7 @@ Value Values::apply(const Node& n, const Value& a, const Value& b) const {
   }
 }
 
-Value Values::apply(const Node& n, const Value& a) const {
+Value Values::apply(const ElementwiseNode& n, const Value& a) const {
   const Expr zero = ir::constant(Scalar::zero(part_dtype(ir::compute_dtype(n.compute))));
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
@@ -191,15 +191,15 @@ Value Values::apply(const Node& n, const Value& a) const {
   }
 }
 
-Value Values::made_of(const Node& n, const Value& a, const Value& b, Stmts& out) {
+Value Values::made_of(const ElementwiseNode& n, const Value& a, const Value& b, Stmts& out) {
   std::vector<Value> values;
-  for (const Node& f : n.formula) {
+  for (const ElementwiseNode& f : n.formula) {
     const auto argument = [&](std::size_t k) {
       const auto of = static_cast<std::size_t>(f.arguments[k]);
       return cast(values[of], n.formula[of].dtype, f.compute);
     };
-    if (f.kind == Node::constant) values.push_back(constant(f.value));
-    else if (f.kind == Node::access) values.push_back(f.operand == 0 ? a : b);
+    if (f.kind == ElementwiseNode::constant) values.push_back(constant(f.value));
+    else if (f.kind == ElementwiseNode::access) values.push_back(f.operand == 0 ? a : b);
     else
       values.push_back(
           named("part",
@@ -233,7 +233,7 @@ Expr Values::dense_index(int k, const Place& at) {
   return index;
 }
 
-Element Values::load(const Node& node, const Place& at, Stmts& out) {
+Element Values::load(const ElementwiseNode& node, const Place& at, Stmts& out) {
   const int k = node.operand;
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
@@ -252,12 +252,12 @@ Element Values::load(const Node& node, const Place& at, Stmts& out) {
   return {present, named("v_" + name_of_operand(k), v, out)};
 }
 
-Element Values::argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
+Element Values::argument(const ElementwiseNode& node, std::size_t which, bool filled, const Place& at, Stmts& out) {
   const int n = node.arguments[which];
-  const Node& child = in_.nodes[static_cast<std::size_t>(n)];
+  const ElementwiseNode& child = in_.nodes[static_cast<std::size_t>(n)];
   Element e = evaluate(n, at, out);
   // An access and a union have their fill where they are absent.
-  if (filled && e.present && (child.kind == Node::all || child.kind == Node::map)) {
+  if (filled && e.present && (child.kind == ElementwiseNode::all || child.kind == ElementwiseNode::map)) {
     const Value absent = arithmetic_.broadcast(constant(child.value), e.value.lanes());
     e.value = named("term", arithmetic_.either(e.present, e.value, absent), out);
   }
@@ -271,7 +271,7 @@ void Values::hoist(int var, Place& at, Stmts& out) {
     if (moves_[n]) continue;  // a value for each group of the piece: where it is needed
     if (last_var_[n] != var || (parent >= 0 && last_var_[static_cast<std::size_t>(parent)] == var)) continue;
     Element e = evaluate(static_cast<int>(n), at, out);
-    if (in_.nodes[n].kind == Node::map) e.value = named("value", e.value, out);
+    if (in_.nodes[n].kind == ElementwiseNode::map) e.value = named("value", e.value, out);
     at.known[n] = std::move(e);
   }
 }
@@ -279,12 +279,12 @@ void Values::hoist(int var, Place& at, Stmts& out) {
 bool has_lanes(const Computation& in, const std::function<bool(int)>& moves) {
   std::vector<char> moving(in.nodes.size(), 0);
   for (std::size_t k = 0; k < in.nodes.size(); ++k) {
-    const Node& node = in.nodes[k];
-    if (node.kind == Node::access) moving[k] = moves(node.operand);
+    const ElementwiseNode& node = in.nodes[k];
+    if (node.kind == ElementwiseNode::access) moving[k] = moves(node.operand);
     for (int a : node.arguments)
       if (moving[static_cast<std::size_t>(a)]) moving[k] = 1;
     if (!moving[k]) continue;
-    if (node.kind == Node::access) {
+    if (node.kind == ElementwiseNode::access) {
       if (node.conjugate || ir::compute_dtype(node.dtype) != in.compute) return false;
     } else if (!is_lanewise(node.op) || !node.formula.empty() || node.compute != in.compute ||
                node.dtype != in.compute) {
@@ -298,7 +298,7 @@ bool annihilates(const Input& in, int n) {
   const bool extreme = in.ring && (in.combine == Combine::minimum || in.combine == Combine::maximum);
   const bool truth = in.combine == Combine::either && in.compute == DType::boolean;
   if (!in.dense_result || in.others || !(extreme || truth) ||
-      in.nodes[static_cast<std::size_t>(n)].kind != Node::access)
+      in.nodes[static_cast<std::size_t>(n)].kind != ElementwiseNode::access)
     return false;
   const auto parent_of = [&](int child) {
     for (std::size_t k = 0; k < in.nodes.size(); ++k)
@@ -307,8 +307,9 @@ bool annihilates(const Input& in, int n) {
     return -1;
   };
   for (int p = parent_of(n); p >= 0; p = parent_of(p)) {
-    const Node& node = in.nodes[static_cast<std::size_t>(p)];
-    if (node.kind != Node::all || (truth && (node.op != Operator::multiply || node.compute != DType::boolean)))
+    const ElementwiseNode& node = in.nodes[static_cast<std::size_t>(p)];
+    if (node.kind != ElementwiseNode::all ||
+        (truth && (node.op != Operator::multiply || node.compute != DType::boolean)))
       return false;
   }
   return true;
@@ -329,7 +330,7 @@ Expr Values::annihilated(int var, const Place& at) const {
 Element Values::evaluate(int n, const Place& at, Stmts& out) {
   if (const auto& known = at.known[static_cast<std::size_t>(n)]) return *known;
   Element e = value_of(n, at, out);
-  if (const Node& node = in_.nodes[static_cast<std::size_t>(n)]; node.no_sign) {
+  if (const ElementwiseNode& node = in_.nodes[static_cast<std::size_t>(n)]; node.no_sign) {
     const Arithmetic arithmetic(ir::compute_dtype(node.dtype));
     e.value = arithmetic.add(e.value, arithmetic.zero(e.value.lanes()));
   }
@@ -337,16 +338,17 @@ Element Values::evaluate(int n, const Place& at, Stmts& out) {
 }
 
 Element Values::value_of(int n, const Place& at, Stmts& out) {
-  const Node& node = in_.nodes[static_cast<std::size_t>(n)];
-  if (node.kind == Node::constant) return {nullptr, constant(node.value)};
-  if (node.kind == Node::access) return load(node, at, out);
-  if (node.kind == Node::map) {
+  const ElementwiseNode& node = in_.nodes[static_cast<std::size_t>(n)];
+  if (node.kind == ElementwiseNode::constant) return {nullptr, constant(node.value)};
+  if (node.kind == ElementwiseNode::access) return load(node, at, out);
+  if (node.kind == ElementwiseNode::map) {
     const Element a = argument(node, 0, false, at, out);
     return {a.present, cast(rounded(node, apply(node, a.value)), node.compute, node.dtype)};
   }
-  const bool all = node.kind == Node::all;
+  const bool all = node.kind == ElementwiseNode::all;
   const auto counts = [&](std::size_t k) {
-    return all ? node.needed[k] != 0 : in_.nodes[static_cast<std::size_t>(node.arguments[k])].kind != Node::constant;
+    return all ? node.needed[k] != 0
+               : in_.nodes[static_cast<std::size_t>(node.arguments[k])].kind != ElementwiseNode::constant;
   };
   Element left;
   bool known = false;  // an argument that counts was there everywhere

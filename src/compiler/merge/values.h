@@ -18,15 +18,15 @@ class Values : protected Cursors {
   /// loops inside add nothing. null: there is none
   Expr annihilated(int var, const Place& at) const;
   Expr dense_index(int operand, const Place& at);
-  Element load(const Node& node, const Place& at, Stmts& out);
+  Element load(const ElementwiseNode& node, const Place& at, Stmts& out);
   /// An argument's value in the node's compute dtype; `filled`: its fill where it is absent.
-  Element argument(const Node& node, std::size_t which, bool filled, const Place& at, Stmts& out);
-  Value apply(const Node& n, const Value& a, const Value& b) const;
+  Element argument(const ElementwiseNode& node, std::size_t which, bool filled, const Place& at, Stmts& out);
+  Value apply(const ElementwiseNode& n, const Value& a, const Value& b) const;
   /// What a user's multiplication makes of two values.
-  Value made_of(const Node& n, const Value& a, const Value& b, Stmts& out);
-  Value apply(const Node& n, const Value& a) const;
+  Value made_of(const ElementwiseNode& n, const Value& a, const Value& b, Stmts& out);
+  Value apply(const ElementwiseNode& n, const Value& a) const;
   /// What a node computed, as f16 and bf16 keep it.
-  Value rounded(const Node& n, const Value& v) const;
+  Value rounded(const ElementwiseNode& n, const Value& v) const;
   Value cast(const Value& v, DType from, DType to) const;
   Value combine(const Value& a, const Value& b) const;
   Value constant(const Scalar& s) const;

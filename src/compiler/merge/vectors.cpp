@@ -37,7 +37,7 @@ int Totals::vectors_of_sums() const {
 
 Value Totals::lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
-  const Node& node = in_.nodes[k];
+  const ElementwiseNode& node = in_.nodes[k];
   if (node.no_sign && last_var_[k] == in_.num_vars - 1)
     return arithmetic_.add(plain_lanes_of(n, at, out), arithmetic_.zero(in_.lanes));
   return plain_lanes_of(n, at, out);
@@ -45,10 +45,10 @@ Value Totals::lanes_of(int n, const Place& at, Stmts& out) {
 
 Value Totals::plain_lanes_of(int n, const Place& at, Stmts& out) {
   const auto k = static_cast<std::size_t>(n);
-  const Node& node = in_.nodes[k];
+  const ElementwiseNode& node = in_.nodes[k];
   if (last_var_[k] != in_.num_vars - 1)
     return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
-  if (node.kind == Node::access) {
+  if (node.kind == ElementwiseNode::access) {
     const int b = buffer(BufferBinding::values, node.operand, 0, name_of_operand(node.operand) + "_values",
                          operand(node.operand).type.dtype);
     return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at),
@@ -66,7 +66,7 @@ bool Totals::present_everywhere(int n, const Place& at) {
     Stmts unused;
     return !evaluate(n, at, unused).present;
   }
-  const Node& node = in_.nodes[k];
+  const ElementwiseNode& node = in_.nodes[k];
   return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return present_everywhere(a, at); });
 }
 
@@ -82,7 +82,7 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
     Stmts body;
     for (int s = 0; s < vectors; ++s) {
       at.coordinate[static_cast<std::size_t>(var)] = ir::var(v) + std::int64_t{s} * in_.lanes;
-      const Node& node = in_.nodes.back();
+      const ElementwiseNode& node = in_.nodes.back();
       const std::string name = sums_[static_cast<std::size_t>(s)];
       const Value sum{ir::var(name, {in_.compute, in_.lanes}), nullptr};
       const bool product = in_.combine == Combine::plus && node.op == Operator::multiply && node.arguments.size() == 2;

@@ -28,22 +28,23 @@ struct OperandFormat {
   bool blocks = false;  ///< extents that its blocks do not divide are common too
 };
 
-const OperandFormat formats[] = {{"CSR"},
-                           {"CSC"},
-                           {"COO"},
-                           {"(i, j) -> (i : compressed, j : compressed)"},
-                           {"(i, j) -> (j - i : compressed, i : range)"},
-                           {"(i, j) -> (j - i : compressed, j : range)"},
-                           {"(i, j) -> (i : dense, j : delta(4))"},
-                           {"(i, j) -> (i : dense, j : bitmap)"},
-                           {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", true},
-                           {"(i, j) -> (i / 3 : dense, j / 3 : compressed, i % 3 : dense, j % 3 : dense)", true},
-                           {"(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)", true},
-                           {"(i, j) -> (i / 8 : dense, j / 8 : compressed, i % 8 : dense, j % 8 : dense)", true},
-                           {"(i, j) -> (i / 16 : dense, j / 16 : compressed, i % 16 : dense, j % 16 : dense)", true},
-                           {"(i, j) -> (i / 32 : dense, j / 32 : compressed, i % 32 : dense, j % 32 : dense)", true},
-                           {"(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", true},
-                           {"dense"}};
+const OperandFormat formats[] = {
+    {"CSR"},
+    {"CSC"},
+    {"COO"},
+    {"(i, j) -> (i : compressed, j : compressed)"},
+    {"(i, j) -> (j - i : compressed, i : range)"},
+    {"(i, j) -> (j - i : compressed, j : range)"},
+    {"(i, j) -> (i : dense, j : delta(4))"},
+    {"(i, j) -> (i : dense, j : bitmap)"},
+    {"(i, j) -> (i / 2 : dense, j / 2 : compressed, i % 2 : dense, j % 2 : dense)", true},
+    {"(i, j) -> (i / 3 : dense, j / 3 : compressed, i % 3 : dense, j % 3 : dense)", true},
+    {"(i, j) -> (i / 4 : dense, j / 4 : compressed, i % 4 : dense, j % 4 : dense)", true},
+    {"(i, j) -> (i / 8 : dense, j / 8 : compressed, i % 8 : dense, j % 8 : dense)", true},
+    {"(i, j) -> (i / 16 : dense, j / 16 : compressed, i % 16 : dense, j % 16 : dense)", true},
+    {"(i, j) -> (i / 32 : dense, j / 32 : compressed, i % 32 : dense, j % 32 : dense)", true},
+    {"(i, j) -> (i : dense, j / 4 : dense, j % 4 : structured(2))", true},
+    {"dense"}};
 
 TensorType sparse_type(const std::string& format, const Shape& shape, DType dtype, DType index) {
   TensorType t = dense_type(shape, dtype);
@@ -119,9 +120,9 @@ std::vector<ir::Function> of_two_sparse() {
       in.operands = {{.type = csr, .vars = {0, 1}, .fibers = {1}},
                      {.type = csr, .vars = {product ? 1 : 0, product ? 2 : 1}, .fibers = {1}}};
       const Scalar zero = Scalar::zero(t);
-      in.nodes = {{.kind = merging::Node::access, .operand = 0, .dtype = t, .compute = t, .value = zero},
-                  {.kind = merging::Node::access, .operand = 1, .dtype = t, .compute = t, .value = zero},
-                  {.kind = product ? merging::Node::all : merging::Node::any,
+      in.nodes = {{.kind = merging::ElementwiseNode::access, .operand = 0, .dtype = t, .compute = t, .value = zero},
+                  {.kind = merging::ElementwiseNode::access, .operand = 1, .dtype = t, .compute = t, .value = zero},
+                  {.kind = product ? merging::ElementwiseNode::all : merging::ElementwiseNode::any,
                    .op = product ? Operator::multiply : Operator::add,
                    .dtype = t,
                    .compute = t,

@@ -30,7 +30,7 @@ std::string refusal(const Einsum& e, std::span<const TensorType> operands, const
   return {};
 }
 
-PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options, const Destination::Type& to) {
+PlanOptions plan_options(std::span<const TensorType> operands, const Asked& options, const Destination::Outline& to) {
   PlanOptions how{.compute_dtype = options.compute_dtype, .output_dtype = options.result_dtype};
   if (!to.dtype && !options.result_dtype) return how;
   DType product = operands.empty() ? DType::f64 : operands[0].dtype;

@@ -12,7 +12,7 @@ using evaluation::Asking, evaluation::Counts, evaluation::PlannedPtr, planning::
 
 class ExpressionPlan final : public Plan::Impl {
  public:
-  ExpressionPlan(Assignment a, EvaluateOptions options, const Destination::Type& to, PlannedPtr planned,
+  ExpressionPlan(Assignment a, EvaluateOptions options, const Destination::Outline& to, PlannedPtr planned,
                  std::vector<std::size_t> order)
       : assignment_(std::move(a)),
         options_(std::move(options)),
@@ -91,7 +91,7 @@ class ExpressionPlan final : public Plan::Impl {
 
   Assignment assignment_;
   EvaluateOptions options_;
-  Destination::Type to_;
+  Destination::Outline to_;
   PlannedPtr planned_;
   std::vector<std::size_t> order_;  ///< position of each operand that a run is given
 };
@@ -145,7 +145,7 @@ Plan make_plan(const Assignment& a, const PlanOperands& operands, const Evaluate
 }
 
 Plan evaluation::make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options,
-                           const Destination::Type& to) {
+                           const Destination::Outline& to) {
   return on_a_large_stack(stack_for(a.value.depth()), [&] {
     evaluation::check_names(a, operands.by_name());
     std::vector<std::string> all;

@@ -39,7 +39,7 @@ Tensor run(const Assignment& a, const std::map<std::string, Tensor>& operands, c
       tensors.push_back(t);
     }
     if (options.mask) tensors.push_back(*options.mask);
-    Destination::Type target = to.type();
+    Destination::Outline target = to.outline();
     target.adds_in_place = adds_in_place(a, operands, to);
     return evaluation::run({.assignment = &a, .options = &options, .to = target, .names = names, .tensors = tensors},
                            to);
@@ -60,7 +60,7 @@ Tensor run(const Einsum& e, std::span<const Tensor> operands, const EvaluateOpti
       with_mask.push_back(*options.mask);
       tensors = with_mask;
     }
-    return evaluation::run({.einsum = &e, .options = &options, .to = to.type(), .tensors = tensors}, to);
+    return evaluation::run({.einsum = &e, .options = &options, .to = to.outline(), .tensors = tensors}, to);
   });
 }
 

@@ -20,7 +20,7 @@ Result on_statistics(Result r) {
   return r;
 }
 
-Result planned(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Type& to) {
+Result planned(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Outline& to) {
   if (const auto whole = with_index_values(a, operands))
     return on_statistics(planned(whole->assignment, whole->operands, asked, to));
   if (const auto inside = with_padding(a, operands, asked)) {

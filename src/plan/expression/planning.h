@@ -12,7 +12,7 @@ using planning::Asking, planning::Counts, planning::PlannedPtr;
 PlannedPtr plan_for(const Asking& asking);
 /// The same as a plan that users have, for results that are to go to such memory.
 Plan make_plan(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options,
-               const Destination::Type& to);
+               const Destination::Outline& to);
 /// ... and its result, where that is to go.
 Tensor run(const Asking& asking, const Destination& to);
 /// The same of a plan that is there, on tensors by position.

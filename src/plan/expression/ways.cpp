@@ -169,7 +169,7 @@ Explained by_first(const Request& r, std::span<const Way> candidates) {
 
 }  // namespace
 
-Request::Request(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Type& target)
+Request::Request(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Outline& target)
     : assignment(a), given(operands), to(target), dtypes(a, operands, asked) {
   options_ = dtypes.options();
   if (to.dtype) options_.format.reset();

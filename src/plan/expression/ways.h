@@ -15,11 +15,11 @@ using direct::Explained;
 class Request {
  public:
   /// What it is given must outlive it. DTypeError, PlanError: as Dtypes.
-  Request(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Type& to = {});
+  Request(const Assignment& a, const Operands& operands, const Asked& asked, const Destination::Outline& to = {});
 
   const Assignment& assignment;
   const Operands& given;  ///< operands as they came
-  const Destination::Type to;
+  const Destination::Outline to;
   const Dtypes dtypes;
   mutable bool by_types = false;  ///< set by a way that looked at types alone, never at statistics
   mutable std::string way;        ///< that serves; a product's kernel

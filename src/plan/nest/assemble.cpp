@@ -6,26 +6,26 @@
 namespace strata::direct {
 
 double Run::expected(int node, i64 begin, i64 end) const {
-  const merging::Node& n = u_.nodes[static_cast<std::size_t>(node)];
-  if (n.kind == merging::Node::constant) return -1;
-  if (n.kind == merging::Node::access) {
+  const merging::ElementwiseNode& n = u_.nodes[static_cast<std::size_t>(node)];
+  if (n.kind == merging::ElementwiseNode::constant) return -1;
+  if (n.kind == merging::ElementwiseNode::access) {
     const auto k = static_cast<std::size_t>(n.operand);
     return input_.operands[k].dense ? -1 : expected_of(k, begin, end);
   }
   double least = -1, sum = 0;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
     const int a = n.arguments[k];
-    if (n.kind == merging::Node::all && !n.needed[k]) continue;
-    if (u_.nodes[static_cast<std::size_t>(a)].kind == merging::Node::constant) continue;
+    if (n.kind == merging::ElementwiseNode::all && !n.needed[k]) continue;
+    if (u_.nodes[static_cast<std::size_t>(a)].kind == merging::ElementwiseNode::constant) continue;
     const double e = expected(a, begin, end);
     if (e < 0) {
-      if (n.kind == merging::Node::any) return -1;
+      if (n.kind == merging::ElementwiseNode::any) return -1;
       continue;
     }
     least = least < 0 ? e : std::min(least, e);
     sum += e;
   }
-  return n.kind == merging::Node::any ? sum : least;
+  return n.kind == merging::ElementwiseNode::any ? sum : least;
 }
 
 double Run::expected_of(std::size_t k, i64 begin, i64 end) const {
@@ -76,16 +76,16 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
 }
 
 bool Run::needs(int node, int operand) const {
-  const merging::Node& n = u_.nodes[static_cast<std::size_t>(node)];
-  if (n.kind == merging::Node::access) return n.operand == operand;
+  const merging::ElementwiseNode& n = u_.nodes[static_cast<std::size_t>(node)];
+  if (n.kind == merging::ElementwiseNode::access) return n.operand == operand;
   const auto argument = [&](std::size_t k) { return needs(n.arguments[k], operand); };
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
-    if (n.kind == merging::Node::all && n.needed[k] && argument(k)) return true;
-    if (n.kind == merging::Node::any &&
-        u_.nodes[static_cast<std::size_t>(n.arguments[k])].kind != merging::Node::constant && !argument(k))
+    if (n.kind == merging::ElementwiseNode::all && n.needed[k] && argument(k)) return true;
+    if (n.kind == merging::ElementwiseNode::any &&
+        u_.nodes[static_cast<std::size_t>(n.arguments[k])].kind != merging::ElementwiseNode::constant && !argument(k))
       return false;
   }
-  return n.kind == merging::Node::any || (n.kind == merging::Node::map && argument(0));
+  return n.kind == merging::ElementwiseNode::any || (n.kind == merging::ElementwiseNode::map && argument(0));
 }
 
 int Run::bounding() const {

@@ -124,9 +124,9 @@ struct WalkedTensor {
 };
 
 /// A piece of the result: what has indices [from, to) of the first level. I: its coordinates and positions.
-template <class I> class Walk {
+template <class I> class ElementWalk {
  public:
-  Walk(const WalkedTensor& s, i64 from, i64 to, double expected)
+  ElementWalk(const WalkedTensor& s, i64 from, i64 to, double expected)
       : source_(s), from_(from), to_(to), levels_(s.order.size()), at_(s.order.size()), before_(s.order.size()) {
     const auto n = static_cast<std::size_t>(expected);
     levels_.back().crd.reserve(n);
@@ -136,7 +136,7 @@ template <class I> class Walk {
   void run() { fibers(0, 0, 0); }
 
   /// The result, of its only piece.
-  static Tensor whole(Walk&& piece, const Tensor& t, const Affine& a) {
+  static Tensor whole(ElementWalk&& piece, const Tensor& t, const Affine& a) {
     RawArrays arrays;
     for (std::size_t l = 0; l < piece.levels_.size(); ++l) {
       BuiltLevel& level = piece.levels_[l];
@@ -151,13 +151,14 @@ template <class I> class Walk {
   }
 
   /// The pieces one behind the other.
-  static Tensor joined(std::vector<Walk>&& pieces, const Tensor& t, const Affine& a) {
+  static Tensor joined(std::vector<ElementWalk>&& pieces, const Tensor& t, const Affine& a) {
     if (pieces.size() == 1) return whole(std::move(pieces[0]), t, a);
     const WalkedTensor& s = pieces[0].source_;
     const std::size_t levels = s.order.size(), n = pieces.size();
     std::vector<std::vector<i64>> starts(levels, std::vector<i64>{0});  // of each piece's coordinates
     for (std::size_t l = 0; l < levels; ++l)
-      for (const Walk& w : pieces) starts[l].push_back(starts[l].back() + static_cast<i64>(w.levels_[l].crd.size()));
+      for (const ElementWalk& w : pieces)
+        starts[l].push_back(starts[l].back() + static_cast<i64>(w.levels_[l].crd.size()));
     const auto indices = [](i64 size) { return Buffer::allocate(dtype_of<I>(), size); };
     RawArrays arrays;
     for (std::size_t l = 0; l < levels; ++l) {
@@ -169,7 +170,7 @@ template <class I> class Walk {
     }
     arrays.values = Buffer::allocate(t.dtype(), starts[levels - 1][n]);
     parallel_for(static_cast<i64>(n), [&](i64 c) {
-      const Walk& w = pieces[static_cast<std::size_t>(c)];
+      const ElementWalk& w = pieces[static_cast<std::size_t>(c)];
       const auto start = [&](std::size_t l) { return starts[l][static_cast<std::size_t>(c)]; };
       for (std::size_t l = 0; l < levels; ++l) {
         const BuiltLevel& from = w.levels_[l];
@@ -344,12 +345,12 @@ std::optional<Tensor> expanded_in_order(const Tensor& t, const Affine& a) {
   const i64 n = one ? 1 : std::min<i64>(4 * thread_count(), static_cast<i64>(expected / piece_copies));
   const std::vector<i64> cuts = n == 1 ? std::vector<i64>{0, source.dimensions[0].extent} : source.cuts(n);
   const auto run = [&]<class I>(I) {
-    std::vector<Walk<I>> pieces;
+    std::vector<ElementWalk<I>> pieces;
     pieces.reserve(static_cast<std::size_t>(n));
     for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c)
       pieces.emplace_back(source, cuts[c], cuts[c + 1], expected / static_cast<double>(n));
     parallel_for(n, [&](i64 c) { pieces[static_cast<std::size_t>(c)].run(); });
-    return Walk<I>::joined(std::move(pieces), t, a);
+    return ElementWalk<I>::joined(std::move(pieces), t, a);
   };
   return narrow ? run(std::int32_t{}) : run(i64{});
 }

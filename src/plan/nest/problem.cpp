@@ -7,7 +7,7 @@
 namespace strata::direct {
 
 std::optional<NestProblem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
-                                    std::string& why) {
+                                        std::string& why) {
   std::map<std::string, Shape> shapes;
   std::map<std::string, TensorType> types;
   for (const auto& [name, t] : operands) {

@@ -33,7 +33,7 @@ struct NestProblem {
 
 /// Accesses made plain, the result's format inferred where `options` has none. Nothing where that cannot be, and `why`.
 std::optional<NestProblem> make_problem(const Assignment& a, const Operands& operands, const Asked& options,
-                                    std::string& why);
+                                        std::string& why);
 
 bool has_reduction(const Expression& e);
 /// Peels the reductions of one kind off the root, outermost first: index, and whether the notation implied it.

@@ -98,25 +98,27 @@ double negated(double a) { return a; }
 /// What the node's having a value says of indices: all of these hold. `offsets_of(k)`: of access k.
 template <class O, class F> std::vector<Edge<O>> edges(const Unit& u, int node, const F& offsets_of) {
   using Edges = std::vector<Edge<O>>;
-  const merging::Node& n = u.nodes[static_cast<std::size_t>(node)];
-  const auto is_constant = [&](int a) { return u.nodes[static_cast<std::size_t>(a)].kind == merging::Node::constant; };
+  const merging::ElementwiseNode& n = u.nodes[static_cast<std::size_t>(node)];
+  const auto is_constant = [&](int a) {
+    return u.nodes[static_cast<std::size_t>(a)].kind == merging::ElementwiseNode::constant;
+  };
   switch (n.kind) {
-    case merging::Node::access: {
+    case merging::ElementwiseNode::access: {
       const Access& a = u.accesses[static_cast<std::size_t>(n.operand)];
       if (a.dense || a.indices.size() != 2) return {};
       auto offsets = offsets_of(static_cast<std::size_t>(n.operand));
       if (!offsets) return {};
       return {{a.indices[0], a.indices[1], std::move(*offsets)}};
     }
-    case merging::Node::map: return edges<O>(u, n.arguments[0], offsets_of);
-    case merging::Node::all: {
+    case merging::ElementwiseNode::map: return edges<O>(u, n.arguments[0], offsets_of);
+    case merging::ElementwiseNode::all: {
       Edges out;
       for (std::size_t k = 0; k < n.arguments.size(); ++k)
         if (n.needed[k])
           for (auto& e : edges<O>(u, n.arguments[k], offsets_of)) out.push_back(std::move(e));
       return out;
     }
-    case merging::Node::any: {  // what all arguments say
+    case merging::ElementwiseNode::any: {  // what all arguments say
       Edges out;
       bool first = true;
       for (int a : n.arguments) {

@@ -158,11 +158,13 @@ class UnitBuilder {
 
   /// Numbers of the node in both trees.
   using Added = std::optional<std::pair<int, int>>;
-  Added node(merging::Node n, const evaluation::Tree& tree, int fact) {
+  Added node(merging::ElementwiseNode n, const evaluation::Tree& tree, int fact) {
     const evaluation::TreeNode& facts = tree.node(fact);
     if (facts.constant) n = {};  // of constants: a loop that stops for their terms would stop everywhere
     n.dtype = facts.dtype;
-    n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
+    n.compute = n.kind == merging::ElementwiseNode::constant || n.kind == merging::ElementwiseNode::access
+                    ? facts.dtype
+                    : facts.compute;
     n.value = to_scalar(facts.fill).as(n.dtype);
     unit_.nodes.push_back(std::move(n));
     return std::pair(static_cast<int>(unit_.nodes.size()) - 1, fact);
@@ -198,9 +200,10 @@ class UnitBuilder {
         a.twin = static_cast<int>(p);
     }
     unit_.accesses.push_back(std::move(a));
-    return node(
-        {.kind = merging::Node::access, .operand = static_cast<int>(unit_.accesses.size()) - 1, .conjugate = conjugate},
-        tree, fact);
+    return node({.kind = merging::ElementwiseNode::access,
+                 .operand = static_cast<int>(unit_.accesses.size()) - 1,
+                 .conjugate = conjugate},
+                tree, fact);
   }
 
   /// Children first: the numbers of nodes in both trees stay equal.
@@ -222,7 +225,7 @@ class UnitBuilder {
     for (const auto& [number, facts] : {*left, *right}) {  // a number beyond the integers that it is compared with
       const evaluation::TreeNode& n = tree.node(facts);
       if (!n.constant) continue;
-      merging::Node& own = unit_.nodes[static_cast<std::size_t>(number)];
+      merging::ElementwiseNode& own = unit_.nodes[static_cast<std::size_t>(number)];
       own.dtype = own.compute = n.dtype;
       own.value = to_scalar(n.fill);
     }
@@ -241,16 +244,16 @@ class UnitBuilder {
     // What is absent annihilates: as the general path says it.
     const auto absent_somewhere = [](const evaluation::TreeNode& n) { return !n.always && !n.constant; };
     const bool quotient = is_quotient(op) && l.annihilates();
-    merging::Node n{.op = op, .arguments = {left->first, right->first}, .needed = {0, 0}};
+    merging::ElementwiseNode n{.op = op, .arguments = {left->first, right->first}, .needed = {0, 0}};
     if (multiplies) {
       n.needed[0] = absent_somewhere(l) && (ring_ || l.annihilates());
       n.needed[1] = absent_somewhere(r) && (ring_ || r.annihilates());
     } else if (quotient) {
       n.needed[0] = 1;
     }
-    n.kind = n.needed[0] || n.needed[1] ? merging::Node::all : merging::Node::any;
+    n.kind = n.needed[0] || n.needed[1] ? merging::ElementwiseNode::all : merging::ElementwiseNode::any;
     if (ring_) {
-      n.kind = multiplies ? merging::Node::all : merging::Node::any;
+      n.kind = multiplies ? merging::ElementwiseNode::all : merging::ElementwiseNode::any;
       if (!multiplies || multiply_) {
         n.op = operator_in_ring(multiplies);
       } else {
@@ -263,17 +266,17 @@ class UnitBuilder {
   }
 
   /// A user's product of two values of a dtype, as nodes of its own.
-  static std::optional<std::vector<merging::Node>> formula_of(const Expression& e, DType t) {
+  static std::optional<std::vector<merging::ElementwiseNode>> formula_of(const Expression& e, DType t) {
     evaluation::Tree tree({}, Semiring::plus_times);
-    std::vector<merging::Node> out;
+    std::vector<merging::ElementwiseNode> out;
     const auto number = [](DType d) { return is_integer(d) ? 1 : 2; };
     const auto add = [&](const auto& self, const Expression& x) -> int {
-      merging::Node n;
+      merging::ElementwiseNode n;
       int fact = -1;
       if (x.op() == Operator::constant) {
         fact = tree.add_constant(x);
       } else if (x.op() == Operator::access) {
-        n.kind = merging::Node::access;
+        n.kind = merging::ElementwiseNode::access;
         n.operand = x.node().name == "a" ? 0 : 1;
         evaluation::Leaf leaf;
         leaf.dense = true;
@@ -281,7 +284,7 @@ class UnitBuilder {
         leaf.fill = evaluation::zeros(t, 1);
         fact = tree.add_leaf(std::move(leaf), {});
       } else {
-        n.kind = is_unary(x.op()) ? merging::Node::map : merging::Node::any;
+        n.kind = is_unary(x.op()) ? merging::ElementwiseNode::map : merging::ElementwiseNode::any;
         n.op = x.op();
         for (const auto& a : x.node().arguments) {
           const int argument = self(self, a);
@@ -292,13 +295,16 @@ class UnitBuilder {
         fact = is_unary(n.op) ? tree.add_unary(n.op, n.arguments[0]) : tree.add_operation(n.op, n.arguments);
       }
       const evaluation::TreeNode& facts = tree.node(fact);
-      if (is_complex(facts.compute) || (n.kind != merging::Node::constant && facts.compute == DType::boolean) ||
+      if (is_complex(facts.compute) ||
+          (n.kind != merging::ElementwiseNode::constant && facts.compute == DType::boolean) ||
           (n.op == Operator::absolute && is_unsigned_int(facts.compute)))
         return -1;
       n.dtype = facts.dtype;
-      n.compute = n.kind == merging::Node::constant || n.kind == merging::Node::access ? facts.dtype : facts.compute;
+      n.compute = n.kind == merging::ElementwiseNode::constant || n.kind == merging::ElementwiseNode::access
+                      ? facts.dtype
+                      : facts.compute;
       n.value = to_scalar(facts.fill).as(n.dtype);
-      if (facts.constant) n.kind = merging::Node::constant, n.arguments.clear();
+      if (facts.constant) n.kind = merging::ElementwiseNode::constant, n.arguments.clear();
       out.push_back(std::move(n));
       return static_cast<int>(out.size()) - 1;
     };
@@ -332,7 +338,7 @@ class UnitBuilder {
         op == Operator::negate || op == Operator::absolute || op == Operator::relu || op == Operator::sign;
     if (exact && t == DType::boolean) return refuse("arithmetic of booleans");
     if (op == Operator::absolute && is_unsigned_int(t)) return refuse("abs of unsigned numbers");
-    return node({.kind = merging::Node::map, .op = op, .arguments = {a->first}}, tree, fact);
+    return node({.kind = merging::ElementwiseNode::map, .op = op, .arguments = {a->first}}, tree, fact);
   }
 
   bool add_mask() {

@@ -36,7 +36,7 @@ template <class Index> struct Skew {
 
 /// `nodes`, `mask` and the rest of the computation count accesses.
 struct Unit : merging::Computation {
-  std::vector<Access> accesses;         ///< in the order of Node::operand, the mask last
+  std::vector<Access> accesses;         ///< in the order of ElementwiseNode::operand, the mask last
   std::vector<std::int64_t> extents;    ///< per index
   std::vector<std::string> names;       ///< of the indices, for explain()
   std::vector<char> summed;             ///< per index

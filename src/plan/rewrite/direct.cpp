@@ -78,7 +78,8 @@ bool stays_integer(const Expression& e, DType own) {
 }
 
 /// `C += E` as `C + E`, where that is the same: what is added keeps its kind in C's dtype.
-std::optional<NestProblem> make_sum(const Assignment& a, const Operands& operands, const Asked& options, std::string& why) {
+std::optional<NestProblem> make_sum(const Assignment& a, const Operands& operands, const Asked& options,
+                                    std::string& why) {
   const DType own = operands.at(a.name).dtype();
   const auto names = a.value.operands();
   const bool one = std::ranges::all_of(names, [&](const auto& name) { return operands.at(name).dtype() == own; });

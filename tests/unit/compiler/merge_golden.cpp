@@ -7,7 +7,7 @@
 #include "strata/error.h"
 
 using namespace strata;
-using merging::Node;
+using merging::ElementwiseNode;
 
 namespace {
 
@@ -33,9 +33,9 @@ merging::Input input(std::vector<merging::Operand> operands, Operator op, std::v
   in.summed = std::move(summed);
   in.absent = in.fill = Scalar::zero(DType::f64);
   const bool product = op == Operator::multiply;
-  Node root{.kind = product ? Node::all : Node::any, .op = op, .value = in.fill};
+  ElementwiseNode root{.kind = product ? ElementwiseNode::all : ElementwiseNode::any, .op = op, .value = in.fill};
   for (std::size_t k = 0; k < in.operands.size(); ++k) {
-    in.nodes.push_back({.kind = Node::access, .operand = static_cast<int>(k), .value = in.fill});
+    in.nodes.push_back({.kind = ElementwiseNode::access, .operand = static_cast<int>(k), .value = in.fill});
     root.arguments.push_back(static_cast<int>(k));
     root.needed.push_back(product && !in.operands[k].dense);
   }
@@ -162,12 +162,20 @@ TEST_CASE("golden merges") {
   merging::Input attention = input({csr, csr, operand("dense", {1, 2})}, Operator::multiply, {0, 1, 0});
   attention.operands[1].twin = 0;
   attention.nodes = {
-      {.kind = Node::access, .operand = 0, .value = attention.fill},
-      {.kind = Node::access, .operand = 1, .value = attention.fill},
-      {.kind = Node::map, .op = Operator::exponential, .value = Scalar::of(1.0), .arguments = {1}},
-      {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {0, 2}, .needed = {1, 0}},
-      {.kind = Node::access, .operand = 2, .value = attention.fill},
-      {.kind = Node::all, .op = Operator::multiply, .value = attention.fill, .arguments = {3, 4}, .needed = {1, 0}}};
+      {.kind = ElementwiseNode::access, .operand = 0, .value = attention.fill},
+      {.kind = ElementwiseNode::access, .operand = 1, .value = attention.fill},
+      {.kind = ElementwiseNode::map, .op = Operator::exponential, .value = Scalar::of(1.0), .arguments = {1}},
+      {.kind = ElementwiseNode::all,
+       .op = Operator::multiply,
+       .value = attention.fill,
+       .arguments = {0, 2},
+       .needed = {1, 0}},
+      {.kind = ElementwiseNode::access, .operand = 2, .value = attention.fill},
+      {.kind = ElementwiseNode::all,
+       .op = Operator::multiply,
+       .value = attention.fill,
+       .arguments = {3, 4},
+       .needed = {1, 0}}};
   attention.dense_result = true;
   attention.dense_top = false;
   attention.contiguous = 2;

@@ -30,7 +30,7 @@ const char* const text = "C(i,k) = A(i,j) * B(j,k)";
 struct Call {
   Assignment assignment = parse_assignment(text);
   EvaluateOptions options = {};
-  planning::Destination::Type to = {};
+  planning::Destination::Outline to = {};
 };
 
 planning::PlannedPtr plan_for(const Call& c, std::span<const Tensor> tensors) {
