@@ -35,8 +35,8 @@ Result planned(const Assignment& a, const Operands& operands, const Asked& asked
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
   const Request request(a, operands, asked, to);
   auto [lazy, ways] = by_first_way(request);
-  auto text = [a, operands, dtypes = request.dtypes, ways = std::move(ways)] {
-    return heading(a, operands, dtypes) + ways();
+  auto text = [a, operands, dtypes = request.dtypes, tried = std::move(ways)] {
+    return heading(a, operands, dtypes) + tried();
   };
   return {{std::move(lazy), std::move(text)}, request.by_types, std::move(request.way)};
 }

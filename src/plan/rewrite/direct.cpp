@@ -278,8 +278,8 @@ std::optional<Explained> plan(const Assignment& a, const Operands& operands, con
                       return std::move(in[0]);
                     },
                     .otherwise = otherwise};
-    return Explained{Lazy::made(first.type(), first.stats(), std::move(step)), [text = text] {
-                       return "as a quotient of sums (and as it is written where that gives an infinity):\n" + text();
+    return Explained{Lazy::made(first.type(), first.stats(), std::move(step)), [told = text] {
+                       return "as a quotient of sums (and as it is written where that gives an infinity):\n" + told();
                      }};
   }
   return as_written(*p, why);

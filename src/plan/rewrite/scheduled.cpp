@@ -266,7 +266,7 @@ Explained planned_as_scheduled(const Assignment& a, const Operands& operands, co
   const std::string first = "schedule  " + options.schedule->to_string() + "\n" + scheduler.before();
   if (scheduler.leaves_loops_open()) {
     auto [last, text] = planned(scheduler.assignment(), scheduler.operands(), scheduler.options());
-    return {std::move(last), [first, text = std::move(text)] { return first + "then " + text(); }};
+    return {std::move(last), [first, told = std::move(text)] { return first + "then " + told(); }};
   }
   const auto loops = std::make_shared<const Loops>(scheduler.apply());
   Asked open = options;  // without a compiler there are no loops to arrange

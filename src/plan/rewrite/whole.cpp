@@ -123,8 +123,8 @@ Explained planned(const Whole& whole, const Asked& options, std::function<Lazy()
     return strata::evaluate(a, operands, asked);
   };
   if (likely.position() < 0) step.code = likely.step().code;
-  return {Lazy::made(likely.type(), likely.stats(), std::move(step)), [text = text, full = whole.full] {
-            return "over the stored values alone:\n" + text() +
+  return {Lazy::made(likely.type(), likely.stats(), std::move(step)), [told = text, full = whole.full] {
+            return "over the stored values alone:\n" + told() +
                    (full ? "guard: no element is absent" : "guard: some elements are absent") +
                    "; otherwise by loops over rows and coordinates\n";
           }};
