@@ -8,6 +8,7 @@
 #include "format/recognise.h"
 #include "format/registered_levels.h"
 #include "plan/nest/flat.h"
+#include "plan/nest/tile.h"
 #include "plan/nest/unit.h"
 #include "tensor/tensor_impl.h"
 
@@ -86,7 +87,6 @@ constexpr double rows_cost = 4;                      ///< ... in that which it h
 constexpr double step_cost = 1.5;                    ///< ns an iteration
 constexpr double vector_cost = 0.4;                  ///< ... where dense memory is walked that a vector of it meets
 constexpr double tile_cost = 0.15;                   ///< ... in registers, of each value
-constexpr double tile_vectors = 8;                   ///< of a piece, about
 constexpr double run_cost = 0.3;                     ///< ns an element of a list, to find where its coordinates end
 constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
 constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
@@ -330,8 +330,9 @@ class Model {
       });
     if (constraints_.assembly == ResultAssembly::workspace && workspace < 0)
       return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
-    if (can_tile(order, summed)) out.tile = order[last_result(summed)];
-    const double width = out.tile < 0 ? 1 : std::min(extent(out.tile), tile_vectors * lanes_of(u_.compute));
+    if (dense_result_ && !constraints_.given) out.tile = tile_of(u_, order);
+    const double width =
+        out.tile < 0 ? 1 : std::min(extent(out.tile), static_cast<double>(tile_vectors * lanes_of(u_.compute)));
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = order[v] == out.tile ? std::ceil(extent(order[v]) / width) : extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -412,34 +413,6 @@ class Model {
     if (out.dense_tail > 0 && order.back() != u_.output[static_cast<std::size_t>(storage_order(wanted_)->back())])
       cost += entries * poor_block_cost;
     return cost + finish(order, entries, out);
-  }
-
-  static std::size_t last_result(const std::vector<char>& summed) {
-    return static_cast<std::size_t>(std::ranges::find(summed.rbegin(), summed.rend(), 0).base() - summed.begin()) - 1;
-  }
-
-  /// May the last index of the result be the tile: does it run along the memory of all that have it, which are dense,
-  /// and do the sums inside walk what is stored?
-  bool can_tile(const std::vector<int>& order, const std::vector<char>& summed) const {
-    const DType t = u_.compute;
-    const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
-    if (!dense_result_ || !number || lanes_of(t) < 2 || constraints_.given || u_.mask >= 0 || u_.others || u_.skew ||
-        u_.combine == merging::Combine::first || u_.output.empty() || !u_.strides.empty())
-      return false;
-    const std::size_t last = last_result(summed);
-    if (last == 0 || last + 1 == order.size()) return false;
-    const int index = order[last];
-    if (index != u_.output.back() || extent(index) < 2 || !is_of_dense_alone(index) || strided(index) > 0) return false;
-    const auto has = [&](int k) {
-      return std::ranges::count(u_.accesses[static_cast<std::size_t>(k)].indices, index) > 0;
-    };
-    for (int k = 0; k < static_cast<int>(u_.accesses.size()); ++k)
-      if (has(k) && !u_.accesses[static_cast<std::size_t>(k)].tensor.format().is_identity()) return false;
-    for (const auto& b : u_.bounds)
-      if (std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == index; })) return false;
-    const std::vector<int> inside(order.begin() + static_cast<std::ptrdiff_t>(last) + 1, order.end());
-    const bool walks = !std::ranges::all_of(inside, [&](int i) { return is_of_dense_alone(i); });
-    return walks && merging::has_lanes(u_, has);
   }
 
   /// Dimensions as the loops meet their indices.

@@ -6,6 +6,7 @@
 #include "convert/convert_elements.h"
 #include "plan/lazy_convert.h"
 #include "plan/nest/plain.h"
+#include "plan/nest/tile.h"
 #include "strata/settings.h"
 #include "tensor/row_major.h"
 
@@ -14,9 +15,8 @@ namespace {
 
 constexpr i64 least_row = 2, largest_row = 128;  ///< extents of a dense innermost index that stand there too
 constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
-constexpr i64 most_tile_vectors = 8;
-constexpr double few_terms = 16;  ///< of which float32 keeps enough digits
-constexpr i64 largest_sum = 128;  ///< ... and of innermost sums over dense memory
+constexpr double few_terms = 16;                 ///< of which float32 keeps enough digits
+constexpr i64 largest_sum = 128;                 ///< ... and of innermost sums over dense memory
 
 /// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
 std::vector<double> coordinates_of(const TensorType& type, std::span<const double> positions) {
@@ -228,7 +228,7 @@ void LoopNest::take_tile(int var) {
   for (int i : u_.output) places *= static_cast<double>(u_.extents[static_cast<std::size_t>(i)]);
   input_.few_terms = o_.visits < few_terms * places;
   // As many vectors as fit beside what is computed with them; a constant extent is cut evenly.
-  const i64 all = ceil_div(extent, input_.lanes), fit = most_tile_vectors;
+  const i64 all = ceil_div(extent, input_.lanes), fit = tile_vectors;
   input_.vectors = static_cast<int>(constant ? ceil_div(all, ceil_div(all, fit)) : fit);
 }
 

@@ -1,0 +1,49 @@
+#include "plan/nest/tile.h"
+
+#include <algorithm>
+
+#include "plan/nest/plain.h"
+
+namespace strata::direct {
+
+namespace {
+
+bool has(const Access& a, int index) { return std::ranges::find(a.indices, index) != a.indices.end(); }
+
+/// Does a dense operand lie in memory along this index?
+bool lies_along(const Access& a, int index) {
+  if (!a.dense || !a.tensor.format().is_identity()) return false;
+  const auto dim = std::ranges::find(a.indices, index) - a.indices.begin();
+  return dimension_strides(strided(a.tensor))[static_cast<std::size_t>(dim)] == 1;
+}
+
+}  // namespace
+
+int tile_of(const Unit& u, const std::vector<int>& order) {
+  const DType t = u.compute;
+  const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
+  if (!number || lanes_of(t) < 2 || u.mask >= 0 || u.others || u.skew || u.combine == merging::Combine::first ||
+      u.output.empty() || !u.strides.empty())
+    return -1;
+  // Behind it all are summed, and something there is walked that is not dense.
+  const int index = u.output.back();
+  const auto at = std::ranges::find(order, index);
+  if (at == order.begin() || u.extents[static_cast<std::size_t>(index)] < 2 ||
+      std::any_of(
+          at + 1, order.end(), [&](int i) { return u.is_output(i); }) ||
+      std::ranges::none_of(
+          u.accesses,
+          [&](const Access& a) {
+            return !a.dense && std::any_of(at + 1, order.end(), [&](int i) { return has(a, i); });
+          }))
+    return -1;
+  if (std::ranges::any_of(u.accesses, [&](const Access& a) { return has(a, index) && !lies_along(a, index); }) ||
+      std::ranges::any_of(u.bounds, [&](const auto& b) {
+        return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == index; });
+      }))
+    return -1;
+  const auto moves = [&](int k) { return has(u.accesses[static_cast<std::size_t>(k)], index); };
+  return merging::has_lanes(u, moves) ? index : -1;
+}
+
+}  // namespace strata::direct

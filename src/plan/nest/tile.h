@@ -1,0 +1,14 @@
+#pragma once
+#include <vector>
+
+#include "plan/nest/unit.h"
+
+namespace strata::direct {
+
+/// Vectors that stay in registers at once.
+constexpr int tile_vectors = 8;
+/// The index of a dense result that loops in this order may take in vectors whose sums stay in registers (Input::tile):
+/// the last of the result's, along whose memory all run that have it, which are dense. -1: none
+int tile_of(const Unit& unit, const std::vector<int>& order);
+
+}  // namespace strata::direct
