@@ -30,7 +30,6 @@ Totals::Totals(const Input& input) : Assembler(input), total_(dtype_of_totals(in
 
 int Totals::chains_of_sums(std::size_t groups) const {
   constexpr std::size_t few_nodes = 8;
-  constexpr double few_children = 4;
   const int var = in_.num_vars - 1;
   const bool orders = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
   // Of a tile whose extent is not known nearly all pieces have as many vectors as there are chains elsewhere.
@@ -40,6 +39,7 @@ int Totals::chains_of_sums(std::size_t groups) const {
     return 1;
   for (const Bound& b : in_.bounds)
     if (std::ranges::any_of(b.terms, [&](const auto& t) { return t.first == var; })) return 1;
+  const double few_children = orders && !can_check_sums() ? 16 : 4;  // each chain more is joined with all choices
   int walked = 0;
   for (const Operand& o : in_.operands) {
     if (o.dense || o.twin >= 0 || o.vars.empty() || o.vars.back() != var) continue;

@@ -95,8 +95,7 @@ constexpr double stride_cost = 0.5;  ///< ns an access to dense memory that the 
 constexpr double most_orders = 5040;
 constexpr double few_rows = 16;            ///< from which other rows are chosen: not worth another storage of those
 constexpr std::int64_t most_block = 4096;  ///< places of a block that a workspace has for each
-constexpr double poor_block_cost =
-    0.5;  ///< ns an iteration where the innermost loop does not run along the block's rows
+constexpr double poor_block_cost = 0.5;    ///< ns an iteration where the innermost loop does not run along its rows
 
 class Model {
  public:
