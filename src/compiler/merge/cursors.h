@@ -48,8 +48,8 @@ struct Place {
   bool in_bounds = false;                     ///< the loop around has kept inside the bounds that end with its variable
   Expr passes;                          ///< does the mask let the value through, where no jump has asked? null: it does
   std::vector<compiler::Group> groups;  ///< inside the loop over the tile: of its piece
-  int chain = 0;                        ///< which of the totals takes the value
   compiler::Group group;                ///< ... which of them values are for
+  int chain = 0;                        ///< which of the totals takes the value
 };
 
 /// The function under construction: its parameters, and how the levels of its operands are walked.

@@ -145,23 +145,6 @@ execution::DenseResult Run::dense(bool apart) const {
   return r;
 }
 
-bool LoopNest::sums_everywhere() const {
-  const auto& summed = input_.summed;
-  if (!u_.bounds.empty() || u_.mask >= 0 || !u_.strides.empty() || u_.skew || meets() || !summed.back() ||
-      u_.combine == Combine::first)
-    return false;
-  const auto inside = static_cast<int>(std::ranges::find(summed, 1) - summed.begin());
-  return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) {
-    const auto is_outside = [&](int v) { return v < inside; };
-    // A factor that is known outside of the sum may say that nothing comes.
-    if (o.dense)
-      return !std::ranges::all_of(o.vars, is_outside) || std::ranges::find(o.vars, input_.tile) != o.vars.end();
-    for (std::size_t l = 0; l < o.vars.size(); ++l)
-      if (is_outside(o.vars[l]) && o.type.levels[l].kind != LevelKind::dense) return false;
-    return true;
-  });
-}
-
 execution::NumericResult Run::numeric(const std::vector<i64>& starts) const {
   const Part& pattern = tensors_.back().part();
   execution::NumericResult r{.size = used_values(pattern), .ends = {}, .shares = shares(std::ssize(starts) - 1)};

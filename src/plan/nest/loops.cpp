@@ -36,13 +36,10 @@ void number(const NestProblem& p, Unit& unit) {
 
 /// Where many values meet at each place of memory, float32 would keep half the digits of their sum.
 void widen_sums(Unit& unit, const Order& order) {
-  constexpr double many = 16;
   if (unit.combine != merging::Combine::plus || (unit.compute != DType::f32 && unit.compute != DType::c64)) return;
-  double places = 1;
   std::vector<char> summed;
   for (int i : order.indices) summed.push_back(unit.summed[static_cast<std::size_t>(i)]);
-  for (int i : unit.output) places *= static_cast<double>(unit.extents[static_cast<std::size_t>(i)]);
-  if (std::is_sorted(summed.begin(), summed.end()) || order.visits < many * places) return;
+  if (std::is_sorted(summed.begin(), summed.end()) || !sums_many_terms(unit, order)) return;
   unit.compute = unit.compute == DType::f32 ? DType::f64 : DType::c128;
   unit.absent = unit.absent.as(unit.compute);
   unit.fill = unit.fill.as(unit.compute);

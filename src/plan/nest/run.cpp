@@ -15,7 +15,6 @@ namespace {
 
 constexpr i64 least_row = 2, largest_row = 128;  ///< extents of a dense innermost index that stand there too
 constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
-constexpr double few_terms = 16;                 ///< of which float32 keeps enough digits
 constexpr i64 largest_sum = 128;                 ///< ... and of innermost sums over dense memory
 
 /// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
@@ -31,6 +30,13 @@ std::vector<double> coordinates_of(const TensorType& type, std::span<const doubl
 }
 
 }  // namespace
+
+bool sums_many_terms(const Unit& u, const Order& o) {
+  constexpr double many = 16;
+  double places = 1;
+  for (const int i : u.output) places *= static_cast<double>(u.extents[static_cast<std::size_t>(i)]);
+  return o.visits >= many * places;
+}
 
 int lanes_of(DType t) { return std::max(1, host_target().vector_bytes / static_cast<int>(size_of(t))); }
 
@@ -213,6 +219,23 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<StoredOpera
   if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
 }
 
+bool LoopNest::sums_everywhere() const {
+  const auto& summed = input_.summed;
+  if (!u_.bounds.empty() || u_.mask >= 0 || !u_.strides.empty() || u_.skew || meets() || !summed.back() ||
+      u_.combine == merging::Combine::first)
+    return false;
+  const auto inside = static_cast<int>(std::ranges::find(summed, 1) - summed.begin());
+  return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) {
+    const auto is_outside = [&](int v) { return v < inside; };
+    // A factor that is known outside of the sum may say that nothing comes.
+    if (o.dense)
+      return !std::ranges::all_of(o.vars, is_outside) || std::ranges::find(o.vars, input_.tile) != o.vars.end();
+    for (std::size_t l = 0; l < o.vars.size(); ++l)
+      if (is_outside(o.vars[l]) && o.type.levels[l].kind != LevelKind::dense) return false;
+    return true;
+  });
+}
+
 void LoopNest::take_tile(int var) {
   for (const auto& o : input_.operands) {  // what was planned for may lie in memory otherwise
     if (std::ranges::find(o.vars, var) == o.vars.end()) continue;
@@ -224,9 +247,7 @@ void LoopNest::take_tile(int var) {
   input_.constants[static_cast<std::size_t>(var)] = constant ? extent : 0;
   input_.lanes = lanes_of(u_.compute);
   while (input_.lanes > extent) input_.lanes /= 2;
-  double places = 1;
-  for (int i : u_.output) places *= static_cast<double>(u_.extents[static_cast<std::size_t>(i)]);
-  input_.few_terms = o_.visits < few_terms * places;
+  input_.few_terms = !sums_many_terms(u_, o_);
   // As many vectors as fit beside what is computed with them; a constant extent is cut evenly.
   const i64 all = ceil_div(extent, input_.lanes), fit = tile_vectors;
   input_.vectors = static_cast<int>(constant ? ceil_div(all, ceil_div(all, fit)) : fit);

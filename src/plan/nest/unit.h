@@ -99,6 +99,8 @@ struct Order {
   }
 };
 
+/// Do so many terms come to each place of the result that float32 would keep half the digits of their sum?
+bool sums_many_terms(const Unit& unit, const Order& order);
 /// Values of this dtype in a vector of this machine.
 int lanes_of(DType t);
 
