@@ -148,6 +148,8 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   const Expr coordinate = ir::var(v), p = ir::var(leading.p);
   // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
   if (alone && leading.steps) body.push_back(leading.steps->step);
+  if (alone && plain)
+    if (const Expr last = last_element(var, leading, out)) prefetch_rows(var, at, leading, last, body);
   body.push_back(ir::let(v, here(leading)));
   find_next(leading, coordinate, body);
   const auto needed = required(set);
@@ -182,18 +184,22 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
 
 /// The innermost loop over one operand's positions, several at a time, each for a total of its own.
 Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set) {
-  return loop_in_chains(names_, only.p, only.begin, only.end, static_cast<int>(totals_.size()), nullptr,
-                        [&](const Expr& position, int chain, bool) {
-                          Fiber c = only;
-                          Place inside = at;
-                          inside.chain = chain;
-                          c.p = names_.fresh(only.p + "_of");
-                          Stmts one{ir::let(c.p, position)};
-                          const std::string v = names_.fresh(letter(var));
-                          one.push_back(ir::let(v, here(c)));
-                          one.push_back(enter(var, std::move(inside), ir::var(v), {c}, set));
-                          return ir::block(std::move(one));
-                        });
+  Stmts out;
+  const Expr last = last_element(var, only, out);
+  out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, static_cast<int>(totals_.size()), nullptr,
+                               [&](const Expr& position, int chain, bool) {
+                                 Fiber c = only;
+                                 Place inside = at;
+                                 inside.chain = chain;
+                                 c.p = names_.fresh(only.p + "_of");
+                                 Stmts one{ir::let(c.p, position)};
+                                 if (last) prefetch_rows(var, at, c, last, one);
+                                 const std::string v = names_.fresh(letter(var));
+                                 one.push_back(ir::let(v, here(c)));
+                                 one.push_back(enter(var, std::move(inside), ir::var(v), {c}, set));
+                                 return ir::block(std::move(one));
+                               }));
+  return ir::block(std::move(out));
 }
 
 /// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have

@@ -130,6 +130,9 @@ struct Input : Computation {
   /// vectors of it at a time stay in registers while the sums run (see tile.cpp). -1: none
   int tile = -1;
   int vectors = 1;
+  /// Rows of dense operands, along the tile or the innermost variable, that the coordinates of a sparse one choose are
+  /// prefetched so many elements ahead (see rows_ahead.cpp). 0: they are near
+  int rows_ahead = 0;
   bool few_terms = false;     ///< a sum has so few that the compute dtype keeps enough of its digits
   bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
   int contiguous = -1;        ///< dense result: variable whose stride is 1
@@ -165,6 +168,10 @@ bool has_lanes(const Computation& input, const std::function<bool(int)>& moves);
 /// Is the node a factor of the whole, whose value may make every product what sums start from? Then whoever has that
 /// value adds nothing.
 bool annihilates(const Input& input, int node);
+/// The variable of the rows that may be prefetched; -1: there is none.
+int row_variable(const Input& input);
+/// Has the operand rows along it that a sparse operand's coordinates may choose?
+bool has_chosen_rows(const Input& input, int operand);
 /// Can the result be assembled in this order of loops: at most one of its variables inside a summed one? Those of its
 /// dense tail count as summed.
 bool can_assemble(const std::vector<char>& summed);

@@ -40,6 +40,13 @@ class Nest : private Results {
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Fiber>& cursors) const;
 
+  // --- rows_ahead.cpp ---
+  /// In front of the loop over this operand's elements: the last of them that may be read. null: no rows are
+  /// prefetched
+  Expr last_element(int var, const Fiber& only, Stmts& out);
+  /// Asks for the rows (in the tile: for the piece's part of them) that an element some positions later chooses.
+  void prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out);
+
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such
   /// factor

@@ -34,7 +34,7 @@ Stmt Results::leaf(const Place& at) {
   Stmts add;
   add_to_total(e.value, add, at.chain);
   if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
-  if (in_.others) add.push_back(ir::assign("count", ir::var("count") + 1));
+  if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
   const Stmt all = ir::block(std::move(add));
   out.push_back(e.present ? ir::branch(e.present, all) : all);
   return ir::block(std::move(out));
@@ -48,7 +48,7 @@ Stmt Results::accumulate(int var, const Place& at) {
   // (But that a diagonal is there is said by what is put.)
   found_ = in_.dense_result && !in_.diagonals && in_.combine != Combine::first ? "" : "found";
   if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
-  if (in_.others) out.push_back(ir::declare("count", ir::int_const(0)));
+  if (in_.others) out.push_back(ir::declare(count_ = names_.fresh("count"), ir::int_const(0)));
   sums_.clear();
   const int vectors = vectors_of_sums();
   for (int s = 0; s < vectors; ++s) {
@@ -64,7 +64,7 @@ Stmt Results::accumulate(int var, const Place& at) {
   if (in_.others) {
     Stmts add;
     add_to_total(constant(*in_.others), add);
-    out.push_back(ir::branch(ir::lt(ir::var("count"), places(var)), ir::block(std::move(add))));
+    out.push_back(ir::branch(ir::lt(ir::var(count_), places(var)), ir::block(std::move(add))));
   }
   checks_ = can_check_sums();  // only the first chain may hold NaN then
   const Value all = joined_total(out);
@@ -75,7 +75,7 @@ Stmt Results::accumulate(int var, const Place& at) {
 }
 
 Stmt Results::count_by_row(const Place& at) {
-  Stmts out{ir::declare("count", ir::int_const(0)), emit_loop(counted_from_, at)};
+  Stmts out{ir::declare(count_ = names_.fresh("count"), ir::int_const(0)), emit_loop(counted_from_, at)};
   Place place = at;
   std::vector<std::string> names;
   for (int v = counted_to_; v < in_.num_vars; ++v) {
@@ -87,12 +87,12 @@ Stmt Results::count_by_row(const Place& at) {
   Stmt loops = ir::block(std::move(add));
   for (int v = in_.num_vars; v-- > counted_to_; names.pop_back())
     loops = ir::loop(names.back(), ir::int_const(0), extent(v), loops);
-  out.push_back(ir::branch(ir::lt(ir::var("count"), places(counted_from_)), loops));
+  out.push_back(ir::branch(ir::lt(ir::var(count_), places(counted_from_)), loops));
   return ir::block(std::move(out));
 }
 
 Stmt Results::count_term(Place at) {
-  const Stmt one = ir::assign("count", ir::var("count") + 1);
+  const Stmt one = ir::assign(count_, ir::var(count_) + 1);
   if (at.holds) return one;
   // No sparse operand has an index of the loops inside: what is here is so for all of them.
   for (int v = counted_to_; v < in_.num_vars; ++v) at.coordinate[static_cast<std::size_t>(v)] = ir::int_const(0);

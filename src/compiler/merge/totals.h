@@ -62,6 +62,7 @@ class Totals : protected Assembler {
   std::vector<std::vector<Total>> totals_;          ///< per chain, per group of the piece
   std::vector<std::string> sums_;                   ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;                               ///< "" where it need not be known
+  std::string count_;                               ///< terms of a reduction in which absent elements count too
 };
 
 }  // namespace strata::merging

@@ -37,12 +37,23 @@ bool is_lanewise(Operator op) {
     case Operator::maximum:
     case Operator::negate:
     case Operator::absolute:
+    case Operator::relu:
+    case Operator::sign:
     case Operator::square_root:
     case Operator::exponential:
     case Operator::logarithm:
     case Operator::hyperbolic_tangent: return true;
     default: return false;
   }
+}
+
+bool node_has_lanes(const ElementwiseNode& n, DType t) {
+  if (n.kind == ElementwiseNode::constant) return true;
+  if (n.kind == ElementwiseNode::access) return n.dtype == t;
+  return n.compute == t && n.dtype == t &&
+         (n.formula.empty() ? is_lanewise(n.op) : std::ranges::all_of(n.formula, [&](const ElementwiseNode& f) {
+           return node_has_lanes(f, t);
+         }));
 }
 
 ir::Op function_of(Operator op) {
@@ -177,12 +188,12 @@ Value Values::apply(const ElementwiseNode& n, const Value& a, const Value& b) co
 }
 
 Value Values::apply(const ElementwiseNode& n, const Value& a) const {
-  const Expr zero = ir::constant(Scalar::zero(part_dtype(ir::compute_dtype(n.compute))));
+  const Expr zero = ir::constant(Scalar::zero(part_dtype(ir::compute_dtype(n.compute))), a.lanes());
   switch (n.op) {
     case Operator::negate: return {ir::unary(ir::Op::neg, a.re), a.im ? ir::unary(ir::Op::neg, a.im) : nullptr};
     case Operator::relu: return {extreme(a.re, zero, false), nullptr};
     case Operator::sign: {  // NaN stays
-      const auto number = [&](double x) { return ir::constant(Scalar::of(x).as(a.re->type.dtype)); };
+      const auto number = [&](double x) { return ir::constant(Scalar::of(x).as(a.re->type.dtype), a.lanes()); };
       const Expr rest = ir::select(ir::eq(a.re, zero), number(0), a.re);
       const Expr below = is_unsigned_int(n.compute) ? rest : ir::select(ir::lt(a.re, zero), number(-1), rest);
       return {ir::select(ir::gt(a.re, zero), number(1), below), nullptr};
@@ -200,12 +211,12 @@ Value Values::made_of(const ElementwiseNode& n, const Value& a, const Value& b, 
     };
     if (f.kind == ElementwiseNode::constant) values.push_back(constant(f.value));
     else if (f.kind == ElementwiseNode::access) values.push_back(f.operand == 0 ? a : b);
-    else
-      values.push_back(
-          named("part",
-                cast(rounded(f, f.arguments.size() == 1 ? apply(f, argument(0)) : apply(f, argument(0), argument(1))),
-                     f.compute, f.dtype),
-                out));
+    else {
+      Value left = argument(0), right = f.arguments.size() == 1 ? left : argument(1);
+      widen(left, right);
+      const Value made = f.arguments.size() == 1 ? apply(f, left) : apply(f, left, right);
+      values.push_back(named("part", cast(rounded(f, made), f.compute, f.dtype), out));
+    }
   }
   return cast(values.back(), n.formula.back().dtype, n.compute);
 }
@@ -286,8 +297,7 @@ bool has_lanes(const Computation& in, const std::function<bool(int)>& moves) {
     if (!moving[k]) continue;
     if (node.kind == ElementwiseNode::access) {
       if (node.conjugate || ir::compute_dtype(node.dtype) != in.compute) return false;
-    } else if (!is_lanewise(node.op) || !node.formula.empty() || node.compute != in.compute ||
-               node.dtype != in.compute) {
+    } else if (!node_has_lanes(node, in.compute)) {
       return false;
     }
   }

@@ -43,6 +43,8 @@ class LoopNest {
 
   /// This variable is the tile.
   void take_tile(int var);
+  /// Are rows prefetched?
+  void find_rows_ahead();
   bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
   /// Do several values meet in the memory of a dense result?
   bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }

@@ -22,8 +22,8 @@ bool lies_along(const Access& a, int index) {
 int tile_of(const Unit& u, const std::vector<int>& order) {
   const DType t = u.compute;
   const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
-  if (!number || lanes_of(t) < 2 || u.mask >= 0 || u.others || u.skew || u.combine == merging::Combine::first ||
-      u.output.empty() || !u.strides.empty())
+  if (!number || lanes_of(t) < 2 || u.mask >= 0 || u.skew || u.combine == merging::Combine::first || u.output.empty() ||
+      !u.strides.empty())
     return -1;
   // Behind it all are summed, and something there is walked that is not dense.
   const int index = u.output.back();

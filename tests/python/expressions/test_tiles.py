@@ -142,3 +142,71 @@ def test_explain_says_so():
     A = st.from_dense(np.eye(40), "CSR")
     told = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=np.ones((40, 64)), semiring="min_plus"))
     assert "at a time" in told, told
+
+
+@pytest.mark.parametrize("formula", ["min(max(a, b), 2 * a + b)", "abs(a - b)", "relu(a) + sign(b)", "a / 2 - b"])
+def test_a_users_products(formula):
+    """In vectors as well, with all choices."""
+    rng = np.random.default_rng(23)
+
+    def products(a, b):
+        return eval(formula, {"min": np.minimum, "max": np.maximum, "abs": np.abs, "sign": np.sign,
+                              "relu": lambda x: np.maximum(x, 0), "a": a, "b": b})  # fmt: skip
+
+    for columns in COLUMNS:
+        a, stored = matrix(rng, (23, 40), 0.3, np.float64)
+        a = np.where(stored, with_special(rng, a, 0.02), 0)
+        b = with_special(rng, whole_numbers(rng, (40, columns)), 0.02)
+        for add, plus, zero in (("min(a, b)", np.minimum, np.inf), ("max(a, b)", np.maximum, -np.inf)):
+            got = st.evaluate(
+                "C(i,k) = A(i,j) * B(j,k)",
+                A=tensor(a, stored, "CSR"),
+                B=b,
+                semiring=st.Semiring(add=add, multiply=formula, zero=zero),
+            )
+            expected = in_ring((formula, products, plus, zero), stored[:, :, None], a[:, :, None], b[None])
+            np.testing.assert_array_equal(np.asarray(got), expected, f"{columns} columns")
+
+
+@pytest.mark.parametrize("fmt", ["CSR", "COO", "DCSR", "ELL"])
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_rows_that_are_far(fmt, engine, monkeypatch):
+    """Rows of a large B are prefetched, up to the last element and none behind it."""
+    monkeypatch.setattr(st.settings, "engine", engine)
+    rng = np.random.default_rng(29)
+    rows, height = 50, 40_000
+    for columns in (5, 64, 150):
+        b = whole_numbers(rng, (height, columns))
+        stored = np.zeros((rows, height), bool)
+        stored[rng.integers(0, rows - 9, 300), rng.integers(0, height, 300)] = True
+        stored[rows - 10, height - 1] = True  # behind it are rows without elements
+        i, j = np.nonzero(stored)
+        values = whole_numbers(rng, i.shape)
+        A = st.from_coo(np.stack([i, j]), values, stored.shape).to(fmt, zeros="keep")
+        for text, product, plus, absent, ring in (
+            ("C(i,k) = A(i,j) * abs(B(j,k))", lambda a, b: a * np.abs(b), np.add, 0, "plus_times"),
+            ("C(i,k) = A(i,j) * B(j,k)", np.add, np.minimum, np.inf, "min_plus"),
+            ("C(i,k) = A(i,j) * B(j,k)", lambda a, b: (a != 0) & (b != 0), np.logical_or, False, "or_and"),
+            ("C(i,k) = max(j, A(i,j) * B(j,k))", np.multiply, np.maximum, -np.inf, "plus_times"),
+        ):
+            expected = np.full((rows, columns), absent)
+            for at, (row, column) in enumerate(zip(i, j, strict=True)):
+                expected[row] = plus(expected[row], product(values[at], b[column]))
+            if "max(j" in text:  # what is absent counts as 0
+                expected = np.maximum(expected, 0)
+            got = st.evaluate(text, A=A, B=b, semiring=ring)
+            np.testing.assert_array_equal(np.asarray(got), expected, f"{text}, {ring}, {columns} columns")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_reductions_that_count_what_is_absent(dtype):
+    rng = np.random.default_rng(31)
+    for columns in COLUMNS:
+        for density in (0.3, 0.97):
+            a, stored = matrix(rng, (23, 12), density, dtype)
+            stored[3] = True  # a row without gaps: nothing counts but its products
+            b = np.abs(whole_numbers(rng, (12, columns))).astype(dtype) + dtype(1)
+            products = np.where(stored[:, :, None], a[:, :, None] * b[None], 0).astype(dtype)
+            for name, reduce in (("max", np.max), ("min", np.min), ("any", np.any), ("all", np.all)):
+                got = st.evaluate(f"C(i,k) = {name}(j, A(i,j) * B(j,k))", A=tensor(a, stored, "CSR"), B=b)
+                np.testing.assert_array_equal(np.asarray(got), reduce(products, axis=1), f"{name}, {columns} columns")

@@ -157,6 +157,9 @@ TEST_CASE("golden merges") {
   check("tile", tile);
   tile.constants = {0, 12, 0};
   check("tile_of_12", tile);
+  tile.operands[1].contiguous = 1;
+  tile.rows_ahead = 16;
+  check("tile_rows_ahead", tile);
 
   // Weights of edges times features: one walk for what differs in values alone, exp once an edge.
   merging::Input attention = input({csr, csr, operand("dense", {1, 2})}, Operator::multiply, {0, 1, 0});

@@ -1,0 +1,76 @@
+// Rows of dense operands that the elements of a sparse one choose are asked for some elements ahead: which row is next
+// no hardware guesses.
+#include <algorithm>
+
+#include "compiler/merge/nest.h"
+
+namespace strata::merging {
+
+namespace {
+
+constexpr std::int64_t line = 64;       ///< bytes
+constexpr std::int64_t most_lines = 8;  ///< of a row that is not in pieces
+
+bool has(const Operand& o, int var) { return std::ranges::find(o.vars, var) != o.vars.end(); }
+
+}  // namespace
+
+int row_variable(const Input& in) {
+  if (in.tile >= 0) return in.tile;
+  const int last = in.num_vars - 1;
+  return last > 0 && !in.summed[static_cast<std::size_t>(last)] ? last : -1;
+}
+
+bool has_chosen_rows(const Input& in, int k) {
+  const int row = row_variable(in), chosen = in.num_vars - (in.tile >= 0 ? 1 : 2);
+  const Operand& o = in.operands[static_cast<std::size_t>(k)];
+  return row >= 0 && k != in.mask && o.dense && o.contiguous >= 0 &&
+         o.vars[static_cast<std::size_t>(o.contiguous)] == row && has(o, chosen);
+}
+
+Expr Nest::last_element(int var, const Fiber& only, Stmts& out) {
+  bool rows = false;
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) rows = rows || has_chosen_rows(in_, k);
+  const int chosen = in_.num_vars - (in_.tile >= 0 ? 1 : 2);
+  if (in_.rows_ahead == 0 || !rows || var != chosen || one_chain_ || only.steps) return nullptr;
+  // Behind the last element of this call nothing is read.
+  Expr count;
+  for (int l = 0; l <= only.level; ++l) {
+    const int v = operand(only.operand).vars[static_cast<std::size_t>(l)];
+    const LevelKind k = kind(only.operand, l);
+    if (k == LevelKind::dense) {
+      const Expr all = v == 0 ? last_ : extent(v);
+      count = count ? count * extent(v) : all;
+    } else if (k == LevelKind::compressed && l > 0) {
+      const int b =
+          buffer(BufferBinding::pos, only.operand, l, name_of_operand(only.operand) + "_pos" + std::to_string(l),
+                 operand(only.operand).type.pos_dtype);
+      count = ir::cast(DType::i64, ir::load(params_.param(b), b, count));
+    } else {
+      return nullptr;
+    }
+  }
+  lines_.back() += ", rows " + std::to_string(in_.rows_ahead) + " ahead";
+  return compiler::named(names_, out, "last", count - 1);
+}
+
+void Nest::prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out) {
+  Place later = at;
+  const Expr element = compiler::named(names_, out, "ahead", ir::min(ir::var(only.p) + in_.rows_ahead, last));
+  later.coordinate[static_cast<std::size_t>(var)] = compiler::named(names_, out, "chosen", crd(only, element));
+  const int row = row_variable(in_);
+  if (at.groups.empty()) later.coordinate[static_cast<std::size_t>(row)] = ir::int_const(0);
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
+    if (!has_chosen_rows(in_, k)) continue;
+    const DType stored = part_dtype(operand(k).type.dtype);
+    const std::int64_t step = line / static_cast<std::int64_t>(size_of(stored)), known = constant_extent(row);
+    const std::int64_t end = !at.groups.empty() ? at.groups.back().offset + at.groups.back().lanes
+                             : known > 0        ? std::min(known, most_lines * step)
+                                                : most_lines / 2 * step;
+    const int b = buffer(BufferBinding::values, k, 0, name_of_operand(k) + "_values", stored);
+    const Expr first = compiler::named(names_, out, "row", dense_index(k, later));
+    for (std::int64_t c = 0; c < end; c += step) out.push_back(ir::prefetch(b, first + c));
+  }
+}
+
+}  // namespace strata::merging
