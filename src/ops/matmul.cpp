@@ -3,17 +3,13 @@
 #include <array>
 
 #include "base/tuple_text.h"
-#include "execute/dense_view.h"
-#include "format/recognise.h"
-#include "ops/turned_product.h"
 #include "plan/expression/planning.h"
 #include "strata/ops.h"
-#include "tensor/row_major.h"
 
 namespace strata {
 namespace {
 
-using evaluation::Destination, evaluation::is_plain, evaluation::wants_turning, evaluation::turned_product;
+using evaluation::Destination;
 
 EvaluateOptions evaluated_as(const MatmulOptions& o) {
   return {.dtype = o.plan.output_dtype, .compute_dtype = o.plan.compute_dtype};
@@ -40,24 +36,6 @@ template <class F> auto evaluated(const Tensor& a, const Tensor& b, const Matmul
   const bool asked = o.plan.output_dtype || o.plan.compute_dtype;
   if (is_small(a) && is_small(b) && !asked) return f(known[at(a.shape().size(), b.shape().size(), o)], plain);
   return f(matmul_einsum(a.rank(), b.rank(), o), evaluated_as(o));
-}
-
-bool is_sparse_matrix(const Tensor& t) { return t.rank() == 2 && !t.format().is_all_dense(); }
-
-/// Does a dense matrix lie in memory column by column?
-bool has_rows_apart(const Tensor& t) {
-  return t.rank() == 2 && t.shape()[1] >= evaluation::worth_moving && t.format().is_all_dense() && t.num_parts() == 1 &&
-         t.format().num_levels() == 2 && plain_dim(t.format(), 0) == 1;
-}
-
-bool wants_moving(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-  return is_plain(options) && is_sparse_matrix(a) && has_rows_apart(b);
-}
-
-/// May a matrix of this shape be written into c as it lies? (What may not, Plan::run() refuses.)
-bool can_hold(const Tensor& c, std::int64_t rows, std::int64_t columns) {
-  return c.shape() == Shape{rows, columns} && planning::is_plain_dense(c.type()) && !c.part().values.read_only &&
-         !execution::overlaps_itself(execution::view_of(c));
 }
 
 }  // namespace
@@ -105,14 +83,6 @@ Einsum matmul_einsum(int rank_a, int rank_b, const MatmulOptions& options) {
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, const Scalar& alpha) {
-  if (wants_moving(a, b, options)) return matmul(a, execution::row_major_copy(b), options, alpha);
-  if (wants_turning(a, b, options)) {
-    check_inner(a.shape(), b.shape(), options);
-    const DType dtype = options.plan.output_dtype.value_or(promote(a.dtype(), b.dtype()));
-    const Tensor c = empty_dense(dtype, {a.shape()[0], b.shape()[1]});
-    turned_product(a, b, c, alpha, Scalar::of(0.0), options);
-    return c;
-  }
   const std::array operands{a, b};
   return evaluated(a, b, options,
                    [&](const Einsum& e, const EvaluateOptions& how) { return evaluate(e, operands, how, alpha); });
@@ -120,11 +90,6 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, co
 
 void matmul_into(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta,
                  const MatmulOptions& options) {
-  if (wants_moving(a, b, options)) return matmul_into(a, execution::row_major_copy(b), c, alpha, beta, options);
-  if (wants_turning(a, b, options) && can_hold(c, a.shape()[0], b.shape()[1])) {
-    check_inner(a.shape(), b.shape(), options);
-    return turned_product(a, b, c, alpha, beta, options);
-  }
   const std::array operands{a, b};
   evaluated(a, b, options,
             [&](const Einsum& e, const EvaluateOptions& how) { evaluate_into(e, operands, c, how, alpha, beta); });
@@ -158,13 +123,6 @@ Tensor Matmul::execute() {
   if (!planned_)
     throw PlanError(
         {.what = "execute() before plan()", .expected = "plan() once", .got = "no plan", .fix = "call plan() first"});
-  // What is better turned, or moved first, goes as in matmul(), which remembers its plans.
-  if (wants_moving(a_, b_, options_) || wants_turning(a_, b_, options_)) {
-    const Shape shape{a_.shape()[0], b_.shape()[1]};
-    const Tensor c = c_ ? *c_ : empty_dense(plan_.output_type().dtype, shape);
-    matmul_into(a_, b_, c, alpha_, beta_, options_);
-    return c;
-  }
   const std::array operands{a_, b_};
   if (c_) {
     plan_.run(operands, *c_, alpha_, beta_);

@@ -10,6 +10,7 @@
 #include "plan/copied.h"
 #include "plan/long_sums.h"
 #include "plan/product.h"
+#include "plan/turn_first.h"
 #include "plan/user_kernels.h"
 #include "strata/settings.h"
 
@@ -218,10 +219,12 @@ RunnerPtr choose_compiled(const Product& given, std::vector<Report>& reports, in
 
 RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, int depth) {
   const std::string& engine = settings().engine;
-  const bool automatic = engine == "auto" || engine == "vendor";
-  if (automatic || engine == "kernels") {
-    if (depth == 0)  // a copy that we make is nothing a user's kernel was registered for
-      if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
+  const bool automatic = engine == "auto" || engine == "vendor", written = automatic || engine == "kernels";
+  if (written && depth == 0)  // a copy that we make is nothing a user's kernel was registered for
+    if (RunnerPtr r = choose_user_kernel(product, reports, depth)) return r;
+  if (depth == 0)
+    if (RunnerPtr r = turn_first(product, reports)) return r;
+  if (written) {
     if (RunnerPtr r = choose_copy(product, reports, depth)) return r;
     const char* vendor_first = engine == "vendor" ? "settings().engine is 'vendor'" : nullptr;
     if (RunnerPtr r = choose_vendor(product, reports, depth, vendor_first)) return r;

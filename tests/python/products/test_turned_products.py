@@ -103,3 +103,67 @@ def test_empty():
     for rows, inner, columns in ((600, 0, 5), (600, 5, 0), (0, 5, 5)):
         y = np.ones((rows, inner)) @ st.zeros((inner, columns))
         np.testing.assert_array_equal(y, np.zeros((rows, columns)))
+
+
+SPELLINGS = ["ij,jk->ik", "ji,jk->ik", "ij,kj->ik", "ji,kj->ki", "ij,jk->ki", "ij,kj->ki"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling(format, spelling):
+    """However it is written, and whichever operand comes first, loops over the sparse matrix take rows."""
+    rng = np.random.default_rng(3)
+    extents = {"i": 300, "j": 48, "k": 56}
+    first, second = spelling.split("->")[0].split(",")
+    x = rng.integers(-3, 4, [extents[i] for i in first]).astype(float)
+    matrix = rng.integers(-3, 4, [extents[i] for i in second]) * (rng.random([extents[i] for i in second]) < 0.3)
+    A, matrix = stored(matrix.astype(float), format)
+    want = np.einsum(spelling, x, matrix)
+    out = spelling.split("->")[1]
+    for X in (x, np.asfortranarray(x), x[::-1, ::-1]):
+        np.testing.assert_array_equal(st.einsum(spelling, X, A), np.einsum(spelling, X, matrix))
+        got = st.einsum(f"{second},{first}->{out}", A, X)
+        np.testing.assert_array_equal(got, np.einsum(spelling, X, matrix))
+    out = np.ones(want.shape)
+    plan = st.plan(spelling, x, A)
+    plan.run(x, A, out=out, alpha=2, beta=3)
+    np.testing.assert_array_equal(out, 2 * want + 3)
+
+
+@pytest.mark.parametrize("format", ["CSR", "CSC", "COO", "CSR + COO"])
+@pytest.mark.parametrize("shape", [(2, 300), (30, 2, 10), (1, 1, 600), (0, 5), (2, 0)])
+def test_more_dimensions(format, shape):
+    """As layers of a network have: the last of them is summed."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(-3, 4, (*shape, 40)).astype(float)
+    matrix = rng.integers(-3, 4, (40, 50)) * (rng.random((40, 50)) < 0.2).astype(float)
+    A = st.from_dense(matrix, format)
+    np.testing.assert_array_equal(x @ A, x @ matrix)
+    np.testing.assert_array_equal(x @ st.from_dense(matrix.T.copy(), format).T, x @ matrix)
+    np.testing.assert_array_equal(st.einsum("jk,...j->...k", A, x), x @ matrix)
+    np.testing.assert_array_equal(x[..., ::-1] @ A, x[..., ::-1] @ matrix)
+    turned = x.transpose(1, 0, *range(2, x.ndim))
+    np.testing.assert_array_equal(turned @ A, turned @ matrix)
+
+
+def test_conjugates():
+    rng = np.random.default_rng(6)
+    x = rng.integers(-3, 4, (600, 40)) + 1j * rng.integers(-3, 4, (600, 40))
+    matrix = (rng.integers(-3, 4, (40, 30)) + 1j * rng.integers(-3, 4, (40, 30))) * (rng.random((40, 30)) < 0.3)
+    A = st.from_dense(matrix, "CSR")
+    np.testing.assert_array_equal(st.evaluate("C(i,k) = conj(X(i,j)) * A(j,k)", X=x, A=A), x.conj() @ matrix)
+    np.testing.assert_array_equal(st.evaluate("C(i,k) = X(i,j) * conj(A(j,k))", X=x, A=A), x @ matrix.conj())
+    np.testing.assert_array_equal(st.matmul(x.T.copy(), A, transpose_a=True), x @ matrix)
+
+
+def test_explain_says_so():
+    x, matrix = operands(600)
+    A = st.from_dense(matrix, "CSR")
+    text = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=x, B=A))
+    assert "after turning A" in text and "its rows become columns" in text
+    plan = st.plan("ij,jk->ik", x, A)
+    assert plan.kernel_name.endswith("after turning A") and str(plan.explain()) == text
+    small, _ = operands(8)
+    assert "turning" not in st.explain("C(i,k) = X(i,j) * A(j,k)", X=small, A=A)
+    with st.Matmul(x, A) as product:
+        assert product.plan().kernel_name == plan.kernel_name
