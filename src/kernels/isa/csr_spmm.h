@@ -23,6 +23,11 @@ inline constexpr i64 far_ahead = vector_bytes == 64 ? scatter_distance : 96;
 /// Elements of a row from which on it pays to ask for A's lines one by one (where A comes from memory and the columns
 /// are few: 1.2 times as fast; level in a cache; 5 to 15 % slower where rows are short).
 inline constexpr i64 long_row = 128;
+/// Of those so many at a time, and where the lines are that are asked for.
+inline constexpr int elements_together = 8;
+template <class T> [[gnu::always_inline]] static inline void prefetch_elements(const T* p) {
+  prefetch(reinterpret_cast<const char*>(p) + 2048);
+}
 
 // The vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each
 // other's sums where x is near: then there are more chains. `leaves`: the row goes past the caches from here.
@@ -37,7 +42,8 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
                                                        : 24;
   const Place<N, V> place(x, d.columns - (x - d.x));
   x = place.begin(x);
-  Vec<V> acc[chains][M];
+  Vec<V> acc[chains][M];  // (Loops over them are unrolled, or GCC keeps them in memory.)
+#pragma GCC unroll 4
   for (int u = 0; u < chains; ++u)
 #pragma GCC unroll 17
     for (int q = 0; q < M; ++q) acc[u][q] = Vec<V>{};
@@ -47,23 +53,22 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 #pragma GCC unroll 17
     for (int q = 0; q < M; ++q) sums[q] += v * place.read(row, q);
   };
-  if constexpr (R == RowLocality::nearest) {
-    constexpr int few = 8;
-    constexpr i64 ahead = 2048;
-    for (; k + few <= stop; k += few) {
-      prefetch(reinterpret_cast<const char*>(values + k) + ahead);
-      prefetch(reinterpret_cast<const char*>(crd + k) + ahead);
+  if constexpr (R == RowLocality::nearest)
+    for (; k + elements_together <= stop; k += elements_together) {
+      prefetch_elements(values + k);
+      prefetch_elements(crd + k);
 #pragma GCC unroll 8
-      for (int u = 0; u < few; ++u) add(acc[u % chains], k + u);
+      for (int u = 0; u < elements_together; ++u) add(acc[u % chains], k + u);
     }
-  }
   if constexpr (chains > 1) {
     for (; k + chains <= stop; k += chains)
+#pragma GCC unroll 4
       for (int u = 0; u < chains; ++u) add(acc[u], k + u);
 #if defined(__AVX512F__)
     // How much is left of a row is what a core cannot guess: elements of the next row stand in, and do not count.
     // (Short rows: 5 to 15 %.) Behind the last row nothing is read.
     const bool more = k + chains <= last;
+#pragma GCC unroll 4
     for (int u = 0; u < chains - 1; ++u) {
       if (more) {
         const V* row = x + static_cast<i64>(crd[k + u]) * d.ldx;
@@ -86,7 +91,9 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
     }
     add(acc[0], k);
   }
+#pragma GCC unroll 2
   for (int u = chains / 2; u > 0; u /= 2)
+#pragma GCC unroll 2
     for (int w = 0; w < u; ++w)
 #pragma GCC unroll 17
       for (int q = 0; q < M; ++q) acc[w][q] += acc[w + u][q];
@@ -109,6 +116,63 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
   }
 }
 
+#if defined(__AVX512F__)
+// Columns of one row, fewer than two vectors.
+template <RowLocality R, class Place, class V, class C>
+[[gnu::always_inline]] static inline void narrow_panel(i64 k, i64 stop, i64 last, const C* crd, const V* values,
+                                                       const V* x, V* out, i64 ldx, const Place& place,
+                                                       const Dense<V>& d) {
+  constexpr int parts = Place::parts, chains = parts == 1 ? 4 : 2;
+  constexpr bool asks = R == RowLocality::scattered || R == RowLocality::twice;
+  constexpr i64 distance = R == RowLocality::scattered ? far_ahead : 24;
+  using Part = typename Place::type;
+  Part acc[chains][parts] = {};
+  const auto add = [&](Part* sums, i64 at) __attribute__((always_inline)) {
+    if constexpr (asks) {
+      const V* later = x + static_cast<i64>(crd[at + distance < last ? at + distance : at]) * ldx;
+      prefetch_bytes<parts* static_cast<int>(sizeof(Part)), R == RowLocality::scattered>(later);
+    }
+    const V* row = x + static_cast<i64>(crd[at]) * ldx;
+#pragma GCC unroll 4
+    for (int q = 0; q < parts; ++q) sums[q] += values[at] * place.read(row, q);
+  };
+  if constexpr (R == RowLocality::nearest)
+    for (; k + elements_together <= stop; k += elements_together) {
+      prefetch_elements(values + k);
+      prefetch_elements(crd + k);
+#pragma GCC unroll 8
+      for (int u = 0; u < elements_together; ++u) add(acc[u % chains], k + u);
+    }
+  for (; k + chains <= stop; k += chains)
+#pragma GCC unroll 4
+    for (int u = 0; u < chains; ++u) add(acc[u], k + u);
+  for (; k < stop; ++k) add(acc[0], k);
+#pragma GCC unroll 4
+  for (int q = 0; q < parts; ++q) {
+    auto sum = acc[0][q] + acc[1][q];
+    if constexpr (chains == 4) sum += acc[2][q] + acc[3][q];
+    sum *= d.alpha;
+    if (d.beta != V(0)) sum += d.beta * place.read(out, q);
+    place.write(out, q, sum);
+  }
+}
+
+// All columns, where there are no more.
+template <RowLocality R, class Place, class V, class P, class C>
+static void csr_narrow(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& given,
+                       const Place& place) {
+  const Dense<V> d = given;
+  const i64 last = begin < end ? static_cast<i64>(pos[end]) : 0;
+  for (i64 i = begin; i < end; ++i) {
+    const i64 start = pos[i];
+    prefetch_stream(values + start);
+    prefetch_stream(crd + start);
+    if (d.along) prefetch_second(d.x + (i + d.lead) * d.ldx);
+    narrow_panel<R>(start, static_cast<i64>(pos[i + 1]), last, crd, values, d.x, d.out + i * d.ldo, d.ldx, place, d);
+  }
+}
+#endif
+
 // Columns of one row, by the widest panels that fit.
 template <RowLocality R, template <int, class> class Place, class V, class C>
 static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, bool streams_rows,
@@ -121,11 +185,16 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
   STRATA_PANELS(8, Place);
   STRATA_PANELS(4, Place);
   STRATA_PANELS(2, ByVectors);
+#if defined(__AVX512F__)
+  if (c < d.columns)
+    with_narrow<V>(d.columns - c, [&](const auto& place) __attribute__((always_inline)) {
+      narrow_panel<R>(start, stop, last, crd, values, d.x + c, out + c, d.ldx, place, d);
+    });
+#elif defined(__AVX2__)
   STRATA_PANELS(1, ByVectors);
-#undef STRATA_PANELS
-#if defined(__AVX2__)
   if (c < d.columns) row_panel<R, 1, Tail>(start, stop, last, crd, values, d.x + c, out + c, streams_rows, d);
 #else
+  STRATA_PANELS(1, ByVectors);
   // The last columns, fewer than one vector: one by one, each in two sums.
   for (; c < d.columns; ++c) {
     V s0 = 0, s1 = 0;
@@ -138,6 +207,7 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
     finish(out + c, s0 + s1, d.alpha, d.beta);
   }
 #endif
+#undef STRATA_PANELS
 }
 
 // N: vectors that the columns fill; 0 where that is known at run time only.
@@ -165,6 +235,10 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 // Few columns, as most products have them: not to choose a panel for each row is 5 to 12 % where rows are short.
 template <RowLocality R, template <int, class> class Place, class V, class P, class C>
 static void csr_widths(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+#if defined(__AVX512F__)
+  if (!d.streaming && d.columns < 2 * lanes<V>)
+    return with_narrow<V>(d.columns, [&](const auto& place) { csr_narrow<R>(begin, end, pos, crd, values, d, place); });
+#endif
   if (d.columns == lanes<V>) csr_spmm<R, 1, Place>(begin, end, pos, crd, values, d);
   else if (d.columns == 2 * lanes<V>) csr_spmm<R, 2, Place>(begin, end, pos, crd, values, d);
   else if (d.columns == 4 * lanes<V>) csr_spmm<R, 4, Place>(begin, end, pos, crd, values, d);

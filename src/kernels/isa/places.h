@@ -68,6 +68,47 @@ template <int N, class V> struct ByLines {
 };
 #endif
 
+#if defined(__AVX512F__)
+// Few columns, in parts of so many bytes, the last of which is not whole where `Masked`: a load of 64 bytes crosses a
+// line nearly always, even where few of its lanes are wanted.
+template <class V, int Bytes, int Parts, bool Masked> struct Narrow {
+  static constexpr int parts = Parts, part_lanes = Bytes / static_cast<int>(sizeof(V));
+  typedef V type __attribute__((vector_size(Bytes), aligned(sizeof(V)), may_alias));
+  explicit Narrow(i64 columns) : which(static_cast<u8>((1u << (columns - (Parts - 1) * part_lanes)) - 1)) {}
+  [[gnu::always_inline]] type read(const V* row, int q) const {
+    const V* p = row + q * part_lanes;
+    if (!Masked || q + 1 < Parts) return *reinterpret_cast<const type*>(p);
+    if constexpr (Bytes == 16 && sizeof(V) == 4) return (type)_mm_maskz_loadu_ps(which, p);
+    else if constexpr (Bytes == 16) return (type)_mm_maskz_loadu_pd(which, p);
+    else if constexpr (Bytes == 32 && sizeof(V) == 4) return (type)_mm256_maskz_loadu_ps(which, p);
+    else if constexpr (Bytes == 32) return (type)_mm256_maskz_loadu_pd(which, p);
+    else return *reinterpret_cast<const type*>(p);
+  }
+  [[gnu::always_inline]] void write(V* row, int q, type v) const {
+    V* p = row + q * part_lanes;
+    if (!Masked || q + 1 < Parts) *reinterpret_cast<type*>(p) = v;
+    else if constexpr (Bytes == 16 && sizeof(V) == 4) _mm_mask_storeu_ps(p, which, (__m128)v);
+    else if constexpr (Bytes == 16) _mm_mask_storeu_pd(p, which, (__m128d)v);
+    else if constexpr (Bytes == 32 && sizeof(V) == 4) _mm256_mask_storeu_ps(p, which, (__m256)v);
+    else if constexpr (Bytes == 32) _mm256_mask_storeu_pd(p, which, (__m256d)v);
+  }
+  u8 which;
+};
+
+/// f(place) for so many bytes of columns, fewer than two vectors.
+template <class V, class F> [[gnu::always_inline]] static inline void with_narrow(i64 columns, const F& f) {
+  const i64 bytes = columns * static_cast<i64>(sizeof(V));
+  if (bytes == 16) f(Narrow<V, 16, 1, false>(columns));
+  else if (bytes == 32) f(Narrow<V, 32, 1, false>(columns));
+  else if (bytes == 64) f(Narrow<V, 64, 1, false>(columns));
+  else if (bytes < 16) f(Narrow<V, 16, 1, true>(columns));
+  else if (bytes < 32) f(Narrow<V, 32, 1, true>(columns));
+  else if (bytes < 64) f(Narrow<V, 32, 2, true>(columns));
+  else if (bytes <= 96) f(Narrow<V, 32, 3, true>(columns));
+  else f(Narrow<V, 32, 4, true>(columns));
+}
+#endif
+
 #if defined(__AVX2__)
 // The last columns, fewer than one vector: the others are not touched. (One by one they took the time of a vector each:
 // 15 columns of float32 with AVX-512 ten times that of 16.)

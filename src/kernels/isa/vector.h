@@ -144,6 +144,17 @@ template <int N, bool Second, class V> [[gnu::always_inline]] static inline void
   for (int q = 0; q < N * vector_bytes; q += 64) ask(bytes + q);
   if (straddles) ask(bytes + N * vector_bytes - 1);
 }
+/// The lines of so few bytes that one line, or two, could hold.
+template <int Bytes, bool Second> [[gnu::always_inline]] static inline void prefetch_bytes(const void* p) {
+  const auto ask = [](const char* line) __attribute__((always_inline)) {
+    if constexpr (Second) prefetch_second(line);
+    else prefetch(line);
+  };
+  const char* bytes = static_cast<const char*>(p);
+  ask(bytes);
+  if constexpr (Bytes > 64) ask(bytes + 64);
+  if constexpr (Bytes >= 64) ask(bytes + Bytes - 1);
+}
 /// The same for so many elements, into the second level.
 template <class V> [[gnu::always_inline]] static inline void prefetch_elements_second(const V* row, i64 elements) {
   const char *p = reinterpret_cast<const char*>(row), *last = reinterpret_cast<const char*>(row + elements) - 1;

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import strata as st
 
@@ -35,3 +36,18 @@ def test_rows_of_many_elements():
     for columns in (2, 7, 15, 19, 65, 71):
         X = rng.integers(-2, 3, (9000, columns)).astype(np.float32)
         np.testing.assert_array_equal(A @ X, dense @ X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_lie_far_apart(dtype):
+    """In no order over more memory than caches hold: they are prefetched, the last ones too."""
+    rng = np.random.default_rng(2)
+    matrix = scipy.sparse.random_array((200, 400_000), density=4e-5, format="csr", rng=rng)
+    matrix.data = rng.integers(-4, 5, matrix.nnz).astype(np.float64)
+    matrix = matrix.astype(dtype)
+    A = st.from_scipy(matrix)
+    for columns in (2, 3, 4, 7, 8, 12, 16, 20, 31):
+        X = rng.integers(-4, 5, (400_000, columns)).astype(dtype)
+        out = np.ones((200, columns), dtype)
+        st.matmul(A, X, out, alpha=2, beta=3)
+        np.testing.assert_array_equal(out, 2 * (matrix @ X) + 3)
