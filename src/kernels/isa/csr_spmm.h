@@ -147,14 +147,7 @@ template <RowLocality R, class Place, class V, class C>
 #pragma GCC unroll 4
     for (int u = 0; u < chains; ++u) add(acc[u], k + u);
   for (; k < stop; ++k) add(acc[0], k);
-#pragma GCC unroll 4
-  for (int q = 0; q < parts; ++q) {
-    auto sum = acc[0][q] + acc[1][q];
-    if constexpr (chains == 4) sum += acc[2][q] + acc[3][q];
-    sum *= d.alpha;
-    if (d.beta != V(0)) sum += d.beta * place.read(out, q);
-    place.write(out, q, sum);
-  }
+  place.template finish<chains>(acc, out, d.alpha, d.beta);
 }
 
 // All columns, where there are no more.

@@ -92,6 +92,18 @@ template <class V, int Bytes, int Parts, bool Masked> struct Narrow {
     else if constexpr (Bytes == 32 && sizeof(V) == 4) _mm256_mask_storeu_ps(p, which, (__m256)v);
     else if constexpr (Bytes == 32) _mm256_mask_storeu_pd(p, which, (__m256d)v);
   }
+  /// All chains of sums, scaled, into a row of the result.
+  template <int Chains>
+  [[gnu::always_inline]] void finish(const type (*sums)[Parts], V* out, V alpha, V beta) const {
+#pragma GCC unroll 4
+    for (int q = 0; q < Parts; ++q) {
+      type sum = sums[0][q] + sums[1][q];
+      if constexpr (Chains == 4) sum += sums[2][q] + sums[3][q];
+      sum *= alpha;
+      if (beta != V(0)) sum += beta * read(out, q);
+      write(out, q, sum);
+    }
+  }
   u8 which;
 };
 
