@@ -37,23 +37,11 @@ Stmt Results::leaf_of_piece(const Place& given) {
     if (in_.nodes[n].kind != ElementwiseNode::constant) e.value = named("shared", e.value, out);
     at.known[n] = std::move(e);
   }
-  const ElementwiseNode& root = in_.nodes.back();
-  const bool product = in_.combine == Combine::plus && total_.compute() == root.compute && root.compute == root.dtype &&
-                       root.op == Operator::multiply && root.arguments.size() == 2 && !root.no_sign && !in_.ring;
   Expr present;
   for (std::size_t g = 0; g < at.groups.size(); ++g) {
     at.group = at.groups[g];
     const Value total = this->total(g, at.chain);
-    Value next;
-    if (product) {
-      const Element a = argument(root, 0, !root.needed[0], at, out), b = argument(root, 1, !root.needed[1], at, out);
-      present = both(root.needed[0] ? a.present : nullptr, root.needed[1] ? b.present : nullptr);
-      next = total_.mul_add(a.value, b.value, total);
-    } else {
-      Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
-      present = e.present;
-      next = joined(total, cast(e.value, root.dtype, total_.compute()));
-    }
+    const Value next = with_term(total_, total, at, present, out);
     add.push_back(ir::assign(total.re->name, next.re));
   }
   if (at.holds || absent_changes_nothing()) present = nullptr;

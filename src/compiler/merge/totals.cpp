@@ -88,6 +88,21 @@ Value Totals::joined_total(Stmts& out, std::size_t group) {
   return parts.front();
 }
 
+Value Totals::with_term(const Arithmetic& sums, const Value& sum, const Place& at, Expr& present, Stmts& out) {
+  const ElementwiseNode& root = in_.nodes.back();
+  const bool product = in_.combine == Combine::plus && sums.compute() == root.compute && root.compute == root.dtype &&
+                       root.op == Operator::multiply && root.arguments.size() == 2 && !root.no_sign && !in_.ring;
+  if (product) {
+    const Element a = argument(root, 0, !root.needed[0], at, out), b = argument(root, 1, !root.needed[1], at, out);
+    present = both(root.needed[0] ? a.present : nullptr, root.needed[1] ? b.present : nullptr);
+    return sums.mul_add(a.value, b.value, sum);
+  }
+  const Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
+  present = e.present;
+  const Value more = cast(e.value, root.dtype, sums.compute());
+  return in_.combine == Combine::plus ? sums.add(sum, more) : joined(sum, more);
+}
+
 void Totals::add_to_total(const Value& value, Stmts& out, int chain) {
   const Value old = total(0, chain), more = cast(value, in_.compute, total_.compute());
   const Value next = in_.combine == Combine::first ? arithmetic_.either(ir::var(found_, {DType::boolean, 1}), old, more)

@@ -20,6 +20,8 @@ class Totals : protected Assembler {
   /// Of all chains.
   Value joined_total(Stmts& out, std::size_t group = 0);
   Value joined(const Value& total, const Value& more) const;
+  /// A sum, kept as `sums` computes, and the term at this place; `present`: where there is one.
+  Value with_term(const Arithmetic& sums, const Value& sum, const Place& at, Expr& present, Stmts& out);
   /// Assigns the total and one more value.
   void add_to_total(const Value& value, Stmts& out, int chain = 0);
 
@@ -39,10 +41,6 @@ class Totals : protected Assembler {
   }
   /// How many vectors the sums of the innermost loop go to; 0: it runs value by value.
   int vectors_of_sums() const;
-  /// The node at `lanes` places from the innermost coordinate on.
-  Value lanes_of(int node, const Place& at, Stmts& out);
-  Value plain_lanes_of(int node, const Place& at, Stmts& out);
-  bool present_everywhere(int node, const Place& at);
   /// Loops over whole vectors; `from`: where the rest begins. null: something may be absent.
   Stmt add_in_vectors(int var, Place at, Expr& from);
   /// Each lane has taken so many terms more: where these are enough, all join the total.

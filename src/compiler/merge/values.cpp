@@ -93,7 +93,8 @@ Values::Values(const Input& input)
 }
 
 bool Values::moves(int k) const {
-  return in_.tile >= 0 && operand(k).dense && std::ranges::find(operand(k).vars, in_.tile) != operand(k).vars.end();
+  const int along = in_.tile >= 0 ? in_.tile : in_.num_vars - 1;
+  return operand(k).dense && std::ranges::find(operand(k).vars, along) != operand(k).vars.end();
 }
 
 void Values::widen(Value& a, Value& b) const {

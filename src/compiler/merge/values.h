@@ -34,7 +34,8 @@ class Values : protected Cursors {
   Scalar nothing(DType t) const;
   Expr is_absent(const Value& v) const;
   Value named(const std::string& stem, const Value& v, Stmts& out);
-  /// Do an operand's values change along the tile? A node's?
+  /// Do an operand's values change along the variable that is taken in vectors: the tile, or else the innermost one? A
+  /// node's?
   bool moves(int operand) const;
   bool node_moves(int node) const { return moves_[static_cast<std::size_t>(node)] != 0; }
   /// A product without choices has come (see checked_sums.cpp).
@@ -45,7 +46,7 @@ class Values : protected Cursors {
 
   compiler::Arithmetic arithmetic_;     ///< of the result
   std::vector<int> last_var_, parent_;  ///< per node: the last variable that it depends on, -1; its parent, -1
-  std::vector<char> moves_;             ///< per node: does it change along the tile?
+  std::vector<char> moves_;             ///< per node: does it change along that?
 };
 
 }  // namespace strata::merging

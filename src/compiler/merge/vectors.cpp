@@ -35,45 +35,10 @@ int Totals::vectors_of_sums() const {
                        : static_cast<int>(std::min<std::int64_t>(most_sums, constant / in_.lanes));
 }
 
-Value Totals::lanes_of(int n, const Place& at, Stmts& out) {
-  const auto k = static_cast<std::size_t>(n);
-  const ElementwiseNode& node = in_.nodes[k];
-  if (node.no_sign && last_var_[k] == in_.num_vars - 1)
-    return arithmetic_.add(plain_lanes_of(n, at, out), arithmetic_.zero(in_.lanes));
-  return plain_lanes_of(n, at, out);
-}
-
-Value Totals::plain_lanes_of(int n, const Place& at, Stmts& out) {
-  const auto k = static_cast<std::size_t>(n);
-  const ElementwiseNode& node = in_.nodes[k];
-  if (last_var_[k] != in_.num_vars - 1)
-    return arithmetic_.broadcast(cast(evaluate(n, at, out).value, node.dtype, in_.compute), in_.lanes);
-  if (node.kind == ElementwiseNode::access) {
-    const int b = buffer(BufferBinding::values, node.operand, 0, name_of_operand(node.operand) + "_values",
-                         operand(node.operand).type.dtype);
-    return arithmetic_.load(params_.param(b), b, operand(node.operand).type.dtype, dense_index(node.operand, at),
-                            in_.lanes, false);
-  }
-  Value all = lanes_of(node.arguments[0], at, out);
-  if (node.arguments.size() == 1) return apply(node, all);
-  for (std::size_t a = 1; a < node.arguments.size(); ++a) all = apply(node, all, lanes_of(node.arguments[a], at, out));
-  return all;
-}
-
-bool Totals::present_everywhere(int n, const Place& at) {
-  const auto k = static_cast<std::size_t>(n);
-  if (last_var_[k] != in_.num_vars - 1) {
-    Stmts unused;
-    return !evaluate(n, at, unused).present;
-  }
-  const ElementwiseNode& node = in_.nodes[k];
-  return std::all_of(node.arguments.begin(), node.arguments.end(), [&](int a) { return present_everywhere(a, at); });
-}
-
 Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
-  const int root = static_cast<int>(in_.nodes.size()) - 1;
-  if (!present_everywhere(root, at)) return nullptr;
-  Stmts out;
+  Stmts out, unused;
+  at.coordinate[static_cast<std::size_t>(var)] = from;
+  if (evaluate(static_cast<int>(in_.nodes.size()) - 1, at, unused).present) return nullptr;
   const Expr all = var == 0 ? last_ : extent(var);
   const auto loop = [&](int vectors) {
     const std::int64_t step = std::int64_t{in_.lanes} * vectors;
@@ -81,14 +46,12 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
     out.push_back(ir::let(end, all - ir::floor_mod(all - from, step)));
     Stmts body;
     for (int s = 0; s < vectors; ++s) {
-      at.coordinate[static_cast<std::size_t>(var)] = ir::var(v) + std::int64_t{s} * in_.lanes;
-      const ElementwiseNode& node = in_.nodes.back();
+      at.coordinate[static_cast<std::size_t>(var)] = ir::var(v);
+      at.group = {std::int64_t{s} * in_.lanes, in_.lanes};
       const std::string name = sums_[static_cast<std::size_t>(s)];
       const Value sum{ir::var(name, {in_.compute, in_.lanes}), nullptr};
-      const bool product = in_.combine == Combine::plus && node.op == Operator::multiply && node.arguments.size() == 2;
-      const Value more = product ? arithmetic_.mul_add(lanes_of(node.arguments[0], at, body),
-                                                       lanes_of(node.arguments[1], at, body), sum)
-                                 : combine(sum, lanes_of(root, at, body));
+      Expr present;
+      const Value more = with_term(arithmetic_, sum, at, present, body);
       body.push_back(ir::assign(name, more.re));
     }
     if (!found_.empty()) body.push_back(ir::assign(found_, ir::bool_const(true)));
