@@ -56,13 +56,14 @@ Expr Totals::is_unsure() {
 }
 
 void Totals::sum_checked(int var, const Place& at, Stmts& out) {
-  watch_products({1}, out);
+  watch_products(sums_.empty() ? std::vector{1} : std::vector{1, in_.lanes}, out);
   out.push_back(emit(var, at));
   const Expr unsure = is_unsure();
   const std::size_t lines = lines_.size();
   Stmts again;
   for (const auto& chain : totals_)
     for (const Total& t : chain) again.push_back(ir::assign(t.re, constant(in_.absent).re));
+  for (const auto& name : sums_) again.push_back(ir::assign(name, start_of_lanes()));
   const auto chains = totals_;
   totals_.resize(1);
   again.push_back(emit(var, at));

@@ -14,14 +14,13 @@ int Totals::vectors_of_sums() const {
   const int var = in_.num_vars - 1;
   const auto v = static_cast<std::size_t>(var);
   if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
-  if ((in_.combine != Combine::plus && in_.combine != Combine::minimum && in_.combine != Combine::maximum) ||
-      in_.ring || in_.others || in_.mask >= 0)
-    return 0;
+  if (in_.combine != Combine::plus && in_.combine != Combine::minimum && in_.combine != Combine::maximum) return 0;
   if (v < in_.hints.size() && in_.hints[v] != Hint::none) return 0;
   const auto counts = [&](const auto& vars) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
   if (std::any_of(in_.operands.begin(), in_.operands.end(),
                   [&](const Operand& o) { return !o.dense && counts(o.vars); }))
     return 0;
+  if (in_.mask >= 0 && counts(operand(in_.mask).vars)) return 0;
   for (const Bound& b : in_.bounds)
     if (std::any_of(b.terms.begin(), b.terms.end(), [&](const auto& t) { return t.first == var; })) return 0;
   const auto runs_along = [&](int k) { return counts(operand(k).vars); };
@@ -73,6 +72,7 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
       count_added(ir::floor_div(ir::var(stop) - ir::var(block), step), each);
       out.push_back(ir::loop(block, from, ir::var(end), ir::block(std::move(each)), most));
     }
+    if (in_.others) out.push_back(ir::assign(count_, ir::var(count_) + (ir::var(end) - from)));
     from = ir::var(end);
   };
   loop(static_cast<int>(sums_.size()));
@@ -99,7 +99,11 @@ void Totals::add_lanes(Stmts& out) {
     add_to_total(arithmetic_.reduce(all), out);
   } else {
     all = named("lanes", all, out);
-    for (int k = 0; k < in_.lanes; ++k) add_to_total(arithmetic_.lane(all, k), out);
+    std::vector<Value> lanes;
+    for (int k = 0; k < in_.lanes; ++k) lanes.push_back(arithmetic_.lane(all, k));
+    for (std::size_t half = lanes.size() / 2; half > 0; half /= 2)
+      for (std::size_t k = 0; k < half; ++k) lanes[k] = named("lane", combine(lanes[k], lanes[k + half]), out);
+    add_to_total(lanes.front(), out);
   }
   for (const auto& name : sums_) out.push_back(ir::assign(name, start_of_lanes()));
 }

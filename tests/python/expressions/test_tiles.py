@@ -210,3 +210,41 @@ def test_reductions_that_count_what_is_absent(dtype):
             for name, reduce in (("max", np.max), ("min", np.min), ("any", np.any), ("all", np.all)):
                 got = st.evaluate(f"C(i,k) = {name}(j, A(i,j) * B(j,k))", A=tensor(a, stored, "CSR"), B=b)
                 np.testing.assert_array_equal(np.asarray(got), reduce(products, axis=1), f"{name}, {columns} columns")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("share", [0, 0.02], ids=["numbers", "special"])
+def test_inner_sums_under_a_pattern(dtype, share):
+    """Sums, extremes and semirings along two dense rows, for the elements of a sparse operand or a mask alone."""
+    rng = np.random.default_rng(37)
+    for length in [1, 2, 7, 8, 16, 17, 64, 129, 200]:
+        a, stored = matrix(rng, (11, 13), 0.4, dtype)
+        a[stored] = np.abs(a[stored]) + dtype(1)
+        A = tensor(a, stored, "CSR")
+        x, y = (with_special(rng, whole_numbers(rng, (n, length)).astype(dtype), share) for n in (11, 13))
+        with np.errstate(all="ignore"):
+            sums, products = x[:, None] + y[None], x[:, None] * y[None]
+            expected = {
+                "C(i,j) = A(i,j) * sum(k, abs(X(i,k) - Y(j,k)))": np.abs(x[:, None] - y[None]).sum(2, dtype=np.float64),
+                "C(i,j) = A(i,j) * sum(k, X(i,k) * Y(j,k))": products.sum(2, dtype=np.float64),
+                "C(i,j) = A(i,j) * max(k, X(i,k) + Y(j,k))": sums.max(2),
+                "C(i,j) = A(i,j) * min(k, X(i,k) * Y(j,k))": products.min(2),
+            }
+            for text, inner in expected.items():
+                got = st.evaluate(text, A=A, X=x, Y=y)
+                want = np.where(stored, a * inner, 0).astype(dtype)
+                np.testing.assert_array_equal(np.asarray(got.to_dense()), want, f"{text}, {length}")
+        for ring in RINGS:
+            inner = in_ring(ring, np.ones((11, length, 1), bool), x[:, :, None], np.swapaxes(y, 0, 1)[None])
+            for complement in (False, True):
+                got = st.evaluate(
+                    "C(i,j) = X(i,k) * Y(j,k)",
+                    X=x,
+                    Y=y,
+                    semiring=ring[0],
+                    mask=A,
+                    complement_mask=complement,
+                    format="CSR",
+                )
+                want = np.where(stored != complement, inner, dtype(ring[3]))
+                np.testing.assert_array_equal(np.asarray(got.to_dense()), want, f"{ring[0]}, {length}, {complement}")
