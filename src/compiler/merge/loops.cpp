@@ -149,7 +149,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
   if (alone && leading.steps) body.push_back(leading.steps->step);
   if (alone && plain)
-    if (const Expr last = last_element(var, leading, out)) prefetch_rows(var, at, leading, last, body);
+    if (const Expr last = last_element_of(var, leading, out)) prefetch_rows(var, at, leading, last, body);
   body.push_back(ir::let(v, here(leading)));
   find_next(leading, coordinate, body);
   const auto needed = required(set);
@@ -182,10 +182,19 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   return ir::block(std::move(out));
 }
 
+Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
+  bool rows = false;
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) rows = rows || has_chosen_rows(in_, k);
+  if (in_.rows_ahead == 0 || !rows || var != choosing_variable(in_) || one_chain_ || only.steps) return nullptr;
+  Expr last = last_element(only, out);
+  if (last) lines_.back() += ", rows " + std::to_string(in_.rows_ahead) + " ahead";
+  return last;
+}
+
 /// The innermost loop over one operand's positions, several at a time, each for a total of its own.
 Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set) {
   Stmts out;
-  const Expr last = last_element(var, only, out);
+  const Expr last = last_element_of(var, only, out);
   out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, static_cast<int>(totals_.size()), nullptr,
                                [&](const Expr& position, int chain, bool) {
                                  Fiber c = only;

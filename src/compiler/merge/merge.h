@@ -170,6 +170,8 @@ bool has_lanes(const Computation& input, const std::function<bool(int)>& moves);
 bool annihilates(const Input& input, int node);
 /// The variable of the rows that may be prefetched; -1: there is none.
 int row_variable(const Input& input);
+/// ... and that of the coordinates that choose them.
+int choosing_variable(const Input& input);
 /// Has the operand rows along it that a sparse operand's coordinates may choose?
 bool has_chosen_rows(const Input& input, int operand);
 /// Can the result be assembled in this order of loops: at most one of its variables inside a summed one? Those of its

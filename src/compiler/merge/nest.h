@@ -24,6 +24,9 @@ class Nest : private Results {
   Stmt every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
   Stmt in_chains(int var, const Place& at, const Fiber& only, const Set& set);
+  /// In front of the loop over this operand's elements, whose coordinates choose rows that are prefetched: the last
+  /// element that may be read. null: none are
+  Expr last_element_of(int var, const Fiber& only, Stmts& out);
   Stmt merge(int var, const Place& at, const std::vector<Fiber>& cursors, const std::vector<int>& driving,
              const Set& set);
   Stmt merge_while(int var, Place at, std::vector<Fiber> cursors, const std::vector<int>& driving, const Set& set,
@@ -39,13 +42,6 @@ class Nest : private Results {
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Fiber>& cursors) const;
-
-  // --- rows_ahead.cpp ---
-  /// In front of the loop over this operand's elements: the last of them that may be read. null: no rows are
-  /// prefetched
-  Expr last_element(int var, const Fiber& only, Stmts& out);
-  /// Asks for the rows (in the tile: for the piece's part of them) that an element some positions later chooses.
-  void prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out);
 
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such

@@ -2,7 +2,7 @@
 // no hardware guesses.
 #include <algorithm>
 
-#include "compiler/merge/nest.h"
+#include "compiler/merge/values.h"
 
 namespace strata::merging {
 
@@ -21,18 +21,16 @@ int row_variable(const Input& in) {
   return last > 0 && !in.summed[static_cast<std::size_t>(last)] ? last : -1;
 }
 
+int choosing_variable(const Input& in) { return in.num_vars - (in.tile >= 0 ? 1 : 2); }
+
 bool has_chosen_rows(const Input& in, int k) {
-  const int row = row_variable(in), chosen = in.num_vars - (in.tile >= 0 ? 1 : 2);
+  const int row = row_variable(in);
   const Operand& o = in.operands[static_cast<std::size_t>(k)];
   return row >= 0 && k != in.mask && o.dense && o.contiguous >= 0 &&
-         o.vars[static_cast<std::size_t>(o.contiguous)] == row && has(o, chosen);
+         o.vars[static_cast<std::size_t>(o.contiguous)] == row && has(o, choosing_variable(in));
 }
 
-Expr Nest::last_element(int var, const Fiber& only, Stmts& out) {
-  bool rows = false;
-  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) rows = rows || has_chosen_rows(in_, k);
-  const int chosen = in_.num_vars - (in_.tile >= 0 ? 1 : 2);
-  if (in_.rows_ahead == 0 || !rows || var != chosen || one_chain_ || only.steps) return nullptr;
+Expr Values::last_element(const Fiber& only, Stmts& out) {
   // Behind the last element of this call nothing is read.
   Expr count;
   for (int l = 0; l <= only.level; ++l) {
@@ -50,11 +48,10 @@ Expr Nest::last_element(int var, const Fiber& only, Stmts& out) {
       return nullptr;
     }
   }
-  lines_.back() += ", rows " + std::to_string(in_.rows_ahead) + " ahead";
   return compiler::named(names_, out, "last", count - 1);
 }
 
-void Nest::prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out) {
+void Values::prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out) {
   Place later = at;
   const Expr element = compiler::named(names_, out, "ahead", ir::min(ir::var(only.p) + in_.rows_ahead, last));
   later.coordinate[static_cast<std::size_t>(var)] = compiler::named(names_, out, "chosen", crd(only, element));

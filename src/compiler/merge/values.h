@@ -14,6 +14,13 @@ class Values : protected Cursors {
   Element value_of(int node, const Place& at, Stmts& out);
   /// Computes what is complete with this variable and stands below a loop that does not change it.
   void hoist(int var, Place& at, Stmts& out);
+  // --- rows_ahead.cpp ---
+  /// In front of the loop over this operand's elements: the last of them that may be read. null: it is not known
+  Expr last_element(const Fiber& only, Stmts& out);
+  /// Asks for the rows (in the tile: for the piece's part of them) that an element some positions later chooses.
+  void prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out);
+
+  // --- values.cpp ---
   /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the
   /// loops inside add nothing. null: there is none
   Expr annihilated(int var, const Place& at) const;

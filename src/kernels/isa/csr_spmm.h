@@ -23,8 +23,7 @@ inline constexpr i64 far_ahead = vector_bytes == 64 ? scatter_distance : 96;
 /// Elements of a row from which on it pays to ask for A's lines one by one (where A comes from memory and the columns
 /// are few: 1.2 times as fast; level in a cache; 5 to 15 % slower where rows are short).
 inline constexpr i64 long_row = 128;
-/// Of those so many at a time, and where the lines are that are asked for.
-inline constexpr int elements_together = 8;
+inline constexpr int elements_together = 8;  ///< of such a row, for which its lines are asked for once
 template <class T> [[gnu::always_inline]] static inline void prefetch_elements(const T* p) {
   prefetch(reinterpret_cast<const char*>(p) + 2048);
 }
