@@ -149,6 +149,18 @@ template <RowLocality R, class Place, class V, class C>
   place.template finish<chains>(acc, out, d.alpha, d.beta);
 }
 
+/// What makes a difference there.
+constexpr RowLocality in_narrow(RowLocality r) { return r == RowLocality::far ? RowLocality::near : r; }
+
+// The last columns of one row, from `c` on.
+template <RowLocality R, class V, class C>
+[[gnu::noinline]] static void narrow_tail(i64 start, i64 stop, i64 last, const C* crd, const V* values, V* out, i64 c,
+                                          const Dense<V>& d) {
+  with_narrow<V>(d.columns - c, [&](const auto& place) {
+    narrow_panel<R>(start, stop, last, crd, values, d.x + c, out + c, d.ldx, place, d);
+  });
+}
+
 // All columns, where there are no more.
 template <RowLocality R, class Place, class V, class P, class C>
 static void csr_narrow(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& given,
@@ -178,10 +190,7 @@ static inline void any_columns(i64 start, i64 stop, i64 last, const C* crd, cons
   STRATA_PANELS(4, Place);
   STRATA_PANELS(2, ByVectors);
 #if defined(__AVX512F__)
-  if (c < d.columns)
-    with_narrow<V>(d.columns - c, [&](const auto& place) __attribute__((always_inline)) {
-      narrow_panel<R>(start, stop, last, crd, values, d.x + c, out + c, d.ldx, place, d);
-    });
+  if (c < d.columns) narrow_tail<in_narrow(R)>(start, stop, last, crd, values, out, c, d);
 #elif defined(__AVX2__)
   STRATA_PANELS(1, ByVectors);
   if (c < d.columns) row_panel<R, 1, Tail>(start, stop, last, crd, values, d.x + c, out + c, streams_rows, d);
@@ -227,10 +236,6 @@ static void csr_spmm(i64 begin, i64 end, const P* pos, const C* crd, const V* va
 // Few columns, as most products have them: not to choose a panel for each row is 5 to 12 % where rows are short.
 template <RowLocality R, template <int, class> class Place, class V, class P, class C>
 static void csr_widths(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
-#if defined(__AVX512F__)
-  if (!d.streaming && d.columns < 2 * lanes<V>)
-    return with_narrow<V>(d.columns, [&](const auto& place) { csr_narrow<R>(begin, end, pos, crd, values, d, place); });
-#endif
   if (d.columns == lanes<V>) csr_spmm<R, 1, Place>(begin, end, pos, crd, values, d);
   else if (d.columns == 2 * lanes<V>) csr_spmm<R, 2, Place>(begin, end, pos, crd, values, d);
   else if (d.columns == 4 * lanes<V>) csr_spmm<R, 4, Place>(begin, end, pos, crd, values, d);
@@ -239,6 +244,11 @@ static void csr_widths(i64 begin, i64 end, const P* pos, const C* crd, const V* 
 
 template <RowLocality R, class V, class P, class C>
 static void csr_places(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+#if defined(__AVX512F__)
+  if (!d.streaming && d.columns < 2 * lanes<V>)
+    return with_narrow<V>(d.columns,
+                          [&](const auto& place) { csr_narrow<in_narrow(R)>(begin, end, pos, crd, values, d, place); });
+#endif
 #if defined(__AVX2__)
   if (by_lines(d.x, sizeof(V), d.ldx, d.columns)) return csr_widths<R, ByLines>(begin, end, pos, crd, values, d);
 #endif
