@@ -1,6 +1,7 @@
 #include "plan/turn_first.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 
 #include "backend/pool.h"
@@ -8,7 +9,6 @@
 #include "execute/dense_view.h"
 #include "format/recognise.h"
 #include "machine/machine.h"
-#include "plan/plan_impl.h"
 #include "tensor/row_major.h"
 
 namespace strata::planning {
@@ -160,9 +160,10 @@ class TurnFirst : public Preparation {
     };
     const auto empty_result = [&](i64 count) { return empty_dense(out.dtype(), {to.shape[0], count}); };
     const i64 all = to.shape[1], strip = strip_of(s);
-    if (strip == 0) return product(*inner_, rows(), empty_result(all), to);
+    const Runner *whole = strip > 0 ? runner_of(whole_, strip) : nullptr,
+                 *rest = strip > 0 && all % strip > 0 ? runner_of(rest_, all % strip) : whole;
+    if (!whole || !rest) return product(*inner_, rows(), empty_result(all), to);
 
-    const ChoicePtr whole = choice_of(strip), rest = choice_of(all % strip);
     struct Strip {
       Tensor in, out;
     };
@@ -173,7 +174,7 @@ class TurnFirst : public Preparation {
       if (!own || own->in.shape()[1] != count)
         own = Strip{empty_dense(x.dtype(), {from.shape[0], count}), empty_result(count)};
       execution::assign(execution::view_of(own->in), columns_of(from, first, count));
-      product(*(count == strip ? whole : rest)->runner, own->in, own->out, columns_of(to, first, count));
+      product(count == strip ? *whole : *rest, own->in, own->out, columns_of(to, first, count));
     });
   }
   std::string name() const override { return inner_->name() + " after turning " + operand_name(r_.dense); }
@@ -203,14 +204,24 @@ class TurnFirst : public Preparation {
     const bool stays = rows_of_strip * column <= most && matrix <= most;
     return stays && out.shape[1] >= 8 * rows_of_strip ? rows_of_strip : 0;
   }
-  ChoicePtr choice_of(i64 count) const {
-    const Product p = with_columns(product_, count);
-    return count > 0 ? choice_for(p.einsum, p.operands, p.output, p.compute) : nullptr;
+  /// What computes so many columns: chosen when it is needed first, as all columns' was. (No user's kernel: those were
+  /// not registered for what we make.)
+  struct LateRunner {
+    std::once_flag once;
+    RunnerPtr runner;
+  };
+  const Runner* runner_of(LateRunner& late, i64 count) const {
+    std::call_once(late.once, [&] {
+      std::vector<Report> unused;
+      late.runner = choose_direct(with_columns(product_, count), unused, 1);
+    });
+    return late.runner.get();
   }
 
   Product flat_;     ///< of two matrices
   Product product_;  ///< turned
   Roles r_;
+  mutable LateRunner whole_, rest_;  ///< of strips
 };
 
 }  // namespace
