@@ -45,12 +45,6 @@ class BuiltinRunner : public Runner {
 bool is_walked(const TensorType& t) { return !is_plain_dense(t); }
 bool has_fill(const TensorType& t) { return !t.format.is_all_dense() && !t.fill.is_zero(); }
 
-double dense_size(const TensorType& t) {
-  double n = 1;
-  for (auto e : t.shape) n *= static_cast<double>(e);
-  return n;
-}
-
 RunnerPtr choose_builtin(const Product& product, std::vector<Report>& reports, int depth) {
   for (const auto& k : kernels::builtin_kernels()) {
     if (k.vendor) continue;

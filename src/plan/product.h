@@ -82,6 +82,12 @@ TensorType dense_type(const Shape& shape, DType dtype);
 DType accumulator(DType dtype);
 /// PlanError where a dtype has no arithmetic of its own.
 void check_accumulator(DType compute);
+/// Elements of a dense copy.
+inline double dense_size(const TensorType& t) {
+  double n = 1;
+  for (const auto extent : t.shape) n *= static_cast<double>(extent);
+  return n;
+}
 /// Stored densely, in one part: operands that a kernel may read anywhere.
 bool is_plain_dense(const TensorType& t);
 

@@ -84,23 +84,19 @@ std::optional<Roles> roles_of(const Product& p) {
   return row == column || summed(row) || summed(column) ? std::nullopt : std::optional(r);
 }
 
-double bytes_of(const TensorType& t) {
-  return static_cast<double>(t.shape[0]) * static_cast<double>(t.shape[1]) * static_cast<double>(size_of(t.dtype));
-}
+double bytes_of(const TensorType& t) { return dense_size(t) * static_cast<double>(size_of(t.dtype)); }
 
 /// Does a dense matrix lie in memory column by column?
 bool has_rows_apart(const TensorType& t) { return t.format.num_levels() == 2 && plain_dim(t.format, 0) == 1; }
 
+constexpr int other_way[] = {1, 0};
+
 TensorType turned(TensorType t) {
-  static constexpr int perm[] = {1, 0};
-  t.format = t.format.transpose(perm);
+  t.format = t.format.transpose(other_way);
   std::swap(t.shape[0], t.shape[1]);
   return t;
 }
-Tensor turned(const Tensor& t) {
-  static constexpr int perm[] = {1, 0};
-  return t.transpose(perm);
-}
+Tensor turned(const Tensor& t) { return t.transpose(other_way); }
 
 /// Columns first .. first + count.
 DenseView columns_of(DenseView v, i64 first, i64 count) {
@@ -150,8 +146,7 @@ class TurnFirst : public Preparation {
                  x = r_.dense_turned ? turned(operands[r_.dense]) : operands[r_.dense];
     const auto rows = [&] { return x.type() == product_.operands[1] ? x : execution::row_major_copy(x); };
     if (!r_.out_turned) return inner_->run(std::array{s, rows()}, out, alpha, beta);
-    static constexpr int perm[] = {1, 0};
-    const DenseView from = execution::view_of(x), to = execution::permuted(execution::view_of(out), perm);
+    const DenseView from = execution::view_of(x), to = execution::permuted(execution::view_of(out), other_way);
     const auto product = [&](const Runner& runner, const Tensor& in, const Tensor& made, const DenseView& written) {
       const DenseView scratch = execution::view_of(made);
       if (!beta.is_zero()) execution::assign(scratch, written);

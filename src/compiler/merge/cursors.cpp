@@ -41,6 +41,12 @@ Storage::Storage(const TensorType& t)
   }
 }
 
+Expr Cursors::pos(int k, int l, const Expr& position) {
+  const int b =
+      buffer(BufferBinding::pos, k, l, name_of_operand(k) + "_pos" + std::to_string(l), operand(k).type.pos_dtype);
+  return ir::cast(DType::i64, ir::load(params_.param(b), b, position));
+}
+
 levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
   const auto o = static_cast<std::size_t>(k);
   const int l = at.level[o];
@@ -52,9 +58,7 @@ levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
   const bool sized = in.level.kind == LevelKind::bitmap || (own && levels::registered(in.level.kind).reads_size);
   in.size = sized ? extent(var) : ir::int_const(0);
   in.pos = [this, k, l, present = at.present[o]](const Expr& p) {
-    const int b =
-        buffer(BufferBinding::pos, k, l, name_of_operand(k) + "_pos" + std::to_string(l), operand(k).type.pos_dtype);
-    const Expr e = ir::cast(DType::i64, ir::load(params_.param(b), b, p));
+    const Expr e = pos(k, l, p);
     return present ? ir::select(present, e, ir::int_const(0)) : e;
   };
   in.crd = [this, k, l](const Expr& p) { return crd(k, l, p); };

@@ -74,6 +74,8 @@ class Cursors {
   /// Of a level whose parents all have as many: how many slots. null: of another
   Expr slots_of(const levels::CursorInputs& in, int operand, int level);
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
+  /// pos[position], a number.
+  Expr pos(int operand, int level, const Expr& position);
   /// crd[position], unpacked; of a bitmap the word there.
   Expr crd(int operand, int level, const Expr& position);
   Expr crd(const Fiber& c, const Expr& position) { return crd(c.operand, c.level, position); }

@@ -183,9 +183,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
 }
 
 Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
-  bool rows = false;
-  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) rows = rows || has_chosen_rows(in_, k);
-  if (in_.rows_ahead == 0 || !rows || var != choosing_variable(in_) || one_chain_ || only.steps) return nullptr;
+  if (in_.rows_ahead == 0 || var != choosing_variable(in_) || one_chain_) return nullptr;
   Expr last = last_element(only, out);
   if (last) lines_.back() += ", rows " + std::to_string(in_.rows_ahead) + " ahead";
   return last;

@@ -168,11 +168,9 @@ bool has_lanes(const Computation& input, const std::function<bool(int)>& moves);
 /// Is the node a factor of the whole, whose value may make every product what sums start from? Then whoever has that
 /// value adds nothing.
 bool annihilates(const Input& input, int node);
-/// The variable of the rows that may be prefetched; -1: there is none.
-int row_variable(const Input& input);
-/// ... and that of the coordinates that choose them.
+/// The variable of the coordinates that choose rows which may be prefetched.
 int choosing_variable(const Input& input);
-/// Has the operand rows along it that a sparse operand's coordinates may choose?
+/// Has the operand such rows, along the tile or the innermost variable?
 bool has_chosen_rows(const Input& input, int operand);
 /// Can the result be assembled in this order of loops: at most one of its variables inside a summed one? Those of its
 /// dense tail count as summed.

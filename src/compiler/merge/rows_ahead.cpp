@@ -13,13 +13,14 @@ constexpr std::int64_t most_lines = 8;  ///< of a row that is not in pieces
 
 bool has(const Operand& o, int var) { return std::ranges::find(o.vars, var) != o.vars.end(); }
 
-}  // namespace
-
+/// The variable of the rows; -1: there is none.
 int row_variable(const Input& in) {
   if (in.tile >= 0) return in.tile;
   const int last = in.num_vars - 1;
   return last > 0 && !in.summed[static_cast<std::size_t>(last)] ? last : -1;
 }
+
+}  // namespace
 
 int choosing_variable(const Input& in) { return in.num_vars - (in.tile >= 0 ? 1 : 2); }
 
@@ -40,10 +41,7 @@ Expr Values::last_element(const Fiber& only, Stmts& out) {
       const Expr all = v == 0 ? last_ : extent(v);
       count = count ? count * extent(v) : all;
     } else if (k == LevelKind::compressed && l > 0) {
-      const int b =
-          buffer(BufferBinding::pos, only.operand, l, name_of_operand(only.operand) + "_pos" + std::to_string(l),
-                 operand(only.operand).type.pos_dtype);
-      count = ir::cast(DType::i64, ir::load(params_.param(b), b, count));
+      count = pos(only.operand, l, count);
     } else {
       return nullptr;
     }

@@ -23,9 +23,26 @@ inline constexpr i64 far_ahead = vector_bytes == 64 ? scatter_distance : 96;
 /// Elements of a row from which on it pays to ask for A's lines one by one (where A comes from memory and the columns
 /// are few: 1.2 times as fast; level in a cache; 5 to 15 % slower where rows are short).
 inline constexpr i64 long_row = 128;
-inline constexpr int elements_together = 8;  ///< of such a row, for which its lines are asked for once
-template <class T> [[gnu::always_inline]] static inline void prefetch_elements(const T* p) {
-  prefetch(reinterpret_cast<const char*>(p) + 2048);
+
+/// add(chain, element) for elements from k on, to each chain in turn, while there is one for each; the first that is
+/// left.
+template <RowLocality R, int Chains, class V, class C, class F>
+[[gnu::always_inline]] static inline i64 in_chains(i64 k, i64 stop, const C* crd, const V* values, const F& add) {
+  if constexpr (R == RowLocality::nearest) {
+    constexpr int few = 8;
+    constexpr i64 ahead = 2048;
+    for (; k + few <= stop; k += few) {
+      prefetch(reinterpret_cast<const char*>(values + k) + ahead);
+      prefetch(reinterpret_cast<const char*>(crd + k) + ahead);
+#pragma GCC unroll 8
+      for (int u = 0; u < few; ++u) add(u % Chains, k + u);
+    }
+  }
+  if constexpr (Chains > 1)
+    for (; k + Chains <= stop; k += Chains)
+#pragma GCC unroll 4
+      for (int u = 0; u < Chains; ++u) add(u, k + u);
+  return k;
 }
 
 // The vectors of one output row stay in registers while the row's elements stream by. Few vectors would wait for each
@@ -46,24 +63,15 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
   for (int u = 0; u < chains; ++u)
 #pragma GCC unroll 17
     for (int q = 0; q < M; ++q) acc[u][q] = Vec<V>{};
-  const auto add = [&](Vec<V>* sums, i64 at) __attribute__((always_inline)) {
+  const auto add = [&](int chain, i64 at) __attribute__((always_inline)) {
     const V* row = x + static_cast<i64>(crd[at]) * d.ldx;
     const Vec<V> v = splat(values[at]);
 #pragma GCC unroll 17
-    for (int q = 0; q < M; ++q) sums[q] += v * place.read(row, q);
+    for (int q = 0; q < M; ++q) acc[chain][q] += v * place.read(row, q);
   };
-  if constexpr (R == RowLocality::nearest)
-    for (; k + elements_together <= stop; k += elements_together) {
-      prefetch_elements(values + k);
-      prefetch_elements(crd + k);
-#pragma GCC unroll 8
-      for (int u = 0; u < elements_together; ++u) add(acc[u % chains], k + u);
-    }
-  if constexpr (chains > 1) {
-    for (; k + chains <= stop; k += chains)
-#pragma GCC unroll 4
-      for (int u = 0; u < chains; ++u) add(acc[u], k + u);
+  k = in_chains<R, chains>(k, stop, crd, values, add);
 #if defined(__AVX512F__)
+  if constexpr (chains > 1) {
     // How much is left of a row is what a core cannot guess: elements of the next row stand in, and do not count.
     // (Short rows: 5 to 15 %.) Behind the last row nothing is read.
     const bool more = k + chains <= last;
@@ -74,12 +82,12 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
 #pragma GCC unroll 17
         for (int q = 0; q < M; ++q) acc[u][q] = sum_if(k + u < stop, acc[u][q], values[k + u], place.read(row, q));
       } else if (k + u < stop) {
-        add(acc[u], k + u);
+        add(u, k + u);
       }
     }
     k = stop;
-#endif
   }
+#endif
   for (; k < stop; ++k) {
     if constexpr (R == RowLocality::far || R == RowLocality::twice || R == RowLocality::scattered) {
       const auto ask = [&]<bool Second>(i64 ahead) __attribute__((always_inline)) {
@@ -88,7 +96,7 @@ static inline void row_panel(i64 k, i64 stop, i64 last, const C* crd, const V* v
       ask.template operator()<R == RowLocality::scattered>(distance);
       if constexpr (R == RowLocality::twice) ask.template operator()<true>(2 * distance);
     }
-    add(acc[0], k);
+    add(0, k);
   }
 #pragma GCC unroll 2
   for (int u = chains / 2; u > 0; u /= 2)
@@ -126,26 +134,17 @@ template <RowLocality R, class Place, class V, class C>
   constexpr i64 distance = R == RowLocality::scattered ? far_ahead : 24;
   using Part = typename Place::type;
   Part acc[chains][parts] = {};
-  const auto add = [&](Part* sums, i64 at) __attribute__((always_inline)) {
+  const auto add = [&](int chain, i64 at) __attribute__((always_inline)) {
     if constexpr (asks) {
+      constexpr int bytes = parts * static_cast<int>(sizeof(Part));
       const V* later = x + static_cast<i64>(crd[at + distance < last ? at + distance : at]) * ldx;
-      prefetch_bytes<parts* static_cast<int>(sizeof(Part)), R == RowLocality::scattered>(later);
+      prefetch_bytes<bytes, R == RowLocality::scattered>(later, bytes >= 64);
     }
     const V* row = x + static_cast<i64>(crd[at]) * ldx;
 #pragma GCC unroll 4
-    for (int q = 0; q < parts; ++q) sums[q] += values[at] * place.read(row, q);
+    for (int q = 0; q < parts; ++q) acc[chain][q] += values[at] * place.read(row, q);
   };
-  if constexpr (R == RowLocality::nearest)
-    for (; k + elements_together <= stop; k += elements_together) {
-      prefetch_elements(values + k);
-      prefetch_elements(crd + k);
-#pragma GCC unroll 8
-      for (int u = 0; u < elements_together; ++u) add(acc[u % chains], k + u);
-    }
-  for (; k + chains <= stop; k += chains)
-#pragma GCC unroll 4
-    for (int u = 0; u < chains; ++u) add(acc[u], k + u);
-  for (; k < stop; ++k) add(acc[0], k);
+  for (k = in_chains<R, chains>(k, stop, crd, values, add); k < stop; ++k) add(0, k);
   place.template finish<chains>(acc, out, d.alpha, d.beta);
 }
 

@@ -133,27 +133,21 @@ template <class V> static inline void finish(V* out, V sum, V alpha, V beta) {
 [[gnu::always_inline]] static inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 /// Into the second level.
 [[gnu::always_inline]] static inline void prefetch_second(const void* p) { __builtin_prefetch(p, 0, 2); }
-/// N vectors from `row` on, one line more where they do not begin with one; into the first level, or the second.
-template <int N, bool Second, class V> [[gnu::always_inline]] static inline void prefetch_row(const V* row,
-                                                                                              bool straddles) {
-  const auto ask = [](const char* line) __attribute__((always_inline)) {
-    if constexpr (Second) prefetch_second(line);
-    else prefetch(line);
-  };
-  const char* bytes = reinterpret_cast<const char*>(row);
-  for (int q = 0; q < N * vector_bytes; q += 64) ask(bytes + q);
-  if (straddles) ask(bytes + N * vector_bytes - 1);
-}
-/// The lines of so few bytes that one line, or two, could hold.
-template <int Bytes, bool Second> [[gnu::always_inline]] static inline void prefetch_bytes(const void* p) {
+/// The lines of so many bytes, one more where they do not begin with one; into the first level, or the second.
+template <int Bytes, bool Second> [[gnu::always_inline]] static inline void prefetch_bytes(const void* p,
+                                                                                           bool straddles) {
   const auto ask = [](const char* line) __attribute__((always_inline)) {
     if constexpr (Second) prefetch_second(line);
     else prefetch(line);
   };
   const char* bytes = static_cast<const char*>(p);
-  ask(bytes);
-  if constexpr (Bytes > 64) ask(bytes + 64);
-  if constexpr (Bytes >= 64) ask(bytes + Bytes - 1);
+  for (int q = 0; q < Bytes; q += 64) ask(bytes + q);
+  if (straddles) ask(bytes + Bytes - 1);
+}
+/// N vectors.
+template <int N, bool Second, class V> [[gnu::always_inline]] static inline void prefetch_row(const V* row,
+                                                                                              bool straddles) {
+  prefetch_bytes<N * vector_bytes, Second>(row, straddles);
 }
 /// The same for so many elements, into the second level.
 template <class V> [[gnu::always_inline]] static inline void prefetch_elements_second(const V* row, i64 elements) {
