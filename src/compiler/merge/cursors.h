@@ -49,7 +49,11 @@ struct Place {
   Expr passes;                          ///< does the mask let the value through, where no jump has asked? null: it does
   std::vector<compiler::Group> groups;  ///< inside the loop over the tile: of its piece
   compiler::Group group;                ///< ... which of them values are for
-  int chain = 0;                        ///< which of the totals takes the value
+  int chain = 0;                        ///< which of the totals takes the value, or which of these slots:
+  int slots = 1;                        ///< so many of a pattern whose sums run side by side
+  std::vector<Expr> in_block = {};      ///< ... which stand in a block: coordinates of the next variable that it takes
+  bool whole = false;                   ///< all of a block lies inside the bounds
+  bool singly = false;                  ///< slots of a block are taken one by one
 };
 
 /// The function under construction: its parameters, and how the levels of its operands are walked.

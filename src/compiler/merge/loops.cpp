@@ -107,8 +107,10 @@ Stmt Nest::emit_tile(const Place& at) {
 }
 
 Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors) {
-  if (cursors.empty())
+  if (cursors.empty()) {
     if (const Stmt chosen = chosen_coordinates(var, at)) return chosen;
+    if (!at.singly && (!at.in_block.empty() || piece_of_block(var).rows > 0)) return slots_of_block(var, at);
+  }
   Stmts out, body, after;
   const std::string v = names_.fresh(letter(var));
   for (Fiber& c : cursors) {
@@ -139,13 +141,27 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
 }
 
 Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set) {
-  const Fiber& leading = cursors[driver];
-  const bool alone = cursors.size() == 1, plain = !leading.steps && leading.next.empty() && !leading.has_unused;
+  Fiber& leading = cursors[driver];
+  const bool alone = cursors.size() == 1;
+  if (alone && stores_by_slots(leading)) leading.next.clear();
+  const bool plain = !leading.steps && leading.next.empty() && !leading.has_unused;
   if (alone && plain && register_open_ && totals_.size() > 1 && var + 1 == in_.num_vars)
     return in_chains(var, at, leading, set);
+  if (alone && plain && leading.operand == in_.pattern && !register_open_ && at.slots == 1)
+    if (const int slots = slots_together(var); slots > 1) {
+      lines_.back() += ", " + std::to_string(slots) + " slots together";
+      return in_chains(var, at, leading, set, slots);
+    }
   Stmts out, body;
   const std::string v = names_.fresh(letter(var));
   const Expr coordinate = ir::var(v), p = ir::var(leading.p);
+  const auto o = static_cast<std::size_t>(leading.operand);
+  if (alone && plain && kind(leading.operand, leading.level) == LevelKind::singleton && !at.next[o] && !at.present[o]) {
+    out.push_back(ir::let(leading.p, leading.begin));  // one child, and no loop
+    out.push_back(ir::let(v, here(leading)));
+    out.push_back(enter(var, at, coordinate, cursors, set));
+    return ir::block(std::move(out));
+  }
   // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
   if (alone && leading.steps) body.push_back(leading.steps->step);
   if (alone && plain)
@@ -189,23 +205,29 @@ Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
   return last;
 }
 
-/// The innermost loop over one operand's positions, several at a time, each for a total of its own.
-Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set) {
+/// The loop over one operand's positions, several at a time, each for a total of its own.
+Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set, int slots) {
   Stmts out;
   const Expr last = last_element_of(var, only, out);
-  out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, static_cast<int>(totals_.size()), nullptr,
-                               [&](const Expr& position, int chain, bool) {
-                                 Fiber c = only;
-                                 Place inside = at;
-                                 inside.chain = chain;
-                                 c.p = names_.fresh(only.p + "_of");
-                                 Stmts one{ir::let(c.p, position)};
-                                 if (last) prefetch_rows(var, at, c, last, one);
-                                 const std::string v = names_.fresh(letter(var));
-                                 one.push_back(ir::let(v, here(c)));
-                                 one.push_back(enter(var, std::move(inside), ir::var(v), {c}, set));
-                                 return ir::block(std::move(one));
-                               }));
+  const int chains = slots > 1 ? slots : static_cast<int>(totals_.size());
+  std::optional<std::size_t> told;  // the same loops inside, for every copy
+  const auto copy = [&](const Expr& position, int chain, bool is_last) {
+    Fiber c = only;
+    Place inside = at;
+    inside.chain = chain;
+    const bool alone = chain == 0 && is_last;
+    inside.slots = alone ? 1 : slots;
+    c.p = names_.fresh(only.p + "_of");
+    Stmts one{ir::let(c.p, position)};
+    if (last) prefetch_rows(var, at, c, last, one);
+    const std::string v = names_.fresh(letter(var));
+    one.push_back(ir::let(v, here(c)));
+    one.push_back(enter(var, std::move(inside), ir::var(v), {c}, set));
+    if (!told) told = lines_.size();
+    lines_.resize(*told);
+    return ir::block(std::move(one));
+  };
+  out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, chains, nullptr, copy));
   return ir::block(std::move(out));
 }
 
@@ -332,7 +354,7 @@ bool Nest::keep_bounds(int var, const Place& at, Expr& first, Expr& last) {
 }
 
 Expr Nest::inside_bounds(int var, const Place& at) {
-  if (at.in_bounds) return nullptr;
+  if (at.in_bounds || at.whole) return nullptr;
   Expr test;
   for (std::size_t b = 0; b < in_.bounds.size(); ++b) {
     const auto& terms = in_.bounds[b].terms;

@@ -23,7 +23,8 @@ class Nest : private Results {
   bool has_level(int operand, int var, const Place& at) const;
   Stmt every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
-  Stmt in_chains(int var, const Place& at, const Fiber& only, const Set& set);
+  /// `slots`: chains are not of totals, but of so many slots.
+  Stmt in_chains(int var, const Place& at, const Fiber& only, const Set& set, int slots = 1);
   /// In front of the loop over this operand's elements, whose coordinates choose rows that are prefetched: the last
   /// element that may be read. null: none are
   Expr last_element_of(int var, const Fiber& only, Stmts& out);
@@ -42,6 +43,10 @@ class Nest : private Results {
   /// Does a dense mask let this place through?
   Expr dense_mask(const Place& at);
   Expr holds(const Set& set, const std::vector<Fiber>& cursors) const;
+
+  // --- block.cpp ---
+  /// The loops over a dense block of the pattern, in pieces whose sums run side by side.
+  Stmt slots_of_block(int var, const Place& at);
 
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such

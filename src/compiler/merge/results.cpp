@@ -24,6 +24,7 @@ bool Results::absent_changes_nothing() const {
 Stmt Results::leaf(const Place& at) {
   if (!at.groups.empty()) return leaf_of_piece(at);
   Stmts out;
+  if (register_open_ && in_.combine != Combine::first) return add_term(at);
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
   if (at.holds || absent_changes_nothing()) e.present = nullptr;
   e.value = cast(e.value, in_.nodes.back().dtype, in_.compute);
@@ -33,20 +34,35 @@ Stmt Results::leaf(const Place& at) {
   }
   Stmts add;
   add_to_total(e.value, add, at.chain);
+  note_term(e.present, std::move(add), out);
+  return ir::block(std::move(out));
+}
+
+Stmt Results::add_term(const Place& at) {
+  Stmts out, add;
+  Expr present;
+  const Value next = with_term(total_, total(0, at.chain), at, present, out);
+  assign_total(next, add, at.chain);
+  note_term(at.holds || absent_changes_nothing() ? nullptr : present, std::move(add), out);
+  return ir::block(std::move(out));
+}
+
+void Results::note_term(const Expr& present, Stmts add, Stmts& out) {
   if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
   if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
   const Stmt all = ir::block(std::move(add));
-  out.push_back(e.present ? ir::branch(e.present, all) : all);
-  return ir::block(std::move(out));
+  out.push_back(present ? ir::branch(present, all) : all);
 }
 
 Stmt Results::accumulate(int var, const Place& at) {
   if (!at.groups.empty()) return accumulate_piece(var, at);
+  if (at.slots > 1) return sum_of_slot(var, at);
   Stmts out;
   open_totals(1, [](std::size_t) { return 1; }, out);
-  // A dense result holds the identity already: adding it once more changes nothing.
-  // (But that a diagonal is there is said by what is put.)
-  found_ = in_.dense_result && !in_.diagonals && in_.combine != Combine::first ? "" : "found";
+  // A dense result holds the identity already: adding it once more changes nothing. (But that a diagonal is there is
+  // said by what is put.) A slot of a pattern has a value in any case.
+  const bool always = (in_.dense_result && !in_.diagonals) || in_.pattern >= 0;
+  found_ = always && in_.combine != Combine::first ? "" : "found";
   if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
   if (in_.others) out.push_back(ir::declare(count_ = names_.fresh("count"), ir::int_const(0)));
   sums_.clear();
@@ -67,7 +83,7 @@ Stmt Results::accumulate(int var, const Place& at) {
     out.push_back(ir::branch(ir::lt(ir::var(count_), places(var)), ir::block(std::move(add))));
   }
   checks_ = can_check_sums();  // only the first chain may hold NaN then
-  const Value all = joined_total(out);
+  const Value all = times_factors(total_, joined_total(out), at, out);
   checks_ = false;
   put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), cast(all, total_.compute(), in_.compute)},
       out);

@@ -1,5 +1,7 @@
 #pragma once
 // What becomes of values: a sum in registers, a place in the result.
+#include <span>
+
 #include "compiler/merge/totals.h"
 
 namespace strata::merging {
@@ -12,6 +14,10 @@ class Results : protected Totals {
   // --- results.cpp ---
   bool absent_changes_nothing() const;
   Stmt leaf(const Place& at);
+  /// One more term of the total.
+  Stmt add_term(const Place& at);
+  /// ... is added so where it is present.
+  void note_term(const Expr& present, Stmts add, Stmts& out);
   Stmt accumulate(int var, const Place& at);
   /// The loops from counted_from_ on, and what is absent in each row of results inside them.
   Stmt count_by_row(const Place& at);
@@ -25,6 +31,28 @@ class Results : protected Totals {
   /// The sums of a piece of the tile.
   Stmt accumulate_piece(int var, const Place& at);
   Stmt leaf_of_piece(const Place& at);
+
+  // --- slots.cpp ---
+  /// Is every slot below these positions one with its own coordinates, also where they share some? A loop over short
+  /// runs would be all about their ends.
+  bool stores_by_slots(const Fiber& c) const;
+  /// Are there sums in the slots of a pattern, of few vectors each?
+  bool sums_in_slots() const;
+  /// How many slots, one behind the other, the loop of this variable sums together; 1: each is summed by itself.
+  int slots_together(int var) const;
+  /// A piece of the dense block below each element of the pattern, from this variable on, whose sums stay in registers:
+  /// its rows and columns. 0: there is no such block.
+  struct BlockPiece {
+    std::int64_t rows = 0, columns = 0;
+  };
+  BlockPiece piece_of_block(int var) const;
+  /// The sum of one of several slots; with the last one come those of all.
+  Stmt sum_of_slot(int var, const Place& at);
+  void store_slots(std::span<const Place> slots, std::vector<Value> sums, Stmts& out);
+  bool has_values_of_slots() const;
+  /// A lane for each of so many slots, times what stands in these.
+  Value times_values_of_slots(std::span<const Place> slots, Value sums, Stmts& out);
+  std::vector<Place> waiting_;  ///< for the last of them
 
   /// A reduction that counts what is absent, with loops of the result inside: its own variables. -1: it has none
   /// inside.

@@ -17,7 +17,7 @@ bool has(const Operand& o, int var) { return std::ranges::find(o.vars, var) != o
 int row_variable(const Input& in) {
   if (in.tile >= 0) return in.tile;
   const int last = in.num_vars - 1;
-  return last > 0 && !in.summed[static_cast<std::size_t>(last)] ? last : -1;
+  return last > 0 && (!in.summed[static_cast<std::size_t>(last)] || in.pattern >= 0) ? last : -1;
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ Totals::Totals(const Input& input) : Assembler(input), total_(dtype_of_totals(in
   for (int v = 0; v < in_.num_vars; ++v)
     if (!in_.summed[static_cast<std::size_t>(v)]) last = v;
   if (last + 1 < in_.num_vars) summed_from_ = last + 1;
+  find_factors();
 }
 
 int Totals::chains_of_sums(std::size_t groups) const {
@@ -89,17 +90,19 @@ Value Totals::joined_total(Stmts& out, std::size_t group) {
 }
 
 Value Totals::with_term(const Arithmetic& sums, const Value& sum, const Place& at, Expr& present, Stmts& out) {
+  if (!outside_.empty()) return with_product(sums, sum, at, out);
   const ElementwiseNode& root = in_.nodes.back();
   const bool product = in_.combine == Combine::plus && sums.compute() == root.compute && root.compute == root.dtype &&
                        root.op == Operator::multiply && root.arguments.size() == 2 && !root.no_sign && !in_.ring;
   if (product) {
     const Element a = argument(root, 0, !root.needed[0], at, out), b = argument(root, 1, !root.needed[1], at, out);
     present = both(root.needed[0] ? a.present : nullptr, root.needed[1] ? b.present : nullptr);
-    return sums.mul_add(a.value, b.value, sum);
+    return sum.re ? sums.mul_add(a.value, b.value, sum) : sums.mul(a.value, b.value);
   }
   const Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
   present = e.present;
-  const Value more = cast(e.value, root.dtype, sums.compute());
+  const Value more = cast(cast(e.value, root.dtype, in_.compute), in_.compute, sums.compute());
+  if (!sum.re) return more;
   return in_.combine == Combine::plus ? sums.add(sum, more) : joined(sum, more);
 }
 
@@ -107,8 +110,16 @@ void Totals::add_to_total(const Value& value, Stmts& out, int chain) {
   const Value old = total(0, chain), more = cast(value, in_.compute, total_.compute());
   const Value next = in_.combine == Combine::first ? arithmetic_.either(ir::var(found_, {DType::boolean, 1}), old, more)
                                                    : joined(old, more);
-  out.push_back(ir::assign(old.re->name, next.re));
-  if (next.im) out.push_back(ir::assign(old.im->name, next.im));
+  assign_total(next, out, chain);
+}
+
+void Totals::assign_total(const Value& next, Stmts& out, int chain) {
+  const Value old = total(0, chain);
+  if (!next.im) return out.push_back(ir::assign(old.re->name, next.re));
+  const std::string re = names_.fresh("next");  // the imaginary part reads the real one of before
+  out.push_back(ir::let(re, next.re));
+  out.push_back(ir::assign(old.im->name, next.im));
+  out.push_back(ir::assign(old.re->name, ir::var(re, next.re->type)));
 }
 
 }  // namespace strata::merging

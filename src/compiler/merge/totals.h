@@ -20,10 +20,21 @@ class Totals : protected Assembler {
   /// Of all chains.
   Value joined_total(Stmts& out, std::size_t group = 0);
   Value joined(const Value& total, const Value& more) const;
-  /// A sum, kept as `sums` computes, and the term at this place; `present`: where there is one.
+  /// A sum, kept as `sums` computes, and the term at this place; `present`: where there is one. Null: a sum of nothing,
+  /// whose first term this is.
   Value with_term(const Arithmetic& sums, const Value& sum, const Place& at, Expr& present, Stmts& out);
   /// Assigns the total and one more value.
   void add_to_total(const Value& value, Stmts& out, int chain = 0);
+  void assign_total(const Value& next, Stmts& out, int chain = 0);
+
+  // --- factors.cpp ---
+  void find_factors();
+  /// A sum, and the product of those factors that are inside.
+  Value with_product(const Arithmetic& sums, const Value& sum, const Place& at, Stmts& out);
+  /// A sum of these, times those that are outside.
+  Value times_factors(const Arithmetic& sums, const Value& sum, const Place& at, Stmts& out);
+  /// A sum of products that are -0.0 is 0.0, and so is what stands for it.
+  static Value without_sign(const Arithmetic& sums, const Value& v);
 
   // --- checked_sums.cpp ---
   bool can_check_sums() const;
@@ -45,6 +56,8 @@ class Totals : protected Assembler {
   Stmt add_in_vectors(int var, Place at, Expr& from);
   /// Each lane has taken so many terms more: where these are enough, all join the total.
   void count_added(const Expr& terms, Stmts& out);
+  /// What the lanes of each vector come to: one value, or a lane for each of them.
+  Value joined_lanes(std::vector<Expr> each, Stmts& out);
   /// What the vectors hold, to the total; they start again.
   void add_lanes(Stmts& out);
 
@@ -52,6 +65,12 @@ class Totals : protected Assembler {
   int summed_from_ = -1;        ///< from this variable on all are summed: kept in a register; -1: none
   bool register_open_ = false;
   bool one_chain_ = false;  ///< sums are so seldom run that several chains are not worth their code
+  struct Multiplier {
+    int node;           ///< a product
+    std::size_t which;  ///< its argument
+  };
+  std::vector<Multiplier> inside_,
+      outside_;  ///< of each term, or of their sum; both empty where terms are taken as they are
   struct Total {
     std::string re, im;
     int lanes = 1;

@@ -89,22 +89,27 @@ void Totals::count_added(const Expr& terms, Stmts& out) {
   out.push_back(ir::branch(ir::ge(added, ir::int_const(most_added)), ir::block(std::move(join))));
 }
 
+Value Totals::joined_lanes(std::vector<Expr> each, Stmts& out) {
+  if (in_.combine == Combine::plus) return {ir::reduce_lanes(ir::Op::add, std::move(each)), nullptr};
+  // The extreme of numbers, unless one of them is none: those alone are added up, which leaves NaN.
+  std::vector<Expr> others;
+  for (Expr& e : each) {
+    e = compiler::named(names_, out, "lanes", e);
+    others.push_back(ir::select(ir::ne(e, e), e, ir::constant(Scalar::zero(in_.compute), e->type.lanes)));
+  }
+  const ir::Op op = in_.combine == Combine::minimum ? ir::Op::min : ir::Op::max;
+  const Expr extreme = compiler::named(names_, out, "extreme", ir::reduce_lanes(op, std::move(each))),
+             other = compiler::named(names_, out, "other", ir::reduce_lanes(ir::Op::add, std::move(others)));
+  return {ir::select(ir::ne(other, other), other, extreme), nullptr};
+}
+
 void Totals::add_lanes(Stmts& out) {
   Value all;
   for (const auto& name : sums_) {
     const Value one{ir::var(name, {in_.compute, in_.lanes}), nullptr};
     all = all.re ? combine(all, one) : one;
   }
-  if (in_.combine == Combine::plus) {
-    add_to_total(arithmetic_.reduce(all), out);
-  } else {
-    all = named("lanes", all, out);
-    std::vector<Value> lanes;
-    for (int k = 0; k < in_.lanes; ++k) lanes.push_back(arithmetic_.lane(all, k));
-    for (std::size_t half = lanes.size() / 2; half > 0; half /= 2)
-      for (std::size_t k = 0; k < half; ++k) lanes[k] = named("lane", combine(lanes[k], lanes[k + half]), out);
-    add_to_total(lanes.front(), out);
-  }
+  add_to_total(joined_lanes({all.re}, out), out);
   for (const auto& name : sums_) out.push_back(ir::assign(name, start_of_lanes()));
 }
 

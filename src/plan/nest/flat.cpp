@@ -48,7 +48,7 @@ Flat likely(const Unit& u, const Order& o) { return flattened(u, static_cast<i64
 }  // namespace
 
 Order::Slots slots_of(const Unit& u, const Order& o) {
-  if (o.pattern < 0 || u.mask >= 0 || !u.bounds.empty()) return Order::nested;
+  if (o.pattern < 0 || u.mask >= 0 || !u.bounds.empty() || u.output.size() < u.extents.size()) return Order::nested;
   const Lazy& t = pattern_of(u, o);
   const auto& [stored, slots, children, each_slot, full] = t.stats();
   if (slots == 0) return Order::nested;

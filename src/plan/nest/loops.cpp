@@ -106,7 +106,7 @@ TensorType Loops::type(const Format& wanted, std::optional<DType> dtype) const {
   else built.shape = cuts.front().shape;
   built.dtype = unit.dtype;
   built.fill = unit.fill.as(unit.dtype);
-  TensorType out = converted_type(built, order.visits, wanted, dtype);
+  TensorType out = converted_type(built, elements(), wanted, dtype);
   if (wanted.is_all_dense() && wanted.is_identity()) out.pos_dtype = out.crd_dtype = DType::i32;
   if (const Lazy* t = pattern(wanted)) {
     out.pos_dtype = t->type().pos_dtype;
@@ -123,7 +123,19 @@ const Lazy* Loops::pattern(const Format& wanted) const {
 
 planning::Stats Loops::stats(const TensorType& type) const {
   const Lazy* t = pattern(type.format);
-  return t ? t->stats() : planning::stats_for(type, order.visits);
+  return t ? t->stats() : planning::stats_for(type, elements());
+}
+
+double Loops::elements() const {
+  double out = order.visits;
+  for (std::size_t i = 0; i < unit.extents.size(); ++i) {
+    const auto has = [&](const Access& a) {
+      return !a.dense && std::ranges::count(a.indices, static_cast<int>(i)) > 0;
+    };
+    if (unit.summed[i] && unit.extents[i] > 0 && std::ranges::none_of(unit.accesses, has))
+      out /= static_cast<double>(unit.extents[i]);
+  }
+  return out;
 }
 
 std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& wanted,

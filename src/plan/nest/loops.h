@@ -27,6 +27,8 @@ struct Loops {
   /// What run() makes, and about how many elements it has.
   TensorType type(const Format& wanted, std::optional<DType> dtype) const;
   planning::Stats stats(const TensorType& type) const;
+  /// Of the result, about and at most: what is visited, but once where sums run over dense operands alone.
+  double elements() const;
   /// Whose pattern the result has; null: none's.
   const Lazy* pattern(const Format& wanted) const;
 };

@@ -6,79 +6,13 @@
 #include "compiler/merge/iteration.h"
 #include "convert/convert_elements.h"
 #include "format/recognise.h"
-#include "format/registered_levels.h"
+#include "plan/nest/aligned.h"
 #include "plan/nest/flat.h"
 #include "plan/nest/tile.h"
 #include "plan/nest/unit.h"
 #include "tensor/tensor_impl.h"
 
 namespace strata::direct {
-
-std::optional<std::vector<int>> storage_order(const Format& f) {
-  if (f.num_parts() != 1) return std::nullopt;
-  std::vector<int> out;
-  for (int l = 0; l < f.num_levels(); ++l) {
-    const Level& level = f.level(l);
-    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
-    const bool usable =
-        level.kind == LevelKind::dense || (level.kind == LevelKind::compressed && level.unique && level.ordered);
-    if (e.op != ExprNode::dim || !usable) return std::nullopt;
-    out.push_back(e.a);
-  }
-  return out;
-}
-
-std::optional<std::vector<int>> loop_order(const Format& f) {
-  if (f.num_parts() != 1) return std::nullopt;
-  std::vector<int> out;
-  bool listed = false;  // do positions that follow one another share coordinates so far?
-  for (int l = 0; l < f.num_levels(); ++l) {
-    const Level& level = f.level(l);
-    const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
-    if (e.op != ExprNode::dim || !level.ordered) return std::nullopt;
-    switch (level.kind) {
-      case LevelKind::dense:
-        if (listed) return std::nullopt;
-        break;
-      case LevelKind::compressed:
-        if (listed) return std::nullopt;
-        listed = !level.unique;
-        break;
-      case LevelKind::singleton:
-        if (l == 0) return std::nullopt;
-        if (l + 1 == f.num_levels() || f.level(l + 1).kind != LevelKind::singleton) {
-          if (listed && !level.unique) return std::nullopt;
-          listed = false;
-        }
-        break;
-      case LevelKind::delta:
-      case LevelKind::bitmap:
-      case LevelKind::structured:
-      case LevelKind::padded:
-        if (listed || !level.unique) return std::nullopt;
-        break;
-      default:
-        if (!levels::is_registered(level.kind) || listed) return std::nullopt;
-    }
-    out.push_back(e.a);
-  }
-  return listed ? std::nullopt : std::optional(out);
-}
-
-std::string reason_to_convert(const Unit& u, const Order& o, std::size_t k) {
-  const Access& a = u.accesses[k];
-  const Format& f = a.tensor.format();
-  if (f.num_parts() != 1) return "it is a sum of parts";
-  if (!f.is_identity()) return "its levels are blocks or diagonals, not its indices";
-  if (!f.is_ordered()) return "its coordinates do not ascend";
-  if (!f.is_unique()) return "it may hold an element twice";
-  const auto dims = loop_order(f);
-  if (!dims) return "its levels cannot be walked beside others";
-  if (static_cast<int>(k) == u.mask && f.can_hold_fill()) return "its fill-in is no part of a mask";
-  const auto met = [&](int d) { return std::ranges::find(o.indices, a.indices[static_cast<std::size_t>(d)]); };
-  return std::ranges::is_sorted(*dims, {}, met) ? "its rows are walked again and again"
-                                                : "the loops run in another order";
-}
 
 namespace {
 
@@ -115,7 +49,8 @@ class Model {
     if (strips && along_ >= 0 && starts_at_zero()) diagonals_ = about_diagonals(u_);
   }
 
-  /// One sparse tensor, every element of which becomes one of the result: nothing needs to be assembled.
+  /// One sparse tensor, every element of which becomes one of the result, itself or as a sum of what dense operands
+  /// have there: nothing needs to be assembled.
   std::optional<Order> in_pattern() const {
     const int first = pattern();
     if (first < 0 || !kept_[static_cast<std::size_t>(first)] ||
@@ -124,14 +59,24 @@ class Model {
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
     Order out = into(first);
     for (int d : *kept_[static_cast<std::size_t>(first)]) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
-    if (out.indices.size() != u_.extents.size() || !granted(out.indices)) return {};
+    for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i) {
+      if (u_.is_output(i)) continue;
+      out.indices.push_back(i);
+      out.visits *= extent(i);
+    }
+    if (out.indices.size() != u_.extents.size()) return {};
+    // The sum that most operands lie along is the innermost one, and a long one where several are.
+    std::stable_sort(out.indices.begin() + std::ssize(u_.output), out.indices.end(), [&](int x, int y) {
+      return strided(x) != strided(y) ? strided(x) > strided(y) : extent(x) < extent(y);
+    });
+    if (!granted(out.indices)) return {};
     return out;
   }
 
   /// The same of values alone, whatever the storage: a slot's value depends on its own, and on numbers.
   std::optional<Order> of_values() const {
     const int first = pattern();
-    if (first < 0 || constraints_.given || !u_.bounds.empty()) return {};
+    if (first < 0 || constraints_.given || !u_.bounds.empty() || u_.mask >= 0) return {};
     if (std::ranges::any_of(u_.accesses, [](const Access& a) { return a.dense && !a.indices.empty(); })) return {};
     const Lazy& t = u_.accesses[static_cast<std::size_t>(first)].tensor;
     const Format& f = t.format();
@@ -189,11 +134,16 @@ class Model {
   /// The access whose elements are those of the result, in its format; other sparse ones differ in their values alone.
   /// Or -1.
   int pattern() const {
-    if (u_.mask >= 0 || u_.everywhere || std::ranges::count(u_.summed, 1) > 0) return -1;
+    // What is summed beside it is there as a whole, or not at all.
+    for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i)
+      if (!u_.is_output(i) && (!is_of_dense_alone(i) || extent(i) < 1)) return -1;
+    if (u_.others || u_.combine == merging::Combine::first || u_.skew) return -1;
+    if (u_.mask >= 0 ? u_.complement || !u_.everywhere : u_.everywhere) return -1;
     int first = -1;
     for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
       const Access& a = u_.accesses[k];
       if (a.dense) continue;
+      if (u_.mask >= 0 && static_cast<int>(k) != u_.mask) return -1;
       if (a.indices != u_.output || !(a.tensor.format() == wanted_) || (first >= 0 && a.twin != first)) return -1;
       if (u_.drops_fill_in && wanted_.can_hold_fill()) return -1;  // some slots may have no value
       if (first < 0) first = static_cast<int>(k);
@@ -593,6 +543,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
         constraints.unrolled.end())
       order->hints[i] = merging::Hint::unrolled;
   }
+  order->aligned = aligned_rows(unit, *order);
   return order;
 }
 

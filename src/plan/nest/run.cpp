@@ -6,6 +6,7 @@
 #include "convert/convert_elements.h"
 #include "machine/machine.h"
 #include "plan/lazy_convert.h"
+#include "plan/nest/aligned.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/tile.h"
 #include "strata/settings.h"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr i64 least_row = 2, largest_row = 128;  ///< extents of a dense innermost index that stand there too
 constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
-constexpr i64 largest_sum = 128;                 ///< ... and of innermost sums over dense memory
+constexpr i64 largest_sum = 512;                 ///< ... and of innermost sums over dense memory
 constexpr int rows_ahead = 16;                   ///< elements between asking for a row and reading it
 
 /// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
@@ -48,6 +49,8 @@ std::string LoopNest::describe(const Format& wanted, bool code) const {
     if (o_.convert[k])
       out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + ": " +
              reason_to_convert(u_, o_, k) + "\n";
+  for (const AlignedRows& a : o_.aligned)
+    out += "copy of " + u_.accesses[a.access].name + " " + a.copy.text(u_.accesses[a.driver].name) + "\n";
   const merging::LoweredNest lowered = merging::lower(input_);
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
@@ -171,6 +174,9 @@ LoopNest::LoopNest(const Unit& unit, const Order& order, std::vector<StoredOpera
     // length.
     const bool row = v + 1 == o_.indices.size() && !u_.summed[i] && extents_.back() >= least_row &&
                      extents_.back() <= largest_row && counts_dense_alone(o_.indices[v]);
+    // One sum of so few terms keeps its digits as it is.
+    if (in_vectors && std::ranges::count(u_.summed, 1) == 1) input_.few_terms = true;
+    while (in_vectors && input_.lanes > extents_.back()) input_.lanes /= 2;
     const bool constant =
         in_vectors || row ||
         (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
@@ -267,7 +273,7 @@ void LoopNest::find_rows_ahead() {
 }
 
 Run::Run(const Unit& unit, const Order& order, std::span<const Tensor> operands)
-    : Run(unit, order, in_loop_order(unit, order, operands)) {
+    : Run(unit, order, in_loop_order(unit, order, with_aligned_rows(order, operands))) {
   // What was planned for rounded counts, of these.
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const double planned = unit.accesses[k].tensor.stats().stored;

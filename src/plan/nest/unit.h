@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/merge/merge.h"
+#include "plan/aligned_copy.h"
 #include "plan/asked.h"
 #include "strata/schedule.h"
 
@@ -72,6 +73,12 @@ std::optional<std::vector<int>> storage_order(const Format& f);
 /// all of them.
 std::optional<std::vector<int>> loop_order(const Format& f);
 
+/// A dense access whose rows the elements of another one choose.
+struct AlignedRows {
+  std::size_t access = 0, driver = 0;
+  planning::AlignedCopy copy;
+};
+
 /// In which order the indices are looped over, and how the operands must be stored for that.
 struct Order {
   std::vector<int> indices;                    ///< outermost first
@@ -88,8 +95,9 @@ struct Order {
   int along = -1;          ///< dense result: strips of its diagonals, whose places count this dimension
   double diagonals = 0;    ///< ... about so many
   int tile = -1;           ///< dense result: this index is taken in vectors, whose sums stay in registers
-  double visits = 0;       ///< about how often the innermost body runs
-  double cost = 0;         ///< ... and how many ns all takes
+  std::vector<AlignedRows> aligned;  ///< vectors of these are loaded for every element
+  double visits = 0;                 ///< about how often the innermost body runs
+  double cost = 0;                   ///< ... and how many ns all takes
   std::vector<merging::Hint> hints;  ///< per index
 
   /// The twin whose loops access k shares, or -1.
