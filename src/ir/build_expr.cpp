@@ -219,6 +219,14 @@ Expr lane(Expr a, int which) {
   return make({.kind = ValueNode::lane, .type = t, .index = which, .args = {std::move(a)}});
 }
 
+Expr blend(Expr a, Expr b, int first) {
+  const Type t = a->type;
+  if (b->type != t || first < 0 || first > t.lanes) wrong("blend at " + std::to_string(first), {t, b->type});
+  if (first == 0 || a == b) return b;
+  if (first == t.lanes) return a;
+  return make({.kind = ValueNode::blend, .type = t, .index = first, .args = {std::move(a), std::move(b)}});
+}
+
 Expr reduce_lanes(Op op, Expr a) {
   const bool folds =
       op == Op::add || op == Op::mul || op == Op::min || op == Op::max || op == Op::bit_and || op == Op::bit_or;

@@ -105,13 +105,14 @@ struct ValueNode {
     fma,
     broadcast,
     lane,
+    blend,
     reduce_lanes
   } kind;
   Type type;
   Op op = Op::add;              ///< unary, binary, reduce_lanes (add, mul, min, max, bit_and, bit_or)
   Scalar value = {};            ///< constant (its dtype is type.dtype; all lanes equal)
   std::string name = {};        ///< variable, scalar_param; load: the buffer's
-  int index = 0;                ///< load: buffer parameter; lane: which
+  int index = 0;                ///< load: buffer parameter; lane: which; blend: the first of the second's
   std::vector<Expr> args = {};  ///< load: element index (i64; the first of `lanes` consecutive elements)
 };
 
@@ -170,6 +171,8 @@ Expr rounded(Expr a, DType storage);  ///< to the nearest value of f16 or bf16; 
 Expr fma(Expr a, Expr b, Expr c);     ///< a * b + c; integers: wrapping
 Expr broadcast(Expr a, int lanes);
 Expr lane(Expr a, int which);
+/// The lanes below `first` of a, the others of b.
+Expr blend(Expr a, Expr b, int first);
 /// Combines the lanes in a fixed tree: halves are combined until one is left.
 Expr reduce_lanes(Op op, Expr a);
 /// ... of several vectors of one type: a vector of what becomes of each. A power of two of them, at most as many as

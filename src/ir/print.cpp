@@ -97,7 +97,7 @@ std::string binary_text(const ValueNode& e, int outer) {
 
 /// A malformed node must print too: the verifier's message shows it.
 bool is_whole(const ValueNode& e) {
-  constexpr std::size_t counts[] = {0, 0, 0, 1, 1, 2, 3, 1, 3, 1, 1, 1};
+  constexpr std::size_t counts[] = {0, 0, 0, 1, 1, 2, 3, 1, 3, 1, 1, 2, 1};
   if (e.kind == ValueNode::reduce_lanes ? e.args.empty() : e.args.size() != counts[e.kind]) return false;
   for (const auto& a : e.args)
     if (!a) return false;
@@ -132,6 +132,7 @@ std::string text_of(const ValueNode& e, int outer) {
     case ValueNode::fma: return call("fma", e);
     case ValueNode::broadcast: return "broadcast" + std::to_string(e.type.lanes) + "(" + text_of(*e.args[0], 0) + ")";
     case ValueNode::lane: return text_of(*e.args[0], 7) + "." + std::to_string(e.index);
+    case ValueNode::blend: return call("blend_" + std::to_string(e.index), e);
     case ValueNode::reduce_lanes: return "reduce_" + call(name_of(e.op), e);
   }
   return "?";

@@ -128,6 +128,17 @@ class Translator {
         i.run = steps::broadcast();
         i.a = value(e->args[0]);
         break;
+      case ValueNode::blend:
+        i.run = steps::copy();
+        i.a = value(e->args[0]);
+        i.lanes = e->index;
+        i.b = claim(lanes);
+        value_into(e->args[1], i.b);  // (a constant's lanes cannot be counted from its register.)
+        emit(i);
+        i.a = i.b + e->index;
+        i.dst = dst + e->index;
+        i.lanes = lanes - e->index;
+        break;
       case ValueNode::reduce_lanes:
         i.run = steps::reduce(e->op, t);
         i.lanes = e->args[0]->type.lanes;

@@ -151,6 +151,10 @@ class Verifier {
         args(1);
         check(e->type == Type{type(0).dtype, 1} && e->index >= 0 && e->index < type(0).lanes);
         break;
+      case ValueNode::blend:
+        args(2);
+        check(type(0) == e->type && type(1) == e->type && e->index > 0 && e->index < e->type.lanes);
+        break;
       case ValueNode::reduce_lanes:
         args(e->args.size());
         check(e->type == Type{type(0).dtype, static_cast<int>(e->args.size())} && is_binary(e->op) &&

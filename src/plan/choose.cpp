@@ -10,6 +10,7 @@
 #include "plan/copied.h"
 #include "plan/long_sums.h"
 #include "plan/product.h"
+#include "plan/rows_first.h"
 #include "plan/turn_first.h"
 #include "plan/user_kernels.h"
 #include "strata/settings.h"
@@ -229,6 +230,7 @@ RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, in
   }
   RunnerPtr compiled = align_first(product, choose_compiled(product, reports, depth));
   if (!has_wide_sums(product)) compiled = keep_digits(product, std::move(compiled));
+  if (automatic) compiled = rows_first(product, std::move(compiled));
   if (!automatic || (compiled && compiled->name() == "compiled")) return compiled;
   const std::size_t before = reports.size();
   RunnerPtr vendor = choose_vendor(product, reports, depth, "faster than the interpreter");

@@ -111,6 +111,7 @@ std::string CExpression::operator()(const Expr& e, int outer) {
       const std::string text = (*this)(e->args[0], primary) + "[" + std::to_string(e->index) + "]";
       return e->type.dtype == DType::boolean ? wrap(text + " != 0", equality, outer) : text;
     }
+    case ValueNode::blend: return call(prologue_.blend(e->type, e->index), e);
     case ValueNode::reduce_lanes:
       return call(prologue_.reduce(e->op, e->args[0]->type, static_cast<int>(e->args.size())), e);
   }

@@ -216,6 +216,14 @@ std::string Prologue::fma(Type t) {
           loop + "(a, b, c);\n#endif\n");
 }
 
+std::string Prologue::blend(Type t, int first) {
+  const std::string v = type(t);
+  std::string order;
+  for (int i = 0; i < t.lanes; ++i) order += (i ? ", " : "") + num(i < first ? i : t.lanes + i);
+  return add(named("blend_" + num(first), t), v, v + " a, " + v + " b",
+             "  return SHUFFLE_TWO(" + type(mask_type(t)) + ", a, b, " + order + ");\n");
+}
+
 std::string Prologue::reduce(Op op, Type t, int vectors) {
   const std::string v = type(t), m = type(mask_type(t));
   const std::string sign = op == Op::add       ? "+"

@@ -29,6 +29,7 @@ class Prologue {
   std::string binary(ir::Op op, ir::Type t);  ///< min, max, floor_div, floor_mod
   std::string unary(ir::Op op, ir::Type t);
   std::string fma(ir::Type t);
+  std::string blend(ir::Type t, int first);
   std::string reduce(ir::Op op, ir::Type t, int vectors);
   std::string cast(ir::Type to, ir::Type from);  ///< from floats to integers
   std::string widen(DType storage);              ///< f16_to_f32(bits)

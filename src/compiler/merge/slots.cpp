@@ -24,8 +24,7 @@ bool Results::sums_in_slots() const {
   if (in_.pattern < 0 || summed_from_ + 1 != in_.num_vars || in_.ring || in_.lanes < together || !in_.few_terms ||
       vectors_of_sums() == 0)
     return false;
-  const std::int64_t terms = constant_extent(summed_from_);
-  return terms % in_.lanes == 0 && terms / in_.lanes <= most_vectors;
+  return constant_extent(summed_from_) / in_.lanes <= most_vectors;
 }
 
 int Results::slots_together(int var) const {
@@ -69,7 +68,8 @@ Stmt Results::sum_of_slot(int var, const Place& given) {
   if (given.chain + 1 < given.slots) return ir::block({});
   Stmts out;
   std::vector<Place> slots = std::exchange(waiting_, {});
-  const auto count = static_cast<std::size_t>(constant_extent(var) / in_.lanes);
+  const std::int64_t terms = constant_extent(var), rest = terms % in_.lanes;
+  const auto count = static_cast<std::size_t>(terms / in_.lanes);
   std::vector<Value> all(slots.size());
   const auto add = [&](std::size_t s, const Expr& from, std::int64_t offset, Value sum, Stmts& to) {
     Place at = slots[s];
@@ -104,9 +104,10 @@ Stmt Results::sum_of_slot(int var, const Place& given) {
     Stmts body;
     for (std::size_t s = 0; s < slots.size(); ++s)
       body.push_back(ir::assign(all[s].re->name, add(s, ir::var(v), 0, all[s], body).re));
-    out.push_back(
-        ir::loop(v, ir::int_const(0), ir::int_const(constant_extent(var)), ir::block(std::move(body)), in_.lanes));
+    out.push_back(ir::loop(v, ir::int_const(0), ir::int_const(terms - rest), ir::block(std::move(body)), in_.lanes));
   }
+  for (std::size_t s = 0; s < slots.size() && rest > 0; ++s)
+    all[s] = named("dot", combine(all[s], rest_of_terms(slots[s], terms, rest, out)), out);
   store_slots(slots, std::move(all), out);
   return ir::block(std::move(out));
 }

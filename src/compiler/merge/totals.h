@@ -54,6 +54,8 @@ class Totals : protected Assembler {
   int vectors_of_sums() const;
   /// Loops over whole vectors; `from`: where the rest begins. null: something may be absent.
   Stmt add_in_vectors(int var, Place at, Expr& from);
+  /// The last `rest` terms of a sum of `all`, fewer than lanes: those of a whole vector, where the first add nothing.
+  Value rest_of_terms(Place at, std::int64_t all, std::int64_t rest, Stmts& out);
   /// Each lane has taken so many terms more: where these are enough, all join the total.
   void count_added(const Expr& terms, Stmts& out);
   /// What the lanes of each vector come to: one value, or a lane for each of them.

@@ -77,7 +77,24 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
   };
   loop(static_cast<int>(sums_.size()));
   if (sums_.size() > 1) loop(1);
+  const std::int64_t constant = constant_extent(var), rest = constant % in_.lanes;
+  if (rest > 0) {
+    const Value sum{ir::var(sums_[0], {in_.compute, in_.lanes}), nullptr};
+    out.push_back(ir::assign(sums_[0], combine(sum, rest_of_terms(at, constant, rest, out)).re));
+    if (in_.others) out.push_back(ir::assign(count_, ir::var(count_) + rest));
+    if (!found_.empty()) out.push_back(ir::assign(found_, ir::bool_const(true)));
+    from = all;
+  }
   return ir::block(std::move(out));
+}
+
+Value Totals::rest_of_terms(Place at, std::int64_t all, std::int64_t rest, Stmts& out) {
+  at.coordinate[static_cast<std::size_t>(in_.num_vars - 1)] = ir::int_const(0);
+  at.group = {all - in_.lanes, in_.lanes};
+  Expr present;
+  const Value terms = with_term(arithmetic_, {}, at, present, out);
+  const int others = in_.lanes - static_cast<int>(rest);
+  return named("rest", {ir::blend(start_of_lanes(), terms.re, others), nullptr}, out);
 }
 
 void Totals::count_added(const Expr& terms, Stmts& out) {

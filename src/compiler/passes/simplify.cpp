@@ -133,6 +133,7 @@ class Forward {
       case ValueNode::fma: return ir::fma(a[0], a[1], a[2]);
       case ValueNode::broadcast: return ir::broadcast(a[0], e->type.lanes);
       case ValueNode::lane: return ir::lane(a[0], e->index);
+      case ValueNode::blend: return ir::blend(a[0], a[1], e->index);
       case ValueNode::reduce_lanes: return ir::reduce_lanes(e->op, a);
       default: return e;
     }

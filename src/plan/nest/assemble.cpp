@@ -10,7 +10,7 @@ double Run::expected(int node, i64 begin, i64 end) const {
   if (n.kind == merging::ElementwiseNode::constant) return -1;
   if (n.kind == merging::ElementwiseNode::access) {
     const auto k = static_cast<std::size_t>(n.operand);
-    return input_.operands[k].dense ? -1 : expected_of(k, begin, end);
+    return input().operands[k].dense ? -1 : expected_of(k, begin, end);
   }
   double least = -1, sum = 0;
   for (std::size_t k = 0; k < n.arguments.size(); ++k) {
@@ -30,11 +30,11 @@ double Run::expected(int node, i64 begin, i64 end) const {
 
 double Run::expected_of(std::size_t k, i64 begin, i64 end) const {
   const Part& part = tensors_[k].part();
-  const auto& vars = input_.operands[k].vars;
+  const auto& vars = input().operands[k].vars;
   // What the result's blocks hold counts once.
   const auto in_block = [&](std::size_t level) {
     return part.format.level(static_cast<int>(level)).kind == LevelKind::dense &&
-           std::ranges::count(kernel_->lowered.tail, vars[level]) > 0;
+           std::ranges::count(kernel().lowered.tail, vars[level]) > 0;
   };
   std::size_t above = vars.size();
   double each = 1;
@@ -42,7 +42,7 @@ double Run::expected_of(std::size_t k, i64 begin, i64 end) const {
   double stored = is_cut(k) ? static_cast<double>(stored_before(part, end, above) - stored_before(part, begin, above))
                             : static_cast<double>(tensors_[k].nse()) / each;
   for (std::size_t l = 0; l < levels(); ++l)
-    if (std::find(vars.begin(), vars.end(), kernel_->lowered.levels[l]) == vars.end())
+    if (std::find(vars.begin(), vars.end(), kernel().lowered.levels[l]) == vars.end())
       stored *= l == 0 ? static_cast<double>(end - begin) : static_cast<double>(level_extent(l));
   return stored;
 }
@@ -53,16 +53,16 @@ std::vector<i64> Run::first_capacity(i64 begin, i64 end) const {
   for (std::size_t l = 1; l < levels(); ++l) all *= static_cast<double>(level_extent(l));
   double guess = expected(static_cast<int>(u_.nodes.size()) - 1, begin, end);
   if (guess < 0) guess = all;
-  if (const int w = kernel_->lowered.workspace; w >= 0) {
-    guess = visits_ * rows / static_cast<double>(extents_[0]);
-    for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents_.size(); ++v)
-      guess /= static_cast<double>(extents_[v]);
+  if (const int w = kernel().lowered.workspace; w >= 0) {
+    guess = visits_ * rows / static_cast<double>(extents()[0]);
+    for (std::size_t v = static_cast<std::size_t>(w) + 1; v < extents().size(); ++v)
+      guess /= static_cast<double>(extents()[v]);
   }
   if (o_.blocks)
     guess = std::min(
         guess,
         guess * 4 / static_cast<double>(block()));  // a quarter of each block: with less there will be a second run
-  if (u_.mask >= 0 && !u_.complement && !input_.operands[static_cast<std::size_t>(u_.mask)].dense)
+  if (u_.mask >= 0 && !u_.complement && !input().operands[static_cast<std::size_t>(u_.mask)].dense)
     guess = std::min(guess, expected_of(static_cast<std::size_t>(u_.mask), begin, end));
   const auto least = std::max(1.0, 1024.0 / static_cast<double>(block()));
   guess = std::min({std::max(guess, least), all, 1e8});
@@ -90,9 +90,9 @@ bool Run::needs(int node, int operand) const {
 
 int Run::bounding() const {
   if (o_.blocks) return -1;
-  const auto& result = kernel_->lowered.levels;
+  const auto& result = kernel().lowered.levels;
   for (int k = 0; k < static_cast<int>(tensors_.size()); ++k) {
-    const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
+    const merging::Operand& o = input().operands[static_cast<std::size_t>(k)];
     const LevelKind first = o.dense || o.type.levels.empty() ? LevelKind::dense : o.type.levels[0].kind;
     const bool counts = first == LevelKind::dense || first == LevelKind::compressed;  // exactly, before any coordinate
     const bool above = o.vars.size() >= result.size() && std::equal(result.begin(), result.end(), o.vars.begin());
@@ -106,7 +106,7 @@ int Run::bounding() const {
 i64 Run::block() const {
   if (o_.blocks) return o_.blocks.size();
   i64 out = 1;
-  for (int v : kernel_->lowered.tail) out *= extents_[static_cast<std::size_t>(v)];
+  for (int v : kernel().lowered.tail) out *= extents()[static_cast<std::size_t>(v)];
   return out;
 }
 
@@ -121,15 +121,15 @@ std::vector<i64> Run::shares(i64 chunks) {
 execution::AssembledResult Run::assembled(const std::vector<i64>& starts) const {
   execution::AssembledResult r;
   r.levels = levels();
-  r.dense_top = input_.dense_top;
+  r.dense_top = input().dense_top;
   r.top_extent = top_extent();
-  r.crd = input_.crd;
+  r.crd = input().crd;
   r.values = u_.compute;
   r.block = block();
-  if (const int v = kernel_->lowered.workspace; v >= 0) {
-    r.workspace = extents_[static_cast<std::size_t>(v)];
+  if (const int v = kernel().lowered.workspace; v >= 0) {
+    r.workspace = extents()[static_cast<std::size_t>(v)];
     if (o_.blocks) r.workspace = ceil_div(r.workspace, o_.blocks.columns);
-    r.holds_mask = kernel_->lowered.holds_mask;
+    r.holds_mask = kernel().lowered.holds_mask;
   }
   // Where it is known how many come at most, all values have one memory: if as many come, nothing is copied.
   const int bound = bounding();

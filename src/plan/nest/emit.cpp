@@ -7,11 +7,11 @@
 namespace strata::direct {
 
 std::string LoopNest::emit(const std::string& expression) const {
-  const merging::LoweredNest lowered = merging::lower(input_);
+  const merging::LoweredNest lowered = merging::lower(input());
   CFile file{.computes = expression};
-  for (std::size_t k = 0; k < stored_.size(); ++k) {
+  for (std::size_t k = 0; k < stored().size(); ++k) {
     const Access& a = u_.accesses[k];
-    const std::string line = "  " + a.name + ": " + stored_[k].type.to_string() +
+    const std::string line = "  " + a.name + ": " + stored()[k].type.to_string() +
                              (o_.convert[k] ? " (first converted to that)" : "") +
                              (a.name.starts_with('#') ? ": 0, 1, 2, ..." : "");
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
@@ -19,7 +19,7 @@ std::string LoopNest::emit(const std::string& expression) const {
   file.notes.push_back("The text holds for other extents too.");
   const std::string parts = (o_.blocks ? "a part of the runs of " + std::to_string(o_.blocks.rows) : "a part of the") +
                             std::string(" coordinates of index ") + u_.names[static_cast<std::size_t>(o_.indices[0])];
-  file.range = parts + (input_.summed[0] ? "; one part after the other" : "; any parts, side by side too");
+  file.range = parts + (input().summed[0] ? "; one part after the other" : "; any parts, side by side too");
   if (o_.pattern >= 0) {
     file.effect.push_back("stores a value in each slot of " + u_.accesses[static_cast<std::size_t>(o_.pattern)].name +
                           "; returns 0");
@@ -33,7 +33,7 @@ std::string LoopNest::emit(const std::string& expression) const {
     file.effect.push_back(
         "What there is no room for is counted and not stored: make room for as many elements as there are then, set");
     file.effect.push_back("their numbers to what they were before, and call again.");
-    if (input_.dense_top) file.effect.push_back("pos of level 1 of the result is the running sum of its children.");
+    if (input().dense_top) file.effect.push_back("pos of level 1 of the result is the running sum of its children.");
   }
   compiler::BindingNames names;
   for (const Access& a : u_.accesses) names.operands.push_back(a.name);

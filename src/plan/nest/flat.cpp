@@ -7,18 +7,21 @@
 #include "tensor/tensor_impl.h"
 
 namespace strata::direct {
+
+/// One loop over so many slots.
+struct Flat {
+  Unit unit;
+  Order order;
+  i64 slots = 0;
+};
+
 namespace {
 
 const Lazy& pattern_of(const Unit& u, const Order& o) { return u.accesses[static_cast<std::size_t>(o.pattern)].tensor; }
 
-struct Flat {
-  Unit unit;
-  Order order;
-};
-
 /// The same computation over vectors of so many values, which are added, multiplied, ... as dense ones are.
 Flat flattened(const Unit& u, i64 slots) {
-  Flat out{u, {}};
+  Flat out{u, {}, slots};
   Unit& f = out.unit;
   f.extents = {slots};
   f.names = {"slot"};
@@ -41,6 +44,14 @@ Flat flattened(const Unit& u, i64 slots) {
   out.order.visits = static_cast<double>(slots);
   out.order.hints = {merging::Hint::none};
   return out;
+}
+
+std::shared_ptr<const Flat> flat_of(const Unit& u, const Order& o, i64 slots) {
+  auto last = o.flat.get();
+  if (last && last->slots == slots) return last;
+  auto made = std::make_shared<const Flat>(flattened(u, slots));
+  o.flat.set(made);
+  return made;
 }
 
 Flat likely(const Unit& u, const Order& o) { return flattened(u, static_cast<i64>(pattern_of(u, o).stats().slots)); }
@@ -73,7 +84,7 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
   const Tensor& pattern = operands[static_cast<std::size_t>(order.pattern)];
   const i64 slots = used_values(pattern.part());
   if (slots == 0) return with_values(unit, pattern, Buffer::allocate(unit.compute, 0));
-  const Flat flat = flattened(unit, slots);
+  const auto flat = flat_of(unit, order, slots);
   std::vector<Tensor> values(operands.begin(), operands.end());
   for (std::size_t k = 0; k < values.size(); ++k) {
     if (unit.accesses[k].dense) continue;  // a number
@@ -82,7 +93,7 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
     values[k] =
         dense_view(p.values, {slots}, {values[k].type().shared_value ? 0 : p.value_stride}, 0, values[k].fill());
   }
-  const auto result = Run(flat.unit, flat.order, std::span<const Tensor>(values)).run();
+  const auto result = Run(flat->unit, flat->order, std::span<const Tensor>(values)).run();
   return result ? std::optional(with_values(unit, pattern, result->part().values)) : std::nullopt;
 }
 

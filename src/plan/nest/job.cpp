@@ -22,23 +22,23 @@ constexpr i64 most_samples = 1024;  ///< of a factor that chooses
 }  // namespace
 
 execution::Job Run::job() const {
-  execution::Job job{.function = kernel_->lowered,
-                     .executable = kernel_->executable,
-                     .in = {.operands = tensors_, .extents = extents_, .bounds = bounds_},
+  execution::Job job{.function = kernel().lowered,
+                     .executable = kernel().executable,
+                     .in = {.operands = tensors_, .extents = extents(), .bounds = bounds()},
                      .absent = u_.absent,
                      .cuts = {},
                      .result = {}};
   if (o_.pattern >= 0) {
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
-    const bool used = input_.slots || t.type().shared_value;
+    const bool used = input().slots || t.type().shared_value;
     execution::SlotResult r{.size = used ? used_values(t.part()) : t.part().values.size};
     // What lies beyond the bounds of a block is not met, nor are slots that are not used.
     const auto is_padded = [](const Level& l) { return l.kind == LevelKind::padded; };
     if (!u_.bounds.empty() || std::ranges::any_of(t.format().levels(), is_padded)) r.start = u_.fill;
-    if (input_.slots) {
+    if (input().slots) {
       r.pattern = o_.pattern;
       for (std::size_t k = 0; k < tensors_.size(); ++k)
-        if (input_.operands[k].each_slot) r.of_rows.push_back(static_cast<int>(k));
+        if (input().operands[k].each_slot) r.of_rows.push_back(static_cast<int>(k));
       const i64 n = std::max<i64>(1, r.size / slots_of_chunk);
       for (i64 c = 0; c <= n; ++c) job.cuts.push_back(begin_of_share(r.size, c, n));
     } else {
@@ -47,7 +47,7 @@ execution::Job Run::job() const {
     job.result = std::move(r);
     return job;
   }
-  if (input_.earlier >= 0) {
+  if (input().earlier >= 0) {
     job.cuts = cut(1);
     job.result = numeric(job.cuts);
     return job;
@@ -89,13 +89,14 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
 }
 
 std::vector<i64> Run::cut(i64 partials) const {
-  if (input_.summed[0] && !in_parts() && partials == 1)
+  if (input().summed[0] && !in_parts() && partials == 1)
     return {0, top_extent()};  // chunks would add to the same places
   // Coordinates of a vector that stand in no array would be counted from the first one on in every chunk.
   for (std::size_t k = 0; k < tensors_.size(); ++k)
-    if (is_cut(k) && tensors_[k].rank() == 1 && !storage::lists_coordinates(tensors_[k].format().level(0), extents_[0]))
+    if (is_cut(k) && tensors_[k].rank() == 1 &&
+        !storage::lists_coordinates(tensors_[k].format().level(0), extents()[0]))
       return {0, top_extent()};
-  const i64 all = extents_[0], tops = top_extent();
+  const i64 all = extents()[0], tops = top_extent();
   i64 heaviest = 0, work = static_cast<i64>(std::min(visits_, 1e15));
   const Part* by = nullptr;
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
@@ -126,7 +127,7 @@ execution::DenseResult Run::dense(bool apart) const {
   const auto n = u_.strides.empty() ? checked_product(shape()) : std::optional(u_.size);
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
   execution::DenseResult r{
-      .size = *n, .strides = std::vector<i64>(extents_.size(), 0), .start = {}, .apart = apart, .combine = u_.combine};
+      .size = *n, .strides = std::vector<i64>(extents().size(), 0), .start = {}, .apart = apart, .combine = u_.combine};
   // (In a semiring loops are left out where a factor says that nothing comes.)
   const bool stores_all = !u_.ring && u_.combine == Combine::plus && u_.mask < 0 && u_.bounds.empty() &&
                           u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
@@ -154,23 +155,23 @@ execution::NumericResult Run::numeric(const std::vector<i64>& starts) const {
     auto& ends = r.ends.emplace_back();
     for (std::size_t l = 0; l < levels(); ++l) ends.push_back(stored_before(pattern, x, l + 1));
   }
-  if (const int v = kernel_->lowered.workspace; v >= 0) {
-    r.workspace = extents_[static_cast<std::size_t>(v)];
+  if (const int v = kernel().lowered.workspace; v >= 0) {
+    r.workspace = extents()[static_cast<std::size_t>(v)];
     r.slots = tensors_.back().type().pos_dtype;
-    r.holds_mask = kernel_->lowered.holds_mask;
+    r.holds_mask = kernel().lowered.holds_mask;
   }
   return r;
 }
 
 i64 Run::partials() const {
-  if (!o_.dense_result || !input_.summed[0] || in_parts() || u_.others || u_.combine == Combine::first ||
+  if (!o_.dense_result || !input().summed[0] || in_parts() || u_.others || u_.combine == Combine::first ||
       !u_.strides.empty())
     return 1;
   const auto n = checked_product(shape());
   if (!n || *n == 0) return 1;
   const auto most_of = [&](double visits) {
     const i64 work = static_cast<i64>(std::min(visits, 1e15));
-    return std::min({work / 4 / *n, work / partial_work, most_partials, extents_[0]});
+    return std::min({work / 4 / *n, work / partial_work, most_partials, extents()[0]});
   };
   if (most_of(visits_) <= 1) return 1;
   const i64 most = most_of(visits_ * chosen_share());
@@ -182,11 +183,11 @@ i64 Run::partials() const {
 double Run::chosen_share() const {
   double share = 1;
   for (std::size_t n = 0; n < u_.nodes.size(); ++n) {
-    if (!merging::annihilates(input_, static_cast<int>(n))) continue;
+    if (!merging::annihilates(input(), static_cast<int>(n))) continue;
     const auto k = static_cast<std::size_t>(u_.nodes[n].operand);
-    if (!input_.operands[k].dense || input_.operands[k].vars != std::vector<int>{0}) continue;
+    if (!input().operands[k].dense || input().operands[k].vars != std::vector<int>{0}) continue;
     const Part& p = tensors_[k].part();
-    const i64 all = extents_[0], samples = std::min(all, most_samples);
+    const i64 all = extents()[0], samples = std::min(all, most_samples);
     const auto count = [&]<class T>(T nothing) {
       i64 chosen = 0;
       for (i64 s = 0; s < samples; ++s)

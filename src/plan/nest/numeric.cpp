@@ -5,8 +5,8 @@ namespace strata::direct {
 
 std::vector<int> LoopNest::result_variables() const {
   std::vector<int> out;
-  for (int v = 0; v < input_.num_vars; ++v)
-    if (!input_.summed[static_cast<std::size_t>(v)]) out.push_back(v);
+  for (int v = 0; v < input().num_vars; ++v)
+    if (!input().summed[static_cast<std::size_t>(v)]) out.push_back(v);
   return out;
 }
 

@@ -154,22 +154,34 @@ std::vector<i64> dimension_strides(const Lazy& strided) {
   return by_dimension(strided.format(), planning::assumed_strides(strided.type()));
 }
 
+namespace {
+
+/// Of dense levels, one for each dimension.
+std::vector<LevelRange> ranges_of(const Shape& shape) {
+  std::vector<LevelRange> out;
+  out.reserve(shape.size());
+  for (const i64 n : shape) out.push_back({0, n});
+  return out;
+}
+
+}  // namespace
+
 TensorType view_type(const Shape& shape, DType dtype, const std::vector<i64>& strides, const Scalar& fill) {
   TensorType type;
   type.format = conversion::dense_format(static_cast<int>(shape.size()));
   type.shape = shape;
   type.dtype = dtype;
   type.fill = fill;
-  if (!strides.empty()) type.strides = stride_record(type.format.level_ranges(shape), strides);
+  if (!strides.empty()) type.strides = stride_record(ranges_of(shape), strides);
   return type;
 }
 
 Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i64>& strides, i64 offset,
                   const Scalar& fill) {
-  TensorType type = view_type(shape, values.dtype, strides, fill);
+  TensorType type = view_type(shape, values.dtype, {}, fill);
   Part part;
   part.format = type.format;
-  part.ranges = type.format.level_ranges(shape);
+  part.ranges = ranges_of(shape);
   part.levels.resize(shape.size());
   part.values = values;
   part.strides = strides;

@@ -6,8 +6,7 @@
 
 #include "base/checked.h"
 #include "execute/job.h"
-#include "plan/nest/kernels.h"
-#include "plan/nest/unit.h"
+#include "plan/nest/fit.h"
 
 namespace strata::direct {
 
@@ -16,19 +15,12 @@ using i64 = std::int64_t;
 /// A tensor like this one, with the values and the fill of the unit's result.
 Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values);
 
-/// What loops see of an operand as it is stored for them.
-struct StoredOperand {
-  TensorType type;
-  std::vector<i64> strides;      ///< of a dense one, per level
-  std::vector<double> elements;  ///< of another: coordinates of each level, about
-};
-StoredOperand stored_as(const Tensor& t);
-
 /// The loops, and what stands before and behind them.
 class LoopNest {
  public:
   /// Over operands that are what the unit's accesses will be.
-  LoopNest(const Unit& unit, const Order& order);
+  LoopNest(const Unit& unit, const Order& order)
+      : LoopNest(unit, order, std::make_shared<const FittedNest>(unit, order)) {}
   std::string describe(const Format& wanted, bool code) const;
   /// The kernel as a C file for an expression that is written so.
   std::string emit(const std::string& expression) const;
@@ -36,18 +28,18 @@ class LoopNest {
   std::string no_numeric_phase(const Format& wanted) const;
 
  protected:
-  LoopNest(const Unit& unit, const Order& order, std::vector<StoredOperand> stored);
+  LoopNest(const Unit& unit, const Order& order, std::shared_ptr<const FittedNest> fitted)
+      : u_(unit), o_(order), fitted_(std::move(fitted)) {}
+
+  const merging::Input& input() const { return fitted_->input; }
+  const std::vector<StoredOperand>& stored() const { return fitted_->stored; }
+  const std::vector<i64>& extents() const { return fitted_->extents; }
+  const std::vector<i64>& bounds() const { return fitted_->bounds; }
 
   /// Variables of the levels of an assembled result, without its dense tail.
   std::vector<int> result_variables() const;
-
-  /// This variable is the tile.
-  void take_tile(int var);
-  /// Are rows prefetched?
-  void find_rows_ahead();
-  bool counts_dense_alone(int index) const;  ///< does no sparse operand have this index?
   /// Do several values meet in the memory of a dense result?
-  bool meets() const { return !std::is_sorted(input_.summed.begin(), input_.summed.end()); }
+  bool meets() const { return !std::ranges::is_sorted(input().summed); }
   /// Is every place of a dense result the sum of one run of the inner loops, which stores it whatever comes?
   bool sums_everywhere() const;
   /// Levels in the order of the loops; behind so many of them a dense tail.
@@ -55,9 +47,7 @@ class LoopNest {
 
   const Unit& u_;
   const Order& o_;
-  merging::Input input_;
-  std::vector<StoredOperand> stored_;
-  std::vector<i64> extents_, bounds_;  ///< per variable; per bound
+  std::shared_ptr<const FittedNest> fitted_;
 };
 
 class Run : LoopNest {
@@ -82,7 +72,7 @@ class Run : LoopNest {
   /// Positions of the first so many levels before it.
   static i64 stored_before(const Part& part, i64 x, std::size_t levels);
   /// Is the outermost loop over this sparse operand's first level?
-  bool is_cut(std::size_t k) const { return !input_.operands[k].dense && input_.operands[k].vars[0] == 0; }
+  bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
   /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
   std::vector<i64> cut(i64 partials) const;
 
@@ -102,12 +92,12 @@ class Run : LoopNest {
   double chosen_share() const;
 
   // --- assembled results -------------------------------------------------------------------------------------------
-  std::size_t levels() const { return kernel_->lowered.levels.size(); }
-  i64 level_extent(std::size_t l) const { return extents_[static_cast<std::size_t>(kernel_->lowered.levels[l])]; }
+  std::size_t levels() const { return kernel().lowered.levels.size(); }
+  i64 level_extent(std::size_t l) const { return extents()[static_cast<std::size_t>(kernel().lowered.levels[l])]; }
   /// Coordinates of the result's first level: panels, where it is in blocks.
-  i64 top_extent() const { return o_.blocks ? ceil_div(extents_[0], o_.blocks.rows) : extents_[0]; }
+  i64 top_extent() const { return o_.blocks ? ceil_div(extents()[0], o_.blocks.rows) : extents()[0]; }
   /// Where the rows of a panel begin.
-  i64 row_of(i64 top) const { return o_.blocks ? std::min(top * o_.blocks.rows, extents_[0]) : top; }
+  i64 row_of(i64 top) const { return o_.blocks ? std::min(top * o_.blocks.rows, extents()[0]) : top; }
   /// Values below one element of the last level.
   i64 block() const;
   /// How many elements the tree may have between two coordinates of the outermost index; a guess where indices of the
@@ -120,8 +110,9 @@ class Run : LoopNest {
   int bounding() const;
   bool needs(int node, int operand) const;
 
-  /// Is there a kernel that may run, and do operands that were taken for twins store the same elements?
-  bool get_kernel();
+  /// Has it a kernel that may run, and do operands that were taken for twins store the same elements?
+  bool can_run() const;
+  const NestKernel& kernel() const { return *fitted_->kernel; }
   Shape shape() const;
   /// Of a dense result, per dimension.
   std::vector<i64> strides() const;
@@ -129,7 +120,6 @@ class Run : LoopNest {
   std::vector<Tensor> tensors_;
   double visits_;               ///< about how often the innermost body runs
   std::vector<i64> diagonals_;  ///< of the result, where it is strips of them
-  std::shared_ptr<const NestKernel> kernel_;
 };
 
 }  // namespace strata::direct

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/last_made.h"
 #include "compiler/merge/merge.h"
 #include "plan/aligned_copy.h"
 #include "plan/asked.h"
@@ -79,6 +80,10 @@ struct AlignedRows {
   planning::AlignedCopy copy;
 };
 
+struct FittedNest;
+
+struct Flat;
+
 /// In which order the indices are looped over, and how the operands must be stored for that.
 struct Order {
   std::vector<int> indices;                    ///< outermost first
@@ -99,6 +104,8 @@ struct Order {
   double visits = 0;                 ///< about how often the innermost body runs
   double cost = 0;                   ///< ... and how many ns all takes
   std::vector<merging::Hint> hints;  ///< per index
+  LastMade<FittedNest> fitted;       ///< for operands as they were stored
+  LastMade<Flat> flat;               ///< `alone`: for so many slots
 
   /// The twin whose loops access k shares, or -1.
   int shared(const Unit& u, std::size_t k) const {

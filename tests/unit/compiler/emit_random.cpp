@@ -141,6 +141,7 @@ class Generator {
       case 0: return ir::cast(t.dtype, again(any_type(t.lanes)));
       case 1: return ir::select(again({DType::boolean, pick(2) ? 1 : t.lanes}), again(t), again(t));
       case 2:
+        if (t.lanes > 1 && pick(3) == 0) return ir::blend(again(t), again(t), pick(t.lanes + 1));
         if (t.lanes > 1 && t.lanes <= 8 && pick(2)) {
           std::vector<Expr> each;
           for (int k = 0; k < t.lanes; ++k) each.push_back(leaf(t));

@@ -51,6 +51,10 @@ TEST_CASE("integers fold and lose their identities") {
   CHECK(text(fma(i, int_const(1), j)) == "i + j");
   CHECK(text(broadcast(int_const(3), 4)) == "3_i64x4");
   CHECK(text(lane(broadcast(i, 4), 2)) == "i");
+  const Expr one = broadcast(i, 4), other = broadcast(j, 4);
+  CHECK(text(blend(one, other, 0)) == text(other));
+  CHECK(text(blend(one, other, 4)) == text(one));
+  CHECK(text(blend(one, other, 3)) == "blend_3(broadcast4(i), broadcast4(j))");
   CHECK(text(unary(Op::count_trailing_zeros, int_const(0))) == "64");
   CHECK(is_constant(cast(DType::u8, int_const(7)), 7));
   CHECK_FALSE(is_constant(i, 0));
@@ -105,6 +109,7 @@ TEST_CASE("ill-typed expressions are refused") {
   CHECK(refusal([&] { select(i, i, i); }) == "ir: select of i64 and i64 and i64");
   CHECK(refusal([&] { fma(x, x, i); }) == "ir: fma of f64 and f64 and i64");
   CHECK(refusal([&] { broadcast(v, 8); }) == "ir: broadcast to 8 lanes of i64x4");
+  CHECK(refusal([&] { blend(v, v, 5); }) == "ir: blend at 5 of i64x4 and i64x4");
   CHECK(refusal([&] { broadcast(i, 3); }) == "ir: 3 lanes (1, 2, 4, 8, 16, 32 or 64)");
   CHECK(refusal([&] { lane(v, 4); }) == "ir: lane 4 of i64x4");
   CHECK(refusal([&] { reduce_lanes(Op::sub, v); }) == "ir: reduce_lanes by sub of i64x4");

@@ -1,0 +1,246 @@
+#include "plan/nest/fit.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "compiler/lower.h"
+#include "convert/convert_elements.h"
+#include "machine/machine.h"
+#include "plan/lazy_convert.h"
+#include "plan/nest/plain.h"
+#include "plan/nest/tile.h"
+#include "strata/settings.h"
+
+namespace strata::direct {
+namespace {
+
+using i64 = std::int64_t;
+
+constexpr i64 least_row = 2, largest_row = 128;  ///< extents of a dense innermost index that stand there too
+constexpr i64 largest_constant = 32;             ///< extents of blocks up to this stand in the kernel's text
+constexpr i64 largest_sum = 512;                 ///< ... and of innermost sums over dense memory
+constexpr int rows_ahead = 16;                   ///< elements between asking for a row and reading it
+
+/// Coordinates of each level, of so many positions: elements of a list share some, and slots may be unused.
+std::vector<double> coordinates_of(const TensorType& type, std::span<const double> positions) {
+  const auto ranges = type.format.level_ranges(type.shape);
+  std::vector<double> out;
+  double places = 1;
+  for (std::size_t l = 0; l < ranges.size(); ++l) {
+    places *= static_cast<double>(ranges[l].size);
+    out.push_back(std::min(places, l < positions.size() ? positions[l] : places));
+  }
+  return out;
+}
+
+std::vector<StoredOperand> expected_operands(const Unit& u, const Order& o) {
+  std::vector<StoredOperand> out;
+  for (std::size_t k = 0; k < u.accesses.size(); ++k) {
+    const Lazy& t = u.accesses[k].tensor;
+    if (u.accesses[k].dense) {
+      const Lazy d = strided(t);
+      out.push_back({d.type(), planning::assumed_strides(d.type()), {}});
+    } else if (o.convert[k]) {
+      const TensorType type = converted_type(t.type(), t.stats().stored, *o.convert[k]);
+      out.push_back({type, {}, planning::stats_for(type, t.stats().stored).children});
+    } else {
+      out.push_back({t.type(), {}, t.stats().children});
+    }
+  }
+  return out;
+}
+
+StoredOperand stored_as(const Tensor& t) {
+  if (t.format().is_all_dense()) return {t.type(), t.part().strides, {}};
+  return {t.type(), {}, planning::positions_of(t.part())};
+}
+
+std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
+  std::vector<StoredOperand> out;
+  for (const Tensor& t : tensors) out.push_back(stored_as(t));
+  return out;
+}
+
+class Fitter {
+ public:
+  Fitter(const Unit& unit, const Order& order, FittedNest& out)
+      : u_(unit), o_(order), input_(out.input), stored_(out.stored), extents_(out.extents), bounds_(out.bounds) {}
+
+  void fit() {
+    static_cast<merging::Computation&>(input_) = u_;
+    input_.num_vars = static_cast<int>(o_.indices.size());
+    input_.dense_result = o_.dense_result;
+    input_.pattern = o_.pattern;
+    input_.slots = o_.slots == Order::in_rows;
+    input_.dense_top = o_.dense_top;
+    input_.dense_tail = o_.dense_tail;
+    input_.blocks = o_.blocks;
+    if (u_.compute == DType::f32 || u_.compute == DType::f64) input_.lanes = lanes_of(u_.compute);
+    std::vector<int> var(o_.indices.size());  // of an index
+    for (std::size_t v = 0; v < o_.indices.size(); ++v) {
+      var[static_cast<std::size_t>(o_.indices[v])] = static_cast<int>(v);
+      input_.summed.push_back(u_.summed[static_cast<std::size_t>(o_.indices[v])]);
+      extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
+      const auto i = static_cast<std::size_t>(o_.indices[v]);
+      const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 &&
+                              extents_.back() <= largest_sum && counts_dense_alone(o_.indices[v]);
+      // Compilers take several vectors a step, and a row shorter than that element by element, unless they know its
+      // length.
+      const bool row = v + 1 == o_.indices.size() && !u_.summed[i] && extents_.back() >= least_row &&
+                       extents_.back() <= largest_row && counts_dense_alone(o_.indices[v]);
+      // One sum of so few terms keeps its digits as it is.
+      if (in_vectors && std::ranges::count(u_.summed, 1) == 1) input_.few_terms = true;
+      while (in_vectors && input_.lanes > extents_.back()) input_.lanes /= 2;
+      const bool constant =
+          in_vectors || row ||
+          (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
+      input_.constants.push_back(constant ? extents_.back() : 0);
+      input_.hints.push_back(o_.hints[i]);
+    }
+    if (o_.along >= 0)
+      input_.diagonals = {.row = var[static_cast<std::size_t>(u_.output[0])],
+                          .column = var[static_cast<std::size_t>(u_.output[1])],
+                          .along_columns = o_.along == 1};
+    else if (o_.dense_result && !u_.output.empty()) input_.contiguous = var[static_cast<std::size_t>(u_.output.back())];
+    if (u_.skew) input_.skew = var[static_cast<std::size_t>(u_.skew->index)];
+    for (const auto& bound : u_.bounds) {
+      auto& terms = input_.bounds.emplace_back().terms;
+      for (const auto& [i, c] : bound.terms) terms.emplace_back(var[static_cast<std::size_t>(i)], c);
+      bounds_.push_back(bound.extent);
+    }
+    i64 largest = 0;
+    for (std::size_t v = 0; v < extents_.size(); ++v)
+      if (!input_.summed[v]) largest = std::max(largest, extents_[v] - 1);
+    input_.crd = index_dtype_for(largest);
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k) {
+      const Access& a = u_.accesses[k];
+      const auto& [type, strides, positions] = stored_[k];
+      const std::vector<double> elements = a.dense ? std::vector<double>() : coordinates_of(type, positions);
+      merging::Operand operand{.type = type, .vars = {}, .dense = a.dense};
+      const Format& f = type.format;
+      double parents = 1;
+      for (int l = 0; l < f.num_levels(); ++l) {
+        const auto at = static_cast<std::size_t>(l);
+        if (a.dense && strides[at] == 1) operand.contiguous = l;
+        const auto d = static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a);
+        operand.vars.push_back(var[static_cast<std::size_t>(a.indices[d])]);
+        if (a.dense) continue;
+        if (f.level(l).kind != LevelKind::dense) {
+          // Powers of 4: a kernel's text should not change with every matrix.
+          double fiber = 1;
+          while (fiber * 4 * parents <= elements[at]) fiber *= 4;
+          operand.fibers.push_back(fiber);
+        }
+        parents = elements[at];
+      }
+      operand.twin = o_.shared(u_, k);
+      if (u_.drops_fill_in && !a.dense && static_cast<int>(k) != u_.mask && f.can_hold_fill())
+        operand.missing = type.fill.as(type.dtype);
+      if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
+      input_.operands.push_back(std::move(operand));
+    }
+    if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
+    find_rows_ahead();
+  }
+
+ private:
+  /// Does no sparse operand have this index?
+  bool counts_dense_alone(int index) const {
+    return std::ranges::all_of(u_.accesses, [&](const Access& a) {
+      return a.dense || std::ranges::find(a.indices, index) == a.indices.end();
+    });
+  }
+
+  /// This variable is the tile.
+  void take_tile(int var) {
+    for (const auto& o : input_.operands) {  // what was planned for may lie in memory otherwise
+      if (std::ranges::find(o.vars, var) == o.vars.end()) continue;
+      if (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != var) return;
+    }
+    const i64 extent = extents_[static_cast<std::size_t>(var)];
+    const bool constant = extent <= largest_row;
+    input_.tile = var;
+    input_.constants[static_cast<std::size_t>(var)] = constant ? extent : 0;
+    input_.lanes = lanes_of(u_.compute);
+    while (input_.lanes > extent) input_.lanes /= 2;
+    input_.few_terms = !sums_many_terms(u_, o_);
+    // As many vectors as fit beside what is computed with them; a constant extent is cut evenly.
+    const i64 all = ceil_div(extent, input_.lanes), fit = tile_vectors;
+    input_.vectors = static_cast<int>(constant ? ceil_div(all, ceil_div(all, fit)) : fit);
+  }
+
+  /// Are rows prefetched?
+  void find_rows_ahead() {
+    for (std::size_t k = 0; k < input_.operands.size(); ++k) {
+      if (!merging::has_chosen_rows(input_, static_cast<int>(k))) continue;
+      double bytes = static_cast<double>(size_of(input_.operands[k].type.dtype));
+      for (const int v : input_.operands[k].vars) bytes *= static_cast<double>(extents_[static_cast<std::size_t>(v)]);
+      // What a cache holds comes soon enough: to ask for it costs more (4 columns of 50,000 rows on Zen 4: 0.5 to 0.8).
+      if (bytes > far_bytes) input_.rows_ahead = rows_ahead;
+    }
+  }
+
+  const Unit& u_;
+  const Order& o_;
+  merging::Input& input_;
+  const std::vector<StoredOperand>& stored_;
+  std::vector<i64>&extents_, &bounds_;
+};
+
+bool has_settings(const FittedNest& nest) {
+  const Settings& s = settings();
+  return nest.engine == s.engine && nest.jit == s.jit && nest.cc == s.cc;
+}
+
+}  // namespace
+
+bool sums_many_terms(const Unit& u, const Order& o) {
+  constexpr double many = 16;
+  double places = 1;
+  for (const int i : u.output) places *= static_cast<double>(u.extents[static_cast<std::size_t>(i)]);
+  return o.visits >= many * places;
+}
+
+int lanes_of(DType t) { return std::max(1, host_target().vector_bytes / static_cast<int>(size_of(t))); }
+
+FittedNest::FittedNest(const Unit& unit, const Order& order) : stored(expected_operands(unit, order)) {
+  Fitter(unit, order, *this).fit();
+}
+
+FittedNest::FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands)
+    : stored(as_stored(operands)) {
+  Fitter(unit, order, *this).fit();
+}
+
+bool FittedNest::fits(std::span<const Tensor> operands) const {
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Tensor& t = operands[k];
+    if (!(t.type() == stored[k].type)) return false;
+    if (t.format().is_all_dense() ? t.part().strides != stored[k].strides
+                                  : planning::positions_of(t.part()) != stored[k].positions)
+      return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const FittedNest> fitted(const Unit& unit, const Order& order, std::span<const Tensor> operands) {
+  auto last = order.fitted.get();
+  if (last && last->fits(operands)) return last;
+  auto made = std::make_shared<const FittedNest>(unit, order, operands);
+  order.fitted.set(made);
+  return made;
+}
+
+std::shared_ptr<const FittedNest> with_kernel(std::shared_ptr<const FittedNest> nest, const Order& order) {
+  if (nest->kernel && has_settings(*nest)) return nest;
+  auto made = std::make_shared<FittedNest>(*nest);
+  const Settings& s = settings();
+  made->engine = s.engine;
+  made->jit = s.jit;
+  made->cc = s.cc;
+  made->kernel = kernel_for(made->input);
+  order.fitted.set(made);
+  return made;
+}
+
+}  // namespace strata::direct
