@@ -9,7 +9,6 @@
 #include "plan/lazy_convert.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/tile.h"
-#include "strata/settings.h"
 
 namespace strata::direct {
 namespace {
@@ -88,8 +87,6 @@ class Fitter {
       // length.
       const bool row = v + 1 == o_.indices.size() && !u_.summed[i] && extents_.back() >= least_row &&
                        extents_.back() <= largest_row && counts_dense_alone(o_.indices[v]);
-      // One sum of so few terms keeps its digits as it is.
-      if (in_vectors && std::ranges::count(u_.summed, 1) == 1) input_.few_terms = true;
       while (in_vectors && input_.lanes > extents_.back()) input_.lanes /= 2;
       const bool constant =
           in_vectors || row ||
@@ -140,6 +137,7 @@ class Fitter {
       input_.operands.push_back(std::move(operand));
     }
     if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
+    else if (std::ranges::count(u_.summed, 1) == 1) input_.few_terms = sums_few_in_vectors();
     find_rows_ahead();
   }
 
@@ -149,6 +147,20 @@ class Fitter {
     return std::ranges::all_of(u_.accesses, [&](const Access& a) {
       return a.dense || std::ranges::find(a.indices, index) == a.indices.end();
     });
+  }
+
+  /// Does the sum, of which there is one, run over few terms in vectors? These keep its digits as they are.
+  bool sums_few_in_vectors() const {
+    const int last = input_.num_vars - 1;
+    const auto runs_along = [&](int k) {
+      return std::ranges::count(input_.operands[static_cast<std::size_t>(k)].vars, last) > 0;
+    };
+    for (int k = 0; k < static_cast<int>(input_.operands.size()); ++k) {
+      const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
+      if (runs_along(k) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last)) return false;
+    }
+    return input_.summed.back() && input_.constants.back() > 0 && input_.lanes > 1 &&
+           merging::has_lanes(input_, runs_along);
   }
 
   /// This variable is the tile.
@@ -187,11 +199,6 @@ class Fitter {
   std::vector<i64>&extents_, &bounds_;
 };
 
-bool has_settings(const FittedNest& nest) {
-  const Settings& s = settings();
-  return nest.engine == s.engine && nest.jit == s.jit && nest.cc == s.cc;
-}
-
 }  // namespace
 
 bool sums_many_terms(const Unit& u, const Order& o) {
@@ -213,6 +220,7 @@ FittedNest::FittedNest(const Unit& unit, const Order& order, std::span<const Ten
 }
 
 bool FittedNest::fits(std::span<const Tensor> operands) const {
+  if (!epoch.is_now()) return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Tensor& t = operands[k];
     if (!(t.type() == stored[k].type)) return false;
@@ -232,12 +240,8 @@ std::shared_ptr<const FittedNest> fitted(const Unit& unit, const Order& order, s
 }
 
 std::shared_ptr<const FittedNest> with_kernel(std::shared_ptr<const FittedNest> nest, const Order& order) {
-  if (nest->kernel && has_settings(*nest)) return nest;
+  if (nest->kernel) return nest;
   auto made = std::make_shared<FittedNest>(*nest);
-  const Settings& s = settings();
-  made->engine = s.engine;
-  made->jit = s.jit;
-  made->cc = s.cc;
   made->kernel = kernel_for(made->input);
   order.fitted.set(made);
   return made;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "plan/epoch.h"
 #include "plan/nest/kernels.h"
 #include "plan/nest/unit.h"
 
@@ -21,13 +22,14 @@ struct FittedNest {
   /// Of these, stored in the order of the loops.
   FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 
+  /// Would the same be made for these operands now?
   bool fits(std::span<const Tensor> operands) const;
 
   merging::Input input;
   std::vector<StoredOperand> stored;
   std::vector<std::int64_t> extents, bounds;           ///< per variable; per bound
-  std::shared_ptr<const NestKernel> kernel = nullptr;  ///< once there is one,
-  std::string engine = {}, jit = {}, cc = {};          ///< by these settings
+  std::shared_ptr<const NestKernel> kernel = nullptr;  ///< once there is one
+  planning::Epoch epoch = planning::Epoch::now();      ///< when this was made
 };
 
 /// What was made last for the order, if it fits these operands; otherwise new.
