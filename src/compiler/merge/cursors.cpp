@@ -108,6 +108,7 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
     c.end = named("_end", in.pos(parent + 1));
   }
   if (var == 0) cut(var, c, at, out);
+  if (c.level == 0 && !in.level.unique) end_of_list_[k] = c.end;
   c.p = names_.fresh("p" + stem);
   if (!in.level.unique) c.next = names_.fresh("next_" + stem);
   c.steps = levels::steps(in, parent, ir::var(c.p));

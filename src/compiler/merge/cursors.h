@@ -2,6 +2,7 @@
 // Places in the nest, and the levels of operands walked there.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "compiler/merge/iteration.h"
@@ -134,6 +135,7 @@ class Cursors {
   compiler::Names names_;
   compiler::Params params_;
   Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
+  std::map<int, Expr> end_of_list_;                        ///< of a list of elements, per operand: where this call ends
 };
 
 }  // namespace strata::merging

@@ -165,7 +165,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   // Alone, a step belongs to each round of a loop that counts; otherwise it has been taken when the round begins.
   if (alone && leading.steps) body.push_back(leading.steps->step);
   if (alone && plain)
-    if (const Expr last = last_element_of(var, leading, out)) prefetch_rows(var, at, leading, last, body);
+    if (const Expr last = last_element_of(var, leading, out)) prefetch_rows(at, leading, last, body);
   body.push_back(ir::let(v, here(leading)));
   find_next(leading, coordinate, body);
   const auto needed = required(set);
@@ -199,7 +199,8 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
 }
 
 Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
-  if (in_.rows_ahead == 0 || var != choosing_variable(in_) || one_chain_) return nullptr;
+  const bool chooses = var == choosing_variable(in_) || (only.operand == in_.pattern && slots_together(var) > 1);
+  if (in_.rows_ahead == 0 || !chooses || one_chain_) return nullptr;
   Expr last = last_element(only, out);
   if (last) lines_.back() += ", rows " + std::to_string(in_.rows_ahead) + " ahead";
   return last;
@@ -219,7 +220,7 @@ Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set
     inside.slots = alone ? 1 : slots;
     c.p = names_.fresh(only.p + "_of");
     Stmts one{ir::let(c.p, position)};
-    if (last) prefetch_rows(var, at, c, last, one);
+    if (last) prefetch_rows(at, c, last, one);
     const std::string v = names_.fresh(letter(var));
     one.push_back(ir::let(v, here(c)));
     one.push_back(enter(var, std::move(inside), ir::var(v), {c}, set));

@@ -133,9 +133,11 @@ struct Input : Computation {
   /// Rows of dense operands, along the tile or the innermost variable, that the coordinates of a sparse one choose are
   /// prefetched so many elements ahead (see rows_ahead.cpp). 0: they are near
   int rows_ahead = 0;
-  bool few_terms = false;     ///< a sum has so few that the compute dtype keeps enough of its digits
-  bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
-  int contiguous = -1;        ///< dense result: variable whose stride is 1
+  bool rows_second_level = false;  ///< ... into the second level,
+  int rows_near = -1;              ///< ... where they are not so close to the present one; -1: all
+  bool few_terms = false;          ///< a sum has so few that the compute dtype keeps enough of its digits
+  bool dense_result = false;       ///< adds to strided memory, or stores where nothing is summed
+  int contiguous = -1;             ///< dense result: variable whose stride is 1
   int skew = -1;        ///< dense result: a summed variable that moves the place as well; the memory has an offset then
   Diagonals diagonals;  ///< dense result: its memory is strips of diagonals
   int pattern = -1;     ///< the result has the pattern of this operand: a value in each of its slots

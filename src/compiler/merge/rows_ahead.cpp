@@ -33,6 +33,10 @@ bool has_chosen_rows(const Input& in, int k) {
 
 Expr Values::last_element(const Fiber& only, Stmts& out) {
   // Behind the last element of this call nothing is read.
+  if (only.level == 0) return compiler::named(names_, out, "last", only.end - 1);
+  if (const auto list = end_of_list_.find(only.operand);
+      list != end_of_list_.end() && kind(only.operand, only.level) == LevelKind::singleton)
+    return compiler::named(names_, out, "last", list->second - 1);
   Expr count;
   for (int l = 0; l <= only.level; ++l) {
     const int v = operand(only.operand).vars[static_cast<std::size_t>(l)];
@@ -49,10 +53,20 @@ Expr Values::last_element(const Fiber& only, Stmts& out) {
   return compiler::named(names_, out, "last", count - 1);
 }
 
-void Values::prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out) {
+void Values::prefetch_rows(const Place& at, const Fiber& only, const Expr& last, Stmts& out) {
   Place later = at;
   const Expr element = compiler::named(names_, out, "ahead", ir::min(ir::var(only.p) + in_.rows_ahead, last));
-  later.coordinate[static_cast<std::size_t>(var)] = compiler::named(names_, out, "chosen", crd(only, element));
+  // Below positions that are walked one by one each has its own coordinates of the levels that follow, too.
+  const auto& vars = operand(only.operand).vars;
+  Expr chosen, now;
+  for (std::size_t l = static_cast<std::size_t>(only.level); l < vars.size() && vars[l] <= choosing_variable(in_);
+       ++l) {
+    const int level = static_cast<int>(l);
+    chosen = compiler::named(names_, out, "chosen", crd(only.operand, level, element));
+    now = crd(only.operand, level, ir::var(only.p));
+    later.coordinate[static_cast<std::size_t>(vars[l])] = chosen;
+  }
+  Stmts ask;
   const int row = row_variable(in_);
   if (at.groups.empty()) later.coordinate[static_cast<std::size_t>(row)] = ir::int_const(0);
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
@@ -63,9 +77,16 @@ void Values::prefetch_rows(int var, const Place& at, const Fiber& only, const Ex
                              : known > 0        ? std::min(known, most_lines * step)
                                                 : most_lines / 2 * step;
     const int b = buffer(BufferBinding::values, k, 0, name_of_operand(k) + "_values", stored);
-    const Expr first = compiler::named(names_, out, "row", dense_index(k, later));
-    for (std::int64_t c = 0; c < end; c += step) out.push_back(ir::prefetch(b, first + c));
+    const Expr first = compiler::named(names_, ask, "row", dense_index(k, later));
+    for (std::int64_t c = 0; c < end; c += step) ask.push_back(ir::prefetch(b, first + c, in_.rows_second_level));
   }
+  Stmt all = ir::block(std::move(ask));
+  if (in_.rows_near >= 0) {
+    const Expr apart = compiler::named(names_, out, "apart", chosen - now);
+    const auto near = ir::int_const(in_.rows_near), other = ir::int_const(-in_.rows_near);
+    all = ir::branch(ir::logical_or(ir::gt(apart, near), ir::lt(apart, other)), all);
+  }
+  out.push_back(all);
 }
 
 }  // namespace strata::merging

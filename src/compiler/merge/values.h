@@ -18,7 +18,7 @@ class Values : protected Cursors {
   /// In front of the loop over this operand's elements: the last of them that may be read. null: it is not known
   Expr last_element(const Fiber& only, Stmts& out);
   /// Asks for the rows (in the tile: for the piece's part of them) that an element some positions later chooses.
-  void prefetch_rows(int var, const Place& at, const Fiber& only, const Expr& last, Stmts& out);
+  void prefetch_rows(const Place& at, const Fiber& only, const Expr& last, Stmts& out);
 
   // --- values.cpp ---
   /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the

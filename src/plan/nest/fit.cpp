@@ -190,6 +190,12 @@ class Fitter {
       // What a cache holds comes soon enough: to ask for it costs more (4 columns of 50,000 rows on Zen 4: 0.5 to 0.8).
       if (bytes > far_bytes) input_.rows_ahead = rows_ahead;
     }
+    if (input_.rows_ahead == 0 || input_.pattern < 0) return;
+    // Of inner products, as the machine wants it.
+    const Target target = host_target();
+    input_.rows_ahead = target.rows_ahead;
+    input_.rows_second_level = target.rows_second_level;
+    input_.rows_near = target.rows_near;
   }
 
   const Unit& u_;
