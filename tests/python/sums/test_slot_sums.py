@@ -124,8 +124,8 @@ def test_no_terms_at_all():
 
 def test_explain_says_so():
     rng = np.random.default_rng(0)
-    a = st.from_dense(matrix(rng, (40, 40), np.float64), "CSR")
-    x = dense(rng, (40, 64), np.float64)
+    a = st.from_dense(matrix(rng, (40, 40), np.float32), "CSR")
+    x = dense(rng, (40, 64), np.float32)
     text = "C(i,j) = relu(A(i,j) * X(i,k) * Y(j,k))"
     rows = st.explain(text, A=a, X=x, Y=x)
     assert "4 slots together" in rows and "into the pattern of A" in rows
