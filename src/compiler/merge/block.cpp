@@ -40,10 +40,9 @@ Stmt Nest::slots_of_block(int var, const Place& given) {
                                      return loop(last, piece.columns, [&](const Expr& c) { return columns(r, c); });
                                    });
   lines_.resize(lines);
-  lines_.push_back(std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) +
-                   (var == last ? "" : ", " + letter(last)) + " in pieces of " + std::to_string(piece.rows) + " x " +
-                   std::to_string(piece.columns) + " slots, whose sums over " + letter(summed_from_) +
-                   " run side by side");
+  lines_.push_back(loop_over(var) + (var == last ? "" : ", " + letter(last)) + " in pieces of " +
+                   std::to_string(piece.rows) + " x " + std::to_string(piece.columns) + " slots, whose sums over " +
+                   letter(summed_from_) + " run side by side");
   // Of blocks that do not divide some have places beyond the last one.
   Place corner = given;
   Expr inside;

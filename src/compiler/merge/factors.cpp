@@ -26,12 +26,15 @@ void Totals::find_factors() {
   if (inside_.empty()) outside_.clear();
 }
 
+Value Totals::value_of_factor(const Multiplier& f, const Arithmetic& sums, const Place& at, Stmts& out) {
+  const ElementwiseNode& node = in_.nodes[static_cast<std::size_t>(f.node)];
+  return cast(argument(node, f.which, !node.needed[f.which], at, out).value, in_.compute, sums.compute());
+}
+
 Value Totals::with_product(const Arithmetic& sums, const Value& sum, const Place& at, Stmts& out) {
   Value product;
   for (std::size_t f = 0; f < inside_.size(); ++f) {
-    const ElementwiseNode& node = in_.nodes[static_cast<std::size_t>(inside_[f].node)];
-    const Value v = cast(argument(node, inside_[f].which, !node.needed[inside_[f].which], at, out).value, in_.compute,
-                         sums.compute());
+    const Value v = value_of_factor(inside_[f], sums, at, out);
     const bool last = f + 1 == inside_.size();
     if (last && sum.re) return f == 0 ? sums.add(sum, v) : sums.mul_add(product, v, sum);
     product = f == 0 ? v : named("product", sums.mul(product, v), out);
@@ -42,9 +45,8 @@ Value Totals::with_product(const Arithmetic& sums, const Value& sum, const Place
 Value Totals::times_factors(const Arithmetic& sums, const Value& sum, const Place& at, Stmts& out) {
   Value all = sum;
   for (const Multiplier& f : outside_) {
-    const ElementwiseNode& node = in_.nodes[static_cast<std::size_t>(f.node)];
-    const Value v = argument(node, f.which, !node.needed[f.which], at, out).value;
-    all = sums.mul(named("sum", all, out), cast(v, in_.compute, sums.compute()));
+    const Value v = value_of_factor(f, sums, at, out);
+    all = sums.mul(named("sum", all, out), v);
   }
   return outside_.empty() ? all : without_sign(sums, all);
 }

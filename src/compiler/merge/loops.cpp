@@ -44,8 +44,7 @@ Stmt Nest::emit_loop(int var, const Place& at) {
     const int own = operand(k).twin < 0 ? k : operand(k).twin;
     return std::any_of(cursors.begin(), cursors.end(), [&](const Fiber& c) { return c.operand == own; }) ? own : -1;
   });
-  std::string line = std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in " +
-                     set.to_string([this](int k) { return name_of_operand(k); });
+  std::string line = loop_over(var) + " in " + set.to_string([this](int k) { return name_of_operand(k); });
   if (in_.pattern >= 0 && !cursors.empty() && (set.kind != Set::cursor || set.operand != in_.pattern))
     throw InternalError("merge: a result in a pattern has slots for its coordinates alone");
   if (set.kind == Set::everything) {
@@ -74,9 +73,8 @@ Stmt Nest::emit_loop(int var, const Place& at) {
 /// The loop over a variable that dense operands and the dense result alone have, in pieces of several vectors.
 Stmt Nest::emit_tile(const Place& at) {
   const int var = in_.tile;
-  lines_.push_back(std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) + " in all, " +
-                   std::to_string(in_.vectors) + (in_.vectors > 1 ? " vectors of " : " vector of ") +
-                   std::to_string(in_.lanes) + " at a time");
+  lines_.push_back(loop_over(var) + " in all, " + std::to_string(in_.vectors) +
+                   (in_.vectors > 1 ? " vectors of " : " vector of ") + std::to_string(in_.lanes) + " at a time");
   bool told = false;
   const compiler::Piece piece = [&](const Expr& first, const std::vector<compiler::Group>& groups, bool) {
     Place inside = at;

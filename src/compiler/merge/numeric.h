@@ -52,6 +52,10 @@ class NumericPhase : protected Values {
   int drained_ = -1;                ///< ... which is emptied behind the loop of this variable
   bool inverted_ = false;           ///< a variable of the result stands inside a summed one
   std::vector<std::string> lines_;  ///< the loops, for explain()
+  /// The beginning of such a line.
+  static std::string loop_over(int var) {
+    return std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var);
+  }
 
  private:
   /// Do values that come to a slot note it there?

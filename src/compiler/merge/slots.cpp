@@ -62,9 +62,7 @@ Results::BlockPiece Results::piece_of_block(int var) const {
 Stmt Results::sum_of_slot(int var, const Place& given) {
   Place& place = waiting_.emplace_back(given);
   place.coordinate[static_cast<std::size_t>(var)] = ir::int_const(0);
-  if (given.chain == 0)
-    lines_.push_back(std::string(static_cast<std::size_t>(2 * var), ' ') + "for " + letter(var) +
-                     " in all, in vectors of " + std::to_string(in_.lanes));
+  if (given.chain == 0) lines_.push_back(loop_over(var) + " in all, in vectors of " + std::to_string(in_.lanes));
   if (given.chain + 1 < given.slots) return ir::block({});
   Stmts out;
   std::vector<Place> slots = std::exchange(waiting_, {});
@@ -139,8 +137,7 @@ void Results::store_slots(std::span<const Place> slots, std::vector<Value> sums,
 /// Are all factors of a slot's sum values that stand in the slots, as they are computed with?
 bool Results::has_values_of_slots() const {
   return std::ranges::all_of(outside_, [&](const Multiplier& f) {
-    const int child = in_.nodes[static_cast<std::size_t>(f.node)].arguments[f.which];
-    const ElementwiseNode& n = in_.nodes[static_cast<std::size_t>(child)];
+    const ElementwiseNode& n = in_.nodes[static_cast<std::size_t>(child_of(f))];
     if (n.kind != ElementwiseNode::access || n.no_sign) return false;
     const Operand& o = operand(n.operand);
     return (n.operand == in_.pattern || o.twin == in_.pattern) && !o.type.shared_value && !o.missing &&
@@ -150,8 +147,7 @@ bool Results::has_values_of_slots() const {
 
 Value Results::times_values_of_slots(std::span<const Place> slots, Value sums, Stmts& out) {
   for (const Multiplier& f : outside_) {
-    const int child = in_.nodes[static_cast<std::size_t>(f.node)].arguments[f.which];
-    const int k = in_.nodes[static_cast<std::size_t>(child)].operand;
+    const int k = in_.nodes[static_cast<std::size_t>(child_of(f))].operand;
     const int b = buffer(BufferBinding::values, k, 0, name_of_operand(k) + "_values", arithmetic_.part());
     const Value v =
         arithmetic_.load(params_.param(b), b, in_.compute, slots.front().position[static_cast<std::size_t>(k)],

@@ -28,7 +28,13 @@ class Totals : protected Assembler {
   void assign_total(const Value& next, Stmts& out, int chain = 0);
 
   // --- factors.cpp ---
+  struct Multiplier {
+    int node;           ///< a product
+    std::size_t which;  ///< its argument
+  };
   void find_factors();
+  int child_of(const Multiplier& f) const { return in_.nodes[static_cast<std::size_t>(f.node)].arguments[f.which]; }
+  Value value_of_factor(const Multiplier& f, const Arithmetic& sums, const Place& at, Stmts& out);
   /// A sum, and the product of those factors that are inside.
   Value with_product(const Arithmetic& sums, const Value& sum, const Place& at, Stmts& out);
   /// A sum of these, times those that are outside.
@@ -67,12 +73,8 @@ class Totals : protected Assembler {
   int summed_from_ = -1;        ///< from this variable on all are summed: kept in a register; -1: none
   bool register_open_ = false;
   bool one_chain_ = false;  ///< sums are so seldom run that several chains are not worth their code
-  struct Multiplier {
-    int node;           ///< a product
-    std::size_t which;  ///< its argument
-  };
-  std::vector<Multiplier> inside_,
-      outside_;  ///< of each term, or of their sum; both empty where terms are taken as they are
+  /// Factors of each term, or of their sum; both empty where terms are taken as they are.
+  std::vector<Multiplier> inside_, outside_;
   struct Total {
     std::string re, im;
     int lanes = 1;

@@ -82,11 +82,11 @@ class Fitter {
       extents_.push_back(u_.extents[static_cast<std::size_t>(o_.indices[v])]);
       const auto i = static_cast<std::size_t>(o_.indices[v]);
       const bool in_vectors = v + 1 == o_.indices.size() && u_.summed[i] && input_.lanes > 1 &&
-                              extents_.back() <= largest_sum && counts_dense_alone(o_.indices[v]);
+                              extents_.back() <= largest_sum && u_.is_of_dense_alone(o_.indices[v]);
       // Compilers take several vectors a step, and a row shorter than that element by element, unless they know its
       // length.
       const bool row = v + 1 == o_.indices.size() && !u_.summed[i] && extents_.back() >= least_row &&
-                       extents_.back() <= largest_row && counts_dense_alone(o_.indices[v]);
+                       extents_.back() <= largest_row && u_.is_of_dense_alone(o_.indices[v]);
       while (in_vectors && input_.lanes > extents_.back()) input_.lanes /= 2;
       const bool constant =
           in_vectors || row ||
@@ -142,10 +142,11 @@ class Fitter {
   }
 
  private:
-  /// Does no sparse operand have this index?
-  bool counts_dense_alone(int index) const {
-    return std::ranges::all_of(u_.accesses, [&](const Access& a) {
-      return a.dense || std::ranges::find(a.indices, index) == a.indices.end();
+  /// Do all operands that have this variable lie along it in memory?
+  bool all_lie_along(int var) const {
+    return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) {
+      return std::ranges::find(o.vars, var) == o.vars.end() ||
+             (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var);
     });
   }
 
@@ -155,20 +156,13 @@ class Fitter {
     const auto runs_along = [&](int k) {
       return std::ranges::count(input_.operands[static_cast<std::size_t>(k)].vars, last) > 0;
     };
-    for (int k = 0; k < static_cast<int>(input_.operands.size()); ++k) {
-      const merging::Operand& o = input_.operands[static_cast<std::size_t>(k)];
-      if (runs_along(k) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last)) return false;
-    }
-    return input_.summed.back() && input_.constants.back() > 0 && input_.lanes > 1 &&
+    return all_lie_along(last) && input_.summed.back() && input_.constants.back() > 0 && input_.lanes > 1 &&
            merging::has_lanes(input_, runs_along);
   }
 
   /// This variable is the tile.
   void take_tile(int var) {
-    for (const auto& o : input_.operands) {  // what was planned for may lie in memory otherwise
-      if (std::ranges::find(o.vars, var) == o.vars.end()) continue;
-      if (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != var) return;
-    }
+    if (!all_lie_along(var)) return;  // what was planned for may lie in memory otherwise
     const i64 extent = extents_[static_cast<std::size_t>(var)];
     const bool constant = extent <= largest_row;
     input_.tile = var;

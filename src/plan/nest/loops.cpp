@@ -129,10 +129,7 @@ planning::Stats Loops::stats(const TensorType& type) const {
 double Loops::elements() const {
   double out = order.visits;
   for (std::size_t i = 0; i < unit.extents.size(); ++i) {
-    const auto has = [&](const Access& a) {
-      return !a.dense && std::ranges::count(a.indices, static_cast<int>(i)) > 0;
-    };
-    if (unit.summed[i] && unit.extents[i] > 0 && std::ranges::none_of(unit.accesses, has))
+    if (unit.summed[i] && unit.extents[i] > 0 && unit.is_of_dense_alone(static_cast<int>(i)))
       out /= static_cast<double>(unit.extents[i]);
   }
   return out;

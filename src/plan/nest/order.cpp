@@ -111,14 +111,14 @@ class Model {
       best->cost = least;
     };
     const bool blocks_of_rows =
-        !inner.empty() && std::ranges::any_of(outer, [&](int i) { return is_of_dense_alone(i); });
+        !inner.empty() && std::ranges::any_of(outer, [&](int i) { return u_.is_of_dense_alone(i); });
     do {
       do {
         std::vector<int> order = outer;
         order.insert(order.end(), inner.begin(), inner.end());
         consider(order);
         if (!blocks_of_rows) continue;
-        std::ranges::stable_partition(order, [&](int i) { return !is_of_dense_alone(i); });
+        std::ranges::stable_partition(order, [&](int i) { return !u_.is_of_dense_alone(i); });
         consider(order);
       } while (std::next_permutation(inner.begin(), inner.end()));
     } while (std::next_permutation(outer.begin(), outer.end()));
@@ -136,7 +136,7 @@ class Model {
   int pattern() const {
     // What is summed beside it is there as a whole, or not at all.
     for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i)
-      if (!u_.is_output(i) && (!is_of_dense_alone(i) || extent(i) < 1)) return -1;
+      if (!u_.is_output(i) && (!u_.is_of_dense_alone(i) || extent(i) < 1)) return -1;
     if (u_.others || u_.combine == merging::Combine::first || u_.skew) return -1;
     if (u_.mask >= 0 ? u_.complement || !u_.everywhere : u_.everywhere) return -1;
     int first = -1;
@@ -159,13 +159,6 @@ class Model {
   }
 
   double extent(int index) const { return static_cast<double>(u_.extents[static_cast<std::size_t>(index)]); }
-
-  /// Does no sparse operand have this index?
-  bool is_of_dense_alone(int index) const {
-    return std::ranges::all_of(u_.accesses, [&](const Access& a) {
-      return a.dense || std::ranges::find(a.indices, index) == a.indices.end();
-    });
-  }
 
   const std::string& name(int index) const { return u_.names[static_cast<std::size_t>(index)]; }
 

@@ -100,7 +100,9 @@ bool LoopNest::sums_everywhere() const {
 }
 
 Run::Run(const Unit& unit, const Order& order, std::span<const Tensor> operands)
-    : Run(unit, order, in_loop_order(unit, order, with_aligned_rows(order, operands))) {
+    : Run(unit, order,
+          order.aligned.empty() ? in_loop_order(unit, order, operands)
+                                : in_loop_order(unit, order, with_aligned_rows(order, operands))) {
   // What was planned for rounded counts, of these.
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const double planned = unit.accesses[k].tensor.stats().stored;

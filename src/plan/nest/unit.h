@@ -1,5 +1,6 @@
 #pragma once
 // What one kernel computes: a sum, over some indices, of an elementwise tree.
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,11 @@ struct Unit : merging::Computation {
   bool drops_fill_in = false;  ///< fill-in is missing: it is no value of a semiring
 
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
+  /// Does no sparse operand have this index?
+  bool is_of_dense_alone(int index) const {
+    return std::ranges::all_of(
+        accesses, [&](const Access& a) { return a.dense || std::ranges::find(a.indices, index) == a.indices.end(); });
+  }
 };
 
 /// The unit of an assignment of plain accesses without inner reductions, or why it is none.
