@@ -15,9 +15,6 @@ namespace strata {
 struct PlanOptions {
   std::optional<DType> compute_dtype;  ///< computes in this type (default: the output's, f32 for f16, bf16, fp8)
   std::optional<DType> output_dtype;   ///< default: promotion of the operands
-  /// The result is sparse: values in the pattern of the one sparse operand, whose indices must be the output's (SDDMM,
-  /// scaling).
-  bool pattern = false;
 };
 
 /// A chosen way to compute out = alpha * expression + beta * out for operands of given types. Thread safe, shareable.
@@ -26,14 +23,14 @@ class Plan {
   Plan() = default;
   std::string expression() const;  ///< in index notation
   const std::vector<TensorType>& operand_types() const;
-  /// Of a product: dense, row-major; or in the pattern of an operand (PlanOptions::pattern). Of an expression: as
-  /// evaluate() has it; how positions and coordinates are stored is decided when they are counted.
+  /// Of a product: dense, row-major. Of an expression: as evaluate() has it; how positions and coordinates are stored
+  /// is decided when they are counted.
   TensorType output_type() const;
 
   /// Runs on operands whose types match the plan's (PlanError otherwise), in the order in which the expression names
   /// them. `out` is all-dense with any strides and is written in place: out = alpha * expression + beta * out (beta 0
-  /// never reads out). A product's result in the pattern of an operand is an earlier result over that operand's own
-  /// arrays; its values are written.
+  /// never reads out). Of a plan with a sparse result it is a tensor of that type with the result's pattern, such as an
+  /// earlier result, or the operand that has this pattern: its values are written.
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha, const Scalar& beta) const;
   /// Into a fresh tensor; a result in the pattern of an operand has values of its own and shares the other arrays.
   Tensor run(std::span<const Tensor> operands, const Scalar& alpha = Scalar::of(1.0)) const;

@@ -185,17 +185,16 @@ void bind_plan(nb::module_& m) {
 
   m.def(
       "plan_kernel",
-      [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype, bool pattern) {
-        PlanOptions options = plan_options(dtype, compute_dtype);
-        options.pattern = pattern;
+      [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype) {
+        const PlanOptions options = plan_options(dtype, compute_dtype);
         std::vector<TensorType> types;
         for (const Tensor& t : to_operands(operands)) types.push_back(t.type());
         return plan_of(spec, std::move(types), options);
       },
       nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
-      nb::arg("compute_dtype") = nb::none(), nb::arg("pattern") = false,
+      nb::arg("compute_dtype") = nb::none(),
       "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
-      "matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.");
+      "matter.");
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,

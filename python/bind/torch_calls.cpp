@@ -5,7 +5,11 @@
 #include <vector>
 
 #include "array.h"
+#include "backend/kernel.h"
 #include "execute/dense_view.h"
+#include "strata/evaluate.h"
+#include "strata/settings.h"
+#include "tensor/same_storage.h"
 
 namespace strata::bind {
 namespace {
@@ -54,6 +58,14 @@ void fill_rows(const Array& matrix, const Array& row) {
   from.strides[0] = 0;
   from.strides[to.rank - 1] = row.strides[0];
   execution::assign(to, from);
+}
+
+/// Do two parts have the same slots? Mostly it is the same memory that says so.
+bool same_slots(const Part& a, const Part& b) {
+  bool shared = true;
+  for (std::size_t l = 0; l < a.levels.size(); ++l)
+    shared = shared && a.levels[l].pos.data == b.levels[l].pos.data && a.levels[l].crd.data == b.levels[l].crd.data;
+  return shared || same_levels(a, b);
 }
 
 /// A matrix of one row or one column as a vector.
@@ -231,15 +243,19 @@ class TorchCalls {
       drop_dimension(b, 1);
     }
     const std::array<Tensor, 3> operands{ones, dense_tensor(a), dense_tensor(b)};
-    const std::array<TensorType, 3> types{ones.type(), operands[1].type(), operands[2].type()};
+    if (!has_compiler() && settings().engine != "interpreter") return nb::none();
     const nb::object result = call_method(whole ? new_empty : new_zeros, like, {slots});
     const Tensor out = with_all_values(ones, array_of(result).data);
-    try {
-      std::optional<NoGil> released;
-      release_for(slots * sums, released);
-      const PlanOptions how{.compute_dtype = {}, .output_dtype = {}, .pattern = true};
-      make_plan(sampled_einsum(a.shape.size() == 1), types, how).run(operands, out, Scalar::of(1.0), Scalar::of(0.0));
-    } catch (const Unsupported&) { return nb::none(); }
+    std::optional<NoGil> released;
+    release_for(slots * sums, released);
+    const Tensor found = strata::evaluate(sampled_einsum(a.shape.size() == 1), operands, {.format = ones.format()});
+    if (found.dtype() != out.dtype()) return nb::none();
+    for (int k = 0; k < out.num_parts(); ++k) {
+      const Part &from = found.part(k), &to = out.part(k);
+      if (!same_slots(from, ones.part(k)) || from.values.size != to.values.size) return nb::none();
+      execution::assign(execution::view_of(from.values.dtype, to.values.data, to.values.size),
+                        execution::view_of(from.values.dtype, from.values.data, from.values.size));
+    }
     return result;
   }
 

@@ -954,9 +954,9 @@ class Plan:
 
     def __repr__(self) -> str: ...
 
-def plan_kernel(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None, pattern: bool = False) -> Plan:
+def plan_kernel(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None) -> Plan:
     """
-    Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter. `pattern`: the result is sparse, in the pattern of the one sparse operand.
+    Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter.
     """
 
 def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:

@@ -276,10 +276,6 @@ Point Addresses::start(Stmts& out) {
   at.loaded.resize(g_.dense.size());
   at.folded.resize(g_.dense.size());
   for (const auto& access : g_.dense) {
-    if (access.operand < 0 && in_.pattern_output) {  // its place is the driver's slot
-      at.address.push_back(ir::int_const(0));
-      continue;
-    }
     Expr address = scalar(ScalarBinding::offset, access.operand, 0, operand_letter(access.operand) + "_offset");
     if (access.operand != in_.driver)
       for (const auto& term : access.terms) {
@@ -303,7 +299,7 @@ Point Addresses::start(Stmts& out) {
 }
 
 void Addresses::fold(Point& at, std::size_t access, Stmts& out) {
-  if (s_.accumulate || in_.pattern_output || !in_.optimize || g_.dense_driver || s_.tile_index < 0 || s_.lanes < 2 ||
+  if (s_.accumulate || !in_.optimize || g_.dense_driver || s_.tile_index < 0 || s_.lanes < 2 ||
       s_.block_begin < g_.num_levels())
     return;
   bool repeats = false;
@@ -326,16 +322,6 @@ Value Addresses::kept(Stmts& out, const std::string& stem, const Value& v) {
   Value k{named(out, stem, v.re), nullptr};
   if (v.im) k.im = named(out, stem + "_im", v.im);
   return k;
-}
-
-Point Addresses::twin_of(const Point& at, int number) const {
-  const Twin& twin = at.twins[static_cast<std::size_t>(number - 1)];
-  Point row = at;
-  row.twin = number;
-  row.position = at.position + twin.apart;
-  for (std::size_t a = 0; a < twin.loaded.size(); ++a)
-    if (!twin.loaded[a].empty()) row.loaded[a] = twin.loaded[a];
-  return row;
 }
 
 bool Addresses::depends_on_tile(const DenseAccess& access) const {

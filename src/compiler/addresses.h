@@ -15,13 +15,6 @@ namespace strata::compiler {
 inline ir::Expr both_max(const ir::Expr& a, const ir::Expr& b) { return a ? ir::max(a, b) : b; }
 inline ir::Expr both_min(const ir::Expr& a, const ir::Expr& b) { return a ? ir::min(a, b) : b; }
 
-/// A row with the coordinates of the one that is walked.
-struct Twin {
-  std::vector<std::vector<Value>>
-      loaded;      ///< per dense access: its own value, where that is not the walked row's; otherwise empty
-  ir::Expr apart;  ///< from a slot of the walked row to its own
-};
-
 /// What is known at one point of the nest, on the way to the leaf. Copied at every fork.
 struct Point {
   std::vector<ir::Expr> level;    ///< coordinate of each level entered, otherwise null
@@ -39,14 +32,10 @@ struct Point {
   std::vector<ir::Expr> row_base;  ///< per schedule row: coordinate of accumulator 0
   ir::Expr run_begin, run_end;     ///< positions of the current run
   int chain = 0;
-  bool alone = true, last = true;  ///< of the copies of an unrolled loop: the only one; the last one
-  bool open = false;               ///< accumulators are declared: the output's address is of no interest below
-  std::string met;  ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
-  std::vector<char> folded;      ///< per dense access: its value is in that of another, which is known further down
-  int identical = 1, twin = 0;   ///< rows that are computed together; which of them this is
-  std::vector<Twin> twins;       ///< the others, once they are loaded
-  ir::Expr row_slots, next_row;  ///< ... and how many slots each has, and where the walked one's end
-  bool careful = false;  ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
+  bool open = false;  ///< accumulators are declared: the output's address is of no interest below
+  std::string met;    ///< of the sum around: a variable that says whether it has met an element; empty: nobody asks
+  std::vector<char> folded;  ///< per dense access: its value is in that of another, which is known further down
+  bool careful = false;      ///< some rows of the block lie outside: test each (once per launch: short text, not speed)
 };
 
 /// The function under construction: its parameters, and what follows from the coordinates entered so far.
@@ -90,7 +79,6 @@ class Addresses {
   void fold(Point& at, std::size_t access, Stmts& out);
   bool is_waiting(std::size_t access) const { return !s_.at_the_leaf(access); }
   Value kept(Stmts& out, const std::string& stem, const Value& v);
-  Point twin_of(const Point& at, int number) const;
 
   // --- driver_levels.cpp: levels of the operand that is walked ---
   /// The iterations of a level that one call walks, where it does not walk them all: its chunk or slice of level 0.

@@ -51,6 +51,9 @@ std::string text_of(const ScalarBinding& s, const BindingNames& names) {
     case ScalarBinding::offset: return "elements before the first one" + of;
     case ScalarBinding::walk_begin: return "0";
     case ScalarBinding::walk_end: return "iterations" + of_level;
+    case ScalarBinding::pos_stride: return "elements of pos" + of_level + " from one batch to the next";
+    case ScalarBinding::crd_stride: return "elements of crd" + of_level + " from one batch to the next";
+    case ScalarBinding::batch_stride: return "values" + of + " from one batch to the next";
     case ScalarBinding::lead: return "rows between a row" + of_level + " and the one to ask for: any number is right";
     case ScalarBinding::batch_coordinate: return "coordinate of batch level " + level + of;
     case ScalarBinding::capacity: return "elements" + of_level + " that there is room for";

@@ -60,14 +60,6 @@ StrideKind stride_kind(const TensorType& t, int level) {
   return level + 1 == t.format.num_levels() ? StrideKind::unit : StrideKind::general;
 }
 
-/// Are the output's indices those of this operand, each of them once?
-bool has_indices_of(const Einsum& e, int operand) {
-  auto own = e.operands[static_cast<std::size_t>(operand)], wanted = e.output;
-  std::sort(own.begin(), own.end());
-  std::sort(wanted.begin(), wanted.end());
-  return own == wanted && std::adjacent_find(own.begin(), own.end()) == own.end();
-}
-
 bool join_leaf(const FormatSpec& spec, int node, int level) {
   const InverseNode& e = spec.inverses[static_cast<std::size_t>(node)];
   if (e.op == InverseNode::level) return e.a == level;
@@ -120,11 +112,7 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
         (in.operands[k].format.num_parts() != 1 || !in.operands[k].format.is_all_dense()))
       return refuse("operand " + std::to_string(k) +
                     " is sparse too; one sparse operand is walked, the others must be dense");
-  if (in.pattern_output) {
-    if (g.dense_driver) return refuse("operand " + std::to_string(in.driver) + " is dense: it has no pattern");
-    if (!has_indices_of(in.einsum, in.driver))
-      return refuse("the output's indices are not those of operand " + std::to_string(in.driver));
-  } else if (in.output.format.num_parts() != 1 || !in.output.format.is_all_dense() || !in.output.format.is_identity()) {
+  if (in.output.format.num_parts() != 1 || !in.output.format.is_all_dense() || !in.output.format.is_identity()) {
     return refuse("the output is not a plain dense tensor");
   }
   const DType c = in.compute;
@@ -198,8 +186,6 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
       int& first = g.dim_of_index[static_cast<std::size_t>(index)];
       if (first < 0 || f.completes < g.dims[static_cast<std::size_t>(first)].completes) first = d;
     }
-    if (broadcasts && in.pattern_output)
-      return refuse("a dimension of operand " + std::to_string(in.driver) + " broadcasts");
     g.dims.push_back(f);
   }
   const std::function<void(int)> remainders = [&](int node) {
@@ -217,7 +203,6 @@ std::optional<Graph> make_graph(const LowerInput& in, std::string& why) {
 
   // --- dense accesses ---
   const auto add_access = [&](int operand) {
-    if (operand < 0 && in.pattern_output) return g.dense.push_back({.operand = -1, .terms = {}, .late_levels = {}});
     const TensorType& t = g.type(operand);
     const auto ids = g.indices(operand);
     DenseAccess a;

@@ -8,8 +8,7 @@ Target host_target() {
   return {.vector_bytes = m.vector_bytes,
           .rows_ahead = m.rows_ahead,
           .rows_second_level = m.rows_second_level,
-          .rows_near = m.rows_near,
-          .by_order = m.rows_by_order != ByOrder::never};
+          .rows_near = m.rows_near};
 }
 
 }  // namespace strata

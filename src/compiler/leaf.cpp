@@ -190,7 +190,7 @@ Stmt Sums::store_all(const Point& at, bool read) {
           else if (sum.re) sum = arithmetic_.add(arithmetic_.reduce(sum), arithmetic_.reduce(v));
           else sum = v;
         }
-        stores.push_back(update_output(base, arithmetic_.reduce(sum), 1, read, true));
+        stores.push_back(update_output(base, arithmetic_.reduce(sum), 1, read));
         return ir::block(std::move(stores));
       }
       const Expr bound = p.careful && s_.tile_level >= s_.block_begin ? limit(p, s_.tile_level) : nullptr;
@@ -198,11 +198,11 @@ Stmt Sums::store_all(const Point& at, bool read) {
         const Value v = combined(group_id(g, groups[g]));
         Stmts one;
         if (groups[g].lanes == 1 || unit) {
-          one.push_back(update_output(along ? base + along * groups[g].offset : base, v, groups[g].lanes, read, true));
+          one.push_back(update_output(along ? base + along * groups[g].offset : base, v, groups[g].lanes, read));
         } else {
           for (int lane = 0; lane < groups[g].lanes; ++lane)
             one.push_back(update_output(along ? base + along * (groups[g].offset + lane) : base,
-                                        arithmetic_.lane(v, lane), 1, read, true));
+                                        arithmetic_.lane(v, lane), 1, read));
         }
         const Stmt s = ir::block(std::move(one));
         stores.push_back(bound ? ir::branch(ir::lt(ir::int_const(groups[g].offset), bound), s) : s);
@@ -214,28 +214,22 @@ Stmt Sums::store_all(const Point& at, bool read) {
   return ir::block(std::move(out));
 }
 
-/// out[index] = value (scaled by alpha), plus beta * out or plus out where it is read.
-Stmt Sums::update_output(const Expr& index, const Value& value, int lanes, bool read, bool scale) {
+/// out[index] = alpha * value, plus beta * out or plus out where it is read.
+Stmt Sums::update_output(const Expr& index, const Value& value, int lanes, bool read) {
   const ir::BufferParam& out = params_.param(output_);
   const auto unless_one = [&](const Expr& is_one, const Value& plain, const Value& scaled) {
     return is_one ? arithmetic_.either(is_one, plain, scaled) : scaled;
   };
-  Value result = scale ? unless_one(alpha_is_one_, value, arithmetic_.mul(alpha_, value)) : value;
+  Value result = unless_one(alpha_is_one_, value, arithmetic_.mul(alpha_, value));
   Stmts body;
   const Expr at = named(body, "at", index);
   if (read) {
     const Value old = arithmetic_.load(out, output_, output_storage_, at, lanes, false);
     if (s_.applies_beta && !s_.initializes)
       result = unless_one(beta_is_one_, arithmetic_.add(old, result), arithmetic_.mul_add(beta_, old, result));
-    else if (scale)
-      result = unless_one(alpha_is_one_, arithmetic_.add(old, value), arithmetic_.mul_add(alpha_, value, old));
-    else result = arithmetic_.add(old, value);
+    else result = unless_one(alpha_is_one_, arithmetic_.add(old, value), arithmetic_.mul_add(alpha_, value, old));
     if (result.im) result = keep(body, "sum", result);  // both parts read both of what is there
   }
-  // Fill-in has no sign: -1 * 0 is 0 there, as where nothing is stored.
-  const bool number = is_float(in_.compute) || is_complex(in_.compute);
-  if (in_.pattern_output && number && g_.driver_type().format.can_hold_fill())
-    result = arithmetic_.add(result, arithmetic_.zero(lanes));
   body.push_back(arithmetic_.store(out, output_, output_storage_, at, result));
   return ir::block(std::move(body));
 }

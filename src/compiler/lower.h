@@ -30,7 +30,6 @@
 #include <string>
 #include <vector>
 
-#include "base/row_order.h"
 #include "compiler/binding.h"
 #include "strata/expr.h"
 
@@ -86,9 +85,8 @@ struct Target {
   int rows_ahead = 64;    ///< elements between asking for a row of a dense operand and reading it
   bool rows_second_level =
       true;  ///< they are asked for into the second level, which waits for more lines at a time than the first
-  int rows_near = 32;     ///< rows so close to the present one are not asked for: they are in a cache, or on their way
-                          ///< (bands, blocks); -1: all are
-  bool by_order = false;  ///< where the order of rows is known, it decides instead
+  int rows_near = 32;  ///< rows so close to the present one are not asked for: they are in a cache, or on their way
+                       ///< (bands, blocks); -1: all are
   bool operator==(const Target&) const = default;
 };
 /// What this machine has.
@@ -97,16 +95,13 @@ Target host_target();
 struct LowerInput {
   Einsum einsum;
   std::vector<TensorType> operands;  ///< all but the driver are all-dense; the driver may have several parts
-  TensorType output;  ///< all-dense, plain dimensions as levels; its `strides` say which one has unit stride
-  bool pattern_output =
-      false;  ///< instead: the driver's pattern with values of output.dtype (nothing else of `output` is read)
+  TensorType output;           ///< all-dense, plain dimensions as levels; its `strides` say which one has unit stride
   DType compute = DType::f64;  ///< accumulators: f64, f32, an integer, boolean, c64 or c128
   int driver = 0;              ///< the operand whose stored elements are walked
   int part = 0;                ///< which part of the driver
   Target target = {};
-  bool specialize = true;          ///< free extents up to 128 become constants
-  RowOrder order = RowOrder::any;  ///< pattern_output: of the rows of the driver's last level
-  bool optimize = true;  ///< false: the plain nest (every stored element adds to memory), the check of all others
+  bool specialize = true;  ///< free extents up to 128 become constants
+  bool optimize = true;    ///< false: the plain nest (every stored element adds to memory), the check of all others
 };
 
 /// Lowers, or says why it cannot (`why`).

@@ -8,7 +8,7 @@ using ir::Expr;
 using ir::Stmt;
 
 Stmt TiledNest::emit(std::size_t step, const Point& at) {
-  if (step == s_.steps.size()) return in_.pattern_output ? emit_pattern_leaf(at) : emit_leaf(at);
+  if (step == s_.steps.size()) return emit_leaf(at);
   switch (s_.steps[step].kind) {
     case ScheduleStep::walk: return emit_level(step, at);
     case ScheduleStep::run: return emit_run(step, at);
@@ -17,7 +17,7 @@ Stmt TiledNest::emit(std::size_t step, const Point& at) {
     case ScheduleStep::tile: return emit_tile(step, at);
     case ScheduleStep::row_tile: return emit_row_tile(step, at);
     case ScheduleStep::split: return emit_split(step, at);
-    case ScheduleStep::open: return in_.pattern_output ? emit_pattern_open(step, at) : emit_open(step, at);
+    case ScheduleStep::open: return emit_open(step, at);
     case ScheduleStep::sum: return emit_sum(step, at);
     case ScheduleStep::constant: return emit_constant(step, at);
   }

@@ -515,8 +515,6 @@ class ProductScheduler {
 
 }  // namespace
 
-ProductSchedule make_schedule(const Graph& graph) {
-  return graph.input->pattern_output ? make_pattern_schedule(graph) : ProductScheduler(graph).make();
-}
+ProductSchedule make_schedule(const Graph& graph) { return ProductScheduler(graph).make(); }
 
 }  // namespace strata::compiler

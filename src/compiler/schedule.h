@@ -44,11 +44,8 @@ struct ProductSchedule {
   bool tile_sums = false;             ///< the output does not depend on the tile: its lanes are added up at the end
   int lanes = 1, vectors = 1;         ///< the main piece of the tile
   int chains = 1, unroll_level = -1;  ///< copies of the loop over this level, each with accumulators of its own
-  bool together = false;              ///< pattern: the sums of the copies of that loop are reduced and stored together
-  int identical_rows_level =
-      -1;                 ///< rows of this level that follow each other with the same coordinates are computed together
-  int stream_level = -1;  ///< its crd and the values are prefetched
-  bool rows_ahead = false;                   ///< rows of dense operands are prefetched for elements to come
+  int stream_level = -1;              ///< its crd and the values are prefetched
+  bool rows_ahead = false;            ///< rows of dense operands are prefetched for elements to come
   int window_level = -1, window_index = -1;  ///< clipped by [begin, end)
   bool sliced = false;                  ///< every window walks the whole driver: level 0 from walk_begin to walk_end
   int flat_first = -1, flat_last = -1;  ///< these levels are one run of positions (schedule_flat.cpp); -1: none
@@ -62,8 +59,6 @@ struct ProductSchedule {
 };
 
 ProductSchedule make_schedule(const Graph& graph);
-/// The same for an output in the driver's pattern (schedule_pattern.cpp).
-ProductSchedule make_pattern_schedule(const Graph& graph);
 /// Readable: the loop order and what was decided.
 std::string describe(const Graph& graph, const ProductSchedule& schedule);
 /// Which factors multiply sums instead of elements (schedule_sums.cpp). `depth`: levels entered where the accumulators

@@ -82,7 +82,6 @@ std::string describe(const Graph& graph, const ProductSchedule& schedule) {
         else
           t += "level " + std::to_string(step.level) + " (" + std::string(name_of(level(step.level).level.kind)) + ")";
         if (step.level == schedule.unroll_level) t += ", " + std::to_string(schedule.chains) + " chains";
-        if (step.level == schedule.identical_rows_level) t += ", rows with the same coordinates together";
         if (step.level == schedule.stream_level) t += ", prefetched";
         break;
       case ScheduleStep::run:
@@ -113,8 +112,7 @@ std::string describe(const Graph& graph, const ProductSchedule& schedule) {
     t += "\n";
     ++indent;
   }
-  if (graph.input->pattern_output) t += "stores a value in each slot of the pattern\n";
-  else if (!schedule.accumulate) t += "adds to memory\n";
+  if (!schedule.accumulate) t += "adds to memory\n";
   static constexpr const char* kinds[] = {"serial",
                                           "uniform chunks of level 0",
                                           "weighted chunks of level 0",

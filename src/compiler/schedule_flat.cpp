@@ -18,7 +18,6 @@ bool is_read(const Graph& g, int level) {
     if (std::count_if(g.dims.begin(), g.dims.end(), [&](const DimFacts& o) { return o.index == d.index; }) > 1)
       return true;
     for (const DenseAccess& a : g.dense) {
-      if (a.operand < 0 && g.input->pattern_output) continue;
       const auto ids = g.indices(a.operand);
       if (std::find(ids.begin(), ids.end(), d.index) != ids.end()) return true;
     }

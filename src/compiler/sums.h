@@ -31,7 +31,7 @@ class Sums : protected Addresses {
   ir::Stmt emit_leaf(const Point& at);
   ir::Expr slot(const Point& at) const;  ///< position of the driver's leaf
   ir::Stmt store_all(const Point& at, bool read);
-  ir::Stmt update_output(const ir::Expr& index, const Value& value, int lanes, bool read, bool scale);
+  ir::Stmt update_output(const ir::Expr& index, const Value& value, int lanes, bool read);
   Value accumulator(const Accumulator& a) const;
   Key key(const Point& at, std::int64_t group) const;
   std::int64_t group_id(std::size_t number, const Group& group) const;
@@ -42,30 +42,12 @@ class Sums : protected Addresses {
   std::vector<Group> accumulator_groups(const Point& at) const;
   void for_each_row(const Point& at, const std::function<void(Point)>& f) const;
 
-  // --- leaf_pattern.cpp: one value per slot of the driver ---
-  bool is_summed(const DenseAccess& access) const;  ///< does it move along an index that is summed?
-  ir::Stmt emit_pattern_open(std::size_t step, const Point& at);
-  void store_together(const Point& at, std::vector<Value> parts, Stmts& out);
-  ir::Stmt emit_pattern_leaf(const Point& at);
-  ir::Stmt emit_pattern_row(const Point& at);
-  /// slot = alpha * factors * sum + beta * slot, with the factors that the sum does not hold; `sum` may be empty.
-  ir::Stmt store_slot(const Point& at, const Value* sum, std::size_t number, const Group& group);
-  int slots_at_once(const Point& at) const;
-  Value sum_up_several(std::vector<std::map<int, std::vector<Value>>> slots, Stmts& out);
-  Value sum_in_pairs(std::vector<Value> parts, Stmts& out);
-  Value sum_up(std::map<int, std::vector<Value>> by_lanes, Stmts& out);
-
   Value alpha_, beta_;
   ir::Expr alpha_is_one_, beta_is_one_;  ///< complex only: 1 + 0i times Inf would put a NaN beside it
   int output_ = 0;
   DType output_storage_;
 
  private:
-  struct Waiting {
-    std::vector<ir::Expr> sums;
-    ir::Expr first_slot;
-  };
-  std::map<int, Waiting> waiting_;  ///< sums of slots that are reduced together, by twin
   std::map<Key, Accumulator> accumulators_;
 };
 

@@ -53,13 +53,6 @@ Stmt Walk::counted_loop(const std::string& stem, const Expr& first, const Expr& 
 
 Stmt Walk::emit_level(std::size_t step, const Point& at) {
   const int l = s_.steps[step].level;
-  if (at.identical > 1 && at.twins.empty() && l == s_.identical_rows_level + 1) {
-    Point here = at;
-    Stmts out;
-    load_twins(here, out);
-    out.push_back(emit_level(step, here));
-    return ir::block(std::move(out));
-  }
   const LevelFacts& f = g_.levels[static_cast<std::size_t>(l)];
   const levels::CursorInputs in = cursor_inputs(l);
   levels::Window window;
@@ -88,18 +81,13 @@ Stmt Walk::emit_level(std::size_t step, const Point& at) {
     cursor.counted->begin = span.first;
     cursor.counted->end = span.second;
   }
-  const auto inside_of = [&](const Point& around, const levels::Cursor& c, int chain, bool alone, bool last) {
-    Point next = around;
-    next.position = l == s_.early_level ? around.position : c.position;
+  const auto inside = [&](const levels::Cursor& c, int chain) {
+    Point next = at;
+    next.position = l == s_.early_level ? at.position : c.position;
     next.chain = chain;
-    next.alone = alone;
-    next.last = last;
     const Stmt rest =
         enter_level(std::move(next), l, c.coordinate, clipped, [&](Point p) { return emit(step + 1, p); });
     return ir::block({c.enter, c.used ? ir::branch(c.used, rest) : rest});
-  };
-  const auto inside = [&](const levels::Cursor& c, int chain, bool alone = true, bool last = true) {
-    return inside_of(at, c, chain, alone, last);
   };
   Stmts out{cursor.before};
   for (const auto& v : cursor.state) out.push_back(ir::declare(v.name, v.initial));
@@ -110,11 +98,6 @@ Stmt Walk::emit_level(std::size_t step, const Point& at) {
   } else if (!cursor.counted) {
     out.push_back(cursor.settle);
     out.push_back(ir::while_loop(cursor.valid, ir::block({inside(cursor, at.chain), cursor.advance, cursor.settle})));
-  } else if (l == s_.identical_rows_level && !at.careful) {
-    const auto open = [&] { return levels::open(in, at.position, window); };
-    out.push_back(emit_identical_rows(at, cursor, open, [&](const Point& rows, const levels::Cursor& c) {
-      return inside_of(rows, c, at.chain, true, true);
-    }));
   } else if (f.level.kind == LevelKind::structured && f.level.arg <= 8) {
     for (std::int64_t k = 0; k < f.level.arg; ++k) {
       const levels::Cursor c = levels::open(in, at.position);
@@ -139,10 +122,7 @@ Stmt Walk::emit_level(std::size_t step, const Point& at) {
             copy.push_back(ir::declare(c.state[k].name, ir::var(carried[k])));
             carried[k] = c.state[k].name;
           }
-          if (s_.together && asks_by_order())
-            copy.push_back(emit_rows_ahead(at, l, c.position));  // one by one: 0.88 to 1.04 of the time
-          else if (s_.together && chain == 0) copy.push_back(emit_rows_ahead(at, l, c.position, last ? 1 : s_.chains));
-          copy.push_back(inside(c, chain, last && chain == 0, last));
+          copy.push_back(inside(c, chain));
           if (last)
             for (std::size_t k = 0; k < carried.size(); ++k)
               copy.push_back(ir::assign(cursor.state[k].name, ir::var(carried[k])));
@@ -152,7 +132,6 @@ Stmt Walk::emit_level(std::size_t step, const Point& at) {
     Stmts inner;
     if (prefetched >= 0) inner.push_back(emit_prefetch(l, cursor.position, 1));
     inner.push_back(emit_rows_ahead(at, l, cursor.position));
-    inner.push_back(emit_rows_in_order(at, l, cursor.coordinate));
     inner.push_back(inside(cursor, at.chain));
     out.push_back(
         ir::loop(cursor.counted->variable, cursor.counted->begin, cursor.counted->end, ir::block(std::move(inner))));

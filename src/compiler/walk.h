@@ -22,29 +22,9 @@ class Walk : protected Sums {
   ir::Stmt emit_prefetch(int level, const ir::Expr& position,
                          int iterations);  ///< for as many iterations from `position` on
 
-  // --- identical_rows.cpp: rows with the same coordinates ---
-  static constexpr int identical_rows = 4;
-  ir::Stmt emit_identical_rows(const Point& at, const levels::Cursor& cursor,
-                               const std::function<levels::Cursor()>& open,
-                               const std::function<ir::Stmt(const Point&, const levels::Cursor&)>& inside);
-  std::string count_identical_rows(const std::string& row, const ir::Expr& end,
-                                   const std::function<ir::Expr(const ir::Expr&)>& position, Stmts& out);
-  void load_twins(Point& at, Stmts& out);
-
   // --- prefetch.cpp: rows for elements to come ---
-  /// How rows of an operand are asked for that stored coordinates choose.
-  struct Asks {
-    int ahead = 0;  ///< elements before they are read; 0: not at all
-    bool second_level = false;
-    int then = 0;   ///< and so many before into the first level too; 0: not
-    int near = -1;  ///< not where they lie so near the present one; -1: everywhere
-  };
-  bool asks_by_order() const;
-  Asks asks_of(int operand) const;
-  void ask_for_row(const DenseAccess& access, const ir::Expr& row, bool second, Stmts& out);
-  ir::Stmt emit_rows_ahead(const Point& at, int level, const ir::Expr& position, int elements = 1);
-  /// What follows by itself, for the rows of a level to come: their own rows, and those along a diagonal.
-  ir::Stmt emit_rows_in_order(const Point& at, int level, const ir::Expr& coordinate);
+  void ask_for_row(const DenseAccess& access, const ir::Expr& row, Stmts& out);
+  ir::Stmt emit_rows_ahead(const Point& at, int level, const ir::Expr& position);
   /// Behind the last position of a level that this call walks; none where that is not known in front of the loops.
   std::optional<ir::Expr> last_position(int level);
 };

@@ -43,6 +43,9 @@ i64 number(const ScalarBinding& s, const Inputs& in, const Outputs& out) {
     case ScalarBinding::offset: return part ? part->values_offset : out.offset;
     case ScalarBinding::walk_begin: return 0;
     case ScalarBinding::walk_end: return iterations(*part, s.level);
+    case ScalarBinding::pos_stride: return part->pos_strides[level];
+    case ScalarBinding::crd_stride: return part->crd_strides[level];
+    case ScalarBinding::batch_stride: return part->values_batch_stride;
     case ScalarBinding::lead: return in.lead(*part);
     case ScalarBinding::batch_coordinate: return part->ranges[level].lo;
     case ScalarBinding::capacity: return out.capacity[level];
@@ -73,8 +76,7 @@ void Arguments::write_to(const BoundFunction& kernel, void* values, std::span<co
       scalar(n) = strides[static_cast<std::size_t>(s.level)];
 }
 
-void Arguments::move_to(i64 batch, const BoundFunction& kernel, const Inputs& in, const Arguments& first,
-                        i64 output_step) {
+void Arguments::move_to(i64 batch, const BoundFunction& kernel, const Inputs& in, const Arguments& first) {
   const Part& part = *in.part;
   for (std::size_t n = 0; n < kernel.buffers.size(); ++n) {
     const BufferBinding& b = kernel.buffers[n];
@@ -84,7 +86,6 @@ void Arguments::move_to(i64 batch, const BoundFunction& kernel, const Inputs& in
     if (b.kind == BufferBinding::pos) move_in(part.levels[level].pos, part.pos_strides[level]);
     else if (b.kind == BufferBinding::crd) move_in(part.levels[level].crd, part.crd_strides[level]);
     else if (b.kind == BufferBinding::values && b.operand == in.walked) move_in(part.values, part.values_batch_stride);
-    else if (b.kind == BufferBinding::output && output_step != 0) move(output_step);
   }
   for (std::size_t n = 0; n < kernel.scalars.size(); ++n) {
     const ScalarBinding& s = kernel.scalars[n];

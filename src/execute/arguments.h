@@ -55,10 +55,8 @@ class Arguments {
 
   /// Other memory of a dense result.
   void write_to(const BoundFunction& kernel, void* values, std::span<const std::int64_t> strides);
-  /// A batch of the operand that is walked; `first` has what batch 0 is called with. `output_step`: bytes from one
-  /// batch of the output to the next, 0 where all have one.
-  void move_to(std::int64_t batch, const BoundFunction& kernel, const Inputs& in, const Arguments& first,
-               std::int64_t output_step);
+  /// A batch of the operand that is walked; `first` has what batch 0 is called with.
+  void move_to(std::int64_t batch, const BoundFunction& kernel, const Inputs& in, const Arguments& first);
 
  private:
   template <class T> class List {

@@ -113,7 +113,7 @@ void launch_batch(const LaunchedKernel& k, const Part& part, const DenseView& ou
 
 }  // namespace
 
-void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out, i64 output_step) {
+void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out) {
   const LoweredProduct& l = k.lowered;
   const Part& part = *in.part;
   const Arguments args(l, in, {.values = out.data, .strides = out.strides});
@@ -128,7 +128,7 @@ void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out, i64
       in_chunks(groups, [&](i64 g) {
         Arguments mine = args;
         for (i64 batch = part.num_batches * g / groups; batch < part.num_batches * (g + 1) / groups; ++batch) {
-          mine.move_to(batch, l, in, args, output_step);
+          mine.move_to(batch, l, in, args);
           const Domain domain(l.launch, part, batch, k.output_extent, k.free_work);
           if (domain.size() > 0) call(k, mine, 0, domain.size(), 0);
         }
@@ -138,7 +138,7 @@ void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out, i64
   }
   Arguments mine = args;
   for (i64 batch = 0; batch < part.num_batches; ++batch) {
-    mine.move_to(batch, l, in, args, output_step);
+    mine.move_to(batch, l, in, args);
     launch_batch(k, part, out, batch, mine);
   }
 }

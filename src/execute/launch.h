@@ -15,7 +15,6 @@ struct LaunchedKernel : Executable {
 };
 
 /// All chunks of all batches of `in.part`. `out` already holds beta * out where the kernel does not apply beta.
-/// `output_step`: bytes from one batch of the output to the next; only outputs in a pattern have batches.
-void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out, std::int64_t output_step = 0);
+void launch(const LaunchedKernel& k, const Inputs& in, const DenseView& out);
 
 }  // namespace strata::execution

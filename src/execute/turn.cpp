@@ -65,6 +65,26 @@ void turn_rows(T* to, const T* from, const Strides& s, i64 first, i64 end, i64 c
     }
 }
 
+/// Dimensions that follow one another evenly in both become one: blocks of rows are rows.
+void merge_dimensions(DenseView& a, DenseView& b) {
+  int rank = 0;
+  for (int d = 0; d < a.rank; ++d) {
+    const i64 n = a.shape[d];
+    const int before = rank - 1;
+    if (rank > 0 && a.strides[before] == a.strides[d] * n && b.strides[before] == b.strides[d] * n) {
+      a.shape[before] *= n;
+      a.strides[before] = a.strides[d];
+      b.strides[before] = b.strides[d];
+    } else {
+      a.shape[rank] = n;
+      a.strides[rank] = a.strides[d];
+      b.strides[rank++] = b.strides[d];
+    }
+  }
+  a.rank = b.rank = rank;
+  std::copy_n(a.shape, rank, b.shape);
+}
+
 /// `row`: the dimension along which `from` is closest together; `column`: along which `to` is contiguous.
 template <class T>
 void turn_as(const DenseView& to, const DenseView& from, int row, int column) {
@@ -94,8 +114,10 @@ void turn_as(const DenseView& to, const DenseView& from, int row, int column) {
 
 }  // namespace
 
-bool turn(const DenseView& to, const DenseView& from) {
-  if (to.size() == 0) return false;
+bool turn(const DenseView& given_to, const DenseView& given_from) {
+  if (given_to.size() == 0) return false;
+  DenseView to = given_to, from = given_from;
+  merge_dimensions(to, from);
   int row = -1, column = -1;
   for (int d = 0; d < to.rank; ++d)
     if (to.shape[d] > 1 && to.strides[d] == 1) column = d;

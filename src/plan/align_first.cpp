@@ -19,8 +19,7 @@ class AlignFirst : public Preparation {
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
-    // An output in the driver's pattern has a value for each element, also where the driver's share one.
-    const std::int64_t elements = stored_values(out.format().is_all_dense() ? operands[driver_] : out);
+    const std::int64_t elements = stored_values(operands[driver_]);
     std::vector<Tensor> in;
     for (const Move& m : moves_) {
       if (!m.copy.pays(operands[m.operand], operands[driver_], elements)) continue;

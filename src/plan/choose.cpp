@@ -114,7 +114,6 @@ class SumRunner : public Runner {
 bool has_wide_sums(const Product& p) {
   const auto& indices = p.einsum.operands[0];
   const auto is_summed = [&](int i) { return std::ranges::find(p.einsum.output, i) == p.einsum.output.end(); };
-  if (p.pattern_of >= 0) return false;
   if (p.operands.size() == 1 || p.einsum.output.empty()) return std::ranges::any_of(indices, is_summed);
   // All of memory once, in the time that it takes to read it.
   for (std::size_t k = 0; k < p.operands.size(); ++k) {

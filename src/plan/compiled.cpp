@@ -7,7 +7,6 @@
 #include "backend/kernel.h"
 #include "compiler/lower.h"
 #include "execute/launch.h"
-#include "plan/ordered_rows.h"
 #include "strata/settings.h"
 #include "tensor/row_major.h"
 
@@ -25,9 +24,8 @@ struct PartKernel : execution::LaunchedKernel {
 bool is_one_product(const Product& p) {
   std::vector<char> in_output(static_cast<std::size_t>(p.einsum.num_indices), 0);
   for (int i : p.einsum.output) in_output[static_cast<std::size_t>(i)] = 1;
-  return p.pattern_of < 0 && (is_float(p.compute) || is_complex(p.compute)) &&
-         std::ranges::all_of(
-             in_output, [](char c) { return c != 0; }) &&
+  return (is_float(p.compute) || is_complex(p.compute)) &&
+         std::ranges::all_of(in_output, [](char c) { return c != 0; }) &&
          std::ranges::all_of(p.operands, [](const TensorType& t) { return t.format.is_all_dense(); });
 }
 
@@ -44,7 +42,6 @@ class CompiledRunner : public Runner {
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
     const Scalar a = alpha.as(product_.compute), b = beta.as(product_.compute);
-    if (product_.pattern_of >= 0) return run_in_pattern(operands, out, a, b);
     const DenseView view = execution::view_of(out);
     if (!wide_parts_ && !(parts_.size() == 1 && parts_[0].lowered.wide_output)) return run_parts(operands, view, a, b);
     // Sums in memory are kept wide and rounded once.
@@ -111,21 +108,6 @@ class CompiledRunner : public Runner {
       run_part(parts_[k], operands, static_cast<int>(k), out, alpha, k == 0 ? beta : Scalar::one(product_.compute));
   }
 
-  /// Each part stores in values of its own.
-  void run_in_pattern(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
-                      const Scalar& beta) const {
-    for (std::size_t k = 0; k < parts_.size(); ++k) {
-      const Part& part = out.part(static_cast<int>(k));
-      const DenseView values = execution::view_of(out.dtype(), part.values.data, part.values.size);
-      if (parts_[k].free_work == 0) {  // sums over nothing
-        scale(values, beta);
-        continue;
-      }
-      run_part(parts_[k], operands, static_cast<int>(k), values, alpha, beta,
-               part.values_batch_stride * static_cast<i64>(size_of(values.dtype)));
-    }
-  }
-
   /// beta * out, to which the kernel adds. What is one product, and no sum, keeps the sign of a zero: it starts from
   /// -0.0, which changes nothing that is added to it.
   void start(const DenseView& out, const Scalar& beta) const {
@@ -134,7 +116,7 @@ class CompiledRunner : public Runner {
   }
 
   void run_part(const PartKernel& k, std::span<const Tensor> operands, int part, const DenseView& out,
-                const Scalar& alpha, const Scalar& beta, i64 output_step = 0) const {
+                const Scalar& alpha, const Scalar& beta) const {
     if (!k.lowered.applies_beta) start(out, beta);
     execution::launch(k,
                       {.operands = operands,
@@ -142,9 +124,8 @@ class CompiledRunner : public Runner {
                        .part = &operands[static_cast<std::size_t>(driver_)].part(part),
                        .extents = extents_,
                        .alpha = &alpha,
-                       .beta = &beta,
-                       .lead = lead_of},
-                      out, output_step);
+                       .beta = &beta},
+                      out);
   }
 
   Product product_;
@@ -168,9 +149,8 @@ std::optional<i64> columns_in_text(const LoweredProduct& l, std::span<const i64>
 
 /// Texts of the product. Where nothing compiles, or little would be gained by it, of any number of columns if those
 /// were compiled ahead of time and the text of this number was not: a first call need not wait.
-std::vector<KernelText> texts_of(const Product& product, int driver, std::span<const i64> extents, std::string& why,
-                                 RowOrder order) {
-  std::vector<KernelText> texts = lower_product(product, driver, why, host_target(), order);
+std::vector<KernelText> texts_of(const Product& product, int driver, std::span<const i64> extents, std::string& why) {
+  std::vector<KernelText> texts = lower_product(product, driver, why);
   const auto is_ahead = [](const KernelText& t) { return is_compiled_ahead(t.source, t.lowered.function.name); };
   if (settings().engine == "interpreter" || texts.empty() || std::ranges::all_of(texts, is_ahead)) return texts;
   // Measured on COO and BSR: a text for one number of columns is 1.1 to 1.7 times as fast up to 33 of them, 1.0
@@ -178,17 +158,17 @@ std::vector<KernelText> texts_of(const Product& product, int driver, std::span<c
   constexpr std::int64_t few = 32;
   const auto columns = columns_in_text(texts.front().lowered, extents);
   if (!columns || (has_compiler() && *columns <= few)) return texts;
-  std::vector<KernelText> any = lower_product(product, driver, why, host_target(), order, false);
+  std::vector<KernelText> any = lower_product(product, driver, why, host_target(), false);
   return std::ranges::all_of(any, is_ahead) ? any : texts;
 }
 
 }  // namespace
 
-RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order) {
+RunnerPtr compile_product(const Product& product, int driver, std::string& why) {
   std::vector<Shape> shapes;
   for (const auto& t : product.operands) shapes.push_back(t.shape);
   const std::vector<i64> extents = index_extents(product.einsum, shapes);
-  std::vector<KernelText> texts = texts_of(product, driver, extents, why, order);
+  std::vector<KernelText> texts = texts_of(product, driver, extents, why);
   if (texts.empty()) return nullptr;
   std::vector<PartKernel> parts(texts.size());
   for (std::size_t k = 0; k < parts.size(); ++k) {

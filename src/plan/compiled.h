@@ -6,8 +6,7 @@ namespace strata::planning {
 
 /// Lowers the product with operand `driver` walked and all others read densely, and compiles it (or takes the
 /// interpreter, where settings say so or there is no compiler). Null where the lowering refuses; `why` then says why.
-/// `order`: of the rows of a pattern.
-RunnerPtr compile_product(const Product& product, int driver, std::string& why, RowOrder order = RowOrder::any);
+RunnerPtr compile_product(const Product& product, int driver, std::string& why);
 
 /// Several parts add in memory one after the other: narrow outputs would be rounded between.
 bool adds_wide_parts(const Product& product, int driver);
@@ -19,8 +18,7 @@ struct KernelText {
 };
 /// One per part of the driver; empty where the lowering refuses. `specialize`: short extents may stand in the text.
 std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why,
-                                      const Target& target = host_target(), RowOrder order = RowOrder::any,
-                                      bool specialize = true);
+                                      const Target& target = host_target(), bool specialize = true);
 /// The same for this machine. Unsupported where the lowering refuses.
 std::vector<KernelText> kernels_of(const Product& product, int driver);
 /// Iteration graph, schedule, loop IR and C text of these kernels.

@@ -43,9 +43,8 @@ class Copied : public Runner {
 }  // namespace
 
 RunnerPtr choose_copy(const Product& p, std::vector<Report>& reports, int depth) {
-  if (p.operands.size() != 1 || p.pattern_of >= 0 || !is_plain_dense(p.operands[0]) ||
-      p.operands[0].dtype != p.output.dtype || p.compute != accumulator(p.output.dtype) ||
-      std::ranges::count(p.einsum.conjugate, 1) > 0)
+  if (p.operands.size() != 1 || !is_plain_dense(p.operands[0]) || p.operands[0].dtype != p.output.dtype ||
+      p.compute != accumulator(p.output.dtype) || std::ranges::count(p.einsum.conjugate, 1) > 0)
     return nullptr;
   std::vector<int> from = p.einsum.operands[0], to = p.einsum.output;
   std::ranges::sort(from);

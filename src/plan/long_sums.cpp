@@ -216,8 +216,7 @@ DType wide_sums(DType compute) {
 }
 
 RunnerPtr keep_digits(const Product& product, RunnerPtr inner) {
-  if (!inner || inner->keeps_digits() || product.pattern_of >= 0 || wide_sums(product.compute) == product.compute)
-    return inner;
+  if (!inner || inner->keeps_digits() || wide_sums(product.compute) == product.compute) return inner;
   const auto walked = [](const TensorType& t) { return !is_plain_dense(t); };
   const auto& types = product.operands;
   if (std::ranges::count_if(types, walked) != 1) return inner;

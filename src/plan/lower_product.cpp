@@ -5,21 +5,18 @@
 namespace strata::planning {
 
 bool adds_wide_parts(const Product& p, int driver) {
-  return p.pattern_of < 0 && p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 &&
-         p.compute != p.output.dtype;
+  return p.operands[static_cast<std::size_t>(driver)].format.num_parts() > 1 && p.compute != p.output.dtype;
 }
 
 std::vector<KernelText> lower_product(const Product& product, int driver, std::string& why, const Target& target,
-                                      RowOrder order, bool specialize) {
+                                      bool specialize) {
   LowerInput in;
   in.einsum = product.einsum;
   in.operands = product.operands;
   in.output = product.output;
-  in.pattern_output = product.pattern_of >= 0;
   in.compute = product.compute;
   in.driver = driver;
   in.target = target;
-  in.order = order;
   in.specialize = specialize;
   const Format& format = product.operands[static_cast<std::size_t>(driver)].format;
   if (adds_wide_parts(product, driver)) in.output = dense_type(product.output.shape, product.compute);

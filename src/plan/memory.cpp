@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/lru_cache.h"
-#include "plan/pattern.h"
 
 namespace strata::planning {
 namespace {
@@ -100,16 +99,12 @@ ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, cons
   if (ChoicePtr known = find<ChoicePtr>(key)) return known;
   choices.fetch_add(1, std::memory_order_relaxed);
   auto choice = std::make_shared<Choice>();
-  choice->product = {normalise(e, operands), key.types(), output, compute, pattern_operand(operands, output)};
-  if (choice->product.pattern_of >= 0) {
-    choice->runner = choose_in_pattern(choice->product, choice->reports);
-  } else {
-    choice->runner = choose(choice->product, choice->reports);
-    RawArrays none;
-    none.values.dtype = output.dtype;
-    choice->fresh = make_tensor(output.format, output.shape, std::move(none), {}, false).part();
-    choice->size = checked_product(output.shape).value();
-  }
+  choice->product = {normalise(e, operands), key.types(), output, compute};
+  choice->runner = choose(choice->product, choice->reports);
+  RawArrays none;
+  none.values.dtype = output.dtype;
+  choice->fresh = make_tensor(output.format, output.shape, std::move(none), {}, false).part();
+  choice->size = checked_product(output.shape).value();
   cache().insert(std::move(key), choice);
   return choice;
 }

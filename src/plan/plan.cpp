@@ -6,7 +6,6 @@
 #include "base/tuple_text.h"
 #include "execute/dense_view.h"
 #include "expr/depth.h"
-#include "plan/pattern.h"
 #include "plan/plan_impl.h"
 #include "tensor/same_storage.h"
 
@@ -153,15 +152,6 @@ static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, con
     shapes.push_back(t.shape);
   }
   const Shape shape = output_shape(e, shapes);
-  if (options.pattern) {
-    const auto dtypes = planning::dtypes_for(operands, options);
-    auto impl = std::make_shared<ProductPlan>();
-    const TensorType output = planning::type_in_pattern(e, operands, shape, dtypes.output);
-    impl->choice = planning::choice_for(e, operands, output, dtypes.compute);
-    impl->einsum = e;
-    impl->types.assign(operands.begin(), operands.end());
-    return Plan(std::move(impl));
-  }
   if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", tuple_text(shape));
   const auto dtypes = planning::dtypes_for(operands, options);
   auto impl = std::make_shared<ProductPlan>();
@@ -192,8 +182,7 @@ Plan planning::fitted(const Plan& plan, std::span<const Tensor> operands) {
   std::vector<TensorType> now;
   for (const Tensor& t : operands) now.push_back(t.type());
   const Product& p = product.choice->product;
-  return make_plan(product.einsum, now,
-                   {.compute_dtype = p.compute, .output_dtype = p.output.dtype, .pattern = p.pattern_of >= 0});
+  return make_plan(product.einsum, now, {.compute_dtype = p.compute, .output_dtype = p.output.dtype});
 }
 
 std::string Plan::expression() const { return planned(impl_).expression(); }
@@ -254,7 +243,6 @@ void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const
   const planning::Choice* used = choice.get();
   check_factor("alpha", alpha, used->product.compute);
   check_factor("beta", beta, used->product.compute);
-  if (used->product.pattern_of >= 0) return planning::run_in_pattern(*used, operands, out, alpha, beta);
   check_output(used->product.output, out);
   planning::ChoicePtr other;
   const TensorType& wanted = used->product.output;
@@ -282,11 +270,6 @@ void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const
 Tensor ProductPlan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
   check_factor("alpha", alpha, choice->product.compute);
   const Scalar zero = Scalar::of(0.0);
-  if (choice->product.pattern_of >= 0) {
-    Tensor out = planning::fresh_in_pattern(*choice, operands);
-    choice->runner->run(operands, out, alpha, zero);
-    return out;
-  }
   Tensor out = fresh(*choice);
   if (choice->size > 0) choice->runner->run(operands, out, alpha, zero);
   return out;

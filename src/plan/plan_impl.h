@@ -26,6 +26,11 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
 
 std::string explain(const Einsum& e, const Choice& choice);
 
+[[noreturn]] inline void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
+  throw PlanError(
+      {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
+}
+
 /// The plan of a product, where it serves these operands; otherwise the same for their types: how positions and
 /// coordinates of what was made on the way are stored is known when they are counted.
 Plan fitted(const Plan& product, std::span<const Tensor> operands);

@@ -12,9 +12,8 @@ namespace strata::planning {
 struct Product {
   Einsum einsum;
   std::vector<TensorType> operands;
-  TensorType output;  ///< all-dense, one level per dimension; or see pattern_of
+  TensorType output;  ///< all-dense, one level per dimension
   DType compute = DType::f64;
-  int pattern_of = -1;  ///< the output has the pattern of this operand: its arrays, and values of its own
 };
 
 /// A line of explain(): a candidate and why it was refused, or that it was chosen.
@@ -29,8 +28,7 @@ struct Report {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// Operands have the product's types and do not overlap `out`, which has the product's output type (of an output in
-  /// an operand's pattern: whose values do not overlap).
+  /// Operands have the product's types and do not overlap `out`, which has the product's output type.
   virtual void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                    const Scalar& beta) const = 0;
   virtual std::string name() const = 0;

@@ -24,7 +24,7 @@ struct Scattered {
 };
 
 std::optional<Scattered> scattered(const Product& p) {
-  if (p.operands.size() != 2 || p.pattern_of >= 0) return std::nullopt;
+  if (p.operands.size() != 2) return std::nullopt;
   const std::size_t k = p.operands[0].format.is_all_dense() ? 1 : 0;
   const TensorType& t = p.operands[k];
   const auto stored = rows_of(t.format, LevelKind::compressed);

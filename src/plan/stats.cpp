@@ -15,9 +15,29 @@ double places_of(const Shape& shape) {
   return out;
 }
 
+namespace {
+
+/// Elements fall where they like: a level has as many positions as it has places, or as there are elements.
+std::vector<double> likely_positions(const Format& f, const std::vector<LevelRange>& ranges, double stored) {
+  std::vector<double> out;
+  double places = 1, slots = 1;
+  for (int l = 0; l < f.num_levels(); ++l) {
+    const auto size = static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
+    places *= std::max(1.0, size);
+    const LevelKind kind = f.level(l).kind;
+    const bool whole = kind == LevelKind::dense || kind == LevelKind::range || kind == LevelKind::batch;
+    slots = whole ? slots * size : std::min({places, std::max(stored, 1.0)});
+    out.push_back(slots);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<double> positions_of(const Part& part) {
   std::vector<double> out;
-  if (part.format.num_batch_levels() > 0) return out;
+  if (part.format.num_batch_levels() > 0)
+    return likely_positions(part.format, part.ranges, static_cast<double>(part.values.size));
   const auto counts = level_counts(part, level_views(part));  // behind one position of the root
   for (std::size_t l = 1; l < counts.size(); ++l) out.push_back(static_cast<double>(counts[l]));
   return out;
@@ -47,16 +67,10 @@ Stats stats_for(const TensorType& type, double stored) {
   out.slots = out.stored;
   if (type.format.is_all_dense()) return {.stored = rounded(all), .slots = rounded(all), .children = {}, .full = true};
   if (type.format.num_parts() != 1) return out;
-  // Elements fall where they like: a level has as many positions as it has places, or as there are elements.
-  double places = 1, slots = 1;
-  const auto ranges = type.format.level_ranges(type.shape);
-  for (int l = 0; l < type.format.num_levels(); ++l) {
-    const auto size = static_cast<double>(ranges[static_cast<std::size_t>(l)].size);
-    places *= std::max(1.0, size);
-    const LevelKind kind = type.format.level(l).kind;
-    const bool whole = kind == LevelKind::dense || kind == LevelKind::range;
-    slots = whole ? slots * size : std::min({places, std::max(stored, 1.0)});
-    out.children.push_back(rounded(slots));
+  double slots = 1;
+  for (const double n : likely_positions(type.format, type.format.level_ranges(type.shape), stored)) {
+    slots = n;
+    out.children.push_back(rounded(n));
   }
   out.slots = std::max(out.stored, rounded(slots));
   out.each_slot = !type.format.can_hold_fill();

@@ -21,7 +21,7 @@ double rounded(double count);
 /// Places of a tensor of this shape; beyond 2^53 as good as exact, since no memory holds as many values.
 double places_of(const Shape& shape);
 
-/// Positions of each level, to the element; of batches none.
+/// Positions of each level, to the element; of batches about, as they would have to be walked.
 std::vector<double> positions_of(const Part& part);
 Stats stats_of(const Tensor& t);
 /// Of a tensor of this type that has about so many elements.

@@ -30,7 +30,7 @@ struct Roles {
 /// memory there and in the result: X(b,i,j) * S(j,k), as for layers of a network. Itself where it is of another kind.
 Product with_one_column_index(const Product& p) {
   const auto& e = p.einsum;
-  if (p.operands.size() != 2 || p.pattern_of >= 0 || e.output.size() < 3) return p;
+  if (p.operands.size() != 2 || e.output.size() < 3) return p;
   const auto plain = [](const TensorType& t) { return t == dense_type(t.shape, t.dtype); };
   for (const std::size_t k : {0, 1}) {
     const std::vector<int>&x = e.operands[k], &s = e.operands[1 - k];
@@ -67,8 +67,7 @@ Tensor reshaped(const Tensor& t, const TensorType& type) {
 }
 
 std::optional<Roles> roles_of(const Product& p) {
-  if (p.operands.size() != 2 || p.pattern_of >= 0 || p.einsum.output.size() != 2 || p.einsum.num_indices != 3)
-    return std::nullopt;
+  if (p.operands.size() != 2 || p.einsum.output.size() != 2 || p.einsum.num_indices != 3) return std::nullopt;
   Roles r;
   r.sparse = p.operands[0].format.is_all_dense() ? 1 : 0;
   r.dense = 1 - r.sparse;

@@ -22,6 +22,7 @@ Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, con
 Level level_in_loops(const Format& f, int l) {
   Level level = f.level(l);
   level.expr = -1;
+  if (level.kind == LevelKind::batch) level.kind = LevelKind::dense;
   const bool counts = level.kind == LevelKind::delta || level.kind == LevelKind::structured;
   if (!counts && !levels::is_registered(level.kind)) level.arg = 0;
   // Elements in a list share all coordinates but the last: of COO(3), i may repeat, and j too.
@@ -33,7 +34,11 @@ Level level_in_loops(const Format& f, int l) {
 }
 
 Storage::Storage(const TensorType& t)
-    : dtype(t.dtype), pos_dtype(t.pos_dtype), crd_dtype(t.crd_dtype), shared_value(t.shared_value) {
+    : dtype(t.dtype),
+      pos_dtype(t.pos_dtype),
+      crd_dtype(t.crd_dtype),
+      shared_value(t.shared_value),
+      batch_levels(t.format.num_batch_levels()) {
   const auto ranges = t.format.level_ranges(t.shape);
   for (int l = 0; l < t.format.num_levels(); ++l) {
     levels.push_back(level_in_loops(t.format, l));
@@ -44,7 +49,21 @@ Storage::Storage(const TensorType& t)
 Expr Cursors::pos(int k, int l, const Expr& position) {
   const int b =
       buffer(BufferBinding::pos, k, l, name_of_operand(k) + "_pos" + std::to_string(l), operand(k).type.pos_dtype);
-  return ir::cast(DType::i64, ir::load(params_.param(b), b, position));
+  return ir::cast(DType::i64, ir::load(params_.param(b), b, in_batch(ScalarBinding::pos_stride, k, l, position)));
+}
+
+Expr Cursors::in_batch(ScalarBinding::Kind stride, int k, int l, const Expr& position) {
+  const auto batch = batch_.find(k);
+  if (batch == batch_.end()) return position;
+  const char* what = stride == ScalarBinding::pos_stride   ? "_pos_stride"
+                     : stride == ScalarBinding::crd_stride ? "_crd_stride"
+                                                           : "_batch_stride";
+  const std::string of_level = stride == ScalarBinding::batch_stride ? "" : std::to_string(l);
+  return position + batch->second * scalar(stride, k, l, name_of_operand(k) + what + of_level);
+}
+
+Expr Cursors::slot(int k, const Place& at) {
+  return in_batch(ScalarBinding::batch_stride, k, 0, at.position[static_cast<std::size_t>(k)]);
 }
 
 levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
@@ -108,7 +127,7 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
     c.end = named("_end", in.pos(parent + 1));
   }
   if (var == 0) cut(var, c, at, out);
-  if (c.level == 0 && !in.level.unique) end_of_list_[k] = c.end;
+  if (c.level == 0) end_of_top_[k] = c.end;
   c.p = names_.fresh("p" + stem);
   if (!in.level.unique) c.next = names_.fresh("next_" + stem);
   c.steps = levels::steps(in, parent, ir::var(c.p));
@@ -149,7 +168,7 @@ Expr Cursors::crd(int k, int l, const Expr& position) {
   const int bits = operand(k).type.packed_bits[static_cast<std::size_t>(l)];
   const DType t = bits > 0 ? DType::u8 : bitmap ? DType::u64 : operand(k).type.crd_dtype;
   const int b = buffer(BufferBinding::crd, k, l, name_of_operand(k) + "_crd" + std::to_string(l), t, false, bits);
-  const Expr e = ir::load(params_.param(b), b, position);
+  const Expr e = ir::load(params_.param(b), b, in_batch(ScalarBinding::crd_stride, k, l, position));
   return bitmap ? e : ir::cast(DType::i64, e);
 }
 

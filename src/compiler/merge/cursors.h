@@ -53,6 +53,7 @@ struct Place {
   int chain = 0;                        ///< which of the totals takes the value, or which of these slots:
   int slots = 1;                        ///< so many of a pattern whose sums run side by side
   std::vector<Expr> in_block = {};      ///< ... which stand in a block: coordinates of the next variable that it takes
+  int row = 0, rows = 1;                ///< which of so many identical rows of the pattern
   bool whole = false;                   ///< all of a block lies inside the bounds
   bool singly = false;                  ///< slots of a block are taken one by one
 };
@@ -81,6 +82,10 @@ class Cursors {
   levels::CursorInputs cursor_inputs(int var, int operand, const Place& at);
   /// pos[position], a number.
   Expr pos(int operand, int level, const Expr& position);
+  /// A place in the arrays of the batch that this operand is in.
+  Expr in_batch(ScalarBinding::Kind stride, int operand, int level, const Expr& position);
+  /// Where the operand's value stands.
+  Expr slot(int operand, const Place& at);
   /// crd[position], unpacked; of a bitmap the word there.
   Expr crd(int operand, int level, const Expr& position);
   Expr crd(const Fiber& c, const Expr& position) { return crd(c.operand, c.level, position); }
@@ -135,7 +140,8 @@ class Cursors {
   compiler::Names names_;
   compiler::Params params_;
   Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
-  std::map<int, Expr> end_of_list_;                        ///< of a list of elements, per operand: where this call ends
+  std::map<int, Expr> batch_;                              ///< per operand that has batches: the present one
+  std::map<int, Expr> end_of_top_;                         ///< per operand: where this call ends in its first level
 };
 
 }  // namespace strata::merging

@@ -107,6 +107,7 @@ Stmt Nest::emit_tile(const Place& at) {
 Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors) {
   if (cursors.empty()) {
     if (const Stmt chosen = chosen_coordinates(var, at)) return chosen;
+    if (const Stmt places = places_in_vectors(var, at)) return places;
     if (!at.singly && (!at.in_block.empty() || piece_of_block(var).rows > 0)) return slots_of_block(var, at);
   }
   Stmts out, body, after;
@@ -127,6 +128,15 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
     last = var == 0 ? last_ : extent(var);
     inside.in_bounds = keep_bounds(var, at, first, last);
   }
+  if (cursors.empty() && hint == Hint::none && in_.pattern >= 0 && !register_open_ && var + 1 == summed_from_ &&
+      (in_.bounds.empty() || inside.in_bounds))
+    if (const int slots = slots_together(var); slots > 1) {
+      lines_.back() += ", " + std::to_string(slots) + " slots together";
+      return dense_slots(var, inside, first, last ? last : var == 0 ? last_ : extent(var), slots);
+    }
+  if (cursors.empty() && in_.pattern >= 0 && at.rows == 1 && has_identical_rows(var))
+    return identical_rows(var, at, first, var == 0 ? last_ : extent(var));
+  if (cursors.empty()) prefetch_by_row(var, at, ir::var(v), body);
   body.push_back(enter(var, std::move(inside), ir::var(v), cursors, {}));
   body.insert(body.end(), after.begin(), after.end());
   if (register_open_ && !sums_.empty() && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
@@ -141,16 +151,20 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
 Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set) {
   Fiber& leading = cursors[driver];
   const bool alone = cursors.size() == 1;
+  Stmts out, body;
   if (alone && stores_by_slots(leading)) leading.next.clear();
+  if (alone && leading.has_unused && leading.operand == in_.pattern && at.slots == 1 && slots_together(var) > 1)
+    leave_out_unused(var, leading, out);
   const bool plain = !leading.steps && leading.next.empty() && !leading.has_unused;
   if (alone && plain && register_open_ && totals_.size() > 1 && var + 1 == in_.num_vars)
     return in_chains(var, at, leading, set);
   if (alone && plain && leading.operand == in_.pattern && !register_open_ && at.slots == 1)
     if (const int slots = slots_together(var); slots > 1) {
+      if (at.rows > 1) return slots_of_identical_rows(var, at, leading, set);
       lines_.back() += ", " + std::to_string(slots) + " slots together";
-      return in_chains(var, at, leading, set, slots);
+      out.push_back(in_chains(var, at, leading, set, slots));
+      return ir::block(std::move(out));
     }
-  Stmts out, body;
   const std::string v = names_.fresh(letter(var));
   const Expr coordinate = ir::var(v), p = ir::var(leading.p);
   const auto o = static_cast<std::size_t>(leading.operand);
@@ -198,9 +212,9 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
 
 Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
   const bool chooses = var == choosing_variable(in_) || (only.operand == in_.pattern && slots_together(var) > 1);
-  if (in_.rows_ahead == 0 || !chooses || one_chain_) return nullptr;
+  if (in_.prefetch.ahead == 0 || !chooses || one_chain_) return nullptr;
   Expr last = last_element(only, out);
-  if (last) lines_.back() += ", rows " + std::to_string(in_.rows_ahead) + " ahead";
+  if (last) lines_.back() += ", rows " + std::to_string(in_.prefetch.ahead) + " ahead";
   return last;
 }
 
@@ -228,6 +242,21 @@ Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set
   };
   out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, chains, nullptr, copy));
   return ir::block(std::move(out));
+}
+
+/// Slots of the pattern's dense last level, several at a time.
+Stmt Nest::dense_slots(int var, const Place& at, const Expr& first, const Expr& last, int slots) {
+  std::optional<std::size_t> told;
+  const auto copy = [&](const Expr& coordinate, int chain, bool is_last) {
+    Place inside = at;
+    inside.chain = chain;
+    inside.slots = chain == 0 && is_last ? 1 : slots;
+    const Stmt one = enter(var, std::move(inside), coordinate, {}, {});
+    if (!told) told = lines_.size();
+    lines_.resize(*told);
+    return one;
+  };
+  return loop_in_chains(names_, letter(var), first, last, slots, nullptr, copy);
 }
 
 /// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have
@@ -395,6 +424,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Fi
       at.present[o] = at.present[twin];
       at.readable[o] = at.readable[twin];
       ++at.level[o];
+      if (const auto batch = batch_.find(operand(k).twin); batch != batch_.end()) batch_[k] = batch->second;
       continue;
     }
     const auto c = std::find_if(cursors.begin(), cursors.end(), [&](const Fiber& x) { return x.operand == k; });
@@ -411,6 +441,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Fi
       known = known && !at.present[o];
     }
     ++at.level[o];
+    if (at.level[o] == operand(k).type.batch_levels) batch_[k] = std::exchange(at.position[o], ir::int_const(0));
     const bool last = at.level[o] == static_cast<int>(operand(k).vars.size());
     if (k == in_.mask && in_.complement && last) {
       const Expr free = at.present[o] ? ir::logical_not(at.present[o]) : ir::bool_const(false);

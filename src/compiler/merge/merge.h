@@ -80,6 +80,8 @@ struct Storage {
   std::vector<int> packed_bits = {};  ///< per level: of a coordinate in crd, 0: it is no bit stream
   DType dtype = DType::f64, pos_dtype = DType::i32, crd_dtype = DType::i32;
   bool shared_value = false;
+  int batch_levels =
+      0;  ///< the first so many levels, which are dense in loops: arrays of the others have strides for them
 
   Storage() = default;
   Storage(const TensorType& t);  // NOLINT(google-explicit-constructor): it is a type, seen by the loops
@@ -116,6 +118,19 @@ struct Computation {
   bool operator==(const Computation&) const = default;
 };
 
+/// Rows of dense operands, along the tile or the innermost variable, that the coordinates of a sparse one choose are
+/// prefetched (see rows_ahead.cpp).
+struct RowPrefetch {
+  int ahead = 0;              ///< so many elements; 0: none are, by element
+  bool second_level = false;  ///< ... into the second level,
+  int again = 0;              ///< ... and so many elements ahead into the first; 0: not
+  int near = -1;              ///< ... where they are not so close to the present one; -1: all
+  /// Rows of a pattern: those of dense operands that have its rows' own numbers are prefetched too; and where its rows
+  /// follow a diagonal, the row that later ones are the first to choose.
+  bool by_row = false, along = false;
+  bool operator==(const RowPrefetch&) const = default;
+};
+
 /// ... in one order of the loops, over operands stored for it. All that the kernel's text depends on, so that equal
 /// inputs have one kernel.
 struct Input : Computation {
@@ -130,14 +145,11 @@ struct Input : Computation {
   /// vectors of it at a time stay in registers while the sums run (see tile.cpp). -1: none
   int tile = -1;
   int vectors = 1;
-  /// Rows of dense operands, along the tile or the innermost variable, that the coordinates of a sparse one choose are
-  /// prefetched so many elements ahead (see rows_ahead.cpp). 0: they are near
-  int rows_ahead = 0;
-  bool rows_second_level = false;  ///< ... into the second level,
-  int rows_near = -1;              ///< ... where they are not so close to the present one; -1: all
-  bool few_terms = false;          ///< a sum has so few that the compute dtype keeps enough of its digits
-  bool dense_result = false;       ///< adds to strided memory, or stores where nothing is summed
-  int contiguous = -1;             ///< dense result: variable whose stride is 1
+  RowPrefetch prefetch = {};
+  bool identical_rows = false;  ///< rows of the pattern mostly come in blocks that share their coordinates
+  bool few_terms = false;       ///< a sum has so few that the compute dtype keeps enough of its digits
+  bool dense_result = false;    ///< adds to strided memory, or stores where nothing is summed
+  int contiguous = -1;          ///< dense result: variable whose stride is 1
   int skew = -1;        ///< dense result: a summed variable that moves the place as well; the memory has an offset then
   Diagonals diagonals;  ///< dense result: its memory is strips of diagonals
   int pattern = -1;     ///< the result has the pattern of this operand: a value in each of its slots

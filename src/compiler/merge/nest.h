@@ -25,6 +25,7 @@ class Nest : private Results {
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
   /// `slots`: chains are not of totals, but of so many slots.
   Stmt in_chains(int var, const Place& at, const Fiber& only, const Set& set, int slots = 1);
+  Stmt dense_slots(int var, const Place& at, const Expr& first, const Expr& last, int slots);
   /// In front of the loop over this operand's elements, whose coordinates choose rows that are prefetched: the last
   /// element that may be read. null: none are
   Expr last_element_of(int var, const Fiber& only, Stmts& out);
@@ -47,6 +48,19 @@ class Nest : private Results {
   // --- block.cpp ---
   /// The loops over a dense block of the pattern, in pieces whose sums run side by side.
   Stmt slots_of_block(int var, const Place& at);
+
+  // --- places.cpp ---
+  /// The loop over the last variable of a pattern in blocks. null: not in vectors
+  Stmt places_in_vectors(int var, const Place& at);
+
+  // --- identical.cpp ---
+  /// Is this a loop over rows of a pattern that may be identical?
+  bool has_identical_rows(int var) const;
+  Stmt identical_rows(int var, const Place& at, const Expr& first, const Expr& last);
+  std::string count_identical_rows(const Expr& parent, const std::string& row, const Expr& end, int var, Stmts& out);
+  /// The slots of one of several identical rows; with the last row come those of all.
+  Stmt slots_of_identical_rows(int var, const Place& at, const Fiber& own, const Set& set);
+  std::vector<std::pair<Place, Fiber>> rows_;  ///< waiting for the last of them
 
   // --- chosen.cpp ---
   /// The loop over all coordinates where a factor annihilates most: the others are found first. null: there is no such

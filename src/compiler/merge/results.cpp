@@ -56,7 +56,7 @@ void Results::note_term(const Expr& present, Stmts add, Stmts& out) {
 
 Stmt Results::accumulate(int var, const Place& at) {
   if (!at.groups.empty()) return accumulate_piece(var, at);
-  if (at.slots > 1) return sum_of_slot(var, at);
+  if (sums_in_slots()) return sum_of_slot(var, at);
   Stmts out;
   open_totals(1, [](std::size_t) { return 1; }, out);
   // A dense result holds the identity already: adding it once more changes nothing. (But that a diagonal is there is
@@ -144,8 +144,7 @@ void Results::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
   if (in_.pattern >= 0) {
     const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
-    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, at.position[static_cast<std::size_t>(in_.pattern)],
-                                  e.value));
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, slot(in_.pattern, at) + at.group.offset, e.value));
   } else if (in_.diagonals) {
     put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {

@@ -46,6 +46,9 @@ class Results : protected Totals {
     std::int64_t rows = 0, columns = 0;
   };
   BlockPiece piece_of_block(int var) const;
+  int chains_of_slot() const;
+  /// Sums side by side that stay in registers.
+  int sums_held() const;
   /// The sum of one of several slots; with the last one come those of all.
   Stmt sum_of_slot(int var, const Place& at);
   void store_slots(std::span<const Place> slots, std::vector<Value> sums, Stmts& out);

@@ -28,15 +28,25 @@ bool Results::sums_in_slots() const {
 }
 
 int Results::slots_together(int var) const {
-  if (!sums_in_slots() || !in_.bounds.empty()) return 1;
+  if (!sums_in_slots()) return 1;
   // The variables before the sum are those of the pattern's levels.
   const auto& levels = operand(in_.pattern).type.levels;
   const auto level = levels.begin() + var;
+  if (var + 1 == summed_from_ && level->kind == LevelKind::dense) return constant_extent(var) == 0 ? together : 1;
+  if (!in_.bounds.empty()) return 1;
   const auto is_singleton = [](const Level& l) { return l.kind == LevelKind::singleton; };
-  const bool in_order = (level->kind == LevelKind::compressed || is_singleton(*level)) &&
-                        std::all_of(level + 1, levels.end(), is_singleton);
+  const bool listed = level->kind == LevelKind::compressed || level->kind == LevelKind::padded || is_singleton(*level);
+  const bool in_order = listed && std::all_of(level + 1, levels.end(), is_singleton);
   return in_order ? together : 1;
 }
+
+/// A few chains, where the other slots do not fill the time that an addition takes.
+int Results::chains_of_slot() const {
+  const std::int64_t count = constant_extent(summed_from_) / in_.lanes;
+  return count <= 4 ? 1 : count <= 8 ? 2 : 4;
+}
+
+int Results::sums_held() const { return in_.lanes * static_cast<int>(size_of(in_.compute)) >= 64 ? 16 : 8; }
 
 Results::BlockPiece Results::piece_of_block(int var) const {
   const int last = summed_from_ - 1;
@@ -53,9 +63,8 @@ Results::BlockPiece Results::piece_of_block(int var) const {
     while (n % most != 0) --most;
     return most;
   };
-  const std::int64_t held = in_.lanes * static_cast<int>(size_of(in_.compute)) >= 64 ? 16 : 8;
   BlockPiece piece{.columns = largest(columns, together)};
-  piece.rows = largest(rows, std::min<std::int64_t>(together, held / piece.columns));
+  piece.rows = largest(rows, std::min<std::int64_t>(together, sums_held() / piece.columns));
   return piece.rows * piece.columns > 1 ? piece : BlockPiece{};
 }
 
@@ -76,9 +85,10 @@ Stmt Results::sum_of_slot(int var, const Place& given) {
     Expr present;
     return with_term(arithmetic_, sum, at, present, to);
   };
-  if (count * slots.size() <= most_terms) {
-    // A few chains, where the other slots do not fill the time that an addition takes.
-    const std::size_t chains = slots.size() > together || count <= 4 ? 1 : count <= 8 ? 2 : 4;
+  // (In which order a slot's terms are added does not depend on what else is summed, but for blocks.)
+  const bool block = slots.front().rows == 1 && slots.size() > together;
+  if (!block || count * slots.size() <= most_terms) {
+    const std::size_t chains = block ? 1 : static_cast<std::size_t>(chains_of_slot());
     std::vector<std::vector<Value>> sums(slots.size(), std::vector<Value>(chains));
     for (std::size_t v = 0; v < count; ++v)
       for (std::size_t s = 0; s < slots.size(); ++s) {
@@ -149,9 +159,8 @@ Value Results::times_values_of_slots(std::span<const Place> slots, Value sums, S
   for (const Multiplier& f : outside_) {
     const int k = in_.nodes[static_cast<std::size_t>(child_of(f))].operand;
     const int b = buffer(BufferBinding::values, k, 0, name_of_operand(k) + "_values", arithmetic_.part());
-    const Value v =
-        arithmetic_.load(params_.param(b), b, in_.compute, slots.front().position[static_cast<std::size_t>(k)],
-                         static_cast<int>(slots.size()), false);
+    const Value v = arithmetic_.load(params_.param(b), b, in_.compute, slot(k, slots.front()),
+                                     static_cast<int>(slots.size()), false);
     sums = named("sums", arithmetic_.mul(sums, v), out);
   }
   return outside_.empty() ? sums : without_sign(arithmetic_, sums);

@@ -52,7 +52,7 @@ int Totals::chains_of_sums(std::size_t groups) const {
 }
 
 void Totals::open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out) {
-  const Value start = constant(in_.combine == Combine::plus ? in_.absent.as(total_.compute()) : in_.absent);
+  const Value start = constant(in_.combine == Combine::plus ? start_of_sums().as(total_.compute()) : in_.absent);
   totals_.assign(static_cast<std::size_t>(chains_of_sums(groups)), {});
   for (auto& chain : totals_)
     for (std::size_t g = 0; g < groups; ++g) {

@@ -53,8 +53,16 @@ class Totals : protected Assembler {
   void note_unsure(const Value& product, int chain, Stmts& out) override;
 
   // --- vectors.cpp ---
+  /// What a sum starts from. In a slot of a pattern -0.0, which keeps the sign of a sum of zeros: it has a term in any
+  /// case.
+  Scalar start_of_sums() const {
+    const bool signs =
+        in_.pattern >= 0 && in_.combine == Combine::plus && (is_float(in_.compute) || is_complex(in_.compute));
+    return signs ? Scalar::of(std::complex<double>(-0.0, -0.0)).as(in_.compute) : in_.absent;
+  }
   Expr start_of_lanes() const {
-    return ir::broadcast(in_.combine == Combine::plus ? arithmetic_.zero().re : constant(in_.absent).re, in_.lanes);
+    const bool zero = in_.combine == Combine::plus && in_.pattern < 0;
+    return ir::broadcast(zero ? arithmetic_.zero().re : constant(start_of_sums()).re, in_.lanes);
   }
   /// How many vectors the sums of the innermost loop go to; 0: it runs value by value.
   int vectors_of_sums() const;

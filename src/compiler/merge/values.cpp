@@ -79,6 +79,7 @@ Values::Values(const Input& input)
       last_var_(input.nodes.size(), -1),
       parent_(input.nodes.size(), -1),
       moves_(input.nodes.size(), 0) {
+  in_vectors_ = takes_places_in_vectors();
   for (std::size_t k = 0; k < in_.nodes.size(); ++k) {
     if (in_.nodes[k].kind == ElementwiseNode::access) {
       for (int v : operand(in_.nodes[k].operand).vars) last_var_[k] = std::max(last_var_[k], v);
@@ -92,8 +93,28 @@ Values::Values(const Input& input)
   }
 }
 
+bool Values::takes_places_in_vectors() const {
+  const int last = in_.num_vars - 1;
+  if (in_.pattern < 0 || in_.mask >= 0 || in_.slots || in_.lanes < 2 || last < 1 || constant_extent(last) < 2 ||
+      std::ranges::find(in_.summed, 1) != in_.summed.end() ||
+      (static_cast<std::size_t>(last) < in_.hints.size() && in_.hints[static_cast<std::size_t>(last)] != Hint::none))
+    return false;
+  const auto along = [&](const Operand& o) { return std::ranges::find(o.vars, last) != o.vars.end(); };
+  for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
+    const Operand& o = operand(k);
+    if (o.dense) {
+      if (along(o) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last)) return false;
+    } else if ((k != in_.pattern && o.twin != in_.pattern) || o.missing ||
+               o.type.levels.back().kind != LevelKind::dense) {
+      return false;
+    }
+  }
+  return has_lanes(in_, [&](int k) { return operand(k).dense ? along(operand(k)) : !operand(k).type.shared_value; });
+}
+
 bool Values::moves(int k) const {
   const int along = in_.tile >= 0 ? in_.tile : in_.num_vars - 1;
+  if (in_vectors_ && !operand(k).dense) return !operand(k).type.shared_value;
   return operand(k).dense && std::ranges::find(operand(k).vars, along) != operand(k).vars.end();
 }
 
@@ -250,9 +271,7 @@ Element Values::load(const ElementwiseNode& node, const Place& at, Stmts& out) {
   const Operand& o = operand(k);
   const DType storage = o.type.dtype;
   const int b = buffer(BufferBinding::values, k, 0, name_of_operand(k) + "_values", part_dtype(storage));
-  const Expr index = o.dense               ? dense_index(k, at)
-                     : o.type.shared_value ? ir::int_const(0)
-                                           : at.position[static_cast<std::size_t>(k)];
+  const Expr index = o.dense ? dense_index(k, at) : o.type.shared_value ? ir::int_const(0) : slot(k, at);
   const compiler::Group group = moves(k) ? at.group : compiler::Group{};
   Value v = Arithmetic(ir::compute_dtype(node.dtype))
                 .load(params_.param(b), b, storage, index + group.offset, group.lanes, node.conjugate);

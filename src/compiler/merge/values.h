@@ -18,7 +18,11 @@ class Values : protected Cursors {
   /// In front of the loop over this operand's elements: the last of them that may be read. null: it is not known
   Expr last_element(const Fiber& only, Stmts& out);
   /// Asks for the rows (in the tile: for the piece's part of them) that an element some positions later chooses.
-  void prefetch_rows(const Place& at, const Fiber& only, const Expr& last, Stmts& out);
+  /// `skipped`: elements behind those of this row that have its coordinates again; null: none
+  void prefetch_rows(const Place& at, const Fiber& only, const Expr& last, Stmts& out, const Expr& skipped = nullptr);
+  /// Asks for rows that a later row of the pattern reads.
+  void prefetch_by_row(int var, const Place& at, const Expr& row, Stmts& out);
+  void prefetch_row(int operand, const Place& later, bool second_level, Stmts& out);
 
   // --- values.cpp ---
   /// Is a factor that is complete with this variable the one that makes every product what sums start from? Then the
@@ -44,6 +48,9 @@ class Values : protected Cursors {
   /// Do an operand's values change along the variable that is taken in vectors: the tile, or else the innermost one? A
   /// node's?
   bool moves(int operand) const;
+  /// Are values in the slots of a pattern, below each of whose elements stands a dense block, taken in vectors?
+  bool takes_places_in_vectors() const;
+  bool in_vectors_ = false;  ///< ... they are
   bool node_moves(int node) const { return moves_[static_cast<std::size_t>(node)] != 0; }
   /// A product without choices has come (see checked_sums.cpp).
   virtual void note_unsure(const Value& product, int chain, Stmts& out) = 0;

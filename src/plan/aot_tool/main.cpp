@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
     for (const Isa& isa : isas)
       for (const auto& [p, driver, specialize] : products()) {
         std::string why;
-        const auto kernels = lower_product(p, driver, why, Target{isa.vector_bytes}, RowOrder::any, specialize);
+        const auto kernels = lower_product(p, driver, why, Target{isa.vector_bytes}, specialize);
         if (kernels.empty()) refused.insert(p.einsum.to_string() + ", A " + p.operands[0].to_string() + ": " + why);
         for (const KernelText& k : kernels) {
           Text& t = texts[text_hash(k.source)];

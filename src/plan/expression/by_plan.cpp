@@ -3,6 +3,7 @@
 #include "plan/expression/front.h"
 #include "strata/convert.h"
 #include "tensor/row_major.h"
+#include "tensor/same_storage.h"
 
 namespace strata::evaluation {
 namespace {
@@ -35,8 +36,42 @@ Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destin
   return out;
 }
 
+namespace {
+
+/// Values alone: `out` has the result's pattern.
+void write_values(const Tensor& result, const Destination& to) {
+  const Tensor& out = *to.out;
+  const auto refuse = [](const char* what, const std::string& expected, const std::string& got, const char* fix) {
+    throw PlanError({.what = what, .expected = expected, .got = got, .fix = fix});
+  };
+  if (!(out.format() == result.format()) || out.shape() != result.shape() || out.dtype() != result.dtype() ||
+      out.type().shared_value || !out.fill().same_bits(result.fill()))
+    refuse("the output is of another type", result.type().to_string(), out.type().to_string(),
+           "give what run() returned for these operands");
+  for (int k = 0; k < out.num_parts(); ++k) {
+    const Part &own = out.part(k), &part = result.part(k);
+    if (!same_levels(own, part) || own.value_stride != part.value_stride ||
+        own.values_batch_stride != part.values_batch_stride || own.values.size != part.values.size)
+      refuse("the output has a pattern of its own", "the elements that the operands give the result", "others",
+             "give what run() returned for these operands");
+    if (own.values.read_only)
+      refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
+  }
+  for (int k = 0; k < out.num_parts(); ++k) {
+    const auto values = [k](const Tensor& t) {
+      const Buffer& b = t.part(k).values;
+      const std::int64_t step = 1;
+      return borrow_dense(b, {b.size}, {&step, 1}, 0);
+    };
+    if (out.part(k).values.size > 0) write(values(result), {values(out), to.alpha, to.beta});
+  }
+}
+
+}  // namespace
+
 void write(const Tensor& result, const Destination& to) {
   const Tensor& out = *to.out;
+  if (!out.format().is_all_dense()) return write_values(result, to);
   if (out.shape() != result.shape())
     throw PlanError({.what = "out has another shape than the result",
                      .expected = tuple_text(result.shape()),
@@ -52,8 +87,7 @@ void write(const Tensor& result, const Destination& to) {
   copy.num_indices = out.rank();
   const Tensor dense[] = {to_dense(result)};
   const TensorType types[] = {dense[0].type()};
-  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype(), .pattern = false})
-      .run(dense, out, to.alpha, to.beta);
+  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype()}).run(dense, out, to.alpha, to.beta);
 }
 
 Tensor delivered(Tensor result, const Destination& to) {

@@ -32,8 +32,8 @@ using planning::Destination;
 /// The same, of a product that has this factor in front.
 Destination times(Destination to, const Scalar& factor);
 Tensor run_plan(const Plan& plan, std::span<const Tensor> operands, const Destination& to);
-/// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape; DTypeError: out is of a
-/// lower kind.
+/// Copies a result of another way: out = alpha * result + beta * out. PlanError: another shape, or of a sparse one
+/// another type or pattern; DTypeError: out is of a lower kind.
 void write(const Tensor& result, const Destination& to);
 /// The result of another way, where it is to go. As write() and scaled().
 Tensor delivered(Tensor result, const Destination& to);

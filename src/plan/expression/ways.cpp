@@ -7,7 +7,6 @@
 #include "plan/expression/dense_plan.h"
 #include "plan/expression/facts.h"
 #include "plan/expression/matrix_sum.h"
-#include "plan/expression/pattern.h"
 #include "plan/plan_impl.h"
 #include "plan/rewrite/direct.h"
 #include "reference/reference.h"
@@ -71,25 +70,6 @@ Result by_plan(const Request& r, Why why) {
   return Explained{Lazy::made(type, planning::stats_for(type, 0), std::move(step)), text};
 }
 
-Result in_pattern(const Request& r, Why why) {
-  auto product = product_in_pattern(r.assignment, r.operands(), r.options(), why);
-  if (!product) return std::nullopt;
-  const Plan plan = product->plan;
-  Lazy::Step step{
-      .inputs = product->operands,
-      .make = [plan, alpha = product->alpha](
-                  Lazy::Inputs& in) { return run_in_pattern(planning::fitted(plan, in), in, alpha); },
-      .code = [plan] { return std::pair(std::string("in the pattern of the sparse operand"), plan.show()); },
-      .work = work_of(product->einsum, product->operands)};
-  r.by_types = product->lasting;
-  r.way = plan.kernel_name();
-  const auto sparse = std::ranges::find_if(product->operands, [](const Lazy& t) { return !t.format().is_all_dense(); });
-  const auto text = [plan, called = r.options().mask ? "" : called(product->names, r.assignment.name)] {
-    return " serves" + called + ":\n" + indented(plan.explain());
-  };
-  return Explained{Lazy::made(plan.output_type(), std::move(step), *sparse), text};
-}
-
 constexpr const char *rows_times_matrices = "rows times matrices", *sum_of_matrices = "a sum of matrices",
                      *generated_code = "generated code for the whole expression";
 
@@ -132,7 +112,6 @@ Result general(const Request& r, Why) {
 
 const Way table[] = {
     {"a plan", by_plan},
-    {"a plan in the pattern of the sparse operand", in_pattern},
     {"a conversion",
      [](const Request& r, Why why) {
        return saying(" serves: there is nothing to compute\n", converted(r.assignment, r.operands(), r.options(), why));

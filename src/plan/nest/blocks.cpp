@@ -58,7 +58,7 @@ class IndexSplitter {
 
   void collect(const Format& f, const Names& indices) {
     if (f.is_all_dense()) return;
-    if (f.num_parts() != 1 || f.num_batch_levels() > 0) {
+    if (f.num_parts() != 1) {
       ok_ = asked_;
       return;
     }
@@ -190,7 +190,7 @@ class IndexSplitter {
   std::optional<Format> split_format(const Format& f, const Names& indices) const {
     const Names cut = names(indices);
     if (f.is_all_dense()) return conversion::dense_format(static_cast<int>(cut.size()));
-    if (f.num_parts() != 1 || f.num_batch_levels() > 0) return std::nullopt;
+    if (f.num_parts() != 1) return std::nullopt;
     FormatBuilder b(cut);
     for (const Level& level : f.levels()) {
       const auto e = split_expression(f.spec(), level.expr, indices, cut, b);
@@ -326,13 +326,21 @@ std::optional<Blocked> by_blocks(const NestProblem& problem, std::span<const Ind
   return IndexSplitter(problem, splits).split();
 }
 
+Format Blocked::with_rows_of(const Format& result) const {
+  const auto same = [&](int l) { return format.level(l).arg == result.level(l).arg; };
+  bool all = true;
+  for (int l = 0; l < format.num_levels(); ++l) all = all && same(l);
+  if (all) return format;
+  FormatSpec spec = format.spec();
+  for (int l = 0; l < spec.num_levels; ++l) spec.levels[static_cast<std::size_t>(l)].arg = result.level(l).arg;
+  return Format(spec);
+}
+
 Tensor Blocked::joined(const Tensor& result) const {
   if (format.is_all_dense()) return dense_view(result.part().values, shape, strides, 0, result.fill());
-  FormatSpec spec = format.spec();
-  for (int l = 0; l < spec.num_levels; ++l)
-    spec.levels[static_cast<std::size_t>(l)].arg = result.format().level(l).arg;  // of padded levels: the longest row
+  if (result.num_parts() > 1) return result.transpose(turned);
   TensorType type = result.type();
-  type.format = Format(spec);
+  type.format = with_rows_of(result.format());
   type.shape = shape;
   Part part = result.part();
   part.format = type.format;

@@ -1,6 +1,6 @@
 #pragma once
-// Problems over other indices, whose tensors share their memory: the block and the place within it, or the diagonal and
-// the place on it.
+// Problems over other indices, whose tensors share their memory: the block and the place within it, the diagonal and
+// the place on it, or the same in another order.
 #include <map>
 #include <optional>
 #include <span>
@@ -30,8 +30,14 @@ struct Blocked {
 
   Format format;                    ///< of the joined result: the one asked for, where that has the same blocks
   std::int64_t first_diagonal = 0;  ///< diagonals are counted from this one on
+  bool wants_pattern = false;  ///< it serves a result in the pattern of an operand: others would fill all diagonals
   Shape shape;
   std::vector<std::int64_t> strides;  ///< of a dense one
+  std::vector<int> turned = {};       ///< dimension d of the joined result is dimension turned[d] of the problem's
+
+ private:
+  /// The same, with padded levels as long as this result's.
+  Format with_rows_of(const Format& result) const;
 };
 
 /// Cuts the indices of `splits`, and those that operands store in blocks. Nothing where that is no index, or where an
@@ -43,5 +49,8 @@ std::optional<Blocked> by_blocks(const NestProblem& problem, std::span<const Ind
 /// result is dense and has not both. What lies on a diagonal outside of the matrix may be computed too, and is never
 /// read. Nothing elsewhere.
 std::optional<Blocked> by_diagonals(const NestProblem& problem);
+/// C(j,i) = f(A(i,j)) as C(i,j) = f(A(i,j)), whose result is a transpose. Nothing where no sparse operand has the
+/// indices of the result in another order.
+std::optional<Blocked> turned(const NestProblem& problem);
 
 }  // namespace strata::direct

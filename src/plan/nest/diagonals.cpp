@@ -121,7 +121,10 @@ class OfElements {
     p.operands = std::move(made_);
     p.options = o;
     p.options.format = skew.format;
-    p.extents = {{skew.names[0], skew.shape[0]}, {skew.names[1], skew.shape[1]}};
+    p.counts_absent = given_.counts_absent;
+    p.extents = given_.extents;
+    p.extents.erase(skew.other);
+    p.extents.emplace(skew.names[0], skew.shape[0]);
     if (bounded_) {
       make_plain(p);
       p.bounds = skew.bounds();
@@ -129,25 +132,27 @@ class OfElements {
     out.format = *o.format;
     out.shape = whole;
     out.first_diagonal = skew.first;
+    out.wants_pattern = wants_pattern_;
     return out;
   }
 
  private:
   Expression rewritten(const Expression& e) {
     if (e.op() == Operator::access) return access(e);
-    ok_ = ok_ && !is_reduction(e.op());
+    wants_pattern_ = wants_pattern_ || is_reduction(e.op());
     Expression::Node n = e.node();
     for (auto& x : n.arguments) x = rewritten(x);
     return Expression(std::move(n));
   }
 
-  /// A number, a vector, or a matrix that is stored by diagonals.
+  /// A dense tensor, or a matrix that is stored by diagonals.
   Expression access(const Expression& e) {
     const Names indices = *plain_indices(e);
     const Lazy& t = given_.operands.at(e.node().name);
-    const bool dense = t.format().is_all_dense() && indices.size() <= 1;
+    const bool dense = t.format().is_all_dense();
     const bool sparse = indices == indices_ && ordered_diagonals_of(t.format()) == along_ && lies_inside(t);
     ok_ = ok_ && (sparse || dense);
+    wants_pattern_ = wants_pattern_ || (dense && indices.size() > 1);
     if (!ok_) return e;
     const std::string key = e.to_string();
     if (!made_.contains(key)) made_.emplace(key, sparse ? skew_->of(t) : t);
@@ -168,7 +173,7 @@ class OfElements {
   const DiagonalCoordinates* skew_ = nullptr;
   int along_ = -1;
   Operands made_;
-  bool ok_ = true, bounded_ = false;
+  bool ok_ = true, bounded_ = false, wants_pattern_ = false;
 };
 
 /// Anything of matrices by diagonals and dense operands, into dense memory.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "base/row_order.h"
 #include "plan/epoch.h"
 #include "plan/nest/kernels.h"
 #include "plan/nest/unit.h"
@@ -20,16 +21,17 @@ struct FittedNest {
   /// Of operands that are what the unit's accesses are expected to be.
   FittedNest(const Unit& unit, const Order& order);
   /// Of these, stored in the order of the loops.
-  FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands);
+  FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, RowOrder rows);
 
-  /// Would the same be made for these operands now?
-  bool fits(std::span<const Tensor> operands) const;
+  /// Would the same be made for these operands now, whose pattern has its rows in this order?
+  bool fits(std::span<const Tensor> operands, RowOrder now) const;
 
   merging::Input input;
   std::vector<StoredOperand> stored;
   std::vector<std::int64_t> extents, bounds;           ///< per variable; per bound
   std::shared_ptr<const NestKernel> kernel = nullptr;  ///< once there is one
-  planning::Epoch epoch = planning::Epoch::now();      ///< when this was made
+  RowOrder rows = RowOrder::any;
+  planning::Epoch epoch = planning::Epoch::now();  ///< when this was made
 };
 
 /// What was made last for the order, if it fits these operands; otherwise new.

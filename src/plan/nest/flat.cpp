@@ -2,6 +2,7 @@
 #include "plan/nest/flat.h"
 
 #include "convert/convert_elements.h"
+#include "plan/nest/panels.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/run.h"
 #include "tensor/tensor_impl.h"
@@ -61,6 +62,7 @@ Flat likely(const Unit& u, const Order& o) { return flattened(u, static_cast<i64
 Order::Slots slots_of(const Unit& u, const Order& o) {
   if (o.pattern < 0 || u.mask >= 0 || !u.bounds.empty() || u.output.size() < u.extents.size()) return Order::nested;
   const Lazy& t = pattern_of(u, o);
+  if (t.format().num_batch_levels() > 0) return Order::nested;  // whose values do not lie side by side
   const auto& [stored, slots, children, each_slot, full] = t.stats();
   if (slots == 0) return Order::nested;
   // Short rows of a matrix.
@@ -80,6 +82,7 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
 }
 
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands) {
+  if (order.panels && pay(*order.panels, order, operands)) return run_in_panels(*order.panels, unit, order, operands);
   if (order.slots != Order::alone) return Run(unit, order, operands).run();
   const Tensor& pattern = operands[static_cast<std::size_t>(order.pattern)];
   const i64 slots = used_values(pattern.part());

@@ -4,6 +4,7 @@
 #include "backend/pool.h"
 #include "base/share.h"
 #include "execute/chunks.h"
+#include "plan/nest/row_order.h"
 #include "plan/nest/run.h"
 #include "tensor/tensor_impl.h"
 
@@ -24,17 +25,17 @@ constexpr i64 most_samples = 1024;  ///< of a factor that chooses
 execution::Job Run::job() const {
   execution::Job job{.function = kernel().lowered,
                      .executable = kernel().executable,
-                     .in = {.operands = tensors_, .extents = extents(), .bounds = bounds()},
+                     .in = {.operands = tensors_, .extents = extents(), .bounds = bounds(), .lead = lead_of},
                      .absent = u_.absent,
                      .cuts = {},
                      .result = {}};
   if (o_.pattern >= 0) {
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
-    const bool used = input().slots || t.type().shared_value;
-    execution::SlotResult r{.size = used ? used_values(t.part()) : t.part().values.size};
+    execution::SlotResult r{.size = slots_of_result(t)};
     // What lies beyond the bounds of a block is not met, nor are slots that are not used.
     const auto is_padded = [](const Level& l) { return l.kind == LevelKind::padded; };
-    if (!u_.bounds.empty() || std::ranges::any_of(t.format().levels(), is_padded)) r.start = u_.fill;
+    const bool unused = t.format().num_batch_levels() > 0 || std::ranges::any_of(t.format().levels(), is_padded);
+    if (!u_.bounds.empty() || unused) r.start = u_.fill;
     if (input().slots) {
       r.pattern = o_.pattern;
       for (std::size_t k = 0; k < tensors_.size(); ++k)
@@ -70,7 +71,7 @@ execution::Job Run::job() const {
 i64 Run::first_position(const Part& part, i64 x) {
   const Level& first = part.format.level(0);
   const LevelArrays& l = part.levels[0];
-  if (first.kind == LevelKind::dense) return x;
+  if (first.kind == LevelKind::dense || first.kind == LevelKind::batch) return x;
   if (first.kind != LevelKind::compressed) {  // about: its coordinates cannot be searched
     const i64 n = storage::has_pos(first.kind) ? l.pos.index(1) : storage::width_of(first, part.ranges[0]);
     return static_cast<i64>(static_cast<double>(n) * static_cast<double>(x) / static_cast<double>(part.ranges[0].size));
@@ -80,6 +81,8 @@ i64 Run::first_position(const Part& part, i64 x) {
 
 i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   i64 p = first_position(part, x);
+  if (part.format.num_batch_levels() > 0)  // batches are taken to have as many each
+    return p * (part.values.size / std::max<i64>(1, part.ranges[0].size));
   for (std::size_t l = 1; l < levels; ++l) {
     const Level& level = part.format.level(static_cast<int>(l));
     if (storage::has_pos(level.kind)) p = part.levels[l].pos.index(p);
@@ -101,6 +104,7 @@ std::vector<i64> Run::cut(i64 partials) const {
   const Part* by = nullptr;
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
     if (!is_cut(k)) continue;
+    if (!tensors_[k].format().level(0).ordered) return {0, top_extent()};  // what lies between two cuts nobody knows
     const i64 n = stored_before(tensors_[k].part(), all);
     work += n;
     if (n <= heaviest) continue;

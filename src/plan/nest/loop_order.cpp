@@ -20,15 +20,21 @@ std::optional<std::vector<int>> storage_order(const Format& f) {
   return out;
 }
 
-std::optional<std::vector<int>> loop_order(const Format& f) {
+std::optional<std::vector<int>> loop_order(const Format& f, bool alone) {
   if (f.num_parts() != 1) return std::nullopt;
+  // (Strides of batches of packed arrays count bytes, not elements.)
+  const auto packed = [](const Level& l) {
+    return l.kind == LevelKind::delta || l.kind == LevelKind::bitmap || levels::is_registered(l.kind);
+  };
+  if (f.num_batch_levels() > 0 && std::ranges::any_of(f.levels(), packed)) return std::nullopt;
   std::vector<int> out;
   bool listed = false;  // do positions that follow one another share coordinates so far?
   for (int l = 0; l < f.num_levels(); ++l) {
     const Level& level = f.level(l);
     const ExprNode& e = f.spec().exprs[static_cast<std::size_t>(level.expr)];
-    if (e.op != ExprNode::dim || !level.ordered) return std::nullopt;
+    if (e.op != ExprNode::dim || !(level.ordered || alone)) return std::nullopt;
     switch (level.kind) {
+      case LevelKind::batch:
       case LevelKind::dense:
         if (listed) return std::nullopt;
         break;

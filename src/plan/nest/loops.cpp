@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/lazy_convert.h"
+#include "plan/nest/rows_together.h"
 
 namespace strata::direct {
 namespace {
@@ -34,6 +35,12 @@ void number(const NestProblem& p, Unit& unit) {
   unit.size = p.size;
 }
 
+std::vector<int> inverse(const std::vector<int>& order) {
+  std::vector<int> out(order.size());
+  for (std::size_t d = 0; d < order.size(); ++d) out[static_cast<std::size_t>(order[d])] = static_cast<int>(d);
+  return out;
+}
+
 /// Where many values meet at each place of memory, float32 would keep half the digits of their sum.
 void widen_sums(Unit& unit, const Order& order) {
   if (unit.combine != merging::Combine::plus || (unit.compute != DType::f32 && unit.compute != DType::c64)) return;
@@ -45,13 +52,40 @@ void widen_sums(Unit& unit, const Order& order) {
   unit.fill = unit.fill.as(unit.compute);
 }
 
+/// Values in a pattern that are one product of narrow floats, or a sum of such, are rounded once, as the results of
+/// products are.
+void widen_products(Unit& unit, const Order& order) {
+  if (order.pattern < 0 || !is_float(unit.dtype) || size_of(unit.dtype) >= 4) return;
+  std::vector<char> factor(unit.nodes.size(), 0);
+  factor.back() = 1;
+  for (std::size_t n = unit.nodes.size(); n-- > 0;) {
+    auto& node = unit.nodes[n];
+    const bool product = (node.kind == merging::ElementwiseNode::all || node.kind == merging::ElementwiseNode::any) &&
+                         node.op == Operator::multiply && node.formula.empty();
+    if (!factor[n] || !product) continue;
+    for (const int child : node.arguments) factor[static_cast<std::size_t>(child)] = 1;
+    node.dtype = node.compute = unit.compute;
+    node.value = node.value.as(unit.compute);
+  }
+}
+
+/// Is there nothing but sparse operands and numbers, so that slots may be taken as they come?
+bool is_of_values(const NestProblem& p) {
+  return !has_reduction(p.assignment.value) && std::ranges::all_of(p.operands, [](const auto& named) {
+    return !named.second.format().is_all_dense() || named.second.rank() == 0;
+  });
+}
+
 }  // namespace
 
 void cut_blocks(const NestProblem& problem, std::vector<Blocked>& cuts) {
-  if (cuts.empty())
-    if (auto diagonals = by_diagonals(problem)) return cuts.push_back(std::move(*diagonals));
+  const auto now = [&]() -> const NestProblem& { return cuts.empty() ? problem : cuts.back().problem; };
+  if (cuts.empty()) {
+    if (auto other_order = turned(problem)) cuts.push_back(std::move(*other_order));
+    if (auto diagonals = by_diagonals(now())) return cuts.push_back(std::move(*diagonals));
+  }
   while (cuts.size() < most_cuts) {
-    auto next = by_blocks(cuts.empty() ? problem : cuts.back().problem, {});
+    auto next = by_blocks(now(), {});
     if (!next) break;
     cuts.push_back(std::move(*next));
   }
@@ -61,10 +95,18 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bo
   std::vector<Blocked> cuts;
   cut_blocks(problem, cuts);
   const bool cut = !cuts.empty();
+  if (cut && is_of_values(problem)) {
+    auto whole = make_loops(problem, std::vector<Blocked>(), why, strips);
+    if (whole && whole->order.slots == Order::alone) return whole;
+  }
   auto loops = make_loops(problem, std::move(cuts), why, strips);
-  if (!loops && cut)
+  const bool spreads = loops && loops->order.pattern < 0 &&
+                       std::ranges::any_of(loops->cuts, [](const Blocked& c) { return c.wants_pattern; });
+  if ((!loops && cut) || spreads)
     loops = make_loops(problem, std::vector<Blocked>(), why,
                        strips);  // what counts absent elements wants whole rows: blocks are converted
+  if (loops)
+    if (const auto copied = with_rows_together(problem, *loops)) return make_loops(*copied, why, strips);
   return loops;
 }
 
@@ -80,6 +122,7 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
   auto order = choose_order(*unit, *p.options.format, p.constraints, strips, why);
   if (!order) return std::nullopt;
   widen_sums(*unit, *order);
+  widen_products(*unit, *order);
   Loops out{.cuts = {},
             .assignment = p.assignment,
             .unit = std::move(*unit),
@@ -88,6 +131,8 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
   out.cuts = std::move(cuts);  // what `p` refers to
   return out;
 }
+
+bool Loops::is_cut() const { return cuts.size() > 1 || (!cuts.empty() && cuts[0].turned.empty()); }
 
 std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_string()); }
 
@@ -108,21 +153,25 @@ TensorType Loops::type(const Format& wanted, std::optional<DType> dtype) const {
   built.fill = unit.fill.as(unit.dtype);
   TensorType out = converted_type(built, elements(), wanted, dtype);
   if (wanted.is_all_dense() && wanted.is_identity()) out.pos_dtype = out.crd_dtype = DType::i32;
-  if (const Lazy* t = pattern(wanted)) {
+  if (const Lazy* t = source(wanted)) {
     out.pos_dtype = t->type().pos_dtype;
     out.crd_dtype = t->type().crd_dtype;
   }
   return out;
 }
 
-const Lazy* Loops::pattern(const Format& wanted) const {
+const Lazy* Loops::source(const Format& wanted) const {
   if (order.pattern < 0) return nullptr;
   const Lazy& t = unit.accesses[static_cast<std::size_t>(order.pattern)].tensor;
   return (cuts.empty() ? t.format() : cuts.front().format) == wanted ? &t : nullptr;
 }
 
+const Lazy* Loops::pattern(const Format& wanted) const {
+  return cuts.empty() || cuts.front().turned.empty() ? source(wanted) : nullptr;
+}
+
 planning::Stats Loops::stats(const TensorType& type) const {
-  const Lazy* t = pattern(type.format);
+  const Lazy* t = source(type.format);
   return t ? t->stats() : planning::stats_for(type, elements());
 }
 
@@ -153,14 +202,17 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
 
 std::optional<Tensor> Loops::run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
                                                std::optional<DType> dtype) const {
-  if (!cuts.empty()) return std::nullopt;
-  const auto result = run_unit_in_pattern_of(earlier, unit, order, inputs);
+  if (is_cut()) return std::nullopt;
+  const std::vector<int> back = cuts.empty() ? std::vector<int>() : inverse(cuts[0].turned);
+  auto result = run_unit_in_pattern_of(back.empty() ? earlier : earlier.transpose(back), unit, order, inputs);
   if (!result) return std::nullopt;
+  if (!back.empty()) result = cuts[0].joined(*result);
   return convert(*result, result->format(), {.dtype = dtype.value_or(unit.dtype), .zeros = Zeros::keep});
 }
 
 std::string Loops::no_numeric_phase(const Format& wanted) const {
-  return cuts.empty() ? direct::no_numeric_phase(unit, order, wanted) : "indices are cut in blocks";
+  if (is_cut()) return "indices are cut in blocks";
+  return direct::no_numeric_phase(unit, order, cuts.empty() ? wanted : wanted.transpose(inverse(cuts[0].turned)));
 }
 
 Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::optional<DType> dtype,

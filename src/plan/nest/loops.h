@@ -13,6 +13,8 @@ struct Loops {
   Order order;
   Format format;  ///< that the loops are to build
 
+  /// Is there an index in place of which loops run over others?
+  bool is_cut() const;
   std::string describe(bool code = false) const;
   /// The kernel as a C file.
   std::string emit() const;
@@ -29,7 +31,9 @@ struct Loops {
   planning::Stats stats(const TensorType& type) const;
   /// Of the result, about and at most: what is visited, but once where sums run over dense operands alone.
   double elements() const;
-  /// Whose pattern the result has; null: none's.
+  /// Whose arrays but for the values the result has; null: it has its own.
+  const Lazy* source(const Format& wanted) const;
+  /// Whose pattern it has.
   const Lazy* pattern(const Format& wanted) const;
 };
 

@@ -11,7 +11,6 @@ std::vector<int> LoopNest::result_variables() const {
 }
 
 std::string LoopNest::no_numeric_phase(const Format& wanted) const {
-  if (o_.pattern >= 0) return "the result has the pattern of an operand";
   if (o_.along >= 0) return "the result is gathered by diagonals";
   if (o_.dense_result) return "the result is dense at first";
   if (o_.blocks || o_.dense_tail > 0) return "the result is in blocks";
@@ -26,6 +25,7 @@ std::optional<Tensor> run_unit_in_pattern_of(const Tensor& earlier, const Unit& 
 }
 
 std::string no_numeric_phase(const Unit& unit, const Order& order, const Format& wanted) {
+  if (order.pattern >= 0) return "the result has the pattern of an operand";  // whose storage loops may not walk
   return LoopNest(unit, order).no_numeric_phase(wanted);
 }
 

@@ -8,6 +8,8 @@
 #include "format/recognise.h"
 #include "plan/nest/aligned.h"
 #include "plan/nest/flat.h"
+#include "plan/nest/panels.h"
+#include "plan/nest/row_order.h"
 #include "plan/nest/tile.h"
 #include "plan/nest/unit.h"
 #include "tensor/tensor_impl.h"
@@ -42,6 +44,7 @@ class Model {
       // Fill-in is missing in a mask, whose values nobody reads.
       const bool mask = static_cast<int>(stored_.size()) - 1 == u_.mask;
       if (kept_.back() && mask && a.tensor.format().can_hold_fill()) kept_.back().reset();
+      if (a.tensor.format().num_batch_levels() > 0 && a.tensor.type().shared_value) kept_.back().reset();
     }
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
@@ -53,12 +56,16 @@ class Model {
   /// have there: nothing needs to be assembled.
   std::optional<Order> in_pattern() const {
     const int first = pattern();
-    if (first < 0 || !kept_[static_cast<std::size_t>(first)] ||
-        constraints_.assembly.value_or(ResultAssembly::pattern) != ResultAssembly::pattern)
-      return {};
+    if (first < 0 || constraints_.assembly.value_or(ResultAssembly::pattern) != ResultAssembly::pattern) return {};
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
+    auto levels = kept_[static_cast<std::size_t>(first)];
+    // Nobody minds in which order the elements of one operand come.
+    if (!levels && first != u_.mask && std::ranges::count(u_.accesses, false, &Access::dense) == 1 &&
+        !(a.tensor.format().num_batch_levels() > 0 && a.tensor.type().shared_value))
+      levels = loop_order(a.tensor.format(), true);
+    if (!levels) return {};
     Order out = into(first);
-    for (int d : *kept_[static_cast<std::size_t>(first)]) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
+    for (int d : *levels) out.indices.push_back(a.indices[static_cast<std::size_t>(d)]);
     for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i) {
       if (u_.is_output(i)) continue;
       out.indices.push_back(i);
@@ -136,7 +143,8 @@ class Model {
   int pattern() const {
     // What is summed beside it is there as a whole, or not at all.
     for (int i = 0; i < static_cast<int>(u_.extents.size()); ++i)
-      if (!u_.is_output(i) && (!u_.is_of_dense_alone(i) || extent(i) < 1)) return -1;
+      if (!u_.is_output(i) && (!u_.is_of_dense_alone(i) || (extent(i) < 1 && u_.combine != merging::Combine::plus)))
+        return -1;
     if (u_.others || u_.combine == merging::Combine::first || u_.skew) return -1;
     if (u_.mask >= 0 ? u_.complement || !u_.everywhere : u_.everywhere) return -1;
     int first = -1;
@@ -522,6 +530,10 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
   Model model(unit, wanted, constraints, strips);
   auto order = model.in_pattern();
   if (order && !constraints.given) order->slots = slots_of(unit, *order);
+  if (!order && std::ranges::count(unit.extents, 0) > 0) {
+    why = "an extent is 0";
+    return std::nullopt;
+  }
   if (!order) order = model.of_values();
   if (!order && constraints.assembly == ResultAssembly::pattern) {
     why = "the result has not the pattern of an operand in its own format";
@@ -537,6 +549,8 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
       order->hints[i] = merging::Hint::unrolled;
   }
   order->aligned = aligned_rows(unit, *order);
+  order->rows = rows_in_order(unit, *order);
+  if (!constraints.given) order->panels = panels_of(unit, *order);
   return order;
 }
 

@@ -5,6 +5,7 @@
 #include "convert/convert_elements.h"
 #include "plan/lazy_convert.h"
 #include "plan/nest/aligned.h"
+#include "plan/nest/panels.h"
 #include "plan/nest/plain.h"
 #include "strata/settings.h"
 #include "tensor/row_major.h"
@@ -19,6 +20,13 @@ std::string LoopNest::describe(const Format& wanted, bool code) const {
              reason_to_convert(u_, o_, k) + "\n";
   for (const AlignedRows& a : o_.aligned)
     out += "copy of " + u_.accesses[a.access].name + " " + a.copy.text(u_.accesses[a.driver].name) + "\n";
+  if (o_.rows.may_be_identical)
+    out += "rows with the same coordinates are computed four at a time, where most come in blocks of four or more\n";
+  if (o_.rows.row_bytes > 0)
+    out +=
+        "kernels of their own for bands and meshes, for blocks, and for rows in no order: they differ in when rows are "
+        "prefetched\n";
+  if (o_.panels) out += "panels: " + text_of(*o_.panels, u_, o_) + "\n";
   const merging::LoweredNest lowered = merging::lower(input());
   for (std::size_t v = 0; v < o_.indices.size(); ++v)
     out += (v ? ", " : "loops over ") + u_.names[static_cast<std::size_t>(o_.indices[v])];
@@ -49,6 +57,10 @@ std::optional<Tensor> Run::run() {
   }
   fitted_ = with_kernel(std::move(fitted_), o_);
   if (!can_run()) return std::nullopt;
+  if (o_.pattern >= 0 && sums_nothing()) {  // 0, whatever the operands store
+    const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
+    return with_values(u_, t, Buffer::filled(u_.absent, slots_of_result(t)));
+  }
   RawArrays arrays = *execution::run(job());
   if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
   if (o_.dense_result && o_.along < 0) return dense_view(arrays.values, shape(), strides(), 0, u_.fill);
@@ -80,6 +92,17 @@ bool Run::can_run() const {
     if (twin >= 0 && !planning::have_one_pattern(tensors_[static_cast<std::size_t>(twin)], tensors_[k])) return false;
   }
   return kernel().executable.function || settings().engine == "interpreter";
+}
+
+bool LoopNest::sums_nothing() const {
+  for (std::size_t v = 0; v < extents().size(); ++v)
+    if (input().summed[v] && extents()[v] == 0) return true;
+  return false;
+}
+
+i64 Run::slots_of_result(const Tensor& pattern) const {
+  const bool used = input().slots || pattern.type().shared_value;
+  return used ? used_values(pattern.part()) : pattern.part().values.size;
 }
 
 bool LoopNest::sums_everywhere() const {

@@ -40,6 +40,8 @@ class LoopNest {
   std::vector<int> result_variables() const;
   /// Do several values meet in the memory of a dense result?
   bool meets() const { return !std::ranges::is_sorted(input().summed); }
+  /// Is a summed extent 0?
+  bool sums_nothing() const;
   /// Is every place of a dense result the sum of one run of the inner loops, which stores it whatever comes?
   bool sums_everywhere() const;
   /// Levels in the order of the loops; behind so many of them a dense tail.
@@ -72,6 +74,8 @@ class Run : LoopNest {
   /// Positions of the first so many levels before it.
   static i64 stored_before(const Part& part, i64 x, std::size_t levels);
   /// Is the outermost loop over this sparse operand's first level?
+  /// Values of a result in this pattern.
+  i64 slots_of_result(const Tensor& pattern) const;
   bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
   /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
   std::vector<i64> cut(i64 partials) const;

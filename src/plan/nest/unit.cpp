@@ -67,7 +67,10 @@ class UnitBuilder {
       numbers_[name] = static_cast<int>(unit_.extents.size());
       unit_.extents.push_back(extent);
       unit_.names.push_back(name);
-      if (extent == 0) return refuse("an extent is 0");
+      // (A sum over nothing still has a slot for each element of a pattern.)
+      const auto& result = assignment_.indices;
+      const bool summed = std::ranges::find(result, name) == result.end();
+      if (extent == 0 && !(summed && options_.semiring == Semiring::plus_times)) return refuse("an extent is 0");
     }
     if (unit_.extents.empty()) return refuse("there is no index to loop over");
     const Semiring::Kind kind = options_.semiring.kind();

@@ -76,9 +76,9 @@ struct Constraints {
 
 /// Dimensions in storage order where all levels are dense or compressed, unique and ordered; otherwise nothing.
 std::optional<std::vector<int>> storage_order(const Format& f);
-/// ... where loops over several operands walk all levels in place: their coordinates ascend, and no two elements share
-/// all of them.
-std::optional<std::vector<int>> loop_order(const Format& f);
+/// ... where loops over several operands walk all levels in place: their coordinates ascend, unless it is `alone`, and
+/// no two elements share all of them.
+std::optional<std::vector<int>> loop_order(const Format& f, bool alone = false);
 
 /// A dense access whose rows the elements of another one choose.
 struct AlignedRows {
@@ -86,8 +86,27 @@ struct AlignedRows {
   planning::AlignedCopy copy;
 };
 
-struct FittedNest;
+/// What the order of a pattern's rows may change.
+struct RowsInOrder {
+  bool may_be_identical = false;  ///< rows with the same coordinates can be computed together
+  std::int64_t row_bytes = 0;     ///< of the longest rows of dense operands that are prefetched by it; 0: none are
+  std::int64_t bytes = 0;         ///< of the largest of these operands
+};
 
+/// A dense access that is summed in panels; packed, or read where it lies.
+struct PanelSide {
+  std::size_t access;
+  bool packed;
+};
+/// The innermost sum so many terms at a time.
+struct SumPanels {
+  int index = -1;
+  std::int64_t width = 0;
+  std::vector<PanelSide> sides = {};
+  std::int64_t worth = 0;  ///< stored elements from which on it pays
+};
+
+struct FittedNest;
 struct Flat;
 
 /// In which order the indices are looped over, and how the operands must be stored for that.
@@ -107,6 +126,8 @@ struct Order {
   double diagonals = 0;    ///< ... about so many
   int tile = -1;           ///< dense result: this index is taken in vectors, whose sums stay in registers
   std::vector<AlignedRows> aligned;  ///< vectors of these are loaded for every element
+  RowsInOrder rows;                  ///< of the pattern
+  std::optional<SumPanels> panels;   ///< long sums in slots, where it pays
   double visits = 0;                 ///< about how often the innermost body runs
   double cost = 0;                   ///< ... and how many ns all takes
   std::vector<merging::Hint> hints;  ///< per index

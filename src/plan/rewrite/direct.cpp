@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "expr/chain.h"
 #include "expr/contract.h"
 #include "plan/nest/loops.h"
 #include "plan/rewrite/counted.h"
 #include "plan/rewrite/fold.h"
 #include "plan/rewrite/hoist_reductions.h"
 #include "plan/rewrite/in_place.h"
+#include "plan/rewrite/parts.h"
 #include "plan/rewrite/quotient.h"
 #include "plan/rewrite/steps.h"
 #include "plan/rewrite/whole.h"
@@ -45,6 +47,30 @@ Contraction contracted(const Expression& value, const Operands& operands,
     if (std::find(free.begin(), free.end(), *n) != free.end())
       out.body = Expression::reduce(Operator::sum, *n, out.body, implicit);
   return out;
+}
+
+/// Is it one sum in each slot of a pattern, over dense factors that have all summed indices or none? No order of
+/// contraction takes less than one nest over the slots.
+bool is_one_sum_in_slots(const NestProblem& p) {
+  if (p.options.format->is_all_dense()) return false;
+  const auto [sums, factors] = chain_of(p.assignment.value);
+  const auto counts = [&](const Expression& f) {
+    const auto free = f.free_indices();
+    return std::ranges::count_if(sums, [&](const auto& s) { return std::ranges::count(free, s.node().name) > 0; });
+  };
+  int patterns = p.options.mask ? 1 : 0;
+  for (const Expression& f : factors) {
+    if (has_reduction(f)) return false;
+    const auto names = f.operands();
+    const bool dense =
+        std::ranges::all_of(names, [&](const auto& n) { return p.operands.at(n).format().is_all_dense(); });
+    const auto n = counts(f);
+    if (dense ? n != 0 && n != std::ssize(sums)
+              : n != 0 || !std::ranges::is_permutation(f.free_indices(), p.assignment.indices))
+      return false;
+    patterns += !dense;
+  }
+  return !sums.empty() && patterns == 1;
 }
 
 /// An expression made ready: factors in a cheap order, the reductions of the root apart.
@@ -102,7 +128,8 @@ std::optional<Prepared> prepare(const Assignment& a, const Operands& operands, c
   Prepared p{.problem = std::move(*problem), .sums = {}, .body = {}};
   Expression& value = p.problem.assignment.value;
   // A user's products need not distribute over sums; a negative factor turns a maximum into a minimum.
-  if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times)
+  if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times &&
+      !is_one_sum_in_slots(p.problem))
     value = contracted(value, p.problem.operands, p.problem.extents).body;
   p.body = peeled(value, p.sums);
   if (options.semiring.kind() == Semiring::any && has_reduction(p.body)) {
@@ -260,6 +287,7 @@ std::optional<Explained> plan(const Assignment& a, const Operands& operands, con
   const NestProblem& problem = p->problem;
   const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Explained> {
     if (auto steps = in_steps(q, general)) return steps;
+    if (auto parts = part_by_part(q.problem, general)) return parts;
     return by_loops(q.problem, general, reason);
   };
   const auto otherwise = [p = *p, as_written, general] {

@@ -112,7 +112,7 @@ def test_each_step_is_explained():
     assert steps[0].startswith("1. #4(i,j) = sum(k, Q(i,k) * K(j,k))")
     assert steps[1].startswith("2. #work5(i,j) = A(i,j) * exp(#4(i,j))")  # once for both sums
     assert steps[4].startswith("5. Y(i,d) = #6(i,d) / #7(i)")
-    assert "a plan in the pattern of the sparse operand serves" in how and "into a dense result" in how
+    assert "into the pattern of mask" in how and "into a dense result" in how
 
 
 def test_a_notebook_shows_code_in_colours():

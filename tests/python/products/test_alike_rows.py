@@ -67,8 +67,8 @@ def test_wide_indices_factors_of_rows_and_what_is_there():
     across = st.evaluate(SDDMM, A=wide, U=np.asfortranarray(U), V=np.asfortranarray(V))  # packed first
     assert np.allclose(across.values, want, rtol=1e-12)
     A = st.from_scipy(a)
-    plan = st._core.plan_kernel("ij,ik,jk->ij", A, U, V, pattern=True)
-    assert "rows alike" in plan.explain()
+    plan = st.plan("ij,ik,jk->ij", A, U, V)
+    assert "rows with the same coordinates are computed four at a time" in plan.explain()
     out = plan.run(A, U, V)
     plan.run(A, U, V, out=out, alpha=2, beta=3)
     assert np.allclose(out.values, 5 * want, rtol=1e-12)

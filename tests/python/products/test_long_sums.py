@@ -52,16 +52,16 @@ def test_against_numpy(dtype, k):
 
 def test_panels_are_told():
     a, U, V = problem("float32", 1040, m=100, per_row=420)  # B fits any second level, C none
-    plan = st._core.plan_kernel("ij,ik,jk->ij", st.from_scipy(a), U, V, pattern=True)
-    assert "panels" in plan.explain() and "of 1040 summed, C packed" in plan.explain()
-    short = st._core.plan_kernel("ij,ik,jk->ij", st.from_scipy(a), U[:, :8].copy(), V[:, :8].copy(), pattern=True)
+    plan = st.plan("ij,ik,jk->ij", st.from_scipy(a), U, V)
+    assert "panels" in plan.explain() and "of 1040 summed at a time, C packed" in plan.explain()
+    short = st.plan("ij,ik,jk->ij", st.from_scipy(a), U[:, :8].copy(), V[:, :8].copy())
     assert "panels" not in short.explain()
 
 
 def test_adds_to_what_is_there():
     a, U, V = problem("float64", 300)
     A = st.from_scipy(a)
-    plan = st._core.plan_kernel("ij,ik,jk->ij", A, U, V, pattern=True)
+    plan = st.plan("ij,ik,jk->ij", A, U, V)
     out = plan.run(A, U, V)
     first = np.array(out.values)
     plan.run(A, U, V, out=out, alpha=2, beta=3)

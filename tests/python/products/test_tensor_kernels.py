@@ -67,7 +67,7 @@ def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
 
     def run():
         if spec in PATTERN:
-            return st._core.plan_kernel(spec, a, *dense, pattern=True).run(a, *dense).to_dense()
+            return st.plan(spec, a, *dense, format=a.format).run(a, *dense).to_dense()
         return np.asarray(st.plan(spec, a, *dense, format="dense").run(a, *dense))
 
     results = []
@@ -124,8 +124,8 @@ def test_rows_of_large_operands_are_asked_for_ahead(text, engine):
     assert st.evaluate(spec, S=a, X=x, Y=y).values.tobytes() == got.values.tobytes()
     engine.engine = "jit"
     if text in ("CSR", "DCSR"):
-        assert "ahead" in st._core.plan_kernel("ij,ik,jk->ij", a, x, y, pattern=True).show()
-        assert "ahead" not in st._core.plan_kernel("ij,ik,jk->ij", a, x[:, :4], y[:, :4], pattern=True).show()
+        assert "ahead" in st.plan("ij,ik,jk->ij", a, x, y).show()
+        assert "ahead" not in st.plan("ij,ik,jk->ij", a, x[:, :4], y[:, :4]).show()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "int8"])
@@ -161,15 +161,15 @@ def test_rows_that_straddle_cache_lines_are_moved(spec, text, engine):
     x = np.where(rng.random(shape) < 0.8, rng.standard_normal(shape), 0)
     a = st.from_dense(x, text)
     dense = [rng.standard_normal(tuple(extent[c] for c in ids)) for ids in others]
-    how = {"pattern": True} if output == first else {}
+    in_pattern = output == first
     results = []
     for offset in (0, 8, 16, 32, 48):
         placed = [astray(d, offset) for d in dense]
-        plan = st._core.plan_kernel(spec, a, *placed, **how)
+        plan = (st.plan if in_pattern else st._core.plan_kernel)(spec, a, *placed)
         assert ("packed" if text == "CSR" else "to the start of a cache line") in plan.explain()
         for threads in (1, 2):
             engine.threads = threads
-            results.append(np.asarray(plan.run(a, *placed).to_dense() if how else plan.run(a, *placed)))
+            results.append(np.asarray(plan.run(a, *placed).to_dense() if in_pattern else plan.run(a, *placed)))
     np.testing.assert_allclose(results[0], np.einsum(spec, x, *dense), rtol=1e-12, atol=1e-12)
     assert all(r.tobytes() == results[0].tobytes() for r in results)
 

@@ -21,6 +21,7 @@ merging::Operand operand(const std::string& format, std::vector<int> vars) {
     o.type.packed_bits.push_back(f.level(l).kind == LevelKind::delta ? static_cast<int>(f.level(l).arg) : 0);
     if (f.level(l).kind != LevelKind::dense) o.fibers.push_back(4);
   }
+  o.type.batch_levels = f.num_batch_levels();
   o.vars = std::move(vars);
   return o;
 }
@@ -158,7 +159,7 @@ TEST_CASE("golden merges") {
   tile.constants = {0, 12, 0};
   check("tile_of_12", tile);
   tile.operands[1].contiguous = 1;
-  tile.rows_ahead = 16;
+  tile.prefetch.ahead = 16;
   check("tile_rows_ahead", tile);
 
   // Weights of edges times features: one walk for what differs in values alone, exp once an edge.
@@ -194,6 +195,49 @@ TEST_CASE("golden merges") {
   blocked.bounds = {{.terms = {{1, 3}, {4, 1}}}};
   blocked.dense_tail = 2;
   check("spgemm_blocks", blocked);
+}
+
+TEST_CASE("golden sums in the slots of a pattern") {
+  const auto sampled = [](const std::string& format, std::vector<int> own, std::vector<int> left,
+                          std::vector<int> right, std::int64_t terms) {
+    const std::size_t n = own.size();
+    std::vector<char> summed(n, 0);
+    summed.push_back(1);
+    merging::Input in =
+        input({operand(format, std::move(own)), operand("dense", std::move(left)), operand("dense", std::move(right))},
+              Operator::multiply, std::move(summed));
+    in.pattern = 0;
+    in.dense_top = false;
+    in.lanes = 8;
+    in.few_terms = true;
+    in.constants.assign(n, 0);
+    in.constants.push_back(terms);
+    return in;
+  };
+  merging::Input rows = sampled("CSR", {0, 1}, {0, 2}, {1, 2}, 32);
+  rows.identical_rows = true;
+  rows.prefetch = {.ahead = 16};
+  check("identical_rows", rows);
+
+  merging::Input band = sampled("CSR", {0, 1}, {0, 2}, {1, 2}, 32);
+  band.prefetch = {.by_row = true, .along = true};
+  check("rows_along_a_diagonal", band);
+  band.prefetch = {.ahead = 32, .second_level = true, .again = 16, .by_row = true};
+  check("rows_in_no_order", band);
+
+  check("slots_of_batches",
+        sampled("(b, i, j) -> (b : batch, i : dense, j : compressed)", {0, 1, 2}, {0, 1, 3}, {0, 2, 3}, 16));
+  check("slots_of_diagonals", sampled("(d, i) -> (d : compressed, i : dense)", {0, 1}, {0, 1, 2}, {1, 2}, 16));
+
+  // Nothing is summed: the places of a block in vectors.
+  merging::Input places = input({operand("(i, j, l) -> (i : dense, j : compressed, l : dense)", {0, 1, 2}),
+                                 operand("dense", {0}), operand("dense", {1, 2})},
+                                Operator::multiply, {0, 0, 0});
+  places.pattern = 0;
+  places.dense_top = false;
+  places.lanes = 8;
+  places.constants = {0, 0, 12};
+  check("places_in_vectors", places);
 }
 
 TEST_CASE("a result's index may stand inside a sum once") {
@@ -253,7 +297,15 @@ TEST_CASE("kernels are known by all that they are made for") {
       [](auto& i) { i.dense_result = true; },
       [](auto& i) { i.contiguous = 1; },
       [](auto& i) { i.diagonals.along_columns = true; },
+      [](auto& i) { i.operands[0].type.batch_levels = 1; },
       [](auto& i) { i.pattern = 0; },
+      [](auto& i) { i.identical_rows = true; },
+      [](auto& i) { i.prefetch.ahead = 16; },
+      [](auto& i) { i.prefetch.second_level = true; },
+      [](auto& i) { i.prefetch.again = 16; },
+      [](auto& i) { i.prefetch.near = 32; },
+      [](auto& i) { i.prefetch.by_row = true; },
+      [](auto& i) { i.prefetch.along = true; },
       [](auto& i) { i.slots = true; },
       [](auto& i) { i.dense_top = false; },
       [](auto& i) { i.dense_tail = 1; },
