@@ -91,7 +91,9 @@ RawArrays make(const Job& job, const DenseResult& r) {
 
 RawArrays make(const Job& job, const SlotResult& r) {
   RawArrays arrays;
-  arrays.values = r.start ? backend().filled(*r.start, r.size) : backend().allocate(job.absent.dtype, r.size);
+  arrays.values = r.onto    ? *r.onto
+                  : r.start ? backend().filled(*r.start, r.size)
+                            : backend().allocate(job.absent.dtype, r.size);
   in_chunks(job.chunks(), [&](i64 c) {
     if (r.pattern >= 0) call_of_rows(job, r, arrays.values, c);
     else call(job, {.values = arrays.values.data}, c);

@@ -24,7 +24,8 @@ struct DenseResult {
 /// The values of a pattern that is there.
 struct SlotResult {
   std::int64_t size = 0;
-  std::optional<Scalar> start = {};  ///< what slots hold that the kernel steps over; none: it steps over none
+  std::optional<Buffer> onto = {};   ///< these values, which the kernel joins its own to; none: fresh ones
+  std::optional<Scalar> start = {};  ///< what fresh slots hold that the kernel steps over; none: it steps over none
   /// Chunks are of slots of this operand, a matrix by rows, and operands `of_rows` have a value for each row, which the
   /// kernel reads slot by slot.
   int pattern = -1;

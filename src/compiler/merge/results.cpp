@@ -144,7 +144,11 @@ void Results::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
   if (in_.pattern >= 0) {
     const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
-    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, slot(in_.pattern, at) + at.group.offset, e.value));
+    const Expr index = slot(in_.pattern, at) + at.group.offset;
+    Value value = e.value;
+    if (in_.joins)
+      value = combine(arithmetic_.load(params_.param(b), b, in_.compute, index, value.lanes(), false), value);
+    s.push_back(arithmetic_.store(params_.param(b), b, in_.compute, index, value));
   } else if (in_.diagonals) {
     put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {

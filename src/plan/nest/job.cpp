@@ -22,7 +22,7 @@ constexpr i64 most_samples = 1024;  ///< of a factor that chooses
 
 }  // namespace
 
-execution::Job Run::job() const {
+execution::Job Run::job(std::optional<Buffer> onto) const {
   execution::Job job{.function = kernel().lowered,
                      .executable = kernel().executable,
                      .in = {.operands = tensors_, .extents = extents(), .bounds = bounds(), .lead = lead_of},
@@ -31,7 +31,7 @@ execution::Job Run::job() const {
                      .result = {}};
   if (o_.pattern >= 0) {
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
-    execution::SlotResult r{.size = slots_of_result(t)};
+    execution::SlotResult r{.size = slots_of_result(t), .onto = std::move(onto)};
     // What lies beyond the bounds of a block is not met, nor are slots that are not used.
     const auto is_padded = [](const Level& l) { return l.kind == LevelKind::padded; };
     const bool unused = t.format().num_batch_levels() > 0 || std::ranges::any_of(t.format().levels(), is_padded);

@@ -9,6 +9,7 @@
 #include "machine/machine.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/row_order.h"
+#include "plan/nest/run.h"
 #include "plan/product.h"
 
 namespace strata::direct {
@@ -113,15 +114,9 @@ std::optional<Tensor> run_in_panels(const SumPanels& panels, const Unit& unit, c
     std::vector<Tensor> in(operands.begin(), operands.end());
     for (const auto& [k, packed] : panels.sides)
       in[k] = panel_of(operands[k], unit.accesses[k], panels.index, begin, u.extents[index], packed);
-    std::optional<Tensor> more = run_unit(u, o, in);
-    if (!more) return std::nullopt;
-    if (!all) {
-      all = std::move(more);
-      continue;
-    }
-    const Buffer &to = all->part().values, &from = more->part().values;
-    execution::combine(execution::view_of(to.dtype, to.data, to.size),
-                       execution::view_of(from.dtype, from.data, from.size), unit.combine);
+    Run run(u, o, std::span<const Tensor>(in));
+    all = all ? run.run_onto(all->part().values) : run.run();
+    if (!all) return std::nullopt;
   }
   return all;
 }

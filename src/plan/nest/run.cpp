@@ -67,6 +67,16 @@ std::optional<Tensor> Run::run() {
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
+std::optional<Tensor> Run::run_onto(Buffer values) {
+  auto nest = std::make_shared<FittedNest>(*fitted_);
+  nest->input.joins = true;
+  nest->kernel = kernel_for(nest->input);
+  fitted_ = std::move(nest);
+  if (!can_run()) return std::nullopt;
+  RawArrays arrays = *execution::run(job(std::move(values)));
+  return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
+}
+
 std::optional<Tensor> Run::run_in_pattern_of(const Tensor& earlier) {
   // (How wide positions are is what counting them would say.)
   if (!no_numeric_phase(earlier.format()).empty() || earlier.shape() != shape() ||

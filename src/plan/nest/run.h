@@ -58,6 +58,8 @@ class Run : LoopNest {
   Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
   /// Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run();
+  /// A result in a pattern, joined to these values.
+  std::optional<Tensor> run_onto(Buffer values);
   /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
   /// this pattern.
   std::optional<Tensor> run_in_pattern_of(const Tensor& earlier);
@@ -73,9 +75,9 @@ class Run : LoopNest {
   static i64 stored_before(const Part& part, i64 x) { return stored_before(part, x, part.levels.size()); }
   /// Positions of the first so many levels before it.
   static i64 stored_before(const Part& part, i64 x, std::size_t levels);
-  /// Is the outermost loop over this sparse operand's first level?
   /// Values of a result in this pattern.
   i64 slots_of_result(const Tensor& pattern) const;
+  /// Is the outermost loop over this sparse operand's first level?
   bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
   /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
   std::vector<i64> cut(i64 partials) const;
@@ -84,7 +86,8 @@ class Run : LoopNest {
   static std::vector<i64> shares(i64 chunks);
 
   // --- jobs --------------------------------------------------------------------------------------------------------
-  execution::Job job() const;
+  /// `onto`: the values that those of a pattern are joined to; none: fresh ones.
+  execution::Job job(std::optional<Buffer> onto = {}) const;
   execution::DenseResult dense(bool apart) const;
   execution::AssembledResult assembled(const std::vector<i64>& starts) const;
   execution::NumericResult numeric(const std::vector<i64>& starts) const;

@@ -306,6 +306,7 @@ TEST_CASE("kernels are known by all that they are made for") {
       [](auto& i) { i.prefetch.near = 32; },
       [](auto& i) { i.prefetch.by_row = true; },
       [](auto& i) { i.prefetch.along = true; },
+      [](auto& i) { i.joins = true; },
       [](auto& i) { i.slots = true; },
       [](auto& i) { i.dense_top = false; },
       [](auto& i) { i.dense_tail = 1; },
