@@ -165,6 +165,9 @@ void bind_plan(nb::module_& m) {
           "order "
           "in which the expression names them. Without `out` the result is a fresh array, or a tensor where it is "
           "sparse.\n\n"
+          "out : an array to write into; where the result is sparse, a tensor of its type with the same elements, such "
+          "as "
+          "an earlier result, whose values are written\n"
           "reuse : an earlier sparse result, whose pattern the new one shares: operands of the same patterns have "
           "other "
           "values. PlanError where the pattern differs.")

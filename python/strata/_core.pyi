@@ -923,6 +923,7 @@ class Plan:
         """
         alpha * expression + beta * out on operands whose types match the plan's (PlanError otherwise), in the order in which the expression names them. Without `out` the result is a fresh array, or a tensor where it is sparse.
 
+        out : an array to write into; where the result is sparse, a tensor of its type with the same elements, such as an earlier result, whose values are written
         reuse : an earlier sparse result, whose pattern the new one shares: operands of the same patterns have other values. PlanError where the pattern differs.
         """
 
