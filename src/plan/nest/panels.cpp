@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backend/backend.h"
 #include "execute/dense_view.h"
 #include "kernels/panels.h"
 #include "levels/index_view.h"
@@ -11,6 +10,7 @@
 #include "plan/nest/row_order.h"
 #include "plan/nest/run.h"
 #include "plan/product.h"
+#include "tensor/part_view.h"
 
 namespace strata::direct {
 namespace {
