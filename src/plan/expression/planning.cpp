@@ -90,7 +90,25 @@ Tensor run(const Asking& asking, const Destination& to) { return run(*plan_for(a
 
 namespace strata::direct {
 
-Explained planned(const Assignment& a, const Operands& operands, const Asked& asked) {
+namespace {
+
+/// Steps of steps that this thread is planning.
+thread_local int steps_inside = 0;
+constexpr int most_steps_inside = 32;  ///< beyond them rewrites only make what they were given
+
+struct Inside {
+  Inside() { ++steps_inside; }
+  ~Inside() { --steps_inside; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+}  // namespace
+
+Explained planned(const Assignment& a, const Operands& operands, const Asked& given) {
+  const Inside one_more;
+  Asked asked = given;
+  asked.general = asked.general || steps_inside > most_steps_inside;
   return on_a_large_stack(stack_for(a.value.depth()),
                           [&] { return evaluation::planned(a, operands, asked, {}).explained; });
 }

@@ -128,3 +128,14 @@ def test_a_notebook_shows_code_in_colours():
     for line in text.splitlines():
         assert line.startswith("---") or re.sub(r"\s+", " ", line).strip() in shown
     assert st.explain("C(i,j) = A(i,j) < 2", A=st.from_dense(np.eye(3), "CSR"))._repr_html_().count("&lt;") == 1
+
+
+def test_rewrites_that_give_back_what_they_were_given_come_to_an_end():
+    b = np.array([[3.0, 0, 3], [1, 0, -3]])
+    B = st.from_dense(b, "(i, j) -> (i / 9 : compressed, (i % 9) / 3 : dense, (i % 9) % 3 : compressed, j : delta(2))")
+    A = np.array([[1.0, 2, 3], [-3, -2, 1], [4, 1, -2], [0, 1, 1]])
+    text = "R(l) = ((B(m,l) * any(i, max(A(i,l), B(m,l)))) * A(i,l)) * B(m,l)"
+    found, want = (
+        st._core.evaluate(text, {"A": A, "B": B}, format="(i) -> (i: compressed)", general=g) for g in (False, True)
+    )
+    assert np.array_equal(found.to_dense(), want.to_dense())
