@@ -43,8 +43,11 @@ Stmt Nest::slots_of_block(int var, const Place& given) {
   lines_.push_back(loop_over(var) + (var == last ? "" : ", " + letter(last)) + " in pieces of " +
                    std::to_string(piece.rows) + " x " + std::to_string(piece.columns) + " slots, whose sums over " +
                    letter(summed_from_) + " run side by side");
-  // Of blocks that do not divide some have places beyond the last one.
-  Place corner = given;
+  return whole_or_singly(var, last, given, whole);
+}
+
+Stmt Nest::whole_or_singly(int var, int last, const Place& at, const Stmt& whole) {
+  Place corner = at;
   Expr inside;
   for (int v = var; v <= last; ++v) {
     corner.coordinate[static_cast<std::size_t>(v)] = ir::int_const(constant_extent(v) - 1);
@@ -52,7 +55,7 @@ Stmt Nest::slots_of_block(int var, const Place& given) {
   }
   if (!inside) return whole;
   const std::size_t told = lines_.size();
-  Place one = given;
+  Place one = at;
   one.singly = true;
   const Stmt single = emit(var, one);
   lines_.resize(told);

@@ -48,6 +48,9 @@ class Nest : private Results {
   // --- block.cpp ---
   /// The loops over a dense block of the pattern, in pieces whose sums run side by side.
   Stmt slots_of_block(int var, const Place& at);
+  /// `whole` where the block that these variables span lies inside the bounds; of blocks that do not divide some have
+  /// places beyond the last one, and are taken place by place.
+  Stmt whole_or_singly(int var, int last, const Place& at, const Stmt& whole);
 
   // --- places.cpp ---
   /// The loop over the last variable of a pattern in blocks. null: not in vectors

@@ -91,7 +91,8 @@ void cut_blocks(const NestProblem& problem, std::vector<Blocked>& cuts) {
   }
 }
 
-std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips) {
+/// Over the operands as they lie in memory.
+static std::optional<Loops> loops_in_place(const NestProblem& problem, std::string& why, bool strips) {
   std::vector<Blocked> cuts;
   cut_blocks(problem, cuts);
   const bool cut = !cuts.empty();
@@ -105,9 +106,13 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bo
   if ((!loops && cut) || spreads)
     loops = make_loops(problem, std::vector<Blocked>(), why,
                        strips);  // what counts absent elements wants whole rows: blocks are converted
-  if (loops)
-    if (const auto copied = with_rows_together(problem, *loops)) return make_loops(*copied, why, strips);
   return loops;
+}
+
+std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips) {
+  auto loops = loops_in_place(problem, why, strips);
+  const auto copied = loops ? with_rows_together(problem, *loops) : std::nullopt;
+  return copied ? loops_in_place(*copied, why, strips) : std::move(loops);
 }
 
 std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked> cuts, std::string& why, bool strips) {

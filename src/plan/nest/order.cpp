@@ -44,7 +44,7 @@ class Model {
       // Fill-in is missing in a mask, whose values nobody reads.
       const bool mask = static_cast<int>(stored_.size()) - 1 == u_.mask;
       if (kept_.back() && mask && a.tensor.format().can_hold_fill()) kept_.back().reset();
-      if (a.tensor.format().num_batch_levels() > 0 && a.tensor.type().shared_value) kept_.back().reset();
+      if (!has_slots(a)) kept_.back().reset();
     }
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
@@ -60,8 +60,7 @@ class Model {
     const Access& a = u_.accesses[static_cast<std::size_t>(first)];
     auto levels = kept_[static_cast<std::size_t>(first)];
     // Nobody minds in which order the elements of one operand come.
-    if (!levels && first != u_.mask && std::ranges::count(u_.accesses, false, &Access::dense) == 1 &&
-        !(a.tensor.format().num_batch_levels() > 0 && a.tensor.type().shared_value))
+    if (!levels && first != u_.mask && std::ranges::count(u_.accesses, false, &Access::dense) == 1 && has_slots(a))
       levels = loop_order(a.tensor.format(), true);
     if (!levels) return {};
     Order out = into(first);
@@ -157,6 +156,10 @@ class Model {
       if (first < 0) first = static_cast<int>(k);
     }
     return first;
+  }
+  /// Is there room for a value of each element where its own stand? Batches that share one have no strides for that.
+  static bool has_slots(const Access& a) {
+    return a.tensor.format().num_batch_levels() == 0 || !a.tensor.type().shared_value;
   }
   Order into(int access) const {
     Order out;

@@ -89,9 +89,9 @@ bool pay(const SumPanels& panels, const Order& o, std::span<const Tensor> operan
   const Tensor& t = operands[static_cast<std::size_t>(o.pattern)];
   const Part& part = t.part();
   const std::size_t l = part.levels.size() - 1;
-  if (order_of(o.rows, t) == RowOrder::identical) return false;  // they share what they choose, whole
   const i64 stored = t.type().shared_value ? t.nse() : planning::stored_values(t);
   if (stored < panels.worth) return false;
+  if (order_of(o.rows, t) == RowOrder::identical) return false;  // they share what they choose, whole
   const i64 columns = part.ranges[l].size, rows = level_counts(part, level_views(part))[l];
   return with_index_type(part.levels[l].pos.dtype, [&]<class P>(P) {
     return with_index_type(part.levels[l].crd.dtype, [&]<class C>(C) {

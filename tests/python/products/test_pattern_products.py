@@ -184,6 +184,13 @@ def test_factors_that_lie_across_are_turned(k, n, dtype, engine):
         assert np.array_equal(got.to_dense(), s * (x @ y))
 
 
+def test_one_factor_may_lie_along_the_sum_and_across():
+    rng = np.random.default_rng(6)
+    s, x = np.where(rng.random((40, 40)) < 0.5, rng.standard_normal((40, 40)), 0), rng.standard_normal((40, 40))
+    got = st.evaluate("C(i,j) = S(i,j) * X(i,k) * X(k,j)", S=st.from_dense(s, "CSR"), X=x)
+    assert np.allclose(got.to_dense(), s * (x @ x), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", COMMON)
 @pytest.mark.parametrize("other", ["float32", "int8", "complex128", "bool", "float16"])
 def test_promotion(dtype, other, engine):
