@@ -39,20 +39,20 @@ struct BufferBinding {
 /// What an i64 parameter stands for.
 struct ScalarBinding {
   enum Kind : std::uint8_t {
-    extent,        ///< of index, or loop variable, `level`
-    bound,         ///< the extent of bound `level` of a merging kernel
-    dim_extent,    ///< shape[level] of `operand`
-    level_lo,      ///< part.ranges[level].lo
-    level_size,    ///< part.ranges[level].size
-    level_slots,   ///< padded: k
-    stride,        ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output
-                   ///< dimension, or loop variable, `level`
-    offset,        ///< operand >= 0: values_offset; operand -1: of the output
-    walk_begin,    ///< 0, and
-    walk_end,      ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the
-                   ///< other, or each into a zeroed copy of the output
-    pos_stride,    ///< of batches: part.pos_strides[level],
-    crd_stride,    ///< part.crd_strides[level],
+    extent,       ///< of index, or loop variable, `level`
+    bound,        ///< the extent of bound `level` of a merging kernel
+    dim_extent,   ///< shape[level] of `operand`
+    level_lo,     ///< part.ranges[level].lo
+    level_size,   ///< part.ranges[level].size
+    level_slots,  ///< padded: k
+    stride,       ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output
+                  ///< dimension, or loop variable, `level`
+    offset,       ///< operand >= 0: values_offset; operand -1: of the output
+    walk_begin,   ///< 0, and
+    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the
+                  ///< other, or each into a zeroed copy of the output. Operand -1: coordinates of loop variable `level`
+    pos_stride,   ///< of batches: part.pos_strides[level],
+    crd_stride,   ///< part.crd_strides[level],
     batch_stride,  ///< part.values_batch_stride
     lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
     batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch

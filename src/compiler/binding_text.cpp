@@ -50,7 +50,8 @@ std::string text_of(const ScalarBinding& s, const BindingNames& names) {
              (s.operand < 0 ? "index " + at(names.along, s.level) : "level " + level) + of;
     case ScalarBinding::offset: return "elements before the first one" + of;
     case ScalarBinding::walk_begin: return "0";
-    case ScalarBinding::walk_end: return "iterations" + of_level;
+    case ScalarBinding::walk_end:
+      return s.operand < 0 ? "extent of index " + at(names.indices, s.level) : "iterations" + of_level;
     case ScalarBinding::pos_stride: return "elements of pos" + of_level + " from one batch to the next";
     case ScalarBinding::crd_stride: return "elements of crd" + of_level + " from one batch to the next";
     case ScalarBinding::batch_stride: return "values" + of + " from one batch to the next";

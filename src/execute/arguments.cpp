@@ -42,7 +42,7 @@ i64 number(const ScalarBinding& s, const Inputs& in, const Outputs& out) {
     case ScalarBinding::stride: return part ? part->strides[level] : out.strides[level];
     case ScalarBinding::offset: return part ? part->values_offset : out.offset;
     case ScalarBinding::walk_begin: return 0;
-    case ScalarBinding::walk_end: return iterations(*part, s.level);
+    case ScalarBinding::walk_end: return part ? iterations(*part, s.level) : in.extents[level];
     case ScalarBinding::pos_stride: return part->pos_strides[level];
     case ScalarBinding::crd_stride: return part->crd_strides[level];
     case ScalarBinding::batch_stride: return part->values_batch_stride;

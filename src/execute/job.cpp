@@ -24,7 +24,17 @@ void call(const Job& job, const Arguments& args, i64 chunk) {
   job.executable.call(args.buffers(), args.scalars(), job.cuts[c], job.cuts[c + 1], chunk);
 }
 
-void call(const Job& job, const Outputs& out, i64 chunk) { call(job, Arguments(job.function, job.in, out), chunk); }
+void call(const Job& job, const Outputs& out, i64 chunk) {
+  Arguments args(job.function, job.in, out);
+  if (job.second.empty()) return call(job, args, chunk);
+  const auto c = static_cast<std::size_t>(chunk);
+  for (std::size_t n = 0; n < job.function.scalars.size(); ++n) {
+    const ScalarBinding& s = job.function.scalars[n];
+    if (s.kind == ScalarBinding::walk_begin) args.scalar(n) = job.second[c].first;
+    if (s.kind == ScalarBinding::walk_end) args.scalar(n) = job.second[c].second;
+  }
+  job.executable.call(args.buffers(), args.scalars(), job.cuts[c], job.cuts[c] + 1, chunk);
+}
 
 /// A value of an operand for each slot from `begin` on, as its row has it. `first`: the row of slot `begin`.
 template <class T, class P>

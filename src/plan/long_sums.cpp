@@ -3,163 +3,16 @@
 #include "plan/long_sums.h"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 
 #include "base/checked.h"
-#include "levels/index_view.h"
 #include "plan/compiled.h"
-#include "tensor/part_view.h"
-#include "tensor/tensor_impl.h"
+#include "plan/long_rows.h"
 
 namespace strata::planning {
 namespace {
 
 using i64 = std::int64_t;
-using storage::LevelView;
-
-/// The stored elements of one part, and which levels say where in the result they are added.
-class Stored {
- public:
-  Stored(const Part& part, const std::vector<char>& in_output)
-      : format_(part.format), views_(level_views(part)), counts_(level_counts(part, views_)) {
-    for (int l = 0; l < format_.num_levels(); ++l) {
-      int of_output = 0, of_sums = 0;
-      count(format_.level(l).expr, in_output, of_output, of_sums);
-      places_.push_back(of_sums == 0);
-      mixed_.push_back(of_output > 0 && of_sums > 0);
-    }
-  }
-
-  /// Are there places where more than long_sum elements meet? Of scattered ones a sample tells.
-  bool meet() const {
-    const int n = format_.num_levels();
-    if (counts_.back() <= long_sum) return false;
-    int prefix = 0;
-    while (prefix < n && places_[at(prefix)]) ++prefix;
-    if (prefix == n) return false;
-    if (prefix == 0 && mixed_[0]) return counts_[1] > long_sum;  // one element of each diagonal
-    bool unique = prefix > 0, ordered = prefix > 0;
-    for (int l = 0; l < prefix; ++l) {
-      unique = unique && format_.level(l).unique;
-      ordered = ordered && format_.level(l).ordered;
-    }
-    if (prefix > 0 && unique) return long_row(prefix);
-    if (prefix > 0 && ordered && format_.level(0).kind == LevelKind::compressed) return long_run(prefix);
-    return crowded();
-  }
-
- private:
-  static std::size_t at(int l) { return static_cast<std::size_t>(l); }
-
-  void count(int node, const std::vector<char>& in_output, int& of_output, int& of_sums) const {
-    const ExprNode& e = format_.spec().exprs[at(node)];
-    if (e.op == ExprNode::dim) {
-      ++(in_output[at(e.a)] ? of_output : of_sums);
-      return;
-    }
-    count(e.a, in_output, of_output, of_sums);
-    if (e.op == ExprNode::add || e.op == ExprNode::sub) count(e.b, in_output, of_output, of_sums);
-  }
-
-  /// The first slot below parent `position` of this level.
-  i64 first_slot(int level, i64 position) const {
-    for (int l = level; l < format_.num_levels(); ++l) {
-      const LevelView& v = views_[at(l)];
-      if (storage::has_pos(v.level.kind)) position = v.pos[position];
-      else if (v.level.kind != LevelKind::singleton) position *= v.width();
-    }
-    return position;
-  }
-
-  /// Rows are the parents of this level. Several are looked at together, as most have few elements.
-  bool long_row(int level) const {
-    const i64 rows = counts_[at(level)], limit = limit_below(level),
-              together = std::max<i64>(1, rows * (limit / 4) / std::max<i64>(1, counts_.back()));
-    i64 before = first_slot(level, 0);
-    for (i64 row = 0; row < rows; row += together) {
-      const i64 stop = std::min(rows, row + together), end = first_slot(level, stop);
-      if (end - before > limit)
-        for (i64 r = row; r < stop; ++r)
-          if (first_slot(level, r + 1) - first_slot(level, r) > limit) return true;
-      before = end;
-    }
-    return false;
-  }
-
-  /// Equal coordinates follow each other: a long run passes two of the places that are looked at.
-  bool long_run(int prefix) const {
-    constexpr i64 step = long_sum / 2;
-    const i64 n = counts_[1];
-    for (i64 k = 0; k + step < n; k += step) {
-      bool same = true;
-      for (int l = 0; l < prefix; ++l) same = same && views_[at(l)].coordinate(k) == views_[at(l)].coordinate(k + step);
-      if (same) return true;
-    }
-    return false;
-  }
-
-  /// Slots of a row: those of a block lie in several.
-  i64 limit_below(int level) const {
-    i64 limit = long_sum;
-    for (int l = level; l < format_.num_levels(); ++l)
-      if (places_[at(l)]) limit *= std::max<i64>(1, views_[at(l)].width());
-    return limit;
-  }
-
-  /// Elements lie anywhere: is there a coordinate that a sample meets often?
-  bool crowded() const {
-    int level = format_.num_levels() - 1;
-    const auto tells = [&](int l) {
-      const LevelKind k = format_.level(l).kind;
-      return places_[at(l)] && (k == LevelKind::compressed || k == LevelKind::singleton || k == LevelKind::padded ||
-                                k == LevelKind::structured);
-    };
-    while (level >= 0 && !tells(level)) --level;
-    if (level < 0) return true;  // nothing tells without walking
-    const LevelView& v = views_[at(level)];
-    const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n));
-    const bool in_groups = format_.spec().exprs[at(format_.level(level).expr)].op == ExprNode::mod;
-    if (v.level.kind == LevelKind::structured && in_groups) {  // which of m tells little without the group they are in
-      const i64 groups = level > 0 && places_[at(level - 1)] ? views_[at(level - 1)].width() : 1, slots = v.width();
-      return is_often(n, each, [&](i64 k) { return v.coordinate(k) * groups + k / slots % groups; });
-    }
-    if (v.bits > 0) return is_often(n, each, [&](i64 k) { return v.coordinate(k); });
-    return with_index_type(v.crd.dtype, [&]<class C>(C) {
-      return is_often(
-          n, each, [&](i64 k) { return static_cast<i64>(load_as<C>(v.crd.data + k * static_cast<i64>(sizeof(C)))); });
-    });
-  }
-
-  /// `each`: elements at one of the n positions. What is met 8 times in every 128th of the elements stands for half of
-  /// a long sum or more; rows of a hundred elements are hardly ever met so often.
-  template <class Coordinate> static bool is_often(i64 n, i64 each, const Coordinate& coordinate) {
-    constexpr i64 often = 8, reads = 16;  // of a long sum
-    const i64 step = std::max<i64>(1, long_sum / reads / each), samples = n / step;
-    // At no regular places: columns may be regular too, as where each ends in the same row.
-    const auto sample = [&](i64 s) {
-      const std::uint64_t random = static_cast<std::uint64_t>(s + 1) * 0x9E3779B97F4A7C15u >> 40;
-      return coordinate(s * step + static_cast<i64>(random * static_cast<std::uint64_t>(step) >> 24));
-    };
-    const int bits = std::bit_width(static_cast<std::uint64_t>(16 * samples + 64));
-    std::vector<std::uint8_t> seen(std::size_t{1} << bits);
-    for (i64 s = 0; s < samples; ++s) {
-      const i64 c = sample(s);
-      std::uint8_t& count = seen[static_cast<std::uint64_t>(c) * 0xD6E8FEB86659FD93u >> (64 - bits)];
-      if (++count % often != 0) continue;
-      i64 same = 0;  // others may share its place in the table
-      for (i64 r = 0; r <= s && same < often; ++r) same += sample(r) == c;
-      if (same == often) return true;
-    }
-    return false;
-  }
-
-  const Format& format_;
-  std::vector<LevelView> views_;
-  std::vector<i64> counts_;
-  std::vector<char> places_,  ///< per level: it speaks of places of the result alone
-      mixed_;                 ///< ... and of what is summed as well
-};
 
 class LongSums : public Preparation {
  public:
@@ -171,7 +24,7 @@ class LongSums : public Preparation {
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
-    const Runner* const wide = is_long(operands[driver_]) ? wide_runner() : nullptr;
+    const Runner* const wide = has_long_rows(operands[driver_], in_output_) ? wide_runner() : nullptr;
     (wide ? *wide : *inner_).run(operands, out, alpha, beta);
   }
   std::vector<std::pair<std::string, std::string>> details() const override {
@@ -183,14 +36,6 @@ class LongSums : public Preparation {
   }
 
  private:
-  bool is_long(const Tensor& t) const {
-    if (stored_values(t) <= long_sum && !t.type().shared_value) return false;
-    for (int k = 0; k < t.num_parts(); ++k)
-      if (t.part(k).num_batches == 1 && t.part(k).format.num_batch_levels() == 0 && t.part(k).strides.empty() &&
-          Stored(t.part(k), in_output_).meet())
-        return true;
-    return false;
-  }
   const Runner* wide_runner() const {
     std::call_once(once_, [&] {
       Product wide = product_;

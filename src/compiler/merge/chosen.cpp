@@ -59,7 +59,7 @@ Stmt Nest::chosen_coordinates(int var, const Place& given) {
   hoist(var, at, note);
   const Expr idle = annihilated(var, at);
   if (!idle) return nullptr;
-  const Expr begin = var == 0 ? first_ : ir::int_const(0), end = var == 0 ? last_ : extent(var);
+  const Expr begin = first_of(var), end = last_of(var);
   const std::string base = names_.fresh("base"), next = names_.fresh("next"), noted = names_.fresh("noted"),
                     rest = names_.fresh("rest");
   const auto each_of = [&](const std::string& word, const std::string& from, const Stmt& body) {

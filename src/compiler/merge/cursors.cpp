@@ -62,8 +62,35 @@ Expr Cursors::in_batch(ScalarBinding::Kind stride, int k, int l, const Expr& pos
   return position + batch->second * scalar(stride, k, l, name_of_operand(k) + what + of_level);
 }
 
+Expr Cursors::first_of(int var) {
+  if (var == 0) return first_;
+  return is_cut(var) ? scalar(ScalarBinding::walk_begin, -1, var, letter(var) + "_begin") : ir::int_const(0);
+}
+
+Expr Cursors::last_of(int var) {
+  if (var == 0) return last_;
+  return is_cut(var) ? scalar(ScalarBinding::walk_end, -1, var, letter(var) + "_end") : extent(var);
+}
+
 Expr Cursors::slot(int k, const Place& at) {
-  return in_batch(ScalarBinding::batch_stride, k, 0, at.position[static_cast<std::size_t>(k)]);
+  const auto& vars = operand(k).vars;
+  const std::size_t tail = vars.size() - static_cast<std::size_t>(operand(k).tail);
+  Expr position = at.position[static_cast<std::size_t>(k)], within;
+  for (std::size_t l = tail; l < vars.size(); ++l) {
+    const std::int64_t size = constant_extent(vars[l]);
+    const Expr& coordinate = at.coordinate[static_cast<std::size_t>(vars[l])];
+    position = position * size;
+    within = within ? within * size + coordinate : coordinate;
+  }
+  return in_batch(ScalarBinding::batch_stride, k, 0, within ? position + within : position);
+}
+
+bool Cursors::is_walked_last(int var) const {
+  int last = -1;
+  for (const Operand& o : in_.operands)
+    if (!o.dense && !o.each_slot && o.vars.size() > static_cast<std::size_t>(o.tail))
+      last = std::max(last, o.vars[o.vars.size() - static_cast<std::size_t>(o.tail) - 1]);
+  return var == last;
 }
 
 levels::CursorInputs Cursors::cursor_inputs(int var, int k, const Place& at) {
@@ -126,7 +153,7 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
     c.begin = named("_begin", in.pos(parent));
     c.end = named("_end", in.pos(parent + 1));
   }
-  if (var == 0) cut(var, c, at, out);
+  if (is_cut(var)) cut(var, c, at, out);
   if (c.level == 0) end_of_top_[k] = c.end;
   c.p = names_.fresh("p" + stem);
   if (!in.level.unique) c.next = names_.fresh("next_" + stem);
@@ -136,10 +163,11 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
 }
 
 void Cursors::cut(int var, Fiber& c, const Place& at, Stmts& out) {
+  const Expr first = first_of(var), last = last_of(var);
   if (!levels::has_steps(kind(c.operand, c.level))) {
     leave_out_unused(var, c, out);
-    const Expr from = lower_bound(c, c.begin, c.end, first_, out);
-    const Expr to = lower_bound(c, from, c.end, last_, out);
+    const Expr from = lower_bound(c, c.begin, c.end, first, out);
+    const Expr to = lower_bound(c, from, c.end, last, out);
     c.begin = from;
     c.end = to;
     return;
@@ -159,8 +187,8 @@ void Cursors::cut(int var, Fiber& c, const Place& at, Stmts& out) {
     return ir::var(name);
   };
   c.origin = c.begin;
-  c.begin = walk_to(first_);
-  c.end = walk_to(last_);
+  c.begin = walk_to(first);
+  c.end = walk_to(last);
 }
 
 Expr Cursors::crd(int k, int l, const Expr& position) {

@@ -50,12 +50,14 @@ struct Place {
   Expr passes;                          ///< does the mask let the value through, where no jump has asked? null: it does
   std::vector<compiler::Group> groups;  ///< inside the loop over the tile: of its piece
   compiler::Group group;                ///< ... which of them values are for
-  int chain = 0;                        ///< which of the totals takes the value, or which of these slots:
-  int slots = 1;                        ///< so many of a pattern whose sums run side by side
-  std::vector<Expr> in_block = {};      ///< ... which stand in a block: coordinates of the next variable that it takes
-  int row = 0, rows = 1;                ///< which of so many identical rows of the pattern
-  bool whole = false;                   ///< all of a block lies inside the bounds
-  bool singly = false;                  ///< slots of a block are taken one by one
+  std::vector<std::vector<Expr>> held =
+      {};                           ///< places of a block that are summed at once: coordinates of its variables
+  int chain = 0;                    ///< which of the totals takes the value, or which of these slots:
+  int slots = 1;                    ///< so many of a pattern whose sums run side by side
+  std::vector<Expr> in_block = {};  ///< ... which stand in a block: coordinates of the next variable that it takes
+  int row = 0, rows = 1;            ///< which of so many identical rows of the pattern
+  bool whole = false;               ///< all of a block lies inside the bounds
+  bool singly = false;              ///< slots of a block are taken one by one
 };
 
 /// The function under construction: its parameters, and how the levels of its operands are walked.
@@ -109,6 +111,8 @@ class Cursors {
   void seek(const Fiber& c, const Expr& coordinate, const Fiber& driver, Stmts& out);
   /// Looks for the end of the positions with the loop's coordinate; there are none where it has not that.
   void find_next(const Fiber& c, const Expr& coordinate, Stmts& out);
+  /// Is this the variable of a level that a cursor walks last of all?
+  bool is_walked_last(int var) const;
   /// How many children it has there, about.
   double cost(int operand) const;
 
@@ -139,7 +143,12 @@ class Cursors {
   const Input& in_;
   compiler::Names names_;
   compiler::Params params_;
-  Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< coordinates of variable 0
+  /// The coordinates of a variable that this call is for.
+  Expr first_of(int var);
+  Expr last_of(int var);
+  bool is_cut(int var) const { return var == 0 || (var == 1 && in_.cuts_second); }
+
+  Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< ... of variable 0
   std::map<int, Expr> batch_;                              ///< per operand that has batches: the present one
   std::map<int, Expr> end_of_top_;                         ///< per operand: where this call ends in its first level
 };

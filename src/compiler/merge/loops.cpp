@@ -17,12 +17,14 @@ bool contains(const std::vector<int>& list, int k) { return std::find(list.begin
 bool Nest::has_level(int k, int var, const Place& at) const {
   const auto& vars = operand(k).vars;
   const auto l = static_cast<std::size_t>(at.level[static_cast<std::size_t>(k)]);
+  if (l + static_cast<std::size_t>(operand(k).tail) >= vars.size()) return false;
   if (holds_mask_ && k == in_.mask && var == workspace_) return false;  // its bits are asked instead
   if (k == in_.earlier) return false;                                   // what comes is compared with it
-  return !operand(k).dense && l < vars.size() && vars[l] == var;
+  return !operand(k).dense && vars[l] == var;
 }
 
 Stmt Nest::emit(int var, const Place& at) {
+  if (!in_.held.empty() && var == in_.held.front().var && !at.singly) return emit_held(at);
   if (var == in_.num_vars && !(var == summed_from_ && !register_open_)) return leaf(at);
   if (var == summed_from_ && !register_open_) return accumulate(var, at);
   if (var == counted_from_) return count_by_row(at);
@@ -106,6 +108,7 @@ Stmt Nest::emit_tile(const Place& at) {
 
 Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors) {
   if (cursors.empty()) {
+    if (!at.held.empty() && constant_extent(var) > 0) return sum_of_block(var, at);
     if (const Stmt chosen = chosen_coordinates(var, at)) return chosen;
     if (const Stmt places = places_in_vectors(var, at)) return places;
     if (!at.singly && (!at.in_block.empty() || piece_of_block(var).rows > 0)) return slots_of_block(var, at);
@@ -120,27 +123,27 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
     find_next(c, ir::var(v), body);
     after.push_back(advance(c));
   }
-  Expr first = var == 0 ? first_ : ir::int_const(0), last;
+  Expr first = first_of(var), last;
   const Hint hint =
       static_cast<std::size_t>(var) < in_.hints.size() ? in_.hints[static_cast<std::size_t>(var)] : Hint::none;
   Place inside = at;
   if (!in_.bounds.empty() && hint != Hint::unrolled) {
-    last = var == 0 ? last_ : extent(var);
+    last = last_of(var);
     inside.in_bounds = keep_bounds(var, at, first, last);
   }
   if (cursors.empty() && hint == Hint::none && in_.pattern >= 0 && !register_open_ && var + 1 == summed_from_ &&
       (in_.bounds.empty() || inside.in_bounds))
     if (const int slots = slots_together(var); slots > 1) {
       lines_.back() += ", " + std::to_string(slots) + " slots together";
-      return dense_slots(var, inside, first, last ? last : var == 0 ? last_ : extent(var), slots);
+      return dense_slots(var, inside, first, last ? last : last_of(var), slots);
     }
   if (cursors.empty() && in_.pattern >= 0 && at.rows == 1 && has_identical_rows(var))
-    return identical_rows(var, at, first, var == 0 ? last_ : extent(var));
+    return identical_rows(var, at, first, last_of(var));
   if (cursors.empty()) prefetch_by_row(var, at, ir::var(v), body);
   body.push_back(enter(var, std::move(inside), ir::var(v), cursors, {}));
   body.insert(body.end(), after.begin(), after.end());
   if (register_open_ && !sums_.empty() && var + 1 == in_.num_vars) out.push_back(add_in_vectors(var, at, first));
-  if (!last) last = var == 0 ? last_ : extent(var);
+  if (!last) last = last_of(var);
   auto kind = ir::LoopKind::serial;
   if (hint == Hint::simd && cursors.empty()) kind = ir::LoopKind::simd;
   if (hint == Hint::unrolled && var > 0) kind = ir::LoopKind::unrolled;
@@ -156,7 +159,8 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   if (alone && leading.has_unused && leading.operand == in_.pattern && at.slots == 1 && slots_together(var) > 1)
     leave_out_unused(var, leading, out);
   const bool plain = !leading.steps && leading.next.empty() && !leading.has_unused;
-  if (alone && plain && register_open_ && totals_.size() > 1 && var + 1 == in_.num_vars)
+  if (alone && plain && register_open_ && totals_.size() > 1 &&
+      (in_.held.empty() ? var + 1 == in_.num_vars : is_walked_last(var)))
     return in_chains(var, at, leading, set);
   if (alone && plain && leading.operand == in_.pattern && !register_open_ && at.slots == 1)
     if (const int slots = slots_together(var); slots > 1) {

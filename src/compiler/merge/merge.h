@@ -96,6 +96,9 @@ struct Operand {
   std::vector<double> fibers = {};  ///< per compressed level: children of one parent, about
   bool each_slot = false;           ///< slots: its values are those of the slots that the call is for, in their order
   int twin = -1;  ///< an operand before it that has the same variables, levels and arrays but for the values
+  /// So many of its last levels are dense, of constant extents, and no loop walks them: a value is read where the
+  /// coordinates of their variables say, in whatever order these come.
+  int tail = 0;
   /// Slots with this value, in the operand's dtype, hold no element: fill-in, in a semiring.
   std::optional<Scalar> missing = {};
   bool operator==(const Operand&) const = default;
@@ -131,6 +134,13 @@ struct RowPrefetch {
   bool operator==(const RowPrefetch&) const = default;
 };
 
+/// A variable of a dense result, of constant extent: so many of its places at a time stay in registers.
+struct HeldPlaces {
+  int var = 0;
+  std::int64_t piece = 0;
+  bool operator==(const HeldPlaces&) const = default;
+};
+
 /// ... in one order of the loops, over operands stored for it. All that the kernel's text depends on, so that equal
 /// inputs have one kernel.
 struct Input : Computation {
@@ -145,7 +155,14 @@ struct Input : Computation {
   /// vectors of it at a time stay in registers while the sums run (see tile.cpp). -1: none
   int tile = -1;
   int vectors = 1;
+  /// Dense result: places within its blocks, one variable behind the other, behind the tile if there is one; behind
+  /// them all are summed (see held.cpp).
+  std::vector<HeldPlaces> held = {};
+  bool lanes_of_sum =
+      false;  ///< ... and the innermost variable is taken in vectors, whose lanes are added up behind it
   RowPrefetch prefetch = {};
+  /// A call is for a part of the coordinates of variable 1 too: the outermost loop is too short to be cut alone.
+  bool cuts_second = false;
   bool identical_rows = false;  ///< rows of the pattern mostly come in blocks that share their coordinates
   bool few_terms = false;       ///< a sum has so few that the compute dtype keeps enough of its digits
   bool dense_result = false;    ///< adds to strided memory, or stores where nothing is summed

@@ -20,6 +20,13 @@ class Nest : private Results {
   Stmt emit(int var, const Place& at) override;
   Stmt emit_loop(int var, const Place& at) override;
   Stmt emit_tile(const Place& at);
+  // --- held.cpp ---
+  /// The loops behind the places of a block that are held, for all of these at once.
+  Stmt emit_held(const Place& at);
+  /// ... for the piece that begins at these coordinates.
+  Stmt places_at_once(int behind, const Place& at, const std::vector<Expr>& base);
+  /// The loop over a summed variable of constant extent in there.
+  Stmt sum_of_block(int var, const Place& at);
   bool has_level(int operand, int var, const Place& at) const;
   Stmt every_coordinate(int var, const Place& at, std::vector<Fiber>& cursors);
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);

@@ -31,6 +31,14 @@ class Results : protected Totals {
   /// The sums of a piece of the tile.
   Stmt accumulate_piece(int var, const Place& at);
   Stmt leaf_of_piece(const Place& at);
+  /// One of the places of a block that are held.
+  Place held_place(const Place& at, std::size_t which) const;
+  /// Evaluates what does not change itself below nodes that do.
+  void know(Place& at, const std::vector<char>& changes, Stmts& out);
+
+  // --- held.cpp ---
+  /// The totals of all places, each of which is the sum of its lanes.
+  void put_sums_of_lanes(const Place& at, Stmts& out);
 
   // --- slots.cpp ---
   /// Is every slot below these positions one with its own coordinates, also where they share some? A loop over short

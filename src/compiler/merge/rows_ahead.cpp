@@ -42,7 +42,7 @@ Expr Values::last_element(const Fiber& only, Stmts& out) {
     const int v = operand(only.operand).vars[static_cast<std::size_t>(l)];
     const LevelKind k = kind(only.operand, l);
     if (k == LevelKind::dense) {
-      const Expr all = v == 0 ? last_ : extent(v);
+      const Expr all = last_of(v);
       count = count ? count * extent(v) : all;
     } else if (k == LevelKind::compressed && l == 0 && top != end_of_top_.end()) {
       count = top->second;

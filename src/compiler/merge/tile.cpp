@@ -1,22 +1,36 @@
-// The sums of a piece of the tile, which stay in registers while the loops inside walk the sparse operands: what these
-// find is spread over all lanes. Without the tile every term would be added to the result's memory.
+// The sums of a piece of the tile, and of places of a block, which stay in registers while the loops inside walk the
+// sparse operands: what these find is spread over all lanes. Without the tile every term would be added to the result's
+// memory.
 #include "compiler/merge/results.h"
 
 namespace strata::merging {
 
+Place Results::held_place(const Place& at, std::size_t which) const {
+  Place place = at;
+  if (!at.held.empty())
+    for (std::size_t h = 0; h < in_.held.size(); ++h)
+      place.coordinate[static_cast<std::size_t>(in_.held[h].var)] = at.held[which][h];
+  return place;
+}
+
 Stmt Results::accumulate_piece(int var, const Place& at) {
   Stmts out;
   found_ = "";
-  open_totals(at.groups.size(), [&](std::size_t g) { return at.groups[g].lanes; }, out);
+  const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
+  open_totals(places * groups, [&](std::size_t t) { return at.groups[t % groups].lanes; }, out);
   if (in_.others) out.push_back(ir::declare(count_ = names_.fresh("count"), ir::int_const(0)));
   register_open_ = true;
   out.push_back(emit(var, at));
   register_open_ = false;
-  const Expr some_absent = in_.others ? ir::lt(ir::var(count_), places(var)) : nullptr;
-  Place place = at;
-  for (std::size_t g = 0; g < at.groups.size(); ++g) {
-    place.group = at.groups[g];
-    Value all = joined_total(out, g);
+  if (in_.lanes_of_sum && !at.held.empty()) {
+    put_sums_of_lanes(at, out);
+    return ir::block(std::move(out));
+  }
+  const Expr some_absent = in_.others ? ir::lt(ir::var(count_), this->places(var)) : nullptr;
+  for (std::size_t t = 0; t < places * groups; ++t) {
+    Place place = held_place(at, t / groups);
+    place.group = at.groups[t % groups];
+    Value all = joined_total(out, t);
     if (some_absent) {
       all = named("all", all, out);
       const Value more = total_.broadcast(cast(constant(*in_.others), in_.compute, total_.compute()), all.lanes());
@@ -27,24 +41,38 @@ Stmt Results::accumulate_piece(int var, const Place& at) {
   return ir::block(std::move(out));
 }
 
-Stmt Results::leaf_of_piece(const Place& given) {
-  Stmts out, add;
-  Place at = given;
-  for (std::size_t n = 0; n < in_.nodes.size(); ++n) {  // what all lanes share, once
+void Results::know(Place& at, const std::vector<char>& changes, Stmts& out) {
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
     const int parent = parent_[n];
-    if (moves_[n] || at.known[n] || parent < 0 || !moves_[static_cast<std::size_t>(parent)]) continue;
+    if (changes[n] || at.known[n] || parent < 0 || !changes[static_cast<std::size_t>(parent)]) continue;
     Element e = evaluate(static_cast<int>(n), at, out);
     if (in_.nodes[n].kind != ElementwiseNode::constant) e.value = named("shared", e.value, out);
     at.known[n] = std::move(e);
   }
+}
+
+Stmt Results::leaf_of_piece(const Place& given) {
+  Stmts out, add;
+  Place at = given;
+  const bool certain = at.holds || absent_changes_nothing();
+  std::vector<char> changes(in_.nodes.size(), 0);
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) changes[n] = moves_[n] || (!at.held.empty() && held_[n]);
+  know(at, changes, out);  // what all share, once
+  const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
   Expr present;
-  for (std::size_t g = 0; g < at.groups.size(); ++g) {
-    at.group = at.groups[g];
-    const Value total = this->total(g, at.chain);
-    const Value next = with_term(total_, total, at, present, out);
-    add.push_back(ir::assign(total.re->name, next.re));
+  for (std::size_t g = 0; g < groups; ++g) {
+    Place of_group = at;
+    of_group.group = at.groups[g];
+    if (places > 1) know(of_group, held_, out);
+    for (std::size_t p = 0; p < places; ++p) {
+      const Value total = this->total(p * groups + g, at.chain);
+      const Value next = with_term(total_, total, held_place(of_group, p), present, out);
+      Stmt one = ir::assign(total.re->name, next.re);
+      if (!at.held.empty() && present && !certain) one = ir::branch(present, one);
+      add.push_back(std::move(one));
+    }
   }
-  if (at.holds || absent_changes_nothing()) present = nullptr;
+  if (certain || !at.held.empty()) present = nullptr;
   if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
   const Stmt all = ir::block(std::move(add));
   out.push_back(present ? ir::branch(present, all) : all);

@@ -31,6 +31,7 @@ Totals::Totals(const Input& input) : Assembler(input), total_(dtype_of_totals(in
 
 int Totals::chains_of_sums(std::size_t groups) const {
   constexpr std::size_t few_nodes = 8;
+  if (!in_.held.empty()) return chains_of_held(groups);
   const int var = in_.num_vars - 1;
   const bool orders = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
   // Of a tile whose extent is not known nearly all pieces have as many vectors as there are chains elsewhere.

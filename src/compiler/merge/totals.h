@@ -16,6 +16,8 @@ class Totals : protected Assembler {
   void open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out);
   /// How many chains the innermost sums have: more than one where each waits for the one before.
   int chains_of_sums(std::size_t groups) const;
+  /// ... where places of a block are held.
+  int chains_of_held(std::size_t groups) const;
   Value total(std::size_t group = 0, int chain = 0) const;
   /// Of all chains.
   Value joined_total(Stmts& out, std::size_t group = 0);

@@ -78,17 +78,20 @@ Values::Values(const Input& input)
       arithmetic_(input.compute),
       last_var_(input.nodes.size(), -1),
       parent_(input.nodes.size(), -1),
-      moves_(input.nodes.size(), 0) {
+      moves_(input.nodes.size(), 0),
+      held_(input.nodes.size(), 0) {
   in_vectors_ = takes_places_in_vectors();
   for (std::size_t k = 0; k < in_.nodes.size(); ++k) {
     if (in_.nodes[k].kind == ElementwiseNode::access) {
       for (int v : operand(in_.nodes[k].operand).vars) last_var_[k] = std::max(last_var_[k], v);
       moves_[k] = moves(in_.nodes[k].operand);
+      held_[k] = is_held(in_.nodes[k].operand);
     }
     for (int a : in_.nodes[k].arguments) {
       parent_[static_cast<std::size_t>(a)] = static_cast<int>(k);
       last_var_[k] = std::max(last_var_[k], last_var_[static_cast<std::size_t>(a)]);
       if (moves_[static_cast<std::size_t>(a)]) moves_[k] = 1;
+      if (held_[static_cast<std::size_t>(a)]) held_[k] = 1;
     }
   }
 }
@@ -115,7 +118,14 @@ bool Values::takes_places_in_vectors() const {
 bool Values::moves(int k) const {
   const int along = in_.tile >= 0 ? in_.tile : in_.num_vars - 1;
   if (in_vectors_ && !operand(k).dense) return !operand(k).type.shared_value;
+  if (in_.lanes_of_sum && operand(k).type.shared_value) return false;
+  if (in_.lanes_of_sum) return std::ranges::find(operand(k).vars, along) != operand(k).vars.end();
   return operand(k).dense && std::ranges::find(operand(k).vars, along) != operand(k).vars.end();
+}
+
+bool Values::is_held(int k) const {
+  return std::ranges::any_of(in_.held,
+                             [&](const HeldPlaces& h) { return std::ranges::count(operand(k).vars, h.var) > 0; });
 }
 
 void Values::widen(Value& a, Value& b) const {
@@ -278,8 +288,11 @@ Element Values::load(const ElementwiseNode& node, const Place& at, Stmts& out) {
   Expr present = at.present[static_cast<std::size_t>(k)];
   if (o.missing || (present && at.readable[static_cast<std::size_t>(k)]))
     v = named("read_" + name_of_operand(k), v, out);
-  if (o.missing) present = both(present, ir::ne(v.re, constant(o.missing->as(node.dtype)).re));
-  if (present) v = arithmetic_.either(present, v, constant(node.value));
+  if (o.missing)
+    present = both(present, ir::ne(v.re, ir::broadcast(constant(o.missing->as(node.dtype)).re, v.lanes())));
+  if (present) v = arithmetic_.either(present, v, arithmetic_.broadcast(constant(node.value), v.lanes()));
+  // (Only where what is absent changes nothing are values taken in vectors some of which are missing.)
+  if (v.lanes() > 1) present = nullptr;
   return {present, named("v_" + name_of_operand(k), v, out)};
 }
 
@@ -299,7 +312,7 @@ Element Values::argument(const ElementwiseNode& node, std::size_t which, bool fi
 void Values::hoist(int var, Place& at, Stmts& out) {
   for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
     const int parent = parent_[n];
-    if (moves_[n]) continue;  // a value for each group of the piece: where it is needed
+    if (moves_[n] || held_[n]) continue;  // a value for each group of the piece: where it is needed
     if (last_var_[n] != var || (parent >= 0 && last_var_[static_cast<std::size_t>(parent)] == var)) continue;
     Element e = evaluate(static_cast<int>(n), at, out);
     if (in_.nodes[n].kind == ElementwiseNode::map) e.value = named("value", e.value, out);

@@ -51,7 +51,8 @@ class Values : protected Cursors {
   /// Are values in the slots of a pattern, below each of whose elements stands a dense block, taken in vectors?
   bool takes_places_in_vectors() const;
   bool in_vectors_ = false;  ///< ... they are
-  bool node_moves(int node) const { return moves_[static_cast<std::size_t>(node)] != 0; }
+  /// Does an operand have variables whose places are held?
+  bool is_held(int operand) const;
   /// A product without choices has come (see checked_sums.cpp).
   virtual void note_unsure(const Value& product, int chain, Stmts& out) = 0;
   bool checks_ = false;  ///< products are made so
@@ -61,6 +62,7 @@ class Values : protected Cursors {
   compiler::Arithmetic arithmetic_;     ///< of the result
   std::vector<int> last_var_, parent_;  ///< per node: the last variable that it depends on, -1; its parent, -1
   std::vector<char> moves_;             ///< per node: does it change along that?
+  std::vector<char> held_;              ///< ... between places that are held?
 };
 
 }  // namespace strata::merging

@@ -38,7 +38,7 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
   Stmts out, unused;
   at.coordinate[static_cast<std::size_t>(var)] = from;
   if (evaluate(static_cast<int>(in_.nodes.size()) - 1, at, unused).present) return nullptr;
-  const Expr all = var == 0 ? last_ : extent(var);
+  const Expr all = last_of(var);
   const auto loop = [&](int vectors) {
     const std::int64_t step = std::int64_t{in_.lanes} * vectors;
     const std::string v = names_.fresh(letter(var)), end = names_.fresh("whole");

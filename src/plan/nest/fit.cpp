@@ -7,6 +7,8 @@
 #include "convert/convert_elements.h"
 #include "machine/machine.h"
 #include "plan/lazy_convert.h"
+#include "plan/long_rows.h"
+#include "plan/long_sums.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/row_order.h"
 #include "plan/nest/tile.h"
@@ -61,6 +63,30 @@ std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
   return out;
 }
 
+/// About how many terms come to each place of the result.
+double terms(const Unit& u, const Order& o) {
+  double places = 1;
+  for (const int i : u.output) places *= static_cast<double>(u.extents[static_cast<std::size_t>(i)]);
+  return o.visits / places;
+}
+
+/// More than sums in registers keep enough digits of?
+bool sums_long(const Unit& u, const Order& o) { return terms(u, o) > static_cast<double>(planning::long_sum); }
+
+/// Do so many come to one place, whatever comes to most, where that is asked?
+bool have_long_rows(const Unit& u, const Order& o, std::span<const Tensor> operands) {
+  if ((o.tile < 0 && !o.lanes_of_sum) || u.combine != merging::Combine::plus ||
+      planning::wide_sums(u.compute) == u.compute)
+    return false;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (u.accesses[k].dense) continue;
+    std::vector<char> in_output;
+    for (const int i : u.accesses[k].indices) in_output.push_back(u.is_output(i));
+    if (planning::has_long_rows(operands[k], in_output)) return true;
+  }
+  return false;
+}
+
 class Fitter {
  public:
   Fitter(const Unit& unit, const Order& order, FittedNest& out)
@@ -70,7 +96,8 @@ class Fitter {
         stored_(out.stored),
         extents_(out.extents),
         bounds_(out.bounds),
-        rows_(out.rows) {}
+        rows_(out.rows),
+        long_rows_(out.long_rows) {}
 
   void fit() {
     static_cast<merging::Computation&>(input_) = u_;
@@ -137,14 +164,17 @@ class Fitter {
         }
         parents = elements[at];
       }
+      if (!o_.held.empty() && !a.dense) operand.tail = tail_of(u_, a);
       operand.twin = o_.shared(u_, k);
       if (u_.drops_fill_in && !a.dense && static_cast<int>(k) != u_.mask && f.can_hold_fill())
         operand.missing = type.fill.as(type.dtype);
       if (input_.slots && a.dense && !a.indices.empty()) operand.dense = false, operand.each_slot = true;
       input_.operands.push_back(std::move(operand));
     }
+    hold(var);
     if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
     else if (std::ranges::count(u_.summed, 1) == 1) input_.few_terms = sums_few_in_vectors();
+    input_.cuts_second = cuts_second();
     input_.identical_rows = rows_ == RowOrder::identical;
     find_prefetch();
   }
@@ -168,6 +198,65 @@ class Fitter {
            merging::has_lanes(input_, runs_along);
   }
 
+  /// Is the outermost loop too short for chunks of it to share out the work, and can the next one be cut as well?
+  bool cuts_second() const {
+    constexpr i64 few = 64;
+    constexpr double much = 65536;  // visits
+    const bool held = std::ranges::find(input_.held, 1, &merging::HeldPlaces::var) != input_.held.end();
+    const bool places = (o_.dense_result && o_.along < 0) || o_.pattern >= 0;
+    if (!places || input_.num_vars < 2 || input_.slots || o_.slots != Order::nested || held || input_.tile == 1 ||
+        input_.summed[0] || input_.summed[1] || extents_[0] >= few || extents_[1] < 2 || input_.constants[1] > 0 ||
+        o_.visits < much)
+      return false;
+    return std::ranges::all_of(input_.operands, [](const merging::Operand& o) {
+      for (std::size_t l = 0; l < o.vars.size() && !o.dense; ++l)
+        if (o.vars[l] <= 1 && o.type.levels[l].kind != LevelKind::dense) return false;
+      return true;
+    });
+  }
+
+  /// So many sums side by side as stay in registers: fewer beside functions of their terms.
+  i64 most_sums() const {
+    const i64 many = host_target().vector_bytes >= 64 ? 24 : 12;
+    return u_.nodes.back().op == Operator::multiply && u_.nodes.back().formula.empty() ? many : many * 2 / 3;
+  }
+
+  /// Bytes of the largest dense operand that runs along the tile.
+  double largest_along_tile() const {
+    double out = 0;
+    for (std::size_t k = 0; k < u_.accesses.size(); ++k)
+      if (const Access& a = u_.accesses[k]; a.dense && std::ranges::count(a.indices, o_.tile) > 0)
+        out =
+            std::max(out, planning::dense_size(stored_[k].type) * static_cast<double>(size_of(stored_[k].type.dtype)));
+    return out;
+  }
+
+  /// Places of blocks that are held, in pieces where they are too many.
+  void hold(const std::vector<int>& var) {
+    // A vector that is loaded serves all places, a value all vectors: some of both, and long pieces of rows that come
+    // from memory.
+    const i64 vectors = largest_along_tile() > far_bytes ? 6 : 3,
+              all = o_.tile < 0 ? 1 : ceil_div(u_.extents[static_cast<std::size_t>(o_.tile)], lanes_of(u_.compute)),
+              most = most_sums() / std::min(vectors, all);
+    i64 places = 1;
+    for (auto i = o_.held.rbegin(); i != o_.held.rend(); ++i) {
+      const i64 n = u_.extents[static_cast<std::size_t>(*i)];
+      i64 piece = n;
+      while (places * piece > most || n % piece != 0) --piece;
+      places *= piece;
+      input_.held.insert(input_.held.begin(), {var[static_cast<std::size_t>(*i)], piece});
+    }
+    if (!o_.lanes_of_sum || places == 0) return;
+    input_.lanes_of_sum = true;
+    while (extents_.back() % input_.lanes != 0) input_.lanes /= 2;
+    input_.few_terms = !sums_long(u_, o_) && !long_rows_;
+  }
+  i64 held_places() const {
+    i64 out = 1;
+    for (const merging::HeldPlaces& h : input_.held) out *= h.piece;
+    return out;
+  }
+
   /// This variable is the tile.
   void take_tile(int var) {
     if (!all_lie_along(var)) return;  // what was planned for may lie in memory otherwise
@@ -177,9 +266,10 @@ class Fitter {
     input_.constants[static_cast<std::size_t>(var)] = constant ? extent : 0;
     input_.lanes = lanes_of(u_.compute);
     while (input_.lanes > extent) input_.lanes /= 2;
-    input_.few_terms = !sums_many_terms(u_, o_);
+    input_.few_terms = !sums_long(u_, o_) && !long_rows_;
     // As many vectors as fit beside what is computed with them; a constant extent is cut evenly.
-    const i64 all = ceil_div(extent, input_.lanes), fit = tile_vectors;
+    const i64 all = ceil_div(extent, input_.lanes),
+              fit = input_.held.empty() ? tile_vectors : std::max<i64>(1, most_sums() / held_places());
     input_.vectors = static_cast<int>(constant ? ceil_div(all, ceil_div(all, fit)) : fit);
   }
 
@@ -208,16 +298,12 @@ class Fitter {
   const std::vector<StoredOperand>& stored_;
   std::vector<i64>&extents_, &bounds_;
   const RowOrder rows_;
+  const bool long_rows_;
 };
 
 }  // namespace
 
-bool sums_many_terms(const Unit& u, const Order& o) {
-  constexpr double many = 16;
-  double places = 1;
-  for (const int i : u.output) places *= static_cast<double>(u.extents[static_cast<std::size_t>(i)]);
-  return o.visits >= many * places;
-}
+bool sums_many_terms(const Unit& u, const Order& o) { return terms(u, o) >= 16; }
 
 int lanes_of(DType t) { return std::max(1, host_target().vector_bytes / static_cast<int>(size_of(t))); }
 
@@ -225,13 +311,14 @@ FittedNest::FittedNest(const Unit& unit, const Order& order) : stored(expected_o
   Fitter(unit, order, *this).fit();
 }
 
-FittedNest::FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, RowOrder in_order)
-    : stored(as_stored(operands)), rows(in_order) {
+FittedNest::FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, RowOrder in_order,
+                       bool are_long)
+    : stored(as_stored(operands)), rows(in_order), long_rows(are_long) {
   Fitter(unit, order, *this).fit();
 }
 
-bool FittedNest::fits(std::span<const Tensor> operands, RowOrder now) const {
-  if (!epoch.is_now() || now != rows) return false;
+bool FittedNest::fits(std::span<const Tensor> operands, RowOrder now, bool long_now) const {
+  if (!epoch.is_now() || now != rows || long_now != long_rows) return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Tensor& t = operands[k];
     if (!(t.type() == stored[k].type)) return false;
@@ -245,9 +332,10 @@ bool FittedNest::fits(std::span<const Tensor> operands, RowOrder now) const {
 std::shared_ptr<const FittedNest> fitted(const Unit& unit, const Order& order, std::span<const Tensor> operands) {
   const RowOrder rows =
       order.pattern < 0 ? RowOrder::any : order_of(order.rows, operands[static_cast<std::size_t>(order.pattern)]);
+  const bool long_rows = have_long_rows(unit, order, operands);
   auto last = order.fitted.get();
-  if (last && last->fits(operands, rows)) return last;
-  auto made = std::make_shared<const FittedNest>(unit, order, operands, rows);
+  if (last && last->fits(operands, rows, long_rows)) return last;
+  auto made = std::make_shared<const FittedNest>(unit, order, operands, rows, long_rows);
   order.fitted.set(made);
   return made;
 }

@@ -21,16 +21,17 @@ struct FittedNest {
   /// Of operands that are what the unit's accesses are expected to be.
   FittedNest(const Unit& unit, const Order& order);
   /// Of these, stored in the order of the loops.
-  FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, RowOrder rows);
+  FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, RowOrder rows, bool long_rows);
 
   /// Would the same be made for these operands now, whose pattern has its rows in this order?
-  bool fits(std::span<const Tensor> operands, RowOrder now) const;
+  bool fits(std::span<const Tensor> operands, RowOrder now, bool long_now) const;
 
   merging::Input input;
   std::vector<StoredOperand> stored;
   std::vector<std::int64_t> extents, bounds;           ///< per variable; per bound
   std::shared_ptr<const NestKernel> kernel = nullptr;  ///< once there is one
   RowOrder rows = RowOrder::any;
+  bool long_rows = false;  ///< so many elements meet at one place that sums in registers keep more digits
   planning::Epoch epoch = planning::Epoch::now();  ///< when this was made
 };
 

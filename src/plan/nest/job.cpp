@@ -42,6 +42,8 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
         if (input().operands[k].each_slot) r.of_rows.push_back(static_cast<int>(k));
       const i64 n = std::max<i64>(1, r.size / slots_of_chunk);
       for (i64 c = 0; c <= n; ++c) job.cuts.push_back(begin_of_share(r.size, c, n));
+    } else if (input().cuts_second) {
+      cut_twice(job);
     } else {
       job.cuts = cut(1);
     }
@@ -51,6 +53,11 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
   if (input().earlier >= 0) {
     job.cuts = cut(1);
     job.result = numeric(job.cuts);
+    return job;
+  }
+  if (input().cuts_second) {
+    cut_twice(job);
+    job.result = dense(false);
     return job;
   }
   const i64 partials = this->partials();
@@ -125,6 +132,42 @@ std::vector<i64> Run::cut(i64 partials) const {
     if (x > out.back() || c == n) out.push_back(x);
   }
   return out;
+}
+
+void Run::cut_twice(execution::Job& job) const {
+  const i64 all = extents()[0], rows = extents()[1];
+  // What stands below a row, where an operand says.
+  const Part* by = nullptr;
+  for (std::size_t k = 0; k < tensors_.size() && !by; ++k) {
+    const merging::Operand& o = input().operands[k];
+    if (o.dense || o.vars.size() < 3 || o.vars[0] != 0 || o.vars[1] != 1) continue;
+    const Part& p = tensors_[k].part();
+    const bool says = o.type.levels[0].kind == LevelKind::dense && o.type.levels[1].kind == LevelKind::dense &&
+                      storage::has_pos(p.format.level(2).kind);
+    if (says) by = &p;
+  }
+  const bool batches = by && by->format.num_batch_levels() > 0;
+  const auto stored_before = [&](i64 top, i64 row) {
+    const Buffer& pos = by->levels[2].pos;
+    const i64 start = batches ? top * by->pos_strides[2] : top * rows;
+    return pos.index(start + row) - pos.index(start);
+  };
+  const i64 work = static_cast<i64>(std::min(visits_, 1e15)) / all;
+  const i64 n = std::min(std::clamp<i64>(work / work_per_chunk, 1, ceil_div(most_chunks, all)), rows);
+  for (i64 top = 0; top < all; ++top) {
+    const double each = by ? static_cast<double>(stored_before(top, rows)) / 4 / static_cast<double>(rows) : 1;
+    const auto weight = [&](i64 row) {
+      return (by ? stored_before(top, row) : 0) + static_cast<i64>(static_cast<double>(row) * each);
+    };
+    i64 from = 0;
+    for (i64 c = 1; c <= n; ++c) {
+      const i64 to = execution::begin_of_weighed_share(rows, c, n, weight);
+      if (to == from && c < n) continue;
+      job.cuts.push_back(top);
+      job.second.emplace_back(from, to);
+      from = to;
+    }
+  }
 }
 
 execution::DenseResult Run::dense(bool apart) const {

@@ -286,6 +286,7 @@ class Model {
     if (dense_result_ && !constraints_.given) out.tile = tile_of(u_, order);
     const double width =
         out.tile < 0 ? 1 : std::min(extent(out.tile), static_cast<double>(tile_vectors * lanes_of(u_.compute)));
+    bool vectors = false;  // does the innermost loop run along dense memory?
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = order[v] == out.tile ? std::ceil(extent(order[v]) / width) : extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -316,8 +317,8 @@ class Model {
         walked += std::min(all, fibers[k]);
         ++together;
       }
-      const bool vectors = dense_result_ && v + 1 == order.size() && !summed[v] && together == 0 &&
-                           set.kind == merging::Set::everything && strided(order[v]) == 0;
+      vectors = dense_result_ && v + 1 == order.size() && !summed[v] && together == 0 &&
+                set.kind == merging::Set::everything && strided(order[v]) == 0;
       cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : vectors ? vector_cost : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
@@ -331,7 +332,9 @@ class Model {
       if (more[k] > once) out.convert[k] = conversion::levels_in_order(dims, has_dense_top(k, dims));
     }
     out.visits = entries * width;
-    cost += entries * (out.tile < 0 ? step_cost + stride_cost * strided(order.back()) : step_cost + tile_cost * width);
+    cost += entries * (out.tile >= 0 ? step_cost + tile_cost * width
+                       : vectors     ? vector_cost
+                                     : step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
     if (blocks_ && order.front() == u_.output[static_cast<std::size_t>(blocks_->dims.outer)]) {
       const double length =
@@ -551,6 +554,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
         constraints.unrolled.end())
       order->hints[i] = merging::Hint::unrolled;
   }
+  if (!constraints.given) hold_blocks(unit, *order);
   order->aligned = aligned_rows(unit, *order);
   order->rows = rows_in_order(unit, *order);
   if (!constraints.given) order->panels = panels_of(unit, *order);

@@ -81,6 +81,8 @@ class Run : LoopNest {
   bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
   /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
   std::vector<i64> cut(i64 partials) const;
+  /// The same where the second loop is cut as well: a chunk for a part of it, at one coordinate of the first.
+  void cut_twice(execution::Job& job) const;
 
   /// Which chunks go one after the other: rows are computed alone, so that may follow the threads.
   static std::vector<i64> shares(i64 chunks);

@@ -23,7 +23,7 @@ int tile_of(const Unit& u, const std::vector<int>& order) {
   const DType t = u.compute;
   const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
   if (!number || lanes_of(t) < 2 || u.mask >= 0 || u.skew || u.combine == merging::Combine::first || u.output.empty() ||
-      !u.strides.empty())
+      (!u.strides.empty() && u.strides.back() != 1))
     return -1;
   // Behind it all are summed, and something there is walked that is not dense.
   const int index = u.output.back();

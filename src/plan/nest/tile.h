@@ -10,5 +10,10 @@ constexpr int tile_vectors = 8;
 /// The index of a dense result that loops in this order may take in vectors whose sums stay in registers (Input::tile):
 /// the last of the result's, along whose memory all run that have it, which are dense. -1: none
 int tile_of(const Unit& unit, const std::vector<int>& order);
+/// Holds what an order of loops into a dense result can hold of its blocks (Input::held): these places come in front of
+/// all sums, behind the tile.
+void hold_blocks(const Unit& unit, Order& order);
+/// Levels at the end of an operand that are dense within blocks.
+int tail_of(const Unit& unit, const Access& access);
 
 }  // namespace strata::direct

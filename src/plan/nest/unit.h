@@ -119,12 +119,14 @@ struct Order {
     nested,
     alone,
     in_rows
-  } slots = nested;        ///< ... by loops; one over all, of stored values alone, or of values of their rows too
-  int dense_tail = 0;      ///< of the result's last indices: a dense block below each element
-  merging::Blocks blocks;  ///< the result is assembled in these
-  int along = -1;          ///< dense result: strips of its diagonals, whose places count this dimension
-  double diagonals = 0;    ///< ... about so many
-  int tile = -1;           ///< dense result: this index is taken in vectors, whose sums stay in registers
+  } slots = nested;           ///< ... by loops; one over all, of stored values alone, or of values of their rows too
+  int dense_tail = 0;         ///< of the result's last indices: a dense block below each element
+  merging::Blocks blocks;     ///< the result is assembled in these
+  int along = -1;             ///< dense result: strips of its diagonals, whose places count this dimension
+  double diagonals = 0;       ///< ... about so many
+  int tile = -1;              ///< dense result: this index is taken in vectors, whose sums stay in registers
+  std::vector<int> held;      ///< dense result: all places of these in a block stay in registers while sums run
+  bool lanes_of_sum = false;  ///< ... and the innermost index is taken in vectors, which are added up behind it
   std::vector<AlignedRows> aligned;  ///< vectors of these are loaded for every element
   RowsInOrder rows;                  ///< of the pattern
   std::optional<SumPanels> panels;   ///< long sums in slots, where it pays

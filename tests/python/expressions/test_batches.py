@@ -72,6 +72,43 @@ def test_against_numpy(seed, settings):
         assert np.array_equal(np.asarray(got), numpy(**arrays)), (text, f, g, wanted)
 
 
+LARGE = {
+    "C(b,i,j) = A(b,i,j) * X(b,i,k) * Y(b,j,k)": lambda A, X, Y: A * np.einsum("bik,bjk->bij", X, Y),
+    "C(b,i,k) = relu(A(b,i,j)) * Y(b,j,k)": lambda A, X, Y: np.maximum(A, 0) @ Y,
+    "C(b,i) = relu(A(b,i,j)) * Y(b,j,k)": lambda A, X, Y: (np.maximum(A, 0) @ Y).sum(-1),
+    "C(b,i,j) = relu(A(b,i,j)) * X(b,i,k)": lambda A, X, Y: np.maximum(A, 0) * X.sum(-1)[:, :, None],
+    "C(b,i) = max(j, A(b,i,j))": lambda A, X, Y: A.max(-1),
+}
+
+
+@pytest.mark.parametrize("fmt", [FORMATS[k] for k in (0, 1, 5, 6, 7, 8)])
+@pytest.mark.parametrize("batches", [1, 3])
+def test_large_batches_are_cut_by_rows_too(batches, fmt, settings):
+    """Few batches of many rows, some of them full, some empty: the same bits whatever the threads."""
+    rng = np.random.default_rng([18, batches])
+    rows, columns, terms = 301, 203, 17
+    A = np.where(rng.random((batches, rows, columns)) < 0.05, rng.standard_normal((batches, rows, columns)), 0)
+    A[:, 7], A[:, 50:90] = 1, 0
+    X, Y = rng.standard_normal((batches, rows, terms)), rng.standard_normal((batches, columns, terms))
+    a = st.from_dense(A, fmt)
+    for text, numpy in LARGE.items():
+        named = {n: x for n, x in dict(A=a, X=X, Y=Y).items() if n + "(" in text.split("=", 1)[1]}
+        results = []
+        for threads in (1, 2, 5):
+            settings.threads = threads
+            got = st.evaluate(text, **named)
+            results.append(np.asarray(got.to_dense() if isinstance(got, st.Tensor) else got))
+        assert all(np.array_equal(r, results[0]) for r in results), (text, fmt)
+        np.testing.assert_allclose(results[0], numpy(A, X, Y), rtol=1e-9, atol=1e-9, err_msg=text)
+
+
+def test_the_second_loop_is_cut_where_the_first_is_short():
+    text, n = "C(b,i,k) = relu(A(b,i,j)) * Y(b,j,k)", 256
+    for batches, cut in ((2, True), (80, False)):
+        A = st.from_dense(np.eye(n)[None].repeat(batches, 0), FORMATS[0])
+        assert ("j_begin" in st.show(text, A=A, Y=np.ones((batches, n, 300)))) == cut
+
+
 def test_no_operand_in_batches_is_converted():
     A = st.from_dense(np.ones((3, 4, 5)), FORMATS[0])
     for text in TEXTS:

@@ -67,6 +67,37 @@ TEST_CASE("golden merges") {
   check("delta_add_bitmap", input({operand("delta(4)", {0, 1}), operand("bitmap", {0, 1})}, Operator::add, {0, 0}));
   check("ell_times_delta", input({ell, operand("delta(4)", {1, 2})}, Operator::multiply, {0, 1, 0}));
 
+  // Blocks of 2 x 4 below each element, whose rows are summed side by side: times a vector, whose lanes are added up,
+  // and times rows of a matrix, in vectors.
+  merging::Operand in_tail = operand("BSR(2, 4)", {0, 2, 1, 3});
+  in_tail.tail = 2;
+  merging::Input held = input({in_tail, operand("dense", {2, 3})}, Operator::multiply, {0, 0, 1, 1});
+  held.constants = {0, 2, 0, 4};
+  held.held = {{1, 2}};
+  held.lanes_of_sum = held.few_terms = held.dense_result = true;
+  held.lanes = 4;
+  held.contiguous = 1;
+  check("blocks_times_vector", held);
+  in_tail.vars = {0, 3, 2, 4};
+  held = input({in_tail, operand("dense", {3, 4, 1})}, Operator::multiply, {0, 0, 0, 1, 1});
+  held.constants = {0, 8, 2, 0, 4};
+  held.bounds = {{{{0, 2}, {2, 1}}}, {{{3, 4}, {4, 1}}}};
+  held.tile = 1;
+  held.held = {{2, 2}};
+  held.few_terms = held.dense_result = true;
+  held.lanes = 4;
+  held.vectors = 2;
+  held.contiguous = 1;
+  check("blocks_times_rows", held);
+
+  // Batches that are too few to be cut alone: a call is for some rows of each.
+  merging::Input batches =
+      input({operand("(b, i, j) -> (b : batch, i : dense, j : compressed)", {0, 1, 2}), operand("dense", {0, 2})},
+            Operator::multiply, {0, 0, 1});
+  batches.dense_result = batches.cuts_second = true;
+  batches.contiguous = 1;
+  check("rows_of_batches", batches);
+
   // The numeric phase: an earlier result, in whose pattern values are put.
   merging::Input again = input({csr, operand("CSR", {1, 2})}, Operator::multiply, {0, 1, 0});
   again.operands.push_back(operand("CSR", {0, 2}));

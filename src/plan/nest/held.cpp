@@ -1,0 +1,103 @@
+// Which places of a dense result's blocks stay in registers while sums run.
+#include <algorithm>
+
+#include "plan/nest/plain.h"
+#include "plan/nest/tile.h"
+
+namespace strata::direct {
+namespace {
+
+bool is_inside(const Unit& u, int index) { return u.inside[static_cast<std::size_t>(index)] != 0; }
+bool has(const Access& a, int index) { return std::ranges::find(a.indices, index) != a.indices.end(); }
+
+/// Is this one tensor walked as it is stored, each element with a block of constant size?
+bool is_in_blocks(const Unit& u, const Order& o, std::size_t k) {
+  const Access& a = u.accesses[k];
+  if (o.convert[k] || a.tensor.format().num_batch_levels() > 0) return false;
+  const auto inside = std::ranges::count_if(a.indices, [&](int i) { return is_inside(u, i); });
+  return tail_of(u, a) == inside;
+}
+
+/// Do all operands that have this index lie along it?
+bool all_lie_along(const Unit& u, int index) {
+  return std::ranges::all_of(u.accesses, [&](const Access& a) {
+    if (!has(a, index)) return true;
+    if (!a.dense) {
+      const Format& f = a.tensor.format();
+      const auto& e = f.spec().exprs[static_cast<std::size_t>(f.level(f.num_levels() - 1).expr)];
+      return a.indices[static_cast<std::size_t>(e.a)] == index && !a.tensor.type().shared_value;
+    }
+    if (!a.tensor.format().is_identity()) return false;
+    const auto d = static_cast<std::size_t>(std::ranges::find(a.indices, index) - a.indices.begin());
+    return dimension_strides(strided(a.tensor))[d] == 1;
+  });
+}
+
+}  // namespace
+
+int tail_of(const Unit& u, const Access& a) {
+  const Format& f = a.tensor.format();
+  int out = 0;
+  for (int l = f.num_levels(); l-- > 0 && f.level(l).kind == LevelKind::dense; ++out) {
+    const auto& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
+    if (!is_inside(u, a.indices[static_cast<std::size_t>(e.a)])) break;
+  }
+  return out;
+}
+
+void hold_blocks(const Unit& u, Order& o) {
+  constexpr std::int64_t largest = 32;  ///< extents that stand in the text
+  const DType t = u.compute;
+  const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
+  if (!number || !o.dense_result || o.along >= 0 || u.mask >= 0 || u.skew || u.others || o.tile >= 0 ||
+      u.combine == merging::Combine::first)
+    return;
+  std::vector<int> outside, held, dense, sums, sums_inside;
+  for (const int i : o.indices) {
+    const bool inside = is_inside(u, i);
+    if (inside && (u.constants[static_cast<std::size_t>(i)] <= 0 || u.extents[static_cast<std::size_t>(i)] > largest))
+      return;
+    if (u.is_output(i)) (inside ? held : u.is_of_dense_alone(i) ? dense : outside).push_back(i);
+    else (inside ? sums_inside : sums).push_back(i);
+  }
+  // (In the order of the result's dimensions: the last ones lie side by side.)
+  std::ranges::sort(held, {}, [&](int i) { return std::ranges::find(u.output, i) - u.output.begin(); });
+  if (held.empty() || sums.empty() || std::ranges::find(sums, o.indices.front()) != sums.end()) return;
+  for (std::size_t k = 0; k < u.accesses.size(); ++k)
+    if (!u.accesses[k].dense && !is_in_blocks(u, o, k)) return;
+  // What operands store outside of blocks is walked in their order: rows of blocks, then what is summed.
+  for (auto i = o.indices.begin(); i != o.indices.end(); ++i)
+    if (!is_inside(u, *i) && u.is_output(*i) && !u.is_of_dense_alone(*i) &&
+        std::any_of(o.indices.begin(), i, [&](int before) { return !u.is_output(before); }))
+      return;
+  const auto ordered = [&](const std::vector<std::vector<int>>& parts) {
+    std::vector<int> out;
+    for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
+    return out;
+  };
+  const bool along = !dense.empty() && dense.back() == u.output.back();
+  // Of fill-in that is missing, rows of many values are left out.
+  constexpr std::int64_t few_columns = 8;
+  if (along && u.drops_fill_in && u.extents[static_cast<std::size_t>(dense.back())] > few_columns) return;
+  std::vector<int> order = ordered({outside, held, dense, sums, sums_inside});
+  const int tile = along ? tile_of(u, order) : -1;
+  if (tile >= 0) {
+    dense.pop_back();
+    order = ordered({outside, dense, {tile}, held, sums, sums_inside});
+  } else {
+    order = ordered({outside, dense, held, sums, sums_inside});
+  }
+  o.tile = tile;
+  o.held = held;
+  o.indices = order;
+  const int last = order.back();
+  const auto bounds_it = [&](const auto& b) {
+    return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == last; });
+  };
+  o.lanes_of_sum = tile < 0 && !sums_inside.empty() && lanes_of(t) > 1 &&
+                   u.extents[static_cast<std::size_t>(last)] % 2 == 0 && all_lie_along(u, last) &&
+                   (t == DType::f32 || t == DType::f64) && std::ranges::none_of(u.bounds, bounds_it) &&
+                   merging::has_lanes(u, [&](int k) { return has(u.accesses[static_cast<std::size_t>(k)], last); });
+}
+
+}  // namespace strata::direct

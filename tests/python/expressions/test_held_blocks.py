@@ -1,0 +1,122 @@
+"""Sums over operands in blocks, whose rows are held in registers: any tree, semiring, shape and dtype, against NumPy."""
+
+import numpy as np
+import pytest
+
+import strata as st
+
+FORMATS = [
+    "BSR(2, 2)",
+    "BSR(4, 4)",
+    "BSR(3, 2)",
+    "BSR(1, 8)",
+    "BSR(16, 16)",
+    "BSR(2, 4)",
+    "(i, j) -> (i / 4: dense, j / 4: compressed, j % 4: dense, i % 4: dense)",
+    "(i, j) -> (i / 2: compressed, j / 4: compressed, i % 2: dense, j % 4: dense)",
+    "(i, j) -> (i / 4: dense, j / 2: compressed, i % 4 / 2: dense, j % 2: dense, i % 4 % 2: dense)",
+    "(i, j) -> (i / 4: dense, j / 2: compressed, i % 4: dense, j % 2: compressed)",
+    "(i, j) -> (j / 4: dense, i / 2: compressed, i % 2: dense, j % 4: dense)",
+]
+TEXTS = {
+    "y(i) = relu(A(i,j)) * x(j)": lambda A, x, X, d: np.maximum(A, 0) @ x,
+    "y(i) = A(i,j) * x(j) * d(i)": lambda A, x, X, d: (A @ x) * d,
+    "y(j) = relu(A(i,j)) * d(i)": lambda A, x, X, d: np.maximum(A, 0).T @ d,
+    "Y(i,k) = relu(A(i,j)) * X(j,k)": lambda A, x, X, d: np.maximum(A, 0) @ X,
+    "Y(i,k) = relu(A(i,j) * X(j,k)) * d(i)": lambda A, x, X, d: (
+        np.maximum(A[:, :, None] * X[None], 0).sum(1) * d[:, None]
+    ),
+    "Y(i,k) = A(i,j) * X(j,k) + A(i,j) * x(j)": lambda A, x, X, d: A @ X + (A @ x)[:, None],
+    "c(i) = max(j, A(i,j) * A(i,j) * x(j))": lambda A, x, X, d: (A * A * x).max(1),
+    "s() = abs(A(i,j)) * x(j)": lambda A, x, X, d: (np.abs(A) @ x).sum(),
+}
+
+
+@pytest.fixture
+def settings():
+    before = st.settings.engine, st.settings.threads
+    yield st.settings
+    st.settings.engine, st.settings.threads = before
+
+
+def operands(rng, dtype, divides):
+    rows, columns = (rng.integers(1, 4, 2) * 48) if divides else rng.integers(1, 60, 2)
+    width = int(rng.choice([1, 3, 8, 24, 130]))
+
+    def integers(*shape):
+        return rng.integers(-4, 5, shape).astype(dtype)
+
+    A = np.where(rng.random((rows, columns)) < 0.2, integers(rows, columns), np.zeros((), dtype))
+    return dict(A=A, x=integers(columns), X=integers(columns, width), d=integers(rows))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("seed", range(4))
+def test_sums(seed, format, settings):
+    rng = np.random.default_rng([43, seed, FORMATS.index(format)])
+    settings.engine = "auto" if seed == 0 else "interpreter"
+    settings.threads = int(rng.choice([1, 2, 5]))
+    dtype = ["float64", "float32", "int64", "complex128"][seed]
+    arrays = operands(rng, dtype, divides=seed % 2 == 0)
+    for text, expected in TEXTS.items():
+        if dtype == "complex128" and ("relu" in text or "max" in text):
+            continue
+        given = {n: a for n, a in arrays.items() if f"{n}(" in text}
+        given["A"] = st.asarray(arrays["A"]).to(format)
+        got = np.asarray(st.evaluate(text, **given))
+        np.testing.assert_allclose(got, expected(**arrays), rtol=1e-6, err_msg=text)
+
+
+def in_semiring(semiring, A, X):
+    """What is absent annihilates: elements that are not stored, and values that no sum is changed by."""
+    add, identity = (np.minimum, np.inf) if semiring == "min_plus" else (np.maximum, -np.inf)
+    if A.dtype == np.int64:
+        identity = np.iinfo(np.int64).max if semiring == "min_plus" else np.iinfo(np.int64).min
+    a, x = A[:, :, None], X[None]
+    with np.errstate(invalid="ignore"):
+        terms = a + x if semiring == "min_plus" else a * x
+    terms = np.where((a == 0) | (a == identity) | (x == identity), identity, terms)
+    return add.reduce(terms, axis=1, initial=identity)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("semiring", ["min_plus", "max_times"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_semirings(format, semiring, dtype, settings):
+    """Fill-in adds nothing, also beside NaN and infinities."""
+    rng = np.random.default_rng([44, FORMATS.index(format)])
+    settings.engine = "interpreter"
+    arrays = operands(rng, dtype, divides=dtype != "float32")
+    A, x, X = arrays["A"], arrays["x"], arrays["X"]
+    if dtype != "int64":
+        A[A == 4] = np.inf
+        A[:3][A[:3] == 3] = np.nan
+        X[X == 1] = -np.inf
+    stored = st.asarray(A).to(format)
+    y = np.asarray(st.evaluate("y(i) = A(i,j) * x(j)", A=stored, x=x, semiring=semiring))
+    np.testing.assert_array_equal(y, in_semiring(semiring, A, x[:, None])[:, 0])
+    Y = np.asarray(st.evaluate("Y(i,k) = A(i,j) * X(j,k)", A=stored, X=X, semiring=semiring))
+    np.testing.assert_array_equal(Y, in_semiring(semiring, A, X))
+
+
+def test_long_rows_keep_their_digits():
+    """A full row of a matrix whose other rows are short."""
+    n = 1 << 16
+    A = np.zeros((64, n), "float32")
+    A[3] = 0.1
+    A[::8, ::1024] = 0.1
+    exact = A.astype("float64").sum(1)
+    for format in ("CSR", "BSR(4, 4)"):
+        a = st.asarray(A).to(format)
+        ones = np.ones((n, 8), "float32")
+        got = np.asarray(st.evaluate("Y(i,k) = relu(A(i,j)) * X(j,k)", A=a, X=ones))
+        np.testing.assert_allclose(got[:, 0], exact, rtol=1e-6)
+        got = np.asarray(st.evaluate("y(i) = relu(A(i,j)) * x(j)", A=a, x=ones[:, 0].copy()))
+        np.testing.assert_allclose(got, exact, rtol=1e-6)
+
+
+def test_explained():
+    a = st.asarray(np.eye(64)).to("BSR(4, 4)")
+    text = st.explain("Y(i,k) = relu(A(i,j)) * X(j,k)", A=a, X=np.ones((64, 24)))
+    assert "in pieces of 4, whose sums run side by side" in text or "in pieces of 2, whose sums" in text
