@@ -83,8 +83,10 @@ RawArrays make(const Job& job, const DenseResult& r) {
     call(job, {.values = values, .strides = r.strides, .offset = r.offset}, c);
   };
   const bool numbers = r.apart && r.size == 1;
-  Buffer out = r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size)
-                       : backend().allocate(job.absent.dtype, r.size);
+  Buffer out = r.onto    ? *r.onto
+               : r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size)
+                         : backend().allocate(job.absent.dtype, r.size);
+  if (r.onto && r.start) fill(view_of(out.dtype, out.data, r.size), *r.start);
   const auto width = static_cast<i64>(size_of(out.dtype));
   if (r.apart && !numbers) {
     const DenseView all = view_of(out.dtype, out.data, r.size);

@@ -16,7 +16,8 @@ struct DenseResult {
   std::int64_t size = 0;              ///< elements
   std::vector<std::int64_t> strides;  ///< per loop variable
   std::int64_t offset = 0;            ///< of coordinates that are all 0: places before them may not be reached
-  std::optional<Scalar> start;        ///< what it holds before; none: the kernel stores everywhere
+  std::optional<Scalar> start;        ///< what it holds before; none: the kernel stores everywhere, or joins
+  std::optional<Buffer> onto = {};    ///< this memory; none: fresh
   bool apart = false;                 ///< each chunk has a result of its own: all are combined in their order
   merging::Combine combine = merging::Combine::plus;
 };

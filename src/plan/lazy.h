@@ -40,8 +40,9 @@ class Lazy {
     std::shared_ptr<const Lazy> then = {};  ///< what it is where `make` makes something: a guard only looks
     /// One more input, the last one, whose memory the step may take: nobody else asks for it.
     std::shared_ptr<const Lazy> consumed = {};
-    /// Instead of `make` where the result is to go somewhere; what lacks it is written there afterwards.
-    std::function<Tensor(Inputs&, const Destination&)> deliver = {};
+    /// Instead of `make` where the result is to go somewhere; what lacks it, or makes nothing, is written there
+    /// afterwards.
+    std::function<std::optional<Tensor>(Inputs&, const Destination&)> deliver = {};
     /// The numeric phase alone: the values over the pattern of an earlier result. Nothing where it does not serve, or
     /// the inputs give the result another pattern.
     std::function<std::optional<Tensor>(Inputs&, const Tensor& earlier)> numeric = {};

@@ -52,20 +52,6 @@ void check_output(const TensorType& planned, const Tensor& out) {
     refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
 }
 
-bool touches(const Tensor& t, std::pair<const char*, const char*> range) {
-  const auto hits = [&](const Buffer& b) {
-    const auto* begin = static_cast<const char*>(b.data);
-    return begin < range.second && range.first < begin + b.bytes();
-  };
-  for (int k = 0; k < t.num_parts(); ++k) {
-    const Part& p = t.part(k);
-    if (hits(p.values)) return true;
-    for (const auto& l : p.levels)
-      if (hits(l.pos) || hits(l.crd)) return true;
-  }
-  return false;
-}
-
 /// Contiguous memory of the planned output type.
 Tensor fresh(const planning::Choice& c) {
   std::vector<Part> parts(1, c.fresh);

@@ -116,4 +116,18 @@ bool same_storage(const Tensor& a, const Tensor& b) {
   return true;
 }
 
+bool touches(const Tensor& t, std::pair<const char*, const char*> range) {
+  const auto hits = [&](const Buffer& b) {
+    const auto* begin = static_cast<const char*>(b.data);
+    return begin < range.second && range.first < begin + b.bytes();
+  };
+  for (int k = 0; k < t.num_parts(); ++k) {
+    const Part& p = t.part(k);
+    if (hits(p.values)) return true;
+    for (const auto& l : p.levels)
+      if (hits(l.pos) || hits(l.crd)) return true;
+  }
+  return false;
+}
+
 }  // namespace strata

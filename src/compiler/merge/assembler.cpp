@@ -11,7 +11,7 @@ void Assembler::meet(int b, const Expr& index, const Value& value, Stmts& out) {
   // Where summed variables stand inside alone, or nowhere, a place is met once. Any of several values may stay: the
   // last one.
   Value all = value;
-  if (inverted_ && in_.combine != Combine::first) {
+  if ((inverted_ || in_.joins) && in_.combine != Combine::first) {
     const Value before = arithmetic_.load(params_.param(b), b, in_.compute, ir::var(place), value.lanes(), false);
     const bool chooses = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
     // Read in any case: inside a choice compilers would jump around it.

@@ -89,7 +89,7 @@ Stmt Nest::emit_tile(const Place& at) {
   };
   const auto loop = [&](int vectors) {
     // What is stored may be stored twice, what is added may not.
-    const compiler::Pieces pieces{.lanes = in_.lanes, .vectors = vectors, .overlap = !inverted_};
+    const compiler::Pieces pieces{.lanes = in_.lanes, .vectors = vectors, .overlap = !inverted_ && !in_.joins};
     const Expr all = extent(var);
     return all->kind == ir::ValueNode::constant
                ? loop_in_pieces(names_, letter(var), all->value.to_int64(), pieces, piece)

@@ -170,7 +170,7 @@ struct Input : Computation {
   int skew = -1;        ///< dense result: a summed variable that moves the place as well; the memory has an offset then
   Diagonals diagonals;  ///< dense result: its memory is strips of diagonals
   int pattern = -1;     ///< the result has the pattern of this operand: a value in each of its slots
-  bool joins = false;   ///< ... and is joined to what that slot holds
+  bool joins = false;   ///< result in a pattern or dense: values are joined to what their places hold
   bool slots = false;   ///< ... one loop over these; operands have a value in each
   bool dense_top = false;  ///< assembled: the first level of the result is dense
   /// Assembled: so many of the result's last variables are a dense block below each element of the others.

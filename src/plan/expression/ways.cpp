@@ -55,7 +55,7 @@ Result by_plan(const Request& r, Why why) {
   };
   Lazy::Step step{.inputs = found->operands,
                   .make = [run](Lazy::Inputs& in) { return run(in, {}); },
-                  .deliver = [run](Lazy::Inputs& in, const Destination& to) { return run(in, to); },
+                  .deliver = [run](Lazy::Inputs& in, const Destination& to) { return std::optional(run(in, to)); },
                   .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); },
                   .work = work_of(found->einsum, found->operands)};
   if (as_given && !found->adds && found->factor.to_complex() == 1.0) step.kernel = found->plan;

@@ -100,6 +100,12 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
   return result ? std::optional(with_values(unit, pattern, result->part().values)) : std::nullopt;
 }
 
+std::optional<Tensor> run_unit_into(Buffer memory, bool adds, const Unit& unit, const Order& order,
+                                    std::span<const Tensor> operands) {
+  Run run(unit, order, operands);
+  return adds ? run.run_onto(std::move(memory)) : run.run_into(std::move(memory));
+}
+
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {
   if (order.slots != Order::alone) return LoopNest(unit, order).describe(wanted, code);
   const std::string& name = unit.accesses[static_cast<std::size_t>(order.pattern)].name;

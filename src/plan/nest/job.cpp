@@ -57,7 +57,7 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
   }
   if (input().cuts_second) {
     cut_twice(job);
-    job.result = dense(false);
+    job.result = dense(false, std::move(onto));
     return job;
   }
   const i64 partials = this->partials();
@@ -68,7 +68,7 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
     job.result = execution::StripResult{
         .diagonals = diagonals_, .rows = rows, .columns = columns, .length = o_.along == 0 ? rows : columns};
   } else if (o_.dense_result) {
-    job.result = dense(in_parts() || partials > 1);
+    job.result = dense(in_parts() || partials > 1, std::move(onto));
   } else {
     job.result = assembled(job.cuts);
   }
@@ -170,17 +170,21 @@ void Run::cut_twice(execution::Job& job) const {
   }
 }
 
-execution::DenseResult Run::dense(bool apart) const {
+execution::DenseResult Run::dense(bool apart, std::optional<Buffer> onto) const {
   const auto n = u_.strides.empty() ? checked_product(shape()) : std::optional(u_.size);
   if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
-  execution::DenseResult r{
-      .size = *n, .strides = std::vector<i64>(extents().size(), 0), .start = {}, .apart = apart, .combine = u_.combine};
+  execution::DenseResult r{.size = *n,
+                           .strides = std::vector<i64>(extents().size(), 0),
+                           .start = {},
+                           .onto = std::move(onto),
+                           .apart = apart,
+                           .combine = u_.combine};
   // (In a semiring loops are left out where a factor says that nothing comes.)
   const bool stores_all = !u_.ring && u_.combine == Combine::plus && u_.mask < 0 && u_.bounds.empty() &&
                           u_.strides.empty() && std::ranges::all_of(u_.accesses, &Access::dense) &&
                           std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
   // Where several values meet in memory, it must hold what changes none of them.
-  if (!stores_all && (apart || !sums_everywhere())) r.start = meets() || apart ? u_.absent : u_.fill;
+  if (!input().joins && !stores_all && (apart || !sums_everywhere())) r.start = meets() || apart ? u_.absent : u_.fill;
   const std::vector<i64> by_dimension = strides();
   for (std::size_t d = 0; d < u_.output.size(); ++d)
     r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.output[d]) - o_.indices.begin())] =

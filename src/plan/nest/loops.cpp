@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "execute/dense_view.h"
 #include "plan/lazy_convert.h"
 #include "plan/nest/rows_together.h"
+#include "tensor/row_major.h"
+#include "tensor/same_storage.h"
 
 namespace strata::direct {
 namespace {
@@ -205,6 +208,30 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
   return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
 }
 
+std::optional<Tensor> Loops::deliver(std::span<const Tensor> inputs, const planning::Destination& to,
+                                     std::optional<DType> dtype) const {
+  const bool adds = to.beta.to_complex() == 1.0, whole = std::ranges::all_of(cuts, [](const Blocked& c) {
+                                                   return c.turned.empty();  // it would be another view of the memory
+                                                 });
+  const bool plain = order.dense_result && order.along < 0 && !unit.output.empty() && unit.dtype == unit.compute &&
+                     dtype.value_or(unit.dtype) == unit.dtype;
+  if (!plain || !whole || !to.out || to.alpha.to_complex() != 1.0 || !(adds || to.beta.is_zero())) return std::nullopt;
+  // What is there is added to, not combined with.
+  if (adds && (unit.combine != merging::Combine::plus || unit.ring || !unit.fill.is_zero())) return std::nullopt;
+  const Tensor& out = *to.out;
+  if (out.dtype() != unit.compute || out.shape() != type(out.format(), {}).shape || !is_row_major(out) ||
+      out.part().values.read_only)
+    return std::nullopt;
+  const auto range = execution::extent_of(execution::view_of(out));
+  if (range.first == range.second || std::ranges::any_of(inputs, [&](const Tensor& t) { return touches(t, range); }))
+    return std::nullopt;
+  Buffer memory = out.part().values;
+  const auto width = static_cast<std::int64_t>(size_of(out.dtype()));
+  memory.data = static_cast<char*>(memory.data) + out.part().values_offset * width;
+  memory.size = (range.second - range.first) / width;
+  return run_unit_into(std::move(memory), adds, unit, order, inputs) ? to.out : std::nullopt;
+}
+
 std::optional<Tensor> Loops::run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
                                                std::optional<DType> dtype) const {
   if (is_cut()) return std::nullopt;
@@ -228,6 +255,8 @@ Lazy as_step(std::shared_ptr<const Loops> loops, const Format& wanted, std::opti
       .inputs = loops->inputs(),
       .make = [loops, wanted, dtype](Lazy::Inputs& in) { return loops->run(in, wanted, dtype); },
       .otherwise = std::move(otherwise),
+      .deliver = [loops, dtype](Lazy::Inputs& in,
+                                const planning::Destination& to) { return loops->deliver(in, to, dtype); },
       .numeric = [loops, wanted, dtype](Lazy::Inputs& in, const Tensor& earlier) -> std::optional<Tensor> {
         if (!(earlier.format() == wanted)) return std::nullopt;
         return loops->run_in_pattern_of(earlier, in, dtype);

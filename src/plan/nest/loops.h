@@ -22,6 +22,9 @@ struct Loops {
   std::vector<Lazy> inputs() const;
   /// The result over whole indices. Nothing where run_unit() says nothing.
   std::optional<Tensor> run(std::span<const Tensor> inputs, const Format& wanted, std::optional<DType> dtype) const;
+  /// A dense result, as it goes to a destination that has its type, unscaled, fresh or added to. Nothing elsewhere.
+  std::optional<Tensor> deliver(std::span<const Tensor> inputs, const planning::Destination& to,
+                                std::optional<DType> dtype) const;
   /// The numeric phase of such a run. Nothing where run_unit_in_pattern_of() says nothing.
   std::optional<Tensor> run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
                                           std::optional<DType> dtype) const;

@@ -72,9 +72,19 @@ std::optional<Tensor> Run::run_onto(Buffer values) {
   nest->input.joins = true;
   nest->kernel = kernel_for(nest->input);
   fitted_ = std::move(nest);
+  return result_in(std::move(values));
+}
+
+std::optional<Tensor> Run::run_into(Buffer memory) {
+  fitted_ = with_kernel(std::move(fitted_), o_);
+  return result_in(std::move(memory));
+}
+
+std::optional<Tensor> Run::result_in(Buffer memory) const {
   if (!can_run()) return std::nullopt;
-  RawArrays arrays = *execution::run(job(std::move(values)));
-  return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
+  RawArrays arrays = *execution::run(job(std::move(memory)));
+  if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
+  return dense_view(arrays.values, shape(), strides(), 0, u_.fill);
 }
 
 std::optional<Tensor> Run::run_in_pattern_of(const Tensor& earlier) {
@@ -117,7 +127,7 @@ i64 Run::slots_of_result(const Tensor& pattern) const {
 
 bool LoopNest::sums_everywhere() const {
   const auto& summed = input().summed;
-  if (!u_.bounds.empty() || u_.mask >= 0 || !u_.strides.empty() || u_.skew || meets() || !summed.back() ||
+  if (!u_.bounds.empty() || u_.mask >= 0 || u_.skew || meets() || !summed.back() ||
       u_.combine == merging::Combine::first)
     return false;
   const auto inside = static_cast<int>(std::ranges::find(summed, 1) - summed.begin());

@@ -58,14 +58,17 @@ class Run : LoopNest {
   Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
   /// Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run();
-  /// A result in a pattern, joined to these values.
+  /// A result in a pattern, or dense, joined to these values.
   std::optional<Tensor> run_onto(Buffer values);
+  /// A dense result in this memory.
+  std::optional<Tensor> run_into(Buffer memory);
   /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
   /// this pattern.
   std::optional<Tensor> run_in_pattern_of(const Tensor& earlier);
 
  private:
   Run(const Unit& unit, const Order& order, std::vector<Tensor> stored);
+  std::optional<Tensor> result_in(Buffer memory) const;
   static std::vector<Tensor> in_loop_order(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 
   // --- chunks ------------------------------------------------------------------------------------------------------
@@ -88,9 +91,9 @@ class Run : LoopNest {
   static std::vector<i64> shares(i64 chunks);
 
   // --- jobs --------------------------------------------------------------------------------------------------------
-  /// `onto`: the values that those of a pattern are joined to; none: fresh ones.
+  /// `onto`: the values that those of a pattern are joined to, or the memory of a dense result; none: fresh ones.
   execution::Job job(std::optional<Buffer> onto = {}) const;
-  execution::DenseResult dense(bool apart) const;
+  execution::DenseResult dense(bool apart, std::optional<Buffer> onto) const;
   execution::AssembledResult assembled(const std::vector<i64>& starts) const;
   execution::NumericResult numeric(const std::vector<i64>& starts) const;
   /// A single number of several chunks: each makes its own.

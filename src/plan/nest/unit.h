@@ -168,6 +168,9 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
 /// where only the interpreter could run it and nobody asked for that, where it has more diagonals than strips are
 /// worth, or where accesses that were taken for twins have other elements.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
+/// The same into row-major memory that the operands do not share, of dtype `compute`; `adds`: to what it holds.
+std::optional<Tensor> run_unit_into(Buffer memory, bool adds, const Unit& unit, const Order& order,
+                                    std::span<const Tensor> operands);
 /// The numeric phase of such a run, over the pattern of an earlier result. Nothing there too, where there is no such
 /// phase, and where the result has another pattern.
 std::optional<Tensor> run_unit_in_pattern_of(const Tensor& earlier, const Unit& unit, const Order& order,
