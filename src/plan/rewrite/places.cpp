@@ -67,7 +67,12 @@ bool restrict_to(const Places& places, Assignment& step, Asked& options, Operand
     for (const auto& i : shared) everywhere *= static_cast<double>(extents.at(i));
     if (everywhere < worth * static_cast<double>(places.tensor->nse())) return false;
   }
-  const Lazy pattern = all ? *places.tensor : projected(places, shared);
+  // A mask lets nothing through where there is fill-in, of which a product makes values: ones stand in the product, or,
+  // as what is no sum must not be one of its factors (it would be carried out before, for these places again), each
+  // place is stored once.
+  const bool is_sum = step.value.op() == Operator::sum,
+             fills_in = others.empty() && !stores_all(places.tensor->format());
+  const Lazy pattern = all && (is_sum || !fills_in) ? *places.tensor : projected(places, shared);
   step.indices = shared;
   const auto times_ones = [&] {
     const std::string ones = "#ones" + std::to_string(operands.size());
@@ -78,7 +83,6 @@ bool restrict_to(const Places& places, Assignment& step, Asked& options, Operand
     return true;
   };
   if (others.empty() && !stores_all(pattern.format())) {
-    // A mask lets nothing through where there is fill-in, of which a product makes values.
     options.format = pattern.format();
     return times_ones();
   }

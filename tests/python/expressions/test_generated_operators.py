@@ -139,3 +139,18 @@ def test_rewrites_that_give_back_what_they_were_given_come_to_an_end():
         st._core.evaluate(text, {"A": A, "B": B}, format="(i) -> (i: compressed)", general=g) for g in (False, True)
     )
     assert np.array_equal(found.to_dense(), want.to_dense())
+    assert str(st.explain(text, A=A, B=B, format="(i) -> (i: compressed)")).count("#") < 30
+
+
+@pytest.mark.parametrize("fmt", ["BSR(2, 2)", "CSR", "(i, j) -> (i / 2 : dense, j : compressed, i % 2 : dense)", "DIA"])
+@pytest.mark.parametrize("reduction", ["any", "all", "max", "min", "sum"])
+def test_reductions_of_dense_operands_beside_elements_in_blocks(fmt, reduction):
+    rng = np.random.default_rng(7)
+    b = np.where(rng.random((6, 8)) < 0.4, rng.integers(-3, 4, (6, 8)), 0).astype(float)
+    B, A = st.from_dense(b, fmt), rng.integers(-3, 4, (4, 8)).astype(float)
+    D = rng.integers(-3, 4, (6, 8)).astype(float)
+    text = f"R(m,l) = B(m,l) * {reduction}(i, max(A(i,l), D(m,l)))"
+    inner = getattr(np, reduction)(np.maximum(A[:, None, :], D[None]), axis=0)
+    for wanted in (None, "CSR", fmt):
+        got = st.evaluate(text, A=A, B=B, D=D, format=wanted)
+        assert np.array_equal(got.to_dense(), b * inner), wanted
