@@ -246,7 +246,12 @@ class Fitter {
       places *= piece;
       input_.held.insert(input_.held.begin(), {var[static_cast<std::size_t>(*i)], piece});
     }
-    if (!o_.lanes_of_sum || places == 0) return;
+    const int last = input_.num_vars - 1;
+    const auto lies_across = [&](const merging::Operand& o) {  // what was planned for may lie in memory otherwise
+      return o.dense && std::ranges::count(o.vars, last) > 0 &&
+             (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last);
+    };
+    if (!o_.lanes_of_sum || std::ranges::any_of(input_.operands, lies_across)) return;
     input_.lanes_of_sum = true;
     while (extents_.back() % input_.lanes != 0) input_.lanes /= 2;
     input_.few_terms = !sums_long(u_, o_) && !long_rows_;

@@ -1,36 +1,18 @@
 // Which places of a dense result's blocks stay in registers while sums run.
 #include <algorithm>
 
-#include "plan/nest/plain.h"
 #include "plan/nest/tile.h"
 
 namespace strata::direct {
 namespace {
 
 bool is_inside(const Unit& u, int index) { return u.inside[static_cast<std::size_t>(index)] != 0; }
-bool has(const Access& a, int index) { return std::ranges::find(a.indices, index) != a.indices.end(); }
-
 /// Is this one tensor walked as it is stored, each element with a block of constant size?
 bool is_in_blocks(const Unit& u, const Order& o, std::size_t k) {
   const Access& a = u.accesses[k];
   if (o.convert[k] || a.tensor.format().num_batch_levels() > 0) return false;
   const auto inside = std::ranges::count_if(a.indices, [&](int i) { return is_inside(u, i); });
   return tail_of(u, a) == inside;
-}
-
-/// Do all operands that have this index lie along it?
-bool all_lie_along(const Unit& u, int index) {
-  return std::ranges::all_of(u.accesses, [&](const Access& a) {
-    if (!has(a, index)) return true;
-    if (!a.dense) {
-      const Format& f = a.tensor.format();
-      const auto& e = f.spec().exprs[static_cast<std::size_t>(f.level(f.num_levels() - 1).expr)];
-      return a.indices[static_cast<std::size_t>(e.a)] == index && !a.tensor.type().shared_value;
-    }
-    if (!a.tensor.format().is_identity()) return false;
-    const auto d = static_cast<std::size_t>(std::ranges::find(a.indices, index) - a.indices.begin());
-    return dimension_strides(strided(a.tensor))[d] == 1;
-  });
 }
 
 }  // namespace
@@ -95,9 +77,10 @@ void hold_blocks(const Unit& u, Order& o) {
     return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == last; });
   };
   o.lanes_of_sum = tile < 0 && !sums_inside.empty() && lanes_of(t) > 1 &&
-                   u.extents[static_cast<std::size_t>(last)] % 2 == 0 && all_lie_along(u, last) &&
+                   u.extents[static_cast<std::size_t>(last)] % 2 == 0 &&
+                   std::ranges::all_of(u.accesses, [&](const Access& a) { return lies_along(a, last); }) &&
                    (t == DType::f32 || t == DType::f64) && std::ranges::none_of(u.bounds, bounds_it) &&
-                   merging::has_lanes(u, [&](int k) { return has(u.accesses[static_cast<std::size_t>(k)], last); });
+                   merging::has_lanes(u, [&](int k) { return u.accesses[static_cast<std::size_t>(k)].has(last); });
 }
 
 }  // namespace strata::direct

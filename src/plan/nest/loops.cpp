@@ -152,11 +152,16 @@ std::vector<Lazy> Loops::inputs() const {
   return out;
 }
 
+Shape Loops::shape() const {
+  if (!cuts.empty()) return cuts.front().shape;
+  Shape out;
+  for (const int i : unit.output) out.push_back(unit.extents[static_cast<std::size_t>(i)]);
+  return out;
+}
+
 TensorType Loops::type(const Format& wanted, std::optional<DType> dtype) const {
   TensorType built;
-  if (cuts.empty())
-    for (const int i : unit.output) built.shape.push_back(unit.extents[static_cast<std::size_t>(i)]);
-  else built.shape = cuts.front().shape;
+  built.shape = shape();
   built.dtype = unit.dtype;
   built.fill = unit.fill.as(unit.dtype);
   TensorType out = converted_type(built, elements(), wanted, dtype);
@@ -219,8 +224,7 @@ std::optional<Tensor> Loops::deliver(std::span<const Tensor> inputs, const plann
   // What is there is added to, not combined with.
   if (adds && (unit.combine != merging::Combine::plus || unit.ring || !unit.fill.is_zero())) return std::nullopt;
   const Tensor& out = *to.out;
-  if (out.dtype() != unit.compute || out.shape() != type(out.format(), {}).shape || !is_row_major(out) ||
-      out.part().values.read_only)
+  if (out.dtype() != unit.compute || out.shape() != shape() || !is_row_major(out) || out.part().values.read_only)
     return std::nullopt;
   const auto range = execution::extent_of(execution::view_of(out));
   if (range.first == range.second || std::ranges::any_of(inputs, [&](const Tensor& t) { return touches(t, range); }))

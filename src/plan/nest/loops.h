@@ -29,6 +29,7 @@ struct Loops {
   std::optional<Tensor> run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
                                           std::optional<DType> dtype) const;
   std::string no_numeric_phase(const Format& wanted) const;
+  Shape shape() const;
   /// What run() makes, and about how many elements it has.
   TensorType type(const Format& wanted, std::optional<DType> dtype) const;
   planning::Stats stats(const TensorType& type) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "execute/dense_view.h"
 #include "kernels/panels.h"
 #include "levels/index_view.h"
@@ -64,9 +65,8 @@ std::optional<SumPanels> panels_of(const Unit& u, const Order& o) {
     if (a.indices.back() != out.index || a.tensor.dtype() != t || !planning::is_plain_dense(a.tensor.type()) ||
         !a.tensor.type().strides.empty() || !a.tensor.format().is_identity())
       return {};
-    i64 size = 1;
-    for (const int i : a.indices)
-      if (__builtin_mul_overflow(size, u.extents[static_cast<std::size_t>(i)], &size) || size == 0) return {};
+    const i64 size = checked_product(a.tensor.shape()).value_or(0);
+    if (size == 0) return {};
     // Where it is large it is packed also if its rows come in their order: parts of them that lie a page apart are
     // misses of their own, which a copy has in flight together.
     const bool packed = size >= machine().second_level / bytes_of(t);

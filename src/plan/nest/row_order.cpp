@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/checked.h"
 #include "kernels/caches.h"
 #include "levels/index_view.h"
 #include "tensor/tensor_impl.h"
@@ -63,18 +64,15 @@ RowsInOrder rows_in_order(const Unit& u, const Order& o) {
     if (f.level(l).kind != LevelKind::dense) return {};
   const int sum = o.indices[n - 1], column = o.indices[n - 2], row = o.indices[n - 3];
   const i64 length = u.extents[static_cast<std::size_t>(sum)];
-  const auto has = [](const Access& a, int index) { return std::ranges::find(a.indices, index) != a.indices.end(); };
   RowsInOrder out;
   bool of_row = false, of_both = false;
   for (const Access& a : u.accesses) {
     if (!a.dense) continue;
-    of_row = of_row || (has(a, row) && has(a, sum));
-    of_both = of_both || (has(a, row) && has(a, column));
-    i64 size = 1;
-    for (const int i : a.indices)
-      if (__builtin_mul_overflow(size, u.extents[static_cast<std::size_t>(i)], &size)) size = INT64_MAX;
-    const i64 width = static_cast<i64>(size_of(a.tensor.dtype()));
-    if (!has(a, column) || !has(a, sum) || size == 0 || size < fewest_bytes / width) continue;
+    of_row = of_row || (a.has(row) && a.has(sum));
+    of_both = of_both || (a.has(row) && a.has(column));
+    const i64 size = checked_product(a.tensor.shape()).value_or(INT64_MAX),
+              width = static_cast<i64>(size_of(a.tensor.dtype()));
+    if (!a.has(column) || !a.has(sum) || size == 0 || size < fewest_bytes / width) continue;
     out.row_bytes = std::max(out.row_bytes, size / u.extents[static_cast<std::size_t>(column)] * width);
     out.bytes = std::max(out.bytes, size > INT64_MAX / width ? INT64_MAX : size * width);
   }

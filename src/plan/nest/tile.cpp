@@ -6,18 +6,16 @@
 
 namespace strata::direct {
 
-namespace {
-
-bool has(const Access& a, int index) { return std::ranges::find(a.indices, index) != a.indices.end(); }
-
-/// Does a dense operand lie in memory along this index?
 bool lies_along(const Access& a, int index) {
-  if (!a.dense || !a.tensor.format().is_identity()) return false;
-  const auto dim = std::ranges::find(a.indices, index) - a.indices.begin();
-  return dimension_strides(strided(a.tensor))[static_cast<std::size_t>(dim)] == 1;
+  if (!a.has(index)) return true;
+  const Format& f = a.tensor.format();
+  if (!a.dense) {
+    const auto& e = f.spec().exprs[static_cast<std::size_t>(f.level(f.num_levels() - 1).expr)];
+    return e.op == ExprNode::dim && a.indices[static_cast<std::size_t>(e.a)] == index && !a.tensor.type().shared_value;
+  }
+  const auto d = static_cast<std::size_t>(std::ranges::find(a.indices, index) - a.indices.begin());
+  return f.is_identity() && dimension_strides(strided(a.tensor))[d] == 1;
 }
-
-}  // namespace
 
 int tile_of(const Unit& u, const std::vector<int>& order) {
   const DType t = u.compute;
@@ -34,15 +32,16 @@ int tile_of(const Unit& u, const std::vector<int>& order) {
       std::ranges::none_of(
           u.accesses,
           [&](const Access& a) {
-            return !a.dense && std::any_of(at + 1, order.end(), [&](int i) { return has(a, i); });
+            return !a.dense && std::any_of(at + 1, order.end(), [&](int i) { return a.has(i); });
           }))
     return -1;
-  if (std::ranges::any_of(u.accesses, [&](const Access& a) { return has(a, index) && !lies_along(a, index); }) ||
+  if (std::ranges::any_of(u.accesses,
+                          [&](const Access& a) { return a.has(index) && (!a.dense || !lies_along(a, index)); }) ||
       std::ranges::any_of(u.bounds, [&](const auto& b) {
         return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == index; });
       }))
     return -1;
-  const auto moves = [&](int k) { return has(u.accesses[static_cast<std::size_t>(k)], index); };
+  const auto moves = [&](int k) { return u.accesses[static_cast<std::size_t>(k)].has(index); };
   return merging::has_lanes(u, moves) ? index : -1;
 }
 

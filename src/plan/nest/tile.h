@@ -7,6 +7,9 @@ namespace strata::direct {
 
 /// Vectors that stay in registers at once.
 constexpr int tile_vectors = 8;
+/// Do an operand's values lie in memory along this index, wherever it has it? Those of a sparse one within each parent
+/// of its last level.
+bool lies_along(const Access& access, int index);
 /// The index of a dense result that loops in this order may take in vectors whose sums stay in registers (Input::tile):
 /// the last of the result's, along whose memory all run that have it, which are dense. -1: none
 int tile_of(const Unit& unit, const std::vector<int>& order);

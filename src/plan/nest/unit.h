@@ -22,6 +22,7 @@ struct Access {
   std::vector<int> indices;  ///< per dimension: number of the index, each once
   bool dense = false;        ///< a value everywhere
   int twin = -1;             ///< an access before it under the same indices, of the same elements with other values
+  bool has(int index) const { return std::ranges::find(indices, index) != indices.end(); }
 };
 
 /// sum of coefficient * coordinate of an index < extent: places beyond are no part of the problem.
@@ -57,8 +58,7 @@ struct Unit : merging::Computation {
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
   /// Does no sparse operand have this index?
   bool is_of_dense_alone(int index) const {
-    return std::ranges::all_of(
-        accesses, [&](const Access& a) { return a.dense || std::ranges::find(a.indices, index) == a.indices.end(); });
+    return std::ranges::all_of(accesses, [&](const Access& a) { return a.dense || !a.has(index); });
   }
 };
 

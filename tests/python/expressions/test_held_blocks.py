@@ -116,6 +116,20 @@ def test_long_rows_keep_their_digits():
         np.testing.assert_allclose(got, exact, rtol=1e-6)
 
 
+def test_operands_that_lie_across():
+    rng = np.random.default_rng(9)
+    A, X = rng.integers(-2, 3, (32, 48)).astype(float), rng.integers(-4, 5, (48, 20)).astype(float)
+    a = st.asarray(A).to("BSR(4, 4)")
+    for x in (X[:, 3], X[::-1, 4], np.asfortranarray(X)[:, 5], X.repeat(2, 0)[::2, 1]):
+        got = st.evaluate("y(i) = relu(A(i,j)) * x(j)", A=a, x=x)
+        np.testing.assert_array_equal(np.asarray(got), np.maximum(A, 0) @ x)
+        got = st.evaluate("y(i) = relu(A(i,j)) * exp(x(j) - x(j))", A=a, x=x)
+        np.testing.assert_array_equal(np.asarray(got), np.maximum(A, 0).sum(1))
+    for x in (np.asfortranarray(X), X[:, ::-1], X[:, ::2]):
+        got = st.evaluate("Y(i,k) = relu(A(i,j)) * X(j,k)", A=a, X=x)
+        np.testing.assert_array_equal(np.asarray(got), np.maximum(A, 0) @ x)
+
+
 def test_explained():
     a = st.asarray(np.eye(64)).to("BSR(4, 4)")
     text = st.explain("Y(i,k) = relu(A(i,j)) * X(j,k)", A=a, X=np.ones((64, 24)))
