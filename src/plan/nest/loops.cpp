@@ -112,10 +112,18 @@ static std::optional<Loops> loops_in_place(const NestProblem& problem, std::stri
   return loops;
 }
 
-std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips) {
+std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips, bool turns) {
   auto loops = loops_in_place(problem, why, strips);
-  const auto copied = loops ? with_rows_together(problem, *loops) : std::nullopt;
-  return copied ? loops_in_place(*copied, why, strips) : std::move(loops);
+  if (!loops) return std::nullopt;
+  if (const auto copied = with_rows_together(problem, *loops)) return loops_in_place(*copied, why, strips);
+  std::vector<int> turned;
+  if (const auto columns = turns ? with_columns_last(problem, *loops, turned) : std::nullopt)
+    if (auto other = loops_in_place(*columns, why, strips);
+        other && other->order.dense_result && 1.5 * other->order.cost < loops->order.cost) {
+      other->turned = std::move(turned);
+      return other;
+    }
+  return loops;
 }
 
 std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked> cuts, std::string& why, bool strips) {
@@ -144,7 +152,13 @@ bool Loops::is_cut() const { return cuts.size() > 1 || (!cuts.empty() && cuts[0]
 
 std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_string()); }
 
-std::string Loops::describe(bool code) const { return describe_unit(unit, order, format, code); }
+std::string Loops::describe(bool code) const {
+  const std::string moved = turned.empty() ? ""
+                                           : "dense operands as copies along " +
+                                                 unit.names[static_cast<std::size_t>(unit.output.back())] +
+                                                 ", and the result is turned row by row\n";
+  return moved + describe_unit(unit, order, format, code);
+}
 
 std::vector<Lazy> Loops::inputs() const {
   std::vector<Lazy> out;
@@ -155,7 +169,10 @@ std::vector<Lazy> Loops::inputs() const {
 Shape Loops::shape() const {
   if (!cuts.empty()) return cuts.front().shape;
   Shape out;
-  for (const int i : unit.output) out.push_back(unit.extents[static_cast<std::size_t>(i)]);
+  for (std::size_t d = 0; d < unit.output.size(); ++d) {
+    const int i = unit.output[turned.empty() ? d : static_cast<std::size_t>(turned[d])];
+    out.push_back(unit.extents[static_cast<std::size_t>(i)]);
+  }
   return out;
 }
 
@@ -201,6 +218,7 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
                                  std::optional<DType> dtype) const {
   auto result = run_unit(unit, order, inputs);
   if (!result) return std::nullopt;
+  if (!turned.empty()) result = execution::row_major_copy(result->transpose(turned));
   if (!cuts.empty() && !(result->format() == format)) result = convert(*result, format, {.zeros = Zeros::keep});
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
     const Tensor whole = cut->joined(*result);
@@ -218,8 +236,8 @@ std::optional<Tensor> Loops::deliver(std::span<const Tensor> inputs, const plann
   const bool adds = to.beta.to_complex() == 1.0, whole = std::ranges::all_of(cuts, [](const Blocked& c) {
                                                    return c.turned.empty();  // it would be another view of the memory
                                                  });
-  const bool plain = order.dense_result && order.along < 0 && !unit.output.empty() && unit.dtype == unit.compute &&
-                     dtype.value_or(unit.dtype) == unit.dtype;
+  const bool plain = order.dense_result && order.along < 0 && turned.empty() && !unit.output.empty() &&
+                     unit.dtype == unit.compute && dtype.value_or(unit.dtype) == unit.dtype;
   if (!plain || !whole || !to.out || to.alpha.to_complex() != 1.0 || !(adds || to.beta.is_zero())) return std::nullopt;
   // What is there is added to, not combined with.
   if (adds && (unit.combine != merging::Combine::plus || unit.ring || !unit.fill.is_zero())) return std::nullopt;

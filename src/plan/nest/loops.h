@@ -7,7 +7,8 @@
 namespace strata::direct {
 
 struct Loops {
-  std::vector<Blocked> cuts;  ///< one after the other
+  std::vector<Blocked> cuts;     ///< one after the other
+  std::vector<int> turned = {};  ///< of a dense result: its dimension d is dimension turned[d] of what the loops make
   Assignment assignment;
   Unit unit;
   Order order;
@@ -44,10 +45,10 @@ struct Loops {
 /// Cuts the blocks that operands have after `cuts`.
 void cut_blocks(const NestProblem& problem, std::vector<Blocked>& cuts);
 /// Nothing where it cannot be done, and `why`. `cuts` have been made of the problem, down to the last block.
-/// `strips`: may the result be gathered by diagonals?
+/// `strips`: may the result be gathered by diagonals? `turns`: may the loops make another order of its dimensions?
 std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked> cuts, std::string& why,
                                 bool strips = true);
-std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips = true);
+std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips = true, bool turns = true);
 
 /// These loops as a step; `otherwise` where they cannot run. `title` stands before the assignment, `before` before the
 /// loops, in what is shown of them.

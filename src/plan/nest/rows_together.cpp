@@ -71,6 +71,12 @@ struct Copies {
     rows += all;
     made.emplace(e.node().name, copied(t, static_cast<int>(along)));
   }
+  /// Over the copies.
+  NestProblem problem() && {
+    NestProblem out = given;
+    for (auto& [name, copy] : made) out.operands.insert_or_assign(name, std::move(copy));
+    return out;
+  }
 };
 
 }  // namespace
@@ -87,8 +93,29 @@ std::optional<NestProblem> with_rows_together(const NestProblem& problem, const 
   // A gathered sum costs some eight times one over a row in one piece, and to copy a row as much as two.
   const double slots = u.accesses[static_cast<std::size_t>(o.pattern)].tensor.stats().slots;
   if (copies.made.empty() || slots < static_cast<double>(copies.rows) / 4) return {};
-  NestProblem out = problem;
-  for (auto& [name, copy] : copies.made) out.operands.insert_or_assign(name, copy);
+  return std::move(copies).problem();
+}
+
+std::optional<NestProblem> with_columns_last(const NestProblem& problem, const Loops& loops, std::vector<int>& turned) {
+  constexpr double little = 65536;  // innermost iterations
+  const Unit& u = loops.unit;
+  const Order& o = loops.order;
+  const bool number = u.compute == DType::f32 || u.compute == DType::f64;
+  if (!o.dense_result || o.along >= 0 || o.tile >= 0 || !number || !loops.cuts.empty() || u.mask >= 0 ||
+      problem.constraints.given || o.visits < little || u.output.size() < 2 || u.is_of_dense_alone(u.output.back()))
+    return {};
+  const auto longest = std::ranges::max_element(
+      u.output, {}, [&](int i) { return u.is_of_dense_alone(i) ? u.extents[static_cast<std::size_t>(i)] : 0; });
+  const auto column = static_cast<std::size_t>(*longest);
+  if (!u.is_of_dense_alone(*longest) || u.extents[column] < least_row) return {};
+  Copies copies{problem, u.names[column]};
+  copies.collect(problem.assignment.value);
+  NestProblem out = std::move(copies).problem();
+  const auto at = longest - u.output.begin();
+  std::rotate(out.assignment.indices.begin() + at, out.assignment.indices.begin() + at + 1,
+              out.assignment.indices.end());
+  const int last = static_cast<int>(u.output.size()) - 1;
+  for (int d = 0; d <= last; ++d) turned.push_back(d < at ? d : d == at ? last : d - 1);
   return out;
 }
 

@@ -327,7 +327,7 @@ std::string emit(const Assignment& a, const Operands& operands, const Asked& opt
   const auto p = prepare(a, operands, options, why);
   const bool steps =
       p && (has_reduction(p->body) || folded(p->problem.assignment, p->problem.operands, p->problem.options));
-  const auto loops = p && !steps ? make_loops(p->problem, why) : std::nullopt;
+  const auto loops = p && !steps ? make_loops(p->problem, why, true, false) : std::nullopt;
   if (!loops)
     throw Unsupported({.what = "this expression is not one kernel",
                        .expected = "one nest of loops",
