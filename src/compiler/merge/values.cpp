@@ -291,8 +291,8 @@ Element Values::load(const ElementwiseNode& node, const Place& at, Stmts& out) {
   if (o.missing)
     present = both(present, ir::ne(v.re, ir::broadcast(constant(o.missing->as(node.dtype)).re, v.lanes())));
   if (present) v = arithmetic_.either(present, v, arithmetic_.broadcast(constant(node.value), v.lanes()));
-  // (Only where what is absent changes nothing are values taken in vectors some of which are missing.)
-  if (v.lanes() > 1) present = nullptr;
+  // (Only in a semiring, where what is absent changes nothing, are values taken in vectors some of which are missing.)
+  if (o.missing && v.lanes() > 1) present = nullptr;
   return {present, named("v_" + name_of_operand(k), v, out)};
 }
 

@@ -116,6 +116,36 @@ def test_long_rows_keep_their_digits():
         np.testing.assert_allclose(got, exact, rtol=1e-6)
 
 
+@pytest.mark.parametrize("engine", ["auto", "interpreter"])
+@pytest.mark.parametrize("block", ["BSR(4, 4)", "BSR(2, 8)", "BSR(3, 3)"])
+def test_what_is_absent_beside_infinities(block, engine, settings):
+    """Several operands in the same blocks: a block that one of them has not takes no part, whatever the others hold."""
+    settings.engine = engine
+    rng = np.random.default_rng(11)
+
+    def blocks():
+        r, c = (int(n) for n in block[4:-1].split(","))
+        there = np.kron(rng.random((48 // r, 48 // c)) < 0.4, np.ones((r, c))) > 0
+        return np.where(there, rng.integers(1, 5, (48, 48)), 0).astype(float), there
+
+    (A, a), (B, b), (C, c) = blocks(), blocks(), blocks()
+    B[b] = np.where(rng.random(b.sum()) < 0.3, np.inf, B[b])
+    x, X = rng.integers(1, 4, 48).astype(float), rng.integers(1, 4, (48, 24)).astype(float)
+    with np.errstate(invalid="ignore"):
+        both = np.where(b & c, B * C, 0)
+    for value, terms in (
+        ("A(i,j) + B(i,j) * C(i,j)", A + both),
+        ("B(i,j) * C(i,j)", both),
+        ("max(A(i,j), B(i,j) * C(i,j))", np.maximum(A, both)),
+        ("A(i,j) * C(i,j) + C(i,j)", A * C + C),
+    ):
+        given = {n: st.asarray(m).to(block) for n, m in dict(A=A, B=B, C=C).items() if n + "(" in value}
+        got = st.evaluate(f"y(i) = ({value}) * x(j)", **given, x=x)
+        np.testing.assert_array_equal(np.asarray(got), terms @ x, err_msg=value)
+        got = st.evaluate(f"Y(i,k) = ({value}) * X(j,k)", **given, X=X)
+        np.testing.assert_array_equal(np.asarray(got), terms @ X, err_msg=value)
+
+
 def test_operands_that_lie_across():
     rng = np.random.default_rng(9)
     A, X = rng.integers(-2, 3, (32, 48)).astype(float), rng.integers(-4, 5, (48, 20)).astype(float)
