@@ -128,7 +128,7 @@ def test_what_is_absent_beside_infinities(block, engine, settings):
         there = np.kron(rng.random((48 // r, 48 // c)) < 0.4, np.ones((r, c))) > 0
         return np.where(there, rng.integers(1, 5, (48, 48)), 0).astype(float), there
 
-    (A, a), (B, b), (C, c) = blocks(), blocks(), blocks()
+    (A, _), (B, b), (C, c) = blocks(), blocks(), blocks()
     B[b] = np.where(rng.random(b.sum()) < 0.3, np.inf, B[b])
     x, X = rng.integers(1, 4, 48).astype(float), rng.integers(1, 4, (48, 24)).astype(float)
     with np.errstate(invalid="ignore"):
