@@ -50,16 +50,7 @@ Stmt Nest::places_at_once(int behind, const Place& at, const std::vector<Expr>& 
   if (!inside.groups.empty()) return emit(behind, inside);
   inside.groups = {{0, in_.lanes_of_sum ? in_.lanes : 1}};
   if (!can_check_sums()) return emit(behind, inside);
-  Stmts out;
-  watch_products({inside.groups[0].lanes}, out);
-  out.push_back(emit(behind, inside));
-  const std::size_t told = lines_.size();
-  const Expr unsure = is_unsure();
-  one_chain_ = true;
-  out.push_back(ir::branch(unsure, emit(behind, inside)));
-  one_chain_ = false;
-  lines_.resize(told);
-  return ir::block(std::move(out));
+  return checked({inside.groups[0].lanes}, [&] { return emit(behind, inside); });
 }
 
 Stmt Nest::sum_of_block(int var, const Place& at) {

@@ -96,13 +96,19 @@ Stmt Nest::emit_tile(const Place& at) {
                : loop_in_pieces(names_, letter(var), ir::int_const(0), all, pieces, piece);
   };
   if (inverted_ || !can_check_sums()) return loop(in_.vectors);
+  return checked({in_.lanes, 1}, [&] { return loop(one_chain_ ? 1 : in_.vectors); });
+}
+
+Stmt Nest::checked(const std::vector<int>& lanes, const std::function<Stmt()>& loops) {
   Stmts out;
-  watch_products({in_.lanes, 1}, out);
-  out.push_back(loop(in_.vectors));
+  watch_products(lanes, out);
+  out.push_back(loops());
+  const std::size_t told = lines_.size();
   const Expr unsure = is_unsure();
   one_chain_ = true;
-  out.push_back(ir::branch(unsure, loop(1)));
+  out.push_back(ir::branch(unsure, loops()));
   one_chain_ = false;
+  lines_.resize(told);  // the same loops
   return ir::block(std::move(out));
 }
 

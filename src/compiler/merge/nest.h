@@ -20,6 +20,8 @@ class Nest : private Results {
   Stmt emit(int var, const Place& at) override;
   Stmt emit_loop(int var, const Place& at) override;
   Stmt emit_tile(const Place& at);
+  /// These loops without the choices of a semiring, and again with them, in one chain, where a product needed them.
+  Stmt checked(const std::vector<int>& lanes, const std::function<Stmt()>& loops);
   // --- held.cpp ---
   /// The loops behind the places of a block that are held, for all of these at once.
   Stmt emit_held(const Place& at);

@@ -182,10 +182,11 @@ class Fitter {
  private:
   /// Do all operands that have this variable lie along it in memory?
   bool all_lie_along(int var) const {
-    return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) {
-      return std::ranges::find(o.vars, var) == o.vars.end() ||
-             (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var);
-    });
+    return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) { return lies_along(o, var); });
+  }
+  static bool lies_along(const merging::Operand& o, int var) {
+    return std::ranges::find(o.vars, var) == o.vars.end() ||
+           (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var);
   }
 
   /// Does the sum, of which there is one, run over few terms in vectors? These keep its digits as they are.
@@ -247,10 +248,8 @@ class Fitter {
       input_.held.insert(input_.held.begin(), {var[static_cast<std::size_t>(*i)], piece});
     }
     const int last = input_.num_vars - 1;
-    const auto lies_across = [&](const merging::Operand& o) {  // what was planned for may lie in memory otherwise
-      return o.dense && std::ranges::count(o.vars, last) > 0 &&
-             (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last);
-    };
+    const auto lies_across = [&](const merging::Operand& o) { return o.dense && !lies_along(o, last); };
+    // What was planned for may lie in memory otherwise.
     if (!o_.lanes_of_sum || std::ranges::any_of(input_.operands, lies_across)) return;
     input_.lanes_of_sum = true;
     while (extents_.back() % input_.lanes != 0) input_.lanes /= 2;

@@ -8,14 +8,6 @@ import strata as st
 FORMATS = ["CSR", "CSC", "COO", "(i, j) -> (i : compressed, j : compressed)", "ELL(90)", "BSR(4, 4)", "DIA"]
 
 
-@pytest.fixture(params=["auto", "interpreter"])
-def engine(request):
-    before = st.settings.engine
-    st.settings.engine = request.param
-    yield request.param
-    st.settings.engine = before
-
-
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_functions_and_semirings(fmt, engine):
     rng = np.random.default_rng(21)

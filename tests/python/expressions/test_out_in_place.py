@@ -34,14 +34,6 @@ def named(text, operands):
     return {n: operands[n] for n in dict.fromkeys(found) if n in operands}
 
 
-@pytest.fixture(params=["auto", "interpreter"])
-def engine(request):
-    before = st.settings.engine
-    st.settings.engine = request.param
-    yield
-    st.settings.engine = before
-
-
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_same_bits(fmt, dtype, engine):
