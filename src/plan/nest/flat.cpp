@@ -65,9 +65,12 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
   if (t.format().num_batch_levels() > 0) return Order::nested;  // whose values do not lie side by side
   const auto& [stored, slots, children, each_slot, full] = t.stats();
   if (slots == 0) return Order::nested;
-  // Short rows of a matrix.
+  // Short rows of a matrix, whose coordinates are listed (bits, packed and padded ones are not).
   const Format& f = t.format();
-  const bool rows_of_matrix = f.num_levels() == 2 && f.level(1).kind == LevelKind::compressed;
+  const auto is_of = [&](LevelKind outer) {
+    return f.level(0).kind == outer && f.level(1).kind == LevelKind::compressed;
+  };
+  const bool rows_of_matrix = f.num_levels() == 2 && (is_of(LevelKind::dense) || is_of(LevelKind::compressed));
   const double rows = rows_of_matrix && !children.empty() ? children[0] : 0;
   Order::Slots out = Order::alone;
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {

@@ -96,6 +96,21 @@ def test_values_of_rows(seed, of_rows, dtype):
     np.testing.assert_array_equal(other.to_dense(), got.to_dense().T)
 
 
+@pytest.mark.parametrize("outer", ["dense", "compressed", "bitmap", "delta(4)", "padded(90)", "compressed(nonunique)"])
+def test_values_of_rows_below_any_level(outer):
+    """Rows below bits, packed and padded coordinates: what such a level stores is no list of rows."""
+    a = rows(7, [2, 0, 1, 8, 0, 0, 3] * 10).toarray()
+    a[41:60] = 0
+    m = np.arange(1.0, 71)
+    A = st.from_dense(a, f"(i, j) -> (i : {outer}, j : compressed)")
+    got = st.evaluate("R(i,j) = A(i,j) * m(i)", A=A, m=m)
+    assert got.format == A.format and got.nse == A.nse
+    np.testing.assert_array_equal(got.to_dense(), a * m[:, None])
+    np.testing.assert_array_equal(st.einsum("i,ij->ji", m, A).to_dense(), (a * m[:, None]).T)
+    shifted = st.evaluate("R(i) = A(i + 2,j) * c(j)", A=A, c=np.ones(300))
+    np.testing.assert_allclose(shifted, a[2:].sum(axis=1), atol=1e-12)
+
+
 def test_rows_times_numbers():
     a = rows(5, [0, 3, 9, 1, 20, 0, 7])
     m = np.arange(7.0) - 2
