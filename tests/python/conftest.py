@@ -19,35 +19,35 @@ def no_copies(recwarn):
     assert not copies, [str(w.message) for w in copies]
 
 
-@pytest.fixture(params=[1, 3])
-def threads(request):
-    """How many threads compute."""
+@pytest.fixture
+def settings():
+    """What runs kernels on how many threads; as it was behind the test."""
     import strata as st
 
-    before = st.settings.threads
-    st.settings.threads = request.param
-    yield request.param
-    st.settings.threads = before
+    before = st.settings.engine, st.settings.threads
+    yield st.settings
+    st.settings.engine, st.settings.threads = before
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request, settings):
+    """How many threads compute."""
+    settings.threads = request.param
+    return request.param
 
 
 @pytest.fixture(params=["auto", "interpreter"])
-def engine(request):
+def engine(request, settings):
     """What runs kernels."""
-    import strata as st
-
-    before = st.settings.engine
-    st.settings.engine = request.param
-    yield request.param
-    st.settings.engine = before
+    settings.engine = request.param
+    return request.param
 
 
 @pytest.fixture(params=["auto", "interpreter", "general"])
-def evaluate(request):
+def evaluate(request, settings):
     """evaluate() by compiled code, by the interpreter, by the general path."""
     import strata as st
 
-    before = st.settings.engine
     general = request.param == "general"
-    st.settings.engine = "auto" if general else request.param
-    yield lambda text, named: st._core.evaluate(text, named, general=general)
-    st.settings.engine = before
+    settings.engine = "auto" if general else request.param
+    return lambda text, named: st._core.evaluate(text, named, general=general)

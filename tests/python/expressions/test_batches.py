@@ -34,13 +34,6 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def settings():
-    before = st.settings.engine, st.settings.threads
-    yield st.settings
-    st.settings.engine, st.settings.threads = before
-
-
 @pytest.mark.parametrize("seed", range(24))
 def test_against_numpy(seed, settings):
     rng = np.random.default_rng([17, seed])

@@ -79,7 +79,7 @@ def bsr(rng, blocks, density, size, seed):
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("size", [2, 3, 40])
-def test_product_of_block_matrices_at_size(size, threads):
+def test_product_of_block_matrices_at_size(size, threads, settings):
     rng = np.random.default_rng(size)
     n = 3000 // size
     A, B = bsr(rng, n, 8 / n, size, 1), bsr(rng, n, 8 / n, size, 2)
@@ -87,12 +87,8 @@ def test_product_of_block_matrices_at_size(size, threads):
     format = f"BSR({size}, {size})"
     how = st.explain("C(i,k) = A(i,j) * B(j,k)", A=a, B=b, format=format)
     assert "in blocks of" in how and "first" not in how and "then converts" not in how
-    before = st.settings.threads
-    st.settings.threads = threads
-    try:
-        got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=a, B=b, format=format)
-    finally:
-        st.settings.threads = before
+    settings.threads = threads
+    got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=a, B=b, format=format)
     got.validate()
     want = A @ B
     assert got.format == st.Format(format)

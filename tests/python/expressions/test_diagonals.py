@@ -48,7 +48,7 @@ def stored(a, fmt):
 @pytest.mark.parametrize("fmt", ["DIAI", "DIAJ"])
 @pytest.mark.parametrize("shape", [(30, 30), (40, 23), (23, 40), (1, 9), (9, 1)])
 @pytest.mark.parametrize("text", TEXTS)
-def test_elementwise(text, shape, fmt):
+def test_elementwise(text, shape, fmt, settings):
     a, b = band(shape, [-7, -1, 0, 2, 15], 1), band(shape, [-1, 0, 1, 2], 2)
     x = np.random.default_rng(3).integers(-5, 6, shape[fmt == "DIAJ"]).astype(float)
     want = TEXTS[text](a, b, x if fmt == "DIAJ" else x[:, None])
@@ -62,11 +62,9 @@ def test_elementwise(text, shape, fmt):
     assert got.format == st.Format(fmt) and got.shape == shape
     np.testing.assert_allclose(got.to_numpy(), want, rtol=1e-15, atol=0)
     values = got.values.tobytes()
-    before = st.settings.threads
     for threads in (1, 2, 7):
-        st.settings.threads = threads
+        settings.threads = threads
         assert st.evaluate(text, operands, format=fmt).to_numpy().tobytes() == got.to_numpy().tobytes()
-    st.settings.threads = before
     assert got.values.tobytes() == values
 
 

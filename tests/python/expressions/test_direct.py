@@ -39,20 +39,16 @@ def test_formats_in_and_out(seed):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_many_chunks(threads, monkeypatch):
+def test_many_chunks(threads, monkeypatch, settings):
     rng = np.random.default_rng(5)
     A, B, C = (matrix(rng, 20_000, 20_000, 4e-4) for _ in range(3))
     a, b, c = map(st.from_scipy, (A, B, C))
-    before = st.settings.threads
-    st.settings.threads = threads
-    try:
-        same(st.evaluate("R(i,j) = A(i,j) + B(i,j) + C(i,j)", A=a, B=b, C=c), A + B + C)
-        same(st.evaluate("R(i,k) = A(i,j) * B(j,k) + C(i,k)", A=a, B=b, C=c), A @ B + C)
-        same(st.evaluate("R(i,j) = A(i,j) * B(j,i)", A=a, B=b), A.multiply(B.T))
-        total = st.evaluate("r = A(i,j) * B(i,j)", A=a, B=b)
-        assert total == A.multiply(B).sum()
-    finally:
-        st.settings.threads = before
+    settings.threads = threads
+    same(st.evaluate("R(i,j) = A(i,j) + B(i,j) + C(i,j)", A=a, B=b, C=c), A + B + C)
+    same(st.evaluate("R(i,k) = A(i,j) * B(j,k) + C(i,k)", A=a, B=b, C=c), A @ B + C)
+    same(st.evaluate("R(i,j) = A(i,j) * B(j,i)", A=a, B=b), A.multiply(B.T))
+    total = st.evaluate("r = A(i,j) * B(i,j)", A=a, B=b)
+    assert total == A.multiply(B).sum()
 
 
 def test_a_result_larger_than_expected_grows():
@@ -134,7 +130,7 @@ def test_absent_is_not_zero():
     assert out.nse == 3 and np.isnan(out[0, 0]) and out[0, 1] == 1 and out[1, 1] == np.inf
 
 
-def test_interpreter_agrees():
+def test_interpreter_agrees(settings):
     A, B = (sp.random(50, 40, 0.1, random_state=k, format="csr") for k in (1, 2))
     a, b = map(st.from_scipy, (A, B))
     specs = (
@@ -144,17 +140,13 @@ def test_interpreter_agrees():
         "R(i) = A(i,j) * B(i,j)",
     )
     compiled = [st.evaluate(s, A=a, B=b) for s in specs]
-    before = st.settings.engine
-    st.settings.engine = "interpreter"
-    try:
-        for spec, want in zip(specs, compiled):
-            got = st.evaluate(spec, A=a, B=b)
-            if isinstance(want, st.Tensor):
-                assert got.format == want.format
-                got, want = got.to_dense(), want.to_dense()
-            assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
-    finally:
-        st.settings.engine = before
+    settings.engine = "interpreter"
+    for spec, want in zip(specs, compiled):
+        got = st.evaluate(spec, A=a, B=b)
+        if isinstance(want, st.Tensor):
+            assert got.format == want.format
+            got, want = got.to_dense(), want.to_dense()
+        assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
 
 
 TAILS = ["(i,j,r)->(i: compressed, j: compressed, r: dense)", "(i,j,r)->(i: dense, j: compressed, r: dense)"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from differential import random_format, thinned
 
 import strata as st
 
@@ -109,6 +110,33 @@ def test_values_of_rows_below_any_level(outer):
     np.testing.assert_array_equal(st.einsum("i,ij->ji", m, A).to_dense(), (a * m[:, None]).T)
     shifted = st.evaluate("R(i) = A(i + 2,j) * c(j)", A=A, c=np.ones(300))
     np.testing.assert_allclose(shifted, a[2:].sum(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["interpreter"], indirect=True)
+@pytest.mark.parametrize("seed", range(200))
+def test_any_storage_times_values_of_some_indices(seed, engine):
+    """In the operand's pattern, turned, beside itself, and summed."""
+    r = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in r.integers(1, 14, r.integers(2, 4)))
+    fmt = random_format(r, len(shape))
+    a = np.round(r.uniform(1, 9, shape)) * (r.random(shape) < r.choice([0.05, 0.3, 0.7]))
+    a = thinned(a, fmt)
+    A = st.from_dense(a, fmt)
+    names = "ijk"[: len(shape)]
+    some = [i for i in names if r.random() < 0.6] or [names[0]]
+    v = np.round(r.uniform(1, 9, [shape[names.index(i)] for i in some]))
+    order = [int(d) for d in r.permutation(len(shape))]
+    of, in_a, result = ",".join(some), ",".join(names), ",".join(names[d] for d in order)
+    times = np.einsum(f"{names},{''.join(some)}->{names}", a, v)
+    for text, want in (
+        (f"C({result}) = v({of}) * A({in_a})", times.transpose(order)),
+        (f"C({result}) = abs(A({in_a})) * (A({in_a}) * v({of}))", (times * a).transpose(order)),
+        (f"C({result}) = v({of}) * A({in_a}) + A({in_a})", (times + a).transpose(order)),
+        (f"c(i) = v({of}) * abs(A({in_a}))", times.sum(axis=tuple(range(1, len(shape))))),
+    ):
+        got = st.evaluate(text, A=A, v=v)
+        got = got.to_dense() if isinstance(got, st.Tensor) else got
+        np.testing.assert_array_equal(got, want, err_msg=f"{text}, A in {fmt}")
 
 
 def test_rows_times_numbers():

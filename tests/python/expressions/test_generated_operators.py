@@ -115,11 +115,9 @@ def test_each_step_is_explained():
     assert "into the pattern of mask" in how and "into a dense result" in how
 
 
-def test_a_notebook_shows_code_in_colours():
-    before = st.settings.engine
-    st.settings.engine = "jit"
+def test_a_notebook_shows_code_in_colours(settings):
+    settings.engine = "jit"
     text = st.plan("ij,j->i", st.from_dense(np.eye(3), "CSR"), np.ones(3)).show()
-    st.settings.engine = before
     page = text._repr_html_()
     assert "<b>schedule</b><pre>for i in level 0" in page and "<b>C</b>" in page
     pytest.importorskip("pygments")

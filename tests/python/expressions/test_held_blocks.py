@@ -32,13 +32,6 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def settings():
-    before = st.settings.engine, st.settings.threads
-    yield st.settings
-    st.settings.engine, st.settings.threads = before
-
-
 def operands(rng, dtype, divides):
     rows, columns = (rng.integers(1, 4, 2) * 48) if divides else rng.integers(1, 60, 2)
     width = int(rng.choice([1, 3, 8, 24, 130]))

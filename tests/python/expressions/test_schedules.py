@@ -311,18 +311,15 @@ def test_the_command(capsys):
     assert "chunks of j would add to the same elements of y" in capsys.readouterr().err
 
 
-def test_bits_do_not_depend_on_threads():
+def test_bits_do_not_depend_on_threads(settings):
     rng = np.random.default_rng(8)
     A = st.from_scipy(sp.random(3000, 3000, 0.003, format="csr", random_state=1))
     x = rng.standard_normal((3000, 8))
-    before, results = st.settings.threads, []
-    try:
-        for threads in (1, 2, 7):
-            st.settings.threads = threads
-            y = st.evaluate("Y(i,k) = A(i,j) * X(j,k)", A=A, X=x, schedule="reorder(i, j, k); vectorize(k)")
-            results.append(y.tobytes())
-    finally:
-        st.settings.threads = before
+    results = []
+    for threads in (1, 2, 7):
+        settings.threads = threads
+        y = st.evaluate("Y(i,k) = A(i,j) * X(j,k)", A=A, X=x, schedule="reorder(i, j, k); vectorize(k)")
+        results.append(y.tobytes())
     assert results[0] == results[1] == results[2]
 
 

@@ -83,7 +83,7 @@ def test_a_shift_outside_of_the_tensor():
 
 @pytest.mark.parametrize("format", ["CSR", "(i, j) -> (i: compressed, j: compressed)"])
 @pytest.mark.parametrize("first", ["i + r", "2*i + r", "i + 3"])
-def test_threads_share_a_large_one(format, first):
+def test_threads_share_a_large_one(format, first, settings):
     """Pieces of the outermost index, some of them without elements: the same bits for any number of threads."""
     import scipy.sparse as sp
 
@@ -94,16 +94,12 @@ def test_threads_share_a_large_one(format, first):
     a = a.tocsr()
     K = r.standard_normal((3, 3))
     got = []
-    before = st.settings.threads
-    try:
-        for n in (1, 2, 5):
-            st.settings.threads = n
-            got.append(
-                st.evaluate(f"Y(i,j) = A({first}, j + s) * K(r,s)", A=st.from_scipy(a).to(format), K=K, format="CSR")
-            )
-            got[-1].validate()
-    finally:
-        st.settings.threads = before
+    for n in (1, 2, 5):
+        settings.threads = n
+        got.append(
+            st.evaluate(f"Y(i,j) = A({first}, j + s) * K(r,s)", A=st.from_scipy(a).to(format), K=K, format="CSR")
+        )
+        got[-1].validate()
     for other in got[1:]:
         for mine, theirs in (
             (got[0].pos(1), other.pos(1)),

@@ -92,7 +92,7 @@ def test_against_scipy(a):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int8"])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_columns_that_lie_far_apart_go_through_buckets(dtype, skewed):
+def test_columns_that_lie_far_apart_go_through_buckets(dtype, skewed, settings):
     """More than 32,768 columns in no order; with empty ones, and some that hold a large part of all elements."""
     r = np.random.default_rng(7)
     rows, columns, stored = 3000, 100_003, 700_000
@@ -103,13 +103,10 @@ def test_columns_that_lie_far_apart_go_through_buckets(dtype, skewed):
     values = r.integers(1, 100, len(flat)).astype(dtype)
     a = sps.csr_array((values, (flat // columns, flat % columns)), shape=(rows, columns))
     want = a.tocsc()
-    made, before = [], st.settings.threads
-    try:
-        for threads in (1, 2, 7):
-            st.settings.threads = threads
-            made.append(st.from_scipy(a).to("CSC"))
-    finally:
-        st.settings.threads = before
+    made = []
+    for threads in (1, 2, 7):
+        settings.threads = threads
+        made.append(st.from_scipy(a).to("CSC"))
     for m in made:
         assert np.array_equal(m.pos(1), want.indptr) and np.array_equal(m.crd(1), want.indices)
         assert np.array_equal(np.asarray(m.values), want.data)

@@ -78,13 +78,9 @@ def test_wide_indices_factors_of_rows_and_what_is_there():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_threads_decide_nothing(threads):
+def test_threads_decide_nothing(threads, settings):
     a, rng = blocks(16, bands=200, columns=400), np.random.default_rng(4)
     U, V = rng.standard_normal((a.shape[0], 64)).astype("float32"), rng.standard_normal((400, 64)).astype("float32")
-    before = st.settings.threads
-    try:
-        st.settings.threads = threads
-        C = st.evaluate(SDDMM, A=st.from_scipy(a), U=U, V=V)
-    finally:
-        st.settings.threads = before
+    settings.threads = threads
+    C = st.evaluate(SDDMM, A=st.from_scipy(a), U=U, V=V)
     assert np.array_equal(C.values, one_by_one(a, U, V))

@@ -94,17 +94,14 @@ def test_panels_and_far_rows():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_threads_decide_nothing(threads):
+def test_threads_decide_nothing(threads, settings):
     a, rng = problem("complex128", 3000, 3000, 20, 7)
     x = draw(rng, 3000, 40)
-    A, before = st.from_scipy(a), st.settings.threads
-    try:
-        st.settings.threads = 1
-        want = A @ x
-        st.settings.threads = threads
-        assert np.array_equal(A @ x, want)
-    finally:
-        st.settings.threads = before
+    A = st.from_scipy(a)
+    settings.threads = 1
+    want = A @ x
+    settings.threads = threads
+    assert np.array_equal(A @ x, want)
 
 
 def test_what_is_no_number_stays_in_its_row():

@@ -254,19 +254,15 @@ def test_register_kernel():
 
 
 @pytest.mark.parametrize("format", ["CSR", "CSC", "COO", "BSR(2, 2)", "DIAJ", "(i, j) -> (i: dense, j: delta(4))"])
-def test_same_bits_with_any_number_of_threads(format):
+def test_same_bits_with_any_number_of_threads(format, settings):
     rng = np.random.default_rng(3)
     a = sps.random_array((3000, 2000), density=0.01, rng=rng).tocsr()
     A = st.from_scipy(a).to(format)
     x, X = rng.random(2000), rng.random((2000, 17))
-    before = st.settings.threads
     results = []
-    try:
-        for threads in (1, 2, 7):
-            st.settings.threads = threads
-            results.append(((A @ x).tobytes(), (A @ X).tobytes()))
-    finally:
-        st.settings.threads = before
+    for threads in (1, 2, 7):
+        settings.threads = threads
+        results.append(((A @ x).tobytes(), (A @ X).tobytes()))
     assert results[0] == results[1] == results[2]
 
 

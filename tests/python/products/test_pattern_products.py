@@ -13,13 +13,6 @@ FORMATS += ["(i, j) -> (i: compressed, j: bitmap)", "(i, j) -> (j - i: compresse
 FORMATS += ["(i, j) -> (i: dense, j: dense) + CSR", "(i, j) -> (i: bitmap, j: delta(3))"][1:]
 
 
-@pytest.fixture
-def engine():
-    before = st.settings.engine, st.settings.threads
-    yield st.settings
-    st.settings.engine, st.settings.threads = before
-
-
 def in_pattern(spec, *operands):
     """A plan whose result has the format of the one sparse operand, its dimensions in the order of the output."""
     inputs, output = spec.split("->")
@@ -129,12 +122,12 @@ def check_special(rng, spec, place, a, array, dense):
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_random(block, engine):
-    assert sum(check(seed, engine) for seed in range(60 * block, 60 * (block + 1))) > 40
+def test_random(block, settings):
+    assert sum(check(seed, settings) for seed in range(60 * block, 60 * (block + 1))) > 40
 
 
 @pytest.mark.parametrize("f", FORMATS)
-def test_sampled_product(f, engine):
+def test_sampled_product(f, settings):
     rng = np.random.default_rng(3)
     s = np.where(rng.random((60, 50)) < 0.2, rng.standard_normal((60, 50)), 0)
     x, y = rng.standard_normal((60, 40)), rng.standard_normal((40, 50))
@@ -142,15 +135,15 @@ def test_sampled_product(f, engine):
     for right in (y, np.ascontiguousarray(y.T).T):  # across, and contiguous along the sum
         results = []
         for threads in (1, 2, 7):
-            engine.threads = threads
+            settings.threads = threads
             got = st.evaluate("C(i,j) = S(i,j) * X(i,k) * Y(k,j)", S=a, X=x, Y=right)
             assert got.format == a.format
             results.append(got.to_dense())
         assert np.allclose(results[0], s * (x @ y), rtol=1e-12, atol=1e-12)
         assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
-        engine.engine = "interpreter"
+        settings.engine = "interpreter"
         same = st.evaluate("C(i,j) = S(i,j) * X(i,k) * Y(k,j)", S=a, X=x, Y=right)
-        engine.engine = "auto"
+        settings.engine = "auto"
         if st.plan("ij,j->i", a, x[:50, 0]).kernel_name != "interpreted":
             assert same.to_dense().tobytes() == results[0].tobytes()
     scaled = st.evaluate("C(j,i) = 2 * S(i,j) * d(j)", S=a, d=y[0])
@@ -175,8 +168,8 @@ def test_every_length_of_the_sum(k, dtype):
 @pytest.mark.parametrize("k", [4, 5, 8, 31, 64])
 @pytest.mark.parametrize("n", [1, 3, 64, 70, 131])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int8", "complex64"])
-def test_factors_that_lie_across_are_turned(k, n, dtype, engine):
-    engine.engine = "interpreter"
+def test_factors_that_lie_across_are_turned(k, n, dtype, settings):
+    settings.engine = "interpreter"
     rng = np.random.default_rng([k, n])
     s, x, y = (random_dense(rng, shape, dtype) for shape in ((6, n), (6, k), (k, n)))
     for right in (y, np.asfortranarray(y), np.repeat(y, 2, 1)[:, ::2]):
@@ -193,8 +186,8 @@ def test_one_factor_may_lie_along_the_sum_and_across():
 
 @pytest.mark.parametrize("dtype", COMMON)
 @pytest.mark.parametrize("other", ["float32", "int8", "complex128", "bool", "float16"])
-def test_promotion(dtype, other, engine):
-    engine.engine = "interpreter"
+def test_promotion(dtype, other, settings):
+    settings.engine = "interpreter"
     rng = np.random.default_rng(5)
     s, x = random_dense(rng, (9, 8), dtype), random_dense(rng, (8, 3), other)
     a = st.from_dense(s, "CSR")

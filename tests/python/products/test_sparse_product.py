@@ -50,7 +50,7 @@ def test_the_pattern_is_the_general_paths():
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("columns", [40, 5000])  # dense rows are walked by bits, scattered ones sorted
-def test_large(index, columns):
+def test_large(index, columns, settings):
     rng = np.random.default_rng(columns)
     a = sps.random(3000, 2000, 0.01, "csr", random_state=rng)
     b = sps.random(2000, columns, 0.01, "csr", random_state=rng)
@@ -58,13 +58,10 @@ def test_large(index, columns):
         m.indices, m.indptr = m.indices.astype(index), m.indptr.astype(index)
     expected = a @ b
     expected.sort_indices()
-    results, before = [], st.settings.threads
-    try:
-        for threads in (1, 2, 7):
-            st.settings.threads = threads
-            results.append(st.from_scipy(a) @ st.from_scipy(b))
-    finally:
-        st.settings.threads = before
+    results = []
+    for threads in (1, 2, 7):
+        settings.threads = threads
+        results.append(st.from_scipy(a) @ st.from_scipy(b))
     C = results[0].to_scipy()
     np.testing.assert_array_equal(C.indptr, expected.indptr)
     np.testing.assert_array_equal(C.indices, expected.indices)

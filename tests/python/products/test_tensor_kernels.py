@@ -17,13 +17,6 @@ KERNELS = [
 PATTERN = ["ijk,jr,kr,ir->ijk", "ijk,k->ijk", "ijk,i->ijk", "ij->ij", "ij,i->ij", "ijk->ijk", "ijk,->ijk"]
 
 
-@pytest.fixture
-def engine():
-    before = st.settings.engine, st.settings.threads
-    yield st.settings
-    st.settings.engine, st.settings.threads = before
-
-
 def case(rng, spec, dtype):
     inputs, output = spec.split("->")
     extent = {c: int(rng.choice([1, 2, 3, 5, 8, 9])) for c in "ijkl"}
@@ -37,14 +30,14 @@ def tolerance(dtype):
 
 
 @pytest.mark.parametrize("spec", KERNELS)
-def test_against_numpy(spec, engine):
+def test_against_numpy(spec, settings):
     rng = np.random.default_rng([11, KERNELS.index(spec)])
     for n in range(8):
         dtype = str(rng.choice(["float64", "float32", "int32", "complex128"], p=[0.5, 0.3, 0.1, 0.1]))
         arrays, dense = case(rng, spec, dtype)
         text = random_format(rng, arrays[0].ndim) if n > 3 else ("CSF", "COO", "CSF", "COO")[n]
         a = st.from_dense(arrays[0], text)
-        engine.engine = "jit" if n < 2 else "interpreter"
+        settings.engine = "jit" if n < 2 else "interpreter"
         expected = np.einsum(spec, *arrays)
         plan = st.plan(spec, a, *dense, format="dense")
         assert np.array_equal(plan.run(a, *dense), expected), f"{spec} {text} {dtype} {[x.shape for x in arrays]}"
@@ -55,7 +48,7 @@ def test_against_numpy(spec, engine):
 
 @pytest.mark.parametrize("spec", KERNELS + PATTERN)
 @pytest.mark.parametrize("text", ["CSF", "COO"])
-def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
+def test_bits_do_not_depend_on_threads_or_engine(spec, text, settings):
     rng = np.random.default_rng(7)
     inputs = spec.split("->")[0].split(",")
     extent = dict(i=30, j=20, k=12, l=5, r=32, s=5)
@@ -72,22 +65,22 @@ def test_bits_do_not_depend_on_threads_or_engine(spec, text, engine):
 
     results = []
     for threads in (1, 2, 7):
-        engine.threads = threads
+        settings.threads = threads
         results.append(run())
     np.testing.assert_allclose(results[0], expected, rtol=1e-3, atol=1e-3)
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
     if spec in PATTERN or st.plan(spec, a, *dense, format="dense").kernel_name == "compiled":
-        engine.engine = "interpreter"
+        settings.engine = "interpreter"
         assert run().tobytes() == results[0].tobytes()
 
 
-def test_a_sum_over_nothing_is_not_multiplied(engine):
+def test_a_sum_over_nothing_is_not_multiplied(settings):
     # Fiber (0, 1) holds nothing, nor does row 1: the factors there are infinite, and no element asks for them.
     csf = st.Tensor("CSF", (3, 3, 4), pos={0: [0, 2], 1: [0, 2, 3], 2: [0, 2, 2, 3]}, crd={0: [0, 2], 1: [0, 1, 2], 2: [1, 3, 0]},
                     values=np.array([2.0, 3.0, 5.0]))  # fmt: skip
     b, c = np.ones((3, 16)), np.ones((4, 16))
     b[1] = np.inf
-    for engine.engine in ("jit", "interpreter"):
+    for settings.engine in ("jit", "interpreter"):
         got = st.einsum("ijk,jr,kr->ir", csf, b, c)
         assert np.array_equal(got, np.broadcast_to([[5.0], [0], [5]], (3, 16)))
         rows = st.from_dense(np.array([[1.0, 2], [0, 0]]), "CSR")
@@ -99,8 +92,8 @@ def test_a_sum_over_nothing_is_not_multiplied(engine):
         assert np.isnan(st.einsum("ij,jr,i->ir", stored, np.ones((1, 16)), np.array([np.inf]))).all()
 
 
-def test_factors_are_hoisted_to_the_level_that_knows_them(engine):
-    engine.engine = "jit"
+def test_factors_are_hoisted_to_the_level_that_knows_them(settings):
+    settings.engine = "jit"
     t = st.from_dense(np.ones((4, 5, 6)), "CSF")
     m = [np.ones((n, 32)) for n in (4, 5, 6)]
     text = st.plan("ijk,jr,kr->ir", t, m[1], m[2]).show()
@@ -110,7 +103,7 @@ def test_factors_are_hoisted_to_the_level_that_knows_them(engine):
 
 
 @pytest.mark.parametrize("text", ["CSR", "COO", "CSC", "DCSR"])
-def test_rows_of_large_operands_are_asked_for_ahead(text, engine):
+def test_rows_of_large_operands_are_asked_for_ahead(text, settings):
     rng = np.random.default_rng(2)
     s = sp.random_array((300, 40000), density=3e-4, rng=rng, format="csr")
     x, y = rng.standard_normal((300, 32)), rng.standard_normal((40000, 32))
@@ -120,9 +113,9 @@ def test_rows_of_large_operands_are_asked_for_ahead(text, engine):
     i, j = s.nonzero()
     expected = sp.csr_array((s.data * (x[i] * y[j]).sum(1), (i, j)), s.shape)
     assert abs(got.to("CSR").to_scipy() - expected).max() < 1e-12
-    engine.engine = "interpreter"
+    settings.engine = "interpreter"
     assert st.evaluate(spec, S=a, X=x, Y=y).values.tobytes() == got.values.tobytes()
-    engine.engine = "jit"
+    settings.engine = "jit"
     if text in ("CSR", "DCSR"):
         assert "ahead" in st.plan("ij,ik,jk->ij", a, x, y).show()
         assert "ahead" not in st.plan("ij,ik,jk->ij", a, x[:, :4], y[:, :4]).show()
@@ -152,7 +145,7 @@ STRADDLING = [("ij,jk->ik", "CSR"), ("ij,jk->ik", "CSR + COO"), ("ijk,jr,kr->ir"
 
 
 @pytest.mark.parametrize("spec,text", STRADDLING)
-def test_rows_that_straddle_cache_lines_are_moved(spec, text, engine):
+def test_rows_that_straddle_cache_lines_are_moved(spec, text, settings):
     rng = np.random.default_rng(3)
     inputs, output = spec.split("->")
     first, *others = inputs.split(",")
@@ -168,7 +161,7 @@ def test_rows_that_straddle_cache_lines_are_moved(spec, text, engine):
         plan = (st.plan if in_pattern else st._core.plan_kernel)(spec, a, *placed)
         assert ("packed" if text == "CSR" else "to the start of a cache line") in plan.explain()
         for threads in (1, 2):
-            engine.threads = threads
+            settings.threads = threads
             results.append(np.asarray(plan.run(a, *placed).to_dense() if in_pattern else plan.run(a, *placed)))
     np.testing.assert_allclose(results[0], np.einsum(spec, x, *dense), rtol=1e-12, atol=1e-12)
     assert all(r.tobytes() == results[0].tobytes() for r in results)

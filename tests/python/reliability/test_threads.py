@@ -166,22 +166,18 @@ def test_expressions_of_several_sparse_operands(engine, monkeypatch):
     together(*[job(turn) for turn in (0, 0, 3, 5)])
 
 
-def test_settings_are_read_and_written_meanwhile():
+def test_settings_are_read_and_written_meanwhile(settings):
     """Whoever changes them while others compute gets the old or the new ones, and right results."""
     a, x = sample()
     A, y = st.from_scipy(a), a @ x
-    before = st.settings.threads
 
     def change():
         for n in range(60):
-            st.settings.threads = 1 + n % 3
+            settings.threads = 1 + n % 3
             assert "STRATA_ENGINE" in repr(st.settings)
 
     def use():
         for _ in range(60):
             assert np.array_equal(A @ x, y)
 
-    try:
-        together(change, use, use)
-    finally:
-        st.settings.threads = before
+    together(change, use, use)

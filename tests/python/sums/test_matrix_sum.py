@@ -14,14 +14,7 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def engine():
-    before = st.settings.engine
-    yield lambda name: setattr(st.settings, "engine", name)
-    st.settings.engine = before
-
-
-def check(text, a, b, c, want, engine):
+def check(text, a, b, c, want, settings):
     operands = {k: st.from_scipy(v) for k, v in zip("ABC", (a, b, c)) if k in text}
     told = st.explain("R(i,j) = " + text, operands)
     one_pattern = len(operands) == 1
@@ -33,9 +26,9 @@ def check(text, a, b, c, want, engine):
     got = st.evaluate("R(i,j) = " + text, operands)
     got.validate()
     np.testing.assert_allclose(got.to_dense(), want.toarray(), rtol=1e-6, atol=1e-6)
-    engine("jit")
+    settings.engine = "jit"
     other = st.evaluate("R(i,j) = " + text, operands)
-    engine("auto")
+    settings.engine = "auto"
     assert got.format == other.format
     for mine, theirs in ((got.pos(1), other.pos(1)), (got.crd(1), other.crd(1)), (got.values, other.values)):
         mine, theirs = np.array(mine), np.array(theirs)
@@ -51,14 +44,14 @@ def check(text, a, b, c, want, engine):
     "shape,density",
     [((100, 80), 0.1), ((1000, 5000), 0.02), ((3, 2000), 0.5), ((0, 5), 0), ((50, 0), 0), ((2000, 40), 0.9)],
 )
-def test_beside_scipy(dtype, text, shape, density, engine):
+def test_beside_scipy(dtype, text, shape, density, settings):
     r = np.random.default_rng(1)
     a, b, c = (sp.random_array(shape, density=density, rng=r, dtype=dtype, format="csr") for _ in range(3))
-    check(text, a, b, c, TEXTS[text](a, b, c), engine)
+    check(text, a, b, c, TEXTS[text](a, b, c), settings)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_rows_of_any_length(seed, engine):
+def test_rows_of_any_length(seed, settings):
     """Rows of 0 to 70 elements, many of them in both; explicit zeros of either sign, infinities and NaN."""
     r = np.random.default_rng(seed)
     dtype, columns = ("float32", "float64")[seed % 2], int(r.choice([20, 75, 3000]))
@@ -75,23 +68,19 @@ def test_rows_of_any_length(seed, engine):
     a, b, c = one(), one(), one()
     for text, want in TEXTS.items():
         with np.errstate(invalid="ignore"):
-            check(text, a, b, c, sp.csr_matrix(want(a.toarray(), b.toarray(), c.toarray())), engine)
+            check(text, a, b, c, sp.csr_matrix(want(a.toarray(), b.toarray(), c.toarray())), settings)
 
 
-def test_columns_positions_and_threads():
+def test_columns_positions_and_threads(settings):
     r = np.random.default_rng(7)
     a, b = (sp.random_array((30000, 200), density=0.05, rng=r, format="csr") for _ in range(2))
     A, B = (st.from_scipy(x) for x in (a, b))
-    before = st.settings.threads
-    try:
-        for n in (1, 2, 5):
-            st.settings.threads = n
-            for f in ("CSR", "CSC"):
-                got = st.evaluate("R(i,j) = A(i,j) - B(i,j)", A=A.to(f), B=B.to(f))
-                assert got.format == st.Format(f)
-                np.testing.assert_array_equal(got.to_dense(), (a - b).toarray())
-    finally:
-        st.settings.threads = before
+    for n in (1, 2, 5):
+        settings.threads = n
+        for f in ("CSR", "CSC"):
+            got = st.evaluate("R(i,j) = A(i,j) - B(i,j)", A=A.to(f), B=B.to(f))
+            assert got.format == st.Format(f)
+            np.testing.assert_array_equal(got.to_dense(), (a - b).toarray())
     wide = [
         st.Tensor(
             "CSR", x.shape, pos={1: x.indptr.astype(np.int64)}, crd={1: x.indices.astype(np.int32)}, values=x.data
@@ -123,7 +112,7 @@ def test_positions_of_any_width(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_many_terms_some_rows_at_a_time(dtype, engine):
+def test_many_terms_some_rows_at_a_time(dtype, settings):
     """Several windows of rows, one row longer than a window, rows without elements in front of and behind them."""
     r = np.random.default_rng(8)
 
@@ -137,24 +126,20 @@ def test_many_terms_some_rows_at_a_time(dtype, engine):
     terms = [one(k % 2) for k in range(5)]
     operands = {f"T{k}": st.from_scipy(t) for k, t in enumerate(terms)}
     text = "R(i,j) = T0(i,j) - T1(i,j) + T2(i,j) + T3(i,j) - T4(i,j)"
-    before = st.settings.threads
-    try:
-        for n in (1, 3):
-            st.settings.threads = n
-            got = st.evaluate(text, operands)
-            got.validate()
-            engine("jit")
-            other = st.evaluate(text, operands)
-            engine("auto")
-            for mine, theirs in ((got.pos(1), other.pos(1)), (got.crd(1), other.crd(1)), (got.values, other.values)):
-                assert np.array(mine).tobytes() == np.array(theirs).tobytes()
-    finally:
-        st.settings.threads = before
+    for n in (1, 3):
+        settings.threads = n
+        got = st.evaluate(text, operands)
+        got.validate()
+        settings.engine = "jit"
+        other = st.evaluate(text, operands)
+        settings.engine = "auto"
+        for mine, theirs in ((got.pos(1), other.pos(1)), (got.crd(1), other.crd(1)), (got.values, other.values)):
+            assert np.array(mine).tobytes() == np.array(theirs).tobytes()
     want = terms[0] - terms[1] + terms[2] + terms[3] - terms[4]
     np.testing.assert_allclose((got.to_scipy() - want).data, 0, atol=1e-5)
 
 
-def test_results_much_smaller_than_their_terms():
+def test_results_much_smaller_than_their_terms(settings):
     r = np.random.default_rng(9)
     same = sp.random_array((4000, 500), density=0.05, rng=r, format="csr")
 
@@ -163,20 +148,16 @@ def test_results_much_smaller_than_their_terms():
         return sp.csr_array(same * (row + 2) + extra)
 
     terms = [one(k) for k in range(4)]
-    before = st.settings.threads
-    try:
-        for n in (1, 2, 5):
-            st.settings.threads = n
-            got = st.evaluate(
-                "R(i,j) = T0(i,j) + T1(i,j) + T2(i,j) + T3(i,j)",
-                {f"T{k}": st.from_scipy(t) for k, t in enumerate(terms)},
-            )
-            got.validate()
-            want = sum(terms[1:], terms[0])
-            assert got.nse == want.nnz and got.nbytes < 1.1 * (12 * want.nnz + 4 * 4001)
-            np.testing.assert_allclose(got.to_dense(), want.toarray(), rtol=1e-12)
-    finally:
-        st.settings.threads = before
+    for n in (1, 2, 5):
+        settings.threads = n
+        got = st.evaluate(
+            "R(i,j) = T0(i,j) + T1(i,j) + T2(i,j) + T3(i,j)",
+            {f"T{k}": st.from_scipy(t) for k, t in enumerate(terms)},
+        )
+        got.validate()
+        want = sum(terms[1:], terms[0])
+        assert got.nse == want.nnz and got.nbytes < 1.1 * (12 * want.nnz + 4 * 4001)
+        np.testing.assert_allclose(got.to_dense(), want.toarray(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,13 @@ def test_into_memory():
     np.testing.assert_allclose(out, 2 * a.sum(axis=1) + 5)
 
 
-def test_the_same_bits_from_any_number_of_threads(threads):
+def test_the_same_bits_from_any_number_of_threads(settings):
     A = st.from_scipy(matrix("float64", seed=5, shape=(20000, 900)))
-    threads(1)
+    settings.threads = 1
     one = np.asarray(st.einsum("ij->i", A))
     for n in (2, 7):
-        threads(n)
+        settings.threads = n
         assert (np.asarray(st.einsum("ij->i", A)) == one).all()
-
-
-@pytest.fixture
-def threads():
-    before = st.settings.threads
-    yield lambda n: setattr(st.settings, "threads", n)
-    st.settings.threads = before
 
 
 def test_integers_are_summed_by_generated_code():

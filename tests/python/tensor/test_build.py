@@ -54,18 +54,14 @@ def test_tensors_share_the_pattern():
     assert assembly.format == st.formats.CSR and "5000 values into CSR 23 x 31" in repr(assembly)
 
 
-def test_threads_change_no_bit():
+def test_threads_change_no_bit(settings):
     coords, values, shape = triplets(200000)
     assembly = st.Assembly(coords, shape, "BSR(2, 2)")
-    before = st.settings.threads
-    try:
-        st.settings.threads = 1
-        one = assembly(values)
-        for n in (2, 3, 8):
-            st.settings.threads = n
-            assert same_bits(assembly(values), one)
-    finally:
-        st.settings.threads = before
+    settings.threads = 1
+    one = assembly(values)
+    for n in (2, 3, 8):
+        settings.threads = n
+        assert same_bits(assembly(values), one)
 
 
 def test_a_long_sum_keeps_its_digits():

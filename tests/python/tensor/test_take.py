@@ -75,26 +75,23 @@ def test_ways_to_say_it():
 
 @pytest.mark.parametrize("layout", ("csr", "csc"))
 @pytest.mark.parametrize("columns", (300, 2_000_000))  # a table of places, and a search for them
-def test_beside_scipy(layout, columns):
+def test_beside_scipy(layout, columns, settings):
     r = np.random.default_rng(1)
     a = sp.random_array((4000, columns), density=8 / columns, format=layout, rng=r)
-    t, before = st.from_scipy(a), st.settings.threads
-    try:
-        for threads in (1, 3):
-            st.settings.threads = threads
-            for k in range(2):
-                rows, some = r.integers(0, 4000, 9000), r.integers(0, columns, 500)
-                picked = np.unique(some) if k else some
-                for got, want in ((t[rows], a[rows]), (t[:, picked], a[:, picked])):
-                    want.sort_indices()
-                    assert (
-                        got.format == t.format
-                        and np.array_equal(got.pos(1), want.indptr)
-                        and np.array_equal(got.crd(1), want.indices)
-                    )
-                    assert np.array_equal(got.values, want.data)
-    finally:
-        st.settings.threads = before
+    t = st.from_scipy(a)
+    for threads in (1, 3):
+        settings.threads = threads
+        for k in range(2):
+            rows, some = r.integers(0, 4000, 9000), r.integers(0, columns, 500)
+            picked = np.unique(some) if k else some
+            for got, want in ((t[rows], a[rows]), (t[:, picked], a[:, picked])):
+                want.sort_indices()
+                assert (
+                    got.format == t.format
+                    and np.array_equal(got.pos(1), want.indptr)
+                    and np.array_equal(got.crd(1), want.indices)
+                )
+                assert np.array_equal(got.values, want.data)
 
 
 def test_stored_values_survive():
