@@ -2,6 +2,7 @@
 #include "plan/nest/flat.h"
 
 #include "convert/convert_elements.h"
+#include "format/recognise.h"
 #include "plan/nest/panels.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/run.h"
@@ -67,10 +68,7 @@ Order::Slots slots_of(const Unit& u, const Order& o) {
   if (slots == 0) return Order::nested;
   // Short rows of a matrix, whose coordinates are listed (bits, packed and padded ones are not).
   const Format& f = t.format();
-  const auto is_of = [&](LevelKind outer) {
-    return f.level(0).kind == outer && f.level(1).kind == LevelKind::compressed;
-  };
-  const bool rows_of_matrix = f.num_levels() == 2 && (is_of(LevelKind::dense) || is_of(LevelKind::compressed));
+  const bool rows_of_matrix = rows_of(f, LevelKind::compressed) || listed_rows_of(f);
   const double rows = rows_of_matrix && !children.empty() ? children[0] : 0;
   Order::Slots out = Order::alone;
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
