@@ -321,6 +321,25 @@ void combine(const DenseView& v, const DenseView& w, Combine how, bool w_first) 
   });
 }
 
+void axpby(const DenseView& to, const DenseView& from, const Scalar& alpha, const Scalar& beta) {
+  if (beta.is_zero() && alpha.same_bits(Scalar::one(alpha.dtype))) return assign(to, from);
+  const auto wide_copy = [&](const DenseView& v) {
+    const Buffer memory = backend().allocate(alpha.dtype, v.size());
+    DenseView copy = contiguous_like(to, memory.data);
+    copy.dtype = alpha.dtype;
+    assign(copy, v);
+    return std::pair(memory, copy);
+  };
+  const auto [memory, sum] = wide_copy(from);
+  scale(sum, alpha);
+  if (!beta.is_zero()) {
+    const auto [other_memory, before] = wide_copy(to);
+    scale(before, beta);
+    combine(sum, before, Combine::plus);
+  }
+  assign(to, sum);
+}
+
 void combine_in_pairs(const Buffer& numbers, Combine how) {
   with_combine(numbers.dtype, how, [&]<class T>(T, const auto& two) {
     T* x = static_cast<T*>(numbers.data);

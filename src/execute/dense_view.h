@@ -39,6 +39,9 @@ void fill(const DenseView& v, const Scalar& value);
 /// v = beta * v; beta 0 stores zeros and never reads. Narrow floats, which have no arithmetic of their own, are scaled
 /// in the dtype of beta; all others have it.
 void scale(const DenseView& v, const Scalar& beta);
+/// to = alpha * from + beta * to in the dtype of both factors, which has arithmetic of its own; beta 0 never reads. The
+/// same shape.
+void axpby(const DenseView& to, const DenseView& from, const Scalar& alpha, const Scalar& beta);
 /// v = v (+) w, or w (+) v, as generated code combines values; the same dtype and shape.
 void combine(const DenseView& v, const DenseView& w, merging::Combine how, bool w_first = false);
 /// The first of them becomes what all make, in pairs and, of narrow floats, in double precision.

@@ -15,16 +15,6 @@ namespace {
 using execution::DenseView;
 using planning::refuse;
 
-/// A factor must keep its value in the dtype that sums are kept in; floats may round.
-void check_factor(const char* name, const Scalar& s, DType compute) {
-  if (s.dtype == compute || is_complex(compute)) return;
-  const auto value = s.to_complex();
-  if (is_float(compute) ? value.imag() == 0 : s.as(compute).to_complex() == value) return;
-  refuse(std::string(name) + " does not fit the product's dtype",
-         "a value that " + std::string(name_of(compute)) + " holds", s.to_string(),
-         "give operands or output_dtype a dtype that holds it");
-}
-
 /// The output type as plans key it: what dense outputs do not use is made uniform.
 TensorType output_key(const TensorType& t) {
   TensorType key = t;
@@ -36,20 +26,6 @@ TensorType output_key(const TensorType& t) {
 bool contiguous_as_planned(const TensorType& planned, const TensorType& t) {
   return planned.strides.empty() && t.strides.empty() && t.dtype == planned.dtype && t.shape == planned.shape &&
          t.format == planned.format;
-}
-
-void check_output(const TensorType& planned, const Tensor& out) {
-  const TensorType& t = out.type();
-  if (!planning::is_plain_dense(t))
-    refuse("the output is not dense", "a dense tensor", t.to_string(),
-           "evaluate() makes sparse results; or compute into a dense tensor and convert");
-  if (t.shape != planned.shape) refuse("the output has another shape", tuple_text(planned.shape), tuple_text(t.shape));
-  if (t.dtype != planned.dtype)
-    refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)),
-           "plan with output_dtype");
-  if (t.device.kind != DeviceKind::cpu) refuse("the output is on another device", "cpu", t.device.to_string());
-  if (out.part().values.read_only)
-    refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
 }
 
 /// Contiguous memory of the planned output type.
@@ -82,6 +58,31 @@ struct ProductPlan final : Plan::Impl {
 };
 
 namespace planning {
+
+void check_factor(const char* name, const Scalar& s, DType compute) {
+  if (s.dtype == compute || is_complex(compute)) return;
+  const auto value = s.to_complex();
+  if (is_float(compute) ? value.imag() == 0 : s.as(compute).to_complex() == value) return;
+  refuse(std::string(name) + " does not fit the product's dtype",
+         "a value that " + std::string(name_of(compute)) + " holds", s.to_string(),
+         "give operands or output_dtype a dtype that holds it");
+}
+
+void check_output(const TensorType& planned, const Tensor& out) {
+  const TensorType& t = out.type();
+  if (!is_plain_dense(t))
+    refuse("the output is not dense", "a dense tensor", t.to_string(),
+           "evaluate() makes sparse results; or compute into a dense tensor and convert");
+  if (t.shape != planned.shape) refuse("the output has another shape", tuple_text(planned.shape), tuple_text(t.shape));
+  if (t.dtype != planned.dtype)
+    refuse("the output has another dtype", std::string(name_of(planned.dtype)), std::string(name_of(t.dtype)),
+           "plan with output_dtype");
+  if (t.device.kind != DeviceKind::cpu) refuse("the output is on another device", "cpu", t.device.to_string());
+  if (out.part().values.read_only)
+    refuse("the output is read-only", "memory that may be written", "a read-only buffer", "pass a copy");
+  if (execution::overlaps_itself(execution::view_of(out)))
+    refuse("elements of the output share memory", "memory of its own for each element", t.to_string(), "pass a copy");
+}
 
 bool serves(const TensorType& planned, const TensorType& t) {
   if (planned == t) return true;
@@ -227,18 +228,15 @@ void ProductPlan::check(std::span<const Tensor> operands) const {
 void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
                       const Scalar& beta) const {
   const planning::Choice* used = choice.get();
-  check_factor("alpha", alpha, used->product.compute);
-  check_factor("beta", beta, used->product.compute);
-  check_output(used->product.output, out);
+  planning::check_factor("alpha", alpha, used->product.compute);
+  planning::check_factor("beta", beta, used->product.compute);
+  planning::check_output(used->product.output, out);
   planning::ChoicePtr other;
   const TensorType& wanted = used->product.output;
   const DenseView view = execution::view_of(out);
   const auto range = execution::extent_of(view);
   if (range.first == range.second) return;  // no elements
   if (!contiguous_as_planned(wanted, out.type())) {
-    if (execution::overlaps_itself(view))
-      refuse("elements of the output share memory", "memory of its own for each element", out.type().to_string(),
-             "pass a copy");
     other = planning::choice_for(einsum, types, output_key(out.type()), used->product.compute);
     used = other.get();
   }
@@ -254,7 +252,7 @@ void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const
 }
 
 Tensor ProductPlan::run(std::span<const Tensor> operands, const Scalar& alpha) const {
-  check_factor("alpha", alpha, choice->product.compute);
+  planning::check_factor("alpha", alpha, choice->product.compute);
   const Scalar zero = Scalar::of(0.0);
   Tensor out = fresh(*choice);
   if (choice->size > 0) choice->runner->run(operands, out, alpha, zero);

@@ -31,6 +31,11 @@ std::string explain(const Einsum& e, const Choice& choice);
       {.what = std::move(what), .expected = std::move(expected), .got = std::move(got), .fix = std::move(fix)});
 }
 
+/// PlanError: a factor loses its value in the dtype that sums are kept in; floats may round.
+void check_factor(const char* name, const Scalar& s, DType compute);
+/// PlanError: this is no memory for a dense result of that shape and dtype.
+void check_output(const TensorType& planned, const Tensor& out);
+
 /// The plan of a product, where it serves these operands; otherwise the same for their types: how positions and
 /// coordinates of what was made on the way are stored is known when they are counted.
 Plan fitted(const Plan& product, std::span<const Tensor> operands);

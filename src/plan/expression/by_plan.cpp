@@ -1,6 +1,7 @@
 // Where a result goes: fresh memory or a caller's, scaled.
-#include "base/tuple_text.h"
+#include "execute/dense_view.h"
 #include "plan/expression/front.h"
+#include "plan/plan_impl.h"
 #include "strata/convert.h"
 #include "tensor/row_major.h"
 #include "tensor/same_storage.h"
@@ -72,22 +73,13 @@ void write_values(const Tensor& result, const Destination& to) {
 void write(const Tensor& result, const Destination& to) {
   const Tensor& out = *to.out;
   if (!out.format().is_all_dense()) return write_values(result, to);
-  if (out.shape() != result.shape())
-    throw PlanError({.what = "out has another shape than the result",
-                     .expected = tuple_text(result.shape()),
-                     .got = tuple_text(out.shape())});
   check_kind(result.dtype(), out.dtype());
-  Einsum copy;
-  for (int d = 0; d < out.rank(); ++d) {
-    copy.output.push_back(d);
-    copy.names.push_back("d" + std::to_string(d));
-  }
-  copy.operands = {copy.output};
-  copy.conjugate = {0};
-  copy.num_indices = out.rank();
-  const Tensor dense[] = {to_dense(result)};
-  const TensorType types[] = {dense[0].type()};
-  make_plan(copy, types, {.compute_dtype = {}, .output_dtype = out.dtype()}).run(dense, out, to.alpha, to.beta);
+  planning::check_output(planning::dense_type(result.shape(), out.dtype()), out);
+  const DType compute = planning::accumulator(out.dtype());
+  planning::check_factor("alpha", to.alpha, compute);
+  planning::check_factor("beta", to.beta, compute);
+  const Tensor dense = to_dense(result);
+  execution::axpby(execution::view_of(out), execution::view_of(dense), to.alpha.as(compute), to.beta.as(compute));
 }
 
 Tensor delivered(Tensor result, const Destination& to) {
